@@ -23,7 +23,7 @@ export function isCommon(name: string, scope: CommonNames | null): boolean {
   return false;
 }
 
-/** The scopes of a WITH clause: one for its table at `index`, one for the statement it belongs to. */
+/** Returns the scopes of a WITH clause: one for its table at `index`, one for the statement it belongs to. */
 export function withClauseNames(names: readonly string[], recursive: boolean, around: CommonNames | null) {
   const order = new Map<string, number>();
   for (const [i, name] of names.entries()) if (!order.has(name)) order.set(name, i);
@@ -35,14 +35,14 @@ export function withClauseNames(names: readonly string[], recursive: boolean, ar
 }
 
 /**
- * How a surface wants names to be understood. `either`: the names in the statement decide; a name without a schema is
- * an entity, as on the Postgres port.
+ * Kind of objects that names may refer to on a surface. `either`: the names in the statement decide; a name without a
+ * schema is an entity, as on the Postgres port.
  */
 export type RequestedWorld = World | 'either';
 
 /**
- * Decides from the syntax tree alone whether a statement names entities or tables. Catalog entries and access play no
- * part, so the choice reveals nothing.
+ * Decides whether a statement names entities or tables, from its syntax tree and whether raw SQL is allowed at all.
+ * Catalog entries and access play no part, so the choice reveals nothing.
  *
  * @throws QueryError E0513 if it names both entities and tables
  */

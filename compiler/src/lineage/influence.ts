@@ -1,4 +1,4 @@
-/** How a column contributes to a result, in the terms of OpenLineage's column lineage. */
+/** Contribution of a column to a result, in the terms of OpenLineage's column lineage. */
 export type Transformation =
   /** The value is part of the result, possibly transformed or aggregated. */
   | { readonly type: 'DIRECT'; readonly subtype: DirectKind; readonly masking: boolean }

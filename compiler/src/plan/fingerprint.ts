@@ -8,8 +8,8 @@ const known = new WeakMap<Expr, string>();
 const PLAIN = /^\w+$/;
 
 /**
- * A text that is equal for two nodes exactly if they are the same expression; for comparison only. A query inside an
- * expression equals only itself, since each bound query has its own FROM items.
+ * Returns a text that is equal for two nodes exactly if they are the same expression; for comparison only. A query
+ * inside an expression equals only itself, since each bound query has its own FROM items.
  */
 export function fingerprint(expr: Expr): string {
   if (expr.kind === 'column')
@@ -47,13 +47,13 @@ export class Positions {
 /** Returns a test for expressions that equal one of `groupBy`. */
 export function keyFinder(groupBy: readonly Expr[]): (expr: Expr) => boolean {
   const keys = new Set(groupBy.map(fingerprint));
-  // Only an expression of the same size as a key can equal it, so only those are fingerprinted.
+  // Only an expression with as many nodes as a key can equal it, so only those are fingerprinted.
   const sizes = new Map<Expr, number>();
   const keySizes = new Set(groupBy.map((key) => sizeOf(key, sizes)));
   return (expr) => keySizes.has(sizeOf(expr, sizes)) && keys.has(fingerprint(expr));
 }
 
-/** The number of nodes in `expr`; queries in it are not entered. */
+/** Returns the number of nodes in `expr`, without those of queries in it. */
 function sizeOf(expr: Expr, sizes: Map<Expr, number>): number {
   const children = childrenOf(expr);
   if (children.length === 0) return 1;
@@ -114,7 +114,7 @@ function sortOf(keys: readonly SortKey[]): string {
 const ids = new WeakMap<FunctionDefinition | OperatorDefinition, number>();
 const idsByContent = new Map<string, number>();
 
-/** Equal for equal definitions, even if they are different objects. */
+/** Returns the same number for equal definitions, even if they are different objects. */
 function idOf(definition: FunctionDefinition | OperatorDefinition): number {
   const before = ids.get(definition);
   if (before !== undefined) return before;

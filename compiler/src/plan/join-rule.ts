@@ -17,25 +17,25 @@ import {
 } from './walk.js';
 
 /**
- * The join rule: two relations may only be combined by equalities of sealed keys, one from each side.
+ * Checks the join rule: two relations may only be combined by equalities of sealed keys, one from each side.
  *
  * - A join has at least one such equality in ON, USING or, for commas, WHERE, and no other condition. A LATERAL query
  *   may have its equality in its own WHERE.
- * - A query inside another may name outer columns only in such equalities in its WHERE, one level up.
- * - IN compares sealed keys, EXISTS has such an equality. ANY, ALL and functions that make rows must not take rows of
- *   a query.
+ * - A nested query may reference outer columns only in such equalities in its WHERE, one level up.
+ * - IN compares sealed keys, EXISTS has such an equality. ANY, ALL and set-returning functions must not take rows of a
+ *   query.
  *
- * A FROM item is a relation if it does not depend on other items: an entity, a bridge, passages, a walk, a derived or
- * common table, VALUES, a function of constants. A function of columns and a LATERAL query without FROM depend on
- * another item's rows. If one side reads no data of the tenant, no query inside an expression counts as a join; if
- * neither does, no join in FROM does either. WHERE over joined rows only filters them.
+ * A FROM item is a relation if it does not depend on other items: an entity, a bridge, passages, a traversal, a derived
+ * or common table, VALUES, a function of constants. A function of columns and a LATERAL query without FROM depend on
+ * another item's rows. If one side reads no governed data, no query inside an expression counts as a join; if neither
+ * does, no join in FROM does either. WHERE over joined rows only filters them.
  *
- * With `declared` this holds everywhere; with `any`, only if a side has passages, a walk or evidence.
+ * With `declared` the rule holds everywhere; with `any`, only if a side has passages, a traversal or evidence.
  *
  * Source: contract, join rule; decision 112.
  *
  * @param isKeyOf sealed columns of a scan; default: those that the manifest declares
- * @param conditionIn the condition without what policy has put around it; default: itself
+ * @param conditionIn unwraps what policy added around a condition; default: returns the condition itself
  * @returns the first join that breaks the rule; null if none does
  */
 export function findUnsealedJoin(
@@ -57,7 +57,7 @@ export interface UnsealedJoin {
   readonly at: Expr | SourceId;
   /** The FROM items that are combined; a valid join would use their sealed keys. */
   readonly sides: readonly SourceId[];
-  /** True if it is refused because of passages, a walk or evidence, whatever the manifest allows. */
+  /** True if it is refused because of passages, a traversal or evidence, whatever the manifest allows. */
   readonly content: boolean;
 }
 
@@ -71,16 +71,16 @@ interface QueryLevel {
   readonly around: { readonly governed: number; readonly contents: number };
   /** The number of levels, from the outermost to this one, whose FROM is known to read data under policy. */
   governed: number;
-  /** Like `governed`, for passages, walks and evidence. */
+  /** Like `governed`, for passages, traversals and evidence. */
   contents: number;
 }
 
 interface QueryReads {
-  /** True if it reads entities, bridges, passages, walks or evidence, at any depth. */
+  /** True if it reads entities, bridges, passages, traversals or evidence, at any depth. */
   readonly governed: boolean;
-  /** True if it reads passages, walks or evidence, at any depth. */
+  /** True if it reads passages, traversals or evidence, at any depth. */
   readonly content: boolean;
-  /** The outer FROM items whose columns its sealed keys are equated with. */
+  /** The outer FROM items whose columns are equated with its sealed keys. */
   readonly links: readonly SourceId[];
 }
 
@@ -90,7 +90,7 @@ interface JoinPart {
   readonly end: number;
   readonly governed: boolean;
   readonly content: boolean;
-  /** The first position it names, if its rows are made from other items' rows; null for a relation. */
+  /** The first position it references, if its rows are computed from those of other items; null for a relation. */
   readonly madeOf: number | null;
   /** The positions that LATERAL queries in it are linked to. */
   readonly linked: readonly number[];
@@ -106,7 +106,7 @@ class JoinCheck {
   readonly #contents = new Set<SourceId>();
   readonly #tables = new Map<number, QueryReads>();
   readonly #recursive = new Map<Query, number>();
-  /** The number of governed FROM items so far, and how many of them are passages, walks or evidence. */
+  /** The number of governed FROM items so far, and how many of them are passages, traversals or evidence. */
   readonly #read = { governed: 0, content: 0 };
 
   constructor(keys: SealedKeys, joins: Joins, conditionIn: (condition: Expr) => Expr = (e) => e) {
@@ -115,7 +115,7 @@ class JoinCheck {
     this.#conditionIn = conditionIn;
   }
 
-  /** @param around the enclosing level, whose columns the query may name */
+  /** @param around the enclosing level, whose columns the query may reference */
   query(query: Query, around: QueryLevel | null): QueryReads {
     const before = { ...this.#read };
     if (query.kind !== 'values')
@@ -196,8 +196,8 @@ class JoinCheck {
   }
 
   /**
-   * The first position in `ids` named by an item that is made from other rows; Infinity if it names only outer rows,
-   * null if the item is a relation.
+   * Returns the first position in `ids` referenced by an item that is computed from other rows; Infinity if it
+   * references outer rows only, null if the item is a relation.
    */
   #namedByMade(leaf: FromLeaf, ids: readonly SourceId[]): number | null {
     const values = valuesOfMade(leaf);
@@ -295,7 +295,7 @@ class JoinCheck {
     if (!isKey || !this.#keys.output(query, 0)) this.#reportAt('in', e, level, content);
   }
 
-  /** Handles rows of a query that are each compared, or expanded into rows again. */
+  /** Handles rows of a query that are compared one by one, or expanded into rows again. */
   #spread(kind: 'quantified' | 'rows', at: Expr, values: readonly Expr[], level: QueryLevel): void {
     if (level.governed === 0) return;
     for (const query of queriesIn(values).filter(isGoverned)) {
@@ -347,7 +347,7 @@ function isGoverned(query: Query): boolean {
   return allLeaves(query).some((l) => l.kind !== 'rows' && l.kind !== 'derived' && l.kind !== 'spine');
 }
 
-/** The scans that the compiler joins a walk or passages to: scan and content count as one side. */
+/** Returns scans joined by the compiler to a traversal or passages: scan and content count as one side. */
 function scansWithContent(from: FromItem | null, found: Set<SourceId> = new Set()): ReadonlySet<SourceId> {
   if (from?.kind !== 'join') return found;
   if (from.made === true && from.right.kind === 'runtime')
@@ -356,13 +356,13 @@ function scansWithContent(from: FromItem | null, found: Set<SourceId> = new Set(
   return scansWithContent(from.left, found);
 }
 
-/** The sides of a key equality that are columns of other levels. */
+/** Returns the sides of a key equality that are columns of other levels. */
 function outerOf(e: Expr, levels: ReadonlyMap<SourceId, QueryLevel>, level: QueryLevel): readonly SourceId[] {
   if (!isKeyEquality(e)) return [];
   return [e.left.source, e.right.source].filter((id) => levels.get(id) !== level);
 }
 
-/** The expressions that an item is made of, if it may be made from other items' rows; null for a relation. */
+/** Returns the expressions that an item is computed from, if they can read other items' rows; null for a relation. */
 function valuesOfMade(leaf: FromLeaf): readonly Expr[] | null {
   if (leaf.kind === 'rows') return queriesIn(leaf.args).length > 0 ? null : leaf.args;
   if (leaf.kind !== 'derived' || leaf.lateral !== true || hasFrom(leaf.query)) return null;

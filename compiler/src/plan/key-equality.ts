@@ -34,7 +34,7 @@ export interface EnumEquality {
   readonly value: Parameter;
 }
 
-/** The enum comparison in `operation`; null for any other operation. */
+/** Returns the enum comparison in `operation`; null for any other operation. */
 export function enumEquality({ left, definition, right }: Operation): EnumEquality | null {
   if (definition.name !== '=' || left === null) return null;
   return sides(left, right) ?? sides(right, left);

@@ -5,7 +5,7 @@ import { leavesOf, nestingIn, nodesIn } from './walk.js';
 /**
  * True if each table of the statement is read by its whole primary key, equated with values or with columns of rows
  * that are read in the same way. At most one row of each is then read, so no other plan can be better for any value.
- * Linear in the size of the statement.
+ * Takes time linear in the size of the statement.
  */
 export function isKeyLookup(query: Query): boolean {
   switch (query.kind) {
@@ -30,7 +30,7 @@ interface KeyedItem {
   readonly place: number;
   /** The physical names of the columns that are shown unchanged, by name. */
   readonly columns: ReadonlyMap<string, string>;
-  /** The physical names of key columns that are not equated with anything known yet. */
+  /** The physical names of key columns that are not yet equated with anything known. */
   readonly missing: Set<string>;
   /** Equalities that can be used once its row is known. */
   readonly waiting: PendingEquality[];
@@ -118,7 +118,7 @@ class KeyedLevel {
   }
 }
 
-/** Null if it may yield more than one row, whatever it is equated with. */
+/** Returns null if the item may yield more than one row, whatever it is equated with. */
 function itemOf(leaf: Exclude<FromItem, { kind: 'join' }>, place: number): KeyedItem | null {
   const item = { place, columns: NO_COLUMNS, missing: new Set<string>(), waiting: [] };
   if (leaf.kind === 'derived') return isKeyLookup(leaf.query) ? item : null;
@@ -139,7 +139,7 @@ function itemOf(leaf: Exclude<FromItem, { kind: 'join' }>, place: number): Keyed
 
 const NO_COLUMNS: ReadonlyMap<string, string> = new Map();
 
-/** The base columns that conditions over one table equate with values. */
+/** Returns the base columns that conditions over one table equate with values. */
 function equatedIn(conditions: readonly Expr[]): readonly string[] {
   return conditions.flatMap((c) => {
     if (c.kind === 'and') return equatedIn(c.args);

@@ -24,7 +24,7 @@ export function columnRef(source: SourceId, name: string, type: TypeName): Colum
   return Object.freeze({ kind: 'column', source, name, type });
 }
 
-/** `left AND …`: TRUE if empty, the condition itself if there is one. */
+/** Returns `left AND …`: TRUE if empty, the condition itself if there is only one. */
 export function allOf(conditions: readonly Expr[]): Expr {
   const [first, second] = conditions;
   if (first === undefined) return TRUE;
@@ -33,7 +33,7 @@ export function allOf(conditions: readonly Expr[]): Expr {
     : Object.freeze({ kind: 'and', args: Object.freeze([...conditions]), type: 'bool' });
 }
 
-/** `left OR …`: FALSE if empty, the condition itself if there is one. */
+/** Returns `left OR …`: FALSE if empty, the condition itself if there is only one. */
 export function anyOf(conditions: readonly Expr[]): Expr {
   const [first, second] = conditions;
   if (first === undefined) return FALSE;
@@ -73,7 +73,7 @@ export function castTo(arg: Expr, type: TypeName, leakproof = false): Cast {
   return Object.freeze({ kind: 'cast', arg, type, modifiers: NO_MODIFIERS, leakproof });
 }
 
-/** `arg` in `type`: unchanged if it has that type, else cast to it. */
+/** Returns `arg` in `type`: unchanged if it has that type, else cast to it. */
 export function inType(arg: Expr, type: TypeName, leakproof = false): Expr {
   return arg.type === type ? arg : castTo(arg, type, leakproof);
 }
@@ -88,7 +88,7 @@ export function operationNode(
   return Object.freeze({ kind: 'operation', definition, left, right, type });
 }
 
-/** A call of a function that is not an aggregate. */
+/** Creates a call of a function that is not an aggregate. */
 export function callNode(
   definition: FunctionDefinition,
   args: readonly Expr[],
@@ -99,7 +99,7 @@ export function callNode(
 
 const NONE = Object.freeze([]);
 
-/** A SELECT with `parts`, and defaults for everything else. */
+/** Creates a SELECT with `parts`, and defaults for everything else. */
 export function selectOf(parts: Partial<Omit<Select, 'kind'>> & Pick<Select, 'outputs'>): Select {
   return Object.freeze({
     kind: 'select',
@@ -120,7 +120,7 @@ export function selectOf(parts: Partial<Omit<Select, 'kind'>> & Pick<Select, 'ou
   } satisfies Select);
 }
 
-/** A reference to each column of `query` as FROM item `source`. */
+/** Returns a reference to each column of `query` as FROM item `source`. */
 export function columnRefs(source: SourceId, query: Query): readonly ColumnRef[] {
   return columnsOf(query).map(({ type }, i) => columnRef(source, `c${i + 1}`, type));
 }
@@ -132,7 +132,7 @@ export function ascending(by: SortKey['by']): SortKey {
 /** Maximum number of keys in one `grouping(…)`: Postgres returns an integer with one bit for each. */
 export const MOST_GROUPED = 31;
 
-/** The fewest `grouping(…)` calls that show which of `keys` a row's grouping set leaves out. */
+/** Returns the fewest `grouping(…)` calls that show which of `keys` a row's grouping set leaves out. */
 export function groupingOf(keys: readonly Expr[]): readonly GroupingCall[] {
   const calls: GroupingCall[] = [];
   for (let from = 0; from < keys.length; from += MOST_GROUPED) {

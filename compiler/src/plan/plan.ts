@@ -321,16 +321,16 @@ export interface AttributeMatch {
   readonly arg: Expr;
   readonly equality: OperatorDefinition;
   readonly attribute: string;
-  /** The subject; null in a predicate that is not tied to a chain yet. */
+  /** The subject; null in a predicate that is not yet tied to a chain. */
   readonly subject: ChainSubject | null;
   readonly type: 'bool';
 }
 
-/** A subject of the delegation chain, as far as one of its attributes affects the plan. */
+/** A subject of the delegation chain, reduced to the properties of one attribute that affect the plan. */
 export interface ChainSubject {
   /** Its index in the chain, root first. */
   readonly index: number;
-  /** How many values the attribute has. */
+  /** Number of values that the attribute has. */
   readonly values: 'one' | 'many';
 }
 
@@ -476,7 +476,7 @@ export interface CommonTableRef {
   readonly recursive?: number;
 }
 
-/** In the second operand of recursive table `table`: the rows that the previous step found. */
+/** In the second operand of recursive table `table`: the rows returned by the previous step. */
 export interface RecursionRef {
   readonly kind: 'recursion';
   readonly id: SourceId;
@@ -493,7 +493,7 @@ export interface RuntimeScan {
   readonly columns: readonly { readonly name: string; readonly type: TypeName }[];
   /** The names of the columns that are sealed keys. */
   readonly sealed: readonly string[];
-  /** Set for rows of the query itself, with the results of operators. */
+  /** Set for rows of the query itself, combined with operator results. */
   readonly own?: true;
 }
 
@@ -501,7 +501,7 @@ export interface Join {
   readonly kind: 'join';
   /** True if `on` equates sealed keys, one from each side; false in raw SQL, which has no sealed keys. */
   readonly sealed: boolean;
-  /** Set if the compiler makes the join, along links in the manifest; callers cannot write one. */
+  /** Set if the compiler creates the join, along links in the manifest; callers cannot write one. */
   readonly made?: true;
   /** Set if the join must use sealed keys, whatever join rule the manifest sets. */
   readonly strict?: true;
@@ -513,8 +513,8 @@ export interface Join {
 }
 
 /**
- * The start of every period of `grain` from the first to the last, as timestamp `c1`. Only metrics use it: no caller
- * can name it. More than 100,000 periods fail with SQLSTATE 22008.
+ * The start of every period of `grain` from the first to the last, as timestamp `c1`. Only metrics use it; queries
+ * cannot name it. More than 100,000 periods fail with SQLSTATE 22008.
  */
 export interface Spine {
   readonly kind: 'spine';
@@ -525,7 +525,7 @@ export interface Spine {
 }
 
 /**
- * The rows that a function makes from its arguments, which may name columns of earlier FROM items and of outer
+ * The rows that a function generates from its arguments, which may reference columns of earlier FROM items and of outer
  * queries: `generate_series`, `unnest`, `jsonb_each`. Its columns are `c1`, …, in the function's order.
  */
 export interface RowSource {
@@ -616,7 +616,7 @@ export interface ValuesList {
 
 export type Query = Select | SetOperation | ValuesList;
 
-// ---------------------------------------------------------------- the whole
+// ---------------------------------------------------------------- slots and forms
 
 /** Where the value of a parameter comes from at execution. */
 export type Slot =

@@ -2,7 +2,7 @@ import type { Relation } from '../catalog/catalog.js';
 import type { Expr, Query, RecursionRef } from './plan.js';
 import { allLeaves, allQueries, childrenOf, exprsOf, leavesOf, someExpr } from './walk.js';
 
-/** The relations that a governed query scans, without those of its runtime steps. */
+/** Returns the relations that a governed query scans, without those of its runtime steps. */
 export function relationsRead(query: Query): readonly Relation[] {
   const found = new Map<string, Relation>();
   for (const leaf of allLeaves(query))
@@ -10,7 +10,7 @@ export function relationsRead(query: Query): readonly Relation[] {
   return [...found.values()];
 }
 
-/** The FROM item in a recursive table's second operand that reads the rows of the previous step; null if none. */
+/** Returns the FROM item of a recursive table's second operand that reads the previous step; null if there is none. */
 export function recursionIn(query: Query, table: number): RecursionRef | null {
   if (query.kind !== 'set_operation' || query.right.kind !== 'select') return null;
   const found = leavesOf(query.right.from).find((l) => l.kind === 'recursion' && l.table === table);
@@ -18,7 +18,7 @@ export function recursionIn(query: Query, table: number): RecursionRef | null {
 }
 
 /**
- * The expressions that column `index` of any earlier step comes from; none of them reads the previous step again.
+ * Returns the expressions that column `index` of any earlier step comes from; none of them reads the previous step.
  *
  * @param outputsAt the expressions that define an output of a query
  */
@@ -46,7 +46,7 @@ export function stepValues(
   return found;
 }
 
-/** True if some expression of a statement, at any depth, may yield a different value each time it is evaluated. */
+/** True if any expression of a statement, at any depth, may yield a different value each time it is evaluated. */
 export function isVolatile(root: Query): boolean {
   return allQueries(root).some((query) => exprsOf(query).some(callsVolatile));
 }
@@ -74,7 +74,7 @@ export const COLLATIONS: ReadonlySet<string> = new Set([
 
 const known = new WeakMap<Expr, string | null>();
 
-/** The collation that COLLATE gives an expression, directly or in its parts: null if none, `several` if they differ. */
+/** Returns the collation that COLLATE gives an expression or its parts: null if none, `several` if they differ. */
 export function explicitCollation(expr: Expr): string | null {
   if (expr.kind === 'collate') return expr.collation;
   const before = known.get(expr);
@@ -88,7 +88,7 @@ export function explicitCollation(expr: Expr): string | null {
   return found;
 }
 
-/** The parts that determine an expression's collation: not conditions, sort keys or pairs of row comparisons. */
+/** Returns the parts that determine an expression's collation: not conditions, sort keys or row comparison pairs. */
 function partsOf(expr: Expr): readonly Expr[] {
   switch (expr.kind) {
     case 'case':

@@ -10,7 +10,7 @@ import { allQueries } from './walk.js';
  */
 export type RuntimeRelation = Retrieval | Traversal | Hydration | OperatedRows;
 
-/** The column with the rank of a passage in the answer, best first, from 1. No query can name it. */
+/** Column with the rank of a passage in the result, from 1 for the best. No query can name it. */
 export const ORDINAL = '#ordinal';
 
 /** The column of a passage that lists its redacted fields. */
@@ -66,7 +66,7 @@ export interface Retrieval {
   readonly columns: readonly RuntimeColumn[];
 }
 
-/** The permitted passages that form the answer, best first: at most `topK` after the first `skip`. */
+/** The permitted passages that form the result, best first: at most `topK` after the first `skip`. */
 export interface PassagePage {
   /** `document` if each document counts with its best passage only. */
   readonly per: 'passage' | 'document';
@@ -110,12 +110,12 @@ export interface OperatorUse {
 export interface OperatedRows {
   readonly kind: 'operated';
   readonly source: SourceId;
-  /** Its rows are in a total order, at most one more than `most`. */
+  /** A query in total order that returns at most one row more than `most`. */
   readonly rows: Query;
   readonly operators: readonly RowOperator[];
-  /** Maximum number of rows that operators may work on. */
+  /** Maximum number of rows that operators may process. */
   readonly most: number;
-  /** The column that identifies the first row of a DEDUP group to a reader; null if rows have no such key. */
+  /** The column that identifies the first row of a DEDUP group in the result; null if rows have no such key. */
   readonly key: string | null;
   readonly columns: readonly RuntimeColumn[];
 }
@@ -127,7 +127,7 @@ export interface RowOperator extends OperatorUse {
 }
 
 /**
- * How rows that a step drops because of a cap are handled: the reader is notified, or the query is refused because
+ * Handling of rows that a step drops because of a cap: the reader is notified, or the query is refused because
  * something in it is computed from several rows.
  */
 export type CapHandling = 'told' | 'refused';
@@ -152,24 +152,24 @@ export interface Traversal {
   readonly columns: readonly RuntimeColumn[];
 }
 
-/** The column of a walk with the path from its anchor to each row. */
+/** The column of a traversal with the path from its anchor to each row. */
 export const PATH = 'path';
 
-/** The column of a walk that holds part `index` of a key of `width` columns. No query can name it. */
+/** Returns the column of a traversal that holds part `index` of a key of `width` columns. No query can name it. */
 export function walkedKey(index: number, width: number): string {
   return width === 1 ? 'key' : `${PART_OF_KEY}${index + 1}`;
 }
 
 const PART_OF_KEY = '#key';
 
-/** True if a column holds one part of a multi-column key, which identifies nothing by itself. */
+/** True if a column contains one part of a multi-column key, which does not identify a row by itself. */
 export function isPartOfKey(column: string): boolean {
   return column.startsWith(PART_OF_KEY);
 }
 
 /**
- * One step of a traversal, as OSL-SQL that the compiler writes: `$1`, … are the keys to start from, one array for each
- * key column; the last parameter is the maximum number of targets. The answer has each target once, with the first
+ * One step of a traversal, as OSL-SQL that the compiler generates: `$1`, … are the keys to start from, one array for
+ * each key column; the last parameter is the maximum number of targets. The result has each target once, with the first
  * source by key that leads to it: the key columns of the source, then those of the target.
  */
 export interface Hop {
@@ -206,8 +206,8 @@ export interface RowBounds {
 }
 
 /**
- * Bounds on the rows of retrieval `source` that can be in the answer: LIMIT and OFFSET, if the SELECT that reads it
- * keeps its order and every row. Null if any row may be needed.
+ * Returns bounds on the rows of retrieval `source` that can be in the result: LIMIT and OFFSET, if the SELECT that
+ * reads it keeps its order and every row. Null if any row may be needed.
  */
 export function rowBounds(query: Query, source: SourceId): RowBounds | null {
   const reads = (q: Query): q is Select =>

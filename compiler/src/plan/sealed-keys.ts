@@ -17,7 +17,7 @@ export class SealedKeys {
   readonly #tables = new Map<number, { readonly query: Query; readonly recursive: boolean }>();
   /** True for each sealed column of a common table, by table number and position. */
   readonly #ofTables = new Map<number, readonly boolean[]>();
-  /** The same for recursive tables still being computed: columns that no step so far has lost. */
+  /** The same for recursive tables still being computed: columns that were sealed in every step so far. */
   readonly #assumed = new Map<number, readonly boolean[]>();
 
   constructor(root: Query, isKeyOf: IsKeyOf = BY_NAME) {
@@ -60,7 +60,7 @@ export class SealedKeys {
     return expr?.kind === 'column' && this.has(expr);
   }
 
-  /** True for each sealed column of a common table; for a recursive one, if no step loses the seal. */
+  /** True for each sealed column of a common table; in a recursive one, only if every step keeps it sealed. */
   table(id: number): readonly boolean[] {
     const known = this.#ofTables.get(id);
     if (known !== undefined) return known;
@@ -90,7 +90,7 @@ export class SealedKeys {
   }
 }
 
-/** The position of column `c1`, `c2`, …, counted from 0. */
+/** Returns the position of column `c1`, `c2`, …, counted from 0. */
 function positionOf(name: string): number {
   return Number(name.slice(1)) - 1;
 }

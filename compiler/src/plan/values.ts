@@ -3,7 +3,7 @@ import { arrayText } from '../text/sql-text.js';
 import { isArray } from '../types/types.js';
 import type { LiteralValue, Slot } from './plan.js';
 
-/** Where the values of a statement's slots come from. */
+/** Sources of the values of a statement's slots. */
 export interface ValueSources<V> {
   /** A value in Postgres' text format. */
   readonly text: (value: string) => V;
@@ -21,7 +21,7 @@ export interface ValueSources<V> {
   readonly pad: (pad: 'inner' | 'outer', domain: string) => string;
 }
 
-/** The values of `slots`, in order. */
+/** Returns the values of `slots`, in order. */
 export function valuesOf<V>(slots: readonly Slot[], sources: ValueSources<V>): readonly V[] {
   return slots.map((slot) => {
     switch (slot.kind) {
@@ -58,7 +58,7 @@ function attributeText({ type, name }: Slot & { kind: 'attribute' }, values: rea
   return only;
 }
 
-/** A literal in Postgres' text format. */
+/** Returns a literal in Postgres' text format. */
 export function literalText(value: LiteralValue): string {
   return typeof value === 'string' ? value : arrayText(value);
 }

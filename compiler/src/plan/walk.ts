@@ -15,7 +15,7 @@ import type {
 
 const NOTHING: readonly never[] = Object.freeze([]);
 
-/** The expressions directly below `expr`, in order, without queries (`queryOf`). */
+/** Returns the expressions directly below `expr`, in order, without queries (`queryOf`). */
 export function childrenOf(expr: Expr): readonly Expr[] {
   switch (expr.kind) {
     case 'column':
@@ -80,7 +80,7 @@ export function childrenOf(expr: Expr): readonly Expr[] {
   }
 }
 
-/** The query directly below `expr`, if it has one. */
+/** Returns the query directly below `expr`; null if there is none. */
 export function queryOf(expr: Expr): Query | null {
   return nests(expr) ? expr.query : null;
 }
@@ -89,7 +89,7 @@ function nests(expr: Expr): expr is QueryExpr {
   return expr.kind === 'scalar_query' || expr.kind === 'exists' || expr.kind === 'in_query';
 }
 
-/** `node` with `fields` replaced; `node` itself if nothing differs, to avoid needless copies. */
+/** Returns `node` with `fields` replaced; `node` itself if nothing differs, to avoid needless copies. */
 export function changed<N extends object>(node: N, fields: { readonly [K in keyof N]?: N[K] }): N {
   for (const key in fields) {
     if (fields[key] !== node[key]) return Object.freeze({ ...node, ...fields });
@@ -97,7 +97,7 @@ export function changed<N extends object>(node: N, fields: { readonly [K in keyo
   return node;
 }
 
-/** `list` with `f` applied to each item; `list` itself if that changes nothing. */
+/** Returns `list` with `f` applied to each item; `list` itself if that changes nothing. */
 export function mapped<T>(list: readonly T[], f: (item: T) => T): readonly T[] {
   let copy: T[] | null = null;
   let passed = 0;
@@ -110,7 +110,7 @@ export function mapped<T>(list: readonly T[], f: (item: T) => T): readonly T[] {
   return copy === null ? list : Object.freeze(copy);
 }
 
-/** `expr` with `f` applied to its children and `q` to its query; `expr` itself if neither changes anything. */
+/** Returns `expr` with `f` applied to its children and `q` to its query; `expr` itself if neither changes anything. */
 export function mapChildren(expr: Expr, f: (e: Expr) => Expr, q: (query: Query) => Query): Expr {
   const maybe = (e: Expr | null): Expr | null => (e === null ? null : f(e));
   switch (expr.kind) {
@@ -304,7 +304,7 @@ function mapFrom(
   }
 }
 
-/** All FROM leaves of `item`, left to right. */
+/** Returns all FROM leaves of `item`, left to right. */
 export function leavesOf(item: FromItem | null): readonly FromLeaf[] {
   if (item === null) return NOTHING;
   if (item.kind !== 'join') return [item];
@@ -320,13 +320,13 @@ function collectLeaves(item: FromItem, into: FromLeaf[]): void {
   } else into.push(item);
 }
 
-/** Calls `f` for each expression at any depth of `expr`, itself first; queries inside it are not entered. */
+/** Calls `f` for `expr` and each expression in it at any depth, without those in queries. */
 export function visitExpr(expr: Expr, f: (e: Expr) => void): void {
   f(expr);
   for (const child of childrenOf(expr)) visitExpr(child, f);
 }
 
-/** The nodes of `kind` at any depth of `exprs`; queries inside are not entered. */
+/** Returns the nodes of `kind` at any depth of `exprs`, without those in queries. */
 export function nodesIn<K extends 'aggregate' | 'base' | 'column'>(
   exprs: readonly Expr[],
   kind: K,
@@ -340,7 +340,7 @@ export function nodesIn<K extends 'aggregate' | 'base' | 'column'>(
   return found;
 }
 
-/** The queries directly inside `exprs`, at any depth of the expressions. */
+/** Returns the queries directly inside `exprs`, at any depth of the expressions. */
 export function queriesIn(exprs: readonly Expr[]): readonly Query[] {
   const found: Query[] = [];
   for (const expr of exprs)
@@ -354,19 +354,19 @@ export function someExpr(expr: Expr, f: (e: Expr) => boolean): boolean {
   return f(expr) || childrenOf(expr).some((c) => someExpr(c, f));
 }
 
-/** All queries in the tree, `query` itself first. */
+/** Returns all queries in the tree, `query` itself first. */
 export function allQueries(query: Query): readonly Query[] {
   const all: Query[] = [];
   collectQueries(query, all);
   return all;
 }
 
-/** All FROM leaves of a statement, at any depth. */
+/** Returns all FROM leaves of a statement, at any depth. */
 export function allLeaves(root: Query): readonly FromLeaf[] {
   return allQueries(root).flatMap((q) => (q.kind === 'select' ? leavesOf(q.from) : []));
 }
 
-/** The expressions of a scan: its columns, its filter, and the predicates next to it. */
+/** Returns the expressions of a scan: its columns, its filter, and the predicates next to it. */
 export function exprsOfScan({ columns, filter, pushed }: GovernedScan): readonly Expr[] {
   return [...columns.map((c) => c.expr), ...optional(filter), ...pushed];
 }
@@ -377,7 +377,7 @@ function collectQueries(query: Query, into: Query[]): void {
   for (const nesting of nestingIn(query)) collectQueries(nesting.query, into);
 }
 
-/** The queries that `query` reads from: common tables, operands, derived tables; not those inside its expressions. */
+/** Returns the queries that `query` reads from: common tables, operands, derived tables; not those in expressions. */
 export function partsOf(query: Query): readonly Query[] {
   if (query.kind === 'values') return NOTHING;
   const parts: Query[] = [];
@@ -394,7 +394,7 @@ export function partsOf(query: Query): readonly Query[] {
 /** Cached by query, which is immutable. The cached ids hold no reference back to the query. */
 const OUTWARD = new WeakMap<Query, ReadonlySet<SourceId>>();
 
-/** The outer FROM items whose columns `query` reads, at any depth. */
+/** Returns the outer FROM items whose columns `query` reads, at any depth. */
 export function readsAround(query: Query): ReadonlySet<SourceId> {
   const known = OUTWARD.get(query);
   if (known !== undefined) return known;
@@ -447,7 +447,7 @@ export type QueryExpr = Extract<Expr, { readonly query: Query }>;
 /** Cached by query. Entries must not refer back to it, or V8 would keep them until a full garbage collection. */
 const NESTING = new WeakMap<Query, readonly QueryExpr[]>();
 
-/** The expressions of one level that contain a query, at any depth. */
+/** Returns the expressions of one level that contain a query, at any depth. */
 export function nestingIn(query: Query): readonly QueryExpr[] {
   const known = NESTING.get(query);
   if (known !== undefined) return known;
@@ -461,7 +461,7 @@ export function nestingIn(query: Query): readonly QueryExpr[] {
   return nesting;
 }
 
-/** The top-level expressions of one query, including conditions in FROM. */
+/** Returns the top-level expressions of one query, including conditions in FROM. */
 export function exprsOf(query: Query): readonly Expr[] {
   switch (query.kind) {
     case 'values':
@@ -500,7 +500,7 @@ function collectConditions(item: FromItem, into: Expr[]): void {
   for (const condition of item.on) into.push(condition);
 }
 
-/** The arguments of a row source's function, and the keys used to read its rows. */
+/** Returns the arguments of a row source's function, and the keys used to read its rows. */
 function argumentsOf({ args, fields }: RowSource): readonly Expr[] {
   return fields === null ? args : [...args, ...fields];
 }
@@ -515,7 +515,7 @@ function optional(expr: Expr | null): readonly Expr[] {
   return expr === null ? NOTHING : [expr];
 }
 
-/** The expressions that `keys` sort by, without output positions. */
+/** Returns the expressions that `keys` sort by, without output positions. */
 export function sortExprs(keys: readonly SortKey[]): readonly Expr[] {
   const exprs: Expr[] = [];
   for (const { by } of keys) if (typeof by !== 'number') exprs.push(by);

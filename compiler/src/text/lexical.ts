@@ -22,8 +22,8 @@ export interface Comments {
   readonly start: number;
   readonly end: number;
   /**
-   * What the grammar sees instead, which separates or joins the surrounding text in the same way as the comments. An
-   * unterminated comment remains unterminated.
+   * Replacement of the comments for the grammar. It separates or joins the surrounding text in the same way as they do.
+   * An unterminated comment remains unterminated.
    */
   readonly mark: '' | '\n' | '/**/' | '/*';
 }

@@ -11,7 +11,7 @@ export interface PlainLiteral {
 
 export interface ShapedText {
   /**
-   * The text with each literal replaced by its lexical class, followed by which literals are equal. Texts of the same
+   * The text with each literal replaced by its lexical class, followed by a list of equal literals. Texts of the same
    * shape have the same syntax tree except for the values of constants.
    */
   readonly shape: string;

@@ -33,7 +33,7 @@ export function arrayText(items: readonly (string | null)[]): string {
   return `{${quoted.join(',')}}`;
 }
 
-/** Looks before it replaces: a list may have 100,000 elements, and few hold a quote. */
+/** Tests before it replaces: lists may have 100,000 elements, and few contain a quote. */
 function escapeElement(text: string): string {
   return text.includes('"') || text.includes('\\') ? text.replace(/["\\]/g, '\\$&') : text;
 }

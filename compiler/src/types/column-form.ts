@@ -11,8 +11,8 @@ import {
 } from './types.js';
 
 /**
- * How a column's database type refines its type in the model: `varchar(20)` for `text`, `numeric(12,2)` for `numeric`.
- * Its values equal those of the model's type byte for byte, in both formats.
+ * Refinement of a type in the model by the column's database type: `varchar(20)` for `text`, `numeric(12,2)` for
+ * `numeric`. Its values equal those of the model's type byte for byte, in both formats.
  */
 export interface ColumnForm {
   /** The type in SQL. */
@@ -34,7 +34,7 @@ export interface DeclaredColumn {
 const SPELLED =
   /^([a-z0-9_ ]*?[a-z0-9_]) *\( *(\d{1,8}) *(?:, *(-?\d{1,4}) *)?\)((?: with(?:out)? time zone)?)(\[\])?$/;
 
-/** The column declared by type `name` (`text`, `varchar(20)`, `numeric(12,2)[]`); null if there is no such type. */
+/** Returns the column declared as `name` (`text`, `varchar(20)`, `numeric(12,2)[]`); null if there is no such type. */
 export function declaredColumn(name: string): DeclaredColumn | null {
   const lower = name.trim().toLowerCase();
   const match = SPELLED.exec(lower);
@@ -49,7 +49,7 @@ export function declaredColumn(name: string): DeclaredColumn | null {
   return type === null || type.endsWith('[]') ? null : modified(type as ScalarType, numbers, array);
 }
 
-/** A column without a modifier. Null for tsquery and json, which lack equality here: they are read as text. */
+/** Returns a column without a modifier. Null for tsquery and json, which lack equality here: they are read as text. */
 function plain(name: string): DeclaredColumn | null {
   const type = typeNamed(name);
   return type === null || type.startsWith('tsquery') || !isComparable(type) ? null : { type, form: null };
@@ -98,7 +98,7 @@ const MAX_BITS = 83_886_080;
 /** The bit mask for all fields of an interval. */
 const ALL_FIELDS = 0x7fff;
 
-/** The `atttypmod` of a type with these numbers in parentheses; null if there is no such type. */
+/** Returns the `atttypmod` of a type with these numbers in parentheses; null if there is no such type. */
 function modifierOf(kind: ModifierKind | null, numbers: readonly number[]): number | null {
   const [first = -1, second, ...more] = numbers;
   if (more.length > 0 || (second !== undefined && kind !== 'decimal')) return null;
@@ -125,7 +125,7 @@ function modifierOf(kind: ModifierKind | null, numbers: readonly number[]): numb
   }
 }
 
-/** The manifest's spelling of a column of type `oid` with `modifier`; `type` if that says everything. */
+/** Returns the manifest's spelling of a column of type `oid` with `modifier`; `type` if that describes it fully. */
 export function spelledColumn(type: TypeName, oid: number, modifier: number): string {
   const array = type.endsWith('[]');
   const brackets = array ? '[]' : '';
@@ -138,7 +138,7 @@ export function spelledColumn(type: TypeName, oid: number, modifier: number): st
   return declaredColumn(spelled)?.form?.modifier === modifier ? spelled : type;
 }
 
-/** The numbers in parentheses that `modifier` encodes, not validated. */
+/** Returns the numbers in parentheses that `modifier` encodes, without validating them. */
 function numbersOf(element: string, modifier: number): readonly number[] {
   if (element === 'bpchar') return [modifier - HEADER];
   if (element === 'interval') return [modifier & 0xffff];
@@ -147,7 +147,7 @@ function numbersOf(element: string, modifier: number): readonly number[] {
   return [((modifier - HEADER) >> 16) & 0xffff, (scale ^ 0x400) - 0x400];
 }
 
-/** Precision and scale of `numeric(p,s)`; null for any other form. */
+/** Returns precision and scale of `numeric(p,s)`; null for any other form. */
 export function decimalOf(
   form: ColumnForm | null,
 ): { readonly precision: number; readonly scale: number } | null {
@@ -178,7 +178,7 @@ export const STORED_PATTERN = `^(?:(?:${NAME}\\.)?${NAME}(?:\\[\\])?|enum ${NAME
 
 const STORED = new RegExp(STORED_PATTERN);
 
-/** The type that `stored` names; null if it is not a type name. */
+/** Returns the type that `stored` names; null if it is not a type name. */
 export function storedType(stored: string): StoredType | null {
   if (!STORED.test(stored)) return null;
   const isEnum = stored.startsWith('enum ');
@@ -186,7 +186,7 @@ export function storedType(stored: string): StoredType | null {
   return { isEnum, isArray, sql: isEnum ? stored.slice(5) : isArray ? stored.slice(0, -2) : stored };
 }
 
-/** The name of an enum within its schema: `mood` for `enum app.mood`, `a.b` for `enum app."a.b"`. */
+/** Returns the name of an enum within its schema: `mood` for `enum app.mood`, `a.b` for `enum app."a.b"`. */
 export function enumName(stored: string): string {
   const quoted = /"((?:[^"]|"")*)"$/.exec(stored)?.[1];
   return quoted?.replaceAll('""', '"') ?? stored.slice(stored.lastIndexOf('.') + 1);

@@ -20,7 +20,7 @@ export type DeclaredType =
 /** Postgres treats a parameter of type `unknown` as untyped. */
 const UNKNOWN = 705;
 
-/** The type that `oid` declares; null if it leaves the choice to the compiler. */
+/** Returns the type that `oid` declares; null if it leaves the choice to the compiler. */
 export function declaredType(oid: number): DeclaredType | null {
   if (oid === 0 || oid === UNKNOWN) return null;
   const type = typeOfOid(oid);
@@ -98,7 +98,7 @@ const OTHERS: ReadonlyMap<number, DeclaredType> = new Map(
   ].map((declared) => [declared.oid, Object.freeze(declared)]),
 );
 
-/** The element OID of array type `oid`; null if it is not a known array type. */
+/** Returns the element OID of array type `oid`; null if it is not a known array type. */
 export function elementOid(oid: number): number | null {
   return ELEMENT_OIDS.get(oid) ?? null;
 }
@@ -109,8 +109,8 @@ const ELEMENT_OIDS: ReadonlyMap<number, number> = new Map([
 ]);
 
 /**
- * The OID of the type, or of its array, that has this name in Postgres; the grammar replaces every other spelling by
- * it. 0 for `unknown`, null if there is no such type.
+ * Returns the OID of the type, or of its array, that has this name in Postgres; the grammar replaces every other
+ * spelling by it. 0 for `unknown`, null if there is no such type.
  */
 export function declaredOid(name: string, array: boolean): number | null {
   if (name === 'unknown' && !array) return 0;

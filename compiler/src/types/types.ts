@@ -2,14 +2,14 @@
 export type ValueCategory = 'B' | 'D' | 'I' | 'N' | 'R' | 'S' | 'T' | 'U' | 'V';
 
 /**
- * How JSON answers represent a value: `number`, `float` (NaN and infinities are strings), `bool`, `json` and `jsonb`
+ * Representation of a value in JSON: `number`, `float` (NaN and infinities are strings), `bool`, `json` and `jsonb`
  * (unchanged), a string that needs no escape (`plain`) or may need one (`string`), `base64`, RFC 3339 timestamps.
  */
 export type JsonForm =
   | ('bool' | 'number' | 'float' | 'json' | 'jsonb')
   | ('plain' | 'string' | 'base64' | 'timestamp' | 'timestamptz');
 
-/** How a value is written in Arrow answers; `text`: Arrow has no such type, so Postgres' text form is sent. */
+/** Representation of a value in Arrow; `text`: Arrow has no such type, so Postgres' text form is sent. */
 export type ArrowForm =
   | ('bool' | 'int16' | 'int32' | 'int64' | 'float32' | 'float64' | 'numeric' | 'utf8' | 'text' | 'binary')
   | ('uuid' | 'jsonb' | 'date' | 'time' | 'timestamp' | 'timestamptz' | 'interval');
@@ -196,7 +196,7 @@ export function isMoment(type: string): boolean {
   return MOMENT_SET.has(type);
 }
 
-/** `type` as Postgres' `format_type` writes it: `timestamp with time zone[]`. */
+/** Returns `type` as Postgres' `format_type` writes it: `timestamp with time zone[]`. */
 export function sqlNameOf(type: TypeName): string {
   if (isArray(type)) return `${sqlNameOf(elementOf(type))}[]`;
   return TYPES[type].sqlName ?? type;
@@ -207,7 +207,7 @@ export function isComparable(type: TypeName): boolean {
   return type !== 'json' && type !== 'json[]';
 }
 
-/** The model type that `name` spells (`integer`, `int4[]`, …); null if there is none. */
+/** Returns the model type that `name` spells (`integer`, `int4[]`, …); null if there is none. */
 export function typeNamed(name: string): TypeName | null {
   const lower = name.trim().toLowerCase();
   if (lower.endsWith('[]')) {
@@ -229,7 +229,7 @@ export function arrayOf(type: ScalarType): ArrayType {
   return `${type}[]`;
 }
 
-/** The Postgres OID of `type`, the same on every server. */
+/** Returns the Postgres OID of `type`, the same on every server. */
 export function oidOf(type: TypeName): number {
   return isArray(type) ? TYPES[elementOf(type)].arrayOid : TYPES[type].oid;
 }
@@ -238,7 +238,7 @@ export function typeOfOid(oid: number): TypeName | null {
   return BY_OID.get(oid) ?? null;
 }
 
-/** The wire `typlen` of `type`. */
+/** Returns the wire `typlen` of `type`. */
 export function lengthOf(type: TypeName): number {
   return isArray(type) ? -1 : TYPES[type].length;
 }
@@ -260,7 +260,7 @@ type MultirangeType = RangeFamily['multirange'];
 const BY_RANGE: ReadonlyMap<string, RangeFamily> = new Map(RANGES.map((f) => [f.range, f]));
 const BY_MULTIRANGE: ReadonlyMap<string, RangeFamily> = new Map(RANGES.map((f) => [f.multirange, f]));
 
-/** The family of a range type; null for any other type. */
+/** Returns the family of a range type; null for any other type. */
 export function familyOfRange(type: string): RangeFamily | null {
   return BY_RANGE.get(type) ?? null;
 }
