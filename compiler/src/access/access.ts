@@ -17,8 +17,8 @@ export type MaskKind = 'redact' | 'null' | 'hash' | 'partial' | 'year' | 'deny';
  */
 export interface Access {
   /**
-   * Equal signatures mean equal plans. Made from the effective roles, the policy version, the chain length and the
-   * pattern of attributes (which are missing, which are `any`, which have no value, one or several).
+   * Equal signatures mean equal plans. Derived from the effective roles, the policy version, the chain length and the
+   * pattern of attributes: missing, `any`, or with no value, one or several.
    */
   readonly signature: string;
   readonly policyVersion: string;

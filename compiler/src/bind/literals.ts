@@ -65,7 +65,7 @@ function isWritten(value: CarriedLiterals): boolean {
   return parts.every((part) => part === null || part.node !== null);
 }
 
-/** Slots that hold literals, and where each literal came from. Equal literals of the same type share a slot. */
+/** Slots of literals, with the origin of each literal. Equal literals of the same type share a slot. */
 export class LiteralSlots {
   readonly #slots: Slot[];
   readonly #byValue = new Map<string, number>();

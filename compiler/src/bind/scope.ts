@@ -355,7 +355,7 @@ export interface BoundFrom extends BoundItem {
   readonly keys: ReadonlySet<Node>;
 }
 
-/** What an expression may use: names, calls and clauses. */
+/** Names, calls and clauses that an expression may use. */
 export interface BindEnvironment {
   readonly ctx: BindContext;
   readonly scope: Scope;

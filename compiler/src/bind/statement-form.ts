@@ -19,7 +19,7 @@ export function formOf(root: Query, ctx: BindContext): OslForm {
 
 class FormFinder {
   readonly #ctx: BindContext;
-  /** Forms of the common tables; null for one that reads no entity. */
+  /** Forms of the common tables; null for a table that reads no entity. */
   readonly #tables = new Map<number, OslForm | null>();
   readonly #read = new Set<number>();
 

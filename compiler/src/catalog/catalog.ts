@@ -238,7 +238,7 @@ export interface FacetStore {
   readonly approximate: boolean;
   /** Services that may rerank passages. The first is the default. */
   readonly rerankers?: readonly FacetReranker[];
-  /** The lexical leg of a hybrid facet: the same facet with stores of its own. */
+  /** The lexical leg of a hybrid facet: the same facet with separate stores. */
   readonly lexicalLeg?: FacetStore;
   /** The name under which this leg's stores are kept, if it differs from `name`. */
   readonly indexedAs?: string;

@@ -44,7 +44,7 @@ function literalFault({ sqlstate }: InvalidLiteral): string {
 }
 
 /**
- * A row of the catalogue: code, SQLSTATE, HTTP status, and a function that makes message and hint. The function's
+ * A row of the catalogue: code, SQLSTATE, HTTP status, and a function that returns message and hint. The function's
  * parameter type declares the arguments needed to raise the error; a row without parameters is raised with `{}`.
  */
 function row<P = NoParameters>(

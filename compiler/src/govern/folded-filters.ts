@@ -51,7 +51,7 @@ interface ColumnInList {
   readonly values: readonly string[];
 }
 
-/** `column` lies within the bounds, at least one of which is set. */
+/** A range of `column` with at least one bound. */
 interface ColumnRange {
   readonly kind: 'range';
   readonly key: string;

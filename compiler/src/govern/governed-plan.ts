@@ -9,7 +9,7 @@ import type { UnusedRollup } from './rollup/rollup.js';
 import { verifyRollup } from './verify/rollup.js';
 import { verify } from './verify/verify.js';
 
-/** One column of the answer. */
+/** One column of the result. */
 export interface OutputColumn {
   readonly name: string;
   readonly type: TypeName;
@@ -85,7 +85,7 @@ export type GovernedRuntime =
        * The query fails if one of them is redacted in a passage.
        */
       readonly checkedKeys: ReadonlyMap<string, Position | null>;
-      /** Notices to return with the answer. */
+      /** Notices to return with the result. */
       readonly notices: readonly string[];
     }
   | {
@@ -172,7 +172,7 @@ const NONE_PASSED: readonly UnusedRollup[] = Object.freeze([]);
 /**
  * A plan that policy has been applied to: the only kind of plan that a `GovernedEngine` runs.
  *
- * INVARIANT: only `mint`, after proof, makes one, and `withValues` from a proved one. A brand would not be enough,
+ * INVARIANT: only `mint` creates one, after proof, and `withValues`, from a proved one. A brand would not be enough,
  * since a spread copies it; a private field is not copied, and `is` checks for it.
  */
 export class GovernedPlan implements GovernedPlanFields {
@@ -236,10 +236,10 @@ export interface ProofContext {
 }
 
 /**
- * Proves a plan and makes it a `GovernedPlan`, which otherwise only `withValues` can do. Its access signature and
- * versions are taken from what it was proved against.
+ * Proves a plan and turns it into a `GovernedPlan`. Takes the access signature and versions from what it was proved
+ * against. The package does not export this function.
  *
- * @throws InternalError if the proof fails; the package does not export this
+ * @throws InternalError if the proof fails
  */
 export function mint(
   fields: Omit<GovernedPlanFields, 'accessSignature' | 'catalogVersion' | 'policyVersion'>,

@@ -55,7 +55,7 @@ export interface JoinKeys {
 /**
  * Returns the keys that `root` joins on, under policy.
  *
- * @throws QueryError E0515 for a key that policy never shows in the clear or, in a join with passages, one that is
+ * @throws QueryError E0515 for a key that policy never shows in the clear or, in a join with passages, a key that is
  * masked in any row; decided from the plan, never from data
  */
 export function joinKeys(
@@ -260,9 +260,9 @@ export function toKeyVariant(expr: Expr, keys: ReadonlyMap<SourceId, ReadonlySet
 }
 
 /**
- * Restricts the scan of an entity joined to precomputed rows to the keys of those rows, whatever plan Postgres chooses
- * for the join. By then the keys are in the clear on both sides. Source: contract, cross-modal join execution order
- * (3).
+ * Restricts the scan of an entity joined to precomputed rows to the keys of those rows, so that this does not depend on
+ * Postgres' plan for the join. The keys are already in the clear on both sides. Source: contract, cross-modal join
+ * execution order (3).
  */
 export function restrictToKeys(root: Query, slots: GovernedSlots): Query {
   return mapQuery(root, {

@@ -155,7 +155,7 @@ export function clearColumn(rule: ColumnRule, slots: GovernedSlots): GovernedCol
   return governedColumn(rule, rule.column.name, nullOf(rule.column.type), slots);
 }
 
-/** Returns a flag that is true if the cell may be read in the clear, whatever its value, even NULL. */
+/** Returns a flag that is true if the cell may be read in the clear, even if its value is NULL. */
 export function visibleColumn(rule: ColumnRule, slots: GovernedSlots): GovernedColumn {
   const expr =
     rule.masked === 'none'

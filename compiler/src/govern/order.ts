@@ -32,19 +32,19 @@ import { isComparable } from '../types/types.js';
 import { columnRule } from './mask.js';
 import type { ScanAccesses } from './scan-access.js';
 
-/** Returns the columns that distinguish the rows of a FROM item for this caller; also holds the common tables. */
+/** Returns the columns that distinguish the rows of a FROM item for this caller. Also provides the common tables. */
 type KeysOf = ((item: FromItem) => readonly Expr[]) & { readonly tables: ReadonlyMap<number, Query> };
 
 /**
- * Completes ORDER BY if LIMIT, OFFSET, DISTINCT ON or a window picks some of many rows: ties are broken by key, so
- * that neither storage order nor hidden rows decide which rows are returned.
+ * Completes ORDER BY if LIMIT, OFFSET, DISTINCT ON or a window picks some of many rows: ties are broken by key, so that
+ * neither storage order nor hidden rows decide which rows are returned.
  *
  * If the caller may not see the whole key, all columns that the query reads are used instead: rows that are equal in
  * all of them are interchangeable.
  *
- * The answer itself is completed in the same way if policy requires it for an entity that it reads.
+ * The order of the result is completed in the same way if policy requires it for an entity that it reads.
  *
- * @param whole `root` including the rows that operators work on, whose policy counts too
+ * @param whole `root` including the rows that operators process, whose policy counts too
  */
 export function breakTies(root: Query, accesses: ScanAccesses, whole: Query = root): Query {
   const read = new Map<SourceId, Set<string>>();

@@ -4,10 +4,10 @@ import { elementOf, isArray, type TypeName } from '../types/types.js';
 import type { GovernedPlan } from './governed-plan.js';
 
 /**
- * True if the answer to a plan depends only on its values, its session's settings and the stored rows, so that the
- * same plan over the same rows may be answered from a cache, except for row order that the query leaves open. False
- * for anything that reads a clock, draws random numbers, or is computed by steps that run before the statement. The
- * values themselves are checked by `isTimelessValue`.
+ * True if the result of a plan depends only on its values, its session's settings and the stored rows. It may then be
+ * cached for the same plan and rows, except for row order that the query leaves open. False for anything that reads a
+ * clock, draws random numbers, or is computed by steps that run before the statement. The values themselves are checked
+ * by `isTimelessValue`.
  */
 export function isRepeatable({ query, runtime }: Pick<GovernedPlan, 'query' | 'runtime'>): boolean {
   return runtime.length === 0 && allQueries(query).every(isLevelRepeatable);

@@ -24,8 +24,8 @@ export interface SampledColumn {
   readonly name: string;
   readonly type: TypeName;
   /**
-   * The plan's output that says for each row whether the cell may be read; if not, the cell is redacted, whatever its
-   * value. Null if every cell may be read, and for a facet, whose passages say so themselves.
+   * The plan's output that flags for each row whether the cell may be read; otherwise the cell is redacted, whatever
+   * its value. Null if every cell may be read, and for a facet, whose passages contain this information.
    */
   readonly visible: string | null;
 }
@@ -97,7 +97,7 @@ function inRows(access: Access): Access {
   return Object.freeze({ ...access, relations });
 }
 
-/** A value, and the flag that says whether its cell may be read; null if every cell may be read. */
+/** A value, and a flag that is true if its cell may be read; null if every cell may be read. */
 interface SampledCell {
   readonly value: SampledValue;
   readonly flag: Expr | null;

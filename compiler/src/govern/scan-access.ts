@@ -26,8 +26,8 @@ export interface Minimum {
   /** Maximum percentage of a figure that one row may contribute; null: any. */
   readonly dominance: number | null;
   /**
-   * Filters of the grants that show rows, one list for each column: a row that matches a filter of every list counts
-   * whatever its group. Null if there is no such row.
+   * Filters of the grants that show rows, one list for each column: a row that matches a filter of every list counts in
+   * groups of any size. Null if there is no such row.
    */
   readonly plain: readonly (readonly Expr[])[] | null;
 }

@@ -30,8 +30,8 @@ interface SlotFilling {
 }
 
 /**
- * The plan for all texts of one shape that agree in the literals that the plan depends on. The other literals are
- * plain values: nothing examined them between text and plan, except tests that are repeated here.
+ * The plan for all texts of one shape that have the same values in the literals that the plan depends on. The other
+ * literals are plain values: compilation does not examine them, except by tests that are repeated here.
  *
  * INVARIANT: `fill` returns what compiling the text would have returned, slot for slot, or null.
  */

@@ -618,7 +618,7 @@ export type Query = Select | SetOperation | ValuesList;
 
 // ---------------------------------------------------------------- slots and forms
 
-/** Where the value of a parameter comes from at execution. */
+/** Source of a parameter's value at execution. */
 export type Slot =
   /** `written`: true if the caller's text contains the literal, false if policy, a metric or the compiler added it. */
   | {

@@ -122,7 +122,7 @@ export interface OperatedRows {
 
 /** One operator over the texts of one column. */
 export interface RowOperator extends OperatorUse {
-  /** The column of the rows that holds the texts. */
+  /** The column of the rows that contains the texts. */
   readonly of: string;
 }
 

@@ -53,9 +53,9 @@ function row(
 /**
  * The closed set of value types that a model may expose and that OSL-SQL can compute with, one row each.
  *
- * A name is Postgres' own short name, so that it can be emitted as a cast target. `bpchar` is `char(n)`: trailing
- * blanks are ignored in comparisons and conversions to text. Bits are `varbit`, whatever their length. `json` has no
- * equality and no order, and is a type of values only: a column of that type is read as text.
+ * The names are Postgres' own short names, so that they can be emitted as cast targets. `bpchar` is `char(n)`: trailing
+ * blanks are ignored in comparisons and conversions to text. Bits of any length are `varbit`. `json` has no equality
+ * and no order, and occurs as the type of values only: a column of type json is read as text.
  */
 const TYPES = {
   bool: row([16, 1000, 1], 'B', 'bool', 'bool', 'true', { isPreferred: true, sqlName: 'boolean' }),

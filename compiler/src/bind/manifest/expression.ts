@@ -10,7 +10,7 @@ import { elementOf, isArray, type ScalarType, type TypeName } from '../../types/
 import type { BindContext } from '../context.js';
 import { isSettingsFree, WrittenLiteral, withOffset } from '../literals.js';
 
-/** Reading and creation of literals: inline in policy, in slots of the statement in metrics. */
+/** Access to literals, which are inline in policy, and in slots of the statement in metrics. */
 export interface LiteralForm {
   valueOf(expr: Expr): LiteralValue | null;
   make(value: LiteralValue, type: TypeName): Expr;
@@ -288,7 +288,7 @@ export const PREFIX = 'select ';
 
 /** Caches syntax trees of manifest and policy texts, which repeat. The trees are never modified. */
 const NODES = new Map<string, Node>();
-/** A manifest has few texts; those of replaced manifests are dropped at some point. */
+/** Maximum number of cached texts, at which the cache is cleared. A manifest has few, but manifests are replaced. */
 const MOST_NODES = 10_000;
 
 /** Parses a text of manifest or policy as a single value expression, once. Callers' texts go to `parseExpression`. */

@@ -42,7 +42,7 @@ export function isDenied(metric: Metric, ctx: BindContext): boolean {
 }
 
 /**
- * Returns the error of computing `metric` with `filters` for a caller with `access`; null if it can be computed.
+ * Returns the error that computing `metric` with `filters` raises for a caller with `access`; null if there is none.
  *
  * @param filters additional predicates over its rows
  */

@@ -188,7 +188,7 @@ class GuardPass {
       shown.set(`${source} ${test.name}`, test.expr);
     }
     const when = allOf([...shown.values()]);
-    // Each guarded part repeats all tests; if that makes too many, one guard covers the whole condition.
+    // Each guarded part repeats all tests; if there are too many, one guard covers the whole condition.
     return shown.size * this.#guardedParts(condition) > MAX_TESTS
       ? this.#guard(this.#deep(condition), when)
       : this.#parts(condition, when);

@@ -30,8 +30,8 @@ export interface RollupChoice {
 const NO_CHOICE: RollupChoice = Object.freeze({ rolled: null, passed: Object.freeze([]) });
 
 /**
- * Finds the rollup that can answer `plan` for a caller with `access`, judging by the grain and filters of the query
- * and the row filters and masks of the grants; if there are several, the one with the fewest dimensions.
+ * Finds the rollup that can answer `plan` for a caller with `access`, depending on the grain and filters of the query
+ * and the row filters and masks of the grants. If there are several, returns the one with the fewest dimensions.
  * `verifyRollup` checks the result, and shares no code with this.
  *
  * @param usable names of the rollups that are built and fresh enough

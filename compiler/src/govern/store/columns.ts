@@ -34,8 +34,8 @@ export const TERMS: GovernedColumn = Object.freeze({
 });
 
 /**
- * True if two arrays of words overlap. Over arrays that the gateway makes, this and WORDS_CONTAIN can neither fail nor
- * leak, whatever `pg_proc` says of arrays in general.
+ * Tests if two arrays of words overlap. On arrays that the gateway creates, this and WORDS_CONTAIN can neither fail nor
+ * leak, regardless of what `pg_proc` states for arrays in general.
  */
 export const WORDS_OVERLAP: OperatorDefinition = Object.freeze({
   name: '&&',
@@ -44,7 +44,7 @@ export const WORDS_OVERLAP: OperatorDefinition = Object.freeze({
   result: 'bool',
   leakproof: true,
 });
-/** True if the left array of words contains the right one. */
+/** Tests if the left array of words contains the right one. */
 export const WORDS_CONTAIN: OperatorDefinition = Object.freeze({ ...WORDS_OVERLAP, name: '@>' });
 
 /** The column of BM25 weights. */
@@ -53,7 +53,7 @@ export const LEXICAL_VECTOR = 'lex';
 export const NGRAM_VECTOR = 'dense';
 export const MODEL_VECTOR = 'embedding';
 
-/** Outputs that a store's plan has for each passage, whatever its facet declares. */
+/** Outputs that a store's plan has for the passages of any facet. */
 export type StoredName =
   | (typeof STORED)[number][0]
   | (typeof DERIVED)[number][0]

@@ -271,7 +271,7 @@ export function storePlan(
   return mint(fields, { catalog, access, joins: null, usable: NO_ROLLUPS });
 }
 
-/** The visible passages as seen by the rest of a statement. */
+/** The visible passages in the form that the rest of a statement reads. */
 export interface Passages {
   readonly from: FromItem;
   readonly where: readonly Expr[];

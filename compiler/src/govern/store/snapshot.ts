@@ -49,8 +49,8 @@ function ofServer(name: string, type: FunctionCall['type']): FunctionCall {
 }
 
 /**
- * True if a query without `SNAPSHOT` gives the same answer for the same rows at any time. A stable function may read
- * the clock, and a text parsed as a time may be `now` or `today`.
+ * True if `query`, which must not contain `SNAPSHOT`, has the same result for the same rows at any time. A stable
+ * function may read the clock, and a text parsed as a time may be `now` or `today`.
  */
 export function isTimeless(query: Query): boolean {
   return !allQueries(query).some((q) => {

@@ -24,9 +24,8 @@ import {
 } from './proofs.js';
 
 /**
- * The final check of the barrier, independent of the code that builds it: follows every condition of the statement
- * down to the rows that the planner may run it on, and rejects one that could fail on a row that is not known to be
- * shown.
+ * The final check of the barrier, independent of the code that builds it: traces every condition of the statement to
+ * the rows that the planner may run it on, and rejects conditions that could fail on a row not known to be shown.
  *
  * @returns the literals that the proof relies on
  * @throws InternalError, which no caller's query can cause
@@ -635,8 +634,8 @@ function both(one: CheckedRows, other: CheckedRows): CheckedRows {
 // ---------------------------------------------------------------- groups under a minimum
 
 /**
- * Verifies that nothing can fail on a row that may only be aggregated: an error would reveal the row, whatever the size
- * of its group.
+ * Verifies that nothing can fail on a row that may only be aggregated: the error would reveal the row, even in a large
+ * group.
  *
  * @throws InternalError
  */

@@ -5,9 +5,9 @@ import type { Aggregate, Expr, GovernedScan, Query, Select, Slot } from '../../p
 import { allQueries, childrenOf, exprsOf, leavesOf, queryOf } from '../../plan/walk.js';
 
 /**
- * Proves that a rollup replaces its entity only if that changes no answer: for this caller, every row of the rollup is
- * wholly visible or wholly hidden, and only values that add up are read from it. Shares no code with the choice of the
- * rollup (`rollup.ts`, `rolled-block.ts`).
+ * Proves that replacing an entity by a rollup changes no result: for this caller, every row of the rollup is wholly
+ * visible or wholly hidden, and only values that can be added up are read. Shares no code with the choice of the rollup
+ * (`rollup.ts`, `rolled-block.ts`).
  *
  * @param access the caller's access to the entity itself
  * @param usable rollups that are built and fresh enough
