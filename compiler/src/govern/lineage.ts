@@ -83,9 +83,7 @@ export class StatementLineage {
       : outputsAt(step.query, Number(ref.name.slice(1)) - 1);
   }
 
-  /**
-   * Returns the columns of runtime relations that `expr` is computed from, also through derived tables and subqueries.
-   */
+  /** Returns the runtime relation columns that `expr` is computed from, also through derived tables and subqueries. */
   runtimeColumnsUnder(expr: Expr): readonly ColumnRef[] {
     const found: ColumnRef[] = [];
     if (this.#runtime.size === 0) return found;

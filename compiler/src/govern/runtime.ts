@@ -126,14 +126,12 @@ function retrievalStore(
   );
 }
 
-/**
- * True for a field without masks. Any other cannot be filtered in the store: the key check must see masked passages.
- */
+/** True for a field without masks. Others cannot be filtered in the store: the key check must see masked passages. */
 function isHeldFirst({ arg }: InQuery, { facet }: Retrieval, catalog: Catalog, access: Access): boolean {
   return arg.kind === 'column' && fieldMask(facet, arg.name, catalog, access) === 'none';
 }
 
-/** Returns notices about conditions that apply after the best passages are taken. They do not depend on the data. */
+/** Returns notices about conditions applied after the best passages are taken. They do not depend on the data. */
 function noticesOfRetrieval(relation: Retrieval, catalog: Catalog, access: Access): readonly string[] {
   const { filteredAfter, keyFilters, facet } = relation;
   const isLate = !keyFilters.every((f) => isHeldFirst(f, relation, catalog, access));

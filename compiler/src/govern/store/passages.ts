@@ -138,9 +138,7 @@ function candidatesOf(
   );
 }
 
-/**
- * Returns candidates as a common table, the condition that a passage is a candidate, and outputs that describe them.
- */
+/** Returns candidates as a common table, a condition that a passage is one of them, and outputs that describe them. */
 function commonCandidates({ request }: StoreView, candidates: Select) {
   const table: CommonTable = { id: CANDIDATES, query: candidates, materialized: true };
   const first = request.source + SOURCE_OFFSETS.common;

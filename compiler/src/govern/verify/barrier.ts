@@ -80,7 +80,7 @@ interface QueryRange {
   readonly next: number;
 }
 
-/** INVARIANT: results that depend on following FROM items to their queries are cached by query, and column or scan. */
+/** INVARIANT: results found by following FROM items to their queries are cached by query, and by column or scan. */
 class BarrierCheck {
   readonly #root: Query;
   readonly #slots: readonly Slot[];
