@@ -110,7 +110,8 @@ export class ReadEventRecorder {
 }
 
 /**
- * Untrusted input: anyone with write access to the directory can create such a file. Only known members are copied.
+ * Parses a queued event; null if it is not valid. The input is untrusted: anyone with write access to the directory can
+ * create such a file. Only known members are copied.
  */
 function readingIn(bytes: Buffer): AuditReadEvent | null {
   if (bytes.length > MOST_BYTES) return null;

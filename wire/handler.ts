@@ -282,6 +282,6 @@ export interface RowWriter {
    * writing more. Throws `WireError` 08006 once the client has disconnected.
    */
   write(messages: Uint8Array): Awaitable<void>;
-  /** How many copies of a large row are made while it is sent; default: none. */
+  /** Number of copies made of a large row while it is sent; default: none. */
   readonly copies?: number;
 }

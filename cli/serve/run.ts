@@ -222,7 +222,7 @@ export function untilStopped(handlers: SignalHandlers): Promise<void> {
   });
 }
 
-/** Tells the two meanings of SIGHUP apart: it is also sent when the terminal is closed. */
+/** True while the controlling terminal is open: SIGHUP is also sent when it closes, and then is no reload request. */
 function hasTerminal(): boolean {
   try {
     closeSync(openSync('/dev/tty', 'r'));

@@ -107,7 +107,7 @@ function format(reader: MessageReader): FormatCode {
   throw error('22023', `unsupported format code: ${code}`);
 }
 
-/** −1 is NULL; other negative lengths and lengths beyond the message are refused. */
+/** Reads a length and a value. Length −1 is NULL; other negative lengths and ones beyond the message are refused. */
 function value(reader: MessageReader): Buffer | null {
   const length = reader.int32();
   if (length === -1) return null;

@@ -121,7 +121,7 @@ function parentsOf(
   return { steps, owner };
 }
 
-/** Quickly tells whether a line is indented beyond `limit`, to skip such lines of a large file. */
+/** True if a line is indented beyond `limit`. Fast, because it is used to skip lines of large files. */
 function startsBeyond(line: string, limit: number): boolean {
   for (let at = 0; at <= limit; at++) if (line[at] !== ' ') return false;
   return true;

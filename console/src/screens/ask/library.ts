@@ -19,7 +19,7 @@ export interface Library {
   readonly saved: readonly SavedQuery[];
 }
 
-/** Where the library is stored: the browser's `Storage`, or a substitute. */
+/** Storage for the library: the browser's `Storage`, or a substitute. */
 export type LibraryStorage = Pick<Storage, 'getItem' | 'setItem'>;
 
 const MOST_HISTORY = 100;

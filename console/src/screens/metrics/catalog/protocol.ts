@@ -30,7 +30,7 @@ export type CatalogQuestions = {
     readonly ask: { readonly term: string; readonly most: number };
     readonly answer: PartialList<CatalogMetric>;
   };
-  /** Which of the given metrics exist. */
+  /** Looks up metrics by name; unknown names are omitted. */
   readonly known: {
     readonly ask: { readonly names: readonly string[] };
     readonly answer: readonly CatalogMetric[];
