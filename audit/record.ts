@@ -35,7 +35,7 @@ export interface AuditEntry {
   /** Result of `AuditLog.fingerprint`. */
   readonly statement_hmac?: string | null;
   readonly rows?: number | null;
-  /** In microseconds. */
+  /** Duration in microseconds. */
   readonly duration_us?: number | null;
   readonly outcome?: AuditOutcome | null;
   /** Fingerprint of the governed statement; absent if lineage is disabled. */

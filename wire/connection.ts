@@ -176,7 +176,7 @@ export class Connection implements HandshakeConnection {
     await this.#runSession(handler, startup);
   }
 
-  /** Null if the client has disconnected or the handler refused it. */
+  /** Authenticates the client; null if it has disconnected or the handler refused it. */
   async #authenticate(identity: StartupIdentity): Promise<SessionHandler | null> {
     let handler: SessionHandler | null = null;
     let refusal: WireError | null = null;

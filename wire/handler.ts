@@ -187,7 +187,7 @@ export interface WireStatement {
   readonly columns: readonly ColumnDescription[] | null;
   /** Set for COPY … TO STDOUT; `columns` is then null, and the portal writes CopyData messages. */
   readonly copy?: CopyFormat | null;
-  /** Throws `WireError`. */
+  /** Opens a portal with these parameters. Throws `WireError`. */
   open(bind: Bind): Awaitable<Portal>;
 }
 
@@ -205,7 +205,7 @@ export interface PreparedStatement extends StatementSource {
   readonly statement: WireStatement;
 }
 
-/** Table OID and attribute number are always sent as 0. */
+/** A result column. Table OID and attribute number are always sent as 0. */
 export interface ColumnDescription {
   readonly name: string;
   readonly typeOid: number;
@@ -241,7 +241,7 @@ export interface Portal {
    * `suspended: false` or thrown.
    */
   fetch(maxRows: number, rows: RowWriter): Awaitable<FetchResult>;
-  /** Called exactly once. */
+  /** Releases the portal; called exactly once. */
   close(): Awaitable<void>;
 }
 

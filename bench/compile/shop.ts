@@ -5,7 +5,7 @@ interface Order {
   readonly id: number;
   readonly customer: number;
   readonly region: string;
-  /** In cents. */
+  /** Amount in cents. */
   readonly amount: number;
   readonly quantities: readonly number[];
 }

@@ -61,7 +61,7 @@ export async function hostileBench(quick: boolean): Promise<Findings> {
     withGateway(postgres, plan, (gateway) => bulkReaders(gateway, postgres, plan.bulk)),
   );
   return withPostgres([...accounts(ROWS), documents(plan.resultMib)], async (postgres) => {
-    // In a fresh process: later its heap already has room for them.
+    // Measured in a fresh process: later its heap would already have room for the connections.
     const idle = await withGateway(postgres, plan, (gateway) =>
       idleMeasures(gateway, plan.idle, 'hostile.idle'),
     );

@@ -6,9 +6,9 @@ import type { Gateway } from '../support/gateway.js';
 /** Times of a point query in ms, alone and with a competing load. */
 export interface Neighbour {
   readonly alone: readonly number[];
-  /** With an operator running over many passages. */
+  /** Times while an operator runs over many passages. */
   readonly beside: readonly number[];
-  /** With another process that keeps one thread busy: the floor on a machine with few processors. */
+  /** Times while another process keeps one thread busy: the floor on a machine with few processors. */
   readonly besideSpin: readonly number[];
 }
 

@@ -14,7 +14,7 @@ export async function wireBench(quick: boolean, workers: number): Promise<Findin
   return withPostgres(accounts(rows), async (postgres) => {
     const contestants = await startContestants(postgres, workers);
     try {
-      // First, in a fresh process: later its heap already has room for them.
+      // Measured first, in a fresh process: later its heap would already have room for the sessions.
       const idle = await idleMeasures(contestants.process, quick ? 1_000 : 10_000);
       await warmUp(contestants, rows, quick ? 2 : 10);
       const measures = [

@@ -88,7 +88,7 @@ const COLUMNS: readonly { readonly name: ColumnName; readonly numeric: boolean }
   ...NUMERIC.map((name) => ({ name, numeric: true })),
 ];
 
-/** Joins lists with spaces, which declared names cannot contain. */
+/** Text of a CSV cell. Lists are joined with spaces, which declared names cannot contain. */
 function cellOf(record: AuditRecord, name: ColumnName): string | null {
   const value = record[name] ?? null;
   if (value === null) return null;

@@ -145,7 +145,7 @@ async function inspectServer(
   }
 }
 
-/** Looks beyond the manifest's schemas, because a view may read relations in others. */
+/** Checks labels of view columns. Reads schemas beyond the manifest's, because a view may read relations there. */
 async function labelFindings(
   about: string,
   { system }: Survey,

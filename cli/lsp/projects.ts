@@ -79,7 +79,7 @@ function existing(file: string): string | null {
   return existsSync(file) ? file : null;
 }
 
-/** In MiB. A manifest with 10,000 entities takes a few hundred. */
+/** Memory limit of the thread in MiB. A manifest with 10,000 entities takes a few hundred. */
 const MEMORY_MB = 2_048;
 
 type Settle = (answer: CheckReply | null) => void;

@@ -60,7 +60,7 @@ export async function runServer(flags: ServerFlags, demo: Demo | null): Promise<
   await stop(server);
 }
 
-/** Only logs the error, because an archive directory may come back; older records are kept meanwhile. */
+/** Logs an archive directory that is not usable. It may become available later; older records are kept until then. */
 async function reportArchiveFault({ audit }: Settings, log: ServiceLog): Promise<void> {
   const cause = await archiveFault(audit);
   if (cause !== null) log.error('older records of the audit log cannot be archived, and stay', { cause });

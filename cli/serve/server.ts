@@ -82,13 +82,13 @@ export interface SharedAcrossProcesses {
 /** Additions of the demo to a server; null for `osl serve`. */
 export interface Demo {
   load(open: OpenService, settings: Settings, progress: Progress): Promise<void>;
-  /** Returns null if sign-in without a password would be unsafe. */
+  /** Sign-in without a password; null if that would be unsafe. */
   signIn(settings: Settings): DemoSignIn | null;
 }
 
 export interface ServerOptions {
   readonly settings: Settings;
-  /** Null on every server except the demo's. */
+  /** Additions of the demo; null on every other server. */
   readonly demo: Demo | null;
   readonly log: ServiceLog;
   readonly progress: Progress;

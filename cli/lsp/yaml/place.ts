@@ -62,7 +62,7 @@ export function placeAt(lines: readonly string[], line: number, column: number):
   return { steps: [...here, ...flow.steps], role: flow.role, word, start, end, beside };
 }
 
-/** On a blank line, the column of the cursor counts as the indentation. */
+/** The entry on a line. On a blank line, the column of the cursor counts as its indentation. */
 function headEntry(line: string, column: number | null): YamlLine {
   if (column === null || !/^\s*$/.test(line)) return entryOf(line);
   return { dashes: [], indent: column, key: null, colon: -1, valueAt: column };

@@ -7,7 +7,7 @@ export interface CatalogMetric {
   readonly name: string;
   readonly description: string | null;
   readonly deprecated: string | null;
-  /** Null if the metric uses rows of several entities. */
+  /** Entity whose rows the metric uses; null if there are several. */
   readonly entity: string | null;
   readonly kind: string;
   readonly type: string;
