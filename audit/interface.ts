@@ -92,7 +92,7 @@ export interface AuditStats {
   readonly segment: number;
   /** Number of failures since opening from which the log recovered. */
   readonly gaps: number;
-  /** Null while the log works. */
+  /** Current failure; null while the log works. */
   readonly failure: AuditUnavailable | null;
 }
 

@@ -12,6 +12,7 @@ import { splitHashes } from './format.js';
  */
 export interface RetentionCheckpoint {
   readonly checkpoint: Checkpoint;
+  /** First retained segment. */
   readonly segment: number;
   readonly epoch: number;
   readonly chain: Buffer;

@@ -185,7 +185,7 @@ export interface WireStatement {
   readonly parameterTypes: readonly number[];
   /** The result columns; null if the statement returns no rows. */
   readonly columns: readonly ColumnDescription[] | null;
-  /** Set for COPY … TO STDOUT; `columns` is then null, and the portal writes CopyData messages. */
+  /** Format of COPY … TO STDOUT; if set, `columns` is null and the portal writes CopyData messages. */
   readonly copy?: CopyFormat | null;
   /** Opens a portal with these parameters. Throws `WireError`. */
   open(bind: Bind): Awaitable<Portal>;

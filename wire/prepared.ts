@@ -31,7 +31,7 @@ class PreparedBudget {
     this.#maxBytes = maxBytes;
   }
 
-  /** Throws 53400 if another entry with `bytes` bytes does not fit. */
+  /** Checks that another entry with `bytes` bytes fits. Throws 53400 if not. */
   require(count: number, bytes: number): void {
     if (count >= this.#maxCount) throw error('53400', `too many ${this.#what}: at most ${this.#maxCount}`);
     if (this.#bytes + bytes > this.#maxBytes) {
@@ -56,7 +56,7 @@ class PreparedBudget {
 export interface NamedStatement extends SizedEntry {
   readonly statement: WireStatement | null;
   readonly deferred?: () => Awaitable<WireStatement | null>;
-  /** Set only for named statements. */
+  /** Source text of the statement; set only for named statements. */
   readonly source?: StatementSource;
 }
 

@@ -90,7 +90,7 @@ async function as<T>({ role }: Contestant, client: Client, work: () => Promise<T
   return done;
 }
 
-/** @throws Error if row security and the filter return different rows, so that the comparison would be unfair */
+/** Compares results. @throws Error if row security and the filter return different rows */
 async function agree(
   { id }: Question,
   { governed, guardedByPostgres }: Contest,

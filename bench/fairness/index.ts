@@ -14,7 +14,7 @@ const OFFERED = 100;
 const ASKERS = 8;
 const LONG = 64;
 const SLOW = 200;
-/** Interval and amount of reading of a slow reader. */
+/** Interval at which a slow reader drains its socket, ms. */
 const SIP_MS = 1_000;
 
 /**

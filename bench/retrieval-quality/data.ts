@@ -5,7 +5,7 @@ import { parseCsv } from './csv.js';
 /** Folder of third-party data sets, which are read in place and never copied. */
 const DATA = process.env['OSL_SHARED_DATA'] ?? join('..', 'shared', 'data');
 
-/** Null if the data exists; otherwise one line that names what is missing. */
+/** One line that names missing data; null if the data exists. */
 export function missingData(folder: 'banking77' | 'chunk-spans'): string | null {
   const path = join(DATA, folder);
   return existsSync(path) ? null : `no test data in ${path}: set OSL_SHARED_DATA`;

@@ -7,7 +7,7 @@ import { skipped } from './chunk-spans.js';
 import { bankingData, missingData } from './data.js';
 
 const BEST = 10;
-/** Default chunk size: each text fits into one chunk with room to spare. */
+/** Default chunk size in characters: each text fits into one chunk with room to spare. */
 const MAX_CHARS = 1_200;
 
 /**

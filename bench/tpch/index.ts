@@ -97,7 +97,7 @@ interface Result {
   readonly guarded: readonly number[];
 }
 
-/** @throws Error if answers differ */
+/** Times one query under one policy for all contestants. @throws Error if their answers differ */
 async function contest(
   question: Question,
   policy: PolicyName,

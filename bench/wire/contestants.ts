@@ -14,7 +14,7 @@ export interface Contestant {
 
 export interface Contestants {
   readonly direct: Contestant;
-  /** Null if PgBouncer is not installed. */
+  /** PgBouncer as a contestant; null if it is not installed. */
   readonly pgbouncer: Contestant | null;
   readonly gateway: Contestant;
   readonly process: Gateway;

@@ -118,7 +118,7 @@ async function forEachRecord(
   });
 }
 
-/** @throws Failure if no key is available, because then the result would mean nothing, empty or not */
+/** Fingerprints of a name. @throws Failure if no key is available, because an empty result would then mean nothing */
 async function fingerprintsIn(log: ReadLog, name: string): Promise<readonly string[]> {
   const { objects, missing } = await log.fingerprints(name);
   if (objects.length === 0)

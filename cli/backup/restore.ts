@@ -121,7 +121,7 @@ interface VerifiedChain extends RestoredChain {
   readonly verdict: AuditVerdict;
 }
 
-/** @throws Failure if a chain does not verify */
+/** Verifies the audit chains below `root`. @throws Failure if one of them does not verify */
 async function verifiedChains(root: string): Promise<readonly VerifiedChain[]> {
   const audit = join(root, 'audit');
   const chains: VerifiedChain[] = [];

@@ -195,7 +195,7 @@ export interface Lock {
 /** Increase this when the same lock file produces different rows. */
 const FORMAT = 1;
 
-/** @throws DemoProblem if `root` has no usable package-lock.json */
+/** Reads the lock file of an installation. @throws DemoProblem if `root` has no usable package-lock.json */
 export async function readLock(root: string): Promise<Lock> {
   const text = await lockText(root);
   const packages = objectAt(parseObject(text), 'packages');

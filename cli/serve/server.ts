@@ -92,7 +92,7 @@ export interface ServerOptions {
   readonly demo: Demo | null;
   readonly log: ServiceLog;
   readonly progress: Progress;
-  /** Set only if the server has several processes. */
+  /** Parts shared between processes; set only if the server has several. */
   readonly common?: SharedAcrossProcesses;
   /** Resolves when requests may be accepted; a worker first catches up with the others. */
   readonly admitted?: (open: OpenServer) => Promise<void>;

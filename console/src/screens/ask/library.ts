@@ -4,7 +4,7 @@ import { useCallback, useState } from 'react';
 export interface LibraryEntry {
   readonly text: string;
   readonly kind: 'osql' | 'sql';
-  /** Milliseconds since the epoch. */
+  /** Time at which the query was run or saved, in milliseconds since the epoch. */
   readonly at: number;
 }
 
