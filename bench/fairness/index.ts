@@ -14,7 +14,7 @@ const OFFERED = 100;
 const ASKERS = 8;
 const LONG = 64;
 const SLOW = 200;
-/** Interval at which a slow reader drains its socket, ms. */
+/** Interval at which a slow reader reads one chunk, ms. */
 const SIP_MS = 1_000;
 
 /**
@@ -108,7 +108,7 @@ async function longQuestions(gateway: Gateway): Promise<() => Promise<void>> {
   };
 }
 
-/** Starts readers that drain their socket's buffer once a second. */
+/** Starts readers that read one chunk from their socket per second. */
 async function slowReaders(gateway: Gateway): Promise<() => Promise<void>> {
   const hogs = await Promise.all(Array.from({ length: SLOW }, () => connected(gateway, 'user:hog')));
   const asked = hogs.map((hog, n) =>

@@ -268,7 +268,7 @@ function measuresOf(results: readonly Result[]): readonly Measure[] {
   ];
 }
 
-/** Overhead of a query on top of its statement, on a corpus small enough to show it. */
+/** Overhead of a query compared with its statement sent directly, for statements fast enough for it to show. */
 function fixedCosts(results: readonly Result[], largest: number): readonly Measure[] {
   const small = results.filter((r) => r.size === largest && p50(r.direct.times) < SMALL_MS);
   if (small.length === 0) return [];
@@ -287,7 +287,7 @@ function fixedCosts(results: readonly Result[], largest: number): readonly Measu
 
 const SMALL_MS = 3;
 
-/** The largest text corpus: `first` includes counting the words of a query, the other measure reuses the counts. */
+/** Measures of the largest text corpus. `first` includes counting the words of a query; the others reuse the counts. */
 function lexicalMeasures(results: readonly LexicalResult[]): readonly Measure[] {
   const largest = Math.max(...results.map((r) => r.size));
   return results
