@@ -36,7 +36,7 @@ export interface AuditLogOptions {
    * throwing. Default: false.
    */
   readonly waits?: boolean;
-  /** Omitted: records are kept forever. */
+  /** Retention of records; default: they are kept forever. */
   readonly retention?: Retention;
   readonly observer?: AuditObserver;
   /** Creates the record storage for a segment size; default: files in `dir`. Keys are always stored in `dir`. */
@@ -47,23 +47,25 @@ export interface AuditLogOptions {
 
 /** Callbacks must not throw. */
 export interface AuditObserver {
-  /** The log no longer accepts records. */
+  /** Called when the log stops accepting records. */
   failed(failure: AuditUnavailable): void;
-  /** The log accepts records again. */
+  /** Called when the log accepts records again. */
   reopened(gap: AuditGap): void;
-  /** The disk content differs from what was written. The log stays failed and leaves the disk unchanged. */
+  /**
+   * Called if the disk content differs from what was written. The log then stays failed and leaves the disk unchanged.
+   */
   lost(reason: AuditDamaged): void;
-  /** Expired segments could not be deleted; AuditDamaged if they differ from what was signed. */
+  /** Called if expired segments could not be deleted; AuditDamaged if they differ from what was signed. */
   kept?(reason: Error): void;
-  /** A checkpoint is durable. */
+  /** Called once a checkpoint is durable. */
   signed?(note: string): void;
-  /** The log was closed, successfully or not. */
+  /** Called after the log was closed, successfully or not. */
   closed?(): Promise<void>;
 }
 
 /** A period in which the log accepted no records, as reported by the `audit.gap` event. */
 export interface AuditGap {
-  /** RFC 3339. */
+  /** Start of the period, RFC 3339. */
   readonly since: string;
   readonly until: string;
   readonly reason: UnavailableReason;
@@ -90,7 +92,7 @@ export interface AuditStats {
   readonly segment: number;
   /** Number of failures since opening from which the log recovered. */
   readonly gaps: number;
-  /** Null while the log works. */
+  /** Current failure; null while the log works. */
   readonly failure: AuditUnavailable | null;
 }
 
@@ -100,7 +102,7 @@ export interface AuditLog {
    * few milliseconds so that it shares the sync of a decision.
    */
   append(entry: AuditEntry): Promise<number>;
-  /** Like the above, but with a callback instead of a promise for each record. */
+  /** Like `append` above, but calls `done` instead of creating a promise. */
   append(entry: AuditEntry, done: AppendDone): void;
   /** Creates a template for records that share these fields. */
   form(common: CommonEntry): RecordTemplate;

@@ -91,7 +91,7 @@ class ReopeningLog implements AuditLog {
   readonly #release: () => void;
   readonly whenOpen: Promise<void>;
   #opened: () => void = () => undefined;
-  /** Null until the first epoch has started. */
+  /** The current epoch; null until the first one has started. */
   #epoch: Epoch | null = null;
   #outage: LogOutage | null = null;
   #gaps = 0;

@@ -13,13 +13,13 @@ const MOST_BYTES = 4_096;
 const MOST_AT_ONCE = 100;
 const LOOK_MS = 1_000;
 
-/** One read access to the log. */
+/** A read access to the log. */
 export interface AuditReadEvent {
-  /** One of `tail`, `search`, `export`, `prove`. */
+  /** Command that reads the log: `tail`, `search`, `export` or `prove`. */
   readonly command: string;
   /** Operating system account of the reader; not authenticated. */
   readonly by: string;
-  /** RFC 3339. */
+  /** Time of the access, RFC 3339. */
   readonly at: string;
   readonly filter: Readonly<Record<string, string | number>>;
 }
@@ -110,7 +110,8 @@ export class ReadEventRecorder {
 }
 
 /**
- * Untrusted input: anyone with write access to the directory can create such a file. Only known members are copied.
+ * Parses a queued event; null if it is not valid. The input is untrusted: anyone with write access to the directory can
+ * create such a file. Only known members are copied.
  */
 function readingIn(bytes: Buffer): AuditReadEvent | null {
   if (bytes.length > MOST_BYTES) return null;

@@ -128,7 +128,7 @@ async function firstSegment(dir: string, { from = 0, segment }: ReadOptions): Pr
   return numbers.at(-1) ?? null;
 }
 
-/** Null if the file has no valid header. */
+/** Reads the header of a segment file; null if it has no valid header. */
 export async function readHeader(path: string): Promise<SegmentHeader | null> {
   const handle = await open(path, 'r');
   try {

@@ -19,7 +19,7 @@ export interface AuditEntry {
   readonly surface: AuditSurface;
   /** Verb of the request: `query`, `explain`, `sample`, `login`, `cancel`, `http`, … */
   readonly action: string;
-  /** RFC 3339 in UTC, with milliseconds; default: the time of the append. */
+  /** Timestamp, RFC 3339 in UTC, with milliseconds; default: the time of the append. */
   readonly ts?: string;
   readonly subject?: string | null;
   /** Delegation chain, starting with the original principal. */
@@ -35,7 +35,7 @@ export interface AuditEntry {
   /** Result of `AuditLog.fingerprint`. */
   readonly statement_hmac?: string | null;
   readonly rows?: number | null;
-  /** In microseconds. */
+  /** Duration in microseconds. */
   readonly duration_us?: number | null;
   readonly outcome?: AuditOutcome | null;
   /** Fingerprint of the governed statement; absent if lineage is disabled. */

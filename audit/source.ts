@@ -19,7 +19,7 @@ export interface LogSource {
   retained(): Promise<Buffer>;
   /** Segment numbers in ascending order. */
   segments(): Promise<readonly number[]>;
-  /** Null if the index files next to the segments are used. */
+  /** Index of this source; null if the index files next to the segments are used. */
   readonly index: LogIndex | null;
   /** Content of a segment. @param live true if a writer may be appending to it */
   segment(number: number, live: boolean): Promise<Buffer>;

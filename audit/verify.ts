@@ -126,7 +126,7 @@ async function loadCheckpoints(
   state.checkpoints.sort((a, b) => a.size - b.size);
 }
 
-/** If records were deleted, starts after them, based on their signed note. */
+/** Starts the verification after deleted records, based on their signed note; does nothing if there are none. */
 async function loadRetained(source: LogSource, key: VerifierKey, state: VerificationState): Promise<void> {
   try {
     const kept = parseRetentionNote(await source.retained(), key);

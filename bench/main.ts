@@ -72,7 +72,7 @@ function flagOf(args: readonly string[], flag: string): string | undefined {
   return at < 0 ? undefined : args[at + 1];
 }
 
-/** Puts the report and its tables into their sections of RESULTS.md, in place of the older ones; never a quick run. */
+/** Replaces the sections of RESULTS.md with the report and its tables; never called for a quick run. */
 function writeResults(report: Report, tables: readonly Table[]): void {
   const { machine, versions } = report;
   const made = `${report.date}, ${machine.cores} cores of ${machine.cpu}, ${machine.memoryGiB} GiB, Node ${versions['node']}, commit ${versions['commit']}`;

@@ -7,25 +7,25 @@ export interface Measure {
   readonly id: string;
   readonly value: number;
   readonly unit: string;
-  /** What it is held against, or null. */
+  /** Baseline of the comparison, or null. */
   readonly against: string | null;
   readonly ratio: number | null;
-  /** Smallest and largest of the runs that `value` is the median of. */
+  /** Minimum and maximum of the runs whose median is `value`. */
   readonly spread: readonly [number, number];
   readonly n: number;
 }
 
-/** What a bench found: figures, and tables of its own beside them. */
+/** Result of a bench: measures, and additional tables. */
 export interface Findings {
   readonly measures: readonly Measure[];
-  /** Each is printed, and becomes a section of RESULTS.md. */
+  /** Tables to print; each also becomes a section of RESULTS.md. */
   readonly tables: readonly Table[];
 }
 
 export interface Table {
-  /** Of its section; unique. */
+  /** Name of its section; unique. */
   readonly name: string;
-  /** What is compared, in a sentence or two. */
+  /** Description of the comparison in one or two sentences. */
   readonly about: string;
   readonly head: readonly string[];
   readonly rows: readonly (readonly string[])[];
@@ -70,8 +70,8 @@ function commit(): string {
 }
 
 /**
- * Ours against theirs, round by round: `value` is our median, `ratio` the median of the rounds' ratios, and
- * `spread` that of our values. Rounds without a pair do not count.
+ * Compares ours with theirs by round: `value` is our median, `ratio` the median of the rounds' ratios, and `spread` the
+ * range of our values. Rounds without a pair do not count.
  */
 export function paired(
   id: string,
@@ -88,7 +88,7 @@ export function paired(
   return measure(id, unit, ours, `${against}: ${round(median(theirs))}`, median(ratios));
 }
 
-/** The median of `values` with their spread, as a measure. */
+/** Measure with the median and spread of `values`. */
 export function measure(
   id: string,
   unit: string,
@@ -108,7 +108,7 @@ export function measure(
   };
 }
 
-/** Quantile `q` of ascending `sorted`. */
+/** Quantile `q` of `sorted`, which must be ascending. */
 export function quantile(sorted: readonly number[], q: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? Number.NaN;
 }

@@ -19,8 +19,8 @@ export interface CallerFlags {
 const DEMO_SUBJECT = 'user:analyst';
 
 /**
- * Where a token comes from: it is given, comes from a login (`renews`: every call gets a new one), or is minted with
- * the key in the data directory.
+ * Source of a token: given by the user, taken from a login (`renews`: every call gets a new one), or minted with the
+ * key in the data directory.
  */
 export type CallerToken =
   | { readonly kind: 'given'; readonly token: string; readonly renews: boolean }

@@ -124,7 +124,7 @@ export async function openQuery(
   }
 }
 
-/** @throws Failure if there is no answer */
+/** Sends a GET with a token. @throws Failure if there is no answer */
 export async function getDocument(url: string, path: string, token: string): Promise<HttpReply> {
   return send(url, path, { headers: { authorization: `Bearer ${token}` } });
 }

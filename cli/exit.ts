@@ -80,7 +80,7 @@ export function toFailure(error: unknown): Failure {
   return new Failure(EXIT.failed, `${told} (OSL_DEBUG=1 shows where)`);
 }
 
-/** The audit log's error says only that it cannot be written; its cause says why. */
+/** Adds the system error to a message such as the audit log's, which says only that it cannot be written. */
 function causeOf(error: Error): string | null {
   if (!(error.cause instanceof Error)) return null;
   const system = systemFault(error.cause);

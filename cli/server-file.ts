@@ -23,7 +23,7 @@ export interface ServerRecord extends ProcessIdentity {
   readonly policyFile: string;
   readonly demo: boolean;
   readonly version: string;
-  /** When the server started, RFC 3339. */
+  /** Start time of the server, RFC 3339. */
   readonly startedAt: string;
   /** Inode of the data directory, which differs in a copy. */
   readonly directory: string;

@@ -133,7 +133,7 @@ export function cutTo(text: string, width: number, more: string): string {
   return `${cut}${more}`;
 }
 
-/** Created on demand, because that takes longer than the rest of a small answer. */
+/** Grapheme segmenter, created on demand because that takes longer than the rest of a small answer. */
 function graphemes(): Intl.Segmenter {
   segmenter ??= new Intl.Segmenter('en', { granularity: 'grapheme' });
   return segmenter;

@@ -19,7 +19,7 @@ import { assignTypes } from './types.js';
 export interface ImportResult {
   readonly document: ManifestDocument;
   readonly manifest: Manifest;
-  /** Declares no subjects, so it grants nothing to anyone. */
+  /** Draft of a policy. It declares no subjects, so it grants nothing to anyone. */
   readonly policy: PolicyDocument;
   readonly losses: readonly Loss[];
 }

@@ -316,7 +316,7 @@ function documentOf(grants: readonly GrantDraft[], tenant: string): PolicyDocume
   return { version: 1, tenant, subjects: {}, roles, masks: {} };
 }
 
-/** Why a policy does not fit a catalog; null if it does. */
+/** Reason why a policy does not fit a catalog; null if it does. */
 export function policyFault(document: PolicyDocument, catalog: Catalog): string | null {
   try {
     compileSnapshot(document, catalog);

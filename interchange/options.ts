@@ -16,7 +16,7 @@ export interface ImportOptions {
   readonly keys: ReadonlyMap<string, readonly string[]>;
   /** Schema of the database, which overrides the source's types, keys and nullability; null if it was not read. */
   readonly upstream: UpstreamSchema | null;
-  /** Whether to import the policy contained in an Ossie file exported by this gateway. */
+  /** True to import the policy contained in an Ossie file exported by this gateway. */
   readonly withPolicy: boolean;
 }
 

@@ -178,7 +178,7 @@ function endOf(draft: ImportDraft, text: string): ColumnDraft | null {
 interface ColumnScope {
   readonly entity: EntityDraft;
   readonly first: 'field' | 'physical';
-  /** Where the expression occurs and what it is for, to report columns that must be exposed. */
+  /** Location and purpose of the expression (`place`, `what`), for reporting columns that must be exposed. */
   readonly place: SourcePlace;
   readonly what: string;
 }

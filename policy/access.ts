@@ -26,7 +26,7 @@ export interface EffectiveAccess extends Access {
   readonly open: readonly string[];
   /** The effective admin roles, determined in the same way. */
   readonly adminRoles: ReadonlySet<string>;
-  /** The same for callers whose tokens state the same attributes; empty if the token states none. */
+  /** A key that is equal for callers whose tokens state the same attributes; empty if the token states none. */
   readonly claimed: string;
   /** The attribute values of subject `index` of the chain (root: 0); empty if missing or `any`. */
   attributeValues(index: number, name: string): readonly string[];
@@ -205,7 +205,7 @@ function claimedAttributes({ members }: IdentityClaims): string {
   return said.length > 0 ? JSON.stringify(said) : '';
 }
 
-/** The same for callers whose governed plans are equal. Attribute values are parameters and not part of it. */
+/** A key that is equal for callers with equal governed plans. It excludes attribute values, which are parameters. */
 function signatureOf(rights: Rights, snapshot: PolicySnapshot): string {
   const named = attributesIn(snapshot);
   const patterns = rights.patterns.map((p) =>
@@ -289,7 +289,7 @@ function holds(
 
 const NONE: readonly string[] = Object.freeze([]);
 
-/** Only a person can use break-glass, so a delegated caller cannot. */
+/** True while break-glass is in use. Only a person can use it, so it is false for a delegated caller. */
 function isGlassBroken(
   { minutes }: BreakGlass,
   { chain }: IdentityClaims,

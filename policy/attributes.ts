@@ -21,7 +21,7 @@ export function attributeTexts(values: readonly AttributeScalar[]): readonly str
   return values.every(isExact) ? Object.freeze([...new Set(values.map(String))]) : null;
 }
 
-/** A double preserves at most 15 significant decimal digits. */
+/** False for a number whose digits a double may not preserve: an unsafe integer, or over 15 significant digits. */
 function isExact(value: AttributeScalar): boolean {
   if (typeof value !== 'number') return true;
   if (Number.isInteger(value)) return Number.isSafeInteger(value);
@@ -32,7 +32,7 @@ export function attributesOf(predicate: Expr): ReadonlySet<string> {
   return new Set(matchesIn(predicate).map((m) => m.attribute));
 }
 
-/** Searches every property regardless of node kind, so that no match is missed. */
+/** The attribute comparisons in an expression. Searches all properties of every node kind, so that none is missed. */
 export function matchesIn(value: unknown): readonly AttributeMatch[] {
   if (typeof value !== 'object' || value === null) return [];
   const inner = Object.values(value).flatMap(matchesIn);

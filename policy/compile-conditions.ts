@@ -104,7 +104,7 @@ function momentOf(text: string | undefined, at: string, absent: number, fault: F
   return moment;
 }
 
-/** JavaScript would parse 30 February as a day in March. */
+/** False for dates such as 30 February, which JavaScript would parse as a day in March. */
 function isOnCalendar(text: string): boolean {
   const day = text.slice(0, 10);
   const parsed = new Date(`${day}T00:00:00Z`);

@@ -250,7 +250,7 @@ function purposesOf(
   return new Set(names);
 }
 
-/** Null if `value` is not a valid attribute; values are never coerced. */
+/** Reads an attribute value; null if it is not valid. Values are never coerced. */
 function readAttribute(value: unknown): AttributeValue | null {
   const scalars = attributeScalars(value);
   if (scalars !== null) return attributeTexts(scalars);

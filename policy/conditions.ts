@@ -1,6 +1,6 @@
 /** The conditions of a grant; it is ignored unless all hold. Frozen. */
 export interface Conditions {
-  /** The same for conditions that differ only in order. */
+  /** A key that is equal for conditions that differ only in order. */
   readonly key: string;
   /** Start, ms since the epoch, inclusive. */
   readonly startsAt: number;

@@ -131,7 +131,7 @@ export interface GrantDocument {
   readonly unmask?: readonly string[];
   /** For facets only: passages may be sent to a language model. */
   readonly decode?: boolean;
-  /** Set if the grant only allows aggregates over at least this many entities, and no rows. */
+  /** Minimum number of entities in an aggregate; if set, the grant only allows aggregates and no rows. */
   readonly min_group_size?: number;
   /** Restricts the grant to these metrics; `columns` may be used in filters and grouping. */
   readonly metrics?: readonly string[];
@@ -170,7 +170,7 @@ type ClaimValue = string | number | boolean;
 /** Quota per window; a window begins with its first request. */
 export interface QuotaDocument {
   readonly per: 'second' | 'minute' | 'hour' | 'day';
-  /** Default `query`. */
+  /** Kind of requests that are counted; default `query`. */
   readonly bucket?: LimitBucket;
   /** In a role: true to count each member separately. */
   readonly each?: 'subject';

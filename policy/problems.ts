@@ -70,7 +70,7 @@ export class ProblemList {
     );
   }
 
-  /** Suggestions are made only for the first few problems, since each takes a pass over all names. */
+  /** True for the first 100 problems. Only these get suggestions, since each takes a pass over all names. */
   get few(): boolean {
     return this.#problems.length < 100;
   }

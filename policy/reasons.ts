@@ -133,7 +133,7 @@ export interface HypotheticalCaller {
   readonly claims?: Readonly<Record<string, readonly string[]>>;
 }
 
-/** seconds */
+/** Lifetime of a hypothetical token in seconds. */
 const LIFETIME = 300;
 
 /** The claims of a hypothetical token. For checking a policy, never for requests. */

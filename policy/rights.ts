@@ -11,7 +11,7 @@ import { attributesOf } from './attributes.js';
 import { joinDenied } from './role.js';
 import type { DeniedColumns, PolicyGrant, PolicySnapshot, RolePolicy } from './snapshot.js';
 
-/** What determines which rows and cells a caller sees, apart from attribute values. */
+/** Everything that determines which rows and cells a caller sees, apart from attribute values. */
 export interface Rights {
   /** The roles with effective grants, sorted. */
   readonly roles: readonly string[];

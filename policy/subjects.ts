@@ -59,7 +59,7 @@ function intersect(own: SubjectPolicy, listed: SubjectPolicy, snapshot: PolicySn
   });
 }
 
-/** An attribute missing on one side is missing. */
+/** The intersection of both; an attribute missing on either side is missing from the result. */
 function intersectAttributes(own: Attributes, listed: Attributes): Attributes {
   return new Map(
     [...listed].flatMap(([name, value]) => {

@@ -1,11 +1,10 @@
 /**
- * Makes what the package runs: `dist/package/`, all our modules and some libraries in few files.
+ * Builds the code of the package: `dist/package/`, with all our modules and some libraries in a few files.
  *
- * What `package.json` lists in `dependencies` stays a package of its own, which npm installs. Anything else that is
- * imported is taken in, with its licence: it stands in the `dependencies` of the workspace `release/bundled`, so that
- * `npm audit --omit=dev` in a checkout covers it. Entries are the command and each file that runs as a
- * thread or a process of its own; they lie in one folder, so that a URL beside `import.meta.url` is right wherever
- * its module went.
+ * Packages in `dependencies` of `package.json` stay external, and npm installs them. All other imports are bundled
+ * along with their licences; they are listed in `dependencies` of the workspace `release/bundled`, so that
+ * `npm audit --omit=dev` in a checkout covers them. Entry points are the command and each file that runs as a thread or
+ * process; all are in one folder, so that URLs relative to `import.meta.url` stay valid wherever a module ends up.
  */
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -14,12 +13,12 @@ import { build, type Metafile, type Plugin } from 'esbuild';
 import { bundled, licencesOf, ofConsole, takenIn } from './taken-in.js';
 
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url)).replace(/\/$/, '');
-/** Where the package has it. */
+/** Output folder of the package's code. */
 const OUT = join(ROOT, 'dist', 'package');
 const SOURCES = ['src', 'policy', 'wire', 'audit', 'cli', 'interchange'];
 const MAIN = 'cli/main.ts';
 
-/** A file of ours that runs as a thread or a process: `new URL('./x.js', import.meta.url)`. */
+/** Matches references to our files that run as a thread or process: `new URL('./x.js', import.meta.url)`. */
 const BESIDE = /new URL\('(\.{1,2}\/[^']+)\.js', import\.meta\.url\)/g;
 
 interface BundleManifest {
@@ -27,7 +26,7 @@ interface BundleManifest {
   readonly peerDependencies: Readonly<Record<string, string>>;
 }
 
-/** What stays outside, by name. */
+/** Names of packages that are not bundled. */
 export function outside(): readonly string[] {
   const { dependencies, peerDependencies } = JSON.parse(
     readFileSync(join(ROOT, 'package.json'), 'utf8'),
@@ -35,7 +34,7 @@ export function outside(): readonly string[] {
   return [...Object.keys(dependencies), ...Object.keys(peerDependencies)];
 }
 
-/** `src/engine/pglite/pglite-worker` → `engine-pglite-pglite-worker`. */
+/** Flattens a source path: `src/engine/pglite/pglite-worker` becomes `engine-pglite-pglite-worker`. */
 function flat(source: string): string {
   return source.replace(/^src\//, '').replaceAll('/', '-');
 }
@@ -46,7 +45,7 @@ function sourcesIn(folder: string): readonly string[] {
     .map((file) => `${folder}/${file}`);
 }
 
-/** The files that run by themselves, relative to the root and without ending. */
+/** Files that run as threads or processes, relative to the root and without extension. */
 function besides(): readonly string[] {
   return SOURCES.flatMap(sourcesIn).flatMap((file) =>
     [...readFileSync(join(ROOT, file), 'utf8').matchAll(BESIDE)].map(([, path = '']) =>
@@ -55,7 +54,7 @@ function besides(): readonly string[] {
   );
 }
 
-/** In the text of a module, the place of a file that runs by itself becomes its place in the package. */
+/** Rewrites references to such files in our modules to their paths in the package. */
 const flatten: Plugin = {
   name: 'flatten',
   setup({ onLoad }) {
@@ -70,11 +69,11 @@ const flatten: Plugin = {
   },
 };
 
-/** Libraries of the older kind call `require` for what Node has. */
+/** Defines `require`, which older libraries call for modules of Node. */
 const REQUIRE = `import { createRequire as __createRequire } from 'node:module';
 const require = __createRequire(import.meta.url);`;
 
-/** @param out what is there is removed */
+/** @param out output folder; existing content is removed */
 export async function bundle(out: string = OUT): Promise<Metafile> {
   rmSync(out, { recursive: true, force: true });
   const entries = [...new Set(besides())].map((source) => [flat(source), join(ROOT, `${source}.ts`)]);

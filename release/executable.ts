@@ -1,6 +1,6 @@
 /**
- * Makes one file that is Node and the gateway: `npm run executable -- [FILE]`, for the system and by the Node that it runs
- * on. It holds the packages as npm installs them, and unpacks them at its first start (`executable-main.cjs`).
+ * Builds a single file with Node and the gateway: `npm run executable -- [FILE]`, for the current system and Node
+ * version. It contains the packages as npm installs them, and unpacks them on first start (`executable-main.cjs`).
  */
 import { createHash } from 'node:crypto';
 import {
@@ -21,9 +21,9 @@ import { brotliCompressSync, constants } from 'node:zlib';
 import { run } from './run.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url)).replace(/\/$/, '');
-/** Where Node looks for what was put into it. */
+/** Marker in Node's binary that enables an embedded application. */
 const FUSE = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2';
-/** Of brotli: half the time of 11, a tenth more bytes. */
+/** Brotli quality; takes half the time of 11 for a tenth more bytes. */
 const QUALITY = 9;
 
 const START = `module.exports = (own) => import(own ?? './node_modules/osl-gateway/bin/osl.js').catch((error) => {
@@ -37,7 +37,7 @@ interface InstalledFiles {
   readonly content: Buffer;
 }
 
-/** The packages in an empty folder, as somebody who installs them has them. */
+/** Installs the packages into an empty folder, as a user would. */
 async function installed(folder: string): Promise<InstalledFiles> {
   const [packed, app] = [join(folder, 'packed'), join(folder, 'app')];
   await run(ROOT, 'sh', 'deploy/pack.sh', packed);

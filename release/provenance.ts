@@ -1,4 +1,4 @@
-/** From what, by whom and how the files were made, as in-toto and SLSA (v1) write it. */
+/** Provenance of a release as an in-toto statement with an SLSA v1 predicate: sources, builder and build steps. */
 import { sha256 } from './sign.js';
 
 interface ProvenanceInput {
@@ -8,7 +8,7 @@ interface ProvenanceInput {
   readonly commit: string;
   readonly started: Date;
   readonly ended: Date;
-  /** What the run was told; none of it a secret. */
+  /** Parameters of the run; contain no secrets. */
   readonly parameters: Readonly<Record<string, string | boolean>>;
 }
 

@@ -1,10 +1,10 @@
 /**
- * Makes a release of a commit, in a clone of its own, and checks what it made as its users will:
+ * Builds a release of a commit in a fresh clone, and verifies the result as users do:
  *
  *   npm run release -- [--ref REF] [--out FOLDER] [--key FILE] [--publish | --without-tests]
  *
- * A dry run unless `--publish` says otherwise: everything but the publishing, signed with a passing key where none is
- * named. `--publish` wants a key, a tag of the version and its heading in the changelog, and runs every test.
+ * Without `--publish` this is a dry run: everything except publishing, signed with a temporary key if none is given.
+ * `--publish` requires a key, a tag for the version and a changelog heading, and runs all tests.
  */
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -44,7 +44,7 @@ function parseOptions(args: readonly string[]): ReleaseOptions {
 
 const say = (text: string): boolean => process.stdout.write(`${text}\n`);
 
-/** A clone at the commit, so that nothing goes in that is not in the history. */
+/** Clones the commit, so that only content of the history is released. */
 async function cloned(ref: string): Promise<{ readonly checkout: string; readonly commit: string }> {
   const commit = (await run(ROOT, 'git', 'rev-parse', '--verify', `${ref}^{commit}`)).trim();
   const checkout = join(mkdtempSync(join(tmpdir(), 'osl-release-')), 'osl-gateway');
@@ -53,14 +53,14 @@ async function cloned(ref: string): Promise<{ readonly checkout: string; readonl
   return { checkout, commit };
 }
 
-/** The version that all of it has. @throws Error where workspaces say different ones */
+/** Version shared by all workspaces. @throws Error if they differ */
 function versionOf(checkout: string): string {
   const [gateway, compiler] = ['package.json', 'compiler/package.json'].map(
     (file) =>
       JSON.parse(readFileSync(join(checkout, file), 'utf8')) as {
         readonly version: string;
         readonly dependencies: Readonly<Record<string, string>>;
-      }, // npm's own files
+      }, // files in npm's format
   );
   const needed = gateway?.dependencies['osl-compiler'];
   if (gateway === undefined || compiler?.version !== needed || compiler?.version !== gateway.version)
@@ -70,7 +70,7 @@ function versionOf(checkout: string): string {
   return gateway.version;
 }
 
-/** What must be true of the history before anybody is told of a release. */
+/** Checks the tag and the changelog before a release is published. */
 async function announced(checkout: string, version: string, commit: string): Promise<void> {
   const tagged = await run(checkout, 'git', 'rev-parse', '--verify', `v${version}^{commit}`).catch(() => '');
   if (tagged.trim() !== commit) throw new Error(`the tag v${version} is not on ${commit}`);
@@ -104,7 +104,7 @@ async function release(args: readonly string[]): Promise<void> {
     rmSync(want.out, { recursive: true, force: true });
     mkdirSync(want.out, { recursive: true });
     await run(checkout, 'sh', 'deploy/pack.sh', want.out);
-    // Of the checkout, not of here: what a release says of itself belongs to what it is made of.
+    // Run the checkout's own script, because the SBOM must describe the released commit.
     await run(
       checkout,
       process.execPath,
@@ -134,7 +134,7 @@ async function release(args: readonly string[]): Promise<void> {
   for (const name of readdirSync(want.out)) say(join(want.out, name));
 }
 
-/** npm writes a provenance of its own where it runs in a CI that vouches for it. */
+/** Publishes the packages; npm adds a provenance of its own if it runs in a supported CI. */
 async function published({ publish, out }: ReleaseOptions, version: string): Promise<void> {
   const packages = ['osl-compiler', 'osl-gateway'].map((name) => join(out, `${name}-${version}.tgz`));
   for (const file of packages) {

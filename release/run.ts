@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 
-/** Runs a command to its end and gives what it printed. @throws Error with what it said, where it fails */
+/** Runs a command and returns its standard output. @throws Error with its standard error if it fails */
 export function run(cwd: string, command: string, ...args: readonly string[]): Promise<string> {
   const child = spawn(command, args, { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
   const out: Buffer[] = [];

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { run } from './run.js';
 import type { TakenIn } from './taken-in.js';
 
-/** Of CycloneDX what is read here; the rest is passed on as npm writes it. */
+/** Members of a CycloneDX component that are read here; all others are copied unchanged. */
 interface Component {
   readonly 'bom-ref': string;
   readonly name: string;
@@ -26,21 +26,21 @@ interface Bom {
 }
 
 /**
- * What is in `osl-gateway`, as CycloneDX in JSON: what npm installs with it, and, marked, what was taken into it.
+ * CycloneDX JSON document of `osl-gateway`: packages that npm installs with it, and bundled ones, which are marked.
  *
- * @param checkout built
- * @param bundle where `bundle` put it
+ * @param checkout a checkout that is already built
+ * @param bundle output folder of `bundle`
  */
 export async function sbomOf(
   checkout: string,
   bundle: string = join(checkout, 'dist', 'package'),
 ): Promise<Bom> {
-  // npm's `--omit dev` leaves out what a tool for development asks for as a peer, such as ajv: so all, and then those in reach.
-  const listed = JSON.parse(await run(checkout, 'npm', 'sbom', '--sbom-format', 'cyclonedx')) as Bom; // npm's own form
+  // npm's `--omit dev` also drops peers of development tools, such as ajv. So list all, then keep what is reachable.
+  const listed = JSON.parse(await run(checkout, 'npm', 'sbom', '--sbom-format', 'cyclonedx')) as Bom; // npm's format
   const all = { ...listed, components: [...listed.components, compilerIn(checkout)] };
   const { dependencies: direct } = JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8')) as {
     readonly dependencies: Readonly<Record<string, string>>;
-  }; // ours
+  }; // our own file
   const inside = (JSON.parse(readFileSync(join(bundle, 'taken-in.json'), 'utf8')) as readonly TakenIn[]).map(
     ({ name, version }) => componentOf(all, name, version)['bom-ref'],
   ); // written by bundle.ts
@@ -49,7 +49,7 @@ export async function sbomOf(
   const installed = reached(needed, edges);
   const taken = new Set(inside.filter((ref) => !installed.has(ref)));
   const root = all.metadata.component['bom-ref'];
-  // npm lists a package as often as it lies somewhere.
+  // npm lists a package once for each folder that contains it.
   const once = new Map(all.components.map((component) => [component['bom-ref'], component]));
   return {
     ...all,
@@ -64,17 +64,17 @@ export async function sbomOf(
   };
 }
 
-/** `osl-compiler`, which npm knows as a folder of this one and leaves out. */
+/** Component for `osl-compiler`, which npm omits because it is a workspace. */
 function compilerIn(checkout: string): Component {
   const { name, version, license, description } = JSON.parse(
     readFileSync(join(checkout, 'compiler', 'package.json'), 'utf8'),
-  ) as Readonly<Record<string, string>>; // ours
+  ) as Readonly<Record<string, string>>; // our own file
   if (name === undefined || version === undefined) throw new Error('the compiler has no name');
   const known = { type: 'library', description, licenses: [{ license: { id: license } }] };
   return { ...known, 'bom-ref': `${name}@${version}`, name, version, purl: `pkg:npm/${name}@${version}` };
 }
 
-/** What is needed, and what that needs. */
+/** The packages in `needed` and all their transitive dependencies. */
 function reached(
   needed: readonly string[],
   edges: ReadonlyMap<string, readonly string[]>,
@@ -97,7 +97,7 @@ function componentOf({ components }: Bom, name: string, version: string): Compon
   return found;
 }
 
-/** npm calls it a package for development: here it is not. */
+/** Marks a bundled component, which npm lists as a development dependency. */
 function marked(component: Component): Component {
   const kept = (component.properties ?? []).filter(({ name }) => name !== 'cdx:npm:package:development');
   return { ...component, properties: [...kept, { name: 'osl:taken-in', value: 'true' }] };

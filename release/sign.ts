@@ -1,6 +1,6 @@
 /**
- * Checksums and their signature. ECDSA over P-256, since every `openssl` verifies it, LibreSSL's too, and nothing else is
- * to be installed: docs/releasing.md has the two commands.
+ * Checksums and their signature. Uses ECDSA over P-256, because every `openssl`, including LibreSSL, can verify it
+ * without additional software: see docs/releasing.md for the two commands.
  */
 import {
   createHash,
@@ -17,7 +17,7 @@ export const SUMS = 'SHA256SUMS';
 export const SIGNATURE = `${SUMS}.sig`;
 export const PUBLIC_KEY = 'osl-release.pub';
 
-/** The key of releases in PEM. @throws Error where it is none of P-256 */
+/** Reads the release key from a PEM file. @throws Error if it is not a P-256 key */
 export function releaseKey(file: string): KeyObject {
   const key = createPrivateKey(readFileSync(file));
   if (key.asymmetricKeyDetails?.namedCurve !== 'prime256v1')
@@ -25,12 +25,12 @@ export function releaseKey(file: string): KeyObject {
   return key;
 }
 
-/** For a dry run: nobody believes it. */
+/** Generates a temporary key for a dry run. */
 export function passingKey(): KeyObject {
   return generateKeyPairSync('ec', { namedCurve: 'prime256v1' }).privateKey;
 }
 
-/** Writes the sums of all files in `folder`, as `sha256sum` does, their signature, and the key that verifies it. */
+/** Writes the checksums of all files in `folder` in the format of `sha256sum`, their signature, and the public key. */
 export function signFolder(folder: string, key: KeyObject): void {
   const own = new Set<string>([SUMS, SIGNATURE, PUBLIC_KEY]);
   const files = readdirSync(folder).filter((name) => !own.has(name));

@@ -2,17 +2,17 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Metafile } from 'esbuild';
 
-/** A package whose code is in ours. */
+/** A package whose code is bundled into ours. */
 export interface TakenIn {
   readonly name: string;
   readonly version: string;
-  /** As an SPDX expression, or what the package says instead. */
+  /** SPDX expression, or the text that the package states instead. */
   readonly licence: string;
-  /** Relative to the root of the repository. */
+  /** Path relative to the root of the repository. */
   readonly folder: string;
 }
 
-/** npm's own file, of a package or of a workspace. */
+/** A `package.json` of a package or a workspace. */
 interface PackageFile {
   readonly name: string;
   readonly version: string;
@@ -22,13 +22,13 @@ interface PackageFile {
 
 const FOLDER = /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//;
 
-/** The packages of which something is in what esbuild made. */
+/** Folders of the packages that contributed code to the bundle. */
 export function bundled({ outputs }: Metafile): readonly string[] {
   const files = Object.values(outputs).flatMap((output) => Object.keys(output.inputs));
   return [...new Set(files.flatMap((file) => FOLDER.exec(file)?.[1] ?? []))];
 }
 
-/** The packages that pages of the console may have something of: what it names, and what those name. */
+/** Folders of the packages that the console may contain: its dependencies and theirs, transitively. */
 export function ofConsole(root: string): readonly string[] {
   const found = new Set<string>();
   const visit = (from: string, names: readonly string[]): void => {
@@ -43,7 +43,7 @@ export function ofConsole(root: string): readonly string[] {
   return [...found];
 }
 
-/** Where Node finds `name` from a folder, relative to `root`. */
+/** Folder in which Node finds `name`, starting from folder `from`; both relative to `root`. Null if not installed. */
 function installed(root: string, from: string, name: string): string | null {
   for (let folder = from; ; folder = folder.slice(0, Math.max(0, folder.lastIndexOf('/')))) {
     const found = folder === '' ? `node_modules/${name}` : `${folder}/node_modules/${name}`;
@@ -56,7 +56,7 @@ function fileOf(root: string, folder: string): PackageFile {
   return JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8')) as PackageFile;
 }
 
-/** By name, each once. @throws Error where one says nothing of its terms */
+/** Bundled packages sorted by name, without duplicates. @throws Error if a package states no licence */
 export function takenIn(root: string, folders: readonly string[]): readonly TakenIn[] {
   const all = folders.map((folder) => {
     const { name, version, license } = fileOf(root, folder);
@@ -67,7 +67,7 @@ export function takenIn(root: string, folders: readonly string[]): readonly Take
   return [...byName].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, taken]) => taken);
 }
 
-/** Their licences, one after another, as each asks for in copies. */
+/** Licence texts of the packages, which their terms require to be included in copies. */
 export function licencesOf(root: string, packages: readonly TakenIn[]): string {
   const head = 'OSL Gateway contains code of these packages, under their own terms.\n';
   return [head, ...packages.map((taken) => licenceOf(root, taken))].join(`\n${'-'.repeat(80)}\n\n`);

@@ -4,7 +4,7 @@ const LONGEST_KEY = 32;
 const NOBODY = randomBytes(LONGEST_KEY);
 
 export interface CancelKey {
-  /** Also random: together with the 4-byte key of protocol 3.0, it is one of 2⁶³ values. */
+  /** A random number; together with the 4-byte key of protocol 3.0, it is one of 2⁶³ values. */
   readonly processId: number;
   readonly key: Buffer;
 }

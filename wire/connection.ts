@@ -52,7 +52,7 @@ export class Connection implements HandshakeConnection {
   #phase: RefusedEvent['kind'] = 'startup';
   /** True until a complete packet has arrived; before that, refusals are not explained to the client. */
   #awaitsPacket = true;
-  /** Set if the handler called `end` before the session existed. */
+  /** Error with which the handler called `end` before the session existed; otherwise null. */
   #ending: WireError | null = null;
 
   constructor(socket: Socket, host: ConnectionHost) {
@@ -176,7 +176,7 @@ export class Connection implements HandshakeConnection {
     await this.#runSession(handler, startup);
   }
 
-  /** Null if the client has disconnected or the handler refused it. */
+  /** Authenticates the client; null if it has disconnected or the handler refused it. */
   async #authenticate(identity: StartupIdentity): Promise<SessionHandler | null> {
     let handler: SessionHandler | null = null;
     let refusal: WireError | null = null;

@@ -185,9 +185,9 @@ export interface WireStatement {
   readonly parameterTypes: readonly number[];
   /** The result columns; null if the statement returns no rows. */
   readonly columns: readonly ColumnDescription[] | null;
-  /** Set for COPY … TO STDOUT; `columns` is then null, and the portal writes CopyData messages. */
+  /** Format of COPY … TO STDOUT; if set, `columns` is null and the portal writes CopyData messages. */
   readonly copy?: CopyFormat | null;
-  /** Throws `WireError`. */
+  /** Opens a portal with these parameters. Throws `WireError`. */
   open(bind: Bind): Awaitable<Portal>;
 }
 
@@ -205,7 +205,7 @@ export interface PreparedStatement extends StatementSource {
   readonly statement: WireStatement;
 }
 
-/** Table OID and attribute number are always sent as 0. */
+/** A result column. Table OID and attribute number are always sent as 0. */
 export interface ColumnDescription {
   readonly name: string;
   readonly typeOid: number;
@@ -241,7 +241,7 @@ export interface Portal {
    * `suspended: false` or thrown.
    */
   fetch(maxRows: number, rows: RowWriter): Awaitable<FetchResult>;
-  /** Called exactly once. */
+  /** Releases the portal; called exactly once. */
   close(): Awaitable<void>;
 }
 
@@ -282,6 +282,6 @@ export interface RowWriter {
    * writing more. Throws `WireError` 08006 once the client has disconnected.
    */
   write(messages: Uint8Array): Awaitable<void>;
-  /** How many copies of a large row are made while it is sent; default: none. */
+  /** Number of copies made of a large row while it is sent; default: none. */
   readonly copies?: number;
 }

@@ -91,7 +91,7 @@ async function nextPacket(side: HandshakeConnection): Promise<StartupPacket | nu
   }
 }
 
-/** True if the connection is now encrypted. */
+/** Answers SSLRequest; returns true if the connection is now encrypted. */
 async function answerSslRequest(side: HandshakeConnection): Promise<boolean> {
   if (side.tls === null) {
     refuseEncryption(side);
@@ -114,7 +114,7 @@ function requireNothingBuffered(input: SocketReader): void {
   if (input.decoder.buffered > 0) throw fatal('08P01', 'received unencrypted data after encryption request');
 }
 
-/** False if the connection has ended. */
+/** Accepts TLS without SSLRequest; returns false if the connection has ended. */
 async function acceptDirectTls(side: HandshakeConnection): Promise<boolean> {
   const { input, tls } = side;
   while (input.decoder.peek() === null) {

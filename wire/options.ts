@@ -11,7 +11,7 @@ export interface WireOptions {
   readonly authenticationTimeoutMs?: number | undefined;
   /** Idle time in ms after which a session ends with 57P05. Default 0: no limit. */
   readonly idleTimeoutMs?: number | undefined;
-  /** How long a client may read nothing before it is disconnected, in ms. Default 60,000. */
+  /** Time in ms after which a client that reads nothing is disconnected. Default 60,000. */
   readonly writeStallTimeoutMs?: number | undefined;
   /** Maximum number of unauthenticated connections; beyond it, the oldest one gets 53300. Default 1,000. */
   readonly maxUnauthenticated?: number | undefined;

@@ -6,7 +6,7 @@ import { errorResponse } from './messages/results.js';
 
 /** The number of buffered bytes at which rows are written to the socket. */
 const FLUSH_BYTES = 32 * 1024;
-/** How long a client has to read the last message and close, in ms. */
+/** Time in ms that a client has to read the last message and close the connection. */
 const GOODBYE_MS = 1_000;
 
 /**

@@ -31,7 +31,7 @@ class PreparedBudget {
     this.#maxBytes = maxBytes;
   }
 
-  /** Throws 53400 if another entry with `bytes` bytes does not fit. */
+  /** Checks that another entry with `bytes` bytes fits. Throws 53400 if not. */
   require(count: number, bytes: number): void {
     if (count >= this.#maxCount) throw error('53400', `too many ${this.#what}: at most ${this.#maxCount}`);
     if (this.#bytes + bytes > this.#maxBytes) {
@@ -52,11 +52,11 @@ class PreparedBudget {
   }
 }
 
-/** `statement` is null for an empty text, or if not prepared yet: `deferred` then prepares it. */
+/** A stored statement. `statement` is null for an empty text, or if `deferred` has yet to prepare it. */
 export interface NamedStatement extends SizedEntry {
   readonly statement: WireStatement | null;
   readonly deferred?: () => Awaitable<WireStatement | null>;
-  /** Set only for named statements. */
+  /** Source text of the statement; set only for named statements. */
   readonly source?: StatementSource;
 }
 
@@ -91,7 +91,9 @@ export class NamedStatements {
     this.add('', { statement: null, bytes, deferred });
   }
 
-  /** Throws 26000 if there is none, and any error from preparing it. */
+  /**
+   * Returns the statement, preparing it if necessary. Throws 26000 if there is none, and any error from preparing it.
+   */
   prepared(name: string): Awaitable<NamedStatement> {
     const entry = this.get(name);
     const { bytes, deferred } = entry;
@@ -105,7 +107,7 @@ export class NamedStatements {
     return statement instanceof Promise ? statement.then(keep) : keep(statement);
   }
 
-  /** Throws 26000 if there is none. */
+  /** Returns the entry as stored, possibly not prepared yet. Throws 26000 if there is none. */
   get(name: string): NamedStatement {
     const entry = this.#byName.get(name);
     if (entry !== undefined) return entry;
@@ -119,7 +121,7 @@ export class NamedStatements {
     );
   }
 
-  /** Null if there is none or its text is empty. */
+  /** The statement; null if there is none, its text is empty, or it is not prepared yet. */
   find(name: string): WireStatement | null {
     return this.#byName.get(name)?.statement ?? null;
   }
@@ -169,7 +171,7 @@ export class Portals {
     this.#budget.add(entry);
   }
 
-  /** Throws 34000 if there is none. */
+  /** Returns an open portal. Throws 34000 if there is none. */
   get(name: string): OpenPortal {
     const entry = this.#byName.get(name);
     if (entry !== undefined) return entry;

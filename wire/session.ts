@@ -379,7 +379,10 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
   }
 }
 
-/** Milliseconds for which a session answers buffered messages before other sessions have a turn: refusals await nothing. */
+/**
+ * Time in ms for which a session answers buffered messages before it yields. Refusals never await, so a session that
+ * gets only refusals would otherwise block all others.
+ */
 const TURN_MS = 5;
 
 /** The session parameter with the text encoding. */

@@ -70,7 +70,7 @@ function refuseReplication(value: string): void {
   throw fatal('0A000', 'replication connections are not supported');
 }
 
-/** asyncpg sends the name in quotes. */
+/** Rejects unknown encodings. Quoted names are accepted, because asyncpg sends them. */
 function requireEncoding(encoding: string | undefined): void {
   if (encoding === undefined || encodingName(encoding) !== null) return;
   throw fatal('22023', `invalid value for parameter "client_encoding": "${encoding}"`);

@@ -6,7 +6,9 @@ import { error } from './errors.js';
 export interface TextEncoding {
   /** The Postgres name, such as `LATIN1`. */
   readonly name: string;
-  /** @throws WireError 22021 for an invalid byte sequence, 22P05 for a byte without a character */
+  /**
+   * Converts to a string. @throws WireError 22021 for an invalid byte sequence, 22P05 for a byte without a character
+   */
   decode(bytes: Buffer): Promise<string>;
   /** Converts from UTF-8. @throws WireError 22P05 for a character without an equivalent */
   encode(utf8: Buffer): Promise<Buffer>;

@@ -12,9 +12,9 @@ export interface AuditFilter {
   readonly object?: string;
   /** Fingerprints of an undeclared name; see `fingerprintsOf`. */
   readonly fingerprints?: readonly string[];
-  /** RFC 3339, UTC, inclusive. */
+  /** Earliest time, RFC 3339, UTC, inclusive. */
   readonly since?: string;
-  /** RFC 3339, UTC, exclusive. */
+  /** Latest time, RFC 3339, UTC, exclusive. */
   readonly until?: string;
   readonly kind?: AuditRecord['kind'];
   readonly action?: string;

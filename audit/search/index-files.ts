@@ -32,7 +32,7 @@ export async function storedIndex(dir: string, segment: number): Promise<Segment
   return fits && next.chain.toString('hex') === index.chain && isConsistent(index) ? index : null;
 }
 
-/** A segment that cannot be opened has no header; one that cannot be read is a fault. */
+/** Returns null for a segment file that cannot be opened; rethrows other errors. */
 function nullIfNotOpened(error: unknown): null {
   if (error instanceof Error && 'syscall' in error && error.syscall === 'open') return null;
   throw error;

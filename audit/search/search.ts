@@ -51,7 +51,7 @@ async function* inIndexedSegment(
   const blocks = candidates(index, filter);
   if (blocks.length === 0) return;
   const found: AuditRecord[] = [];
-  // Only matches are kept of a block: a segment may be large, and several logs are searched at a time.
+  // Keep only the matches of a block: segments may be large, and several logs are searched at a time.
   const complete = await readBlocks(dir, index, blocks, (run) => {
     const records = recordsOf(run);
     if (records[0]?.seq !== run.first || records.at(-1)?.seq !== run.first + run.starts.length - 1)

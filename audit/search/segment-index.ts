@@ -191,7 +191,7 @@ export function baseOf({ segment, epoch, end, chain, frontier }: SegmentIndex): 
   return { segment, epoch, seq: end, chain: Buffer.from(chain, 'hex'), frontier: Frontier.of(end, roots) };
 }
 
-/** Null if the text is not an index. */
+/** Parses a segment index; null if the text is not one. */
 export function parseIndex(text: string): SegmentIndex | null {
   try {
     const index: unknown = JSON.parse(text);

@@ -152,7 +152,7 @@ const CONNECT_MS = 5_000;
 /** Extra time after the statement timeout, so that the server's own timeout error can arrive, ms. */
 const GRACE_MS = 1_000;
 
-/** @throws errors of `pg` if the database does not respond or rejects the login */
+/** Opens a connection. @throws errors of `pg` if the database does not respond or rejects the login */
 export async function connectTable(url: TableUrl, statementMs: number): Promise<TableSession> {
   return openSession({
     connectionString: url(),

@@ -129,7 +129,7 @@ export class TableStore implements LogStore {
     return this.#session;
   }
 
-  /** @throws AuditLocked */
+  /** Returns the connection that holds the writer's advisory lock, opening it if necessary. @throws AuditLocked */
   async #locked(): Promise<TableSession> {
     if (this.#session?.open) return this.#session;
     this.#session?.cut();

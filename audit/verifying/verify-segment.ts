@@ -21,7 +21,7 @@ export interface VerifiedSegment {
   readonly opened: readonly string[];
   /** Requests with an outcome in this segment, one per line: a single string is cheap to pass between threads. */
   readonly closed: string;
-  /** Such requests whose id needs escaping in JSON. */
+  /** Like `closed`, for request ids that need escaping in JSON. */
   readonly closedOdd: readonly string[];
   readonly recovered: readonly Recovery[];
 }

@@ -18,7 +18,7 @@ export interface WitnessedCheckpoint {
   readonly note: string;
 }
 
-/** Null if the text is not a note. */
+/** Parses a checkpoint note; null if the text is not one. */
 export function parseCheckpointNote(note: string): WitnessedCheckpoint | null {
   const [, writer = '', size] = /^osl-audit\/([\w.-]{1,64})\n(0|[1-9]\d{0,15})\n/.exec(note) ?? [];
   return size === undefined ? null : { writer, size: Number(size), note };

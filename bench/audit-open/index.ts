@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Findings, type Measure, measure } from '../report.js';
 
-/** How long a large log takes to open after kill -9, and to be verified whole; each in a process of its own. */
+/** Time to open a large log after kill -9, and to verify it completely; each in a separate process. */
 export async function auditOpenBench(quick: boolean): Promise<Findings> {
   const root = mkdtempSync(join(process.cwd(), 'dist', 'audit-open-'));
   try {
@@ -73,13 +73,13 @@ function script(name: string): string {
 
 function run(name: string, dir: string): Run {
   const printed = execFileSync(process.execPath, [script(name), dir], { encoding: 'utf8' });
-  return JSON.parse(printed) as Run; // our own script
+  return JSON.parse(printed) as Run; // printed by our own script
 }
 
 /**
- * Killed once it has written, as by kill -9.
+ * Runs the writer and kills it (SIGKILL) once it has written the records.
  *
- * @param url of a database whose tables take the records in the place of files
+ * @param url database whose tables store the records instead of files
  */
 export function write(dir: string, records: number, url: string | null = null): Promise<number> {
   const args = [script('writer'), dir, String(records), ...(url === null ? [] : [url])];

@@ -1,6 +1,6 @@
 import { openAuditLog } from '../../audit/index.js';
 
-/** Run by the bench: opens the log that a killed writer left, and says how long that took. */
+/** Run by the bench: opens the log left by a killed writer and prints the time taken. */
 const [dir = ''] = process.argv.slice(2);
 const started = performance.now();
 const log = await openAuditLog({ dir, tenant: 'bench' });

@@ -1,6 +1,6 @@
 import { verifyAuditLog } from '../../audit/index.js';
 
-/** Run by the bench: verifies a log, and says how long that took and how much memory. */
+/** Run by the bench: verifies a log and prints the time and memory used. */
 const [dir = ''] = process.argv.slice(2);
 const started = performance.now();
 let told = 0;

@@ -6,12 +6,14 @@ import { segmentNumbers } from '../../audit/source.js';
 import { TableStore } from '../../audit/table/index.js';
 import { questionAbout } from '../support/audit-entry.js';
 
-/** Run by the bench: writes so many records with the real writer, says so, and waits to be killed. */
+/**
+ * Run by the bench: writes a given number of records with the real writer, reports completion, and waits to be killed.
+ */
 const [dir = '', text = '', url = null] = process.argv.slice(2);
 const records = Number(text);
-/** Callers at a time: they fill a group without overfilling it. */
+/** Number of concurrent callers; fills a commit group without exceeding its limit. */
 const CALLERS = 8_000;
-/** A database in the load of the bench answers late. */
+/** Generous deadline, because the database responds slowly under the load of the bench. */
 const DEADLINE_MS = 60_000;
 
 const common = questionAbout('osl.entities.account');
@@ -25,7 +27,7 @@ const store =
           new TableStore({ url: () => url, dir, segmentBytes, deadlineMs: DEADLINE_MS }),
       };
 const log = await openAuditLog({ dir, tenant: 'bench', ...store });
-// One decision whose outcome never comes: the next start has to find it, however far back it is.
+// One decision without an outcome: the next start has to find it, however far back it is.
 await log.append({ ...common, kind: 'decision', decision: 'allow', request_id: 'never-answered' });
 const decision = log.form({ ...common, kind: 'decision', decision: 'allow' });
 const outcome = log.form({ ...common, kind: 'outcome', outcome: 'ok' });
@@ -48,7 +50,7 @@ const caller = (done: () => void): void => {
 };
 await Promise.all(Array.from({ length: CALLERS }, () => new Promise<void>((resolve) => caller(resolve))));
 while (log.stats().anchored < log.stats().records) await sleep(20);
-// As a server that has run for a while leaves it: all complete segments but the newest are sealed.
+// As on a server that has run for a while: all complete segments except the newest are sealed.
 for (;;) {
   const complete = url === null ? (await segmentNumbers(dir)).slice(0, -1) : [];
   const newest = complete.at(-2);

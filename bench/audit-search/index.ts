@@ -6,10 +6,10 @@ import { startAuditTable } from '../../test/support/audit-table.js';
 import { write } from '../audit-open/index.js';
 import { type Findings, type Measure, measure } from '../report.js';
 
-/** Where in the log stands what is looked for. */
+/** Positions in the log of the records to search for, as fractions of its length. */
 const PARTS = [0, 0.33, 0.66, 0.97];
 
-/** How long a large log takes to be searched and proved from, in files and in a table; each in a process of its own. */
+/** Time to search a large log and create proofs from it, in files and in a table; each in a separate process. */
 export async function auditSearchBench(quick: boolean): Promise<Findings> {
   const records = quick ? 100_000 : 2_000_000;
   const root = mkdtempSync(join(process.cwd(), 'dist', 'audit-search-'));
@@ -28,7 +28,7 @@ export async function auditSearchBench(quick: boolean): Promise<Findings> {
 
 interface Run {
   readonly seconds: number;
-  /** Of this process alone, s: a database has its own. */
+  /** Processor time of this process, s; excludes the database. */
   readonly cpu: number;
   readonly found: number;
 }
@@ -38,7 +38,7 @@ function asked(kind: string, place: string): readonly Measure[] {
   return ['subject', 'request', 'prove'].flatMap((what) => {
     const runs = PARTS.map((part): Run => {
       const args = [script, kind, place, what, String(part)];
-      const run = JSON.parse(execFileSync(process.execPath, args, { encoding: 'utf8' })) as Run; // our own script
+      const run = JSON.parse(execFileSync(process.execPath, args, { encoding: 'utf8' })) as Run; // our own output
       const expected = what === 'subject' ? 0 : 2;
       if (run.found !== expected) throw new Error(`${what}: ${run.found} records instead of ${expected}`);
       return run;

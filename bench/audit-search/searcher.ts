@@ -2,15 +2,15 @@ import { directorySource, prove, readRecords, searchRecords } from '../../audit/
 import { connectTable, recordsAfter, searchTable, tableSource, writersIn } from '../../audit/table/index.js';
 
 /**
- * Run by the bench: asks a log one thing, and says how long that took. Arguments: `files` and a directory, or `table` and
- * a URL; then what is asked, and the place in the log of what is looked for, as a part of all.
+ * Run by the bench: performs one operation on a log and prints the time taken. Arguments: `files` and a directory, or
+ * `table` and a URL; then the operation, and the position in the log of the record to find, as a fraction.
  */
 const [kind = '', place = '', what = '', part = '0'] = process.argv.slice(2);
 
 const MINUTE_MS = 60_000;
 
 interface Asked {
-  /** The id of the request whose record is the `seq`-th. */
+  /** Id of the request whose record has this seq. */
   requestAt(seq: number): Promise<string>;
   search(filter: { readonly requestId?: string; readonly subject?: string }): Promise<number>;
   prove(requestId: string): Promise<number>;
@@ -62,4 +62,4 @@ const found =
 const { user, system } = process.cpuUsage(before);
 const seconds = (performance.now() - started) / 1_000;
 process.stdout.write(`${JSON.stringify({ seconds, cpu: (user + system) / 1e6, found })}\n`);
-process.exit(); // with a session that is open
+process.exit(); // with an open session

@@ -11,9 +11,9 @@ import { sealedParts, sealing } from '../../test/support/sealed-parts.js';
 import { noLog } from './no-log.js';
 
 /**
- * The wire in front of the service that `osl serve` opens, with the durable log (`on`), with one that keeps nothing
- * (`off`), or with the log and a receiver of lineage (`lineage`), which has a thread of its own. All contestants of the
- * bench are this program, so they differ in that alone.
+ * The wire frontend on the service that `osl serve` opens, with the durable log (`on`), with a log that stores nothing
+ * (`off`), or with the log and a lineage receiver (`lineage`), which has its own thread. All contestants of the bench
+ * run this program, so they differ only in that.
  */
 const log: ServiceLog = { info: () => undefined, warn: tell, error: tell };
 
@@ -33,7 +33,7 @@ const { port: pgPort } = await pg.listen(0, '127.0.0.1');
 process.stdout.write(`${JSON.stringify({ event: 'listening', pgPort, httpPort: 0 })}\n`);
 process.once('SIGTERM', () => void pg.stop(0).then(() => open.close()));
 
-/** A receiver that takes everything, and the file that names it. */
+/** Starts a lineage receiver that accepts everything; returns the path of the lineage file that names it. */
 async function lineageFile(): Promise<string> {
   const receiver = new Worker(new URL('./receiver.js', import.meta.url));
   receiver.unref();

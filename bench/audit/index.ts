@@ -14,7 +14,7 @@ import { pointQuery } from '../wire/point.js';
 import { questionsBench } from './questions.js';
 import { requireWhole } from './whole.js';
 
-/** What the durable log takes by itself, and what it costs the wire. */
+/** Throughput of the durable log alone, and its cost on the wire. */
 export async function auditBench(quick: boolean): Promise<Findings> {
   const rounds = quick ? 3 : 7;
   const own = await onDisk(async (root) => [
@@ -28,7 +28,7 @@ export async function auditBench(quick: boolean): Promise<Findings> {
 
 const CLIENTS = 64;
 
-/** On the disk of `dist`, since a memory file system would prove nothing. */
+/** Runs `bench` on the disk of `dist`, because a memory file system would prove nothing. */
 async function onDisk(bench: (root: string) => Promise<readonly Measure[]>): Promise<readonly Measure[]> {
   const root = mkdtempSync(join(process.cwd(), 'dist', 'audit-'));
   try {
@@ -39,8 +39,7 @@ async function onDisk(bench: (root: string) => Promise<readonly Measure[]>): Pro
 }
 
 /**
- * Requests a second that 64 callers can have recorded: each waits for its decision to be durable, then leaves its
- * outcome.
+ * Requests per second that 64 callers can record: each waits until its decision is durable, then records its outcome.
  */
 async function durable(root: string, rounds: number, seconds: number): Promise<readonly Measure[]> {
   const rates: number[] = [];
@@ -81,7 +80,7 @@ async function record(log: AuditLog, seconds: number): Promise<{ requests: numbe
   return { requests, waitUs: (1_000 * waited) / requests };
 }
 
-/** Point queries on the wire, through processes that differ in one thing: no log, the log, the log and lineage. */
+/** Point queries on the wire through processes that differ in one thing: no log, the log, the log and lineage. */
 async function onVersusOff(
   postgres: NativePostgres,
   rows: number,

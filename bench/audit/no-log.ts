@@ -1,8 +1,8 @@
 import type { AuditEntry, AuditLog } from '../../audit/index.js';
 
 /**
- * A log that takes everything and keeps nothing: no record, no fingerprint, no disk. It exists only here, to show
- * what the real one costs; the product has no way to run without its log.
+ * A log that accepts everything and stores nothing: no record, no fingerprint, no disk. It exists only here, to measure
+ * the cost of the real one; the product cannot run without its log.
  */
 export function noLog(real: AuditLog): AuditLog {
   let seq = 0;

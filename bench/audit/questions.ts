@@ -14,8 +14,8 @@ import { noLog } from './no-log.js';
 import { requireWhole } from './whole.js';
 
 /**
- * The two ways in which the log takes records, whole entries and what fills the holes of a form; and, to be taken off
- * from both, one that takes everything and keeps nothing.
+ * The two ways to append records, as whole entries and through templates; and as a baseline, to be subtracted from
+ * both, a log that stores nothing.
  */
 const WAYS = ['entry', 'form', 'none'] as const;
 type Way = (typeof WAYS)[number];
@@ -23,9 +23,9 @@ type Way = (typeof WAYS)[number];
 const QUESTION = Buffer.from('SELECT id, owner, balance FROM osl.entities.account WHERE id = 4711\0');
 
 /**
- * What the log's share of a question costs: a fingerprint, a decision that is waited for, and an outcome that is not,
- * for as many clients as make groups of one, sixteen and sixty-four questions. The processor time is that of all
- * threads of the process, which does nothing else but ask.
+ * Cost of the log per query: a fingerprint, a decision that is waited for, and an outcome that is not, with enough
+ * clients to form groups of 1, 16 and 64 queries. Processor time is that of all threads of the process, which does
+ * nothing else.
  */
 export async function questionsBench(
   root: string,
@@ -33,7 +33,7 @@ export async function questionsBench(
   seconds: number,
 ): Promise<readonly Measure[]> {
   const measures: Measure[] = [];
-  // Compiled code, for all of them.
+  // Warm up, so that all of them run compiled code.
   for (const way of WAYS) await run(join(root, `${way}-warm`), way, 64, seconds);
   for (const clients of [1, 16, 64]) {
     for (const way of WAYS) {
@@ -78,9 +78,9 @@ async function run(dir: string, way: Way, clients: number, seconds: number): Pro
 }
 
 interface Asking {
-  /** Records that a question is answered; `durable` hears once it may be. */
+  /** Records that a query is allowed; calls `durable` once the record is durable. */
   decide(requestId: string, fingerprint: string, durable: () => void): void;
-  /** Records how it ended. */
+  /** Records the outcome. */
   end(requestId: string, fingerprint: string): void;
   fingerprint(): string;
 }
@@ -119,7 +119,10 @@ function ask(
   });
 }
 
-/** Takes a little time on another thread, once for all who come meanwhile: as do the database, and clients. */
+/**
+ * Simulates the database or a client: takes a short time on another thread, shared by all callers that arrive
+ * meanwhile.
+ */
 function elsewhere(): (then: () => void) => void {
   let waiting: (() => void)[] = [];
   let busy = false;
@@ -159,7 +162,7 @@ function throughEntries(log: AuditLog): Asking {
   };
 }
 
-/** Made member by member, as the gateway makes it: of a spread of `REQUEST` the runtime makes a map, at 5 µs each. */
+/** Built member by member, as the gateway does: spreading `REQUEST` makes a dictionary-mode object, at 5 µs each. */
 function entry(
   kind: AuditKind,
   request_id: string,

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { parentPort } from 'node:worker_threads';
 
-/** A receiver of lineage that takes everything, in a thread of its own; says its port. */
+/** A lineage receiver that accepts everything, in its own thread; reports its port. */
 const server = createServer((request, response) => {
   request.resume().on('end', () => response.writeHead(204).end());
 });

@@ -1,6 +1,6 @@
 import { verifyAuditLog } from '../../audit/index.js';
 
-/** A figure counts only for a log that its verifier accepts, with all records in it. */
+/** Requires that the verifier accepts the log and that it contains all records; otherwise the figure is invalid. */
 export async function requireWhole(dir: string, records: number): Promise<void> {
   const verdict = await verifyAuditLog(dir);
   if (verdict.problem !== null) throw new Error(`the log is damaged: ${verdict.problem.message}`);

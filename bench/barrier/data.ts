@@ -7,7 +7,7 @@ import {
   type TypeName,
 } from 'osl-compiler';
 
-/** Accounts, transfers of theirs and the entries of these, and events in partitions of a month. */
+/** Accounts, their transfers, the entries of these transfers, and events in monthly partitions. */
 export function tables(rows: number): readonly string[] {
   const hidden = "case when i % 10 = 0 then 'us' else 'eu' end";
   const script = `
@@ -56,7 +56,7 @@ const MONTHS: readonly string[] = Array.from(
   (_, i) => `2020-${String(i + 1).padStart(2, '0')}-01`,
 );
 
-/** The same rows by row security of Postgres for the reader; the owner of the tables sees them all. */
+/** The same row filters as Postgres row security for the reader; the owner of the tables sees all rows. */
 export const ROW_SECURITY = ['account', 'transfer', 'entry', 'event']
   .map(
     (name) => `alter table bench.${name} enable row level security;
@@ -107,7 +107,7 @@ const RELATIONS = [
     memo: 'text',
   }),
   relation('entry', { id: 'int8', transfer_id: 'int8', region: 'text', note: 'text' }),
-  // Of the test of plans alone, which makes it.
+  // Created and used only by the test of plans.
   relation('sight', {
     id: 'int8',
     region: 'text',
@@ -119,7 +119,7 @@ const RELATIONS = [
   relation('event', { id: 'int8', day: 'date', account_id: 'int8', region: 'text', cost: 'numeric' }),
 ];
 
-/** The tables as they stand in `schema`. */
+/** Catalog of the tables in `schema`. */
 export function catalogOf(schema: string): Catalog {
   const relations = RELATIONS.map((r): Relation => ({ ...r, schema }));
   return {
@@ -135,7 +135,7 @@ export function catalogOf(schema: string): Catalog {
 
 export const CATALOG = catalogOf('bench');
 
-/** Every column of every relation, of the rows that `rows` holds for. */
+/** Access to every column of every relation, limited to rows that satisfy `rows`. */
 export function accessWith(rows: string | null): Access {
   const rights = (r: Relation) => ({
     grants: [

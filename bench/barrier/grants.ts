@@ -13,7 +13,7 @@ const COUNT: Question = {
 
 const NUMBERS = [1, 10, 100, 1_000] as const;
 
-/** The rows of grant `i` of `n`, over `rows` transfers. */
+/** Row filter of grant `i` of `n`, over `rows` transfers. */
 const FORMS = {
   values: (i: number) => `memo = 'memo ${7 * i + 1}'`,
   ranges: (i: number, n: number, rows: number) => {
@@ -24,9 +24,9 @@ const FORMS = {
 } as const;
 
 type Form = keyof typeof FORMS;
-const ALL_FORMS = Object.keys(FORMS) as Form[]; // the names that are written there
+const ALL_FORMS = Object.keys(FORMS) as Form[]; // Object.keys loses the key type
 
-/** What a question costs by the number of its caller's grants on one table, beside the same question without policy. */
+/** Cost of a query by the number of its caller's grants on one table, compared with the same query without policy. */
 export async function grantsBench(
   client: Client,
   plan: { readonly rows: number; readonly rounds: number },
@@ -68,7 +68,7 @@ export async function grantsBench(
   return { measures: findings.flatMap((f) => f.measures), tables: [table] };
 }
 
-/** Times of each statement, round by round, each first in some rounds. */
+/** Times of each statement by round; the order rotates between rounds. */
 async function inTurn(
   statements: readonly Prepared[],
   rounds: number,
@@ -84,7 +84,7 @@ async function inTurn(
   return times;
 }
 
-/** Every column of `transfer`, by one grant for each of `filters`; null: every row. */
+/** Access to every column of `transfer`, with one grant for each of `filters`; null: every row. */
 function accessOf(filters: readonly string[] | null): Access {
   const transfer = relationOf(CATALOG);
   const grants = (filters ?? [null]).map((rows, i) => ({

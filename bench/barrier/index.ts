@@ -8,9 +8,9 @@ import { QUESTIONS, type Question } from './questions.js';
 import { microseconds, type Prepared, preparedFor, scansOf } from './statements.js';
 
 /**
- * What a policy costs: the same question with a row filter, without any policy, and under row security of Postgres
- * itself, as prepared statements of one session on the same tables. A predicate that is harmless stays bare and keeps its index; one
- * that is not asks about its rows first, which leaves every other index to be used.
+ * Cost of a policy: the same query with a row filter, without any policy, and under Postgres row security, as prepared
+ * statements of one session on the same tables. A predicate that cannot fail on a hidden row stays bare and keeps its
+ * index; any other is guarded by the row filter, which leaves every other index usable.
  */
 export async function barrierBench(quick: boolean): Promise<Findings> {
   await ready();
@@ -59,10 +59,10 @@ const TABLE: Omit<Table, 'rows'> = {
   ],
 };
 
-/** A statement, and the role that asks it, on the one session of the contest. */
+/** A statement, and the role that runs it, in the shared session. */
 interface Contestant {
   readonly statement: Prepared;
-  /** The owner of the tables is above their row security, the reader is under it. */
+  /** The owner bypasses row security; the reader is subject to it. */
   readonly role: 'owner' | 'reader';
 }
 
@@ -90,7 +90,7 @@ async function as<T>({ role }: Contestant, client: Client, work: () => Promise<T
   return done;
 }
 
-/** @throws Error where row security shows other rows than the filter, so that the two are no match */
+/** Compares results. @throws Error if row security and the filter return different rows */
 async function agree(
   { id }: Question,
   { governed, guardedByPostgres }: Contest,
@@ -115,7 +115,7 @@ interface Times {
   readonly asks: boolean;
 }
 
-/** Times of each round in turn, each of at most so many milliseconds. */
+/** Times of each round, alternating between statements, for at most the given number of milliseconds. */
 async function timed(
   { governed, open, guardedByPostgres }: Contest,
   plan: { readonly rounds: number; readonly millis: number },
@@ -123,14 +123,14 @@ async function timed(
 ): Promise<Times> {
   const turns = [open, governed, guardedByPostgres];
   const asks: number[] = [];
-  // Postgres decides on the plan of a prepared statement in its first six executions.
+  // Postgres chooses between generic and custom plans in the first six executions of a prepared statement.
   for (const turn of turns) {
     const one = await as(turn, client, () => microseconds(client, turn.statement, 6));
     asks.push(Math.max(1, Math.round((plan.millis * 1_000) / one)));
   }
   const times: number[][] = turns.map(() => []);
   for (let round = 0; round < plan.rounds; round++) {
-    // Each is first in some rounds, and last in others.
+    // Rotate the order, so that each is first in some rounds and last in others.
     for (let turn = 0; turn < turns.length; turn++) {
       const i = (round + turn) % turns.length;
       const next = turns[i];

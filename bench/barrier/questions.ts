@@ -1,10 +1,10 @@
-/** A question that is asked many times, each time with other values. */
+/** A query that is run many times, each time with other values. */
 export interface Question {
   readonly id: string;
   readonly predicate: string;
-  /** The text for the `i`th time, of `rows` rows. */
+  /** Text of the `i`th run, for tables of `rows` rows. */
   readonly text: (i: number, rows: number) => string;
-  /** Asked as raw SQL, which joins on any predicate. */
+  /** Sent as raw SQL, which can join on any predicate. */
   readonly raw?: true;
 }
 
@@ -170,7 +170,7 @@ export const QUESTIONS: readonly Question[] = [
   },
 ];
 
-/** Keys all over the table, so that a run does not read one page again and again. */
+/** Keys spread over the table, so that a run does not read one page again and again. */
 function key(i: number, rows: number): number {
   return 1 + ((i * 7919 + 12) % rows);
 }

@@ -2,14 +2,16 @@ import { type Access, type Catalog, compile, emit, type Slot } from 'osl-compile
 import type { Client } from 'pg';
 import type { Question } from './questions.js';
 
-/** One prepared statement and the values for each time that it is asked. */
+/** One prepared statement and its parameter values for each execution. */
 export interface Prepared {
   readonly name: string;
   readonly text: string;
   readonly values: readonly (readonly (string | null)[])[];
 }
 
-/** `question` as one statement, with the values of `asks` times. @throws Error where it becomes several statements */
+/**
+ * Compiles `question` to one statement, with values for `asks` executions. @throws Error if it needs several statements
+ */
 export function preparedFor(
   question: Question,
   plan: { readonly rows: number; readonly asks: number },
@@ -31,7 +33,7 @@ export function literalOf(slot: Slot): string | null {
   return typeof slot.value === 'string' ? slot.value : `{${slot.value.join(',')}}`;
 }
 
-/** The mean time of one execution, of `asks` of them at most. */
+/** Mean time of one execution in µs, over at most `asks` executions. */
 export async function microseconds(
   client: Client,
   { name, text, values }: Prepared,
@@ -42,7 +44,7 @@ export async function microseconds(
   return Number(process.hrtime.bigint() - started) / 1_000 / Math.min(asks, values.length);
 }
 
-/** How the tables are read, by EXPLAIN: each kind of scan with its index or its table. */
+/** Scans that EXPLAIN reports: each kind of scan with its index or table. */
 export async function scansOf(client: Client, { text, values }: Prepared): Promise<string> {
   const { rows } = await client.query<{ 'QUERY PLAN': string }>({
     text: `explain (costs off) ${text}`,
@@ -51,7 +53,7 @@ export async function scansOf(client: Client, { text, values }: Prepared): Promi
   return scansIn(rows.map((r) => r['QUERY PLAN']));
 }
 
-/** The scans in the lines of a plan, each once. */
+/** The distinct scans in the lines of a plan. */
 export function scansIn(lines: readonly string[]): string {
   return [...new Set(lines.flatMap((line) => SCAN.exec(line) ?? []))].join(', ');
 }

@@ -7,7 +7,7 @@ import type { PeerStatement } from './peer-messages.js';
 import type { Form, Peer } from './peers.js';
 import { ORACLE, type Row, SHOP } from './shop.js';
 
-/** Two questions at which semantic layers differ; what each engine's SQL says on a real Postgres. */
+/** Two queries on which semantic layers disagree, and the result of each engine's SQL on a real Postgres. */
 export async function correctness(peers: readonly Peer[]): Promise<Table> {
   const rows: string[][] = [];
   await withPostgres([SHOP], async (postgres) => {
@@ -36,7 +36,8 @@ function byQuestion([a = '']: readonly string[], [b = '']: readonly string[]): n
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-// ---- ours: the product itself, asked over the wire ----------------------------------------------------------------
+// ---- ours: the product itself, queried over the wire --------------------------------------------------------------
+// --------------------------------------------------------------
 
 interface Asked {
   readonly question: Form['question'];
@@ -128,7 +129,7 @@ function lineOf(error: unknown): string {
   return (text.split('\n')[0] ?? '').replaceAll('|', '\\|').replaceAll('`', "'");
 }
 
-/** The group, then its figures; Malloy gives each row as one JSON object. */
+/** The group, then its figures; Malloy returns each row as one JSON object. */
 function asRow(row: unknown): Row {
   const cells: readonly unknown[] = Array.isArray(row) ? row : [];
   const [first] = cells;
@@ -153,7 +154,7 @@ function shown(cell: string | null | undefined): string {
   return cell === null || cell === undefined ? 'NULL' : cell;
 }
 
-/** Figures compare as numbers: 1 is 1.00. A NULL is no number. */
+/** Compares figures as numbers, so 1 equals 1.00. NULL equals no number. */
 function sameRow(a: Row, b: Row | undefined): boolean {
   return a.every((cell, i) => {
     const other = b?.[i];

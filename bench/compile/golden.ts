@@ -5,12 +5,12 @@ import { CALLERS, CATALOG } from '../../test/proof/golden/catalog.js';
 import { CASES, caseFiles } from '../../test/proof/golden/files.js';
 import { type Measure, median, paired } from '../report.js';
 
-/** A way to compile one text, and to parse it only. */
+/** Compiles one text, or only parses it. */
 type Timed = (text: string) => unknown;
 
 /**
- * The golden questions that are answered, each compiled cold and parsed alone, turn by turn, with another comment
- * behind it each time: the median question in microseconds.
+ * Median time in µs over the golden queries that are allowed, each compiled cold and parsed alone in alternation, with
+ * a different comment appended each time.
  */
 export function goldenMeasures(rounds: number): readonly Measure[] {
   const questions = answered();
@@ -20,7 +20,7 @@ export function goldenMeasures(rounds: number): readonly Measure[] {
       parser: timed(applyGrammar, `${query} -- ${round}`),
     }));
     return { cold: median(times.map((t) => t.cold)), parser: median(times.map((t) => t.parser)) };
-  }).slice(rounds); // the first half is for warming up
+  }).slice(rounds); // the first half is warm-up
   const [cold, parser] = [turns.map((t) => t.cold), turns.map((t) => t.parser)];
   return [
     paired(

@@ -8,7 +8,7 @@ import { syntheticModel } from './model.js';
 import { runPeers, withPeers } from './peers.js';
 import { questionOf } from './question.js';
 
-/** Compile time of new texts, of cached ones, of growing models, and of the peers on the same question. */
+/** Compile time of new texts, of cached ones, of growing models, and of the peers on the same query. */
 export async function compileBench(quick: boolean): Promise<Findings> {
   await ready();
   const rounds = quick ? 3 : 9;
@@ -64,12 +64,15 @@ let variant = 0;
 
 const SMALL = syntheticModel(10, 10);
 
-/** Microseconds of each of `n` compilations, without any cache, of texts never seen before. */
+/** Times in µs of `n` compilations, without any cache, of texts never seen before. */
 function timeCold(n: number, model = SMALL): readonly number[] {
   return times(n, (text) => emit(compile(text, model.catalog, model.access)));
 }
 
-/** The same, with the parser alone on another text behind each: both find the processor's caches as a service has them. */
+/**
+ * Times in µs, ascending, of `n` compilations without any cache and of the parser alone on `n` other texts. They
+ * alternate, so that both run with realistic processor caches.
+ */
 function timeBesideParser(n: number): {
   readonly cold: readonly number[];
   readonly parser: readonly number[];
@@ -81,7 +84,7 @@ function timeBesideParser(n: number): {
   };
 }
 
-/** The same through a plan cache that has seen the question with other literals. */
+/** Like `timeCold`, but with a plan cache that already contains the query with other literals. */
 function newTexts(): (n: number) => readonly number[] {
   const ask = asker();
   for (let i = 0; i < 100; i++) ask(questionOf(++variant));
@@ -97,7 +100,7 @@ function times(n: number, work: (text: string) => unknown): readonly number[] {
   });
 }
 
-/** Text to governed SQL as the spine has it, the making of the cache's key included. */
+/** Compiles text to governed SQL as the request pipeline does, including computing the cache key. */
 function asker(): (text: string) => EmittedSql {
   const { catalog, access } = syntheticModel(10, 10);
   const cache = createPlanCache(64 * 2 ** 20);
@@ -109,7 +112,7 @@ function asker(): (text: string) => EmittedSql {
 
 function ownMeasures(rounds: number, size: number): readonly Measure[] {
   const known = newTexts();
-  // All of the compiler is optimised code only after thousands of questions.
+  // It takes thousands of queries until the whole compiler is optimised code.
   timeCold(6_000);
   known(10_000);
   const runs = Array.from({ length: rounds }, () => ({
@@ -138,7 +141,7 @@ function ascending(values: readonly number[]): readonly number[] {
   return [...values].sort((a, b) => a - b);
 }
 
-/** Microseconds of each of `n` look-ups of texts that were asked before. */
+/** Times in µs of `n` cache look-ups of known texts. */
 function timeCached(n: number): readonly number[] {
   const ask = asker();
   const texts = Array.from({ length: 100 }, (_, i) => questionOf(i));

@@ -29,7 +29,7 @@ const METRICS: readonly Metric[] = [
   },
 ];
 
-/** Orders, and the entity that each of them leads to. */
+/** Model with orders and the entities that they link to. */
 function model() {
   const { catalog, access } = syntheticModel(10, 10);
   const [orders, other] = [...catalog.relations.values()];
@@ -49,7 +49,7 @@ function model() {
   return { catalog: known, access, to: other.name };
 }
 
-/** Microseconds of each of `n` metrics bodies, from JSON to governed SQL, without any cache; no two are equal. */
+/** Times in µs to compile each of `n` different metrics bodies from JSON to governed SQL, without any cache. */
 export function timeMetrics(n: number): readonly number[] {
   const { catalog, access, to } = model();
   return Array.from({ length: n }, (_, i) => {

@@ -1,6 +1,6 @@
 import type { Access, Catalog, Column, Relation, RelationAccess, RelationGrant } from 'osl-compiler';
 
-/** A catalog of `entities` like relations, and an access to all of them with `grants` grants in all. */
+/** A catalog of `entities` similar relations, and access to all of them through `grants` grants in total. */
 export function syntheticModel(entities: number, grants: number): { catalog: Catalog; access: Access } {
   const relations = new Map<string, Relation>();
   for (let i = 0; i < entities; i++) {

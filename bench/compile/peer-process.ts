@@ -2,11 +2,11 @@ import { pathToFileURL } from 'node:url';
 import { median } from '../report.js';
 import type { Order, PeerStatement, Reply } from './peer-messages.js';
 
-/** What each adapter in `bench/peers/` exports. */
+/** Exports of each adapter in `bench/peers/`. */
 interface Adapter {
   readonly id: string;
   readonly name: string;
-  /** Compiles the question with other literals each time; gives the SQL. */
+  /** Compiles the query with literals that depend on `variant`; returns the SQL. */
   compile(variant: number): Promise<string> | string;
   readonly forms: readonly {
     readonly question: 'fan-out' | 'left join';
@@ -15,7 +15,7 @@ interface Adapter {
   }[];
 }
 
-/** One peer in a process of its own, so that its heap and its garbage are not ours. */
+/** Runs one peer in a separate process, so that its heap and garbage collection do not affect ours. */
 async function serve(file: string): Promise<void> {
   const { peer }: { readonly peer: Adapter } = await import(pathToFileURL(file).href);
   process.on('message', (order: Order) => {

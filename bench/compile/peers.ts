@@ -5,20 +5,20 @@ import { fileURLToPath } from 'node:url';
 import { type Measure, median, paired } from '../report.js';
 import type { Order, PeerStatement, Reply } from './peer-messages.js';
 
-/** One way to ask one of the two questions of `correctness.ts`. */
+/** One way to express one of the two queries of `correctness.ts`. */
 export interface Form {
   readonly question: 'fan-out' | 'left join';
-  /** How it is asked, for the table. */
+  /** Description for the table. */
   readonly form: string;
-  /** Rejects where it cannot be expressed so. */
+  /** Rejects if the query cannot be expressed in this form. */
   statement(): Promise<PeerStatement>;
 }
 
-/** Another engine, running in a process of its own. */
+/** Another engine, running in a separate process. */
 export interface Peer {
   readonly id: string;
   readonly name: string;
-  /** Median of `size` compilations of variants from `from` on, µs. */
+  /** Median time in µs of `size` compilations of variants, starting at `from`. */
   time(from: number, size: number): Promise<number>;
   readonly forms: readonly Form[];
   stop(): void;
@@ -26,7 +26,7 @@ export interface Peer {
 
 const ADAPTERS = ['malloy.mjs', 'drizzle-cube.mjs', 'cube.mjs'];
 
-/** The peers that are installed, for the time of `work`. One that is not is absent from it, never estimated. */
+/** Runs `work` with the installed peers. Peers that are not installed are omitted, never estimated. */
 export async function withPeers<T>(work: (peers: readonly Peer[]) => Promise<T>): Promise<T> {
   const peers: Peer[] = [];
   try {
@@ -40,10 +40,10 @@ export async function withPeers<T>(work: (peers: readonly Peer[]) => Promise<T>)
   }
 }
 
-/** Microseconds of each of `n` of our compilations. */
+/** Times in µs of `n` of our compilations. */
 type Ours = (n: number) => readonly number[];
 
-/** Each peer against us, in turns, after both are warm. */
+/** Compares each peer with us in alternating rounds, after both are warm. */
 export async function runPeers(
   peers: readonly Peer[],
   rounds: number,
@@ -84,7 +84,7 @@ async function start(file: string): Promise<Peer | null> {
   }
 }
 
-/** What an adapter says of itself when it is ready. */
+/** First message of an adapter once it is ready. */
 interface Introduction {
   readonly id: string;
   readonly name: string;
@@ -108,7 +108,7 @@ async function begun(file: string): Promise<Peer> {
 
 type Unnumbered<T> = T extends unknown ? Omit<T, 'number'> : never;
 
-/** Orders to a peer's process and its replies, one at a time. */
+/** Sends messages to a peer's process and receives its replies, one at a time. */
 class Line {
   readonly #child: ChildProcess;
   #number = 0;
@@ -117,7 +117,7 @@ class Line {
     this.#child = child;
   }
 
-  /** The introduction, which is not asked for. */
+  /** The introduction, which the peer sends unprompted. */
   first<T>(): Promise<T> {
     return this.#reply(0);
   }
@@ -136,7 +136,7 @@ class Line {
         if (reply.number !== number) return;
         this.#child.off('message', onMessage).off('exit', onExit);
         if (reply.error !== undefined) reject(new Error(reply.error));
-        else resolve(reply.value as T); // both ends are ours
+        else resolve(reply.value as T); // both ends are our own code
       };
       this.#child.on('message', onMessage).once('exit', onExit);
     });

@@ -1,4 +1,4 @@
-/** The question that every engine compiles: revenue and orders by month and status, filtered, top ten. */
+/** The query that every engine compiles: revenue and orders by month and status, filtered, top ten. */
 export function questionOf(variant: number): string {
   const status = variant % 2 === 0 ? 'paid' : 'open';
   return (

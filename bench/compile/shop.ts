@@ -5,7 +5,7 @@ interface Order {
   readonly id: number;
   readonly customer: number;
   readonly region: string;
-  /** In cents. */
+  /** Amount in cents. */
   readonly amount: number;
   readonly quantities: readonly number[];
 }
@@ -13,7 +13,7 @@ interface Order {
 const REGIONS = ['eu', 'us', 'asia'] as const;
 const CUSTOMERS = Array.from({ length: 60 }, (_, i) => ({ id: i + 1, region: REGIONS[i % 3] ?? '' }));
 
-/** Some customers have no order, some only orders that the caller may not see; orders have no to four line items. */
+/** Some customers have no order, some only orders hidden from the caller; orders have zero to four line items. */
 const ORDERS: readonly Order[] = Array.from({ length: 200 }, (_, i) => ({
   id: i + 1,
   customer: 1 + ((i * i + 7 * i) % 50),
@@ -46,7 +46,7 @@ function itemRows({ id, quantities }: Order): readonly string[] {
   return quantities.map((quantity, item) => `(${10 * id + item}, ${id}, ${quantity})`);
 }
 
-/** The right answers, counted without any SQL. */
+/** Correct answers, computed without any SQL. */
 export const ORACLE: Readonly<Record<'fan-out' | 'left join', readonly Row[]>> = {
   'fan-out': REGIONS.map((region) => {
     const members = new Set(CUSTOMERS.filter((c) => c.region === region).map((c) => c.id));

@@ -8,19 +8,19 @@ import { accounts, withPostgres } from '../support/postgres.js';
 import { MANIFEST } from '../wire/contestants.js';
 
 const ROWS = 200_000;
-/** Point questions a second that are offered, whether or not those before are answered. */
+/** Point queries sent per second, regardless of whether earlier ones have been answered. */
 const OFFERED = 100;
-/** Connections that they are spread over. */
+/** Number of connections that share this load. */
 const ASKERS = 8;
 const LONG = 64;
 const SLOW = 200;
-/** What a slow reader takes at a time, and how often. */
+/** Interval at which a slow reader reads one chunk, ms. */
 const SIP_MS = 1_000;
 
 /**
- * How much later point questions of one subject are answered, at the 99th percentile, while another subject has 64 long
- * questions under way, or 200 answers of 200,000 rows that it reads slowly. Rounds with and without take turns, and a
- * ratio of 0.83 is 20 % more.
+ * Increase of the 99th percentile latency of one subject's point queries while another subject runs 64 long queries, or
+ * slowly reads 200 answers of 200,000 rows. Rounds with and without this load alternate; a ratio of 0.83 means 20 %
+ * slower.
  */
 export async function fairnessBench(quick: boolean): Promise<Findings> {
   const rounds = quick ? 2 : 7;
@@ -31,7 +31,7 @@ export async function fairnessBench(quick: boolean): Promise<Findings> {
     const gateway = await startGateway({ manifestFile: MANIFEST, policyFile, postgres, environment });
     try {
       const askers = await Promise.all(Array.from({ length: ASKERS }, () => connected(gateway)));
-      await offered(askers, seconds); // until code is compiled, and the question is known to be short
+      await offered(askers, seconds); // until code is compiled and the query is known to be short
       const measures = [];
       for (const [id, about, begin] of LOADS) {
         const quiet: number[] = [];
@@ -60,11 +60,14 @@ const LOADS: readonly (readonly [id: string, about: string, begin: Load])[] = [
   ['slow', 'alone', slowReaders],
 ];
 
-/** The 99th percentile, in ms, of what was asked at a steady rate; from when each was due, so that no wait is left out. */
+/**
+ * The 99th percentile latency in ms of queries sent at a steady rate, measured from their due time so that queueing
+ * counts.
+ */
 async function offered(askers: readonly Client[], seconds: number): Promise<number> {
   const took: number[] = [];
   const began = performance.now();
-  // On each connection one after the other; who is behind counts from when it was due.
+  // Each connection runs its queries sequentially; the latency of a late one counts from its due time.
   const lines = askers.map((asker) => ({ asker, last: Promise.resolve() }));
   for (let n = 0; n < seconds * OFFERED; n++) {
     const due = began + (1_000 * n) / OFFERED;
@@ -86,7 +89,7 @@ async function offered(askers: readonly Client[], seconds: number): Promise<numb
   );
 }
 
-/** Joins that take minutes, each on a connection of its own; what the pool does not take waits, or is turned away. */
+/** Starts joins that take minutes, each on its own connection; those beyond the pool size queue or are refused. */
 async function longQuestions(gateway: Gateway): Promise<() => Promise<void>> {
   const hogs = await Promise.all(Array.from({ length: LONG }, () => connected(gateway, 'user:hog')));
   let going = true;
@@ -105,7 +108,7 @@ async function longQuestions(gateway: Gateway): Promise<() => Promise<void>> {
   };
 }
 
-/** Each takes what its socket holds once a second. */
+/** Starts readers that read one chunk from their socket per second. */
 async function slowReaders(gateway: Gateway): Promise<() => Promise<void>> {
   const hogs = await Promise.all(Array.from({ length: SLOW }, () => connected(gateway, 'user:hog')));
   const asked = hogs.map((hog, n) =>

@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { cancelRequest, packet, password, query, startup, version } from '../../test/wire/support/bytes.js';
 
-/** What one attacker does, in a thread of its own: the honest client beside it must not wait for the attacker's loop. */
+/** One attack. It runs in its own thread, so that it does not delay the event loop of the honest client. */
 export type Attack =
   | {
       readonly kind: 'slowloris';
@@ -30,12 +30,12 @@ export type Attack =
     };
 
 export interface AttackResult {
-  /** Connections that were made, or keys tried. */
+  /** Number of connections made or keys tried. */
   readonly done: number;
   readonly seconds: number;
-  /** How long the connection that was held longest lasted, in seconds. */
+  /** Duration of the longest-lived connection in seconds. */
   readonly longest: number;
-  /** Connections that the gateway had cut by the end. */
+  /** Number of connections that the gateway had closed by the end. */
   readonly cut: number;
 }
 
@@ -60,7 +60,7 @@ async function run(attack: Attack): Promise<AttackResult> {
   }
 }
 
-/** Many startup packets, a byte of each every second. */
+/** Opens many connections that each send a startup packet, one byte per second. */
 async function slowloris(port: number, connections: number, seconds: number): Promise<AttackResult> {
   const whole = packet(version(3, 0), Buffer.alloc(400, 'x'));
   const held: Held[] = [];
@@ -75,7 +75,7 @@ async function slowloris(port: number, connections: number, seconds: number): Pr
   return resultOf(held);
 }
 
-/** A result each, of which a KiB is read every second. */
+/** Requests one result per connection and reads one KiB of it per second. */
 async function readSlowly(attack: Extract<Attack, { kind: 'slow readers' }>): Promise<AttackResult> {
   const opening = Buffer.concat([
     startup({ user: attack.subject, database: 'osl' }),
@@ -95,7 +95,7 @@ async function readSlowly(attack: Extract<Attack, { kind: 'slow readers' }>): Pr
   return resultOf(held);
 }
 
-/** Connects, is asked for a password, and goes. */
+/** Connects repeatedly, and disconnects when asked for a password. */
 async function flood(port: number, seconds: number): Promise<AttackResult> {
   const hello = startup({ user: 'nobody', database: 'osl' });
   let done = 0;
@@ -108,7 +108,7 @@ async function flood(port: number, seconds: number): Promise<AttackResult> {
   return { done, seconds: elapsed(), longest: 0, cut: 0 };
 }
 
-/** Random keys for a session that is there. */
+/** Sends cancel requests with random keys for an existing session. */
 async function guess(attack: Extract<Attack, { kind: 'cancel keys' }>): Promise<AttackResult> {
   let done = 0;
   await atOnce(async () => {
@@ -124,7 +124,7 @@ function atOnce(work: () => Promise<void>): Promise<unknown> {
   return Promise.all(Array.from({ length: AT_ONCE }, work));
 }
 
-/** One connection that sends `bytes`, waits for a word or the end, and resets, so that no port stays taken. */
+/** Opens a connection, sends `bytes`, waits for a reply or the end, and resets it so that no port stays occupied. */
 function visit(port: number, bytes: Buffer): Promise<void> {
   return new Promise((resolve) => {
     const socket = connect({ port, host: '127.0.0.1' });
@@ -139,7 +139,7 @@ function visit(port: number, bytes: Buffer): Promise<void> {
   });
 }
 
-/** A connection that is kept for as long as the gateway lets it. */
+/** A connection kept open until the gateway closes it. */
 class Held {
   readonly socket: Socket;
   readonly #began = performance.now();
@@ -178,5 +178,5 @@ function resultOf(held: readonly Held[]): AttackResult {
   return result;
 }
 
-const attack: Attack = workerData; // given by `attacked`
+const attack: Attack = workerData; // passed by `attacked`
 parentPort?.postMessage(await run(attack));

@@ -9,25 +9,25 @@ import { type Gateway, SUBJECT } from '../support/gateway.js';
 import { type PgBouncer, startPgBouncer } from '../support/pgbouncer.js';
 import type { ReaderStart } from './json-reader.js';
 
-/** How long, how often, over how many rows. */
+/** Duration, number of rounds, and table size. */
 export interface BulkPlan {
   readonly rows: number;
   readonly rounds: number;
   readonly seconds: number;
 }
 
-/** The client of point questions, one every so many ms. */
+/** Interval between point queries of the honest client, ms. */
 const PACE_MS = 10;
-/** Until readers stream. */
+/** Time until the readers are streaming, ms. */
 const SETTLE_MS = 500;
 const READERS = 3;
 
-/** One way to the same rows. */
+/** One route to the same rows. */
 interface Way {
   readonly name: string;
   client(): Promise<Client>;
   readonly table: string;
-  /** What starts readers of the whole table, by what they read. */
+  /** Starts readers of the whole table, by kind of load. */
   readonly loads: ReadonlyMap<LoadName, () => Promise<Readers>>;
 }
 
@@ -37,7 +37,7 @@ interface Readers {
   stop(): Promise<void>;
 }
 
-/** Point questions of one client beside bulk readers, through the gateway, PgBouncer and directly. */
+/** Latency of one client's point queries while bulk readers run: through the gateway, PgBouncer and directly. */
 export async function bulkReaders(
   gateway: Gateway,
   postgres: NativePostgres,
@@ -63,7 +63,7 @@ export async function bulkReaders(
 
 type Rounds = ReadonlyMap<LoadName | 'nobody', readonly (readonly number[])[]>;
 
-/** Latencies of `way` alone and beside each load, in ms, ascending, by round. */
+/** Latencies of `way` alone and under each load, in ms, ascending, by round. */
 async function experience(way: Way, plan: BulkPlan): Promise<Rounds> {
   const loads: (LoadName | 'nobody')[] = ['nobody', ...way.loads.keys()];
   const rounds = new Map(loads.map((load) => [load, [] as (readonly number[])[]]));
@@ -169,7 +169,7 @@ function bouncerUrl({ port }: PgBouncer, { readerUrl }: NativePostgres): string 
   return url.href;
 }
 
-/** `psql` that copies the whole table, again and again. */
+/** Starts `psql` processes that copy the whole table repeatedly. */
 function copyReaders(table: string, count: number, environment: Readonly<Record<string, string>>): Readers {
   let stopping = false;
   const running = new Set<ChildProcess>();
@@ -191,7 +191,7 @@ function copyReaders(table: string, count: number, environment: Readonly<Record<
     }
   };
   const reading = Promise.all(Array.from({ length: count }, read));
-  reading.catch(() => undefined); // told by `stop`
+  reading.catch(() => undefined); // reported by `stop`
   return {
     async stop() {
       stopping = true;
@@ -201,7 +201,7 @@ function copyReaders(table: string, count: number, environment: Readonly<Record<
   };
 }
 
-/** REST clients that read the whole table as JSON, again and again, in a thread of their own. */
+/** Starts REST clients, in their own thread, that read the whole table as JSON repeatedly. */
 function jsonReaders({ httpPort }: Gateway, token: string): Readers {
   const workerData: ReaderStart = { port: httpPort, token, count: READERS };
   const worker = new Worker(new URL('./json-reader.js', import.meta.url), { workerData });
@@ -209,7 +209,7 @@ function jsonReaders({ httpPort }: Gateway, token: string): Readers {
     worker.once('error', reject);
     worker.once('exit', () => resolve());
   });
-  ended.catch(() => undefined); // told by `stop`
+  ended.catch(() => undefined); // reported by `stop`
   return {
     async stop() {
       await worker.terminate();

@@ -3,32 +3,32 @@ import type { Client } from 'pg';
 import { connected } from '../support/client.js';
 import type { Gateway } from '../support/gateway.js';
 
-/** What an honest client lives through, in ms; failures by SQLSTATE or reason. */
+/** Latencies that an honest client observes, in ms; failures by SQLSTATE or reason. */
 export interface Experience {
-  /** Of point queries on a session that is open, one every 10 ms. */
+  /** Point queries on an open session, one every 10 ms. */
   readonly queries: readonly number[];
-  /** Of a query over all rows, which no shared session takes, one a second. */
+  /** Queries over all rows, which cannot share a session, one per second. */
   readonly long: readonly number[];
-  /** Of connecting, logging in and asking once, four a second. */
+  /** Connecting, logging in and running one query, four times per second. */
   readonly logins: readonly number[];
   readonly failures: readonly string[];
 }
 
 const PACE_MS = 10;
 const LOGIN_PACE_MS = 250;
-/** How soon a client hears that it may stop. */
+/** Interval at which a client checks whether to stop. */
 const LOOK_MS = 100;
 const LONG_PACE_MS = 1_000;
-/** A token is good for 300 s. */
+/** Tokens expire after 300 s. */
 const RENEW_PACE_MS = 60_000;
 
 export interface Honest {
-  /** Of the session that asks the point queries. */
+  /** Backend process id of the session that runs the point queries. */
   readonly processId: number;
   stop(): Promise<Experience>;
 }
 
-/** Three clients that ask until they are stopped. */
+/** Starts three clients that run queries until they are stopped. */
 export async function startHonest(gateway: Gateway, rows: number): Promise<Honest> {
   const queries: number[] = [];
   const long: number[] = [];

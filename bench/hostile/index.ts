@@ -20,7 +20,7 @@ interface Plan {
   readonly slowloris: { readonly connections: number; readonly seconds: number };
   readonly slowReaders: { readonly connections: number; readonly seconds: number };
   readonly floodSeconds: number;
-  /** As many as come in so many seconds. */
+  /** Number of attempts, and duration in seconds. */
   readonly keys: { readonly count: number; readonly seconds: number };
   readonly idle: number;
   readonly resultMib: number;
@@ -30,7 +30,7 @@ interface Plan {
 }
 
 const FULL: Plan = {
-  // Beyond the 60 s in which a client must have authenticated.
+  // Longer than the 60 s in which a client must authenticate.
   slowloris: { connections: 2_000, seconds: 75 },
   slowReaders: { connections: 200, seconds: 45 },
   floodSeconds: 20,
@@ -54,14 +54,14 @@ const QUICK: Plan = {
   bulk: { rows: 250_000, rounds: 1, seconds: 3 },
 };
 
-/** What hostile clients cost the gateway, and the honest ones beside them. */
+/** Effect of hostile clients on the gateway and on honest clients. */
 export async function hostileBench(quick: boolean): Promise<Findings> {
   const plan = quick ? QUICK : FULL;
   const beside = await withPostgres(accounts(plan.bulk.rows), (postgres) =>
     withGateway(postgres, plan, (gateway) => bulkReaders(gateway, postgres, plan.bulk)),
   );
   return withPostgres([...accounts(ROWS), documents(plan.resultMib)], async (postgres) => {
-    // In a process that has done nothing else: later its heap has room for them.
+    // Measured in a fresh process: later its heap would already have room for the connections.
     const idle = await withGateway(postgres, plan, (gateway) =>
       idleMeasures(gateway, plan.idle, 'hostile.idle'),
     );
@@ -82,7 +82,7 @@ export async function hostileBench(quick: boolean): Promise<Findings> {
 
 interface Found {
   readonly measures: readonly Measure[];
-  /** What honest clients lived through beside it. */
+  /** Latencies of the honest clients during the attack. */
   readonly experience: Experience;
 }
 
@@ -149,7 +149,7 @@ const ATTACKS: Readonly<Record<string, Act>> = {
   'a result that nobody reads': (gateway, plan, postgres) => stopReading(gateway, postgres, plan, ROWS),
 };
 
-/** Runs the attack with honest clients beside it. Its last measure: by how much the gateway grew at most. */
+/** Runs the attack alongside honest clients. The last measure is the gateway's maximum memory growth. */
 async function attacked(
   gateway: Gateway,
   id: string,
@@ -184,7 +184,7 @@ function inThread(attack: Attack): Promise<AttackResult> {
   });
 }
 
-/** A gateway that has done nothing but what a catalog client asks first, so that its base image is made. */
+/** Runs `work` with a gateway that has answered only the first catalog queries, so that its base image exists. */
 async function withGateway<T>(
   postgres: NativePostgres,
   plan: Plan,
@@ -235,7 +235,7 @@ function failuresOf({ failures, queries, long, logins }: Experience): string {
   return failures.length === 0 ? `0 of ${asked}` : `${failures.length} of ${asked}: ${kinds}`;
 }
 
-/** Rows of a MiB each, which weigh little on the disk. */
+/** Rows of one MiB each, which compress well on disk. */
 function documents(mib: number): string {
   return `
     create table bench.document (id int8 primary key, body text not null);

@@ -4,14 +4,14 @@ import { workerData } from 'node:worker_threads';
 export interface ReaderStart {
   readonly port: number;
   readonly token: string;
-  /** Answers that are read at a time. */
+  /** Number of answers read concurrently. */
   readonly count: number;
 }
 
-const { port, token, count } = workerData as ReaderStart; // set by our own host
+const { port, token, count } = workerData as ReaderStart; // passed by our own host
 const BODY = JSON.stringify({ osql: 'select id, region, owner, balance, opened from osl.entities.account' });
 
-/** Reads one answer and drops it. @throws Error where it is none */
+/** Reads and discards one answer. @throws Error if the request fails */
 function read(): Promise<void> {
   return new Promise((resolve, reject) => {
     const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` };

@@ -9,10 +9,10 @@ import { withClient } from '../support/postgres.js';
 import { type Experience, startHonest } from './honest.js';
 
 const LOOK_MS = 100;
-/** Far beyond the statement's own time limit. */
+/** Far longer than the statement timeout. */
 const MOST_MS = 90_000;
 
-/** A result of so many MiB, of which a client reads the beginning and then nothing. */
+/** Requests a result of the given size in MiB; the client reads its beginning and then stops reading. */
 export async function stopReading(
   gateway: Gateway,
   postgres: NativePostgres,

@@ -3,8 +3,8 @@ import { fastify } from 'fastify';
 import { Pool } from 'pg';
 
 /**
- * The route that a careful author writes without a gateway: no token, no policy, no audit, one prepared statement,
- * and the same JSON. `HANDWRITTEN_FRAME` holds the members of the answer that are the same every time.
+ * The route that a careful author writes without a gateway: no token, no policy, no audit, one prepared statement, and
+ * the same JSON. `HANDWRITTEN_FRAME` contains the members of the answer that never change.
  */
 const pool = new Pool({ connectionString: process.env['BENCH_DATABASE_URL'], max: 8 });
 const frame: Readonly<Record<string, unknown>> = JSON.parse(process.env['HANDWRITTEN_FRAME'] ?? '{}');

@@ -13,7 +13,7 @@ const run = promisify(execFile);
 
 const QUESTION = 'select id, owner, balance, opened from osl.entities.account where id = {id}';
 
-/** `POST /osl/query` against a hand-written route without any governance that gives the same JSON. */
+/** `POST /osl/query` compared with a hand-written route that returns the same JSON without any governance. */
 export async function restBench(quick: boolean): Promise<Findings> {
   const keys = quick ? 100_000 : 1_000_000;
   return withPostgres(accounts(keys), async (postgres) => {
@@ -56,7 +56,7 @@ async function compare(
     costed(written.child, { ...common, port: written.port, ...handwrittenRequest });
   const governed = async (common: Common): Promise<Run> =>
     costed(gateway.child, { ...common, port: gateway.httpPort, ...(await gatewayRequest(gateway)) });
-  // Both processes have just started: their code is not compiled yet.
+  // Both processes have just started, so their code is not compiled yet.
   for (const warm of [byHand, governed]) await warm({ keys, connections: 16, seconds: 3 });
   for (const connections of quick ? [64, 16] : [64, 16, 1]) {
     const ours: Run[] = [];
@@ -83,7 +83,7 @@ async function compare(
 type Common = Pick<LoadOptions, 'keys' | 'connections' | 'seconds'>;
 
 interface Run extends LoadResult {
-  /** Of the serving process, for one request. */
+  /** Processor time of the serving process per request. */
   readonly cpuUs: number;
 }
 
@@ -107,7 +107,7 @@ async function load(options: LoadOptions): Promise<LoadResult> {
   return result;
 }
 
-/** Everything in the gateway's answer that is no row and no id. */
+/** The constant part of the gateway's answer: everything except rows and ids. */
 async function frameOf(gateway: Gateway): Promise<string> {
   const { request_id: _, rows: __, ...frame } = await answer(gateway.httpPort, await gatewayRequest(gateway));
   return JSON.stringify(frame);

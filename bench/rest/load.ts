@@ -1,25 +1,25 @@
 import { connect, type Socket } from 'node:net';
 
-/** What `node load.js '<json>'` is told. */
+/** Options of `node load.js '<json>'`. */
 export interface LoadOptions {
   readonly port: number;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** `{id}` stands for a random key. */
+  /** Request body; `{id}` is replaced by a random key. */
   readonly body: string;
   readonly keys: number;
   readonly connections: number;
   readonly seconds: number;
 }
 
-/** What it prints. */
+/** Result printed by `load.js`. */
 export interface LoadResult {
   readonly rps: number;
   readonly p50Us: number;
   readonly p99Us: number;
 }
 
-/** Connections that are kept alive, each with one request under way at a time. */
+/** A keep-alive connection with one request in progress at a time. */
 class Connection {
   readonly #options: LoadOptions;
   readonly #socket: Socket;
@@ -87,6 +87,6 @@ async function run(options: LoadOptions): Promise<LoadResult> {
   return { rps: times.length / options.seconds, p50Us: at(0.5), p99Us: at(0.99) };
 }
 
-// Only its own starter gives it options.
+// passed by our own bench
 const options: LoadOptions = JSON.parse(process.argv[2] ?? '{}');
 process.stdout.write(`${JSON.stringify(await run(options))}\n`);

@@ -12,14 +12,14 @@ import { plainBm25 } from './baselines.js';
 import { skipped } from './chunk-spans.js';
 import { bankingData, type Intent, missingData } from './data.js';
 
-/** Accuracies that the data's README states, the middle of its ranges. */
+/** Accuracies stated in the README of the data set; the middle of each range. */
 const README: ReadonlyMap<number, number> = new Map([
   [0, 0.475],
   [5, 0.59],
   [10, 0.67],
 ]);
 
-/** What makes vectors of texts: each text once, however often it is asked for. */
+/** Embeds texts; each text only once, however often it is requested. */
 type Embed = Pick<Embedder, 'embed'>;
 
 /** Quality of the encoder operators with `embedder` on questions with known intents. */
@@ -115,7 +115,7 @@ async function classifyMeasures(
   return out;
 }
 
-/** Of the tags given, the best F1 over thresholds. */
+/** Best F1 of the assigned tags over all thresholds. */
 async function tagMeasure(
   asked: readonly Intent[],
   passages: readonly OperatorPassage[],
@@ -126,7 +126,7 @@ async function tagMeasure(
   let best = 0;
   for (const threshold of [0.35, 0.4, 0.45, 0.5, 0.55, 0.6]) {
     const values = { labels: withExamples(train, labels, 10), threshold };
-    const tags = (await run('TAG', passages, values, embed)) as string[][]; // TAG gives texts
+    const tags = (await run('TAG', passages, values, embed)) as string[][]; // TAG returns texts
     const hits = asked.filter((intent, i) => tags[i]?.includes(intent.label)).length;
     const given = tags.reduce((sum, t) => sum + t.length, 0);
     best = Math.max(best, (2 * hits) / Math.max(1, given + asked.length));
@@ -134,7 +134,7 @@ async function tagMeasure(
   return one('banking77.tag.best_f1.10_examples', best, asked.length);
 }
 
-/** Whether the best of all training questions has the intent, by plain BM25: what retrieval alone would say. */
+/** Share of queries whose best training query by plain BM25 has the same intent: the accuracy of retrieval alone. */
 function retrievalMeasure(asked: readonly Intent[], train: readonly Intent[]): Measure {
   const rank = plainBm25(train.map((t) => t.text));
   const sample = asked.filter((_, i) => i % 5 === 0);
@@ -142,9 +142,9 @@ function retrievalMeasure(asked: readonly Intent[], train: readonly Intent[]): M
   return one('banking77.nearest_by_plain_bm25.accuracy', accuracy, sample.length);
 }
 
-/** The share of passages whose intent is the commonest of their cluster. */
+/** Share of passages whose intent is the most common one of their cluster. */
 async function clusterMeasure(intents: readonly Intent[], k: number, embed: Embed): Promise<Measure> {
-  const clusters = (await run('CLUSTER', await passagesOf(intents, embed), { k }, embed)) as number[]; // CLUSTER gives numbers
+  const clusters = (await run('CLUSTER', await passagesOf(intents, embed), { k }, embed)) as number[]; // of numbers
   const counts = new Map<number, Map<string, number>>();
   for (const [i, { label }] of intents.entries()) {
     const of = counts.get(clusters[i] ?? 0) ?? new Map<string, number>();
@@ -155,7 +155,7 @@ async function clusterMeasure(intents: readonly Intent[], k: number, embed: Embe
   return one('banking77.cluster.purity', pure / intents.length, intents.length, 'chance', 1 / k);
 }
 
-/** Forty questions of one intent with one of each of ten others among them: does OUTLIER put those first? */
+/** Mean AUC of OUTLIER in ranking ten queries of other intents above forty of one intent. */
 async function outlierMeasure(
   test: readonly Intent[],
   labels: readonly string[],
@@ -182,21 +182,21 @@ async function outlierMeasure(
   );
 }
 
-/** Of pairs that DEDUP links, the share of one intent. */
+/** Share of the pairs linked by DEDUP that have the same intent. */
 async function dedupMeasure(intents: readonly Intent[], embed: Embed): Promise<Measure> {
   const passages = await passagesOf(intents, embed);
-  const groups = (await run('DEDUP', passages, { threshold: 0.8 }, embed)) as Duplicate[]; // DEDUP gives these
+  const groups = (await run('DEDUP', passages, { threshold: 0.8 }, embed)) as Duplicate[]; // DEDUP returns these
   const linked = groups.flatMap((g, i) => (g.of === null ? [] : [[i, Number(g.of)] as const]));
   const same = linked.filter(([a, b]) => intents[a]?.label === intents[b]?.label).length;
   return one('banking77.dedup.precision', same / Math.max(1, linked.length), linked.length);
 }
 
-/** Whether questions of one intent are more similar than others. */
+/** AUC of SIMILARITY in separating queries of the same intent from others. */
 async function similarityMeasure(intents: readonly Intent[], embed: Embed): Promise<Measure> {
   const areas: number[] = [];
   const passages = await passagesOf(intents, embed);
   for (const { text, label } of intents.filter((_, i) => i % 10 === 0)) {
-    const scores = (await run('SIMILARITY', passages, { reference: text }, embed)) as number[]; // SIMILARITY gives numbers
+    const scores = (await run('SIMILARITY', passages, { reference: text }, embed)) as number[]; // of numbers
     const others = scores.map((score, i) => ({ score, ...intents[i] })).filter((o) => o.text !== text);
     const of = (same: boolean): number[] =>
       others.filter((o) => (o.label === label) === same).map((o) => o.score);
@@ -211,7 +211,7 @@ async function similarityMeasure(intents: readonly Intent[], embed: Embed): Prom
   );
 }
 
-/** The chance that one of `high` is above one of `low`. */
+/** Probability that a value of `high` is greater than one of `low`. */
 function areaUnderCurve(high: readonly number[], low: readonly number[]): number {
   let wins = 0;
   for (const h of high) for (const l of low) wins += h > l ? 1 : h === l ? 0.5 : 0;

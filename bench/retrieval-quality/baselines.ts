@@ -1,10 +1,10 @@
 import { ngramVector } from '../../src/content/embed/lexical-v1.js';
 import { cosine, inverseFrequency } from '../../src/content/index.js';
 
-/** Gives the places of `texts` for a query, the best first; places of score 0 are left out. */
+/** Ranks texts for a query: their indexes, best first, without those of score 0. */
 export type Ranker = (query: string) => readonly number[];
 
-/** BM25 as one writes it in an afternoon: words in lower case, its own average length, no hashing. */
+/** Simple BM25: words in lower case, exact average length, no hashing. */
 export function plainBm25(texts: readonly string[], k1 = 1.2, b = 0.75): Ranker {
   const documents = texts.map(countWords);
   const average = documents.reduce((sum, d) => sum + d.length, 0) / Math.max(1, documents.length);
@@ -36,7 +36,7 @@ function countWords(text: string): { readonly counts: ReadonlyMap<string, number
   return { counts, length };
 }
 
-/** Cosine of the hashed n-grams that `lexical-v1` keeps for the operators. */
+/** Cosine of the hashed n-grams that `lexical-v1` stores for the operators. */
 export function ngramCosine(texts: readonly string[]): Ranker {
   const vectors = texts.map(ngramVector);
   return (query) => {

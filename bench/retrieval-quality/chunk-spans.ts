@@ -6,8 +6,8 @@ import { chunkSpanData, missingData, type SpanQuestion } from './data.js';
 const DEPTHS = [1, 5, 10] as const;
 
 /**
- * How much of the gold spans the best 1, 5 and 10 passages hold, over all corpora at once: `lexical-v1` from a
- * real store beside two baselines over the same chunks. Every citation is checked, character by character.
+ * Share of the gold spans contained in the best 1, 5 and 10 passages, over all corpora together: `lexical-v1` from a
+ * real store compared with two baselines over the same chunks. Every citation is checked character by character.
  */
 export async function chunkSpansBench(quick: boolean): Promise<readonly Measure[]> {
   const missing = missingData('chunk-spans');
@@ -42,7 +42,7 @@ export async function chunkSpansBench(quick: boolean): Promise<readonly Measure[
   }
 }
 
-/** No figure is better than one that was not measured. */
+/** Prints what is missing and returns no measures. */
 export function skipped(missing: string): readonly Measure[] {
   process.stderr.write(`${missing}\n`);
   return [];
@@ -87,7 +87,7 @@ function recallMeasures(
   });
 }
 
-/** The share of the gold spans' characters that the chunks at `places` hold. */
+/** Share of the gold spans' characters contained in the chunks at `places`. */
 function goldRecall(
   question: SpanQuestion,
   chunks: readonly StoredChunk[],

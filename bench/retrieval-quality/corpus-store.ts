@@ -36,11 +36,11 @@ export interface StoredChunk {
   readonly text: string;
 }
 
-/** Texts in a real store with the default chunking, on the embedded engine. */
+/** Texts in a real store with default chunking, on the embedded engine. */
 export interface CorpusStore {
   readonly summary: IndexSummary;
   readonly chunks: readonly StoredChunk[];
-  /** Places in `chunks` of the best `k`, by the default lane. */
+  /** Indexes in `chunks` of the best `k`, using the default lane. */
   retrieve(query: string, k: number): Promise<readonly number[]>;
   close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** The records of RFC 4180 text, the header's names as keys. */
+/** Parses RFC 4180 text into records keyed by the names in the header. */
 export function parseCsv(text: string): readonly ReadonlyMap<string, string>[] {
   const [header = [], ...rows] = [...csvRows(text)];
   return rows.map((row) => new Map(header.map((name, i): [string, string] => [name, row[i] ?? ''])));

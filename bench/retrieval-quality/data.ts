@@ -2,17 +2,17 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseCsv } from './csv.js';
 
-/** Where the data sets lie that nobody here wrote; they are read there and never copied. */
+/** Folder of third-party data sets, which are read in place and never copied. */
 const DATA = process.env['OSL_SHARED_DATA'] ?? join('..', 'shared', 'data');
 
-/** Null where the data is there; otherwise one line that says what is missing. */
+/** One line that names missing data; null if the data exists. */
 export function missingData(folder: 'banking77' | 'chunk-spans'): string | null {
   const path = join(DATA, folder);
   return existsSync(path) ? null : `no test data in ${path}: set OSL_SHARED_DATA`;
 }
 
 interface GoldSpan {
-  /** Code points. */
+  /** Offset in code points. */
   readonly start: number;
   readonly end: number;
 }
@@ -51,7 +51,7 @@ export interface Intent {
   readonly label: string;
 }
 
-/** `banking77`. */
+/** `banking77`: queries with their intents, for training and testing. */
 export function bankingData(): {
   readonly train: readonly Intent[];
   readonly test: readonly Intent[];

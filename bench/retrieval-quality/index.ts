@@ -9,8 +9,8 @@ export { banking77Bench } from './banking77.js';
 export { chunkSpansBench } from './chunk-spans.js';
 
 /**
- * What `lexical-v1` finds and how its operators judge, on data that others wrote, beside plain baselines; and the
- * operators with each model of meaning whose package is installed.
+ * Retrieval quality of `lexical-v1` and accuracy of its operators on third-party data, compared with simple baselines;
+ * also the operators with each installed embedding model.
  */
 export async function qualityBench(quick: boolean): Promise<Findings> {
   const measures: Measure[] = [

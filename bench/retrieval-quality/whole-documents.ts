@@ -7,13 +7,13 @@ import { skipped } from './chunk-spans.js';
 import { bankingData, missingData } from './data.js';
 
 const BEST = 10;
-/** The default size of a chunk: each text is one, and far from filling it. */
+/** Default chunk size in characters: each text fits into one chunk with room to spare. */
 const MAX_CHARS = 1_200;
 
 /**
- * How well the lexical lane ranks short texts that are whole documents: with the average length that is measured when
- * a store is built, against the one that is guessed from the size of a chunk. A text with the intent of the query is
- * what is looked for. The same once more where the facet says that its texts are English.
+ * Ranking quality of the lexical lane for short texts that are whole documents: with the average length measured when a
+ * store is built, compared with one guessed from the chunk size. A hit is a text with the query's intent. Repeated with
+ * a facet that declares its texts as English.
  */
 export async function wholeDocumentsBench(quick: boolean): Promise<readonly Measure[]> {
   const missing = missingData('banking77');
@@ -43,7 +43,7 @@ export async function wholeDocumentsBench(quick: boolean): Promise<readonly Meas
   return [found, named].map((m) => ({ ...m, n: asked.length }));
 }
 
-/** Gives the places of the best texts for a query, best first. */
+/** Ranks texts for a query: their indexes, best first. */
 function ranker(
   texts: readonly TermCounts[],
   average: number,
@@ -69,12 +69,12 @@ function ranker(
   };
 }
 
-/** Of a sparse vector's text. */
+/** Parses the text form of a sparse vector. */
 function entries(sparse: string): readonly (readonly [id: number, weight: number])[] {
   return [...sparse.matchAll(/(\d+):([\d.e-]+)/g)].map((m) => [Number(m[1]), Number(m[2])]);
 }
 
-/** Discounted by rank, as a share of what ten hits give. */
+/** Rank-discounted gain, as a fraction of the gain of ten hits. */
 function gainOf(hits: readonly boolean[]): number {
   const places = Array.from({ length: BEST }, (_, i) => 1 / Math.log2(i + 2));
   const all = places.reduce((sum, p) => sum + p, 0);

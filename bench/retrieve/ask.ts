@@ -2,23 +2,23 @@ import type { Client } from 'pg';
 import { type Cell, roleOf } from './grants.js';
 import { STORE } from './store.js';
 
-/** How many passages each query asks for. */
+/** Number of passages that each query requests. */
 export const TOP_K = 10;
 
-/** What one way of asking gave for one cell. */
+/** Result of one search method for one cell. */
 export interface Outcome {
-  /** Shares of the true best that were found, one a query. */
+  /** Recall of each query: share of the true best that it found. */
   readonly recalls: readonly number[];
-  /** Milliseconds, one a query. */
+  /** Time of each query in ms. */
   readonly times: readonly number[];
-  /** Queries that gave fewer rows than min(k, permitted). */
+  /** Number of queries that returned fewer rows than min(k, permitted). */
   readonly short: number;
 }
 
-/** Gives the ids of the passages for query `i`, best first. */
+/** Returns the ids of the passages for query `i`, best first. */
 export type Search = (i: number) => Promise<readonly string[]>;
 
-/** Asks every query, some of them first without counting. */
+/** Runs every query, some of them first as uncounted warm-up. */
 export async function outcomeOf(
   search: Search,
   truth: readonly (readonly string[])[],
@@ -37,8 +37,8 @@ export async function outcomeOf(
 const WARM_UP = 5;
 
 /**
- * Asks every query of both, one right after the other and each of them first as often, so that what else the machine
- * does falls on both.
+ * Runs every query with both methods, one right after the other in alternating order, so that other activity on the
+ * machine affects both equally.
  */
 export async function pairedOutcomes(
   ours: Search,
@@ -74,7 +74,7 @@ function note(outcome: Growing, found: readonly string[], best: readonly string[
   if (found.length < best.length) outcome.short++;
 }
 
-/** The true best of a cell for each vector: every permitted row compared. */
+/** True best passages of a cell for each vector, found by comparing every permitted row. */
 export async function truthOf(
   client: Client,
   cell: Cell,
@@ -86,9 +86,9 @@ export async function truthOf(
   return out;
 }
 
-/** pgvector without an index: the same nearest-neighbour search over the same rows, each compared. */
+/** pgvector without an index: the same nearest-neighbour search over the same rows, comparing each. */
 export function plainExact(client: Client, cell: Cell, vectors: readonly string[]): Search {
-  // The index is for `<#>` and cannot serve this order.
+  // The index is built for `<#>` and cannot serve this order.
   const sql = `select chunk_id, text from ${STORE} where ${cell.column} < ${cell.below} order by embedding <=> (select $1::vector), chunk_id limit ${TOP_K}`;
   return async (i) => {
     const { rows } = await client.query<{ chunk_id: string }>(sql, [vectors[i]]);
@@ -96,7 +96,7 @@ export function plainExact(client: Client, cell: Cell, vectors: readonly string[
   };
 }
 
-/** What one writes with pgvector alone: the same index, iterating, with the filter in the query. */
+/** Typical use of pgvector alone: the same index with iterative scans, and the filter in the query. */
 export async function plainHnsw(client: Client, cell: Cell, vectors: readonly string[]): Promise<Search> {
   for (const setting of PLAIN) await client.query(`set ${setting}`);
   const sql = `select chunk_id, text from ${STORE} where ${cell.column} < ${cell.below} order by embedding <#> $1::vector limit ${TOP_K}`;
@@ -115,12 +115,12 @@ const PLAIN = [
   'hnsw.iterative_scan = relaxed_order',
   'hnsw.ef_search = 100',
   'hnsw.max_scan_tuples = 20000',
-  // Left alone, the planner would not always take the index.
+  // By default the planner would not always use the index.
   'enable_sort = off',
   'enable_seqscan = off',
 ];
 
-/** Our own: OSL-SQL over the wire, policy and audit on. */
+/** The gateway: OSL-SQL over the wire, with policy and audit. */
 export function governed(client: Client, texts: readonly string[]): Search {
   const text = `select cite from RETRIEVE(facet => 'chunk', query => $1, top_k => ${TOP_K})`;
   return async (i) => {

@@ -1,29 +1,29 @@
 /** Width of the vectors. */
 export const DIMENSIONS = 256;
-/** Chunks of one entity. */
+/** Number of chunks per entity. */
 export const CHUNKS_PER_ENTITY = 50;
-/** Values of `shard` and of `band`: one of them is a thousandth of the corpus. */
+/** Number of values of `shard` and of `band`; each covers a thousandth of the corpus. */
 export const PARTS = 1_000;
 
 const CLUSTERS = 1_000;
-/** Directions in which the members of a cluster differ: as with the vectors of language models, far fewer than the width. */
+/** Dimensions in which cluster members differ: far fewer than the width, as with the vectors of language models. */
 const LATENT = 32;
 const SPREAD = 0.9;
-/** Vectors are written with four decimals. */
+/** Factor that rounds vector components to four decimals. */
 const SCALE = 10_000;
 
 /** One chunk of the synthetic corpus. */
 export interface SyntheticChunk {
   readonly id: number;
-  /** In pgvector's text format. */
+  /** Vector in pgvector's text format. */
   readonly vector: string;
-  /** 0 … 999, independent of the vector. */
+  /** Number from 0 to 999, independent of the vector. */
   readonly shard: number;
-  /** 0 … 999: the rank of the vector's cluster along one direction, so that a range of bands is a region. */
+  /** Number from 0 to 999: rank of the vector's cluster along one direction, so that a range of bands is a region. */
   readonly band: number;
 }
 
-/** A synthetic corpus, the same for the same seed: clusters around random directions, in bands along one of them. */
+/** A synthetic corpus, determined by its seed: clusters around random directions, in bands along one of them. */
 export class Corpus {
   readonly #random: () => number;
   readonly #centres: readonly Float64Array[];
@@ -65,13 +65,13 @@ export class Corpus {
     return Math.floor(this.#random() * limit);
   }
 
-  /** Box–Muller. */
+  /** Normally distributed random number (Box–Muller). */
   #normal(): number {
     return Math.sqrt(-2 * Math.log(1 - this.#random())) * Math.cos(2 * Math.PI * this.#random());
   }
 }
 
-/** Numbers in [0, 1) from a seed of 32 bits. */
+/** Generates numbers in [0, 1) from a 32-bit seed. */
 export function mulberry32(seed: number): () => number {
   let state = seed;
   return () => {

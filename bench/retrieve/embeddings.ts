@@ -2,11 +2,13 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { DIMENSIONS } from './corpus.js';
 
-/** An OpenAI-compatible endpoint for a model that knows its texts by heart, so that no model's time is measured. */
+/**
+ * An OpenAI-compatible endpoint that looks vectors up instead of computing them, so that no model's time is measured.
+ */
 export interface Embeddings {
-  /** With `/v1`. */
+  /** Base URL, including `/v1`. */
   readonly url: string;
-  /** The text whose vector is `vector`, in pgvector's text format. */
+  /** Text for which the endpoint returns `vector`, which is in pgvector's text format. */
   textOf(vector: string): string;
   close(): Promise<void>;
 }

@@ -1,12 +1,12 @@
 import { PARTS } from './corpus.js';
 
-/** Who asks: how much of the corpus a caller may see, and how what it may see lies to what it asks. */
+/** One case: the share of the corpus that a caller may see, and how the permitted chunks relate to the queries. */
 export interface Cell {
-  /** Per cent of all chunks, as measures are named by. */
+  /** Permitted share of all chunks in per cent, as used in names of measures. */
   readonly permitted: '100' | '10' | '1' | '0.1';
   readonly relation: 'uncorrelated' | 'correlated' | 'anticorrelated';
   readonly column: 'shard' | 'band';
-  /** Chunks with `column` below this are permitted. */
+  /** Upper bound: chunks with `column` below it are permitted. */
   readonly below: number;
 }
 
@@ -28,8 +28,8 @@ export const CELLS: readonly Cell[] = [
 ];
 
 /**
- * The band near which a cell's query `i` lies: anywhere; among those that its caller may see; or at the other end of
- * the direction along which bands lie.
+ * Band near which query `i` of a cell lies: anywhere; among the permitted ones; or at the opposite end of the direction
+ * along which bands lie.
  */
 export function bandOf({ relation, below }: Cell, i: number): number {
   const spread = (i * 617) % PARTS;
@@ -80,7 +80,10 @@ facets:
 `;
 }
 
-/** One subject for each set of chunks; a row filter on the passages, as a grant by department or customer would be. */
+/**
+ * Policy with one subject for each set of chunks and a row filter on the passages, like a grant by department or
+ * customer.
+ */
 export function policyYaml(): string {
   const sets = [...new Map(CELLS.map((cell) => [roleOf(cell), cell])).entries()];
   const subjects = sets.map(([role]) => `  user:${role}: { ceiling: [${role}] }`);

@@ -29,32 +29,32 @@ import { type LexicalResult, lexicalLane } from './lexical.js';
 import type { Neighbour } from './neighbour.js';
 import { type LoadTimes, loadStore, serveAs, storeBytes } from './store.js';
 
-/** What one corpus size gave for one cell. */
+/** Results of one cell at one corpus size. */
 interface Result {
   readonly size: number;
   readonly cell: Cell;
-  /** The default lanes, asked for the first time: with the call that makes a vector of the query. */
+  /** The default lanes, first run of each query: includes the call that embeds the query. */
   readonly exact: Outcome;
-  /** The same questions again: their vectors are known, as the statement sent directly knows them. */
+  /** The same queries again: their vectors are cached, as they are given in the statement sent directly. */
   readonly again: Outcome;
-  /** What the gateway used of the processor for one of these, all threads, in ms. */
+  /** Processor time of the gateway per query in `again`, all threads, in ms. */
   readonly cpuMs: number;
   /** The same facet with `approximate: true`. */
   readonly approximate: Outcome;
   readonly plain: Outcome;
-  /** The statement that the exact lanes rest on, sent as it is, each beside its question of `again`. */
+  /** The statement behind the exact lanes, sent directly, each alternating with its query of `again`. */
   readonly direct: Outcome;
 }
 
-/** Bytes that a store of this size takes. */
+/** Size in bytes of a store of this corpus size. */
 interface Size {
   readonly rows: number;
   readonly indexes: number;
 }
 
 /**
- * Recall and latency of RETRIEVE under row filters, at growing corpora of synthetic vectors, against what pgvector
- * does by itself over the same rows in the same run. The measures' plain ids are those of the largest corpus.
+ * Recall and latency of RETRIEVE under row filters, on growing corpora of synthetic vectors, compared with pgvector
+ * alone over the same rows in the same run. Measures whose id names no size are those of the largest corpus.
  */
 export async function retrieveBench(quick: boolean): Promise<Findings> {
   const server = await startPgvector();
@@ -75,7 +75,7 @@ export async function retrieveBench(quick: boolean): Promise<Findings> {
       loads.push({ size, ...load });
       results.push(...found);
       stores.set('dense', store);
-      // Its texts are made here, word by word: a million would take longer than all else.
+      // The texts are generated here word by word: a million would take longer than everything else.
       if (size > MOST_TEXTS) continue;
       const words = await lexicalLane(server, size, queries);
       lexical.push(...words.results);
@@ -94,7 +94,7 @@ export async function retrieveBench(quick: boolean): Promise<Findings> {
 
 const MOST_TEXTS = 130_000;
 
-/** OSL_BENCH_CHUNKS names other corpus sizes, with commas between them. */
+/** Corpus sizes; OSL_BENCH_CHUNKS overrides them, separated by commas. */
 function sizes(quick: boolean): readonly number[] {
   const given = process.env['OSL_BENCH_CHUNKS'];
   if (given !== undefined && given !== '') return given.split(',').map(Number);
@@ -140,7 +140,7 @@ interface Asked {
   readonly texts: readonly string[];
 }
 
-/** What the product gave for one cell. */
+/** Results of the gateway for one cell. */
 interface Ours {
   readonly first: Outcome;
   readonly again: Outcome;
@@ -148,7 +148,7 @@ interface Ours {
   readonly cpuMs: number;
 }
 
-/** The product as a user runs it, asked over the wire. */
+/** Runs the gateway as a user does and queries it over the wire. */
 async function ours(
   system: SystemEngine,
   server: PgvectorServer,
@@ -221,7 +221,7 @@ async function theirs(
   });
 }
 
-/** Progress, for whoever watches a run of many minutes. */
+/** Prints progress, because a run takes many minutes. */
 function say(line: string): void {
   process.stderr.write(`${line}\n`);
 }
@@ -268,7 +268,7 @@ function measuresOf(results: readonly Result[]): readonly Measure[] {
   ];
 }
 
-/** What a question costs beside its statement, where that is small enough for it to show. */
+/** Overhead of a query compared with its statement sent directly, for statements fast enough for it to show. */
 function fixedCosts(results: readonly Result[], largest: number): readonly Measure[] {
   const small = results.filter((r) => r.size === largest && p50(r.direct.times) < SMALL_MS);
   if (small.length === 0) return [];
@@ -287,7 +287,7 @@ function fixedCosts(results: readonly Result[], largest: number): readonly Measu
 
 const SMALL_MS = 3;
 
-/** The largest corpus of texts alone: `first` where the words of a question are counted, the other where they were. */
+/** Measures of the largest text corpus. `first` includes counting the words of a query; the others reuse the counts. */
 function lexicalMeasures(results: readonly LexicalResult[]): readonly Measure[] {
   const largest = Math.max(...results.map((r) => r.size));
   return results
@@ -312,8 +312,8 @@ const TEXT_SEARCH = 'tsvector, GIN and ts_rank over any of the words, under the 
 const LEXICAL_DIRECT = 'the same search sent directly, its words counted before';
 
 /**
- * A point question's p99 beside OUTLIER over 1,000 passages, over its p99 alone: 1 is undisturbed. The floor is what a
- * thread costs it that has nothing to do with the gateway.
+ * Ratio of a point query's p99 alongside OUTLIER over 1,000 passages to its p99 alone: 1 is undisturbed. The floor is
+ * the effect of a busy thread unrelated to the gateway.
  */
 function neighbourMeasures({ alone, beside, besideSpin }: Neighbour, rssMib: number): readonly Measure[] {
   const [own, shared, floor] = [p99(alone), p99(beside), p99(besideSpin)];
@@ -346,14 +346,14 @@ function sizeMeasures(stores: ReadonlyMap<string, Size>): readonly Measure[] {
   ]);
 }
 
-/** Medians of times, ours and theirs. */
+/** Median times, ours and theirs. */
 function compared(id: string, ours: readonly number[], name: string, theirs: readonly number[]): Measure {
   const [mine, their] = [p50(ours), p50(theirs)];
   const text = `${name}: ${Number(their.toPrecision(4))}`;
   return value(id, 'ms', mine, [Math.min(...ours), Math.max(...ours)], ours.length, text, their / mine);
 }
 
-/** `10`, `10.anticorrelated`, `10.at_100k.correlated`. */
+/** Suffix of a measure's id: `10`, `10.anticorrelated`, `10.at_100k.correlated`. */
 function idOf({ size, cell }: Result, largest: number): string {
   const at = size === largest ? '' : `.at_${size / 1_000}k`;
   return `${cell.permitted}${at}${cell.relation === 'uncorrelated' ? '' : `.${cell.relation}`}`;

@@ -29,19 +29,19 @@ import { PERMITTED, type Permitted } from './grants.js';
 import { type Neighbour, neighbour } from './neighbour.js';
 import { makeEntities, settleStore, storeBytes } from './store.js';
 
-/** What the lexical lane gave for one share of a corpus. */
+/** Results of the lexical lane for one share of a corpus. */
 export interface LexicalResult {
   readonly size: number;
   readonly permitted: Permitted['permitted'];
-  /** Questions asked for the first time: their words are counted. */
+  /** First run of each query: its words are counted. */
   readonly first: Outcome;
-  /** The same ones again, with nothing written in between. */
+  /** The same queries again, with no writes in between. */
   readonly again: Outcome;
-  /** The statement that finds the passages, sent as it is, with the weights of the words given. */
+  /** The statement that finds the passages, sent directly, with the weights of the words as parameters. */
   readonly direct: Outcome;
-  /** The same questions, each beside its own of `textSearch`. */
+  /** The same queries, each alternating with its counterpart in `textSearch`. */
   readonly beside: Outcome;
-  /** Postgres' own text search over the same texts, with the same filter: the best by `ts_rank` that hold any word. */
+  /** Postgres text search over the same texts with the same filter: the best by `ts_rank` that contain any word. */
   readonly textSearch: Outcome;
 }
 
@@ -51,7 +51,7 @@ const WORDS = 90;
 const WORDS_ASKED = 4;
 const COMMON_WORDS = 'w1x w2x';
 
-/** The lexical lane under row filters, over texts whose words are as unevenly common as those of a language. */
+/** The lexical lane under row filters, over texts with the word frequencies of natural language. */
 export async function lexicalLane(
   server: PgvectorServer,
   size: number,
@@ -60,7 +60,7 @@ export async function lexicalLane(
   readonly results: readonly LexicalResult[];
   readonly store: Awaited<ReturnType<typeof storeBytes>>;
   readonly neighbour: Neighbour;
-  /** Of the gateway, when all was asked. */
+  /** Resident memory of the gateway after all queries. */
   readonly rssMib: number;
 }> {
   const { url, readerUrl } = server.postgres;
@@ -79,7 +79,7 @@ export async function lexicalLane(
         const texts = Array.from({ length: queries }, () => words(WORDS_ASKED));
         const { direct, truth } = await withClient(url, (client) => directly(client, texts, below));
         const client = await connected(gateway, `user:shard${below}`, `shard${below}`);
-        // The gateway's first questions of all are no measure of this one's.
+        // Warm up: the gateway's very first queries must not count.
         await client.query(TEXT, [words(WORDS_ASKED)]);
         const first = await outcomeOf(governed(client, texts), truth, 0);
         const again = await outcomeOf(governed(client, texts), truth, 0);
@@ -110,7 +110,7 @@ function governed(client: Client, texts: readonly string[]): Search {
   };
 }
 
-/** pgvector by itself: the same nearest-neighbour search over the same rows, each compared. */
+/** pgvector alone: the same nearest-neighbour search over the same rows, comparing each. */
 async function directly(client: Client, texts: readonly string[], below: number) {
   const among = `from ${STORE} where shard < ${below}`;
   const counted = await client.query<{ n: string }>(`select count(*) as n ${among}`);
@@ -140,7 +140,7 @@ async function directly(client: Client, texts: readonly string[], below: number)
   return { truth, direct: await outcomeOf(search, truth, 0) };
 }
 
-/** A table of the same passages as one keeps it for Postgres' own text search. */
+/** A table of the same passages, laid out for Postgres text search. */
 const PLAIN_NOTES = `
   drop table if exists bench.plain_note;
   create table bench.plain_note as
@@ -150,7 +150,7 @@ const PLAIN_NOTES = `
   alter table bench.plain_note add primary key (id);
 `;
 
-/** What one writes without a gateway: rows of a share, whose entity is there, that hold any of the words. */
+/** A query as written without a gateway: rows of a share, with an existing entity, that contain any of the words. */
 function byTextSearch(client: Client, texts: readonly string[], below: number): Search {
   const sql = `
     select n.id, n.body from bench.plain_note n, to_tsquery('english', $1) as q
@@ -163,7 +163,7 @@ function byTextSearch(client: Client, texts: readonly string[], below: number): 
   };
 }
 
-/** Some words: each as common as its place in the vocabulary says, by Zipf's law. */
+/** Random words with frequencies that follow Zipf's law by position in the vocabulary. */
 function wordsOf(random: () => number): (count: number) => string {
   const word = (): string => `w${Math.floor(VOCABULARY ** random())}x`;
   return (count) => Array.from({ length: count }, word).join(' ');
@@ -175,7 +175,7 @@ function facet(): Facet {
   return found;
 }
 
-/** The product's own store: rows are copied straight into it, and indexes are made as the indexer makes them. */
+/** Loads the product's own store: copies rows straight into it and creates the indexes as the indexer does. */
 async function load(system: SystemEngine, words: (count: number) => string, size: number): Promise<void> {
   const note = facet();
   const version = note.versions.get('raw');
@@ -186,7 +186,7 @@ async function load(system: SystemEngine, words: (count: number) => string, size
   const average = measuredLength([termsOf(words(WORDS)).length], note.chunking.maxChars);
   const run = await beginRun(system, note, version, lexicalEmbedder, 'loading', average);
   const columns = storeColumns(note, lexicalEmbedder.layout).map((c) => c.name);
-  // What operators compare is not what is measured: each passage has the same.
+  // The operators' input is not measured here, so every passage has the same.
   const [ngrams] = await lexicalEmbedder.embed(['a note'], 'document');
   const dense = vectorText(ngrams ?? new Float32Array());
   const random = mulberry32(2);

@@ -3,18 +3,18 @@ import type { Client } from 'pg';
 import { connected } from '../support/client.js';
 import type { Gateway } from '../support/gateway.js';
 
-/** Times of a point question in milliseconds, by itself and beside what else uses a processor. */
+/** Times of a point query in ms, alone and with a competing load. */
 export interface Neighbour {
   readonly alone: readonly number[];
-  /** Beside an operator over many passages. */
+  /** Times while an operator runs over many passages. */
   readonly beside: readonly number[];
-  /** Beside a thread of another process that does nothing but count: the floor on a machine with so few processors. */
+  /** Times while another process keeps one thread busy: the floor on a machine with few processors. */
   readonly besideSpin: readonly number[];
 }
 
 const PASSAGES = 1_000;
 
-/** How long one caller waits for a row of a table while another has OUTLIER work over a thousand passages. */
+/** Time that one caller waits for a row of a table while another runs OUTLIER over a thousand passages. */
 export async function neighbour(
   gateway: Gateway,
   text: string,
@@ -29,7 +29,7 @@ export async function neighbour(
     const alone: number[] = [];
     const beside: number[] = [];
     const besideSpin: number[] = [];
-    // In rounds, so that what else the machine does falls on all three.
+    // In rounds, so that other activity on the machine affects all three equally.
     for (let round = 0; round < ROUNDS; round++) {
       alone.push(...(await points(asking, POINTS)));
       beside.push(

@@ -17,7 +17,7 @@ import { manifestYaml } from './grants.js';
 
 export const STORE = storeName(storeTable('chunk', 'raw'));
 
-/** How long each part of the load took, in seconds. */
+/** Duration of each part of the load in seconds. */
 export interface LoadTimes {
   readonly rows: number;
   readonly indexes: number;
@@ -35,7 +35,7 @@ function versionOf(facet: Facet) {
   return version;
 }
 
-/** The table of the entities that `count` passages are of. */
+/** Creates the table of the entities to which `count` passages belong. */
 export async function makeEntities(system: SystemEngine, count: number): Promise<void> {
   await system.script(
     generatedSql(`
@@ -49,8 +49,8 @@ export async function makeEntities(system: SystemEngine, count: number): Promise
 }
 
 /**
- * The product's own store with a synthetic corpus in it. Only the reading of documents is left out: rows are copied
- * straight into the store, and signs and indexes are made as the indexer makes them.
+ * Fills the product's own store with a synthetic corpus. Only reading documents is skipped: rows are copied straight
+ * into the store, and signatures and indexes are created as the indexer does.
  */
 export async function loadStore(
   system: SystemEngine,
@@ -61,7 +61,7 @@ export async function loadStore(
   const facet = facetOf(true);
   const version = versionOf(facet);
   await prepareContent(system);
-  // Of another size: one that is served would be left in its place.
+  // Drop a store of another size, because a store that is being served would be kept.
   await dropStore(system, facet.name, version.name);
   await makeEntities(system, count);
   const run = await beginRun(system, facet, version, embedder, 'loading', 1);
@@ -76,7 +76,7 @@ export async function loadStore(
   return { rows: (loaded - start) / 1_000, indexes: (indexed - loaded) / 1_000 };
 }
 
-/** Says that the store is whole, and lets it be read. */
+/** Marks the store as complete and makes it readable. */
 export async function settleStore(
   system: SystemEngine,
   facet: Facet,
@@ -95,7 +95,7 @@ export async function settleStore(
   await system.grantRead('bench');
 }
 
-/** Bytes of a store's tables, and of their indexes. */
+/** Size in bytes of a store's tables and of their indexes. */
 export async function storeBytes(
   system: SystemEngine,
   facet: string,
@@ -109,7 +109,7 @@ export async function storeBytes(
   return { rows: Number(row?.['rows']), indexes: Number(row?.['indexes']) };
 }
 
-/** The store serves either facet: they differ in what may be done with its index, and in nothing that it holds. */
+/** Serves the store under either facet: they differ only in whether its index may be used, not in its content. */
 export async function serveAs(system: SystemEngine, approximate: boolean): Promise<void> {
   const facet = facetOf(approximate);
   const settings = settingsHash(facet, versionOf(facet), DEFAULT_MIN_LENGTH);
@@ -121,7 +121,7 @@ export async function serveAs(system: SystemEngine, approximate: boolean): Promi
 
 const TEXT = 'A chunk of a thousand letters, as the default chunking makes them. '.repeat(15);
 
-/** In the order of the store's columns. */
+/** Rows of the store, in the order of its columns. */
 function* storeRows(chunks: Iterable<SyntheticChunk>): Generator<readonly (string | null)[]> {
   for (const { id, shard, band, vector } of chunks) {
     const document = `d${String(id).padStart(8, '0')}`;

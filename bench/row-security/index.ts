@@ -19,8 +19,8 @@ import { gatewayContestant, MANIFEST, POLICY } from '../wire/contestants.js';
 import { pointQuery } from '../wire/point.js';
 
 /**
- * What the second line costs: the same statements where row security of the database stands behind the gateway's own
- * filters and where it does not, first on one connection, then point queries through two gateways.
+ * Cost of database row security as a second line of defence: the same statements with and without it behind the
+ * gateway's own filters, first on one connection, then as point queries through two gateways.
  */
 export async function rowSecurityBench(quick: boolean): Promise<Findings> {
   await ready();
@@ -52,7 +52,7 @@ interface Plan {
   readonly asks: number;
 }
 
-/** Both lines are on one server and the same data; the rights of the session are set once. */
+/** Runs both variants on one server with the same data; the session's settings are applied once. */
 function statementFindings(plan: Plan): Promise<Findings> {
   const [script, analyze] = tables(plan.rows);
   const guarded = (script ?? '').replaceAll('bench', 'guarded');
@@ -152,7 +152,7 @@ async function compared(
 
 const ROWS = 100_000;
 
-/** Point queries of 16 and 64 clients through a gateway with the second line and one without, in turns. */
+/** Point queries of 16 and 64 clients through gateways with and without row security, in alternation. */
 async function gatewayMeasures(load: { rounds: number; seconds: number }): Promise<readonly Measure[]> {
   return withPostgres(accounts(ROWS), (plain) =>
     withPostgres(accounts(ROWS), async (guarded) => {

@@ -8,14 +8,14 @@ import { entryAbout } from '../support/audit-entry.js';
 
 const QUESTIONS = 2_000;
 
-/** What the log takes of the disk for one question: a decision and its outcome, of one caller and one entity. */
+/** Disk space that the log uses per query: a decision and its outcome, for one caller and one entity. */
 export async function auditBytes(): Promise<Measure> {
   const dir = mkdtempSync(join(tmpdir(), 'osl-audit-bytes-'));
   try {
     const sizes: number[] = [];
     for (let round = 0; round < 2; round++) {
       const log = await openAuditLog({ dir, tenant: 'bench', segmentBytes: 4 * 1024 * 1024 });
-      // Closing cuts the room that a segment has left.
+      // Closing truncates the unused space of a segment.
       for (let i = 0; round > 0 && i < QUESTIONS; i++) await asked(log);
       await log.close();
       sizes.push(segmentBytes(dir));

@@ -12,7 +12,7 @@ import { type Distributed, startDistributed } from '../../test/support/distribut
 import { literalOf, microseconds, type Prepared } from '../barrier/statements.js';
 import { type Findings, type Measure, median, paired } from '../report.js';
 
-/** What is asked, by its name in `QUESTIONS`, and what it is called here. */
+/** Names of the queries in `QUESTIONS`, and their labels here. */
 const ASKED: readonly (readonly [id: string, question: string])[] = [
   ['a_row', 'a row'],
   ['of_a_customer', 'rows of a customer'],
@@ -24,7 +24,10 @@ const ASKED: readonly (readonly [id: string, question: string])[] = [
   ['join_by_the_cut', 'a join, by the key'],
 ];
 
-/** What partitions on three servers cost and spare, under policy: on one machine, so the gain of three is not in it. */
+/**
+ * Costs and savings of partitions on three servers, under policy. All run on one machine, so parallel speed-up is
+ * excluded.
+ */
 export async function distributedBench(quick: boolean): Promise<Findings> {
   const size = quick ? { customers: 2_000, orders: 20_000 } : { customers: 100_000, orders: 1_000_000 };
   const cluster = await startDistributed(3, ['shared_buffers=128MB', 'log_statement=none']);
@@ -131,7 +134,7 @@ async function session(url: string, tuned: boolean): Promise<Client> {
 
 type Asking = (who: 'regional' | 'analyst', id: string, text: string) => Prepared;
 
-/** Compiles questions as the gateway does, for a caller of one region and for one of all. */
+/** Compiles queries as the gateway does, for a caller with one region and one with all regions. */
 async function callers(): Promise<Asking> {
   const dir = mkdtempSync(join(tmpdir(), 'osl-distributed-'));
   try {
@@ -182,14 +185,14 @@ function identityOf(who: string): IdentityClaims {
   });
 }
 
-/** Times of each round in turn, µs: as often in a round as `millis` allow. */
+/** Times of each round in µs, alternating; as many executions per round as fit into `millis`. */
 async function timed(
   turns: readonly (readonly [Client, Prepared])[],
   rounds: number,
   millis: number,
 ): Promise<readonly (readonly number[])[]> {
   const often: number[] = [];
-  // Postgres decides on the plan of a prepared statement in its first six executions.
+  // Postgres chooses between generic and custom plans in the first six executions of a prepared statement.
   for (const [client, one] of turns)
     often.push(1 + Math.floor((millis * 1_000) / (await repeated(client, one, 6))));
   const times: number[][] = turns.map(() => []);
@@ -207,7 +210,7 @@ function repeated(
   return microseconds(client, { name, text, values: Array.from({ length: times }, () => value) });
 }
 
-/** Rows that came from the servers for one execution. */
+/** Number of rows that one execution fetched from the servers. */
 async function travelled(client: Client, { text, values: [value = []] }: Prepared): Promise<number> {
   const { rows } = await client.query<{ 'QUERY PLAN': string }>({
     text: `explain (analyze, timing off, costs off, summary off) ${text}`,

@@ -1,4 +1,4 @@
-/** How large a generated model is. */
+/** Size of a generated model. */
 export interface Size {
   readonly entities: number;
   readonly grants: number;
@@ -7,7 +7,9 @@ export interface Size {
 /** Roles that share the grants; the subject of the bench has all of them. */
 const ROLES = 10;
 
-/** A manifest of `entities` like entities, as an author would write it: flow style where it fits a line. */
+/**
+ * Generates a manifest of `entities` similar entities, as an author would write it: in flow style if it fits on a line.
+ */
 export function manifestYaml({ entities }: Size): string {
   const names = Array.from({ length: entities }, (_, i) => nameOf(i));
   return [
@@ -42,7 +44,7 @@ export function manifestYaml({ entities }: Size): string {
   ].join('\n');
 }
 
-/** A policy of `grants` grants, spread evenly over roles and entities, each with a row filter of its own. */
+/** Generates a policy of `grants` grants, spread evenly over roles and entities, each with a different row filter. */
 export function policyYaml({ entities, grants }: Size): string {
   const perRole = grants / ROLES;
   const roles = Array.from({ length: ROLES }, (_, role) => [
@@ -75,7 +77,7 @@ export function roleNames(): readonly string[] {
   return Array.from({ length: ROLES }, (_, i) => `role_${i}`);
 }
 
-/** The first is what the question of the compile bench asks about. */
+/** Name of entity `i`; the first is the one that the query of the compile bench uses. */
 function nameOf(i: number): string {
   return i === 0 ? 'orders' : `orders_${i}`;
 }

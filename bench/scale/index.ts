@@ -17,10 +17,10 @@ import { distributedBench } from './distributed.js';
 import { manifestYaml, policyYaml, roleNames, type Size } from './generate.js';
 
 const LARGE: Size = { entities: 10_000, grants: 100_000 };
-/** As many grants an entity, so that both compile the same question into the same SQL. */
+/** Same number of grants per entity, so that both compile the same query to the same SQL. */
 const SMALL: Size = { entities: 10, grants: 100 };
 
-/** How long a large manifest and policy take to load from their files, and to compile against; and tables over several servers. */
+/** Time to load a large manifest and policy, to compile against them, and to query tables over several servers. */
 export async function scaleBench(quick: boolean): Promise<Findings> {
   await ready();
   const dir = mkdtempSync(join(tmpdir(), 'osl-scale-'));
@@ -62,7 +62,7 @@ interface Loaded {
   readonly snapshotMs: number;
 }
 
-/** The three steps of a start or reload, one after the other. */
+/** The three steps of a start or reload, in sequence. */
 async function load(files: Files): Promise<Loaded> {
   const start = performance.now();
   const manifest = await loadManifest(files.manifest);
@@ -133,7 +133,7 @@ function compileMeasures(small: Loaded, large: Loaded, quick: boolean): readonly
   ];
 }
 
-/** A caller's first request under a policy works out the access; later ones find it. */
+/** Access of the caller. The first request under a policy computes it; later ones use the cached result. */
 function accessOf({ manifest, snapshot }: Loaded): { readonly access: EffectiveAccess; readonly us: number } {
   const now = Math.floor(Date.now() / 1_000);
   const identity: IdentityClaims = Object.freeze({
@@ -153,7 +153,7 @@ function accessOf({ manifest, snapshot }: Loaded): { readonly access: EffectiveA
 
 let variant = 0;
 
-/** The median of `n` compilations of texts never seen before, µs. */
+/** Median time in µs of `n` compilations of texts never seen before. */
 function timeCompile({ manifest }: Loaded, access: EffectiveAccess, n: number): number {
   const times = Array.from({ length: n }, () => {
     const text = questionOf(++variant);

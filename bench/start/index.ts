@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Findings, paired } from '../report.js';
 
-/** How long commands take from their start to their end, and a server to the moment when it serves: package and checkout. */
+/** Run time of commands, and time until a server is ready: installed package and checkout. */
 export async function startBench(quick: boolean): Promise<Findings> {
   const root = mkdtempSync(join(tmpdir(), 'osl-start-'));
   try {
@@ -44,7 +44,7 @@ export async function startBench(quick: boolean): Promise<Findings> {
   }
 }
 
-/** The packages in an empty folder, by the scripts of the image. */
+/** Installs the packages into an empty folder, with the scripts of the image. */
 function installed(root: string): string {
   const [packed, app] = [join(root, 'packed'), join(root, 'app')];
   const ran = (...words: readonly string[]): void => {
@@ -57,7 +57,7 @@ function installed(root: string): string {
   return app;
 }
 
-/** One after another, the order of the two turned round each time. */
+/** Runs both in sequence, and swaps their order each time. */
 function alternating<T>(
   rounds: number,
   [ours, theirs]: readonly [T, T],
@@ -83,7 +83,7 @@ function commandMs(program: string, args: readonly string[], env: Readonly<Recor
 }
 
 interface Demo {
-  /** Until it served. */
+  /** Time until it was ready. */
   readonly ms: number;
   stop(): Promise<void>;
 }
@@ -111,7 +111,10 @@ async function demo(program: string, dataDir: string): Promise<Demo> {
   return { ms, stop };
 }
 
-/** A data directory of its own for each program, so that none loads the other's installation; first starts do not count. */
+/**
+ * Each program gets a separate data directory, so that neither loads the other's installation; first starts do not
+ * count.
+ */
 async function alternatingStarts(
   rounds: number,
   programs: readonly [string, string],

@@ -14,12 +14,12 @@ const LAYOUTS = {
 type LayoutName = keyof typeof LAYOUTS;
 const NAMES: readonly LayoutName[] = ['json', 'ndjson', 'arrow'];
 
-/** How long the reader that stalls takes no byte. */
+/** Time for which the stalling reader reads nothing. */
 const STALL_MS = 3_000;
 
 /**
  * `POST /osl/query` for a whole table in each of its layouts, under policy and with the durable log, to a reader that
- * drops what it reads: how fast, at what cost, and whether memory grows with the answer or with a reader that stops.
+ * discards the data: throughput, cost, and whether memory grows with the answer or with a reader that stalls.
  */
 export async function streamBench(quick: boolean): Promise<Findings> {
   const most = quick ? 100_000 : 1_000_000;
@@ -83,13 +83,13 @@ function measuresOf(layout: LayoutName, rows: number, runs: Runs, small: Runs): 
 interface Run {
   readonly rowsPerSecond: number;
   readonly bytes: number;
-  /** Of the gateway, for one row. */
+  /** Processor time of the gateway per row. */
   readonly cpuUs: number;
-  /** What the gateway had resident at most while it answered, beyond what it had before, in MiB. */
+  /** Peak resident memory of the gateway during the answer, minus that before, in MiB. */
   readonly grownMib: number;
 }
 
-/** Takes one answer of `rows` rows. @throws Error where it is not whole */
+/** Reads one answer of `rows` rows. @throws Error if it is incomplete */
 async function take(
   { child, httpPort, token }: Gateway,
   layout: LayoutName,
@@ -112,7 +112,7 @@ async function take(
   };
 }
 
-/** Sends `body` and drops the answer as it comes; gives its bytes. */
+/** Sends `body` and discards the answer as it arrives; returns its size in bytes. */
 function drop(
   port: number,
   headers: Readonly<Record<string, string>>,

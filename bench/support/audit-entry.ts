@@ -1,6 +1,6 @@
 import type { AuditEntry } from '../../audit/index.js';
 
-/** What every record has of a question about one object, asked on the wire. */
+/** Fields common to all records of a wire query about one object. */
 export function questionAbout(object: string) {
   return {
     tenant: 'bench',
@@ -14,7 +14,7 @@ export function questionAbout(object: string) {
   } as const satisfies Partial<AuditEntry>;
 }
 
-/** A record of such a question. */
+/** A record of such a query. */
 export function entryAbout(object: string, kind: AuditEntry['kind'], requestId: string): AuditEntry {
   return {
     ...questionAbout(object),

@@ -2,21 +2,21 @@ import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 
-/** A process that this bench started and ends by its own id. */
+/** A process started by the bench and stopped by its id. */
 export interface Child {
   readonly pid: number;
-  /** The line of standard output that said it is ready. */
+  /** The output line that reported readiness. */
   readonly ready: string;
-  /** @param signal what asks it to end; SIGTERM unless told */
+  /** @param signal signal that requests termination; default SIGTERM */
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
 const READY_MS = 30_000;
 
 /**
- * Starts `command` and waits for the first line of its output that `isReady`, or, without it, for nothing.
+ * Starts `command` and waits for the first line of its output that satisfies `isReady`; does not wait without one.
  *
- * @throws Error with what it wrote to standard error, where it ends or says nothing for 30 s
+ * @throws Error with its standard error if it exits or is not ready within 30 s
  */
 export async function startChild(
   command: readonly [string, ...string[]],
@@ -80,7 +80,7 @@ function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   });
 }
 
-/** What process `pid` and its children have used of the processor so far, in seconds, all threads. Linux only. */
+/** Processor time that process `pid` and its children have used so far, in seconds, all threads. Linux only. */
 export function cpuSeconds(pid: number): number {
   return sumOf(pid, cpuSecondsOf);
 }
@@ -94,7 +94,7 @@ function cpuSecondsOf(pid: number): number {
 /** `USER_HZ`, fixed on Linux. */
 const CLOCK_TICKS = 100;
 
-/** Resident memory of process `pid` and its children, in MiB; what they share counts for each. Linux only. */
+/** Resident memory of process `pid` and its children in MiB; shared memory counts once for each. Linux only. */
 export function residentMib(pid: number): number {
   return sumOf(pid, residentMibOf);
 }
@@ -104,7 +104,7 @@ function residentMibOf(pid: number): number {
   return Number(found?.[1]) / 1_024;
 }
 
-/** Over `pid` and its children, such as the workers of a supervisor. */
+/** Sum over `pid` and its children, such as the workers of a supervisor. */
 function sumOf(pid: number, of: (pid: number) => number): number {
   return [pid, ...childrenOf(pid)].reduce((sum, one) => sum + of(one), 0);
 }
@@ -118,13 +118,13 @@ function childrenOf(pid: number): readonly number[] {
   );
 }
 
-/** The most that was resident since `resetPeak`, in MiB. Linux only. */
+/** Peak resident memory since `resetPeak` in MiB. Linux only. */
 export function peakResidentMib(pid: number): number {
   const found = /^VmHWM:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
   return Number(found?.[1]) / 1_024;
 }
 
-/** From now on the peak is counted anew. */
+/** Resets the peak of resident memory. */
 export function resetPeak(pid: number): void {
   writeFileSync(`/proc/${pid}/clear_refs`, '5');
 }

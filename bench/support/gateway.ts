@@ -6,12 +6,14 @@ import { tenantKeys } from '../../src/service/keys.js';
 import type { NativePostgres } from '../../test/support/native-postgres.js';
 import { type Child, startChild } from './child.js';
 
-/** A gateway in a process of its own. */
+/** A gateway in a separate process. */
 export interface Gateway {
   readonly child: Child;
   readonly pgPort: number;
   readonly httpPort: number;
-  /** A new token, good for 300 s: of `user:bench` unless told, with one data role. @param admin roles of an administrator */
+  /**
+   * Creates a token valid for 300 s, by default for `user:bench`, with one data role. @param admin administrator roles
+   */
   token(subject?: string, role?: string, admin?: readonly string[]): Promise<string>;
   stop(): Promise<void>;
 }
@@ -25,15 +27,15 @@ export interface GatewayOptions {
   readonly manifestFile: string;
   readonly policyFile: string;
   readonly postgres: NativePostgres;
-  /** What is run in place of `osl serve --json`; it must print the same line. */
+  /** Command to run instead of `osl serve --json`; must print the same line. */
   readonly command?: readonly [string, ...string[]];
-  /** Before it starts, with the folder of its keys. */
+  /** Called before the start with the folder of its keys. */
   readonly prepare?: (dataDir: string) => Promise<void>;
-  /** Beside what every gateway is told. */
+  /** Additional environment variables. */
   readonly environment?: Readonly<Record<string, string>>;
 }
 
-/** Starts the product as a user does: `osl serve`, with these files, in front of this Postgres. */
+/** Starts the product as a user does: `osl serve` with these files, connected to this Postgres. */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const dataDir = mkdtempSync(join(tmpdir(), 'osl-bench-'));
   const env = {

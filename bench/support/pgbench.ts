@@ -6,16 +6,16 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** How pgbench sends its statements. */
+/** Protocol that pgbench uses to send statements. */
 export type Mode = 'simple' | 'extended' | 'prepared';
 
-/** Where pgbench connects, and the script that it runs there. */
+/** Address to which pgbench connects, and the script to run. */
 export interface Target {
   readonly name: string;
   readonly port: number;
   readonly user: string;
   readonly database: string;
-  /** A new one for each run, where it does not live long. */
+  /** Returns a password for one run, because tokens may be short-lived. */
   password(): Promise<string>;
   readonly script: string;
 }
@@ -23,20 +23,20 @@ export interface Target {
 export interface Load {
   readonly mode: Mode;
   readonly clients: number;
-  /** Either for so long, connecting included, or so many transactions of each client. */
+  /** Duration including connecting, or else a number of transactions per client. */
   readonly seconds?: number;
   readonly transactions?: number;
 }
 
 export interface Throughput {
-  /** Without the time of connecting. */
+  /** Transactions per second, excluding connection time. */
   readonly tps: number;
   readonly latencyMs: number;
-  /** How many there were in all. */
+  /** Total number of transactions. */
   readonly transactions: number;
 }
 
-/** One run of pgbench. @throws Error where a statement fails */
+/** Runs pgbench once. @throws Error if a statement fails */
 export async function pgbench(target: Target, load: Load): Promise<Throughput> {
   const dir = mkdtempSync(join(tmpdir(), 'osl-pgbench-'));
   try {

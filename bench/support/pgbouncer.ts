@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { type Child, freePort, startChild } from './child.js';
 
 export interface PgBouncer {
-  /** As in `PgBouncer 1.18.0`. */
+  /** Version text such as `PgBouncer 1.18.0`. */
   readonly version: string;
   readonly child: Child;
   readonly port: number;
@@ -16,8 +16,8 @@ export interface PgBouncer {
 const BINARY = ['/usr/sbin/pgbouncer', '/usr/bin/pgbouncer'].find((path) => existsSync(path));
 
 /**
- * PgBouncer in front of the database of `url`, which its clients call `bench`; null where it is not installed. Clients
- * need no password; to the server it logs in with the one of `url`. `more`: lines for its configuration.
+ * Starts PgBouncer for the database of `url`, named `bench` for clients; null if it is not installed. Clients need no
+ * password; the server login uses the one in `url`. `more`: additional configuration lines.
  */
 export async function startPgBouncer(
   url: string,
@@ -59,7 +59,7 @@ ${more}
   return { version, child, port, stop };
 }
 
-/** PgBouncer refuses to run as root, as Postgres does. */
+/** If run by root, gives the files to `postgres` and returns its ids, because PgBouncer refuses to run as root. */
 function owned(dir: string, file: string): { uid?: number; gid?: number } {
   if (process.getuid?.() !== 0) return {};
   const id = (flag: string): number => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }));

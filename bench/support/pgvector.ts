@@ -13,10 +13,10 @@ import { Client } from 'pg';
 import { type NativePostgres, useServer } from '../../test/support/native-postgres.js';
 import { freePort, startChild } from './child.js';
 
-/** A server that has pgvector, and what must be said of it. */
+/** A server that has pgvector, with its description. */
 export interface PgvectorServer {
   readonly postgres: NativePostgres;
-  /** As in `PostgreSQL 17.6, pgvector 0.8.0`. */
+  /** Version text such as `PostgreSQL 17.6, pgvector 0.8.0`. */
   readonly version: string;
 }
 
@@ -26,10 +26,10 @@ const ROOT = '/var/tmp/trixie-pg';
 const PASSWORD = 'osl';
 
 /**
- * A database of its own on a native server with pgvector: the one of OSL_BENCH_PGVECTOR_URL (a superuser's), or one
- * started for the occasion from OSL_BENCH_PGVECTOR_ROOT, a folder that `debootstrap` filled.
+ * Creates a database on a native server with pgvector: the one at OSL_BENCH_PGVECTOR_URL (as superuser), or one started
+ * for this run from OSL_BENCH_PGVECTOR_ROOT, a folder filled by `debootstrap`.
  *
- * @returns a sentence that says what is missing, where there is none
+ * @returns a sentence that names what is missing if there is no such server
  */
 export async function startPgvector(): Promise<PgvectorServer | string> {
   const given = process.env[URL_ENV];
@@ -86,12 +86,12 @@ async function startIn(root: string, bin: string): Promise<PgvectorServer> {
   }
 }
 
-/** A server for reading: what it holds can be made again, so that nothing waits for a disk. */
+/** Settings without durability, because the server's content can be recreated. */
 function settings(dir: string): readonly string[] {
   const pairs = {
     listen_addresses: '127.0.0.1',
     unix_socket_directories: dir,
-    // There is no /dev/shm in the folder.
+    // The folder has no /dev/shm.
     dynamic_shared_memory_type: 'mmap',
     shared_buffers: '4GB',
     maintenance_work_mem: '4GB',
@@ -134,7 +134,7 @@ async function untilReady(url: string): Promise<void> {
   }
 }
 
-/** The newest server in `root` that has the extension, as a path inside it. */
+/** Path inside `root` of the newest server that has the extension. */
 function binariesIn(root: string): string | null {
   const versions = join(root, 'usr', 'lib', 'postgresql');
   if (!existsSync(versions)) return null;

@@ -1,7 +1,7 @@
 import { Client } from 'pg';
 import { type NativePostgres, startNativePostgres } from '../../test/support/native-postgres.js';
 
-/** A native Postgres for the time of `work`, with what `scripts` put into it. @throws Error where there is none */
+/** Runs `work` with a native Postgres, after running `scripts` on it. @throws Error if none is installed */
 export async function withPostgres<T>(
   scripts: readonly string[],
   work: (postgres: NativePostgres) => Promise<T>,
@@ -33,7 +33,7 @@ export async function withClient<T>(
   }
 }
 
-/** The accounts that the benches of the surfaces read; `bench/wire/manifest.yaml` declares them. */
+/** Accounts that the benches of the surfaces read; `bench/wire/manifest.yaml` declares them. */
 export function accounts(rows: number): readonly string[] {
   const table = `
     create schema bench;

@@ -1,7 +1,7 @@
 import { connected } from './client.js';
 import type { Gateway } from './gateway.js';
 
-/** Waits until the gateway can answer about its catalog: the image that all catalogs begin from is made by then. */
+/** Waits until the gateway can answer catalog queries, by which time the base image of all catalogs exists. */
 export async function readied(gateway: Gateway): Promise<void> {
   const client = await connected(gateway);
   try {

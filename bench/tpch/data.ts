@@ -1,8 +1,7 @@
 /**
- * Tables, row counts and value ranges of TPC-H, generated in the database: text columns are shorter than the
- * specification's, and three columns are ours: the tenant of customers, orders and line items; a pattern that a row
- * filter compares with; and a column in which one value is in almost all rows, one in a thousandth, and one in a
- * hundred thousandth.
+ * Tables, row counts and value ranges of TPC-H, generated in the database. Text columns are shorter than specified, and
+ * three columns are added: the tenant of customers, orders and line items; a pattern used by a row filter; and a column
+ * with one value in almost all rows, one in a thousandth, and one in a hundred thousandth of them.
  */
 export const SCHEMA = 'tpch';
 
@@ -21,7 +20,7 @@ export type TableName =
   | 'orders'
   | 'lineitem';
 
-/** Columns of each table with their types, the key first. */
+/** Columns of each table with their types, key first. */
 export const COLUMNS: Readonly<Record<TableName, Readonly<Record<string, string>>>> = {
   region: { r_regionkey: 'int4', r_name: 'text', r_comment: 'text' },
   nation: { n_nationkey: 'int4', n_name: 'text', n_regionkey: 'int4', n_comment: 'text' },
@@ -109,7 +108,7 @@ export const KEYS: Readonly<Record<TableName, readonly string[]>> = {
   lineitem: ['l_orderkey', 'l_linenumber'],
 };
 
-export const TABLES = Object.keys(COLUMNS) as readonly TableName[]; // the names that are written there
+export const TABLES = Object.keys(COLUMNS) as readonly TableName[]; // Object.keys loses the key type
 
 const words = (list: string): string => `array['${list.split(' ').join("','")}']`;
 
@@ -124,7 +123,7 @@ const NATIONS =
   "('MOZAMBIQUE',0),('PERU',1),('CHINA',2),('ROMANIA',3),('SAUDI ARABIA',4),('VIETNAM',2),('RUSSIA',3)," +
   "('UNITED KINGDOM',3),('UNITED STATES',1)";
 
-/** Statements that make and fill the tables in `schema`. @param scale 1 for 6,000,000 line items */
+/** Statements that create and fill the tables in `schema`. @param scale 1 for 6,000,000 line items */
 export function dataScript(schema: string, scale: number): readonly string[] {
   const count = (n: number): number => Math.max(1, Math.round(n * scale));
   const [suppliers, customers, parts, orders] = [10_000, 150_000, 200_000, 1_500_000].map(count);
@@ -181,12 +180,12 @@ export function dataScript(schema: string, scale: number): readonly string[] {
   ];
 }
 
-/** As the specification spreads the four suppliers of a part. */
+/** The supplier of a part according to the specification's distribution (four suppliers per part). */
 function supplierOf(part: string, nth: string, suppliers: number): string {
   return `(${part} + ${nth} * (${suppliers} / 4 + (${part} - 1) / ${suppliers})) % ${suppliers} + 1`;
 }
 
-/** `pick`: a number below `n` that depends on `key` and `seed` alone. */
+/** `pick`: a number below `n` that depends only on `key` and `seed`. */
 const FUNCTIONS = `
   create function pick(key bigint, seed bigint, n bigint) returns bigint immutable parallel safe language sql
     as $$ select (hashint8extended(key, seed) & 9223372036854775807) % n $$;
@@ -198,7 +197,7 @@ function tableText(table: TableName): string {
   return `create table ${table} (${columns.join(', ')}, primary key (${KEYS[table].join(', ')}));`;
 }
 
-/** Foreign keys, dates and tenants, as a team would index them, and what three questions of ours are found by. */
+/** Foreign keys, dates and tenants, as a team would index them, and the indexes for our three additional queries. */
 const INDEXES = [
   'nation (n_regionkey)',
   'supplier (s_nationkey)',

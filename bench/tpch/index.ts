@@ -25,9 +25,9 @@ import { plainText, QUESTIONS, type Question, textByHand } from './questions.js'
 import { skewMeasure } from './skew.js';
 
 /**
- * TPC-H's 22 questions and three of ours, asked of the running gateway under four policies. Beside each: the statement
- * with the policy written into it by hand, and row security of Postgres, both without a gateway; all three must have the
- * same rows. `BENCH_SCALE` is the scale of the data, .1 unless set; `BENCH_QUESTIONS` names a few questions.
+ * The 22 queries of TPC-H and three of ours, run through the gateway under four policies. Each is compared with a
+ * statement that contains the policy written by hand, and with Postgres row security, both without a gateway; all three
+ * must return the same rows. `BENCH_SCALE`: scale of the data, default .1; `BENCH_QUESTIONS`: subset of queries.
  */
 export async function tpchBench(quick: boolean): Promise<Findings> {
   const scale = Number(process.env['BENCH_SCALE'] ?? (quick ? 0.01 : 0.1));
@@ -65,7 +65,7 @@ async function withGateway<T>(postgres: NativePostgres, work: (gateway: Gateway)
   }
 }
 
-/** Sessions of those who ask; `guarded` where row security has the policy. */
+/** Sessions of the contestants; `guarded` if the policy is available as row security. */
 interface Parties {
   readonly gateway: Client;
   readonly hand: Client;
@@ -82,7 +82,7 @@ async function partiesOf(policy: PolicyName, postgres: NativePostgres, gateway: 
 
 async function session(connectionString: string, first: string): Promise<Client> {
   const client = new Client({ connectionString });
-  client.on('error', () => undefined); // its next question says so
+  client.on('error', () => undefined); // its next query fails
   await client.connect();
   await client.query(first);
   return client;
@@ -91,13 +91,13 @@ async function session(connectionString: string, first: string): Promise<Client>
 interface Result {
   readonly question: Question;
   readonly policy: PolicyName;
-  /** ms, round by round. */
+  /** Times in ms, by round. */
   readonly ours: readonly number[];
   readonly hand: readonly number[];
   readonly guarded: readonly number[];
 }
 
-/** @throws Error where answers differ */
+/** Times one query under one policy for all contestants. @throws Error if their answers differ */
 async function contest(
   question: Question,
   policy: PolicyName,
@@ -119,7 +119,7 @@ async function contest(
   const times: number[][] = turns.map(() => []);
   for (let round = 0; round < rounds; round++)
     for (let turn = 0; turn < turns.length; turn++) {
-      const i = (round + turn) % turns.length; // each is first in some rounds
+      const i = (round + turn) % turns.length; // the order rotates between rounds
       const next = turns[i];
       if (next === undefined) continue;
       const started = performance.now();
@@ -133,7 +133,7 @@ async function contest(
   return { question, policy, ours, hand: theirs, guarded: rls };
 }
 
-/** Rows as text, sorted: ties may come in any order. */
+/** Rows as sorted text, because ties may come in any order. */
 async function answer(client: Client, text: string): Promise<string> {
   const { rows } = await client.query({ text, rowMode: 'array' });
   return rows
@@ -225,10 +225,10 @@ function resultsTable(results: readonly Result[], scale: number): Table {
   };
 }
 
-/** Goal of the ratio by hand over ours: at most 1.15 times as slow. */
+/** Threshold for the ratio of the hand-written query to ours: at most 1.15 times as slow. */
 const LOST = 1 / 1.15;
 
-/** How the database would run the lost ones, as the gateway's own `upstream: plan` shows it. */
+/** Plans of the queries that miss the goal, as shown by the gateway's own `upstream: plan`. */
 async function lostTable(results: readonly Result[], gateway: Gateway): Promise<Table> {
   const lost = results.filter((r) => ratioTo(r.ours, r.hand) < LOST);
   const rows: string[][] = [];
@@ -260,6 +260,6 @@ async function planOf(question: Question, policy: PolicyName, gateway: Gateway):
   });
   const body = await response.text();
   if (response.status !== 200) throw new Error(`${question.id}: ${body}`);
-  const { upstream }: { readonly upstream: { readonly plan: string } } = JSON.parse(body); // as its schema says
+  const { upstream }: { readonly upstream: { readonly plan: string } } = JSON.parse(body); // per its schema
   return scansIn(upstream.plan.split('\n'));
 }

@@ -5,14 +5,14 @@ import type { ByHand } from './questions.js';
 
 export type PolicyName = 'none' | 'tenant' | 'failing' | 'masked';
 
-/** The tenant whose rows the subject of a policy sees. */
+/** The tenant whose rows the policy's subject sees. */
 const OWN = 't1';
 
-/** The rows of each filtered table: as the policy says it, and as a person writes it with the columns' prefix. */
+/** Row filter of a table: as written in the policy, and as written by hand with the columns' prefix. */
 interface RowFilter {
   readonly policy: string;
   readonly byHand: (prefix: string) => string;
-  /** For row security of Postgres. */
+  /** Expression for Postgres row security. */
   readonly guarded: string;
 }
 
@@ -34,7 +34,7 @@ const OF_TENANT: RowFilters = {
   orders: tenant('o_tenant'),
   lineitem: tenant('l_tenant'),
 };
-/** Division of numerics, and LIKE by a pattern of the row: either may fail. */
+/** Filters that may fail: a division of numerics, and LIKE with a pattern from the row. */
 const FAILING: RowFilters = {
   orders: always((p) => `${p}o_clerk like ${p}o_pattern`),
   lineitem: always((p) => `${p}l_extendedprice / ${p}l_quantity > 1000`),
@@ -47,7 +47,7 @@ const FILTERS: Readonly<Record<PolicyName, RowFilters>> = {
   masked: OF_TENANT,
 };
 
-/** Masked columns, each with the expression that a person writes for it. */
+/** Masked columns, each with the expression that one would write by hand. */
 const MASKS: Readonly<Record<string, { readonly label: string; readonly byHand: string }>> = {
   c_name: { label: 'name', byHand: "left(c_name, 1) || '***'" },
   c_address: { label: 'contact', byHand: "'[redacted]'::text" },
@@ -57,7 +57,7 @@ const MASKS: Readonly<Record<string, { readonly label: string; readonly byHand: 
   s_comment: { label: 'contact', byHand: "'[redacted]'::text" },
 };
 
-export const POLICIES = Object.keys(FILTERS) as readonly PolicyName[]; // the names that are written there
+export const POLICIES = Object.keys(FILTERS) as readonly PolicyName[]; // Object.keys loses the key type
 
 export function byHand(policy: PolicyName): ByHand {
   return {
@@ -66,12 +66,12 @@ export function byHand(policy: PolicyName): ByHand {
   };
 }
 
-/** Policies under which row security of Postgres shows the same rows; it has no masks. */
+/** Policies that Postgres row security can express exactly; it has no masks. */
 export const GUARDED_POLICIES: readonly PolicyName[] = ['tenant', 'failing'];
 
 const guardedRole = (policy: PolicyName): string => `osl_tpch_${policy}`;
 
-/** Row security of Postgres, a role for each policy. */
+/** Statements that set up Postgres row security with one role per policy. */
 export function guardedScript(): string {
   const roles = GUARDED_POLICIES.map((policy) => {
     const role = guardedRole(policy);
@@ -92,11 +92,11 @@ export function guardedScript(): string {
   return `set search_path = ${GUARDED}; set app.tenant = '${OWN}'; ${roles.join('; ')}; ${enabled.join('; ')}; reset search_path`;
 }
 
-/** What a session of a guarded role says first. */
+/** First statement in a session of a guarded role. */
 export const guardedSession = (policy: PolicyName): string =>
   `set role ${guardedRole(policy)}; set search_path = ${GUARDED}; set app.tenant = '${OWN}'`;
 
-/** Roles belong to the server, which may outlive the bench. */
+/** Drops the roles, because they belong to the server, which may outlive the bench. */
 export const dropRoles = (): string =>
   GUARDED_POLICIES.map((p) => `drop owned by ${guardedRole(p)}; drop role ${guardedRole(p)}`).join('; ');
 

@@ -1,20 +1,20 @@
 import type { TableName } from './data.js';
 
 /**
- * A question of TPC-H, or one of ours. In `text`, `[orders o]` is where a person who writes the policy by hand puts the
- * condition on `orders o`, in front of other conditions; `{c_name}` is a column that a policy may mask.
+ * A query of TPC-H, or one of ours. In `text`, `[orders o]` marks where a hand-written policy inserts the condition on
+ * `orders o`, in front of other conditions; `{c_name}` is a column that a policy may mask.
  */
 export interface Question {
   readonly id: string;
   readonly text: string;
-  /** Found by an index whose operator may fail, so that row security of Postgres cannot use the index. */
+  /** True if it needs an index whose operator is not leakproof, so that Postgres row security cannot use the index. */
   readonly indexed?: true;
 }
 
 const question = (id: string, text: string): Question => ({ id, text: text.replace(/\s+/g, ' ').trim() });
 const indexed = (id: string, text: string): Question => ({ ...question(id, text), indexed: true });
 
-/** The 22 questions with the values of their validation; ordered to the last row where they have a limit. */
+/** The 22 queries with their validation values; those with a limit have a total order. */
 export const QUESTIONS: readonly Question[] = [
   question(
     'q01',
@@ -233,20 +233,20 @@ export const QUESTIONS: readonly Question[] = [
   ),
 ];
 
-/** Marks of the texts. */
+/** Placeholders in the texts. */
 const CONDITION = /\[(\w+)(?: (\w+))?\] /g;
 const COLUMN = /\{(\w+)\}/g;
 
-/** The question as it is asked without knowledge of any policy. */
+/** The query as written without knowledge of any policy. */
 export function plainText({ text }: Question): string {
   return text.replace(CONDITION, '').replace(COLUMN, '$1');
 }
 
-/** A policy as a person would write it into a statement. */
+/** A policy as one would write it into a statement by hand. */
 export interface ByHand {
-  /** The condition on a row of `table`, whose columns are written with `prefix`; null for none. */
+  /** Condition on a row of `table`, whose columns have the prefix `prefix`; null for none. */
   condition(table: TableName, prefix: string): string | null;
-  /** The expression that stands for a column. */
+  /** Expression to use instead of a column. */
   column(name: string): string;
 }
 

@@ -6,13 +6,16 @@ import { withClient } from '../support/postgres.js';
 import { SCHEMA } from './data.js';
 import { subjectOf } from './policies.js';
 
-/** Values of one column in almost all rows, a thousandth and a hundred thousandth of them. */
+/** Values of one column in almost all rows, in a thousandth, and in a hundred thousandth of them. */
 const LANES = ['bulk', 'rare', 'sole'] as const;
 
 const textFor = (lane: string): string =>
   `select count(*), sum(l_quantity), max(o_orderdate) from lineitem, orders where l_orderkey = o_orderkey and l_lane = '${lane}'`;
 
-/** One question with literals of very different frequency in mixed order: a plan for one of them is wrong for others. */
+/**
+ * One query with literals of very different frequency in mixed order: a plan that suits one of them is wrong for
+ * others.
+ */
 export async function skewMeasure(
   gateway: Gateway,
   postgres: NativePostgres,

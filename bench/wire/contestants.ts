@@ -3,31 +3,31 @@ import { type Gateway, SUBJECT, startGateway } from '../support/gateway.js';
 import type { Target } from '../support/pgbench.js';
 import { startPgBouncer } from '../support/pgbouncer.js';
 
-/** One way to the same rows. */
+/** One route to the same rows. */
 export interface Contestant {
   readonly name: string;
-  /** The process between client and Postgres; null for none. */
+  /** Process between client and Postgres; null for a direct connection. */
   readonly pid: number | null;
-  /** `sql` over `TABLE`, as this way wants it. */
+  /** Target of pgbench for `sql`, with the table name that this route uses. */
   target(sql: (table: string) => string): Target;
 }
 
 export interface Contestants {
   readonly direct: Contestant;
-  /** Null where PgBouncer is not installed. */
+  /** PgBouncer as a contestant; null if it is not installed. */
   readonly pgbouncer: Contestant | null;
   readonly gateway: Contestant;
   readonly process: Gateway;
   stop(): Promise<void>;
 }
 
-/** Its default. On two cores pools of 8 and 64 were as fast within the noise, pools of 2 and 4 slower. */
+/** PgBouncer's default. On two cores pools of 8 and 64 were equally fast within the noise, pools of 2 and 4 slower. */
 const BOUNCER_POOL = 20;
 
 export const MANIFEST = 'bench/wire/manifest.yaml';
 export const POLICY = 'bench/wire/policy.yaml';
 
-/** @param workers of the gateway */
+/** @param workers number of gateway workers */
 export async function startContestants(postgres: NativePostgres, workers = 1): Promise<Contestants> {
   const bouncer = await startPgBouncer(postgres.readerUrl, BOUNCER_POOL);
   const starting = startGateway({

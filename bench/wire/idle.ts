@@ -7,14 +7,14 @@ import { residentMib } from '../support/child.js';
 import { type Gateway, SUBJECT } from '../support/gateway.js';
 import { readied } from '../support/readied.js';
 
-/** How many log in at a time. */
+/** Number of concurrent logins. */
 const AT_ONCE = 100;
-/** Memory is at rest when it changes by less than a fiftieth in this time; it is not waited for longer than ten times it. */
+/** Memory counts as settled if it changes by less than 2 % within this time; the wait ends after ten times as long. */
 const REST_MS = 2_000;
 
 /**
- * What the gateway weighs with `count` sessions that have logged in and ask nothing, once it has made all that it makes
- * after its start. Both processes need a file for each: `ulimit -n`.
+ * Memory used by the gateway for `count` idle, logged-in sessions, after its background work at startup. Both processes
+ * need a file descriptor for each: `ulimit -n`.
  */
 export async function idleMeasures(
   gateway: Gateway,
@@ -47,12 +47,14 @@ export async function idleMeasures(
   }
 }
 
-/** How many files process `pid` may have open. Node raises the soft limit to the hard one where it starts. Linux only. */
+/**
+ * Maximum number of open files of process `pid`. Node raises the soft limit to the hard one when it starts. Linux only.
+ */
 function openFiles(pid: number): number {
   return Number(/^Max open files\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/limits`, 'utf8'))?.[1]);
 }
 
-/** Resident memory once garbage has gone: a start, or many logins, leave more than the sessions themselves weigh. */
+/** Resident memory after garbage collection: a start, or many logins, leave more than the sessions themselves need. */
 async function restingMib(pid: number): Promise<number> {
   let before = residentMib(pid);
   for (let i = 0; i < 10; i++) {
@@ -64,7 +66,7 @@ async function restingMib(pid: number): Promise<number> {
   return before;
 }
 
-/** A session up to ReadyForQuery. */
+/** Opens a session and waits for ReadyForQuery. */
 function login(port: number, token: string): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect({ port, host: '127.0.0.1' });
@@ -82,5 +84,5 @@ function login(port: number, token: string): Promise<Socket> {
   });
 }
 
-/** ReadyForQuery outside a transaction. */
+/** ReadyForQuery message outside a transaction. */
 const READY = Buffer.from([0x5a, 0, 0, 0, 5, 0x49]);

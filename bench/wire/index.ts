@@ -8,13 +8,13 @@ import { streamMeasures } from './stream.js';
 
 const CLIENTS = [64, 16, 1] as const;
 
-/** Direct, through PgBouncer and through the gateway: point queries, a stream, and idle sessions. */
+/** Point queries, a stream, and idle sessions: directly, through PgBouncer and through the gateway. */
 export async function wireBench(quick: boolean, workers: number): Promise<Findings> {
   const rows = quick ? 100_000 : 1_000_000;
   return withPostgres(accounts(rows), async (postgres) => {
     const contestants = await startContestants(postgres, workers);
     try {
-      // First, in a process that has done nothing else: later its heap has room for them.
+      // Measured first, in a fresh process: later its heap would already have room for the sessions.
       const idle = await idleMeasures(contestants.process, quick ? 1_000 : 10_000);
       await warmUp(contestants, rows, quick ? 2 : 10);
       const measures = [
@@ -44,7 +44,7 @@ function quickPlan(rows: number): PointPlan {
   return { rows, rounds: 2, seconds: 2, loads };
 }
 
-/** A process that has just started runs code that is not compiled yet; none of the others does. */
+/** Warms up the gateway, whose code is not yet compiled in a new process; the other contestants need no warm-up. */
 async function warmUp({ gateway }: Contestants, rows: number, seconds: number): Promise<void> {
   const target = gateway.target(pointQuery(rows));
   for (const mode of ['simple', 'prepared'] as const) {

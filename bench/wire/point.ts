@@ -3,7 +3,7 @@ import { cpuSeconds, residentMib } from '../support/child.js';
 import { type Mode, pgbench } from '../support/pgbench.js';
 import type { Contestant, Contestants } from './contestants.js';
 
-/** How often, how long and with how many clients. */
+/** Number of rounds, their duration, and numbers of clients. */
 export interface PointPlan {
   readonly rows: number;
   readonly rounds: number;
@@ -11,13 +11,13 @@ export interface PointPlan {
   readonly loads: readonly { readonly mode: Mode; readonly clients: number }[];
 }
 
-/** pgbench -S in our words: one row by its key, another key each time. */
+/** Equivalent of pgbench -S: one row by its key, with another key each time. */
 export const pointQuery =
   (rows: number) =>
   (table: string): string =>
     `\\set id random(1, ${rows})\nselect balance from ${table} where id = :id;\n`;
 
-/** The way that every figure is held against the others: each round runs all of them, one after the other. */
+/** Compares all contestants: each round runs all of them, one after the other. */
 export async function pointMeasures(contestants: Contestants, plan: PointPlan): Promise<readonly Measure[]> {
   const measures: Measure[] = [];
   for (const load of plan.loads) measures.push(...(await oneLoad(contestants, plan, load)));
@@ -53,7 +53,7 @@ async function oneLoad(
 
 interface Run {
   readonly tps: number;
-  /** Of the process in between, for one query. */
+  /** Processor time of the intermediate process per query. */
   readonly cpuUs: number;
   readonly rssMib: number;
 }
@@ -69,7 +69,7 @@ async function once(contestant: Contestant, plan: PointPlan, load: PointPlan['lo
   return { tps, cpuUs: (1e6 * (cpuSeconds(pid) - before)) / transactions, rssMib: residentMib(pid) };
 }
 
-/** What the process in between costs: processor time of a query, logins included, and memory. */
+/** Cost of the intermediate process: processor time per query, including logins, and memory. */
 function costs(
   id: string,
   ours: readonly Run[],

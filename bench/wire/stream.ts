@@ -2,7 +2,7 @@ import { type Measure, paired } from '../report.js';
 import { pgbench } from '../support/pgbench.js';
 import type { Contestant, Contestants } from './contestants.js';
 
-/** The whole table to one client that reads it through libpq. */
+/** Streams the whole table to one client that reads it through libpq. */
 export async function streamMeasures(
   { direct, pgbouncer, gateway }: Contestants,
   rows: number,

@@ -88,7 +88,7 @@ const COLUMNS: readonly { readonly name: ColumnName; readonly numeric: boolean }
   ...NUMERIC.map((name) => ({ name, numeric: true })),
 ];
 
-/** Joins lists with spaces, which declared names cannot contain. */
+/** Text of a CSV cell. Lists are joined with spaces, which declared names cannot contain. */
 function cellOf(record: AuditRecord, name: ColumnName): string | null {
   const value = record[name] ?? null;
   if (value === null) return null;
@@ -118,7 +118,7 @@ async function forEachRecord(
   });
 }
 
-/** @throws Failure if no key is available, because then the result would mean nothing, empty or not */
+/** Fingerprints of a name. @throws Failure if no key is available, because an empty result would then mean nothing */
 async function fingerprintsIn(log: ReadLog, name: string): Promise<readonly string[]> {
   const { objects, missing } = await log.fingerprints(name);
   if (objects.length === 0)

@@ -42,7 +42,7 @@ export interface ReadLog {
   newest(count: number): Promise<readonly AuditRecord[]>;
   /** Yields records newer than `after` until the signal aborts. */
   follow(after: readonly AuditRecord[], signal: AbortSignal): AsyncIterable<AuditRecord>[];
-  /** @throws if the reading cannot be recorded */
+  /** Records a read of the log. @throws if it cannot be recorded */
   note(reading: AuditReadEvent): Promise<void>;
 }
 

@@ -114,7 +114,7 @@ interface ChainResult {
   readonly stale: boolean;
 }
 
-/** The first chain's fields are at the top level, as for a single chain; chains of workers are listed separately. */
+/** Result as JSON, with the first chain's fields at the top level and the chains of workers in a list. */
 function jsonOf([own, ...workers]: readonly ChainResult[], missing: readonly string[]): object {
   const told = (chain: ChainResult | undefined) => ({
     dir: chain?.dir,
@@ -208,7 +208,7 @@ function duration(ms: number): string {
   return seconds < 7_200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3_600)} h`;
 }
 
-/** The proof may belong to any of the chains, and each has its own key. */
+/** Checks a proof against all keys: it may belong to any of the chains, and each has its own key. */
 function checkedBy(text: string, keys: readonly string[]): ProofVerdict {
   const verdicts = keys.map((key) => checkProof(text, key));
   const [first = checkProof(text, '')] = verdicts;

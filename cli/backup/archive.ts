@@ -48,7 +48,7 @@ export class BackupWriter {
     return this.#tar.directory(`${DATA}/${path}`);
   }
 
-  /** @throws ChangedDuringCopy if the file does not have exactly `size` bytes */
+  /** Adds a file. @throws ChangedDuringCopy if it does not have exactly `size` bytes */
   async file(
     path: string,
     size: number,

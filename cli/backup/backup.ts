@@ -117,8 +117,8 @@ async function writeBackup(
 }
 
 /**
- * How to copy each entry of the data directory, in this order. The audit log comes last because it describes the
- * others.
+ * Copy method for each entry of the data directory, in the order of copying. The audit log comes last because it
+ * describes the others.
  */
 const PARTS: readonly (readonly [name: string, how: 'file' | 'files' | 'still' | 'audit'])[] = [
   ['keys', 'files'],

@@ -50,7 +50,7 @@ export async function runRestore(given: string, flags: RestoreFlags): Promise<vo
   }
 }
 
-/** Never overwrites existing files, because they may be the only copy left. */
+/** Refuses a directory with content, because existing files may be the only copy left. @throws Failure */
 function requireEmpty(dataDir: string): void {
   if (existsSync(dataDir) && readdirSync(dataDir).length > 0)
     throw usage(`${dataDir} is not empty: name a --data-dir that is not there yet, or move this one away`);
@@ -121,7 +121,7 @@ interface VerifiedChain extends RestoredChain {
   readonly verdict: AuditVerdict;
 }
 
-/** @throws Failure if a chain does not verify */
+/** Verifies the audit chains below `root`. @throws Failure if one of them does not verify */
 async function verifiedChains(root: string): Promise<readonly VerifiedChain[]> {
   const audit = join(root, 'audit');
   const chains: VerifiedChain[] = [];

@@ -112,7 +112,7 @@ function shapeOf(name: string, entry: AnyEntry): ErrorShape {
   return { code, name, sqlstate, http, message: entry.message(PLACEHOLDERS), hint: entry.hint(PLACEHOLDERS) };
 }
 
-/** Every property evaluates to its own name in angle brackets. */
+/** Placeholder parameters: every property evaluates to its own name in angle brackets. */
 const PLACEHOLDERS: unknown = new Proxy(Object.freeze({}), {
   get: (_, name) => `<${String(name)}>`,
 });

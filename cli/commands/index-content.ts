@@ -128,7 +128,7 @@ const REASONS: Readonly<Record<IndexSummary['unreadable'][number]['reason'], str
   memory: 'it takes too much memory to be read',
 };
 
-/** The summary contains redacted words, so it is for operators only. */
+/** Formats the summary. It contains redacted words, so it is for operators only. */
 function summaryLines(s: IndexSummary): readonly string[] {
   const left = s.unreadable.map(
     ({ id, reason }) => `  ${visible(`document ${id} is left out: ${REASONS[reason]}`)}`,

@@ -57,7 +57,7 @@ export async function watchIndex({
 
 class RoundSchedule {
   readonly #every: number;
-  /** On a monotonic clock, because the system clock may be adjusted. */
+  /** Start time on a monotonic clock, because the system clock may be adjusted. */
   readonly #start = performance.now();
   readonly #began = Date.now();
   #taken = -1;

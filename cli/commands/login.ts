@@ -68,7 +68,7 @@ async function runLogin(flags: LoginFlags): Promise<void> {
     note('the provider gave no refresh token: the login ends with its ID token');
 }
 
-/** Errors are ignored, because the address is also printed. */
+/** Opens `url` in the browser. Errors are ignored, because the address is also printed. */
 function openBrowser(url: string): void {
   const [command, args] =
     process.platform === 'darwin'

@@ -95,7 +95,7 @@ async function changeOf(file: string | undefined, flags: PublishFlags): Promise<
   return only;
 }
 
-/** `base_version`: the given version, otherwise the one being served. Drafts have none. */
+/** Returns `base_version`: the given version, otherwise the one being served. Drafts have none. */
 async function baseOf(
   { baseVersion, draft }: PublishFlags,
   url: string,

@@ -162,7 +162,7 @@ async function documentsIn(folder: string, packagePath: string): Promise<readonl
   return documents.sort((a, b) => (a.file < b.file ? -1 : 1));
 }
 
-/** In bytes. The largest README we found on npm has 300 KiB. */
+/** Maximum size of a document in bytes. The largest README that we found on npm has 300 KiB. */
 const LARGEST_DOCUMENT = 1024 * 1024;
 
 /** Reads the first 1 MiB, without NUL, which Postgres cannot store. */
@@ -195,7 +195,7 @@ export interface Lock {
 /** Increase this when the same lock file produces different rows. */
 const FORMAT = 1;
 
-/** @throws DemoProblem if `root` has no usable package-lock.json */
+/** Reads the lock file of an installation. @throws DemoProblem if `root` has no usable package-lock.json */
 export async function readLock(root: string): Promise<Lock> {
   const text = await lockText(root);
   const packages = objectAt(parseObject(text), 'packages');

@@ -145,7 +145,7 @@ async function inspectServer(
   }
 }
 
-/** Looks beyond the manifest's schemas, because a view may read relations in others. */
+/** Checks labels of view columns. Reads schemas beyond the manifest's, because a view may read relations there. */
 async function labelFindings(
   about: string,
   { system }: Survey,
@@ -162,7 +162,7 @@ function singleFinding(finding: DoctorFinding): ConnectorInspection {
   return { findings: [finding], gone: null };
 }
 
-/** INVARIANT: judges the role exactly as the gateway does on every connection. */
+/** INVARIANT: applies the same checks to the role as the gateway does on every connection. */
 function roleFindings(about: string, { report }: Survey, url: string): readonly DoctorFinding[] {
   // The hint applies only to warnings about the role; others are about the server.
   const warnings = report.warnings.map((w) =>

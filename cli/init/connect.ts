@@ -12,7 +12,7 @@ export type UrlSource =
 
 export interface ConnectedDatabase {
   readonly survey: Survey;
-  /** May contain a password, so it is never written to a file. */
+  /** Connection URL. It may contain a password, so it is never written to a file. */
   readonly url: string;
   readonly source: UrlSource;
 }

@@ -17,7 +17,7 @@ export interface UndeliveredEvent {
   readonly id: string;
   readonly kind: string;
   readonly endpoint: string;
-  /** When the entry was added to the outbox, RFC 3339. */
+  /** Time at which the entry was added to the outbox, RFC 3339. */
   readonly created: string;
   readonly attempts: number;
   /** Time of the next attempt, RFC 3339; null if it can be made now, or if the entry is dead. */

@@ -13,7 +13,7 @@ export interface StoredLogin {
   readonly clientId: string;
   readonly scopes: readonly string[];
   readonly idToken: string;
-  /** Null if the provider issued none; the login then ends with the ID token. */
+  /** Refresh token; null if the provider issued none, in which case the login ends with the ID token. */
   readonly refreshToken: string | null;
 }
 

@@ -20,7 +20,7 @@ import { statementsOf } from './osql/scope.js';
 
 export interface Project {
   readonly manifestFile: string;
-  /** Null if there is no policy; then only the manifest is checked. */
+  /** Path of the policy; null if there is none, in which case only the manifest is checked. */
   readonly policyFile: string | null;
 }
 
@@ -99,7 +99,7 @@ export interface CheckResults {
     readonly names: ManifestNames | null;
     readonly functions: readonly FunctionEntry[];
   };
-  /** As Markdown; null if there is nothing to show. */
+  /** Visibility of the object as Markdown; null if there is nothing to show. */
   readonly visibility: string | null;
   /** Errors in queries; null if no valid manifest has been checked yet. */
   readonly questions: readonly QuestionFault[] | null;

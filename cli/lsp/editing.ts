@@ -112,7 +112,7 @@ export class Editing {
     else this.#projects.changed(own.state.project);
   }
 
-  /** From now on the file on disk is used; it is checked if another file of the project is open. */
+  /** Clears the diagnostics of a closed document, and checks open projects that use the file on disk again. */
   #closed(document: TextDocument): void {
     this.#send(document.uri, []);
     const file = fileOf(document.uri);

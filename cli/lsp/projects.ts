@@ -32,7 +32,7 @@ const MANIFEST_KEY = /^(connectors|entities|relationships|bridges|facets|metrics
 const POLICY_KEY = /^(subjects|roles|masks):/m;
 const BEGINNING = 4_096;
 
-/** Kind of a file, judged by its name, the schema in its first lines, or its keys; null for unrelated files. */
+/** Kind of a file, determined from its name, the schema in its first lines, or its keys; null for unrelated files. */
 export function kindOf(
   file: string,
   text: string,
@@ -79,7 +79,7 @@ function existing(file: string): string | null {
   return existsSync(file) ? file : null;
 }
 
-/** In MiB. A manifest with 10,000 entities takes a few hundred. */
+/** Memory limit of the thread in MiB. A manifest with 10,000 entities takes a few hundred. */
 const MEMORY_MB = 2_048;
 
 type Settle = (answer: CheckReply | null) => void;

@@ -45,7 +45,7 @@ export async function serveLsp(input: Readable, output: Writable, options: LspOp
   return status;
 }
 
-/** In bytes. Editors send whole files, of at most 32 MiB. */
+/** Maximum size of a message in bytes. Editors send whole files, of at most 32 MiB. */
 const LARGEST_MESSAGE = 256 * 1024 * 1024;
 const LARGEST_HEADER = 8_192;
 const END = Buffer.from('\r\n\r\n');

@@ -32,7 +32,7 @@ export interface Coverage {
 export interface PolicyTestRun {
   readonly ok: boolean;
   readonly results: readonly TestResult[];
-  /** Null if not requested or if a test failed. */
+  /** Mutation coverage; null if it was not requested or a test failed. */
   readonly coverage: Coverage | null;
 }
 

@@ -47,7 +47,7 @@ interface VisibleTable {
   readonly columns: readonly ViewOutput[];
 }
 
-/** JSON keeps the key unambiguous whatever the names contain. */
+/** Map key of a relation, encoded as JSON so that it is unambiguous for any names. */
 function columnsKey(schema: string, name: string): string {
   return JSON.stringify([schema, name]);
 }

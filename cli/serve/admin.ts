@@ -26,7 +26,7 @@ import { type CertificateMaterial, checkedCertificate, SurfaceCertificate } from
 
 export interface ProcessControl {
   view(): ProcessView;
-  /** Returns false if the session or request does not exist. */
+  /** Applies a command to a session or request; returns false if it does not exist. */
   command(id: string, what: SessionCommand): boolean;
   drain(on: boolean): void;
 }

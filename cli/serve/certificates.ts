@@ -22,7 +22,7 @@ export interface SurfaceCertificateFiles extends CertificateFiles {
   readonly clients: ClientAuthorities | null;
 }
 
-/** @throws Failure if a file cannot be read */
+/** Reads the certificate files. @throws Failure if one of them cannot be read */
 function readCertificate({ certFile, keyFile, clients }: SurfaceCertificateFiles): CertificateMaterial {
   return {
     cert: readPem(certFile),

@@ -60,7 +60,7 @@ export async function runServer(flags: ServerFlags, demo: Demo | null): Promise<
   await stop(server);
 }
 
-/** Only logs the error, because an archive directory may come back; older records are kept meanwhile. */
+/** Logs an archive directory that is not usable. It may become available later; older records are kept until then. */
 async function reportArchiveFault({ audit }: Settings, log: ServiceLog): Promise<void> {
   const cause = await archiveFault(audit);
   if (cause !== null) log.error('older records of the audit log cannot be archived, and stay', { cause });
@@ -222,7 +222,7 @@ export function untilStopped(handlers: SignalHandlers): Promise<void> {
   });
 }
 
-/** Tells the two meanings of SIGHUP apart: it is also sent when the terminal is closed. */
+/** True while the controlling terminal is open: SIGHUP is also sent when it closes, and then is no reload request. */
 function hasTerminal(): boolean {
   try {
     closeSync(openSync('/dev/tty', 'r'));

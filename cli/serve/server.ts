@@ -82,17 +82,17 @@ export interface SharedAcrossProcesses {
 /** Additions of the demo to a server; null for `osl serve`. */
 export interface Demo {
   load(open: OpenService, settings: Settings, progress: Progress): Promise<void>;
-  /** Returns null if sign-in without a password would be unsafe. */
+  /** Sign-in without a password; null if that would be unsafe. */
   signIn(settings: Settings): DemoSignIn | null;
 }
 
 export interface ServerOptions {
   readonly settings: Settings;
-  /** Null on every server except the demo's. */
+  /** Additions of the demo; null on every other server. */
   readonly demo: Demo | null;
   readonly log: ServiceLog;
   readonly progress: Progress;
-  /** Set only if the server has several processes. */
+  /** Parts shared between processes; set only if the server has several. */
   readonly common?: SharedAcrossProcesses;
   /** Resolves when requests may be accepted; a worker first catches up with the others. */
   readonly admitted?: (open: OpenServer) => Promise<void>;

@@ -9,7 +9,7 @@ import type { WorkerSlot } from './slot.js';
 type ChangeRequestName = 'admit' | 'enter' | 'leave' | 'published' | 'draftChanged' | 'revoked';
 
 const PREPARE_MS = 60_000;
-/** The same for a change that may remove rights: a slow worker is killed, because it must not keep them. */
+/** Time limit for preparing a change that may remove rights: a slow worker is killed, because it must not keep them. */
 const POLICY_MS = 1_500;
 /** Time limit for applying a prepared change, and for reading what another worker published. */
 const TAKE_MS = 1_000;

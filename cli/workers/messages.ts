@@ -34,7 +34,7 @@ import {
 const texts = record({
   manifest: nullOr(text),
   policy: nullOr(text),
-  /** Why the policy is missing, unless the file itself has an error. */
+  /** Reason why the policy is missing, unless the file itself has an error. */
   fault: nullOr(text),
   /** Activation in the control database; null if the gateway has its own policy file. */
   activation: nullOr(number),
@@ -62,8 +62,8 @@ const change = record({ kind: oneOf('reload', 'version', 'policy'), texts, broke
 export type WorkerChangeRequest = GuardedBy<typeof change>;
 
 /**
- * Why a change cannot be applied. `policy`: the newest policy is missing or invalid; `keptUntil`: when the last valid
- * one stops being served, RFC 3339.
+ * Reason why a change cannot be applied. `policy`: the newest policy is missing or invalid; `keptUntil`: time at which
+ * the last valid one stops being served, RFC 3339.
  */
 const refusal = record({ exit: number, message: text, policy: flag, keptUntil: nullOr(text) });
 

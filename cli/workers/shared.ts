@@ -201,7 +201,7 @@ export class SharedParts implements SharedProcessFiles {
   }
 }
 
-/** Ignores errors, because if the supervisor ends, its workers end too. */
+/** Ignores a failed notification: it fails only if the supervisor ends, and then its workers end too. */
 function tell(told: Promise<void>): void {
   told.catch(() => undefined);
 }

@@ -133,7 +133,7 @@ export class WorkerSlot {
     this.#worker?.process.kill('SIGKILL');
   }
 
-  /** A worker that sends an invalid message is broken. */
+  /** Handles a message of the worker; one that sends an invalid message is considered broken. */
   #heard(worker: Worker, peer: WorkerChannel, message: unknown): void {
     try {
       peer.heard(message);

@@ -25,7 +25,7 @@ import type { ChangeRefusal, Texts } from './messages.js';
 import { SharedLimits, SharedSessions, SharedTokens } from './shared.js';
 import { type SlotEvents, type WorkerChannel, WorkerSlot } from './slot.js';
 
-/** Why the whole server ended. */
+/** Reason why the whole server ended. */
 export interface ServerEnd {
   readonly exit: number;
   readonly message: string;

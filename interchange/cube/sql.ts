@@ -19,7 +19,7 @@ export interface CubeSql {
   readonly references: readonly string[];
 }
 
-/** What a name in a cube's SQL refers to. */
+/** Object to which a name in a cube's SQL refers. */
 export type CubeReference =
   | { readonly kind: 'column'; readonly cube: string; readonly column: string }
   | { readonly kind: 'member'; readonly cube: string; readonly member: string };

@@ -77,7 +77,7 @@ function aggregateOf(part: Part, model: DbtModel): string {
   return aggregateText(kind, value, percentile, discrete === true);
 }
 
-/** Each measure has its own event time, but an entity can have only one, so they must match. */
+/** Makes the measure's event time the entity's; an entity can have only one. @throws NoMapping if it has another */
 function timeMustAgree(part: Part, model: DbtModel): void {
   const own = part.text('agg_time_dimension') ?? model.defaultTime;
   if (own === null) return;

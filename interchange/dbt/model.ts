@@ -180,7 +180,7 @@ function addEntityColumn(part: Part, model: DbtModel, links: ForeignKeyDraft[]):
     );
 }
 
-/** Primary and foreign keys keep the name of their column: `customer_id`, not `customer`. */
+/** Column name for an entity: that of its column (`customer_id`, not `customer`) for primary and foreign entities. */
 function keyName(kind: string, name: string, physical: string): string {
   return kind === 'primary' || kind === 'foreign' ? physical : name;
 }
@@ -262,7 +262,7 @@ function settleTime(model: DbtModel, defaults: Part | null): void {
   else entity.time = column.name;
 }
 
-/** If both `models:` and the semantic model give a value, the semantic model wins. */
+/** Reports values in `models:` that differ from those of the semantic model, which take precedence. */
 function settleInfo({ part, entity, info }: DbtModel): void {
   if (info === null) return;
   info.used = true;

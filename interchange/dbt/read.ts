@@ -53,9 +53,9 @@ export interface ModelInfo {
 /** A `foreign_key` constraint of a model, or of one of its columns. */
 export interface ForeignKeyConstraint {
   readonly columns: readonly string[];
-  /** As written: `ref('orders')`, `source('raw', 'orders')`, `raw.orders`. */
+  /** Target table as written: `ref('orders')`, `source('raw', 'orders')` or `raw.orders`. */
   readonly to: string;
-  /** Empty if the constraint names no columns and so refers to the primary key. */
+  /** Target columns; empty if the constraint names none and so refers to the primary key. */
   readonly toColumns: readonly string[];
   readonly part: Part;
 }
@@ -150,7 +150,7 @@ function readColumn(
   return [{ type, notNull, description: descriptionOf(part), part }, isKey];
 }
 
-/** Ignores parentheses, as in `character varying(20)`, because the model's types have no length. */
+/** Model type for a declared type. The length in `character varying(20)` is dropped, because model types have none. */
 function columnType(written: string): TypeName | null {
   return typeNamed(written.replace(/\s*\([\d\s,]*\)/, ''));
 }

@@ -148,7 +148,7 @@ const EXCHANGE_FAULTS = Object.freeze({
 
 export type ExchangeFault = keyof typeof EXCHANGE_FAULTS;
 
-/** @throws QueryError E3001 */
+/** Refuses an identity token. @throws QueryError E3001 */
 export function refuseExchange(fault: ExchangeFault): never {
   throw queryError('invalidToken', { reason: EXCHANGE_FAULTS[fault] });
 }

@@ -41,7 +41,7 @@ type ClaimValues = ReadonlyMap<string, readonly string[]>;
 export interface PartyReader {
   readonly issuerOf: (issuer: unknown) => IdentityIssuer | null;
   readonly verifyActor: (token: string) => Promise<Identity>;
-  /** Milliseconds since the epoch. */
+  /** The current time, in milliseconds since the epoch. */
   readonly now: () => number;
 }
 

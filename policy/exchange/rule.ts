@@ -70,7 +70,7 @@ export interface ExchangeRule {
   readonly purposes: ReadonlySet<string>;
   /** Claims that are copied for grant conditions. */
   claimsOf(claims: IssuerClaims): ReadonlyMap<string, readonly string[]>;
-  /** The attributes of a subject whose token states `said`. */
+  /** The attributes of a subject whose token states `claimedAttributes`. */
   attributes(claimedAttributes: ReadonlyMap<string, readonly string[]>): ReadonlyMap<string, AttributeValue>;
   takes(claims: IssuerClaims): boolean;
   /** The subject; null if the claims yield no valid name. */
@@ -264,7 +264,10 @@ function holds(found: unknown, wanted: string | boolean | readonly string[]): bo
   return values !== null && listed(wanted).some((value) => values.includes(value));
 }
 
-/** `email` is used only if it is verified, since users could otherwise set it freely. */
+/**
+ * Fills in a subject template; null if a claim is missing. `email` requires `email_verified`, since users could
+ * otherwise set it freely.
+ */
 function subjectIn(template: string, claims: JsonObject): string | null {
   const parts = template.split(/\{([^{}]+)\}/);
   const texts = parts.map((part, i) => {

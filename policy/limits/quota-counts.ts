@@ -65,7 +65,7 @@ export class QuotaBook {
     return { used: window.used, endsInMs: window.endsAt - now };
   }
 
-  /** Also removes up to four expired windows, more than one charge can add. */
+  /** The windows of one length. Also removes up to four expired ones, more than one charge can add. */
   #of(windowMs: number, now: number): Map<string, QuotaWindow> {
     let windows = this.#windows.get(windowMs);
     if (windows === undefined) {

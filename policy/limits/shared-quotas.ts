@@ -24,12 +24,12 @@ interface SharedCount {
 
 /** The age in ms after which a count is refreshed before the next request. */
 const FRESH_MS = 1_000;
-/** How long requests do not wait for the shared counts after a failure, in ms. */
+/** The time in ms after a failure during which requests do not wait for the shared counts. */
 const REST_MS = 1_000;
 /** The pause between two messages, in ms. */
 const PAUSE_MS = 10;
 const MAX_KEYS = 100_000;
-/** More than one, because a window may end during the request. */
+/** Maximum number of refreshes per request; more than one, because a window may end during the request. */
 const TRIES = 3;
 
 /**

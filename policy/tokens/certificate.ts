@@ -88,7 +88,7 @@ export function readClientCertificate(certificate: X509Certificate): ClientCerti
   });
 }
 
-/** Node returns one line per name, outermost first, escaped as in RFC 2253. */
+/** Converts a name to RFC 2253. Node returns one line per attribute, outermost first, already escaped. */
 function distinguished(lines: string | undefined): string {
   return (lines ?? '').split('\n').reverse().join(',');
 }

@@ -26,7 +26,7 @@ export interface ClaimRules {
   readonly exchanged?: boolean;
 }
 
-/** When claims are valid, in seconds since the epoch. */
+/** The validity period of claims, in seconds since the epoch. */
 export interface TokenValidity {
   readonly issuedAt: number;
   readonly expiresAt: number;
@@ -155,7 +155,7 @@ function exchangedFrom(
   return { members, sources: [...from].map((tokenId) => ({ chain: [], tokenId, issuedAt })) };
 }
 
-/** An absent claim means no roles. */
+/** Reads a list of role names; an absent claim means no roles. Throws E3001. */
 function readRoles(value: unknown, fault: TokenFault): readonly string[] {
   if (value === undefined) return Object.freeze([]);
   if (!Array.isArray(value) || value.length > MAX_ROLES) refuse(fault);

@@ -110,7 +110,7 @@ export function pemKey(pem: string, kid: string | null): VerificationKey {
   return publicKey(createPublicKey(pem), kid);
 }
 
-/** @throws RangeError for a weak or unsupported key */
+/** Verification key for a public key. @throws RangeError for a weak or unsupported key */
 function publicKey(key: KeyObject, kid: string | null): VerificationKey {
   return Object.freeze({ algorithm: algorithmOf(key), kid: checkedKeyId(kid), key });
 }

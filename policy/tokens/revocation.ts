@@ -1,7 +1,10 @@
 import type { Identity, ParentToken } from '../identity.js';
 import { CLOCK_SKEW_SECONDS } from './token-fault.js';
 
-/** What is revoked: one token by id, or all tokens with a subject in their chain that were issued up to a time. */
+/**
+ * The target of a revocation: one token by id, or all tokens with a subject in their chain that were issued up to a
+ * time.
+ */
 export interface RevocationKey {
   readonly kind: 'token' | 'subject';
   readonly name: string;

@@ -69,7 +69,7 @@ export function endOfString(json: string, start: number): number {
   return end === -1 ? json.length : end;
 }
 
-/** True if an odd number of backslashes precedes `at`. Only strings hold any, so they cannot be those of another one. */
+/** True if an odd number of backslashes precedes `at`; outside strings, valid JSON contains none. */
 function isEscaped(json: string, at: number): boolean {
   let first = at;
   while (json.charCodeAt(first - 1) === BACKSLASH) first--;

@@ -126,7 +126,7 @@ async function verifyUncached(token: string, options: VerifierOptions): Promise<
   return claims;
 }
 
-/** Throws E3001 if no key uses the algorithm. */
+/** Keys that may have signed the token. Throws E3001 if no key uses its algorithm. */
 async function candidatesFor(
   keys: KeySource,
   algorithm: TokenAlgorithm,
@@ -173,7 +173,7 @@ export function readSigningHeader(header: JsonObject): SigningHeader {
   return { algorithm, kid };
 }
 
-/** @throws QueryError E3001 if none of `keys` has signed `token` */
+/** Verifies the signature. @throws QueryError E3001 if none of `keys` has signed `token` */
 export async function verifySignature(
   token: string,
   algorithm: TokenAlgorithm,

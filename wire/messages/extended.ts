@@ -29,7 +29,7 @@ export interface BindMessage {
   readonly resultFormats: readonly FormatCode[];
 }
 
-/** Throws 08P01 for counts and lengths beyond the message, 22023 for a format other than 0 and 1. */
+/** Decodes a Bind body. 08P01 for counts and lengths beyond the message, 22023 for a format other than 0 and 1. */
 export function decodeBind(body: Buffer): BindMessage {
   const reader = new MessageReader(body);
   const portal = reader.cstring();
@@ -107,7 +107,7 @@ function format(reader: MessageReader): FormatCode {
   throw error('22023', `unsupported format code: ${code}`);
 }
 
-/** −1 is NULL; other negative lengths and lengths beyond the message are refused. */
+/** Reads a length and a value. Length −1 is NULL; other negative lengths and ones beyond the message are refused. */
 function value(reader: MessageReader): Buffer | null {
   const length = reader.int32();
   if (length === -1) return null;

@@ -24,7 +24,7 @@ export function rowDescription(
   out.append(written);
 }
 
-/** Table OID and attribute number are 0, because physical tables are not disclosed. */
+/** Writes a RowDescription. Table OID and attribute number are 0, because physical tables are not disclosed. */
 function describe(
   out: MessageWriter,
   columns: readonly ColumnDescription[],
@@ -123,7 +123,7 @@ export function noticeResponse(out: MessageWriter, notice: WireNotice): void {
   });
 }
 
-/** Field S is for display (localized in Postgres), V is for programs. */
+/** Writes the fields of an error or notice. S is the severity for display (localized in Postgres), V for programs. */
 function report(fields: MessageFields, said: WireError | WireNotice): void {
   field(fields, 'S', said.severity);
   field(fields, 'V', said.severity);

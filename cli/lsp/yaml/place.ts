@@ -62,7 +62,7 @@ export function placeAt(lines: readonly string[], line: number, column: number):
   return { steps: [...here, ...flow.steps], role: flow.role, word, start, end, beside };
 }
 
-/** On a blank line, the column of the cursor counts as the indentation. */
+/** The entry on a line. On a blank line, the column of the cursor counts as its indentation. */
 function headEntry(line: string, column: number | null): YamlLine {
   if (column === null || !/^\s*$/.test(line)) return entryOf(line);
   return { dashes: [], indent: column, key: null, colon: -1, valueAt: column };
@@ -121,7 +121,7 @@ function parentsOf(
   return { steps, owner };
 }
 
-/** Quickly tells whether a line is indented beyond `limit`, to skip such lines of a large file. */
+/** True if a line is indented beyond `limit`. Fast, because it is used to skip lines of large files. */
 function startsBeyond(line: string, limit: number): boolean {
   for (let at = 0; at <= limit; at++) if (line[at] !== ' ') return false;
   return true;

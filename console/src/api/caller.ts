@@ -75,7 +75,7 @@ interface TokenClaims {
   readonly chain: readonly string[];
   readonly roles: readonly string[];
   readonly adminRoles: readonly string[];
-  /** Milliseconds since the epoch. */
+  /** Expiry, in milliseconds since the epoch. */
   readonly expiresAt: number;
 }
 

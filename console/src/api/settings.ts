@@ -20,7 +20,7 @@ export interface IdentityProvider {
   readonly scopes: readonly string[];
 }
 
-/** @throws Error if the server cannot be reached */
+/** Reads the settings from the server. @throws Error if it cannot be reached */
 export async function serverSettings(): Promise<ServerSettings> {
   const response = await fetch('/console/settings.json', { cache: 'no-store', credentials: 'omit' });
   if (!response.ok) throw new Error(`the gateway answered ${response.status}`);

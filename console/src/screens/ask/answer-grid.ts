@@ -7,8 +7,8 @@ import type { AnswerDescription } from './useAnswer.js';
 export const REDACTED = '[redacted]';
 
 /**
- * Tells whether a cell is masked. If its column is masked in all rows, it is. Otherwise a cell that contains
- * `REDACTED` is masked, and a NULL may or may not be.
+ * Mask state of a cell: masked if its column is masked in all rows or if it contains `REDACTED`; any other NULL may or
+ * may not be.
  */
 export function maskOf(value: unknown, redacted: boolean, masked: 'none' | 'some' | 'all' | null): CellMask {
   if (!redacted) return 'none';
@@ -18,7 +18,9 @@ export function maskOf(value: unknown, redacted: boolean, masked: 'none' | 'some
 
 export type CellMask = 'none' | 'masked' | 'perhaps';
 
-/** Tells how a column is masked for the caller, according to the governed schema; null if the schema does not say. */
+/**
+ * Returns the mask state of a column for the caller, from the governed schema; null if the schema does not contain it.
+ */
 export type MaskedIn = (column: AnswerColumn) => 'none' | 'some' | 'all' | null;
 
 /** Rows of an answer as a grid. `columns` is empty until the answer has ended. */

@@ -4,7 +4,7 @@ import { useCallback, useState } from 'react';
 export interface LibraryEntry {
   readonly text: string;
   readonly kind: 'osql' | 'sql';
-  /** Milliseconds since the epoch. */
+  /** Time at which the query was run or saved, in milliseconds since the epoch. */
   readonly at: number;
 }
 
@@ -19,7 +19,7 @@ export interface Library {
   readonly saved: readonly SavedQuery[];
 }
 
-/** Where the library is stored: the browser's `Storage`, or a substitute. */
+/** Storage for the library: the browser's `Storage`, or a substitute. */
 export type LibraryStorage = Pick<Storage, 'getItem' | 'setItem'>;
 
 const MOST_HISTORY = 100;

@@ -15,7 +15,7 @@ export type AnswerState =
       readonly kind: 'answered';
       readonly text: string;
       readonly store: RowStore;
-      /** Null if the page stopped reading at its own limit. */
+      /** Trailer of the answer; null if the page stopped reading at its own limit. */
       readonly trailer: AnswerTrailer | null;
       readonly described: AnswerDescription;
       readonly ms: number;

@@ -13,7 +13,7 @@ import { type MatrixFilter, NO_FILTER, useMatrix } from './matrix-filter.js';
 export function Matrix() {
   const { caller } = useSession();
   const [filter, setFilter] = useState<MatrixFilter>(NO_FILTER);
-  /** Where each page of subjects visited so far starts; the current page is last. */
+  /** Paging cursors of the subject pages visited after the first one; the current page is last. */
   const [starts, setStarts] = useState<readonly string[]>([]);
   const [cell, setCell] = useState<ExplainedCell | null>(null);
   const settled = useDebounced(filter);

@@ -9,7 +9,7 @@ import { MapCanvas } from './canvas.js';
 
 export interface PictureProps {
   readonly drawn: DrawnPicture;
-  /** Which of the two callers' pictures this is; null if there is only one caller. */
+  /** The caller to whom the picture belongs in a comparison; null if there is only one caller. */
   readonly side: MapSide | null;
   readonly title: string;
   /** The node at the keyboard position. */

@@ -64,7 +64,7 @@ export type MapQuestions = {
     readonly ask: { readonly term: string; readonly most: number };
     readonly answer: MapSearchResult;
   };
-  /** Null if neither caller sees the thing. */
+  /** Details of a thing; null if neither caller sees it. */
   readonly details: { readonly ask: { readonly id: string }; readonly answer: Details | null };
   readonly changes: { readonly ask: { readonly most: number }; readonly answer: MapChanges };
 };

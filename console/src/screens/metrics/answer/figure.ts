@@ -25,7 +25,7 @@ export function shownFigure(value: unknown, format: FigureFormat | null | undefi
   );
 }
 
-/** Numbers with more digits than a double can hold arrive as text and are shown with all digits. */
+/** Figure for `Intl.NumberFormat`. A number too precise for a double arrives as text and keeps all its digits. */
 function exact(value: unknown, number: number): number | Intl.StringNumericLiteral {
   return typeof value === 'string' && /^-?\d+(\.\d+)?$/.test(value)
     ? (value as Intl.StringNumericLiteral)

@@ -16,7 +16,7 @@ export interface Tile {
   readonly before: { readonly value: unknown } | null;
 }
 
-/** How an answer is drawn: as tiles, as charts, or not at all, with the reason. */
+/** Form in which an answer is drawn: tiles, charts, or nothing, with the reason. */
 export type AnswerDrawing =
   | { readonly kind: 'tiles'; readonly tiles: readonly Tile[] }
   | { readonly kind: 'charts'; readonly charts: readonly ChartSpec[] }

@@ -14,7 +14,7 @@ export interface MetricsAnswer {
   readonly answer: Answer;
   readonly reading: MetricsReading;
   readonly compared: PeriodComparison | null;
-  /** Why the requested comparison is missing; null if it is present or was not requested. */
+  /** Reason why the requested comparison is missing; null if it is present or was not requested. */
   readonly uncompared: string | null;
 }
 

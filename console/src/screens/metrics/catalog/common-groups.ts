@@ -4,7 +4,7 @@ import { ProblemError, postJson } from '../../../api/http.js';
 import { entitiesIn } from './dimensions.js';
 import type { CatalogMetric, CatalogThread } from './protocol.js';
 
-/** What the selected metrics have in common, which determines how they can be grouped together. */
+/** Properties shared by the selected metrics, which determine how they can be grouped together. */
 export interface CommonGroups {
   readonly metrics: readonly CatalogMetric[];
   /** Entities whose rows the metrics are computed from. */
@@ -14,8 +14,8 @@ export interface CommonGroups {
 }
 
 /**
- * Determines what the selected metrics have in common. What the schema does not say (whether there is a time, and the
- * entities of a metric that uses several) is taken from plans of the server, so that the two always agree.
+ * Determines what the selected metrics have in common. Information missing from the schema (whether there is a time,
+ * and the entities of a metric that uses several) is taken from plans of the server, so that the two always agree.
  *
  * @throws ProblemError and like `postJson`, except if a plan is refused
  */

@@ -7,7 +7,7 @@ export interface CatalogMetric {
   readonly name: string;
   readonly description: string | null;
   readonly deprecated: string | null;
-  /** Null if the metric uses rows of several entities. */
+  /** Entity whose rows the metric uses; null if there are several. */
   readonly entity: string | null;
   readonly kind: string;
   readonly type: string;
@@ -30,7 +30,7 @@ export type CatalogQuestions = {
     readonly ask: { readonly term: string; readonly most: number };
     readonly answer: PartialList<CatalogMetric>;
   };
-  /** Which of the given metrics exist. */
+  /** Looks up metrics by name; unknown names are omitted. */
   readonly known: {
     readonly ask: { readonly names: readonly string[] };
     readonly answer: readonly CatalogMetric[];

@@ -6,7 +6,7 @@ export interface Days {
   readonly end: string;
 }
 
-/** How far back the other period is, in calendar months and days. */
+/** Distance back to the other period, in calendar months and days. */
 export interface Shift {
   readonly months: number;
   readonly days: number;
