@@ -59,7 +59,7 @@ export class AnswerMemory {
     };
   }
 
-  /** Sets the function that frees about so many bytes of cached data before a caller waits or is refused. */
+  /** Sets the function that frees about `bytes` of cached data before a caller waits or is refused. */
   onShortage(free: (bytes: number) => void): void {
     this.#free = free;
   }

@@ -6,7 +6,7 @@ import { type UpstreamError, wordsOf } from './upstream-report.js';
 
 const HEALTHY_MS = 2_000;
 
-/** Why no governed session answers in time. `busy`: all sessions are in use, so the upstream may be healthy. */
+/** Reason why no governed session answers in time. `busy`: all sessions are in use, so the upstream may be healthy. */
 export type UnhealthyReason =
   | 'busy'
   | 'no answer in time'
@@ -55,11 +55,11 @@ const REST_MS = 30_000;
 /** A foreign server that stopped or resumed answering. */
 export interface NodeChange {
   readonly server: string;
-  /** Why the server does not answer; null if it answers again. */
+  /** Reason why the server does not answer; null if it answers again. */
   readonly cause: string | null;
 }
 
-/** The foreign servers of a database, and which of them do not answer. */
+/** Reachability of a database's foreign servers. */
 export interface DataNodes {
   /** Names of the servers that did not answer the last probe. */
   readonly unreachable: ReadonlySet<string>;

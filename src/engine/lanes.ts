@@ -97,7 +97,7 @@ export class Lanes {
         else sessions[i] = session;
         this.#retryAt = 0;
       },
-      () => undefined, // statements run alone meanwhile, and report what is wrong
+      () => undefined, // meanwhile statements run alone and report the error
     );
   }
 }

@@ -33,7 +33,7 @@ export function parseErrorResponse(body: Buffer): UpstreamError {
   };
 }
 
-/** The parameter number in the outermost line of the error's context, whatever its language. */
+/** The parameter number in the outermost line of the error's context, in any language. */
 function parameterIn(context: string | undefined): number | null {
   const found = /\$(\d+)/.exec(context?.slice(context.lastIndexOf('\n') + 1) ?? '')?.[1];
   return found === undefined ? null : Number(found);

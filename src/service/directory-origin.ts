@@ -8,7 +8,7 @@ import type { ServiceLog } from '../base/log.js';
 
 const ORIGIN_FILE = 'place.json';
 
-/** Where a data directory was when a server last started in it. */
+/** Location of a data directory when a server last started in it. */
 interface DirectoryOrigin {
   readonly path: string;
   readonly inode: string;

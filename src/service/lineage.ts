@@ -20,7 +20,7 @@ export interface EndedChain {
 /** Lineage of a serving process; `lineage` is null if no receiver is configured. */
 export interface StartedLineage {
   readonly lineage: Lineage | null;
-  /** Announces the served manifest. Never rejects; what cannot be announced now is announced at the next start. */
+  /** Announces the served manifest. Never rejects; a failed announcement is repeated at the next start. */
   announce(): Promise<void>;
   close(): Promise<void>;
 }

@@ -37,7 +37,7 @@ export class PolicyUnknown extends ManifestProblems {
     this.#why = why;
   }
 
-  /** No file is mentioned, since none is at fault. */
+  /** Names no file, since no file is at fault. */
   override format(): string {
     return `error: ${this.#why}`;
   }

@@ -23,9 +23,9 @@ import { type PublicKeyFile, splitList } from './settings/types.js';
 /** Settings of a process, from environment and flags. Paths are absolute. */
 export type Settings = Readonly<ReturnType<typeof readSettings>>;
 
-/** How a missing or invalid policy is handled. */
+/** Handling of a missing or invalid policy. */
 export interface PolicyFailureSettings {
-  /** How long the last valid policy stays in force, in ms; 0 means not at all. */
+  /** Time for which the last valid policy stays in force, in ms; 0 means not at all. */
   readonly keepMs: number;
   /** True to keep the policy even while the control database does not answer. */
   readonly keepsUnknown: boolean;

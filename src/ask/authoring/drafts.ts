@@ -47,7 +47,7 @@ interface PublishedObject {
 
 const LISTED = 200;
 
-/** Stores a fragment, valid or not; idempotent for the same text. @throws QueryError as `candidates`, E0511 */
+/** Stores a fragment, valid or not; idempotent per text. @throws QueryError E0511, and those of `candidates` */
 export async function storeDraft(
   parts: PublishingParts,
   call: RequestCall,

@@ -86,7 +86,7 @@ export async function publish(
       action: request.change.action,
       asked: { kind: 'draft', text: request.text },
       ...AUTHORING,
-      // Changes are serialized; the served model may have changed in the meantime.
+      // Changes run one at a time; the served model may have changed while this one waited.
       inTurn: (work) => parts.publishing.exclusively(work),
       decide: async (caller, record) => {
         const { stepped, made } = await computeChange(parts, caller, request);
@@ -204,8 +204,8 @@ function requireCurrentBase(
 }
 
 /**
- * Only the owner of a database writes its row security, never a request, so changes that affect it must be made in the
- * manifest file.
+ * Refuses changes that affect row security: only the owner of a database can update it there, so they must be made in
+ * the manifest file.
  *
  * @throws QueryError E1002
  */

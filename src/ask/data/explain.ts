@@ -6,7 +6,7 @@ import type { AnswerParts } from './parts.js';
 import type { DataQuestion } from './question.js';
 import { explainLines } from './runtime/step.js';
 
-/** Whether to show only the statement or also the database's plan for it. */
+/** Detail requested: only the SQL statement, or also the database's plan for it. */
 export type UpstreamDetail = 'statement' | 'plan';
 
 /** Possible origins of a statement parameter's value. */

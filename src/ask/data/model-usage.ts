@@ -32,7 +32,7 @@ export class ModelUsage {
 function summed<T extends DecoderUsage | RerankUsage>(a: T, b: T): T {
   const total: Record<string, number> = { ...a };
   for (const [name, count] of Object.entries(b)) total[name] = (total[name] ?? 0) + count;
-  return total as unknown as T; // the same counts
+  return total as unknown as T; // cast: both have the same counts
 }
 
 function rerankedIn({ passages, known, requests, tokens }: RerankUsage) {

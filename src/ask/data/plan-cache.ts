@@ -51,7 +51,7 @@ const TEMPLATES = 16;
 /** LRU cache of at most `maxBytes`. */
 export function createPlanCache(maxBytes: number): PlanCache {
   const entries = new LRUCache<string, CachedPlan>({
-    maxSize: Math.max(1, maxBytes), // no plan is that small
+    maxSize: Math.max(1, maxBytes), // 1 caches nothing, since every plan is larger
     sizeCalculation: ({ bytes }) => bytes,
   });
   const counts = { hits: 0, shapeHits: 0, misses: 0 };

@@ -86,7 +86,7 @@ export async function upstreamsOf(parts: UpstreamParts, requestId: string): Prom
   return { read, unread, truncated: [...read.values()].some((schema) => schema.truncated) };
 }
 
-/** Which part of the schema to return: with `governed`, only what the caller's grants show. */
+/** A request for the schema or the domain map; `governed` restricts it to what the caller's grants show. */
 export interface Description {
   readonly document: 'schema' | 'domain_map';
   readonly governed: boolean;

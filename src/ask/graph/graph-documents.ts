@@ -48,7 +48,7 @@ export class GraphDocuments {
     return this.#objects;
   }
 
-  /** @param indexed when the texts of each facet were last read */
+  /** @param indexed time at which the texts of each facet were last read */
   schemaAt(indexed: ReadonlyMap<string, string>): Promise<GraphDocument> {
     const times = JSON.stringify([...indexed]);
     if (this.#schema?.times !== times) this.#schema = { times, reading: inTurns(this.#schemaSteps(indexed)) };

@@ -63,7 +63,7 @@ interface RollupView {
 
 /** How recent the indexes, rollups and publications are. */
 export interface FreshnessView {
-  /** When the texts of each facet were last read; null if unknown. */
+  /** Time at which the texts of each facet were last read; null if unknown. */
   readonly indexes: readonly { readonly facet: string; readonly indexed_at: string | null }[];
   /** The state of the rollups; null if a database does not answer. */
   readonly rollups: readonly RollupView[] | null;

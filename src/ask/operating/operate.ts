@@ -11,7 +11,7 @@ import type {
   SessionView,
 } from './process-status.js';
 
-/** What to revoke; `session` means the current token of a session or request. */
+/** Target of a revocation; `session` stands for the current token of a session or request. */
 export type RevocationTarget = RevocationKey | { readonly kind: 'session'; readonly name: string };
 
 /** A revocation in force. Times are in RFC 3339. */
@@ -69,7 +69,7 @@ export interface OperatingParts extends RequestParts, SingleUse, RevokingParts {
   readonly operated: ServerOperations;
 }
 
-/** Actions that use up the token. */
+/** Actions that change state, for which a token can be used only once. */
 const CHANGES: ReadonlySet<string> = new Set([
   'admin_cancel',
   'admin_end',

@@ -14,7 +14,7 @@ import { type AccessOffer, offerOf } from '../why/request-access.js';
 import type { AuditAsker, FreshnessView, JobName, RecordProof } from './insight.js';
 import { type InsightParts, readServer } from './insight.js';
 
-/** A recorded request for access, and what could be granted now. Only the owner's receiver got its reason. */
+/** A recorded access request, and what could be granted now. Its reason was sent only to the policy owner's webhook. */
 interface AccessRequestView {
   readonly request_id: string;
   readonly at: string;

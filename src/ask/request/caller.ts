@@ -33,7 +33,7 @@ export interface Caller {
   readonly snapshot: PolicySnapshot;
   readonly purpose: string | null;
   readonly circumstances: Circumstances;
-  /** When `access` expires, in ms since the epoch. */
+  /** Expiry of `access`, in ms since the epoch. */
   readonly until: number;
 }
 
@@ -114,7 +114,7 @@ export function callerAs(
   ledger: CallerObserver,
   call: RequestCall,
 ): Caller {
-  // INVARIANT: types can be cast away, the private field cannot.
+  // INVARIANT: a cast can forge the type, but not the private field.
   if (!Identity.is(identity)) throw new InternalError('an identity that nobody verified');
   const model = parts.model();
   const { manifest, snapshot } = model;

@@ -15,7 +15,7 @@ export type QuestionBody =
   | { readonly kind: 'wire'; readonly text: string }
   | { readonly kind: 'metrics'; readonly request: MetricsRequest };
 
-/** What a request is about, as written to the log. */
+/** The query, object or text of a request, which is recorded in the audit log. */
 export type RequestTarget = QuestionBody | SampledObject | RecordedText;
 
 interface SampledObject {
@@ -23,7 +23,7 @@ interface SampledObject {
   readonly name: string;
 }
 
-/** Recorded by its fingerprint, like a statement. */
+/** A text recorded by its fingerprint, like a statement. */
 interface RecordedText {
   readonly kind: 'term' | 'draft';
   readonly text: string;

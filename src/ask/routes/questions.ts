@@ -24,8 +24,8 @@ import type { Literals, Route } from './route.js';
 import { RouteBook, type TextRoute, type TextRoutes } from './route.js';
 
 /**
- * Runs the data queries of a surface. Queries of a known shape take the fast path; others take the full path, which
- * may make their shape known.
+ * Runs the data queries of a surface. Queries of a known shape take the fast path; others take the full path, after
+ * which their shape may be known.
  */
 export class QuestionRouter {
   readonly #parts: AnswerParts;
@@ -293,7 +293,7 @@ export class SessionQuestions {
     const { identity } = known.caller;
     return known.routes.offer(bytes, start, end, parameterTypes, (route, literals) => {
       const { parameters, resultFormats } = valuesOf(route.plan);
-      // Not a spread, which would double the cost of this call.
+      // A spread would double the cost of this call.
       return this.#one().begin({
         route,
         literals,

@@ -35,7 +35,7 @@ interface MatrixRow {
   readonly sees: readonly Visibility[];
 }
 
-/** Which columns each subject sees when acting alone with all its possible roles. */
+/** Visibility of columns for each subject, acting alone with all its possible roles. */
 export interface Matrix {
   /** Chains, usually of the subject alone. */
   readonly subjects: readonly (readonly string[])[];

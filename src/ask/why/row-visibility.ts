@@ -59,10 +59,10 @@ function withoutEach(
   });
 }
 
-/** Whether a row is visible, and why. */
+/** Visibility of a row, with the reasons. */
 export interface RowReason {
   readonly key: readonly string[];
-  /** Also false if the row does not exist. */
+  /** True if the row is visible; false also if it does not exist. */
   readonly visible: boolean;
   /** Grants that show it by themselves: `roles.sales.grants[0]`. */
   readonly shown_by: readonly string[];

@@ -35,7 +35,7 @@ const REVOCATIONS = Object.freeze({
   },
 });
 
-/** Unlogged: a crash empties the tables, which is harmless, since windows end anyway. */
+/** Unlogged tables: a crash empties them, which is harmless, since rate-limit windows expire anyway. */
 const SQL = sql`
 -- What is used of limits, under hashes of what is counted.
 create unlogged table osl_control.limit_count (

@@ -62,7 +62,7 @@ export function yieldToOthers(): void {
   if (process.platform === 'linux') setPriority(0, NICE);
 }
 
-/** Why a thread did not answer: timeout, out of memory or failure. */
+/** Reason why a thread did not answer: timeout, out of memory, or another failure. */
 export type ThreadFailure = 'late' | 'memory' | 'failed';
 
 /**

@@ -85,7 +85,7 @@ function listed(vectors: unknown, count: number): readonly unknown[] {
   return vectors;
 }
 
-/** An embedding server, and how its vectors are stored. */
+/** An embedding server, its request settings, and the type in which its vectors are stored. */
 export interface EmbeddingEndpoint extends HttpEndpoint {
   readonly model: string;
   /** Default: `openai`. */

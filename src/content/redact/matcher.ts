@@ -134,7 +134,7 @@ const ASCII = /^[\x01-\x7f]*$/;
  * are.
  */
 export class ValueMatcher {
-  /** Maps a value to its label, and a prefix of one to null. */
+  /** Maps each value to its label, and each prefix of a value to null. */
   readonly #known = new Map<string, string | null>();
   readonly #minLength: number;
   readonly #exceptions = new Map<Exception, number>();

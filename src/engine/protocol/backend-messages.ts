@@ -114,7 +114,7 @@ export function describedColumns(body: Buffer): DescribedColumn[] {
   return Array.from({ length: body.readUInt16BE(0) }, () => {
     const end = body.indexOf(0, at);
     const name = body.toString('utf8', at, end);
-    const type = end + 7; // past the table's OID and attribute number
+    const type = end + 7; // skips the table's OID and attribute number
     at = type + 12;
     return {
       name,

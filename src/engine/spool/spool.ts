@@ -10,7 +10,7 @@ export interface RowBatch {
   readonly rows: number;
 }
 
-/** Rows written together. `number` is unique within a spool, so no two frames share a key stream. */
+/** Rows written to the file together. `number` is unique within a spool, so no two frames share a key stream. */
 interface SpoolFrame {
   readonly number: number;
   readonly at: number;

@@ -138,7 +138,7 @@ export function suggestTerm(term: string, model: Model): Suggestion | null {
   return suggestionOf({ lexicon }, notes, model);
 }
 
-/** A lexicon term can refer to entities, their columns, metrics and facets. */
+/** True for objects that a lexicon term can refer to: entities, their columns, metrics and facets. */
 function canBeMeant({ kind, fqn }: Match): boolean {
   if (kind === 'bridge' || kind === 'derived') return false;
   return kind !== 'column' || fqn.startsWith('osl.entities.');

@@ -223,7 +223,7 @@ function judgeLink(link: LinkTable): CandidateRating {
   return { confidence: link.filled.length > 0 ? 0.85 : 0.95, evidence };
 }
 
-/** `schema.table` */
+/** `schema.table`, as a map key. */
 export function tableKey({ schema, name }: { readonly schema: string; readonly name: string }): string {
   return tableName({ schema, table: name });
 }

@@ -26,7 +26,7 @@ export interface GraphView {
   readonly facets: readonly FacetView[];
   readonly metrics: readonly MetricView[];
   readonly links: readonly LinkView[];
-  /** These are the same for every reader. */
+  /** Features of the language, the same for every reader. */
   readonly features: Features;
   readonly joins: Joins;
 }

@@ -26,13 +26,13 @@ export interface Issuers {
   close(next: Issuers | null): void;
   /** Starts fetching all keys that are not loaded yet. */
   begin(): void;
-  /** How many issuers have keys; keys read from files count as loaded. */
+  /** Availability of the issuers' keys; keys read from files count as loaded. */
   readonly reached: IssuerAvailability;
   /** Fetched key sets, by their configuration. */
   readonly remote: ReadonlyMap<string, RemoteKeys>;
 }
 
-/** Whether the keys of all, some or none of the issuers are loaded. */
+/** The issuers whose keys are loaded: all, some or none. */
 export type IssuerAvailability = 'all' | 'some' | 'none';
 
 interface ConfiguredIssuer {

@@ -16,7 +16,7 @@ export interface KeyTimes {
   readonly refreshMs: number;
   /** Minimum time between two attempts, even for an unknown key id or after an issuer failed to answer. */
   readonly coolDownMs: number;
-  /** How long the last keys stay valid while the issuer does not answer. */
+  /** Time for which the last keys stay valid while the issuer does not answer. */
   readonly staleMs: number;
 }
 

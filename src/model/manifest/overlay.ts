@@ -38,7 +38,7 @@ export function withOverlay(base: ManifestDocument, objects: FragmentDocument): 
   const out = join(base as unknown as PlainDocument, {}); // a document is plain data
   for (const section of PUBLISHED_SECTIONS) {
     const added = objects[section];
-    if (added !== undefined) out[section] = join(membersIn(base, section), added as PlainDocument); // as above
+    if (added !== undefined) out[section] = join(membersIn(base, section), added as PlainDocument); // cast as above
   }
   if (objects.connectors !== undefined) out['connectors'] = connectorsOf(base, objects.connectors);
   return out;
@@ -77,7 +77,7 @@ export function withoutPublished(objects: FragmentDocument, paths: ReadonlySet<s
     return kept.length === 0 ? [] : [[name, { tables: plain(kept) }] as const];
   });
   if (connectors.length > 0) out['connectors'] = plain(connectors);
-  return out as FragmentDocument; // as above
+  return out as FragmentDocument; // cast as above
 }
 
 /** The `section.name` of everything that was published except tables. */
@@ -158,14 +158,14 @@ function grownTables(
 }
 
 function connectorsOf(base: ManifestDocument, added: NonNullable<FragmentDocument['connectors']>): unknown {
-  const out = join(base.connectors as unknown as PlainDocument, {}); // as above
+  const out = join(base.connectors as unknown as PlainDocument, {}); // cast as above
   for (const [name, { tables }] of Object.entries(added)) {
     const own = base.connectors[name];
     // The file no longer has this connector; the compiler reports everything that uses it.
     if (own === undefined) continue;
-    const all = join(own.tables as unknown as PlainDocument, {}); // as above
+    const all = join(own.tables as unknown as PlainDocument, {}); // cast as above
     for (const [table, { columns }] of Object.entries(tables ?? {})) {
-      const declared = columnsIn(base, name, table) as unknown as PlainDocument; // as above
+      const declared = columnsIn(base, name, table) as unknown as PlainDocument; // cast as above
       // The file wins if both declare a column.
       all[table] = { columns: join(join(declared, columns as unknown as PlainDocument), declared) };
     }
@@ -191,7 +191,7 @@ function tablesIn(document: FragmentDocument | ManifestDocument, connector: stri
   const connectors = document.connectors ?? {};
   return Object.hasOwn(connectors, connector)
     ? ((connectors[connector]?.tables ?? NONE) as PlainDocument)
-    : NONE; // as above
+    : NONE; // cast as above
 }
 
 type TableColumns = Readonly<Record<string, TableColumnDocument>>;
@@ -247,7 +247,7 @@ export function withFragment(base: ManifestDocument, fragment: unknown): unknown
 }
 
 function connectors(base: ManifestDocument, given: PlainDocument): PlainDocument {
-  const known = base.connectors as unknown as PlainDocument; // as above
+  const known = base.connectors as unknown as PlainDocument; // cast as above
   const out = join(known, given);
   for (const [name, added] of Object.entries(given)) {
     const old = known[name];

@@ -262,7 +262,7 @@ function child(parent: Node | null, step: string | number): Child | null {
   }
   if (isSeq(parent)) {
     const item = parent.items[Number(step)];
-    return item === undefined ? null : { key: item as Node, value: item as Node }; // as above
+    return item === undefined ? null : { key: item as Node, value: item as Node }; // same cast as above
   }
   return null;
 }

@@ -5,7 +5,7 @@ import type { GuardedTable, RowSecurity } from './design.js';
 import { FUNCTIONS, functionSql, SCHEMA } from './functions.js';
 import { padsOf } from './rights.js';
 
-/** Our policy on a table, and the one that leaves the access of all other roles unchanged. */
+/** Our policy on a table, and the second policy that leaves the access of all other roles unchanged. */
 export const ROWS_POLICY = 'osl_rows';
 export const OTHERS_POLICY = 'osl_others';
 

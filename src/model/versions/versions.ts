@@ -9,7 +9,7 @@ import type { Overlay } from '../manifest/index.js';
 import type { ServedModel } from '../served-model.js';
 import { type DraftChangeListener, Drafts } from './drafts.js';
 
-/** The published version or its history is not as it was written. */
+/** The published version or its history was altered or is incomplete. */
 export class PublishedDamaged extends Error {
   override readonly name = 'PublishedDamaged';
 }

@@ -31,7 +31,7 @@ export interface RecordsFound {
 
 /** Time limit of a search in ms, after which it returns a partial page. */
 const SEARCH_MS = 3_000;
-/** Deadline of the thread in ms; larger, as it reads whole segments between checks of its time limit. */
+/** Deadline of the thread in ms; longer, because it reads whole segments between checks of its time limit. */
 const SEARCH_DEADLINE_MS = 30_000;
 const PROVE_DEADLINE_MS = 120_000;
 const IDLE_MS = 60_000;
@@ -152,7 +152,7 @@ export function verifyJob(settings: Pick<Settings, 'dataDir' | 'audit'>, log: Se
   });
 }
 
-/** Where the log is now: a table, or the directory's own chain with those of workers and earlier restores. */
+/** Current location of the log: a table, or the directory's own chain with those of workers and earlier restores. */
 function logPlace({ dataDir, audit: { sink } }: Pick<Settings, 'dataDir' | 'audit'>): LogPlace {
   const url = sinkUrl(sink);
   const { auditDir } = singleProcessFiles(dataDir);

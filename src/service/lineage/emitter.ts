@@ -62,7 +62,7 @@ export class Emitter {
   readonly #closing = new Serial();
   /** Announcements run one after another. */
   readonly #announcing = new Serial();
-  /** When the cursor was last written, in ms since the epoch. */
+  /** Time of the last cursor write, in ms since the epoch. */
   #writtenAt = 0;
   #running: Promise<unknown> | null = null;
 

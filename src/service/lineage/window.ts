@@ -58,7 +58,7 @@ export class Windows {
   #startedAt: number | null = null;
   #lastAt = 0;
 
-  /** When the first run started, in ms since the epoch; null if there is none. */
+  /** Start of the first run, in ms since the epoch; null if there is none. */
   get startedAt(): number | null {
     return this.#startedAt;
   }
@@ -132,7 +132,7 @@ export class Windows {
   }
 }
 
-/** How runs end, by outcome. `unknown`: no outcome was found after a restart. */
+/** The kind of end for each outcome. `unknown`: no outcome was found after a restart. */
 const ENDS: Readonly<Record<AuditOutcome, RunEnd>> = {
   ok: 'COMPLETE',
   truncated: 'COMPLETE',

@@ -101,7 +101,7 @@ export function databasePlace(
 /** Retention of records, and witnesses of checkpoints. */
 export type AuditKeeping = ReturnType<typeof auditKeeping>;
 
-/** Where the audit log is stored, as plain data that is sent to workers. */
+/** Storage of the audit log, as plain data that is sent to workers. */
 export interface AuditSink {
   /** The database with the schema `osl_audit`; null for segment files. */
   readonly table: { readonly place: ControlPlace; readonly variable: string | undefined } | null;

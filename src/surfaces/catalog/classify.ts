@@ -44,8 +44,8 @@ const NAMES = `
 export const SYSTEM_RELATIONS: ReadonlySet<string> = new Set(NAMES.trim().split(/\s+/));
 
 /**
- * Where a statement is sent: to the caller's catalog or to the compiler. A statement must not mix the two or write to
- * the catalog.
+ * Destination of a statement: the caller's catalog or the compiler. A statement must not mix the two or write to the
+ * catalog.
  */
 export type StatementLane =
   | { readonly kind: 'catalog' }

@@ -81,7 +81,7 @@ export interface WireFigures {
 
 export const NO_WIRE: WireFigures = Object.freeze({ connections: 0, fastQuestions: 0 });
 
-/** Adds a gauge; `over` is how its values are aggregated across processes (default: sum). */
+/** Adds a gauge; `over` defines how its values are aggregated across processes (default: sum). */
 type AddGauge = (name: string, help: string, read: () => number, over?: 'min' | 'max') => void;
 
 function serviceGauges(registry: Registry, service: HttpParts, wire: WireFigures): void {

@@ -95,7 +95,7 @@ function snapshotsOf({ state, caller }: SessionParts): Snapshots | null {
   return state.isolation.snapshots(state.inBlock, caller.identity.subject);
 }
 
-/** What the runs of a data statement share. */
+/** State shared by the runs of a data statement. */
 export interface StatementRun {
   ask(delivery: ResultDelivery): Promise<QueryAnswer>;
   /** Runs `work` with a signal that is aborted when the session's statement is cancelled. */

