@@ -31,7 +31,7 @@ export async function unhealthyReasonOf(runner: Runner): Promise<UnhealthyReason
  * Runs a statement with one int4 column on behalf of the gateway and drops its rows.
  *
  * @param ms timeout
- * @throws as `Runner.runStatement`
+ * @throws the errors of `Runner.runStatement`
  */
 async function probe(runner: Runner, sql: string, ms: number): Promise<void> {
   const statement: UpstreamStatement = {

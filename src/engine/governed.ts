@@ -86,7 +86,7 @@ export class GovernedEngine {
 
   /**
    * Returns how the database would run `plan` whatever the values of its slots: the text lines of EXPLAIN without
-   * ANALYZE. Throws as `execute`.
+   * ANALYZE. @throws the errors of `execute`
    */
   async explain(
     plan: GovernedPlan,
@@ -120,7 +120,7 @@ export class GovernedEngine {
   }
 
   /**
-   * Throws as `execute` if a relation read by `plan` is out of service; call this before reusing a cached answer.
+   * Throws like `execute` if a relation read by `plan` is out of service; call this before reusing a cached answer.
    * Throws InternalError if `plan` was not minted by `govern`.
    */
   requireInService(plan: GovernedPlan): void {

@@ -89,8 +89,8 @@ export class EngineStatus {
   }
 
   /**
-   * The name of the time zone `text` as the upstream displays it; null if unknown there. Throws as
-   * `GovernedEngine.execute`.
+   * The name of the time zone `text` as the upstream displays it; null if unknown there. Throws
+   * the errors of `GovernedEngine.execute`.
    */
   timeZone(text: string): Promise<string | null> {
     return this.#timeZone(text);

@@ -103,7 +103,7 @@ export interface StartedEngines {
   close(): Promise<void>;
 }
 
-/** Opens and monitors the engines of the served model. Throws as `openEngines`. */
+/** Opens and monitors the engines of the served model. @throws the errors of `openEngines` */
 export async function startEngines(
   model: () => ServedModel,
   keys: TenantKeys,

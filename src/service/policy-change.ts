@@ -21,7 +21,7 @@ export interface PolicyParts {
   readonly versions: VersionStore;
   readonly serving: CurrentModel;
   readonly log: ServiceLog;
-  /** Reads the policy. Throws as `readManifestText`. */
+  /** Reads the policy. @throws the errors of `readManifestText` */
   readonly read: (file: string) => Promise<string>;
   taken(model: ServedModel): void;
   record(detail: object): Promise<void>;

@@ -73,7 +73,7 @@ export type PublishResult =
  * Publishes one change at a time. The new version is written and then served, between the two audit records. At any
  * moment either the old or the new model is served.
  *
- * @throws QueryError E4280, E4120, E4090, E2101, E1001, and as `respond`
+ * @throws QueryError E4280, E4120, E4090, E2101, E1001, and the errors of `respond`
  */
 export async function publish(
   parts: PublishingParts,
@@ -346,7 +346,7 @@ export const AUTHORING = {
  * Handles a read-only authoring request.
  *
  * @param text logged as a fingerprint; null if the request has no text
- * @throws QueryError E2101 without an admin role, and as `respond`
+ * @throws QueryError E2101 without an admin role, and the errors of `respond`
  */
 export function authored<T>(
   parts: RequestParts,

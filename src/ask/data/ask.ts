@@ -45,7 +45,7 @@ export interface QueryAnswer {
  * Runs a query. The decision is made by compiling it into a governed plan. The query may start while the decision
  * record is being synced, since it has no side effects, but no row is sent before.
  *
- * @throws QueryError, as `respond`
+ * @throws QueryError: the errors of `respond`
  */
 export function ask(
   parts: AnswerParts,
@@ -175,7 +175,7 @@ export class CountedSink implements RowSink {
 
 type OpenSink = (runtime: readonly RuntimeRows[]) => RowSink;
 
-/** Runs a plan; no row is sent before `recorded` resolves. Throws as `GovernedEngine.execute`. */
+/** Runs a plan; no row is sent before `recorded` resolves. @throws the errors of `GovernedEngine.execute` */
 export function run(
   parts: AnswerParts,
   caller: Caller,

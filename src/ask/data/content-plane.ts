@@ -151,7 +151,7 @@ export interface ContentPlane {
    * Runs an encoder operator over texts without a store, using `lexical-v1` in this process. Empty and NULL texts have
    * no value. DEDUP refers to texts by index, starting at 0.
    *
-   * @throws QueryError as `run`
+   * @throws the errors of `run`
    */
   runOverTexts(
     call: OperatorCall,

@@ -37,7 +37,7 @@ export interface ExplainResult {
  * Compiles a query without running it. `wanted` requires an admin role; the database's plan is requested once the
  * decision is durable.
  *
- * @throws QueryError E2101 if `wanted` by a caller without an admin role, and as `respond`
+ * @throws QueryError E2101 if `wanted` by a caller without an admin role, and the errors of `respond`
  */
 export function explainPlan(
   parts: AnswerParts,

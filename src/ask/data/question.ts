@@ -64,7 +64,7 @@ export interface ResultDelivery {
     | ((plan: GovernedPlan, versions: ServedVersions, redacted: readonly boolean[]) => RowSink);
 }
 
-/** @throws QueryError E0518 if the answer was truncated and `whole` is set */
+/** Called for truncated answers. @throws QueryError E0518 if `whole` is set */
 export function requireWhole({ whole }: Pick<ResultDelivery, 'whole'>, rows: number): void {
   if (whole === true) throw queryError('rowCap', { limit: rows });
 }

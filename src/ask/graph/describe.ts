@@ -102,7 +102,7 @@ export interface GraphParts extends RequestParts, UpstreamParts {
 /**
  * Returns the schema or the domain map.
  *
- * @throws QueryError E2101 for a full description without an admin role, E0512 if no name is known, and as `respond`
+ * @throws QueryError E2101 for a full description without an admin role, E0512 if no name is known, those of `respond`
  */
 export function describe(
   parts: GraphParts,
@@ -159,7 +159,7 @@ async function schemaNow(
   return chosen === null ? readings.schemaAt(indexed) : readings.partAt(chosen, indexed);
 }
 
-/** Resolves a business term among visible objects. @throws QueryError as `describe` */
+/** Resolves a business term among visible objects. @throws the errors of `describe` */
 export function resolveTerm(parts: GraphParts, call: RequestCall, term: string): Promise<Resolution> {
   return respond<Resolution, Resolution>(parts, call, {
     action: 'resolve',

@@ -30,7 +30,7 @@ interface AuditReading {
     query: AuditQuery,
     page: { readonly from: string | null; readonly most: number },
   ): Promise<{ readonly records: readonly AuditRecord[]; readonly next: string | null }>;
-  /** Returns proofs for all records of a request that a checkpoint covers. Throws as `search`. */
+  /** Returns proofs for all records of a request that a checkpoint covers. @throws the errors of `search` */
   prove(asker: AuditAsker, requestId: string): Promise<readonly RecordProof[]>;
 }
 
@@ -93,7 +93,7 @@ export const OPERATING = {
   },
 } as const satisfies Partial<Decision<unknown>>;
 
-/** Handles a read-only operator request. @throws QueryError E2101, and as `respond` */
+/** Handles a read-only operator request. @throws QueryError E2101, and the errors of `respond` */
 export function readServer<T>(
   parts: RequestParts,
   call: RequestCall,

@@ -68,7 +68,7 @@ export async function respond<D, A>(
   });
 }
 
-/** Runs the first half of a request without recording the decision yet. Throws as `respond`. */
+/** Runs the first half of a request without recording the decision yet. @throws the errors of `respond` */
 export function authorize<D>(
   parts: RequestParts,
   call: RequestCall,

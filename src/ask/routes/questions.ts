@@ -53,7 +53,7 @@ export class QuestionRouter {
     return answer;
   }
 
-  /** Compiles a statement that the client runs later. Throws as `prepare`. */
+  /** Compiles a statement that the client runs later. @throws the errors of `prepare` */
   async prepare(
     question: DataQuestion & { readonly body: { readonly kind: 'wire' } },
   ): Promise<PreparedQuestion> {
@@ -207,7 +207,7 @@ export class PreparedQuestion {
     return this.#prepared.record();
   }
 
-  /** Runs it on the full path. Throws as `ask`. */
+  /** Runs it on the full path. @throws the errors of `ask` */
   async run(call: RequestCall, mayBeOld: boolean, delivery: ResultDelivery): Promise<QueryAnswer> {
     const prepared = this.#prepared;
     const { body, parameterOids } = prepared;

@@ -51,7 +51,7 @@ export interface AccessExplanation extends Reasons {
  * Explains how a hypothetical caller would see an object; only for callers who may know the policy. Reads no data
  * except to check whether the given row exists.
  *
- * @throws QueryError E2101 without an admin role, E0512 for undeclared objects, and as `respond`
+ * @throws QueryError E2101 without an admin role, E0512 for undeclared objects, and the errors of `respond`
  */
 export function explainAccess(
   parts: AnswerParts,

@@ -57,7 +57,7 @@ const STRIDE = 500;
  * Returns a page of the matrix of subjects and columns; only for callers who may know the policy. Like
  * `explainAccess`, evaluates each subject at the present time and without an address.
  *
- * @throws QueryError E2101 without an admin role, and as `respond`
+ * @throws QueryError E2101 without an admin role, and the errors of `respond`
  */
 export function matrix(parts: RequestParts, call: RequestCall, question: MatrixQuestion): Promise<Matrix> {
   return respond<null, Matrix>(parts, call, {

@@ -34,7 +34,7 @@ export interface AccessRequestParts extends RequestParts {
 /**
  * Records a request for access, and notifies the policy's owner with what could be granted. Changes no rights.
  *
- * @throws QueryError E5034 if the receiver does not accept it, and as `respond`
+ * @throws QueryError E5034 if the receiver does not accept it, and the errors of `respond`
  */
 export function requestAccess(
   parts: AccessRequestParts,

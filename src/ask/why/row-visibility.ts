@@ -84,7 +84,7 @@ export interface RowQuestion {
  * the row's existence is read. Masked key columns are compared in the clear, since only callers who may know the
  * policy may ask.
  *
- * @throws QueryError E0511 for a key of the wrong length or a relation without a key; and as the statement fails
+ * @throws QueryError E0511 for a key of the wrong length or a relation without a key; and the errors of the statement
  */
 export async function rowReason(
   parts: AnswerParts,

@@ -22,7 +22,7 @@ export interface Why {
 /**
  * Explains to callers how they see an object and why, using only their own rights.
  *
- * @throws QueryError as a query would, if the caller does not see the object, and as `respond`
+ * @throws QueryError of a query for the object if the caller does not see it, and the errors of `respond`
  */
 export function whyObject(parts: RequestParts, call: RequestCall, name: string): Promise<Why> {
   return respond<Why, Why>(parts, call, {

@@ -74,7 +74,7 @@ export class AuditReader {
     return { records, next: next === null ? null : cursorText(next) };
   }
 
-  /** Returns proofs for all records of a request that the newest checkpoint covers. Throws as `search`. */
+  /** Returns proofs for all records of a request that the newest checkpoint covers. @throws the errors of `search` */
   async prove(asker: LogReader, requestId: string): Promise<readonly RecordProof[]> {
     await this.#note(asker, 'prove', { requestId });
     return this.#ask(asker, { kind: 'prove', requestId }, PROVE_DEADLINE_MS, (reply) =>

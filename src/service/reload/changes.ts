@@ -28,7 +28,7 @@ export interface ModelChanges {
    * @throws ManifestProblems, StartProblem and errors of `more`
    */
   reload(more?: readonly ReloadPart[]): Promise<ReloadResult>;
-  /** Prepares a change that other processes of the server apply too. Throws as `reload`. */
+  /** Prepares a change that other processes of the server apply too. @throws the errors of `reload` */
   prepare(change: ModelChange, more?: readonly ReloadPart[]): Promise<PreparedChange>;
   /** Called if the policy to serve is unknown; `since` is when that began, in ms since the epoch. */
   losePolicy(why: string, since: number): Promise<void>;
