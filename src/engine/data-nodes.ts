@@ -63,7 +63,7 @@ export interface NodeChange {
 export interface DataNodes {
   /** Names of the servers that did not answer the last probe. */
   readonly unreachable: ReadonlySet<string>;
-  /** Probes all servers, but unresponsive ones less and less often. Never rejects. */
+  /** Probes all servers, with growing pauses for unresponsive ones. Never rejects. */
   look(): Promise<readonly NodeChange[]>;
 }
 
@@ -73,7 +73,7 @@ export const NO_NODES: DataNodes = Object.freeze({
 });
 
 /**
- * Probes the foreign servers of a database in the way that queries reach them: a session of the governed role opens
+ * Probes the foreign servers of a database in the same way as queries use them: a session of the governed role opens
  * one table on each server without reading a row. The database must begin a transaction there, so a dead connection is
  * noticed.
  */

@@ -168,7 +168,7 @@ export class Execution implements SessionJob {
     const { sql, parameterOids, columnOids } = this.statement;
     const found = prepared.find(sql);
     const known = found?.columnOids ?? columnOids;
-    // A cached description may be out of date: only a fresh one proves that a plan is wrong.
+    // A cached description may be out of date: only a new one proves that a plan is wrong.
     const usable = found !== undefined && sameOids(known, columnOids);
     if (found !== undefined && !usable) prepared.close(out, sql, found);
     this.#reused = usable;

@@ -24,7 +24,7 @@ export class FairShare<T> {
   readonly #items = new Map<FairShareParty, Set<T>>();
   #waiting = 0;
 
-  /** @param reserve fraction of the places that a party with half of them leaves free, 0 to 1 */
+  /** @param reserve fraction of the places, 0 to 1, that a party holding half of them must leave free */
   constructor(reserve: number) {
     this.#reserve = reserve;
   }
@@ -73,7 +73,7 @@ export class FairShare<T> {
     return true;
   }
 
-  /** The party entitled to one of the `free` places out of `all`; null if none is. */
+  /** The next party to get one of the `free` places out of `all`; null if no party may have one. */
   first(free: number, all: number): QueuedItem<T> | null {
     for (const level of this.#levels) {
       const [party] = level ?? [];

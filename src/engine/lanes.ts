@@ -10,9 +10,9 @@ import type { UpstreamSession } from './upstream-session.js';
  */
 const SHORT_MS = 10;
 const SHORT_BYTES = 16_384;
-/** Statement timeout of a shared session in ms. A slower answer counts against its statement on any session. */
+/** Statement timeout of a shared session in ms. A slower answer, on any session, lowers the score of its statement. */
 export const SHARED_TIMEOUT_MS = 100;
-/** Number of short answers after which a statement counts as short. */
+/** Number of short answers after which a statement is considered short. */
 const PROOF = 3;
 /** After an answer that was not short, the statement's score is set to minus this. */
 const PENALTY = 50;
@@ -44,7 +44,7 @@ export class Lanes {
     this.#sessions = { auto: none(), force_custom_plan: none() };
   }
 
-  /** The least loaded shared session for a statement that has proved short; null to run it alone. */
+  /** Returns the least loaded shared session for a short statement; null if the statement must run alone. */
   pick({ sql, planMode }: Pick<UpstreamStatement, 'sql' | 'planMode'>): UpstreamSession | null {
     if ((this.#proofs.get(sql) ?? 0) < PROOF) return null;
     let best: UpstreamSession | null = null;

@@ -57,7 +57,7 @@ export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost {
   readonly limitRows = false;
   readonly settingForm = 'function';
   readonly inTransaction = true;
-  /** Spooling would be useless, since the transaction keeps its session anyway. */
+  /** No spool: the transaction keeps its session in any case. */
   readonly spool = null;
   /** A statement cannot run again, since the snapshot is lost with its session. */
   readonly runsAgain = false;

@@ -196,7 +196,7 @@ function submit(session: UpstreamSession, job: SystemJob): Promise<void> {
     const whole: SessionJob = {
       subject: null,
       send: (out) => job.send(out),
-      // Rows of our own statements are not limited in size, since indexing reads whole documents.
+      // Rows of the gateway's own statements are not limited in size, since indexing reads whole documents.
       largeRow: (bytes) => bytes,
       starved: () => undefined, // not expected: memory of the gateway itself is not limited
       rows: (bytes) => job.rows?.(bytes),

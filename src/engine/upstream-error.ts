@@ -93,7 +93,7 @@ const DENIED = '42501';
 const OURS: ReadonlySet<string> = new Set(Object.values(RIGHTS_FAULTS));
 
 /**
- * The database could not make sense of a statement. Callers see this error only if a table differs from the manifest,
+ * The database could not interpret a statement. Callers see this error only if a table differs from the manifest,
  * which `throwCause` determines.
  */
 export class StatementFault extends QueryError {

@@ -66,13 +66,13 @@ interface RowMemory {
   readonly bytes: number;
 }
 
-/** Number of bytes of each answer passed on immediately; the rest takes turns with other streams. */
+/** Number of bytes of each answer delivered immediately; the rest takes turns with other streams. */
 const AT_ONCE_BYTES = 2 * SLICE_BYTES;
 
 /** An upstream session, which answers jobs in order. */
 export class UpstreamSession implements Stream {
   readonly prepared = new PreparedStatements(PREPARED_LIMIT);
-  /** Set if state may have outlived its statement; the session is then not used again. */
+  /** True if state may have outlived its statement; the session is then not used again. */
   tainted = false;
   closed = false;
   onClosed: (() => void) | null = null;
@@ -216,7 +216,7 @@ export class UpstreamSession implements Stream {
     else this.#out.detach();
   }
 
-  /** Passes on about `bytes` bytes of the received data. */
+  /** Delivers about `bytes` bytes of the received data. */
   slice(bytes: number): boolean {
     this.#allowance = bytes;
     this.#queued = this.#pump();
@@ -230,7 +230,7 @@ export class UpstreamSession implements Stream {
     else this.#advance();
   }
 
-  /** Passes on as much as the allowance permits; the rest waits for its turn, with the upstream paused. */
+  /** Delivers as much as the allowance permits; the rest waits for its turn, with the upstream paused. */
   #advance(): void {
     if (this.#pumping) return; // the active call continues
     if (this.#pump()) {
@@ -254,7 +254,7 @@ export class UpstreamSession implements Stream {
     this.#transport.resume();
   }
 
-  /** Passes on data within the allowance. Returns true if more is waiting for its turn. */
+  /** Delivers data within the allowance. Returns true if more is waiting for its turn. */
   #pump(): boolean {
     this.#pumping = true;
     try {

@@ -191,7 +191,7 @@ async function shared({ share }: PublicationStore, sealed: VersionFile, { manife
   }
 }
 
-/** Requires that the change is based on the served version, and that this is the newest one. */
+/** Requires that the change is based on the served version and that this version is the newest. */
 function requireCurrentBase(
   base: string | null,
   { manifest, model: { published } }: Caller,
@@ -321,7 +321,7 @@ function unknownVersion(what: 'draft' | 'version', name: string): QueryError {
   });
 }
 
-/** Dependencies of authoring requests, beyond those of every request. */
+/** Dependencies of authoring requests, in addition to `RequestParts`. */
 export interface PublishingParts
   extends RequestParts,
     SingleUse,

@@ -104,7 +104,7 @@ interface AnswerCacheKey {
 }
 
 export interface DataEpochs {
-  /** An identifier for the state of these entities' rows, equal while the data is unchanged; null if it is unknown. */
+  /** Identifies the current state of these entities' rows: equal while the data is unchanged, null if unknown. */
   of(rules: ReadonlyMap<string, CacheRule>): Promise<string | null>;
 }
 

@@ -1,6 +1,6 @@
 import type { DecoderUsage, RerankUsage } from './content-plane.js';
 
-/** How a query used external models and the cache, for its outcome record. */
+/** Counts a query's use of external models and the cache, for its outcome record. */
 export class ModelUsage {
   #all: DecoderUsage | null = null;
   #reranked: RerankUsage | null = null;

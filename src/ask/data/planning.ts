@@ -130,7 +130,7 @@ type CompiledTemplate = ReturnType<typeof compileTemplate>;
 
 /**
  * Compiles for a caller without grants: as the contract requires, RETRIEVE on a declared facet returns no passages;
- * anything else fails with E2102, whatever other errors it has.
+ * anything else fails with E2102, even if it has other errors.
  *
  * @throws QueryError E0241, E0521, E2102
  */

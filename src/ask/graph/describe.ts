@@ -94,7 +94,7 @@ export interface Description {
   readonly wish?: SchemaSelection | null;
 }
 
-/** Dependencies of metadata requests, beyond those of every request. */
+/** Dependencies of metadata requests, in addition to `RequestParts`. */
 export interface GraphParts extends RequestParts, UpstreamParts {
   readonly content: Pick<ContentPlane, 'hasDecoder' | 'indexedAt'>;
 }

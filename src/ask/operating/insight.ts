@@ -61,7 +61,7 @@ interface RollupView {
   readonly max_age_seconds: number;
 }
 
-/** How recent the indexes, rollups and publications are. */
+/** Freshness of the indexes, rollups and publications. */
 export interface FreshnessView {
   /** Time at which the texts of each facet were last read; null if unknown. */
   readonly indexes: readonly { readonly facet: string; readonly indexed_at: string | null }[];

@@ -149,7 +149,7 @@ function instant(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-/** The status of one process. Times are in RFC 3339. No literal of any query appears in it. */
+/** The status of one process. Times are in RFC 3339. Contains no literals of queries. */
 export interface ProcessView {
   /** `server`, or `worker 2`. */
   readonly process: string;

@@ -22,7 +22,7 @@ interface AccessRequestView {
   readonly chain: readonly string[];
   /** The requested object; null if it does not or did not exist. */
   readonly object: string | null;
-  /** What the current policy could offer to the requester with all its possible roles; null if there is no object. */
+  /** Access that the current policy could offer to the requester with all possible roles; null without an object. */
   readonly offer: AccessOffer | null;
 }
 

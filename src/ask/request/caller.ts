@@ -24,7 +24,7 @@ import type { DecidingParts } from './parts.js';
 /** The identity, access and model of one request, fixed before anything is compiled. */
 export interface Caller {
   readonly identity: Identity;
-  /** Claims used for row security when `explain access` reads as another chain; absent: those of `identity`. */
+  /** Claims for row security when `explain access` reads as another chain. Default: those of `identity`. */
   readonly seenAs?: IdentityClaims;
   readonly access: EffectiveAccess;
   /** A reload or a publication creates a new object. */

@@ -8,7 +8,7 @@ import {
   QueryError,
 } from 'osl-compiler';
 
-/** The contract's three query bodies, and statements of the Postgres protocol, which may be OSL-SQL or raw SQL. */
+/** The contract's three kinds of query body, and statements of the Postgres protocol, in OSL-SQL or raw SQL. */
 export type QuestionBody =
   | { readonly kind: 'osql'; readonly text: string }
   | { readonly kind: 'sql'; readonly text: string }

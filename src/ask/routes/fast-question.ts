@@ -98,7 +98,7 @@ export class FastQuestion implements ShortAnswer {
   #count = 0;
   /** Error for the client, to be sent once the decision is recorded or recording it has failed. */
   #failure: { readonly error: unknown; readonly cancelled: boolean } | null = null;
-  /** Set while the governed engine produces a long answer. */
+  /** Aborts the long answer that the governed engine is producing; null if there is none. */
   #going: AbortController | null = null;
   #stopAt = 0;
   /** Resolves the promise of code that waits for the decision. */

@@ -57,7 +57,7 @@ export class Route {
     this.#parameterOids = question.parameterOids;
   }
 
-  /** Creates a route from an answered query. `never`: it cannot have one; `not yet`: try again after its next run. */
+  /** Creates a route from an answered query. `never`: impossible for this plan; `not yet`: retry after its next run. */
   static of(
     parts: AnswerParts,
     question: DataQuestion,

@@ -13,7 +13,7 @@ type LiteralCode = 's' | 'i' | 'l' | 'n';
 const MAX_LITERALS = 8;
 /** Maximum length of a text in bytes; longer ones are not point queries. */
 const MAX_LENGTH = 2_048;
-/** Whole numbers with at most this many digits fit int8. */
+/** Number of digits up to which every whole number fits int8. */
 const SURE_DIGITS = 18;
 const INT4_MAX = 2_147_483_647;
 

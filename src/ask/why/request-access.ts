@@ -88,7 +88,7 @@ export interface AccessOffer {
   readonly grant: Readonly<Record<string, unknown>> | null;
 }
 
-/** What the current policy could offer to `caller`. */
+/** Returns the access that the current policy could offer to `caller`. */
 export async function offerOf(
   caller: Pick<Caller, 'access' | 'manifest' | 'snapshot'>,
   object: string,

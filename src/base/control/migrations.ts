@@ -194,7 +194,7 @@ const STEPS: readonly Migration[] = Object.freeze([
   },
 ]);
 
-/** @throws Error if the numbers are not consecutive */
+/** Returns `steps` unchanged. @throws Error if their numbers are not consecutive */
 function inOrder(steps: readonly Migration[]): readonly Migration[] {
   if (steps.some(({ number }, i) => number !== i + 1))
     throw new Error('steps of osl_control have wrong numbers');

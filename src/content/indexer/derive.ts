@@ -8,8 +8,8 @@ import { type ChunkRow, chunkId } from './chunks.js';
 import type { ServedDocument } from './served-document.js';
 
 /**
- * Attributes are derived from this many chunks: the first ones, where a text states its topic. Later ones (references,
- * licences) are less reliable: see decision 19.
+ * Number of leading chunks from which attributes are derived, since a text states its topic at the beginning. Later
+ * chunks (references, licences) are less reliable: see decision 19.
  */
 const OPENING_CHUNKS = 4;
 

@@ -13,7 +13,7 @@ const WITH_TWO = new RegExp(`[${[...AS_TWO.keys()].join('')}]`, 'g');
 const APOSTROPHE = /(?<=\p{L})['’ʼ`´‘](?=\p{L})/gu;
 const HYPHEN = /(?<=\p{L})[-‐‑](?=\p{L})/gu;
 /**
- * Minimum length of a name whose other spellings are searched for: those of shorter names too often match other words.
+ * Minimum length of a name whose other spellings are searched for; shorter spellings too often match other words.
  */
 const LEAST_LETTERS = 5;
 

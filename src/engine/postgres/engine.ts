@@ -209,7 +209,7 @@ function refuseSystem(): Promise<never> {
 
 /** Minimum pause between two attempts in ms. */
 const AGAIN_MS = 500;
-/** Time in ms that startup waits for a silent server before the wait continues in the background. */
+/** Time in ms that startup waits for a silent server; after that, it waits in the background. */
 const START_MS = 3_000;
 
 /**

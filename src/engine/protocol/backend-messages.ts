@@ -146,7 +146,7 @@ export function sameOids(described: readonly number[], promised: readonly number
   );
 }
 
-/** How many rows and bytes an execution may still deliver; Infinity if there is no cap. */
+/** Number of rows and bytes that an execution may still deliver; Infinity if there is no cap. */
 export interface RemainingCaps {
   readonly rows: number;
   readonly bytes: number;

@@ -71,7 +71,7 @@ export class Spool {
     this.#extents = 1;
   }
 
-  /** Appends `rows`. If it returns a promise, wait for it before adding more; it never rejects. */
+  /** Appends `rows`. If a promise is returned, wait for it before adding more; it never rejects. */
   put(rows: RowBatch): void | Promise<void> {
     if (this.#closed) return undefined;
     this.#memory.push(rows);

@@ -89,7 +89,7 @@ export interface ManifestDifference {
   readonly version: string;
   readonly changes: readonly ManifestChange[];
   readonly access: readonly RoleChange[];
-  /** True if connectors change, which takes a restart because a reload does not apply it. */
+  /** True if connectors change: a reload does not apply that, so a restart is needed. */
   readonly needs_restart: boolean;
 }
 

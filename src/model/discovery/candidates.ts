@@ -58,7 +58,7 @@ export interface AdoptionCandidate {
   readonly foreign_keys: readonly CandidateLink[];
   /** The planner's estimate of the row count; null if it has none. */
   readonly row_estimate: number | null;
-  /** How well the database's declarations support the proposal, from 0 to 1. No rows are read. */
+  /** Degree to which the database's declarations support the proposal, from 0 to 1. No rows are read. */
   readonly confidence: number;
   readonly evidence: readonly string[];
 }

@@ -5,7 +5,7 @@ import { featuresOf, schemaShapes } from './schema.js';
 import type { EntityView, FacetView, GraphView, LinkView, MetricView } from './view.js';
 
 const OBJECTS = ['entities', 'facets', 'metrics', 'relationships'] as const;
-/** Lists that are the same for every reader, except for the examples of the forms. */
+/** Parts that are the same for every reader, except for the examples in `forms`. */
 const LANGUAGE = ['functions', 'operators', 'forms'] as const;
 export const SCHEMA_PARTS = [...OBJECTS, ...LANGUAGE] as const;
 export type SchemaPart = (typeof SCHEMA_PARTS)[number];

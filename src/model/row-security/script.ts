@@ -130,7 +130,7 @@ begin
 end`);
 }
 
-/** Closes a declared table. One that does not exist counts as drift, which `osl doctor` reports. */
+/** Revokes access to a declared table. A missing table counts as drift, which `osl doctor` reports. */
 function closedSql(table: Pick<GuardedTable, 'schema' | 'table'>, role: string): string {
   const relation = tableSql(table);
   return block(`

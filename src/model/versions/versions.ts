@@ -24,7 +24,7 @@ export class VersionStore {
   /** Versions, oldest first. */
   readonly #history: VersionSummary[];
   #head: Version | null;
-  /** Set if it is unknown which version is on disk; nothing more is then published. */
+  /** True if the version on disk is unknown; nothing more is then published. */
   #broken = false;
 
   private constructor(dir: string, history: VersionSummary[], head: Version | null) {

@@ -43,7 +43,7 @@ export interface EmitterStats {
 /** Pause in ms after writing the outbox failed. */
 const DISK_PAUSE = 5_000;
 
-/** How many segments before the cursor to read for descriptions; see `PlanRecorder`. */
+/** Number of segments before the cursor that are read for descriptions; see `PlanRecorder`. */
 const SEGMENTS_BACK = 2;
 
 /**

@@ -119,7 +119,7 @@ export function auditKeeping(read: ReadSetting) {
   return Object.freeze({
     /** Null: forever. */
     retention: ms === 0 ? null : { ms, archive },
-    /** Set even if nothing is ever removed. */
+    /** Archive of the log; may be set even if records are kept forever. */
     archive,
     witnesses: read('OSL_AUDIT_WITNESS'),
     witnessMs: read('OSL_AUDIT_WITNESS_SECONDS'),
