@@ -15,7 +15,7 @@ export type UnhealthyReason =
 
 export const UNREACHED: UnhealthyReason = 'it cannot be reached, or cut the session';
 
-/** Null if a governed session answers within two seconds. */
+/** Runs a probe; returns null if a governed session answers within two seconds. */
 export async function unhealthyReasonOf(runner: Runner): Promise<UnhealthyReason | null> {
   try {
     await probe(runner, 'SELECT 1::pg_catalog.int4', HEALTHY_MS);
@@ -113,7 +113,7 @@ export class ForeignNodes implements DataNodes {
     return { server: name, cause };
   }
 
-  /** Null if the server answers; `busy` if no session was free, or the database itself does not answer. */
+  /** Probes a server; null if it answers, `busy` if no session was free or the database itself does not answer. */
   async #causeOf(table: string): Promise<string | null> {
     let said: UpstreamError | null = null;
     // The caller reports the error once, not for each probe; a probe never runs on a shared session.

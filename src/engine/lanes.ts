@@ -87,7 +87,7 @@ export class Lanes {
   #replace(mode: PlanMode, i: number, old: UpstreamSession | null): void {
     const sessions = this.#sessions[mode];
     if (this.#closed || performance.now() < this.#retryAt) return;
-    if (old !== null && !old.closed && old.load > 0) return; // tainted: let its last answers arrive
+    if (old !== null && !old.closed && old.load > 0) return; // tainted: wait for its last answers
     old?.destroy();
     sessions[i] = null;
     this.#retryAt = performance.now() + RETRY_MS;

@@ -193,7 +193,7 @@ export class UpstreamSession implements Stream {
     clearTimeout(late);
   }
 
-  /** Null if the session can take another job; otherwise a promise that settles once no cancel is in flight. */
+  /** Returns null if the session can take another job; otherwise a promise that settles once no cancel is in flight. */
   quiet(): Promise<void> | null {
     const cancelling = this.#cancelling;
     if (cancelling === null) return null;

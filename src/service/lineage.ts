@@ -100,7 +100,7 @@ async function opened(
   return openLineage({ ...chain, config, tenant, version: version(), log, urlOf });
 }
 
-/** Null if a command fails temporarily; then the connector's name is used for its database. */
+/** URL of a database; null if a command fails temporarily, in which case the connector's name is used instead. */
 function urlNow(name: string): Promise<string | null> {
   return connectorUrl(process.env, name).catch((error: unknown) => {
     if (error instanceof CommandFailed) return null;

@@ -19,7 +19,7 @@ import type { Settings } from './settings.js';
 /** Reads a text file. @throws the errors of `readManifestText` */
 export type ReadFileText = (file: string) => Promise<string>;
 
-/** It is unknown which policy to serve, e.g. because the control database does not answer. */
+/** The current policy cannot be determined, e.g. because the control database does not answer. */
 export class PolicyUnknown extends ManifestProblems {
   readonly #why: string;
 

@@ -23,7 +23,7 @@ interface CachedAnswer {
   readonly epoch: string;
   /** Time at which the answer was read, in ms since the epoch. */
   readonly asOf: number;
-  /** As `asOf`, on the clock of `performance.now()`. */
+  /** The time of `asOf` on the clock of `performance.now()`. */
   readonly readAt: number;
 }
 

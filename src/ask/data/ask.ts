@@ -265,7 +265,7 @@ async function execute(
   const keeping =
     mayKeep && parts.answers.isOn ? cacheKeyOf({ caller, plan, values, resultFormats, settings }) : null;
   if (keeping === null) {
-    // Read before the statement runs, since a rollup may be rebuilt meanwhile.
+    // Read before the statement runs, since a rollup may be rebuilt in the meantime.
     const freshness = rollupFreshness(parts, caller, plan);
     return { ...(await live(sink, signal)), ...rest, freshness };
   }

@@ -18,7 +18,7 @@ export class ModelUsage {
     this.#cached = { epoch, age_ms: Math.round(ageMs) };
   }
 
-  /** JSON; null if neither a model nor the cache was used. */
+  /** Returns the usage as JSON; null if neither a model nor the cache was used. */
   detail(): string | null {
     if (this.#all === null && this.#reranked === null && this.#cached === null) return null;
     return JSON.stringify({

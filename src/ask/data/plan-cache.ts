@@ -127,7 +127,7 @@ function fillTemplate(templates: readonly PlanTemplate[], { literals }: ShapedTe
   return null;
 }
 
-// A shape and a text can consist of the same characters, so prefixes keep their keys apart.
+// Prefixes distinguish the keys of shapes and texts, which may consist of the same characters.
 function textKey(rights: string, text: string): string {
   return `t ${rights} ${text}`;
 }

@@ -120,7 +120,7 @@ async function rowsOf(
     : table(request.name, rows, governed, plan);
 }
 
-/** Null if the caller has no grant. */
+/** The plan that reads the sample; null if the caller has no grant. */
 function readBy({ source }: GovernedSample): GovernedPlan | null {
   return source.kind === 'table' ? source.plan : (source.store?.passages ?? null);
 }

@@ -121,7 +121,7 @@ function httpView(
   };
 }
 
-/** Null until the token is verified. */
+/** The caller of an execution; null until its token is verified. */
 function identityOf(
   { credentials }: RequestCall,
   { verifier }: Pick<ViewedParts, 'verifier'>,

@@ -64,7 +64,7 @@ class ParserThread {
   #asked(worker: Worker, parsed: string): Promise<Grammar> {
     const answer = parserAnswer(worker, this.#deadlineMs, (message): { value: Grammar } | null => {
       if (message.kind === 'failed') throw new ParserEnded(false, message.reason);
-      return message.kind === 'parsed' ? { value: JSON.parse(message.grammar) as Grammar } : null; // as sent by the worker
+      return message.kind === 'parsed' ? { value: JSON.parse(message.grammar) as Grammar } : null; // sent by the worker
     });
     worker.postMessage({ parsed } satisfies ToParser);
     return answer.catch((error: unknown) => this.#failed(error));

@@ -79,7 +79,7 @@ export async function startMarks(
 /** Parses a mark; null for an incomplete file, whose text was not being compiled yet. */
 function markIn(text: string): CompileMark | null {
   try {
-    return JSON.parse(text) as CompileMark; // written by `during`
+    return JSON.parse(text) as CompileMark; // cast: written by `during`
   } catch {
     return null;
   }

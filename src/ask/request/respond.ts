@@ -41,7 +41,7 @@ export interface AnswerSteps<D, A> {
   readonly left?: () => number;
   /** Details for the outcome record, as JSON; called even if the request fails. */
   readonly detail?: () => string | null;
-  /** If aborted, a failure is recorded as a cancellation. */
+  /** Abort signal of the request; once it is aborted, a failure is recorded as a cancellation. */
   readonly signal?: AbortSignal | null;
 }
 
@@ -271,6 +271,6 @@ export async function recordBrokenConnection(
   try {
     await begin(parts, call, action).ledger.refuse(fault);
   } catch (error) {
-    publicError(parts, call.requestId, error); // logs it
+    publicError(parts, call.requestId, error); // `refuse` logs the error
   }
 }

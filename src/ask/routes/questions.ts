@@ -202,12 +202,12 @@ export class PreparedQuestion {
     return engineOf(this.#parts, this.plan).status.kind;
   }
 
-  /** If it was never run, records that it was compiled. @throws QueryError E5030 */
+  /** Records that the statement was compiled, unless it has been run. @throws QueryError E5030 */
   record(): Promise<void> {
     return this.#prepared.record();
   }
 
-  /** Runs it on the full path. @throws the errors of `ask` */
+  /** Runs the statement on the full path. @throws the errors of `ask` */
   async run(call: RequestCall, mayBeOld: boolean, delivery: ResultDelivery): Promise<QueryAnswer> {
     const prepared = this.#prepared;
     const { body, parameterOids } = prepared;

@@ -19,7 +19,7 @@ export interface MatrixQuestion {
   readonly object: string;
   /** Restricts subjects to those with one of these visibilities in at least one row; null for all. */
   readonly sees: readonly Visibility[] | null;
-  /** Only subjects that follow this name alphabetically; null starts with the first. */
+  /** Restricts subjects to those that follow this name alphabetically; null starts with the first. */
   readonly after: string | null;
   readonly subjects: number;
   readonly from: number;

@@ -74,7 +74,7 @@ const ASCII_HUMP = /[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+/g;
 /** Scripts written without spaces, where pairs of letters are used as words. */
 export const UNSPACED = /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}]/u;
 
-/** Letters without a decomposition that people often write in plain form. */
+/** Letters without a Unicode decomposition, with the plain letters that people often write instead. */
 const PLAIN: ReadonlyMap<string, string> = new Map(
   Object.entries({ ß: 'ss', æ: 'ae', œ: 'oe', ø: 'o', ł: 'l', đ: 'd', ı: 'i' }),
 );

@@ -122,7 +122,7 @@ export interface DictionaryMatch extends Span {
   readonly label: string;
 }
 
-/** In scripts without spaces each letter counts as a word, so that names are found inside a sentence. */
+/** Scripts without spaces, in which each letter counts as a word, so that names are found inside a sentence. */
 const UNSPACED = '\\p{scx=Han}\\p{scx=Hiragana}\\p{scx=Katakana}\\p{scx=Thai}\\p{scx=Lao}\\p{scx=Khmer}';
 const WORD = new RegExp(`[${UNSPACED}]\\p{M}*|(?:(?![${UNSPACED}])[\\p{L}\\p{N}\\p{M}])+`, 'gu');
 const ASCII_WORD = /[a-z0-9]+/g;
@@ -196,7 +196,7 @@ export class ValueMatcher {
   #exceptionOf(text: string): Exception | null {
     if (text === '') return 'noWord';
     if (this.#words.has(text)) return 'declared';
-    // The value would match the mask itself, endlessly.
+    // The value would match the mask that replaces it, endlessly.
     if (/\bredacted\b/.test(text)) return 'mask';
     const unspaced = new RegExp(`[${UNSPACED}]`, 'u').test(text);
     return text.length < (unspaced ? Math.min(2, this.#minLength) : this.#minLength) ? 'short' : null;

@@ -122,7 +122,7 @@ export async function prepareContent(system: SystemQueries): Promise<void> {
   );
   if (there?.['y'] === true) return;
   const [schema] = await system.query(sql`select pg_catalog.to_regnamespace('${STORES}') is not null as y`);
-  // If the schema exists, the privilege to create schemas must not be needed.
+  // Checked first, so that an existing schema requires no privilege to create schemas.
   if (schema?.['y'] !== true) await system.script(sql`create schema if not exists ${STORES}`);
   await system.script(CREATE_CONTROL);
 }

@@ -116,7 +116,7 @@ export class WorkerTransport implements Transport {
     }
   }
 
-  /** A running statement cannot be interrupted; it only ends if its thread is terminated. */
+  /** Terminates the thread, since a running statement cannot be stopped in any other way. */
   async cancel(): Promise<void> {
     this.destroy();
     await this.exited;

@@ -181,7 +181,7 @@ async function connectGoverned(
   return [new UpstreamSession(transport, memory), report];
 }
 
-/** Null if the connector has no system credentials. */
+/** Creates the pool of the system engine; null if the connector has no system credentials. */
 function systemPool(
   { systemUrl, hasSystem = systemUrl !== null, systemPoolSize: size = SYSTEM_SESSIONS }: PostgresConfig,
   logins: CurrentLogins,

@@ -248,7 +248,7 @@ export interface IssuerConfig {
 
 type IssuerKeys =
   | { readonly kind: 'files'; readonly files: readonly string[] }
-  /** If `url` is null, the discovery document's URL is used. */
+  /** Key set fetched from `url`, or from the URL in the discovery document if `url` is null. */
   | ({ readonly kind: 'remote'; readonly url: string | null } & KeyTimes);
 
 export interface LoginConfig {

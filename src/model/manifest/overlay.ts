@@ -30,7 +30,7 @@ export const PUBLISHED_SECTIONS = [
 
 type PublishedSection = (typeof PUBLISHED_SECTIONS)[number];
 
-/** Has no prototype, so that `constructor` is not found as a member. */
+/** An empty object without a prototype, so that `constructor` is not found as a member. */
 const NONE: PlainDocument = Object.freeze(Object.create(null));
 
 /** The file's document, in which published objects replace those of the same name. */

@@ -193,7 +193,7 @@ class ParsedSource implements YamlSource {
   readonly value: unknown;
   #parts: ParsedFile | null;
 
-  /** If `parts` is missing, the file is parsed again when a position is needed, which is rare. */
+  /** @param parts if missing, the file is parsed again when a position is needed, which is rare */
   constructor(file: string, text: string, value: unknown, parts: ParsedFile | null = null) {
     this.file = file;
     this.text = text;

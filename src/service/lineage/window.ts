@@ -96,7 +96,7 @@ export class Windows {
 
   #describe(key: string, { detail }: AuditRecord): void {
     if (detail === undefined) return;
-    this.#descriptions.set(key, JSON.parse(detail) as PlanDescription); // written by `PlanRecorder`
+    this.#descriptions.set(key, JSON.parse(detail) as PlanDescription); // cast: written by `PlanRecorder`
   }
 
   #ended(statement: string, plan: string, record: AuditRecord, outcome: AuditOutcome, leaf: AuditLeaf): void {

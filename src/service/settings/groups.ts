@@ -117,7 +117,7 @@ export function auditKeeping(read: ReadSetting) {
   const ms = read('OSL_AUDIT_RETENTION_DAYS');
   const archive = read('OSL_AUDIT_ARCHIVE');
   return Object.freeze({
-    /** Null: forever. */
+    /** Retention of records; null keeps them forever. */
     retention: ms === 0 ? null : { ms, archive },
     /** Archive of the log; may be set even if records are kept forever. */
     archive,

@@ -83,7 +83,7 @@ export const mib = numberIn(' of MiB', 1_048_576);
 export const percent = numberIn(' of percent', 0.01);
 export const port = integer(0, 65_535);
 
-/** A number that need not be whole. */
+/** A decimal number within inclusive bounds. */
 export function decimal(least: number, most: number): SettingType<number> {
   return typeOf(`a number from ${least} to ${most}`, (text, _folder, refuse) => {
     const value = parseNumber(text);

@@ -123,7 +123,7 @@ function isConstant(value: unknown): boolean {
 }
 
 const CACHED = 2_000;
-/** In UTF-16 code units; longer texts are not cached. */
+/** Maximum length of cached texts, in UTF-16 code units. */
 const CACHED_LENGTH = 16_384;
 
 /**

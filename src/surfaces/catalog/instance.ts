@@ -22,7 +22,7 @@ const RECYCLE_BYTES = 192 * MIB;
 /** Number of caller changes after which an engine is replaced: each leaves a dead row, and there is no vacuum. */
 const RECYCLE_SWITCHES = 5_000;
 const MAX_DESCRIBED = 500;
-/** In UTF-16 code units; descriptions of longer texts are not cached. */
+/** Maximum length of texts whose descriptions are cached, in UTF-16 code units. */
 const MAX_DESCRIBED_LENGTH = 16_384;
 const MAX_WAITING = 200;
 

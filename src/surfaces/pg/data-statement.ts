@@ -72,9 +72,7 @@ export async function dataStatement(
     audible: (notices) => audible(settings, notices),
   };
   const native = prepared.engineKind === 'postgres';
-  // A snapshot has a single upstream session, which must not wait for its client: meanwhile, the client may send other
-  // statements.
-  // meanwhile.
+  // A snapshot has a single upstream session, which must not wait for a client that may be sending other statements.
   return new DataStatement(prepared, run, () => native && snapshotsOf(session) === null);
 }
 

@@ -37,7 +37,7 @@ export function packagePath(name: string, file: string): string {
 }
 
 export function versionIn(packageJson: string): string {
-  const { version } = JSON.parse(packageJson) as { version: string }; // every package states its version
+  const { version } = JSON.parse(packageJson) as { version: string }; // cast: every package has a version
   return version;
 }
 

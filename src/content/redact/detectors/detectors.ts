@@ -51,10 +51,10 @@ export function detectorNamed(name: string): Detector {
   );
 }
 
-/** Loaded on demand: the numbering plans of all countries are large, and most facets do not need them. */
+/** Loads `libphonenumber-js` on demand: its numbering plans are large, and most facets do not need them. */
 async function phoneNumbers(): Promise<PhoneNumbers> {
   try {
-    return (await import('libphonenumber-js/max')) as unknown as PhoneNumbers; // its own types list all countries
+    return (await import('libphonenumber-js/max')) as unknown as PhoneNumbers; // its types list all countries
   } catch {
     throw new ContentError(
       'notInstalled',

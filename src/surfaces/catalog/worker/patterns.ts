@@ -79,7 +79,7 @@ export interface TypesInUse {
   readonly links: Iterable<readonly [from: string, to: string]>;
 }
 
-/** Has Postgres create a table with each type and kind of key, reads the rows it wrote, and rolls back. */
+/** Creates a table with each type and kind of key, reads the catalog rows that Postgres wrote, and rolls back. */
 export async function patternsFor(pg: PGlite, types: TypesInUse): Promise<Patterns> {
   await pg.exec(`BEGIN READ WRITE;
     CREATE SCHEMA ${SCHEMA} AUTHORIZATION ${MODEL_ROLE};
