@@ -144,7 +144,7 @@ async function askUpstream(runner: Runner, text: string): Promise<string | null>
     await runner.runStatement(SHOW, [], options, sink);
     return zone;
   } catch (error) {
-    // Only this error is caused by the text.
+    // Any other error says nothing about the text.
     if (error instanceof QueryError && error.entry === 'unresolvable') return null;
     throw error;
   }

@@ -175,7 +175,7 @@ export async function openService(
   }
 }
 
-/** Closes parts in reverse order. */
+/** Closes parts in the reverse order of their opening. */
 class CloseStack {
   readonly #parts: { close(): void | Promise<void> }[] = [];
 

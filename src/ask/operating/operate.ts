@@ -178,5 +178,5 @@ export function shutDown(parts: OperatingParts, call: RequestCall): Promise<void
   });
 }
 
-/** Time to send the response and record its outcome, ms. */
+/** Time in ms to send the response and record its outcome before the shutdown. */
 const FAREWELL_MS = 100;

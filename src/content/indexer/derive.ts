@@ -96,7 +96,7 @@ export function derivedRows(
   });
 }
 
-/** Scales a vector to unit norm, so that longer chunks do not weigh more in the mean. */
+/** Scales a vector to unit norm, so that longer chunks have no greater weight in the mean. */
 function unit(vector: Float32Array): Float32Array {
   let squares = 0;
   for (const x of vector) squares += x * x;

@@ -95,7 +95,7 @@ function exposedColumns(candidate: AdoptionCandidate): ExposedColumns {
   return new Map(candidate.columns.filter(isExposable).map((c) => [c.name, names.free(c.name, 'column')]));
 }
 
-/** True if the model has a type for the column. */
+/** True if the model has a type for the column, so that it can be exposed. */
 export function isExposable({ type }: CandidateColumn): boolean {
   return type !== null;
 }

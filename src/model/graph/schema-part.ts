@@ -110,7 +110,7 @@ const USUAL: Readonly<Record<string, unknown>> = {
 };
 
 function compact<T>(value: T): T {
-  if (Array.isArray(value)) return value.map(compact) as T; // elements keep their type
+  if (Array.isArray(value)) return value.map(compact) as T; // cast: elements keep their type
   if (typeof value !== 'object' || value === null) return value;
   const kept = Object.entries(value).filter(([name, member]) => {
     const isEmpty = member === null || (Array.isArray(member) && member.length === 0);

@@ -280,7 +280,7 @@ const DAY_SECONDS = 86_400;
 export async function loadIssuers(file: string): Promise<readonly IssuerConfig[]> {
   const source = parseSource(await readText(file), file);
   throwProblems(source, shape(source.value));
-  const { issuers } = source.value as { readonly issuers: readonly IssuerDocument[] }; // checked by the schema
+  const { issuers } = source.value as { readonly issuers: readonly IssuerDocument[] }; // cast: checked by the schema
   const configs = issuers.map((document) => configOf(document, dirname(file)));
   const names = configs.flatMap((config) => config.names);
   const twice = names.find((name, i) => names.indexOf(name) !== i);

@@ -93,7 +93,7 @@ export function parsePolicyDocument(text: string, file: string): PolicyFile {
   return Object.freeze({
     file,
     text,
-    document: source.value as PolicyDocument, // checked by the schema
+    document: source.value as PolicyDocument, // cast: checked by the schema
     locate: (path: Path) => source.locate(path),
     diagnostics: (problems: readonly LaterProblem[]) => place(source, problems),
   });

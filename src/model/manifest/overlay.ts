@@ -35,7 +35,7 @@ const NONE: PlainDocument = Object.freeze(Object.create(null));
 
 /** The file's document, in which published objects replace those of the same name. */
 export function withOverlay(base: ManifestDocument, objects: FragmentDocument): unknown {
-  const out = join(base as unknown as PlainDocument, {}); // a document is plain data
+  const out = join(base as unknown as PlainDocument, {}); // cast: documents are plain data
   for (const section of PUBLISHED_SECTIONS) {
     const added = objects[section];
     if (added !== undefined) out[section] = join(membersIn(base, section), added as PlainDocument); // cast as above
@@ -59,7 +59,7 @@ export function withPublished(
   }
   const tables = grownTables(base, objects, fragment);
   if (tables.length > 0) out['connectors'] = plain(tables);
-  return out as FragmentDocument; // it has only sections of fragments
+  return out as FragmentDocument; // cast: it has only sections of fragments
 }
 
 /** `objects` without the members at `paths` and without tables that no remaining object uses. */
@@ -148,7 +148,7 @@ function grownTables(
     const tables = join(tablesIn(objects, connector), tablesIn(fragment, connector));
     const kept = Object.entries(tables).flatMap(([table, declared]) => {
       const own = columnsIn(base, connector, table);
-      const { columns } = declared as { columns: PlainDocument }; // checked by the schema
+      const { columns } = declared as { columns: PlainDocument }; // cast: checked by the schema
       const more = Object.entries(columns).filter(([name]) => !(name in own));
       const known = table in tablesIn(base, connector);
       return known && more.length === 0 ? [] : [[table, { columns: plain(more) }] as const];
@@ -184,7 +184,7 @@ function* sourcesIn(objects: PlainDocument): Iterable<string> {
 }
 
 function membersIn(document: FragmentDocument | ManifestDocument, section: PublishedSection): PlainDocument {
-  return (document[section] ?? NONE) as PlainDocument; // a document is plain data
+  return (document[section] ?? NONE) as PlainDocument; // cast: documents are plain data
 }
 
 function tablesIn(document: FragmentDocument | ManifestDocument, connector: string): PlainDocument {
@@ -237,7 +237,7 @@ export function fragmentProblems(value: unknown): readonly UnplacedDiagnostic[] 
  */
 export function withFragment(base: ManifestDocument, fragment: unknown): unknown {
   const given = isObject(fragment) ? fragment : {};
-  const out = join(base as unknown as PlainDocument, given); // a document is plain data
+  const out = join(base as unknown as PlainDocument, given); // cast: documents are plain data
   for (const section of SECTIONS) {
     const [old, added] = [base[section], given[section]];
     if (isObject(old) && isObject(added)) out[section] = join(old, added);

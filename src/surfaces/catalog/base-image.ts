@@ -106,7 +106,7 @@ async function compiledEngine(): Promise<WebAssembly.Module> {
 /** Cache key of the image, which changes with the engine's version and the hardening scripts. */
 function versionOf(): string {
   const manifest = readFileSync(join(engineDir(), '..', 'package.json'), 'utf8');
-  const { version } = JSON.parse(manifest) as { version: string }; // the engine's package.json, published by npm
+  const { version } = JSON.parse(manifest) as { version: string }; // cast: the engine's package.json
   const hash = createHash('sha256').update(JSON.stringify([version, HARDENING]));
   return `${version}-${hash.digest('hex').slice(0, 16)}`;
 }

@@ -110,8 +110,8 @@ function takeWords(text: string, words: Map<string, Float32Array>): number {
     const colon = text.indexOf('":[', at);
     const end = colon < 0 ? -1 : text.indexOf(']', colon);
     if (end < 0) break;
-    const word = JSON.parse(text.slice(text.indexOf('"', at), colon + 1)) as string; // the key
-    const numbers = JSON.parse(text.slice(colon + 2, end + 1)) as number[]; // its value
+    const word = JSON.parse(text.slice(text.indexOf('"', at), colon + 1)) as string; // the word
+    const numbers = JSON.parse(text.slice(colon + 2, end + 1)) as number[]; // its vector
     words.set(
       word,
       Float32Array.from({ length: DIMENSIONS }, (_, i) => numbers[i] ?? 0),
