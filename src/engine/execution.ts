@@ -50,7 +50,7 @@ export interface ExecutionHost {
  */
 export type Lane = 'alone' | 'shared';
 
-/** A session lost within this time in ms was probably dead beforehand. */
+/** Time in ms within which the loss of a session means that it was probably dead beforehand. */
 const QUICK_MS = 1_000;
 const MOST_LOSSES = 2;
 

@@ -14,7 +14,7 @@ const SHORT_BYTES = 16_384;
 export const SHARED_TIMEOUT_MS = 100;
 /** Number of short answers after which a statement is considered short. */
 const PROOF = 3;
-/** After an answer that was not short, the statement's score is set to minus this. */
+/** A statement's score is set to `-PENALTY` after an answer that was not short. */
 const PENALTY = 50;
 const REMEMBERED = 5_000;
 /** Maximum number of statements in flight on one shared session. */

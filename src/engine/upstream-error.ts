@@ -173,9 +173,9 @@ function complaintIn(
   return `${sqlstate} at ${JSON.stringify(sql.slice(position - 1, position - 1 + SHOWN))}`;
 }
 
-/** protocol_violation, here for the bytes of a parameter; the connection stays intact. */
+/** SQLSTATE protocol_violation, here for malformed parameter bytes; the connection stays intact. */
 const MALFORMED = '08P01';
-/** Raised for a malformed text search query or JSON path, since the statement itself is already parsed. */
+/** SQLSTATE syntax_error, here for a malformed text search query or JSON path: the statement is already parsed. */
 const NOT_WELL_FORMED = '42601';
 
 /** The error if a value from the caller caused it; otherwise null. */

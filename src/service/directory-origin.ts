@@ -54,7 +54,7 @@ export function tenantIn(dataDir: string): string | null {
   return readOrigin(dataDir)?.tenant ?? null;
 }
 
-/** A moved or remounted directory keeps its inode or its creation time. */
+/** True if the directory is a copy; a moved or remounted one keeps its inode or its creation time. */
 function isCopy(before: DirectoryOrigin, here: DirectoryOrigin): boolean {
   return before.inode !== here.inode && (before.born !== here.born || here.born === 0);
 }

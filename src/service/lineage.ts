@@ -60,8 +60,8 @@ async function announced(lineage: Lineage | null, { manifest }: ServedModel): Pr
 export const LINEAGE_CLOSE_MS = 3_000;
 
 /**
- * Delivers what is left of ended chains, which belonged to former workers or a former single process. Empty if no
- * receiver is configured.
+ * Delivers the remaining lineage of ended chains, which belonged to former workers or a former single process. Empty if
+ * no receiver is configured.
  *
  * @throws ManifestProblems, StartProblem
  */

@@ -158,7 +158,7 @@ export function command(
   });
 }
 
-/** Process id of a Postgres session, or request id. */
+/** Matches the process id of a Postgres session, or a request id. */
 const SESSION_ID = /^(?:\d{1,10}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
 
 /** Drains the server or takes it back into service. @throws the errors of `serverStatus` */

@@ -129,7 +129,7 @@ export interface ParsingOptions {
   readonly deadlineMs?: number;
 }
 
-/** Far more than needed: the largest text that passes the first scan takes a tenth of a second. */
+/** Parse deadline in ms, far more than needed: the largest text that passes the first scan takes 0.1 s. */
 const DEADLINE_MS = 5_000;
 
 /** Number of cached trees; the same text is often requested several times in a row. */

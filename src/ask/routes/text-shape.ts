@@ -9,7 +9,7 @@ import type { ShapedText } from 'osl-compiler';
 /** The lexical class of a literal: string, int4, int8, or number with a decimal point. */
 type LiteralCode = 's' | 'i' | 'l' | 'n';
 
-/** Texts with more literals take the full path. */
+/** Maximum number of literals; texts with more take the full path. */
 const MAX_LITERALS = 8;
 /** Maximum length of a text in bytes; longer ones are not point queries. */
 const MAX_LENGTH = 2_048;

@@ -51,7 +51,7 @@ export function boundWasmMemory(maxBytes: number): void {
   };
 }
 
-/** Gives the thread about a third of the main thread's share of a busy processor. */
+/** Nice value that gives a thread about a third of the main thread's share of a busy processor. */
 const NICE = 5;
 
 /**

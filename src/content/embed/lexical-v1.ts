@@ -10,7 +10,7 @@ const LONGEST = 5;
 const SEED = 0x9747b28c;
 const WORD_SEED = 0x1b873593;
 const WORD = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu;
-/** Components are integers from -127 to 127. */
+/** Largest absolute value of a component, which is an integer. */
 const LARGEST = 127;
 
 /**

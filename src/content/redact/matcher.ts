@@ -1,7 +1,7 @@
 import type { Span } from '../chunk.js';
 import { type FoldedText, fold, foldText } from './fold.js';
 
-/** Letters that people write as two letters if their keyboard lacks them. */
+/** Letters with the two letters that people type if their keyboard lacks them. */
 const AS_TWO: ReadonlyMap<string, string> = new Map([
   ['ä', 'ae'],
   ['ö', 'oe'],
@@ -106,7 +106,7 @@ class CodeIndex {
   }
 }
 
-/** Replaces a redacted value. */
+/** Text that replaces a redacted value. */
 export const MASK = '[redacted]';
 
 /** A value that must not appear in served text, with its sensitivity label. */

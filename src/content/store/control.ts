@@ -16,10 +16,10 @@ import type { Embedder } from '../embed/embedder.js';
 import { dictionaryOf, readingOf } from '../lexical/languages/word-rules.js';
 import { CREATE_CONTROL, dropTables, STORES, storeName, VECTOR_SCHEMA } from './ddl.js';
 
-/** Incremented when the format of stores changes; stores in an older format are rebuilt. */
+/** Version of the format of stores, incremented with every change; stores in an older format are rebuilt. */
 const FORMAT = 5;
 
-/** Declared values with fewer folded letters than this are not searched for, because they occur in every text. */
+/** Minimum number of folded letters of declared values to search for; shorter values occur in every text. */
 export const DEFAULT_MIN_LENGTH = 3;
 
 /** State of a store as recorded in the database. */
@@ -35,7 +35,7 @@ export interface StoreState {
   readonly state: 'building' | 'ready';
   readonly documents: number;
   readonly chunks: number;
-  /** Formatted as by `INDEXED_AT`; null during the first build. */
+  /** Time of the last read of the source, formatted by `INDEXED_AT`; null during the first build. */
   readonly indexedAt: string | null;
 }
 

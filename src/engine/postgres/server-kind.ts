@@ -16,7 +16,7 @@ interface ServerKindNotes {
 
 const NONE: ReadonlySet<SqlForm> = new Set();
 
-/** Sources: docs/decisions/0110-several-servers-behind-one.md. */
+/** Documented properties of each kind. Sources: docs/decisions/0110-several-servers-behind-one.md. */
 const DOCUMENTED: Readonly<Record<ServerKind, ServerKindNotes>> = {
   postgres: { name: 'PostgreSQL', missing: NONE, partly: NONE, operators: null },
   aurora: { name: 'Aurora PostgreSQL', missing: NONE, partly: NONE, operators: null },

@@ -32,13 +32,13 @@ export function loadSettings(read: ReadSetting) {
   });
 }
 
-/** An embedded database needs about 100 MiB, and supports at most 2 GiB. */
+/** Bounds of the memory limit of an embedded database, which needs about 100 MiB and supports at most 2 GiB. */
 const LEAST_EMBEDDED = 256 * MIB;
 const MOST_EMBEDDED = 2_048 * MIB;
 
 /** Maximum default, for processes with at least four times as much memory. */
 const MOST_ANSWERS_MIB = 1_024;
-/** One subject may use half, and some readers need two copies of a row. */
+/** Minimum number of the largest rows that fit: a subject may use half, and some readers need two copies. */
 const LEAST_ROWS = 8;
 
 /** Ensures that there is room for some of the largest rows. */

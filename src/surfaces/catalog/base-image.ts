@@ -10,11 +10,11 @@ import { HARDENING } from './hardening.js';
 import type { WorkerTask } from './worker/catalog-worker.js';
 import type { SharedImage } from './worker/image-files.js';
 
-/** Making a base image takes about four seconds of CPU time. */
+/** Timeout in ms for making a base image, which takes about four seconds of CPU time. */
 const MAKE_MS = 120_000;
-/** Filling an engine takes about five seconds of CPU time per 10,000 entities. */
+/** Timeout in ms for filling an engine, which takes about five seconds of CPU time per 10,000 entities. */
 export const FILL_MS = 120_000;
-/** Booting takes about 250 ms. */
+/** Timeout for booting in ms, which takes about 250 ms. */
 const BOOT_MS = 60_000;
 const MIB = 1_048_576;
 /** Maximum memory of one engine in bytes; half of it is allocated at startup. */

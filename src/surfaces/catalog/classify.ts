@@ -171,7 +171,7 @@ function shapeKey(shape: string): string {
   return `s ${shape}`;
 }
 
-/** `float(n)` is the only syntax where parsing checks the value of a literal. */
+/** Matches `float(n)`, the only syntax where parsing checks the value of a literal. */
 const JUDGES_LITERALS = /\bfloat\b/i;
 
 /**

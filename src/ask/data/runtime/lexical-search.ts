@@ -8,7 +8,7 @@ import { step } from './step.js';
 /** Maximum number of words in a query, since each costs a look-up. */
 const MAX_TERMS = 128;
 
-/** Reported as an error, since an empty result would be mistaken for an answer. */
+/** Error for a query without words, since an empty result would be mistaken for an answer. */
 const NO_WORD = Object.freeze({
   detail: '`query` has no word to look for',
   hint: 'signs alone, and words like `the` and `of`, lead to no passage',
