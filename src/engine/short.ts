@@ -21,7 +21,7 @@ export interface ShortAnswer {
 }
 
 /**
- * The statement of a governed plan, while it is considered short. Runs of many callers are pipelined on shared sessions,
+ * The statement of a governed plan, while it counts as short. Runs of many callers are pipelined on shared sessions,
  * without a promise, timer or signal for each. A shared session cannot be cancelled; it has a small statement timeout,
  * after which the outcome is `unanswered`.
  */
