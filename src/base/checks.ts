@@ -21,7 +21,7 @@ const require = createRequire(import.meta.url);
 /** Returns the prebuilt validator of `schema`, or compiles one if there is none. */
 export function checkOf<T>(schema: AnySchemaObject, dialect: Dialect): ValidateFunction<T> {
   const file = fileOf(schema, dialect);
-  if (existsSync(file)) return require(file) as ValidateFunction<T>; // as `buildCheck` wrote it
+  if (existsSync(file)) return require(file) as ValidateFunction<T>; // cast: the file's name is derived from the schema
   return compilerOf(dialect, {}).compile<T>(schema);
 }
 

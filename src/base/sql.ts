@@ -10,7 +10,7 @@ export class Sql {
   readonly #text: string;
 
   private constructor(text: string, key: symbol) {
-    // INVARIANT: the type can be cast away; the key and the private field cannot.
+    // INVARIANT: a cast can forge the type, but not the key and the private field.
     if (key !== KEY) throw new InternalError('SQL of an unknown maker');
     this.#text = text;
     Object.freeze(this);
@@ -35,7 +35,7 @@ const KEY = Symbol('sql');
 
 /** Static SQL. Only other `Sql` can be interpolated; values are passed as parameters. */
 export function sql(parts: TemplateStringsArray, ...holes: readonly Sql[]): Sql {
-  // A plain array could hold any text.
+  // Arrays of template literals are frozen; any other array could hold any text.
   if (!Object.isFrozen(parts) || !Object.isFrozen(parts.raw)) throw new InternalError('no template of SQL');
   return make(parts.reduce((text, part, i) => `${text}${holeText(holes[i - 1])}${part}`));
 }

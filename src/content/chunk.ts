@@ -18,7 +18,7 @@ export interface ChunkSizes {
  */
 export type ChunkedBy = 'structure' | 'heading' | 'page' | 'sentence' | 'fixed';
 
-/** Where a chunk may end, best kind first. A better kind is preferred wherever it occurs in the window. */
+/** Breaks at which a chunk may end, best kind first. A better kind is preferred wherever it occurs in the window. */
 const BREAKS: readonly RegExp[] = [
   /\n(?=#{1,6} )/g,
   /\n[ \t]*\n/g,
@@ -26,7 +26,7 @@ const BREAKS: readonly RegExp[] = [
   /\s/g,
 ];
 
-/** A chunk that ends at a break is at least this full, unless all breaks in the window come earlier. */
+/** Minimum fill ratio of a chunk that ends at a break, unless all breaks in the window come earlier. */
 const LEAST_FILL = 0.5;
 
 /**

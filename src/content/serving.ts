@@ -1,4 +1,4 @@
-/** The parts of this package that a server loads: no indexing, redaction, chunking or models. */
+/** The parts of `src/content` that a server loads: no indexing, redaction, chunking or models. */
 export { ContentError, type ContentErrorName } from './content-error.js';
 export type { ChatEndpoint } from './decode/chat.js';
 export type { Embedder } from './embed/embedder.js';

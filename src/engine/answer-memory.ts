@@ -2,7 +2,7 @@ import { InternalError, type QueryError, queryError } from 'osl-compiler';
 import type { FairShareParty } from './fair-share.js';
 import { eachDataRow } from './protocol/backend-messages.js';
 
-/** Rows up to this size are not counted individually, since a session's buffers bound them. */
+/** Size in bytes up to which rows are not counted, since the buffers of their session bound them. */
 export const LARGE_ROW_BYTES = 262_144;
 
 const WAIT_MS = 5_000;
@@ -59,7 +59,7 @@ export class AnswerMemory {
     };
   }
 
-  /** Sets the function that frees about so many bytes of cached data before a caller waits or is refused. */
+  /** Sets the function that frees about `bytes` of cached data before a caller waits or is refused. */
   onShortage(free: (bytes: number) => void): void {
     this.#free = free;
   }

@@ -13,7 +13,7 @@ const FULL = '53300';
  * Tracks whether an upstream accepts connections. After a failure, the next attempt must wait for a pause that doubles
  * each time. Waiting requests do not see failures, since open sessions continue and the next attempt may succeed.
  *
- * `hear` is called once per state, however many attempts it lasts, and not for every change of a state that flaps.
+ * `hear` is called once per state, however many attempts fail, and not for every change if the state flaps.
  */
 export class ConnectionStatus {
   readonly #hear: (change: ConnectionChange) => void;
@@ -23,7 +23,7 @@ export class ConnectionStatus {
   #failedAt = Number.NEGATIVE_INFINITY;
   #retryAt = 0;
   #code = '';
-  /** The last failure reported, and whether its end has yet to be reported. */
+  /** The last failure reported; `open` until its end has been reported too. */
   #told = { code: '', at: Number.NEGATIVE_INFINITY, open: false };
 
   /** @param random randomizes pauses, so that many gateways do not retry at the same time */
@@ -43,7 +43,7 @@ export class ConnectionStatus {
     return Math.max(0, this.#retryAt - performance.now());
   }
 
-  /** Makes one attempt. Rejects as `connect`. */
+  /** Makes one attempt. Rejects with the error of `connect`. */
   async attempt<T>(connect: () => Promise<T>): Promise<T> {
     const began = performance.now();
     try {

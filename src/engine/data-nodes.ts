@@ -6,7 +6,7 @@ import { type UpstreamError, wordsOf } from './upstream-report.js';
 
 const HEALTHY_MS = 2_000;
 
-/** Why no governed session answers in time. `busy`: all sessions are in use, so the upstream may be healthy. */
+/** Reason why no governed session answers in time. `busy`: all sessions are in use, so the upstream may be healthy. */
 export type UnhealthyReason =
   | 'busy'
   | 'no answer in time'
@@ -15,7 +15,7 @@ export type UnhealthyReason =
 
 export const UNREACHED: UnhealthyReason = 'it cannot be reached, or cut the session';
 
-/** Null if a governed session answers within two seconds. */
+/** Runs a probe; returns null if a governed session answers within two seconds. */
 export async function unhealthyReasonOf(runner: Runner): Promise<UnhealthyReason | null> {
   try {
     await probe(runner, 'SELECT 1::pg_catalog.int4', HEALTHY_MS);
@@ -31,7 +31,7 @@ export async function unhealthyReasonOf(runner: Runner): Promise<UnhealthyReason
  * Runs a statement with one int4 column on behalf of the gateway and drops its rows.
  *
  * @param ms timeout
- * @throws as `Runner.runStatement`
+ * @throws the errors of `Runner.runStatement`
  */
 async function probe(runner: Runner, sql: string, ms: number): Promise<void> {
   const statement: UpstreamStatement = {
@@ -55,15 +55,15 @@ const REST_MS = 30_000;
 /** A foreign server that stopped or resumed answering. */
 export interface NodeChange {
   readonly server: string;
-  /** Why the server does not answer; null if it answers again. */
+  /** Reason why the server does not answer; null if it answers again. */
   readonly cause: string | null;
 }
 
-/** The foreign servers of a database, and which of them do not answer. */
+/** Reachability of a database's foreign servers. */
 export interface DataNodes {
   /** Names of the servers that did not answer the last probe. */
   readonly unreachable: ReadonlySet<string>;
-  /** Probes all servers, but unresponsive ones less and less often. Never rejects. */
+  /** Probes all servers, with growing pauses for unresponsive ones. Never rejects. */
   look(): Promise<readonly NodeChange[]>;
 }
 
@@ -73,7 +73,7 @@ export const NO_NODES: DataNodes = Object.freeze({
 });
 
 /**
- * Probes the foreign servers of a database in the way that queries reach them: a session of the governed role opens
+ * Probes the foreign servers of a database in the same way as queries use them: a session of the governed role opens
  * one table on each server without reading a row. The database must begin a transaction there, so a dead connection is
  * noticed.
  */
@@ -113,7 +113,7 @@ export class ForeignNodes implements DataNodes {
     return { server: name, cause };
   }
 
-  /** Null if the server answers; `busy` if no session was free, or the database itself does not answer. */
+  /** Probes a server; null if it answers, `busy` if no session was free or the database itself does not answer. */
   async #causeOf(table: string): Promise<string | null> {
     let said: UpstreamError | null = null;
     // The caller reports the error once, not for each probe; a probe never runs on a shared session.

@@ -7,15 +7,15 @@ import type { SystemEngine } from './system.js';
 import type { ReportUpstreamError } from './upstream-report.js';
 
 /**
- * An open database: its two engines and its life cycle. Only service start and tools hold it; each room gets just the
- * engine it needs.
+ * An open database: its two engines and its life cycle. Held only by service startup and command-line tools; each
+ * module gets just the engine it needs.
  */
 export interface OpenedEngine {
   readonly governed: GovernedEngine;
   readonly system: SystemEngine;
   /** Replaces the set of relations whose queries are refused. */
   takeOutOfService(relations: ReadonlyMap<string, OutOfServiceCause>): void;
-  /** Uses other credentials for new sessions; open sessions are kept. */
+  /** Replaces the credentials for new sessions; open sessions are kept. */
   renew(urls: { readonly url: string | null; readonly systemUrl: string | null }): void;
   close(): Promise<void>;
 }

@@ -27,7 +27,7 @@ import type { ReportUpstreamError, UpstreamError } from './upstream-report.js';
 import type { MessageView, SessionJob, UpstreamSession } from './upstream-session.js';
 
 export interface ExecutionHost {
-  /** True if a row cap is sent as the limit of Execute. Otherwise, overflow is cancelled, so plans stay parallel. */
+  /** True to send a row cap as Execute's limit. If false, excess rows are cancelled, which allows parallel plans. */
   readonly limitRows: boolean;
   readonly settingForm: SettingForm;
   /** True if the statement runs in a transaction that continues after it. */
@@ -50,7 +50,7 @@ export interface ExecutionHost {
  */
 export type Lane = 'alone' | 'shared';
 
-/** A session lost within this time in ms was probably dead beforehand. */
+/** Time in ms within which the loss of a session means that it was probably dead beforehand. */
 const QUICK_MS = 1_000;
 const MOST_LOSSES = 2;
 
@@ -61,7 +61,7 @@ export const SHARED_BYTES = 65_536;
 export class Execution implements SessionJob {
   readonly statement: UpstreamStatement;
   readonly subject: string | null;
-  /** Set if the execution must be sent again: on the same session, or alone. */
+  /** Set if the execution must be sent again: on the same session (`here`) or on an unshared one (`alone`). */
   again: 'here' | 'alone' | null = null;
   lane: Lane = 'alone';
   startedAt = 0;
@@ -82,7 +82,7 @@ export class Execution implements SessionJob {
   #prepared: PreparedUpstream | null = null;
   #reused = false;
   #applied: SentPreamble | null = null;
-  /** Number of outstanding answers to `#applied`. */
+  /** Number of statements in `#applied` that the upstream has yet to complete. */
   #applying = 0;
   #prepares = 0;
   #losses = 0;
@@ -155,7 +155,7 @@ export class Execution implements SessionJob {
     this.#settle(null, error);
     this.#discard = true;
     this.#held = [];
-    // A shared session runs other callers' statements, so it is never cancelled; the answer is dropped instead.
+    // A shared session runs other callers' statements, so it is never cancelled; this answer is dropped instead.
     if (this.lane === 'alone') this.#session?.cancel();
   }
 
@@ -168,7 +168,7 @@ export class Execution implements SessionJob {
     const { sql, parameterOids, columnOids } = this.statement;
     const found = prepared.find(sql);
     const known = found?.columnOids ?? columnOids;
-    // A cached description may be out of date: only a fresh one proves that a plan is wrong.
+    // A cached description may be out of date: only a new one proves that a plan is wrong.
     const usable = found !== undefined && sameOids(known, columnOids);
     if (found !== undefined && !usable) prepared.close(out, sql, found);
     this.#reused = usable;
@@ -247,14 +247,14 @@ export class Execution implements SessionJob {
     if (status !== 0x49 && !this.#host.inTransaction) this.#taint();
     const session = this.#session;
     this.#session = null;
-    // It is unknown whether the upstream has prepared it.
+    // The upstream may or may not have prepared it.
     if (this.#applying > 0 && this.#applied?.prepared != null)
       session?.prepared.forget(this.#applied.sql, this.#applied.prepared);
     if (!this.settled) this.#conclude(session);
     if (session !== null) this.#host.onEnded(this, session);
   }
 
-  /** If the session is lost before any row was delivered, another session answers, unnoticed by the caller. */
+  /** Handles the loss of the session. The statement runs again if that is allowed, unnoticed by the caller. */
   lost(cause?: unknown): void {
     this.#options.spent?.(performance.now() - this.startedAt);
     const session = this.#session;
@@ -297,7 +297,7 @@ export class Execution implements SessionJob {
     }
   }
 
-  /** Calls `then` once all spooled rows are delivered; immediately if nothing is spooled. */
+  /** Calls `then` once all spooled rows are delivered, or immediately if nothing is spooled. */
   #onceDelivered(then: () => void): void {
     const delivered = this.#relieved?.end() ?? null;
     if (delivered === null) then();
@@ -388,7 +388,7 @@ export class Execution implements SessionJob {
     this.#host.onUpstreamError(error, this.statement.reads?.tables ?? []);
   }
 
-  /** False for a statement that ran for a while: it may have crashed its server, or an operator ended it. */
+  /** False if the statement has run for a while: it may have crashed the server or been ended by an operator. */
   #mayRunAgain(): boolean {
     const delivered = this.lane === 'alone' && this.rowCount > 0;
     if (this.settled || delivered || this.#discard || !this.#host.runsAgain) return false;

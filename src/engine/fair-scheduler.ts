@@ -1,11 +1,11 @@
-/** Number of bytes that a stream may pass on before the next stream is served. */
+/** Number of bytes that a stream may deliver before the next stream is served. */
 export const SLICE_BYTES = 16_384;
-/** Time in ms that streams may use within one turn of the event loop. */
+/** Maximum time in ms that streams may use within one turn of the event loop. */
 const TURN_MS = 0.5;
 
-/** A source of rows, which are passed on in slices. */
+/** A source of rows, which are delivered in slices. */
 export interface Stream {
-  /** Passes on about `bytes`. True if more is ready. */
+  /** Delivers about `bytes` bytes. Returns true if more is ready. */
   slice(bytes: number): boolean;
 }
 
@@ -25,9 +25,8 @@ const EVENT_LOOP: SchedulerClock = {
  * Round-robin scheduler for all row streams.
  *
  * All connections share one event loop, which a connection with data always ready would monopolize: libuv alone
- * delivers 2 MiB from a socket before it turns to the next. Streams therefore take turns, a slice each, and other I/O
- * is handled after `TURN_MS`. So a short query waits for one turn, however many streams there are, and not for all of
- * their rows.
+ * delivers 2 MiB from a socket before it serves the next. Streams therefore take turns, a slice each, and other I/O is
+ * handled every `TURN_MS`. A short query waits for one turn, not for all rows of the other streams.
  */
 export class FairScheduler {
   readonly #clock: SchedulerClock;
@@ -48,7 +47,7 @@ export class FairScheduler {
     this.#ring.delete(stream);
   }
 
-  /** Resolves when a stream that passes rows on by itself may send its next slice. */
+  /** Resolves when it is the caller's turn, for streams that send their slices themselves. */
   wait(): Promise<void> {
     return new Promise((resolve) => {
       const slice = (): boolean => {

@@ -1,4 +1,4 @@
-/** The name of a subject, or null for the gateway itself, which needs little and is never held back. */
+/** A subject, or null for the gateway itself, which needs little and is never limited. */
 export type FairShareParty = string | null;
 
 interface QueuedItem<T> {
@@ -9,23 +9,22 @@ interface QueuedItem<T> {
 /**
  * Shares places fairly among waiting parties.
  *
- * A free place goes to the party that holds the fewest or, among several, to the one that has held so few for longest,
- * so no party has more than half while another waits for as many. A party that holds places leaves some free for later
- * arrivals: the last place is for parties that hold none, and a party that holds half of all places leaves the
+ * A free place goes to the party that holds the fewest; among equals, to the one that has held that number longest. So
+ * no party holds more than half while another waits for as many. Parties that hold places must leave some free for
+ * later arrivals: the last place is for parties that hold none, and a party with half of all places must leave the
  * reserve. Otherwise, one party's long statements could take every place before another party asks.
  */
 export class FairShare<T> {
   readonly #reserve: number;
   readonly #held = new Map<FairShareParty, number>();
   /**
-   * Waiting parties, indexed by the number of places they hold. Each set is ordered by when a party reached that
-   * number.
+   * Waiting parties, indexed by the number of places they hold; within a set, ordered by when they reached that number.
    */
   readonly #levels: (Set<FairShareParty> | undefined)[] = [];
   readonly #items = new Map<FairShareParty, Set<T>>();
   #waiting = 0;
 
-  /** @param reserve fraction of the places that a party with half of them leaves free, 0 to 1 */
+  /** @param reserve fraction of the places, 0 to 1, that a party holding half of them must leave free */
   constructor(reserve: number) {
     this.#reserve = reserve;
   }
@@ -74,7 +73,7 @@ export class FairShare<T> {
     return true;
   }
 
-  /** The party entitled to one of the `free` places out of `all`; null if none is. */
+  /** The next party to get one of the `free` places out of `all`; null if no party may have one. */
   first(free: number, all: number): QueuedItem<T> | null {
     for (const level of this.#levels) {
       const [party] = level ?? [];

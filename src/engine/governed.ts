@@ -30,13 +30,13 @@ interface GovernedParts {
   readonly runner: Runner;
   readonly outOfService: OutOfService;
   readonly snapshot: (level: IsolationLevel, subject: string | null) => TransactionSnapshot | null;
-  /** The name of a syntax form in `sql` that the server lacks; null if it supports them all. */
+  /** Returns the name of a syntax form in `sql` that the server lacks; null if it supports them all. */
   readonly lacking: (sql: string) => string | null;
 }
 
 /**
  * Runs only a `GovernedPlan`, and refuses every plan until the database is reached (`databaseDown`). Its sessions are
- * private at run time, too.
+ * in private fields.
  */
 export class GovernedEngine {
   readonly #parts: GovernedParts;
@@ -86,7 +86,7 @@ export class GovernedEngine {
 
   /**
    * Returns how the database would run `plan` whatever the values of its slots: the text lines of EXPLAIN without
-   * ANALYZE. Throws as `execute`.
+   * ANALYZE. @throws the errors of `execute`
    */
   async explain(
     plan: GovernedPlan,
@@ -114,13 +114,13 @@ export class GovernedEngine {
     const { outOfService, runner } = this.#parts;
     const { lanes, backstopSeconds, onUpstreamError } = runner;
     const statement = statementOf(plan);
-    // Plans that must be refused are refused by `execute`.
+    // `execute` reports the error for plans that must be refused.
     if (lanes === null || !this.status.reached || this.#lackOf(statement) !== null) return null;
     return shortStatement({ lanes, outOfService, backstopSeconds, onUpstreamError }, statement);
   }
 
   /**
-   * Throws as `execute` if a relation read by `plan` is out of service; call this before reusing a cached answer.
+   * Throws like `execute` if a relation read by `plan` is out of service; call this before reusing a cached answer.
    * Throws InternalError if `plan` was not minted by `govern`.
    */
   requireInService(plan: GovernedPlan): void {
@@ -144,7 +144,7 @@ export class GovernedEngine {
   }
 }
 
-/** A plan made for specific values would reveal those of callers and policies, and keys. */
+/** Forces a generic plan, since one made for specific values could reveal values of callers and policies, and keys. */
 const WHATEVER_THE_VALUES = ['plan_cache_mode', 'force_generic_plan'] as const;
 
 /** The statement of each query. Plans that differ only in values, as those of the same shape, share it. */
@@ -195,7 +195,7 @@ function readsOf({ query, objects, outputs }: GovernedPlan): StatementReads {
 
 const METRICS = 'osl.metrics.';
 
-/** The names to show; definitions of metrics are hidden from callers who query them. */
+/** The names to show; definitions of metrics are hidden from callers who query the metrics. */
 function namedIn(objects: readonly string[]): readonly string[] {
   const metrics = objects.filter((name) => name.startsWith(METRICS));
   return (metrics.length > 0 ? metrics : objects).map((name) => name.slice(name.lastIndexOf('.') + 1));

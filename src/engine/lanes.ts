@@ -10,11 +10,11 @@ import type { UpstreamSession } from './upstream-session.js';
  */
 const SHORT_MS = 10;
 const SHORT_BYTES = 16_384;
-/** Statement timeout of a shared session in ms. A slower answer counts against its statement on any session. */
+/** Statement timeout of a shared session in ms. A slower answer, on any session, lowers the score of its statement. */
 export const SHARED_TIMEOUT_MS = 100;
-/** Number of short answers after which a statement counts as short. */
+/** Number of short answers after which a statement is considered short. */
 const PROOF = 3;
-/** After an answer that was not short, the statement's score is set to minus this. */
+/** A statement's score is set to `-PENALTY` after an answer that was not short. */
 const PENALTY = 50;
 const REMEMBERED = 5_000;
 /** Maximum number of statements in flight on one shared session. */
@@ -44,7 +44,7 @@ export class Lanes {
     this.#sessions = { auto: none(), force_custom_plan: none() };
   }
 
-  /** The least loaded shared session for a statement that has proved short; null to run it alone. */
+  /** Returns the least loaded shared session for a short statement; null if the statement must run alone. */
   pick({ sql, planMode }: Pick<UpstreamStatement, 'sql' | 'planMode'>): UpstreamSession | null {
     if ((this.#proofs.get(sql) ?? 0) < PROOF) return null;
     let best: UpstreamSession | null = null;
@@ -87,7 +87,7 @@ export class Lanes {
   #replace(mode: PlanMode, i: number, old: UpstreamSession | null): void {
     const sessions = this.#sessions[mode];
     if (this.#closed || performance.now() < this.#retryAt) return;
-    if (old !== null && !old.closed && old.load > 0) return; // tainted: let its last answers arrive
+    if (old !== null && !old.closed && old.load > 0) return; // tainted: wait for its last answers
     old?.destroy();
     sessions[i] = null;
     this.#retryAt = performance.now() + RETRY_MS;
@@ -97,7 +97,7 @@ export class Lanes {
         else sessions[i] = session;
         this.#retryAt = 0;
       },
-      () => undefined, // statements run alone meanwhile, and report what is wrong
+      () => undefined, // meanwhile statements run alone and report the error
     );
   }
 }

@@ -6,7 +6,7 @@ import { objectsText, StatementFault } from './upstream-error.js';
 /** `gone`: the table or a column no longer exists; `changed`: a column has another type. */
 export type OutOfServiceCause = 'gone' | 'changed';
 
-/** Relations of the model with a table or column that is missing or changed in the database. */
+/** Relations of the model whose table or columns are missing or changed in the database. */
 export class OutOfService {
   #relations: ReadonlyMap<string, OutOfServiceCause> = new Map();
 
@@ -39,7 +39,7 @@ const PROBE_MS = 5_000;
 const NOTHING = { write: () => undefined };
 
 /**
- * Rethrows the `error` from a run of `plan`. If the database could not make sense of the statement, the tables are
+ * Rethrows the `error` from a run of `plan`. If the database could not interpret the statement, the tables are
  * checked first: if one differs from the manifest, the operator must fix that; otherwise our SQL is wrong, which is
  * our fault and never reported as the database's.
  *

@@ -85,7 +85,7 @@ export class Pool {
 
   /** Takes a session back. It is not reused if it is closed, tainted or being cancelled. */
   release(session: UpstreamSession): void {
-    if (session.closed) return; // its death was noticed already
+    if (session.closed) return; // its loss has been handled
     if (session.tainted || this.#closed) {
       session.destroy();
       return;

@@ -20,7 +20,7 @@ export class PreparedStatements {
     return this.#bySql.size;
   }
 
-  /** Finds the statement for `sql` and marks it as just used. */
+  /** Finds the statement for `sql` and marks it as most recently used. */
   find(sql: string): PreparedUpstream | undefined {
     const found = this.#bySql.get(sql);
     if (found !== undefined && this.#bySql.size > this.#limit / 2) {
@@ -40,12 +40,12 @@ export class PreparedStatements {
     return statement;
   }
 
-  /** Forgets `statement` here; a copy in the upstream ends with the session. */
+  /** Removes `statement` from the cache; in the upstream, it remains until the session ends. */
   forget(sql: string, statement: PreparedUpstream): void {
     if (this.#bySql.get(sql) === statement) this.#bySql.delete(sql);
   }
 
-  /** Forgets `statement` both here and upstream. */
+  /** Removes `statement` from the cache and closes it in the upstream. */
   close(out: FrontendEncoder, sql: string, statement: PreparedUpstream): void {
     this.forget(sql, statement);
     out.closeStatement(statement.name);

@@ -19,7 +19,7 @@ export interface RunnerOptions {
   readonly onUpstreamError: ReportUpstreamError;
   readonly spool: SpoolRoom | null;
   readonly memory: AnswerMemory;
-  /** True if another session may answer after a loss. */
+  /** True if a statement may run again on another session after its session was lost. */
   readonly runsAgain: boolean;
   /** Puts a session into its governed state; null if it is already there. */
   readonly govern: (session: UpstreamSession) => Promise<void> | null;
@@ -80,8 +80,8 @@ export class Runner implements ExecutionHost {
     }
     if (execution.lane === 'alone') this.#options.pool.release(session);
     if (execution.again === null || execution.settled) return;
-    // Several sessions may have died together, each noticed separately: wait a moment so that the next one taken is
-    // not dead.
+    // Several sessions may have died together, each noticed separately: wait a moment, so that the next one is not
+    // dead as well.
     if (session.closed) setTimeout(() => this.#runAlone(execution), LOST_MS);
     else this.#runAlone(execution);
   }

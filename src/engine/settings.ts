@@ -14,10 +14,10 @@ const GOVERNED: readonly (readonly [name: string, value: string])[] = [
   ['client_encoding', 'UTF8'],
   ['standard_conforming_strings', 'on'],
   ...searching({
-    // Candidates are reranked exactly afterwards, so their order need not be strict.
+    // Candidates are sorted by exact distance afterwards, so their order need not be strict.
     iterative_scan: 'relaxed_order',
     ef_search: '100',
-    // A search that has not found enough within this budget is repeated exactly.
+    // A search that finds too little within this budget is repeated without the index.
     max_scan_tuples: '40000',
   }),
 ];
@@ -51,7 +51,7 @@ function set(name: string, value: string): string {
 }
 
 /**
- * How settings are applied to one statement. `function` uses `set_config`. `command` uses SET LOCAL, for governed
+ * Method of applying settings to one statement. `function` uses `set_config`. `command` uses SET LOCAL, for governed
  * roles without `set_config`; a native server would log a warning each time.
  */
 export type SettingForm = 'function' | 'command';

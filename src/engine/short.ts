@@ -14,16 +14,16 @@ import type { MessageView, SessionJob, UpstreamSession } from './upstream-sessio
 export interface ShortAnswer {
   /** All rows as whole DataRow messages; the view stays valid. */
   answered(rows: Uint8Array, count: number): void;
-  /** There is no short answer, so the statement must be run like any other. */
+  /** The statement was not short or could not be run here, and must be run in the usual way. */
   unanswered(): void;
   /** `error` as thrown by `GovernedEngine.execute`. */
   failed(error: unknown): void;
 }
 
 /**
- * The statement of a governed plan while it is short. Runs of many callers are pipelined on shared sessions, without a
- * promise, timer or signal for each. Such a session cannot be cancelled; it has a small statement timeout, after which
- * the outcome is `unanswered`.
+ * The statement of a governed plan, while it counts as short. Runs of many callers are pipelined on shared sessions,
+ * without a promise, timer or signal for each. A shared session cannot be cancelled; it has a small statement timeout,
+ * after which the outcome is `unanswered`.
  */
 export interface ShortStatement {
   /**
@@ -88,7 +88,7 @@ export class ShortRun implements SessionJob {
     this.#answer = answer;
   }
 
-  /** Gives up the answer. The upstream still sends it, and this run cannot be reused until then. */
+  /** Abandons the run. The upstream still sends the answer, and this object cannot be reused until then. */
   abandon(): void {
     this.#answer = null;
   }
@@ -160,7 +160,7 @@ export class ShortRun implements SessionJob {
     this.#answer?.failed(told);
   }
 
-  /** Nothing has been delivered, so unless this job is to blame, the slow path runs it on another session. */
+  /** Handles the loss of the session. Nothing was delivered, so the slow path takes over, unless `cause` is set. */
   lost(cause?: unknown): void {
     const sending = this.#sending;
     this.#sending = null;
@@ -177,7 +177,7 @@ export class ShortRun implements SessionJob {
     return this.#more.length === 0 ? this.#rows : Buffer.concat([this.#rows, ...this.#more]);
   }
 
-  /** Leaves the run to the slow path. An outdated prepared statement does not mean the statement is not short. */
+  /** Hands the run to the slow path. An outdated prepared statement does not lower the statement's score. */
   #giveUp({ host, statement }: SharedExecution, error: UpstreamError | null): void {
     if (error === null || error.sqlstate === '57014')
       host.lanes.observe({

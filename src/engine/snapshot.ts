@@ -57,7 +57,7 @@ export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost {
   readonly limitRows = false;
   readonly settingForm = 'function';
   readonly inTransaction = true;
-  /** Spooling would be useless, since the transaction keeps its session anyway. */
+  /** No spool: the transaction keeps its session in any case. */
   readonly spool = null;
   /** A statement cannot run again, since the snapshot is lost with its session. */
   readonly runsAgain = false;
@@ -142,7 +142,7 @@ export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost {
         await command(session, 'ROLLBACK', IDLE);
         this.#options.pool.release(session);
       } catch {
-        session.destroy(); // it is in no known state
+        session.destroy(); // its state is unknown
       }
       this.#options.places.free(this.#options.subject);
     }
@@ -162,7 +162,7 @@ export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost {
 const IDLE = 0x49;
 const IN_TRANSACTION = 0x54;
 
-/** Runs `sql`, which must leave the session in state `status`. @throws QueryError E0523 otherwise */
+/** Runs `sql`. @throws QueryError E0523 unless it leaves the session in state `status` */
 async function command(session: UpstreamSession, sql: string, status: number): Promise<void> {
   const left = await run(session, (out) => out.query(sql)).catch(() => null);
   if (left !== status) throw connectionLost();

@@ -7,7 +7,7 @@ import type { Runner } from './runner.js';
 import type { UpstreamStatement } from './statement.js';
 import { connectionLost } from './upstream-error.js';
 
-/** What the first session found out about the server. */
+/** Facts about the server, found by the first session. */
 interface ServerFacts {
   /** The role that governed statements run as. */
   readonly role: string;
@@ -22,7 +22,7 @@ export interface StatusParts {
   readonly runner: Runner;
   readonly outOfService: OutOfService;
   readonly nodes: DataNodes;
-  /** What is known about the server; null before the first session. */
+  /** Returns the facts about the server; null before the first session. */
   readonly server: () => ServerFacts | null;
   readonly whenReached: Promise<void>;
   readonly pools: () => readonly EnginePool[];
@@ -43,7 +43,7 @@ export class EngineStatus {
     return this.#parts.kind;
   }
 
-  /** The role that governed statements run as. Throws QueryError `databaseDown` if it has not been reached. */
+  /** The role that governed statements run as. Throws QueryError `databaseDown` if the database was never reached. */
   get role(): string {
     const server = this.#parts.server();
     if (server === null) throw connectionLost();
@@ -89,8 +89,8 @@ export class EngineStatus {
   }
 
   /**
-   * The name of the time zone `text` as the upstream displays it; null if unknown there. Throws as
-   * `GovernedEngine.execute`.
+   * The name of the time zone `text` as the upstream displays it; null if unknown there. Throws
+   * the errors of `GovernedEngine.execute`.
    */
   timeZone(text: string): Promise<string | null> {
     return this.#timeZone(text);
@@ -144,7 +144,7 @@ async function askUpstream(runner: Runner, text: string): Promise<string | null>
     await runner.runStatement(SHOW, [], options, sink);
     return zone;
   } catch (error) {
-    // Only this error is caused by the text.
+    // Any other error says nothing about the text.
     if (error instanceof QueryError && error.entry === 'unresolvable') return null;
     throw error;
   }

@@ -8,7 +8,7 @@ import type { UpstreamError } from './upstream-report.js';
 import type { SessionJob, UpstreamSession } from './upstream-session.js';
 import { type CopySource, copyBatches, textValue } from './values.js';
 
-/** Runs `work` with a session in its system state, which is always returned afterwards. */
+/** Runs `work` with a session in its system state; the session is always returned to the pool afterwards. */
 export type WithSession = <T>(work: (session: UpstreamSession) => Promise<T>) => Promise<T>;
 
 /**
@@ -196,9 +196,9 @@ function submit(session: UpstreamSession, job: SystemJob): Promise<void> {
     const whole: SessionJob = {
       subject: null,
       send: (out) => job.send(out),
-      // Rows of our own statements are not limited in size, since indexing reads whole documents.
+      // Rows of the gateway's own statements are not limited in size, since indexing reads whole documents.
       largeRow: (bytes) => bytes,
-      starved: () => undefined, // nothing of the gateway's own waits
+      starved: () => undefined, // not expected: memory of the gateway itself is not limited
       rows: (bytes) => job.rows?.(bytes),
       message(type, message) {
         if (type === 0x54) job.columns?.(message.body());

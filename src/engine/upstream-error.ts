@@ -33,7 +33,7 @@ export function parseErrorResponse(body: Buffer): UpstreamError {
   };
 }
 
-/** The parameter number in the outermost line of the error's context, whatever its language. */
+/** The parameter number in the outermost line of the error's context, in any language. */
 function parameterIn(context: string | undefined): number | null {
   const found = /\$(\d+)/.exec(context?.slice(context.lastIndexOf('\n') + 1) ?? '')?.[1];
   return found === undefined ? null : Number(found);
@@ -93,7 +93,7 @@ const DENIED = '42501';
 const OURS: ReadonlySet<string> = new Set(Object.values(RIGHTS_FAULTS));
 
 /**
- * The database could not make sense of a statement. Callers see this error only if a table differs from the manifest,
+ * The database could not interpret a statement. Callers see this error only if a table differs from the manifest,
  * which `throwCause` determines.
  */
 export class StatementFault extends QueryError {
@@ -173,9 +173,9 @@ function complaintIn(
   return `${sqlstate} at ${JSON.stringify(sql.slice(position - 1, position - 1 + SHOWN))}`;
 }
 
-/** protocol_violation, here for the bytes of a parameter; the connection stays intact. */
+/** SQLSTATE protocol_violation, here for malformed parameter bytes; the connection stays intact. */
 const MALFORMED = '08P01';
-/** Raised for a malformed text search query or JSON path, since the statement itself is already parsed. */
+/** SQLSTATE syntax_error, here for a malformed text search query or JSON path: the statement is already parsed. */
 const NOT_WELL_FORMED = '42601';
 
 /** The error if a value from the caller caused it; otherwise null. */

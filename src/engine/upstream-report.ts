@@ -61,7 +61,7 @@ const OF_NAMES: ReadonlySet<string> = new Set([
   'aclcheck_error_col',
 ]);
 
-/** Routines that pass on user-written text, such as RAISE in PL/pgSQL, with any SQLSTATE class. */
+/** Routines that return user-written text, such as RAISE in PL/pgSQL, with any SQLSTATE class. */
 const SAYS_ANYTHING = /^(?:exec_stmt_(?:raise|assert)|ply_|plpy|plperl|pltcl|plv8|do_util_elog)/i;
 
 /** Messages of our row security functions; none contains a value. */

@@ -66,13 +66,13 @@ interface RowMemory {
   readonly bytes: number;
 }
 
-/** Number of bytes of each answer passed on immediately; the rest takes turns with other streams. */
+/** Number of bytes of each answer delivered immediately; the rest takes turns with other streams. */
 const AT_ONCE_BYTES = 2 * SLICE_BYTES;
 
 /** An upstream session, which answers jobs in order. */
 export class UpstreamSession implements Stream {
   readonly prepared = new PreparedStatements(PREPARED_LIMIT);
-  /** Set if state may have outlived its statement; then the session is not used again. */
+  /** True if state may have outlived its statement; the session is then not used again. */
   tainted = false;
   closed = false;
   onClosed: (() => void) | null = null;
@@ -81,7 +81,7 @@ export class UpstreamSession implements Stream {
   readonly #memory: AnswerMemory;
   readonly #out = new FrontendEncoder();
   readonly #in = new BackendSplitter(LARGE_ROW_BYTES);
-  /** The memory of the large row being received. */
+  /** Memory reserved for the large row being received. */
   #lease: RowMemory | null = null;
   /** Identifies the large row that is waiting for memory. */
   #asking: object | null = null;
@@ -180,7 +180,7 @@ export class UpstreamSession implements Stream {
     const late = setTimeout(() => this.destroy(), DRAIN_MS);
     const job = this.#jobs[0];
     while (!this.closed && this.#jobs[0] === job) {
-      await this.#transport.cancel().catch(() => undefined); // asked again, or given up, below
+      await this.#transport.cancel().catch(() => undefined); // retried or abandoned below
       if (this.closed || this.#jobs[0] !== job) break;
       await new Promise<void>((resolve) => {
         const again = setTimeout(resolve, CANCEL_AGAIN_MS);
@@ -193,7 +193,7 @@ export class UpstreamSession implements Stream {
     clearTimeout(late);
   }
 
-  /** Null if the session can take another job; otherwise a promise that settles once no cancel is in flight. */
+  /** Returns null if the session can take another job; otherwise a promise that settles once no cancel is in flight. */
   quiet(): Promise<void> | null {
     const cancelling = this.#cancelling;
     if (cancelling === null) return null;
@@ -216,7 +216,7 @@ export class UpstreamSession implements Stream {
     else this.#out.detach();
   }
 
-  /** Passes on about `bytes` bytes of the received data. */
+  /** Delivers about `bytes` bytes of the received data. */
   slice(bytes: number): boolean {
     this.#allowance = bytes;
     this.#queued = this.#pump();
@@ -230,9 +230,9 @@ export class UpstreamSession implements Stream {
     else this.#advance();
   }
 
-  /** Passes on as much as the allowance permits; the rest waits for its turn, with the upstream paused. */
+  /** Delivers as much as the allowance permits; the rest waits for its turn, with the upstream paused. */
   #advance(): void {
-    if (this.#pumping) return; // whoever pumps goes on
+    if (this.#pumping) return; // the active call continues
     if (this.#pump()) {
       this.#queued = true;
       this.#hold();
@@ -254,7 +254,7 @@ export class UpstreamSession implements Stream {
     this.#transport.resume();
   }
 
-  /** Passes on data within the allowance. Returns true if more is waiting for its turn. */
+  /** Delivers data within the allowance. Returns true if more is waiting for its turn. */
   #pump(): boolean {
     this.#pumping = true;
     try {
@@ -323,7 +323,7 @@ export class UpstreamSession implements Stream {
     const job = this.#jobs[0];
     this.#allowance -= splitter.end - splitter.start;
     if (job === undefined) {
-      if (splitter.type === 0x45) this.destroy(); // an unasked error is the server's farewell
+      if (splitter.type === 0x45) this.destroy(); // an unsolicited error means that the server is closing
       return;
     }
     if (splitter.type === DATA_ROW) {

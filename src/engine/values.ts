@@ -3,7 +3,7 @@ import type { BoundValue } from './statement.js';
 
 export type CopySource = Iterable<readonly (string | null)[]> | AsyncIterable<readonly (string | null)[]>;
 
-/** Size of a batch of COPY text in bytes. */
+/** Target size of a batch of COPY text in bytes. */
 const BATCH_BYTES = 2_097_152;
 
 /** Converts a JavaScript value to a parameter in text format: arrays to Postgres arrays, plain objects to JSON. */

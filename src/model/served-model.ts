@@ -8,19 +8,19 @@ export interface Model {
   readonly snapshot: PolicySnapshot | null;
 }
 
-/** The newest policy is missing or invalid, so the last valid one is served. Times are in ms since 1970. */
+/** Period for which the last valid policy is served because the newest is missing or invalid, in ms since 1970. */
 export interface FallbackPolicy {
   readonly since: number;
-  /** From then on nothing is served. */
+  /** End of the fallback, after which every request is refused. */
   readonly until: number;
 }
 
-/** External services of this process: true if one has answered since the start, or if none is configured. */
+/** Reachability of external services: true if the service has answered since the start, or is not configured. */
 export interface ServicesReached {
   readonly control: boolean;
-  /** Store in which gateways count limits jointly. */
+  /** Shared store of rate-limit counts. */
   readonly limits: boolean;
-  /** Issuers whose keys are loaded. `none`: no key at all is loaded, so no token can be valid. */
+  /** Issuers whose keys are loaded. `none`: no token can be valid. */
   readonly issuers: 'all' | 'some' | 'none';
 }
 
@@ -40,8 +40,8 @@ interface ServedParts extends Model {
 }
 
 /**
- * Everything that is served together, frozen. Read it once to get a consistent state: the private field prevents
- * mixing parts of two states. It is replaced only by `Serving` in `src/service/serving.ts`.
+ * Everything that is served together, frozen. Read it once to get a consistent state: the private field prevents mixing
+ * parts of two states. It is replaced only by `CurrentModel` in `src/service/serving.ts`.
  */
 export class ServedModel implements ServedParts {
   readonly #parts: ServedParts;

@@ -10,7 +10,7 @@ import { messageOf } from '../base/thrown.js';
 
 const DAY_MS = 86_400_000;
 
-/** One of the uses that a subject has per 24 hours, as stored in its file. */
+/** One of the break-glass uses that a subject has per 24 hours, as stored in its file. */
 interface BreakGlassSlot extends Emergency {
   /** A hash of the reason; the reason itself is in the audit log. */
   readonly reason: string;
@@ -104,7 +104,7 @@ async function create(file: string, text: string): Promise<boolean> {
     await link(draft, file);
     return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false; // only from `link`
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false; // thrown only by `link`
     throw error;
   } finally {
     await rm(draft, { force: true });
@@ -120,7 +120,7 @@ async function slotIn(file: string): Promise<BreakGlassSlot | null> {
     unlessAbsent(error);
     return null;
   }
-  const { id, startedAt, reason } = JSON.parse(text) as Partial<BreakGlassSlot>; // written by `take`
+  const { id, startedAt, reason } = JSON.parse(text) as Partial<BreakGlassSlot>; // cast: written by `take`
   if (id === undefined || startedAt === undefined || reason === undefined)
     throw new InternalError(`${file} is not as it was written`);
   return { id, startedAt, reason };

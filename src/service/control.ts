@@ -51,7 +51,7 @@ export class Control {
   #text: string | null = null;
   #why = NONE_ACTIVE;
   #seen: ControlState = { activation: 0, published: 0, revoked: 0 };
-  /** When the last successful poll started, on the clock of `performance.now()`. */
+  /** Start of the last successful poll, on the clock of `performance.now()`. */
   #heardAt = performance.now();
   #heard = false;
   /** Checks that must succeed before a poll counts; see `join`. */
@@ -122,7 +122,7 @@ export class Control {
       const active = await activePolicy(this.#database, this.tenant);
       if (active !== null) {
         this.#text = active.text;
-        await writeWhole(this.#policyFile, Buffer.from(active.text)).catch(() => undefined); // copy for tools
+        await writeWhole(this.#policyFile, Buffer.from(active.text)).catch(() => undefined); // read only by tools
         this.#seen = { ...seen, activation: active.activation };
       }
     } else this.#seen = seen;

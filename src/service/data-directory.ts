@@ -104,7 +104,7 @@ export async function openSupervisorDirectory(
   return Object.freeze({ first, audit, over, close });
 }
 
-/** Loads the model without opening a service. Throws as `openService`. */
+/** Loads the model without opening a service. @throws the errors of `openService` */
 export async function lookFirst(settings: Settings, log: ServiceLog): Promise<FirstModel> {
   await ready();
   const control = await Control.open(settings, log);

@@ -37,7 +37,7 @@ class DatabaseEpochs implements DataEpochs {
   readonly #signals: DataSignals;
   readonly #log: ServiceLog;
   readonly #watermarks = new Map<string, NextRead<string>>();
-  /** For each entity, when to try again after a failure. */
+  /** Time of the next attempt, for each entity whose watermark could not be read. */
   readonly #rests = new Map<string, number>();
   /** Entities whose failure has been logged. */
   readonly #unread = new Set<string>();
@@ -94,7 +94,7 @@ class DatabaseEpochs implements DataEpochs {
   }
 }
 
-/** A repeated read, shared by callers that wait at the same time. */
+/** Coalesces reads: callers that wait at the same time share one. */
 class NextRead<T> {
   readonly #read: () => Promise<T>;
   #running: Promise<T> | null = null;

@@ -8,7 +8,7 @@ import type { ServiceLog } from '../base/log.js';
 
 const ORIGIN_FILE = 'place.json';
 
-/** Where a data directory was when a server last started in it. */
+/** Location of a data directory when a server last started in it. */
 interface DirectoryOrigin {
   readonly path: string;
   readonly inode: string;
@@ -54,7 +54,7 @@ export function tenantIn(dataDir: string): string | null {
   return readOrigin(dataDir)?.tenant ?? null;
 }
 
-/** A moved or remounted directory keeps its inode or its creation time. */
+/** True if the directory is a copy; a moved or remounted one keeps its inode or its creation time. */
 function isCopy(before: DirectoryOrigin, here: DirectoryOrigin): boolean {
   return before.inode !== here.inode && (before.born !== here.born || here.born === 0);
 }

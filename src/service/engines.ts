@@ -49,7 +49,7 @@ function watchEngines(
 function watch(connector: string, engine: EngineStatus, log: ServiceLog, everyMs: number): () => void {
   let since: number | null = null;
   return repeat(everyMs, async (isStopped) => {
-    if (!engine.reached) return; // one never reached is reported elsewhere
+    if (!engine.reached) return; // a database that was never reached is reported elsewhere
     const cause = await engine.unhealthyReason();
     // A busy pool says nothing about the database.
     if (isStopped() || cause === 'busy') return;
@@ -66,7 +66,7 @@ function watch(connector: string, engine: EngineStatus, log: ServiceLog, everyMs
   });
 }
 
-/** Does the same for the servers behind a database. */
+/** Like `watchEngines`, for the foreign servers behind a database. */
 function watchNodes(
   connector: string,
   { nodes }: EngineStatus,
@@ -103,7 +103,7 @@ export interface StartedEngines {
   close(): Promise<void>;
 }
 
-/** Opens and monitors the engines of the served model. Throws as `openEngines`. */
+/** Opens and monitors the engines of the served model. @throws the errors of `openEngines` */
 export async function startEngines(
   model: () => ServedModel,
   keys: TenantKeys,
@@ -319,7 +319,7 @@ export function renewal(name: string, { engine, config }: OpenEngine, next: Engi
   return { now: `connector ${name} by its URL of now`, kept: null, take: () => engine.renew(next) };
 }
 
-/** @param late true if null before means that the URL was unknown at startup */
+/** @param late true if a null `a` means that the URL was not known at startup */
 function sameDatabase(a: string | null, b: string | null, late: boolean): boolean {
   if (a === null || b === null) return a === b || (a === null && late);
   return withoutLogin(a) === withoutLogin(b);

@@ -14,7 +14,7 @@ import type { Settings } from './settings.js';
 interface Follower {
   /** Applies the current state. Rejects if it could not be read, and is then retried. */
   change(): Promise<void>;
-  /** Applies revocations, which are already in the data directory. Rejects as `change` does. */
+  /** Applies revocations, which are already in the data directory. Rejects like `change`. */
   revoked(): Promise<void>;
   /** Called when the database has not answered for longer than configured. */
   silent(why: string): Promise<void>;

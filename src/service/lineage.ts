@@ -20,7 +20,7 @@ export interface EndedChain {
 /** Lineage of a serving process; `lineage` is null if no receiver is configured. */
 export interface StartedLineage {
   readonly lineage: Lineage | null;
-  /** Announces the served manifest. Never rejects; what cannot be announced now is announced at the next start. */
+  /** Announces the served manifest. Never rejects; a failed announcement is repeated at the next start. */
   announce(): Promise<void>;
   close(): Promise<void>;
 }
@@ -60,8 +60,8 @@ async function announced(lineage: Lineage | null, { manifest }: ServedModel): Pr
 export const LINEAGE_CLOSE_MS = 3_000;
 
 /**
- * Delivers what is left of ended chains, which belonged to former workers or a former single process. Empty if no
- * receiver is configured.
+ * Delivers the remaining lineage of ended chains, which belonged to former workers or a former single process. Empty if
+ * no receiver is configured.
  *
  * @throws ManifestProblems, StartProblem
  */
@@ -100,7 +100,7 @@ async function opened(
   return openLineage({ ...chain, config, tenant, version: version(), log, urlOf });
 }
 
-/** Null if a command fails temporarily; then the connector's name is used for its database. */
+/** URL of a database; null if a command fails temporarily, in which case the connector's name is used instead. */
 function urlNow(name: string): Promise<string | null> {
   return connectorUrl(process.env, name).catch((error: unknown) => {
     if (error instanceof CommandFailed) return null;

@@ -16,10 +16,10 @@ import { headIn } from '../model/versions/index.js';
 import { tenantIn } from './directory-origin.js';
 import type { Settings } from './settings.js';
 
-/** Reads a text file. Throws as `readManifestText`. */
+/** Reads a text file. @throws the errors of `readManifestText` */
 export type ReadFileText = (file: string) => Promise<string>;
 
-/** It is unknown which policy to serve, e.g. because the control database does not answer. */
+/** The current policy cannot be determined, e.g. because the control database does not answer. */
 export class PolicyUnknown extends ManifestProblems {
   readonly #why: string;
 
@@ -37,7 +37,7 @@ export class PolicyUnknown extends ManifestProblems {
     this.#why = why;
   }
 
-  /** No file is mentioned, since none is at fault. */
+  /** Names no file, since no file is at fault. */
   override format(): string {
     return `error: ${this.#why}`;
   }
@@ -121,7 +121,7 @@ export interface FirstModel {
  * is known.
  *
  * @param known result of an earlier call, returned if nothing else has been published
- * @throws PolicyFault if the tenant is unknown, and as `loadServed`
+ * @throws PolicyFault if the tenant is unknown, and the errors of `loadServed`
  */
 export async function loadFirst(
   settings: Settings,
@@ -148,7 +148,7 @@ export function publishedDir({ dataDir }: Pick<Settings, 'dataDir'>): string {
   return join(dataDir, 'published');
 }
 
-/** Loads the model to serve, with published objects. Throws as `loadModel`. */
+/** Loads the model to serve, with published objects. @throws the errors of `loadModel` */
 export async function loadServed(settings: Settings): Promise<ServedModel> {
   const published = await headIn(publishedDir(settings));
   return loadModel(settings.manifestFile, settings.policyFile, published);

@@ -146,7 +146,7 @@ export interface OpenService extends ModelChanges {
   readonly means: RequestMeans;
   record(action: string, detail: object): Promise<void>;
   readonly keys: TenantKeys;
-  /** Why the service started without a policy; null if it has one. */
+  /** Reason why the service started without a policy; null if it has one. */
   readonly policyFault: PolicyFault | null;
   /** Resolves, with the reason, only when no request can be answered any more and the process should end. */
   readonly over: Promise<string>;
@@ -175,7 +175,7 @@ export async function openService(
   }
 }
 
-/** Closes parts in reverse order. */
+/** Closes parts in the reverse order of their opening. */
 class CloseStack {
   readonly #parts: { close(): void | Promise<void> }[] = [];
 

@@ -21,7 +21,7 @@ export interface PolicyParts {
   readonly versions: VersionStore;
   readonly serving: CurrentModel;
   readonly log: ServiceLog;
-  /** Reads the policy. Throws as `readManifestText`. */
+  /** Reads the policy. @throws the errors of `readManifestText` */
   readonly read: (file: string) => Promise<string>;
   taken(model: ServedModel): void;
   record(detail: object): Promise<void>;
@@ -35,7 +35,7 @@ const UNCHANGED: PreparedChange = Object.freeze({ take: async () => NOTHING, dro
  * time. If the published version cannot be served here, requests are refused immediately.
  *
  * @param same keep the current policy, if there is one, and look only for published versions
- * @param brokenSince when the policy broke, in ms since the epoch, if it is broken
+ * @param brokenSince time at which the policy broke, in ms since the epoch, if it is broken
  * @throws PolicyFault, once recorded
  */
 export async function preparedPolicy(

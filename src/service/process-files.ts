@@ -20,7 +20,7 @@ export interface ProcessFiles {
   exchangeKey(): Promise<string>;
   /** True if no process has used this token yet; see `UsedTokens`. */
   firstUse(token: string, issuedAt: number, endsAt: number): boolean | Promise<boolean>;
-  /** Reads a file, with the same result in all processes. Throws as `readManifestText`. */
+  /** Reads a file, with the same result in all processes. @throws the errors of `readManifestText` */
   read(file: string): Promise<string>;
   /** The control database; null if there is none, and for workers, whose supervisor follows it. */
   readonly control: Control | null;

@@ -46,7 +46,7 @@ export class RevocationFiles {
     return this.#read((id) => !known.has(id));
   }
 
-  /** Reads the revocations that other gateways do not have yet. Throws as `read`. */
+  /** Reads the revocations that other gateways do not have yet. @throws the errors of `read` */
   async unshared(): Promise<readonly Revocation[]> {
     return this.#read((_, unshared) => unshared);
   }

@@ -54,7 +54,7 @@ export async function requireRowSecurity(model: Model, keys: TenantKeys, log: Se
     await requireRowSecurityOf(connector, model, keys, log);
 }
 
-/** The same for one connector. Without a policy, nothing is required. */
+/** Like `requireRowSecurity`, for one connector. Without a policy, nothing is required. */
 export async function requireRowSecurityOf(
   connector: Connector,
   model: Model,

@@ -9,7 +9,7 @@ export class CurrentModel {
   readonly #followers: ((model: ServedModel) => void)[] = [];
 
   /**
-   * @param trouble why `first` has no policy; null if it has one
+   * @param trouble reason why `first` has no policy; null if it has one
    * @param onPolicyEnded called when a kept policy expires
    */
   constructor(
@@ -46,7 +46,7 @@ export class CurrentModel {
     this.#replace(this.#policy.missing ? next.underPolicy(null) : next);
   }
 
-  /** Notes that the newest policy is missing or invalid since `since`. Returns the resulting state. */
+  /** Records that the newest policy has been missing or invalid since `since`. Returns the resulting state. */
   losePolicy(trouble: PolicyTrouble, since?: number): PolicyState {
     const state = this.#policy.failed(trouble, since);
     if (state === 'missing') this.#replace(this.#model.underPolicy(null));
@@ -128,7 +128,7 @@ class PolicyFallback {
     });
   }
 
-  /** Notes that the newest policy is missing or invalid since `brokenSince`. Returns the resulting state. */
+  /** Records that the newest policy has been missing or invalid since `brokenSince`. Returns the resulting state. */
   failed(trouble: PolicyTrouble, brokenSince = Date.now()): PolicyState {
     const cause = firstOf(trouble);
     this.#fault = cause;
@@ -166,7 +166,7 @@ class PolicyFallback {
     this.#kept = null;
   }
 
-  /** The time starts with the first fault; later ones do not extend it. */
+  /** The time limit starts with the first fault; later ones do not extend it. */
   #keep(since: number): FallbackPolicy {
     const { keepMs } = this.#settings;
     const kept = Object.freeze({ since, until: since + keepMs });

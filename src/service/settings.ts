@@ -23,9 +23,9 @@ import { type PublicKeyFile, splitList } from './settings/types.js';
 /** Settings of a process, from environment and flags. Paths are absolute. */
 export type Settings = Readonly<ReturnType<typeof readSettings>>;
 
-/** How a missing or invalid policy is handled. */
+/** Handling of a missing or invalid policy. */
 export interface PolicyFailureSettings {
-  /** How long the last valid policy stays in force, in ms; 0 means not at all. */
+  /** Time for which the last valid policy stays in force, in ms; 0 means not at all. */
   readonly keepMs: number;
   /** True to keep the policy even while the control database does not answer. */
   readonly keepsUnknown: boolean;
@@ -65,7 +65,7 @@ function readSettings(read: ReadSetting, env: Environment, dataDir: string) {
     pgPort: read('OSL_PG_PORT'),
     workers: read('OSL_WORKERS'),
     publicKeyFiles: keys,
-    /** If null, a key is kept in memory. */
+    /** File with the key that signs exchanged tokens; null: a generated key in memory. */
     exchangeKeyFile: read('OSL_EXCHANGE_KEY'),
     issuersFile,
     /** True if tokens signed with the gateway's own key (`osl token`) are accepted. */
@@ -113,7 +113,7 @@ function readSettings(read: ReadSetting, env: Environment, dataDir: string) {
     policyFailure: policyFailure(read),
     owner: ownerSettings(read),
     watchesPolicy: read('OSL_POLICY_WATCH') === 'on',
-    /** Null for a stand-alone gateway. */
+    /** Control database; null for a stand-alone gateway. */
     control,
     lineageFile: read('OSL_LINEAGE'),
   };

@@ -19,9 +19,9 @@ export interface SystemReads {
   readCatalog(connector: string): Promise<UpstreamSchema | null>;
   /** Reads the greatest value of a column as text; empty for an empty table. */
   readWatermark(connector: string, table: TableName, column: string): Promise<string | null>;
-  /** Also returns null until the connector is reached. */
+  /** Reads the states of built rollups; null also until the connector is reached. */
   readRollupStates(connector: string): Promise<readonly RollupState[] | null>;
-  /** Opens the store of a facet version, first replacing it by a successor that is ready. Throws as `openStore`. */
+  /** Opens the store of a facet version, first replacing it by a successor that is ready. Throws like `openStore`. */
   readStore(facet: Facet, version: string, embedder: Embedder): Promise<ServedStore | null>;
   /** Reads when a connector's stores were last updated from their sources, by facet and version. */
   readIndexTimes(connector: string): Promise<ReadonlyMap<string, ReadonlyMap<string, string>> | null>;

@@ -35,7 +35,7 @@ export interface TokenTrust {
   readonly verifier: TokenVerifier;
   readonly exchange: TokenExchange;
   readonly issuers: () => Issuers;
-  /** Whether the issuers' keys are available. */
+  /** Availability of the issuers' keys. */
   readonly reached: () => IssuerAvailability;
   /** The audiences by which issuers identify this service. */
   readonly resources: () => readonly string[];

@@ -47,7 +47,7 @@ interface PublishedObject {
 
 const LISTED = 200;
 
-/** Stores a fragment, valid or not; idempotent for the same text. @throws QueryError as `candidates`, E0511 */
+/** Stores a fragment, valid or not; idempotent per text. @throws QueryError E0511, and those of `candidates` */
 export async function storeDraft(
   parts: PublishingParts,
   call: RequestCall,
@@ -69,7 +69,7 @@ export async function storeDraft(
   );
 }
 
-/** Deletes a draft; versions published from it remain. @throws QueryError as `candidates`, E1001 */
+/** Deletes a draft; versions published from it remain. @throws QueryError E1001, and the errors of `candidates` */
 export async function discardDraft(
   parts: PublishingParts,
   call: RequestCall,
@@ -84,7 +84,7 @@ export async function discardDraft(
   );
 }
 
-/** Validates a draft as `publish` would, and records the result. Throws as `discardDraft`, E2101 */
+/** Validates a draft like `publish`, records the result. @throws QueryError E2101, and those of `discardDraft` */
 export async function validateDraft(
   parts: PublishingParts,
   call: RequestCall,
@@ -117,7 +117,7 @@ export async function validateDraft(
   });
 }
 
-/** Lists the published objects, the newest versions, and all drafts. Throws as `candidates`. */
+/** Lists the published objects, the newest versions, and all drafts. @throws the errors of `candidates` */
 export async function publications(parts: PublishingParts, call: RequestCall): Promise<Publications> {
   return authored(parts, call, 'objects', null, ({ manifest, model: { file, published } }) => {
     const { versions, drafts } = parts.publishing;
@@ -140,7 +140,7 @@ export type VersionOrDraft =
   | { readonly kind: 'version'; readonly version: Version }
   | { readonly kind: 'draft'; readonly draft: DraftSummary & Pick<StoredDraft, 'text'> };
 
-/** Returns a version with its objects, by number or id, or a draft with its text. Throws as `candidates`, E4040 */
+/** Returns a version (by number or id) or a draft, in full. @throws QueryError E4040, and those of `candidates` */
 export async function publication(
   parts: PublishingParts,
   call: RequestCall,

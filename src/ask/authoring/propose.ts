@@ -32,7 +32,7 @@ export interface SuggestionTarget {
   readonly name: string;
 }
 
-/** Lists relations that the manifest does not use. @throws QueryError E2101 without an admin role, and as `respond` */
+/** Lists relations that the manifest lacks. @throws QueryError E2101 without an admin role, and those of `respond` */
 export async function candidates(parts: PublishingParts, call: RequestCall): Promise<Candidates> {
   return authored(parts, call, 'candidates', null, async (caller) => {
     const { read, unread, truncated } = await upstreamsOf(parts, call.requestId);
@@ -43,7 +43,7 @@ export async function candidates(parts: PublishingParts, call: RequestCall): Pro
   });
 }
 
-/** Drafts a fragment and stores nothing. @throws QueryError E1001 if there is nothing to draft, and as `candidates` */
+/** Drafts a fragment; stores nothing. @throws QueryError E1001 if nothing can be drafted, and those of `candidates` */
 export async function suggest(
   parts: PublishingParts,
   call: RequestCall,
@@ -56,8 +56,8 @@ export async function suggest(
 }
 
 /**
- * Validates a fragment or a whole manifest; stores nothing. Faults in the text are part of the result. Throws as
- * `candidates`.
+ * Validates a fragment or a whole manifest; stores nothing. Errors in the text are part of the result.
+ * @throws the errors of `candidates`
  */
 export async function validate(
   parts: PublishingParts,

@@ -73,7 +73,7 @@ export type PublishResult =
  * Publishes one change at a time. The new version is written and then served, between the two audit records. At any
  * moment either the old or the new model is served.
  *
- * @throws QueryError E4280, E4120, E4090, E2101, E1001, and as `respond`
+ * @throws QueryError E4280, E4120, E4090, E2101, E1001, and the errors of `respond`
  */
 export async function publish(
   parts: PublishingParts,
@@ -86,7 +86,7 @@ export async function publish(
       action: request.change.action,
       asked: { kind: 'draft', text: request.text },
       ...AUTHORING,
-      // Changes are serialized; the served model may have changed in the meantime.
+      // Changes run one at a time; the served model may have changed while this one waited.
       inTurn: (work) => parts.publishing.exclusively(work),
       decide: async (caller, record) => {
         const { stepped, made } = await computeChange(parts, caller, request);
@@ -191,7 +191,7 @@ async function shared({ share }: PublicationStore, sealed: VersionFile, { manife
   }
 }
 
-/** Requires that the change is based on the served version, and that this is the newest one. */
+/** Requires that the change is based on the served version and that this version is the newest. */
 function requireCurrentBase(
   base: string | null,
   { manifest, model: { published } }: Caller,
@@ -204,8 +204,8 @@ function requireCurrentBase(
 }
 
 /**
- * Only the owner of a database writes its row security, never a request, so changes that affect it must be made in the
- * manifest file.
+ * Refuses changes that affect row security: only the owner of a database can update it there, so they must be made in
+ * the manifest file.
  *
  * @throws QueryError E1002
  */
@@ -321,7 +321,7 @@ function unknownVersion(what: 'draft' | 'version', name: string): QueryError {
   });
 }
 
-/** Dependencies of authoring requests, beyond those of every request. */
+/** Dependencies of authoring requests, in addition to `RequestParts`. */
 export interface PublishingParts
   extends RequestParts,
     SingleUse,
@@ -346,7 +346,7 @@ export const AUTHORING = {
  * Handles a read-only authoring request.
  *
  * @param text logged as a fingerprint; null if the request has no text
- * @throws QueryError E2101 without an admin role, and as `respond`
+ * @throws QueryError E2101 without an admin role, and the errors of `respond`
  */
 export function authored<T>(
   parts: RequestParts,

@@ -19,11 +19,11 @@ interface CachedAnswer {
   readonly pieces: readonly { readonly bytes: Uint8Array; readonly rows: number }[];
   readonly rows: number;
   readonly bytes: number;
-  /** The state of the data as read before the query ran. */
+  /** Data epoch, read before the query ran. */
   readonly epoch: string;
-  /** When the answer was read, in ms since the epoch. */
+  /** Time at which the answer was read, in ms since the epoch. */
   readonly asOf: number;
-  /** As `asOf`, on the clock of `performance.now()`. */
+  /** The time of `asOf` on the clock of `performance.now()`. */
   readonly readAt: number;
 }
 
@@ -104,7 +104,7 @@ interface AnswerCacheKey {
 }
 
 export interface DataEpochs {
-  /** An identifier for the state of these entities' rows, equal while the data is unchanged; null if it is unknown. */
+  /** Identifies the current state of these entities' rows: equal while the data is unchanged, null if unknown. */
   of(rules: ReadonlyMap<string, CacheRule>): Promise<string | null>;
 }
 
@@ -203,7 +203,7 @@ export interface CacheableQuestion {
   /** If false, the query always runs, and its answer is cached. */
   readonly mayReuse: boolean;
   readonly spending: ModelUsage;
-  /** The memory that the copy of the answer counts against until it is cached. */
+  /** Memory budget charged for the copy of the answer until it is cached. */
   readonly memory: MemoryShare;
   readonly signal: AbortSignal | null;
   requireInService(): void;

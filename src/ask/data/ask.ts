@@ -37,7 +37,7 @@ export interface QueryAnswer {
   readonly errors: readonly { readonly chunkId: string; readonly reason: string }[];
   /** Lets later queries of the same shape skip planning; null on the fast path. */
   readonly permits: Permits | null;
-  /** How fresh the answer is; null if it was read from the entities for this query. */
+  /** Source and age of the answer; null if it was read from the entities for this query. */
   readonly freshness: AnswerFreshness | null;
 }
 
@@ -45,7 +45,7 @@ export interface QueryAnswer {
  * Runs a query. The decision is made by compiling it into a governed plan. The query may start while the decision
  * record is being synced, since it has no side effects, but no row is sent before.
  *
- * @throws QueryError, as `respond`
+ * @throws QueryError: the errors of `respond`
  */
 export function ask(
   parts: AnswerParts,
@@ -89,7 +89,7 @@ export function decisionOf(
   const decide = (caller: Caller, record: DecisionRecord): GovernedPlan | Promise<GovernedPlan> => {
     const judged = (plan: GovernedPlan): GovernedPlan | Promise<GovernedPlan> => {
       recordAndCheck(plan, record);
-      const runs = action === 'query' || action === 'prepare'; // EXPLAIN costs nothing
+      const runs = action === 'query' || action === 'prepare'; // EXPLAIN runs nothing, so no cost limit applies
       return (runs ? withinCost(parts, caller, plan)?.then(() => plan) : undefined) ?? plan;
     };
     const planned = planOf(parts, caller, question, record);
@@ -175,7 +175,7 @@ export class CountedSink implements RowSink {
 
 type OpenSink = (runtime: readonly RuntimeRows[]) => RowSink;
 
-/** Runs a plan; no row is sent before `recorded` resolves. Throws as `GovernedEngine.execute`. */
+/** Runs a plan; no row is sent before `recorded` resolves. @throws the errors of `GovernedEngine.execute` */
 export function run(
   parts: AnswerParts,
   caller: Caller,
@@ -205,14 +205,14 @@ export function run(
 
 const NO_STEPS = Object.freeze({ until: Number.POSITIVE_INFINITY });
 
-/** The redacted passage fields, except columns that every passage has. */
+/** Names of redacted passage fields, without the columns that every passage has. */
 function redactedIn({ passageFields }: GovernedPlan, runtime: readonly RuntimeRows[]): readonly string[] {
   const all = new Set(runtime.flatMap((r) => [...r.redacted]));
   const isField = (name: string): boolean => !PASSAGE_COLUMNS.has(name) && name !== EVIDENCE;
   return [...all].filter((name) => isField(name) && passageFields?.has(name) !== false).sort();
 }
 
-/** For each output, true if its value is redacted in at least one row. @param runtime in the order of the plan's */
+/** Flags outputs that are redacted in at least one row. @param runtime one entry per runtime relation of the plan */
 export function redactionOf({ outputs }: GovernedPlan, runtime: readonly RuntimeRows[]): readonly boolean[] {
   return outputs.map(
     ({ redacted, redactable }) =>
@@ -265,7 +265,7 @@ async function execute(
   const keeping =
     mayKeep && parts.answers.isOn ? cacheKeyOf({ caller, plan, values, resultFormats, settings }) : null;
   if (keeping === null) {
-    // Read before the statement runs, since a rollup may be rebuilt meanwhile.
+    // Read before the statement runs, since a rollup may be rebuilt in the meantime.
     const freshness = rollupFreshness(parts, caller, plan);
     return { ...(await live(sink, signal)), ...rest, freshness };
   }

@@ -23,7 +23,7 @@ export interface StoredPassage {
 /** The terms of a lexical query, identified by their ids in the store. */
 export interface LexicalQuery {
   readonly terms: readonly number[];
-  /** Each term as it first appears in the query, with its number of occurrences, in query order. */
+  /** Terms in query order, each with its first spelling and its number of occurrences in the query. */
   written(): Promise<ReadonlyMap<number, { readonly term: string; readonly times: number }>>;
   /**
    * Ranges of `text` that contain query terms, in code points with the end excluded, in ascending order without
@@ -34,9 +34,9 @@ export interface LexicalQuery {
     readonly counts: ReadonlyMap<number, number>;
   };
   /**
-   * The query as a sparse vector in pgvector's text format, with terms weighted by rarity: `frequencies[i]` of
-   * `documents` passages contain `terms[i]`. Also returns the terms that occur at all, their rarities, and upper
-   * bounds of their scores. Null if none occurs.
+   * The query as a sparse vector in pgvector's text format, with terms weighted by rarity; `frequencies[i]` of
+   * `documents` passages contain `terms[i]`. Also returns the terms found in any passage, with their rarity and maximum
+   * score contribution. Null if no term is found.
    */
   weighted(
     documents: number,
@@ -102,7 +102,7 @@ export interface OperatorCaller {
 export interface ReadyStore {
   /** Changes whenever a passage changes. */
   readonly epoch: string;
-  /** When the source was last read incrementally, in UTC to the second (RFC 3339); null if unknown. */
+  /** Time of the last incremental read of the source, in UTC to the second (RFC 3339); null if unknown. */
   readonly indexedAt: string | null;
 }
 
@@ -121,8 +121,8 @@ export interface ContentPlane {
    */
   indexedAt(facets: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /**
-   * The state of the data as a `pg_snapshot`, provided that only transactions of that server can change what the
-   * governed role reads in `tables`; otherwise null.
+   * Returns the current `pg_snapshot`; null if anything other than transactions of that server can change what the
+   * governed role reads in `tables`.
    */
   settledAt(
     facet: string,
@@ -151,7 +151,7 @@ export interface ContentPlane {
    * Runs an encoder operator over texts without a store, using `lexical-v1` in this process. Empty and NULL texts have
    * no value. DEDUP refers to texts by index, starting at 0.
    *
-   * @throws QueryError as `run`
+   * @throws the errors of `run`
    */
   runOverTexts(
     call: OperatorCall,
@@ -159,10 +159,10 @@ export interface ContentPlane {
     by: OperatorCaller,
   ): Promise<readonly unknown[]>;
   /**
-   * Returns a finite score for each text, in order: how well it answers `query`.
+   * Scores how well each text answers `query`; returns finite numbers, in order.
    *
-   * @throws QueryError E0522 if the reranker fails, E4290 if the daily budget of the subject is used up, and the
-   * reason of `by.signal`
+   * @throws QueryError E0522 if the reranker fails, E4290 if the daily budget of the subject is used up, and the reason
+   *   of `by.signal`
    */
   rerank(
     reranker: string,

@@ -3,7 +3,7 @@ import type { Caller } from '../request/caller.js';
 import type { RunningParts } from './parts.js';
 import { explainLines } from './runtime/step.js';
 
-/** Lifetime of an estimate in ms. Queries that differ only in values share it. */
+/** Lifetime of a cost estimate in ms. */
 const HOLDS_MS = 60_000;
 
 interface Estimate {
@@ -11,7 +11,7 @@ interface Estimate {
   readonly cost: number;
 }
 
-/** Estimates by statement; since they are for generic plans, they do not depend on values. */
+/** Estimates by statement; queries that differ only in values share one, since it is made for a generic plan. */
 const ESTIMATES = new WeakMap<GovernedPlan['query'], Estimate>();
 
 /** Lowest cost cap among the caller's data roles; null if none sets one. */

@@ -6,7 +6,7 @@ import type { AnswerParts } from './parts.js';
 import type { DataQuestion } from './question.js';
 import { explainLines } from './runtime/step.js';
 
-/** Whether to show only the statement or also the database's plan for it. */
+/** Detail requested: only the SQL statement, or also the database's plan for it. */
 export type UpstreamDetail = 'statement' | 'plan';
 
 /** Possible origins of a statement parameter's value. */
@@ -37,7 +37,7 @@ export interface ExplainResult {
  * Compiles a query without running it. `wanted` requires an admin role; the database's plan is requested once the
  * decision is durable.
  *
- * @throws QueryError E2101 if `wanted` by a caller without an admin role, and as `respond`
+ * @throws QueryError E2101 if `wanted` by a caller without an admin role, and the errors of `respond`
  */
 export function explainPlan(
   parts: AnswerParts,

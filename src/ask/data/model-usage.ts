@@ -1,6 +1,6 @@
 import type { DecoderUsage, RerankUsage } from './content-plane.js';
 
-/** How a query used external models and the cache, for its outcome record. */
+/** Counts a query's use of external models and the cache, for its outcome record. */
 export class ModelUsage {
   #all: DecoderUsage | null = null;
   #reranked: RerankUsage | null = null;
@@ -18,7 +18,7 @@ export class ModelUsage {
     this.#cached = { epoch, age_ms: Math.round(ageMs) };
   }
 
-  /** JSON; null if neither a model nor the cache was used. */
+  /** Returns the usage as JSON; null if neither a model nor the cache was used. */
   detail(): string | null {
     if (this.#all === null && this.#reranked === null && this.#cached === null) return null;
     return JSON.stringify({
@@ -32,7 +32,7 @@ export class ModelUsage {
 function summed<T extends DecoderUsage | RerankUsage>(a: T, b: T): T {
   const total: Record<string, number> = { ...a };
   for (const [name, count] of Object.entries(b)) total[name] = (total[name] ?? 0) + count;
-  return total as unknown as T; // the same counts
+  return total as unknown as T; // cast: both have the same counts
 }
 
 function rerankedIn({ passages, known, requests, tokens }: RerankUsage) {

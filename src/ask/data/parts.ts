@@ -53,7 +53,7 @@ export interface CountedWords {
   readonly documents: number;
   /** For each word of the query, the number of passages that contain it. */
   readonly frequencies: ReadonlyMap<number, number>;
-  /** State of the data that was counted; null if unknown. */
+  /** Data snapshot that was counted; null if unknown. */
   readonly snapshot: string | null;
   readonly key: string;
   readonly isKept: boolean;
@@ -67,10 +67,10 @@ export interface WordCounter {
     input: RuntimeInput,
   ): Promise<CountedWords>;
   /**
-   * Checks the counts against the passages found with their help.
+   * Checks that counts from `of` are still valid after the search that used them, and caches new ones.
    *
-   * @param seen state of the data of the passages; null if unknown
-   * @returns false if the data may have changed since an earlier count, which is then dropped
+   * @param seen data snapshot of the passages found; null if unknown
+   * @returns false if cached counts may be out of date; they are then dropped
    */
   holds(
     facet: string,
@@ -89,9 +89,9 @@ export interface StepInput {
   readonly parameters: readonly BoundValue[];
   readonly signal: AbortSignal | null;
   readonly snapshots: Snapshots | null;
-  /** True if the result must be complete because its reader could not be told that it was truncated. */
+  /** True if truncation must be an error, because the client could not be told about it. */
   readonly whole: boolean;
-  /** The memory that the rows of steps count against until it is released. */
+  /** Memory budget charged for the rows of steps until it is released. */
   readonly memory: MemoryShare;
 }
 

@@ -51,7 +51,7 @@ const TEMPLATES = 16;
 /** LRU cache of at most `maxBytes`. */
 export function createPlanCache(maxBytes: number): PlanCache {
   const entries = new LRUCache<string, CachedPlan>({
-    maxSize: Math.max(1, maxBytes), // no plan is that small
+    maxSize: Math.max(1, maxBytes), // 1 caches nothing, since every plan is larger
     sizeCalculation: ({ bytes }) => bytes,
   });
   const counts = { hits: 0, shapeHits: 0, misses: 0 };
@@ -127,7 +127,7 @@ function fillTemplate(templates: readonly PlanTemplate[], { literals }: ShapedTe
   return null;
 }
 
-// A shape and a text can consist of the same characters, so prefixes keep their keys apart.
+// Prefixes distinguish the keys of shapes and texts, which may consist of the same characters.
 function textKey(rights: string, text: string): string {
   return `t ${rights} ${text}`;
 }

@@ -92,7 +92,7 @@ export function templateOf(
 ): PlanTemplate | null {
   if (body.kind === 'metrics') return null;
   const { text, world } = statementOf(body);
-  // Routes never use rollups.
+  // Fast-path routes never use rollups.
   return plans.templateOf(rightsKey(caller, world, parameterOids, NO_ROLLUPS), text);
 }
 
@@ -130,7 +130,7 @@ type CompiledTemplate = ReturnType<typeof compileTemplate>;
 
 /**
  * Compiles for a caller without grants: as the contract requires, RETRIEVE on a declared facet returns no passages;
- * anything else fails with E2102, whatever other errors it has.
+ * anything else fails with E2102, even if it has other errors.
  *
  * @throws QueryError E0241, E0521, E2102
  */
@@ -155,7 +155,7 @@ function requireFacetsOnly(compiled: CompiledTemplate): CompiledTemplate {
   return compiled;
 }
 
-/** The contract's E0246 for `sql` without a statement. */
+/** Converts `noStatement` to E0246 for a `sql` body, as the contract requires; other errors are returned unchanged. */
 function emptySqlOr(error: unknown, body: QuestionBody): unknown {
   const isEmptySql = body.kind === 'sql' && error instanceof QueryError && error.entry === 'noStatement';
   return isEmptySql ? queryError('emptySql', {}) : error;
@@ -186,7 +186,7 @@ function metricsPlan(
 /** Length in UTF-16 code units below which a text always compiles quickly. */
 const SMALL_TEXT = 256;
 
-/** A hundred times longer than any text within the compiler's limits takes, ms. */
+/** Compile deadline in ms, a hundred times what any text within the compiler's limits takes. */
 const DEADLINE_MS = 2_000;
 
 /**
@@ -240,7 +240,7 @@ export function placedError(
   return withErrorPosition(error, slot, text, manifest.catalog, access, { parameterOids, world });
 }
 
-/** Removes the parameter number from an error, since the caller did not write the statement of a step. */
+/** Rethrows the error of a step without its parameter number, which refers to a statement the caller did not write. */
 export function throwStepError(error: unknown): never {
   throw error instanceof ValueError ? error.withoutParameter() : error;
 }

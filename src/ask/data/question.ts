@@ -32,7 +32,7 @@ export interface CompiledQuestion {
   readonly plan: GovernedPlan;
   /** The authorized request, which a run that follows immediately continues. */
   readonly authorized: AuthorizedRequest<GovernedPlan>;
-  /** Compiling has counted against the rate limit, which covers a first run that follows immediately. */
+  /** Rate-limit charge for compiling; it covers a first run that follows immediately. */
   readonly payment: Payment;
   /** Records that the query was compiled but not run. @throws QueryError E5030 */
   record(): Promise<void>;
@@ -56,7 +56,7 @@ export interface ResultDelivery {
   readonly again?: 'given before' | 'anew';
   /** The number of copies that the consumer makes of a large row; none by default. */
   readonly copies?: number;
-  /** True if truncation is an error because the reader of the answer could not be told. */
+  /** True if truncation is an error, because the client could not be told about it. */
   readonly whole?: boolean;
   /** The sink, or a function that opens it, given the plan and, for each column, whether a value is redacted. */
   readonly sink:
@@ -64,7 +64,7 @@ export interface ResultDelivery {
     | ((plan: GovernedPlan, versions: ServedVersions, redacted: readonly boolean[]) => RowSink);
 }
 
-/** @throws QueryError E0518 if an answer was truncated and the client cannot be told */
+/** Called for truncated answers. @throws QueryError E0518 if `whole` is set */
 export function requireWhole({ whole }: Pick<ResultDelivery, 'whole'>, rows: number): void {
   if (whole === true) throw queryError('rowCap', { limit: rows });
 }
@@ -76,7 +76,7 @@ export function formatsOf(
   return typeof resultFormats === 'function' ? resultFormats(plan) : resultFormats;
 }
 
-/** Rejects as soon as `signal` aborts; `work` must have no side effects. @throws QueryError of the abort */
+/** Rejects with the abort reason as soon as `signal` aborts; `work` must have no side effects. */
 export function unlessStopped<T>(work: Promise<T>, signal: AbortSignal | null): Promise<T> {
   if (signal === null) return work;
   return new Promise((resolve, reject) => {
@@ -88,7 +88,7 @@ export function unlessStopped<T>(work: Promise<T>, signal: AbortSignal | null): 
 }
 
 export interface AnswerFreshness {
-  /** Where the answer comes from; `live` means it was read from the entities. */
+  /** Source of the answer; `live` means it was read from the entities. */
   readonly from: 'live' | 'cache' | 'rollup';
   /** The answer is at least as recent as this time, in ms since the epoch. */
   readonly asOf: number;

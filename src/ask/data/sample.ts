@@ -53,7 +53,7 @@ const REDACTED: SampleCell = Object.freeze({ redacted: true });
 /**
  * Returns sample rows of an object. Sampling has a separate rate limit.
  *
- * @throws QueryError E0241, E0254, E2101 and as `ask`
+ * @throws QueryError E0241, E0254, E2101 and the errors of `ask`
  */
 export function sample(
   parts: AnswerParts,
@@ -120,7 +120,7 @@ async function rowsOf(
     : table(request.name, rows, governed, plan);
 }
 
-/** Null if the caller has no grant. */
+/** The plan that reads the sample; null if the caller has no grant. */
 function readBy({ source }: GovernedSample): GovernedPlan | null {
   return source.kind === 'table' ? source.plan : (source.store?.passages ?? null);
 }

@@ -86,7 +86,7 @@ export async function upstreamsOf(parts: UpstreamParts, requestId: string): Prom
   return { read, unread, truncated: [...read.values()].some((schema) => schema.truncated) };
 }
 
-/** Which part of the schema to return: with `governed`, only what the caller's grants show. */
+/** A request for the schema or the domain map; `governed` restricts it to what the caller's grants show. */
 export interface Description {
   readonly document: 'schema' | 'domain_map';
   readonly governed: boolean;
@@ -94,7 +94,7 @@ export interface Description {
   readonly wish?: SchemaSelection | null;
 }
 
-/** Dependencies of metadata requests, beyond those of every request. */
+/** Dependencies of metadata requests, in addition to `RequestParts`. */
 export interface GraphParts extends RequestParts, UpstreamParts {
   readonly content: Pick<ContentPlane, 'hasDecoder' | 'indexedAt'>;
 }
@@ -102,7 +102,7 @@ export interface GraphParts extends RequestParts, UpstreamParts {
 /**
  * Returns the schema or the domain map.
  *
- * @throws QueryError E2101 for a full description without an admin role, E0512 if no name is known, and as `respond`
+ * @throws QueryError E2101 for a full description without an admin role, E0512 if no name is known, those of `respond`
  */
 export function describe(
   parts: GraphParts,
@@ -159,7 +159,7 @@ async function schemaNow(
   return chosen === null ? readings.schemaAt(indexed) : readings.partAt(chosen, indexed);
 }
 
-/** Resolves a business term among visible objects. @throws QueryError as `describe` */
+/** Resolves a business term among visible objects. @throws the errors of `describe` */
 export function resolveTerm(parts: GraphParts, call: RequestCall, term: string): Promise<Resolution> {
   return respond<Resolution, Resolution>(parts, call, {
     action: 'resolve',

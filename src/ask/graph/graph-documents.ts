@@ -36,7 +36,7 @@ export class GraphDocuments {
   #schema: { readonly times: string; readonly reading: Promise<GraphDocument> } | null = null;
   #map: Promise<GraphDocument> | null = null;
 
-  /** @param version of the manifest, for the full view; null for a governed one, which has its own */
+  /** @param version of the manifest for the full view; null for a governed view, which has a separate version */
   constructor(view: GraphView, version: string | null, hasDecoder: boolean) {
     this.view = view;
     this.#version = version;
@@ -48,7 +48,7 @@ export class GraphDocuments {
     return this.#objects;
   }
 
-  /** @param indexed when the texts of each facet were last read */
+  /** @param indexed time at which the texts of each facet were last read */
   schemaAt(indexed: ReadonlyMap<string, string>): Promise<GraphDocument> {
     const times = JSON.stringify([...indexed]);
     if (this.#schema?.times !== times) this.#schema = { times, reading: inTurns(this.#schemaSteps(indexed)) };

@@ -30,7 +30,7 @@ interface AuditReading {
     query: AuditQuery,
     page: { readonly from: string | null; readonly most: number },
   ): Promise<{ readonly records: readonly AuditRecord[]; readonly next: string | null }>;
-  /** Returns proofs for all records of a request that a checkpoint covers. Throws as `search`. */
+  /** Returns proofs for all records of a request that a checkpoint covers. @throws the errors of `search` */
   prove(asker: AuditAsker, requestId: string): Promise<readonly RecordProof[]>;
 }
 
@@ -61,9 +61,9 @@ interface RollupView {
   readonly max_age_seconds: number;
 }
 
-/** How recent the indexes, rollups and publications are. */
+/** Freshness of the indexes, rollups and publications. */
 export interface FreshnessView {
-  /** When the texts of each facet were last read; null if unknown. */
+  /** Time at which the texts of each facet were last read; null if unknown. */
   readonly indexes: readonly { readonly facet: string; readonly indexed_at: string | null }[];
   /** The state of the rollups; null if a database does not answer. */
   readonly rollups: readonly RollupView[] | null;
@@ -93,7 +93,7 @@ export const OPERATING = {
   },
 } as const satisfies Partial<Decision<unknown>>;
 
-/** Handles a read-only operator request. @throws QueryError E2101, and as `respond` */
+/** Handles a read-only operator request. @throws QueryError E2101, and the errors of `respond` */
 export function readServer<T>(
   parts: RequestParts,
   call: RequestCall,

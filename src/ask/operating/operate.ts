@@ -11,7 +11,7 @@ import type {
   SessionView,
 } from './process-status.js';
 
-/** What to revoke; `session` means the current token of a session or request. */
+/** Target of a revocation; `session` stands for the current token of a session or request. */
 export type RevocationTarget = RevocationKey | { readonly kind: 'session'; readonly name: string };
 
 /** A revocation in force. Times are in RFC 3339. */
@@ -27,7 +27,7 @@ interface RevocationView {
  * Revokes a token, the token of a session, or all tokens of a subject issued until now.
  *
  * @param read parses the request
- * @throws QueryError E2101; E4040 for an unknown session; E0511 if too many revocations are in force; and as `read`
+ * @throws QueryError E2101; E4040 for an unknown session; E0511 if too many are in force; those of `read`
  */
 export function revoke(
   parts: OperatingParts,
@@ -69,7 +69,7 @@ export interface OperatingParts extends RequestParts, SingleUse, RevokingParts {
   readonly operated: ServerOperations;
 }
 
-/** Actions that use up the token. */
+/** Actions that change state, for which a token can be used only once. */
 const CHANGES: ReadonlySet<string> = new Set([
   'admin_cancel',
   'admin_end',
@@ -117,17 +117,17 @@ function simply<T>(
   return operate(parts, call, { action, read: () => null, answer: () => answer(parts.operated) });
 }
 
-/** Logs in an admin. Throws as `serverStatus`. */
+/** Logs in an admin. @throws the errors of `serverStatus` */
 export function adminLogin(parts: OperatingParts, call: RequestCall): Promise<null> {
   return simply(parts, call, 'admin_login', async () => null);
 }
 
-/** Returns the status of all processes. @throws QueryError E2101, and as `respond` */
+/** Returns the status of all processes. @throws QueryError E2101, and the errors of `respond` */
 export function serverStatus(parts: OperatingParts, call: RequestCall): Promise<readonly ProcessView[]> {
   return simply(parts, call, 'admin_show', (operated) => operated.views());
 }
 
-/** Lists open Postgres sessions and running HTTP requests, oldest first. Throws as `serverStatus`. */
+/** Lists open Postgres sessions and running HTTP requests, oldest first. @throws the errors of `serverStatus` */
 export async function sessions(parts: OperatingParts, call: RequestCall): Promise<readonly SessionView[]> {
   const views = await simply(parts, call, 'admin_sessions', (operated) => operated.views());
   return views
@@ -138,7 +138,7 @@ export async function sessions(parts: OperatingParts, call: RequestCall): Promis
 /**
  * Cancels the running statement of a session or request, or ends the session or request itself.
  *
- * @throws QueryError E4040 if there is no such session or request, and as `serverStatus`
+ * @throws QueryError E4040 if there is no such session or request, and the errors of `serverStatus`
  */
 export function command(
   parts: OperatingParts,
@@ -158,25 +158,25 @@ export function command(
   });
 }
 
-/** Process id of a Postgres session, or request id. */
+/** Matches the process id of a Postgres session, or a request id. */
 const SESSION_ID = /^(?:\d{1,10}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
 
-/** Drains the server or takes it back into service. Throws as `serverStatus`. */
+/** Drains the server or takes it back into service. @throws the errors of `serverStatus` */
 export function drain(parts: OperatingParts, call: RequestCall, on: boolean): Promise<void> {
   return simply(parts, call, on ? 'admin_drain' : 'admin_resume', (operated) => operated.drain(on));
 }
 
-/** Reloads like SIGHUP. Throws as `serverStatus`. */
+/** Reloads like SIGHUP. @throws the errors of `serverStatus` */
 export function reload(parts: OperatingParts, call: RequestCall): Promise<ReloadView> {
   return simply(parts, call, 'admin_reload', (operated) => operated.reload());
 }
 
-/** Shuts down like SIGTERM, once the response has been sent. Throws as `serverStatus`. */
+/** Shuts down like SIGTERM, once the response has been sent. @throws the errors of `serverStatus` */
 export function shutDown(parts: OperatingParts, call: RequestCall): Promise<void> {
   return simply(parts, call, 'admin_shutdown', async (operated) => {
     setTimeout(() => operated.stop(), FAREWELL_MS);
   });
 }
 
-/** Time to send the response and record its outcome, ms. */
+/** Time in ms to send the response and record its outcome before the shutdown. */
 const FAREWELL_MS = 100;

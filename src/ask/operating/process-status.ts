@@ -34,7 +34,7 @@ export interface ViewedParts extends Pick<AnswerParts, 'model' | 'engines' | 'pl
   policyFault(): string | null;
 }
 
-/** State of a process that its service does not know. */
+/** State of a process that is kept outside its service, such as open sessions. */
 export interface OwnState {
   readonly process: string;
   readonly draining: boolean;
@@ -121,7 +121,7 @@ function httpView(
   };
 }
 
-/** Null until the token is verified. */
+/** The caller of an execution; null until its token is verified. */
 function identityOf(
   { credentials }: RequestCall,
   { verifier }: Pick<ViewedParts, 'verifier'>,
@@ -149,7 +149,7 @@ function instant(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-/** The status of one process. Times are in RFC 3339. No literal of any query appears in it. */
+/** The status of one process. Times are in RFC 3339. Contains no literals of queries. */
 export interface ProcessView {
   /** `server`, or `worker 2`. */
   readonly process: string;
@@ -160,9 +160,9 @@ export interface ProcessView {
   readonly manifest: string;
   /** Version of the policy in force; null if there is none, in which case every request is refused. */
   readonly policy: string | null;
-  /** When the last valid policy expires, if it is kept because a newer one is invalid. */
+  /** Expiry of the last valid policy, if it is kept because a newer one is invalid. */
   readonly policy_kept_until: string | null;
-  /** The fault in the newest policy and where it is; null if that policy is in force. */
+  /** Error in the newest policy, with its position; null if that policy is in force. */
   readonly policy_fault: string | null;
   readonly audit: AuditView;
   readonly sessions: readonly SessionView[];
@@ -220,7 +220,7 @@ interface AuditView {
 
 export type SessionCommand = 'cancel' | 'end';
 
-/** What is now in force and which changes need a restart, or why nothing changed. */
+/** Result of a reload: what is in force and which changes need a restart, or the reason why nothing changed. */
 export type ReloadView =
   | { readonly reloaded: true; readonly now: readonly string[]; readonly kept: readonly string[] }
   | { readonly reloaded: false; readonly why: string };

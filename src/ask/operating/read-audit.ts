@@ -14,7 +14,7 @@ import { type AccessOffer, offerOf } from '../why/request-access.js';
 import type { AuditAsker, FreshnessView, JobName, RecordProof } from './insight.js';
 import { type InsightParts, readServer } from './insight.js';
 
-/** A recorded request for access, and what could be granted now. Only the owner's receiver got its reason. */
+/** A recorded access request, and what could be granted now. Its reason was sent only to the policy owner's webhook. */
 interface AccessRequestView {
   readonly request_id: string;
   readonly at: string;
@@ -22,7 +22,7 @@ interface AccessRequestView {
   readonly chain: readonly string[];
   /** The requested object; null if it does not or did not exist. */
   readonly object: string | null;
-  /** What the current policy could offer to the requester with all its possible roles; null if there is no object. */
+  /** Access that the current policy could offer to the requester with all possible roles; null without an object. */
   readonly offer: AccessOffer | null;
 }
 
@@ -34,7 +34,7 @@ interface AccessRequests {
 /** Requests per page; kept small because computing an offer is expensive. */
 const MOST_REQUESTS = 20;
 
-/** Lists access requests, newest first. @throws QueryError E2101, E5037, and as `respond` */
+/** Lists access requests, newest first. @throws QueryError E2101, E5037, and the errors of `respond` */
 export function accessRequests(
   parts: InsightParts,
   call: RequestCall,
@@ -84,7 +84,7 @@ interface LimitsView {
   readonly subject: string | null;
 }
 
-/** Returns the limits of the current policy and their usage. @throws QueryError E2101, and as `respond` */
+/** Returns the limits of the current policy and their usage. @throws QueryError E2101, and the errors of `respond` */
 export function limits(parts: InsightParts, call: RequestCall, subject: string | null): Promise<LimitsView> {
   return readServer(parts, call, 'admin_show', async ({ snapshot, identity: { tenant } }) => {
     const told = snapshot.quotas.map((rule) => ({
@@ -113,7 +113,7 @@ export function limits(parts: InsightParts, call: RequestCall, subject: string |
   });
 }
 
-/** @throws QueryError E2101, and as `respond` */
+/** @throws QueryError E2101, and the errors of `respond` */
 export function freshness(
   parts: InsightParts,
   call: RequestCall,
@@ -129,12 +129,12 @@ const ACTIONS: Readonly<Record<JobName, string>> = {
   policy_tests: 'admin_policy_tests',
 };
 
-/** @throws QueryError E2101, and as `respond` */
+/** @throws QueryError E2101, and the errors of `respond` */
 export function lookAtJob(parts: InsightParts, call: RequestCall, job: JobName): Promise<JobState> {
   return readServer(parts, call, 'admin_show', () => parts.insight.jobs.look(job));
 }
 
-/** Starts a job unless it is already running. Throws as `lookAtJob`. */
+/** Starts a job unless it is already running. @throws the errors of `lookAtJob` */
 export function beginJob(parts: InsightParts, call: RequestCall, job: JobName): Promise<JobState> {
   return readServer(parts, call, ACTIONS[job], ({ identity }) =>
     parts.insight.jobs.begin(job, identity.subject),
@@ -149,7 +149,7 @@ export interface RecordPage {
 export const MOST_RECORDS = 200;
 const AROUND_MS = 2 * 86_400_000;
 
-/** Searches the audit log, newest records first. @throws QueryError E2101, E5037, and as `respond` */
+/** Searches the audit log, newest records first. @throws QueryError E2101, E5037, and the errors of `respond` */
 export function searchRecords(
   parts: InsightParts,
   call: RequestCall,
@@ -162,7 +162,7 @@ export function searchRecords(
 }
 
 /**
- * Returns the records of a request, oldest first. Throws as `searchRecords`.
+ * Returns the records of a request, oldest first. @throws the errors of `searchRecords`
  *
  * @param near RFC 3339 time, at most two days from the records; null searches the whole log
  */
@@ -180,7 +180,7 @@ export function requestRecords(
   });
 }
 
-/** Returns proofs for all records of a request that the newest checkpoint covers. Throws as `searchRecords`. */
+/** Returns proofs for all records of a request that the newest checkpoint covers. Throws like `searchRecords`. */
 export function requestProofs(
   parts: InsightParts,
   call: RequestCall,

@@ -64,7 +64,7 @@ class ParserThread {
   #asked(worker: Worker, parsed: string): Promise<Grammar> {
     const answer = parserAnswer(worker, this.#deadlineMs, (message): { value: Grammar } | null => {
       if (message.kind === 'failed') throw new ParserEnded(false, message.reason);
-      return message.kind === 'parsed' ? { value: JSON.parse(message.grammar) as Grammar } : null; // as sent by the worker
+      return message.kind === 'parsed' ? { value: JSON.parse(message.grammar) as Grammar } : null; // sent by the worker
     });
     worker.postMessage({ parsed } satisfies ToParser);
     return answer.catch((error: unknown) => this.#failed(error));
@@ -129,7 +129,7 @@ export interface ParsingOptions {
   readonly deadlineMs?: number;
 }
 
-/** Far more than needed: the largest text that passes the first scan takes a tenth of a second. */
+/** Parse deadline in ms, far more than needed: the largest text that passes the first scan takes 0.1 s. */
 const DEADLINE_MS = 5_000;
 
 /** Number of cached trees; the same text is often requested several times in a row. */

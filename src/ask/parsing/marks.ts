@@ -45,7 +45,7 @@ export class Marks {
     }
   }
 
-  /** Passes on and deletes the marks of an earlier process. */
+  /** Passes the marks of an earlier process to `told`, one by one, and deletes them. */
   async left(told: (mark: CompileMark) => Promise<void>): Promise<void> {
     for (const name of await namesIn(this.#dir)) {
       const file = join(this.#dir, name);
@@ -76,10 +76,10 @@ export async function startMarks(
   return marks;
 }
 
-/** Null for an incomplete file: compiling had not begun when it was being written. */
+/** Parses a mark; null for an incomplete file, whose text was not being compiled yet. */
 function markIn(text: string): CompileMark | null {
   try {
-    return JSON.parse(text) as CompileMark; // written by `during`
+    return JSON.parse(text) as CompileMark; // cast: written by `during`
   } catch {
     return null;
   }

@@ -10,7 +10,7 @@ export interface BreakGlassUse extends Emergency {
   readonly reason: string;
   readonly surface: string;
   readonly requestId: string;
-  /** ms since the epoch */
+  /** End of the emergency, in ms since the epoch. */
   readonly endsAt: number;
 }
 
@@ -35,8 +35,8 @@ const MOST = 500;
 const UNREADABLE = /[\p{Cc}\p{Cs}\u2028\u2029\u200E\u200F\u202A-\u202E\u2066-\u2069\uFEFF]/u;
 
 /**
- * Grants break-glass access. The decision record contains the reason and is durable before rights are widened. While
- * the emergency lasts, the same reason returns it again without another record.
+ * Grants break-glass access. The decision record contains the reason and is durable before rights are widened. Until
+ * the emergency ends, a call with the same reason returns it again without another record.
  *
  * @throws QueryError E2101, E2104, E3001, E2001, E4290, E5030
  */

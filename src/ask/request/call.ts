@@ -21,7 +21,7 @@ export interface RequestCall {
   readonly requestId: string;
   readonly surface: AuditSurface;
   readonly credentials: Credentials;
-  /** Absent if unknown, with no purpose and no emergency. */
+  /** Absent if the address is unknown and there is neither a purpose nor an emergency. */
   readonly origin?: Origin;
   /** Validated W3C Trace Context; absent if none was sent. */
   readonly traceparent?: string;

@@ -24,7 +24,7 @@ import type { DecidingParts } from './parts.js';
 /** The identity, access and model of one request, fixed before anything is compiled. */
 export interface Caller {
   readonly identity: Identity;
-  /** Claims used for row security when `explain access` reads as another chain; absent: those of `identity`. */
+  /** Claims for row security when `explain access` reads as another chain. Default: those of `identity`. */
   readonly seenAs?: IdentityClaims;
   readonly access: EffectiveAccess;
   /** A reload or a publication creates a new object. */
@@ -33,7 +33,7 @@ export interface Caller {
   readonly snapshot: PolicySnapshot;
   readonly purpose: string | null;
   readonly circumstances: Circumstances;
-  /** When `access` expires, in ms since the epoch. */
+  /** Expiry of `access`, in ms since the epoch. */
   readonly until: number;
 }
 
@@ -114,7 +114,7 @@ export function callerAs(
   ledger: CallerObserver,
   call: RequestCall,
 ): Caller {
-  // INVARIANT: types can be cast away, the private field cannot.
+  // INVARIANT: a cast can forge the type, but not the private field.
   if (!Identity.is(identity)) throw new InternalError('an identity that nobody verified');
   const model = parts.model();
   const { manifest, snapshot } = model;

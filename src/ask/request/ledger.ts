@@ -50,7 +50,7 @@ export class Ledger implements DecisionRecord {
   #said: string | null = null;
   readonly #times = new StageTimes();
   #stageAt = this.#started;
-  /** The decision could not be recorded, so there is no outcome either. */
+  /** True if the decision could not be recorded; then no outcome is recorded either. */
   #unrecorded = false;
 
   constructor(parts: RecordingParts, call: RequestCall, action: string, asked: RequestTarget | null) {

@@ -96,7 +96,7 @@ export function quotaCounts(
   return SealedValue.open(means).limiter.quotas.state(quotas);
 }
 
-/** Equals the limiter's window, so at most twice the permitted number of statements can run. */
+/** Lifetime of a payment in ms: the limiter's window, so at most twice the permitted number of statements can run. */
 const GOOD_FOR_MS = 1_000;
 
 /** A prepared statement was counted when compiled; its first run within a second is free. */

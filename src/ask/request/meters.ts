@@ -110,7 +110,7 @@ export class StageTimes {
   }
 }
 
-/** Upper bounds of the histogram buckets, in µs. One more bucket holds everything above. */
+/** Upper bounds of the histogram buckets, in µs. An additional bucket counts longer durations. */
 export const BOUNDS_US: readonly number[] = Object.freeze([
   100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000,
   5_000_000, 10_000_000, 30_000_000,

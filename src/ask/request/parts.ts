@@ -13,7 +13,7 @@ export interface DecidingParts {
   /** Read once per request, so that each request sees one consistent model. */
   model(): ServedModel;
   readonly verifier: Pick<TokenVerifier, 'verify' | 'known'>;
-  /** Checked for every request. */
+  /** Revocations, which are checked for every request. */
   readonly revoked: RevocationCheck;
   readonly refusals: FirstRefusals;
 }

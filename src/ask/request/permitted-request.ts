@@ -97,7 +97,7 @@ export class PermittedRequest {
       objects,
       traceparent: null,
       fingerprint: () => fingerprint,
-      // On the fast path, answering starts with the request.
+      // On the fast path, the `answer` stage covers the entire request.
       stages: new Map([...this.#times.asMap(), ['answer', total]]),
     };
   }

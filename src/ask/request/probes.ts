@@ -5,8 +5,8 @@ import type { RequestCall } from './call.js';
 import type { FirstRefusals, RecordingParts } from './parts.js';
 
 /**
- * Limits the audit records of unauthenticated callers, in addition to the rate limit of their address. Once per
- * second, the first refusal is recorded, and a single event counts the rest under its request id.
+ * Limits the audit records of unauthenticated callers, in addition to the rate limit of their address. For each
+ * address, only the first refusal in a second is recorded in full; one event with its request id counts the others.
  */
 export interface RefusalThrottle extends FirstRefusals {
   /** Flushes the open windows. */
@@ -115,14 +115,14 @@ export function createProbes({ tenant, audit, log, windowMs }: ProbesOptions): P
       else reopen(action, window);
     });
   };
-  /** The log refused the event, so its counts are merged into the next window. */
+  /** Merges the counts into the next window, because the log refused the event. */
   const reopen = (action: ProbeAction, failed: ProbeWindow): void => {
     const next = windows.get(action);
     clearTimeout(next?.timer);
     const statuses = next === undefined ? failed.statuses : summed(failed.statuses, next.statuses);
     windows.set(action, { ...failed, statuses, timer: later(action) });
   };
-  /** Runs when a window ends; keeps it open while the log refuses records. */
+  /** Called at the end of a window, which stays open while the log refuses records. */
   const due = (action: ProbeAction): void => {
     const window = windows.get(action);
     if (window === undefined) return;

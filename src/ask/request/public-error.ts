@@ -21,7 +21,7 @@ export interface Verdict {
   readonly code: string;
 }
 
-/** INVARIANT: all failure records use this, so that log and caller agree. */
+/** INVARIANT: used for all failure records, so that the log and the caller get the same code. */
 export function verdictOf(error: QueryError | ForeignFault): Verdict {
   return { decision: isDenial(error) ? 'deny' : 'error', code: error.code };
 }

@@ -111,13 +111,13 @@ export class Recorder {
   }
 }
 
-/** A failure counts as `deny` only if a right was lost during the request, so that a search for denials finds it. */
+/** Fields of a failed outcome. It is a denial if a right was lost meanwhile, so that a search for denials finds it. */
 function failureFields(error: QueryError | ForeignFault): Pick<AuditEntry, 'decision' | 'code'> {
   const { decision, code } = verdictOf(error);
   return decision === 'deny' ? { decision, code } : { code };
 }
 
-/** Metrics use codes of the catalogue, since there are too many SQLSTATEs for labels. */
+/** Label of an error in metrics: a code of the catalogue, since there are too many SQLSTATEs. */
 function metricCodeOf(error: QueryError | ForeignFault): string {
   if (error instanceof QueryError) return error.code;
   const { code } = error;

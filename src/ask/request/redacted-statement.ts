@@ -9,7 +9,7 @@ export interface RedactedStatement {
   readonly fingerprint: string;
 }
 
-/** How much of the text is read and how much of the shape is returned, in UTF-16 code units. */
+/** Limits on the text that is read and on the shape that is returned, in UTF-16 code units. */
 const MOST_READ = 8_192;
 const MOST_SHOWN = 1_024;
 

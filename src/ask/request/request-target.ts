@@ -8,14 +8,14 @@ import {
   QueryError,
 } from 'osl-compiler';
 
-/** The contract's three query bodies, and statements of the Postgres protocol, which may be OSL-SQL or raw SQL. */
+/** The contract's three kinds of query body, and statements of the Postgres protocol, in OSL-SQL or raw SQL. */
 export type QuestionBody =
   | { readonly kind: 'osql'; readonly text: string }
   | { readonly kind: 'sql'; readonly text: string }
   | { readonly kind: 'wire'; readonly text: string }
   | { readonly kind: 'metrics'; readonly request: MetricsRequest };
 
-/** What a request is about, as written to the log. */
+/** The query, object or text of a request, which is recorded in the audit log. */
 export type RequestTarget = QuestionBody | SampledObject | RecordedText;
 
 interface SampledObject {
@@ -23,7 +23,7 @@ interface SampledObject {
   readonly name: string;
 }
 
-/** Recorded by its fingerprint, like a statement. */
+/** A text recorded by its fingerprint, like a statement. */
 interface RecordedText {
   readonly kind: 'term' | 'draft';
   readonly text: string;

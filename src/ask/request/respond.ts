@@ -13,10 +13,10 @@ import { SealedValue } from './sealed.js';
 /** The first half of a request: everything up to the decision. `D` is the type of its result. */
 export interface Decision<D> {
   readonly action: string;
-  /** What was requested. It is logged as a fingerprint; a refusal also logs the objects it names. */
+  /** The requested query or object. Logged as a fingerprint; a refusal also logs the objects it names. */
   readonly asked?: RequestTarget;
   readonly bucket: LimitBucket | null;
-  /** Covers this request if an earlier one was already counted for it. */
+  /** Charge of an earlier request that also covers this one; see `Payment`. */
   readonly payment?: Payment | undefined;
   /** Throws if the caller may not make such requests. */
   readonly permits?: (caller: Caller) => void;
@@ -32,7 +32,7 @@ export interface Permits {
 
 /** Second half of a request. */
 export interface AnswerSteps<D, A> {
-  /** Called once the decision is recorded; or before, if `overlaps`: then nothing may be sent before `recorded`. */
+  /** Called once the decision is recorded, or earlier if `overlaps`; nothing may be sent before `recorded` resolves. */
   answer(decided: D, caller: Caller, recorded: Promise<void>, permits: Permits): A | Promise<A>;
   readonly reads?: (decided: D) => GovernedPlan | null;
   readonly overlaps?: boolean;
@@ -41,7 +41,7 @@ export interface AnswerSteps<D, A> {
   readonly left?: () => number;
   /** Details for the outcome record, as JSON; called even if the request fails. */
   readonly detail?: () => string | null;
-  /** If aborted, a failure is recorded as a cancellation. */
+  /** Abort signal of the request; once it is aborted, a failure is recorded as a cancellation. */
   readonly signal?: AbortSignal | null;
 }
 
@@ -68,7 +68,7 @@ export async function respond<D, A>(
   });
 }
 
-/** Runs the first half of a request without recording the decision yet. Throws as `respond`. */
+/** Runs the first half of a request without recording the decision yet. @throws the errors of `respond` */
 export function authorize<D>(
   parts: RequestParts,
   call: RequestCall,
@@ -202,7 +202,7 @@ async function recordRefusalOnError<T>(request: OpenRequest, work: () => Promise
   }
 }
 
-/** A failure to record the decision takes precedence over `error`. */
+/** Returns the error from recording the decision, if that failed; otherwise `error`. */
 async function causeOf(recorded: Promise<void>, error: unknown): Promise<unknown> {
   try {
     await recorded;
@@ -271,6 +271,6 @@ export async function recordBrokenConnection(
   try {
     await begin(parts, call, action).ledger.refuse(fault);
   } catch (error) {
-    publicError(parts, call.requestId, error); // logs it
+    publicError(parts, call.requestId, error); // `refuse` logs the error
   }
 }

@@ -1,7 +1,7 @@
 /**
- * A value that surfaces hold and pass back to ask but cannot read; its content is private at run time, too.
+ * A value that surfaces hold and pass back to `src/ask` but cannot read; its content is in a private field.
  *
- * INVARIANT: only ask opens one, since the build omits `open` from the types that other rooms see.
+ * INVARIANT: only `src/ask` opens it, since the build omits `open` from the types that other modules see.
  */
 export class SealedValue<T> {
   readonly #value: T;

@@ -96,9 +96,9 @@ export class FastQuestion implements ShortAnswer {
   #asked: RoutedQuestion | null = null;
   #rows: Uint8Array | null = null;
   #count = 0;
-  /** A failure to send once the decision is recorded or recording failed. */
+  /** Error for the client, to be sent once the decision is recorded or recording it has failed. */
   #failure: { readonly error: unknown; readonly cancelled: boolean } | null = null;
-  /** Set while the governed engine produces a long answer. */
+  /** Aborts the long answer that the governed engine is producing; null if there is none. */
   #going: AbortController | null = null;
   #stopAt = 0;
   /** Resolves the promise of code that waits for the decision. */
@@ -191,7 +191,7 @@ export class FastQuestion implements ShortAnswer {
     this.#tell();
   }
 
-  /** Sends the result or failure once the decision is recorded or recording failed. */
+  /** Sends the result or error once the decision is recorded, or the error if recording it failed. */
   #tell(): void {
     const asked = this.#asked;
     const { recorded, requestId } = this.#request;

@@ -24,8 +24,8 @@ import type { Literals, Route } from './route.js';
 import { RouteBook, type TextRoute, type TextRoutes } from './route.js';
 
 /**
- * Runs the data queries of a surface. Queries of a known shape take the fast path; others take the full path, which
- * may make their shape known.
+ * Runs the data queries of a surface. Queries of a known shape take the fast path; others take the full path, after
+ * which their shape may be known.
  */
 export class QuestionRouter {
   readonly #parts: AnswerParts;
@@ -53,7 +53,7 @@ export class QuestionRouter {
     return answer;
   }
 
-  /** Compiles a statement that the client runs later. Throws as `prepare`. */
+  /** Compiles a statement that the client runs later. @throws the errors of `prepare` */
   async prepare(
     question: DataQuestion & { readonly body: { readonly kind: 'wire' } },
   ): Promise<PreparedQuestion> {
@@ -202,12 +202,12 @@ export class PreparedQuestion {
     return engineOf(this.#parts, this.plan).status.kind;
   }
 
-  /** If it was never run, records that it was compiled. @throws QueryError E5030 */
+  /** Records that the statement was compiled, unless it has been run. @throws QueryError E5030 */
   record(): Promise<void> {
     return this.#prepared.record();
   }
 
-  /** Runs it on the full path. Throws as `ask`. */
+  /** Runs the statement on the full path. @throws the errors of `ask` */
   async run(call: RequestCall, mayBeOld: boolean, delivery: ResultDelivery): Promise<QueryAnswer> {
     const prepared = this.#prepared;
     const { body, parameterOids } = prepared;
@@ -293,7 +293,7 @@ export class SessionQuestions {
     const { identity } = known.caller;
     return known.routes.offer(bytes, start, end, parameterTypes, (route, literals) => {
       const { parameters, resultFormats } = valuesOf(route.plan);
-      // Not a spread, which would double the cost of this call.
+      // A spread would double the cost of this call.
       return this.#one().begin({
         route,
         literals,

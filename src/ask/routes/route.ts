@@ -57,7 +57,7 @@ export class Route {
     this.#parameterOids = question.parameterOids;
   }
 
-  /** Creates a route from an answered query. `never`: it cannot have one; `not yet`: try again after its next run. */
+  /** Creates a route from an answered query. `never`: impossible for this plan; `not yet`: retry after its next run. */
   static of(
     parts: AnswerParts,
     question: DataQuestion,
@@ -100,7 +100,7 @@ export class Route {
     );
   }
 
-  /** The slots for these literals; null if they need another plan, or if that is unknown. */
+  /** Returns the slots for these literals; null if the plan does not fit them, or may not. */
   slotsWith(values: Literals): readonly Slot[] | null {
     if (values === 'its own' || (values.length === 0 && this.#template === null)) return this.plan.slots;
     return this.#template?.slotsWith(values) ?? null;
@@ -135,7 +135,7 @@ function sameNames(a: readonly string[], b: readonly string[]): boolean {
 
 type TextBody = Exclude<DataQuestion['body'], { readonly kind: 'metrics' }>;
 
-/** The fast path does not check caps, so they must be at least as large as its largest answer. */
+/** Minimum caps for a route: the fast path does not check caps, and its answers are smaller. */
 const LEAST_ROWS = 1_000;
 const LEAST_BYTES = 65_536;
 
@@ -158,7 +158,7 @@ function valueFrom(
   }
 }
 
-/** Where parameter values come from; null if one must be computed for each run. */
+/** Source of each parameter value; null if one must be computed for each run. */
 function sourcesOf(parts: AnswerParts, { plan, caller }: QueryAnswer): readonly ParameterSource[] | null {
   const input = { parts, caller, parameters: [] };
   const sources: ParameterSource[] = [];
@@ -197,7 +197,7 @@ interface CallerRoutes {
 
 /** Plans that cannot have a route, so that creating one is not tried again. */
 const UNROUTED = new WeakSet<GovernedPlan['query']>();
-/** Plans whose texts have no byte shape, so that only prepared statements get a route. */
+/** Plans whose texts cannot be recognized by their bytes, so that only prepared statements get a route. */
 const UNTOLD = new WeakSet<GovernedPlan['query']>();
 
 export class RouteBook {

@@ -9,11 +9,11 @@ import type { ShapedText } from 'osl-compiler';
 /** The lexical class of a literal: string, int4, int8, or number with a decimal point. */
 type LiteralCode = 's' | 'i' | 'l' | 'n';
 
-/** Texts with more literals take the full path. */
+/** Maximum number of literals; texts with more take the full path. */
 const MAX_LITERALS = 8;
 /** Maximum length of a text in bytes; longer ones are not point queries. */
 const MAX_LENGTH = 2_048;
-/** Whole numbers with at most this many digits fit int8. */
+/** Number of digits up to which every whole number fits int8. */
 const SURE_DIGITS = 18;
 const INT4_MAX = 2_147_483_647;
 

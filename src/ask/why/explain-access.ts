@@ -24,7 +24,7 @@ import { type RowReason, rowReason, sees, type TakenAway, takenAway } from './ro
 
 /** A question about how a hypothetical caller would see an object. */
 export interface AccessQuestion extends HypotheticalCaller {
-  /** Conditions on circumstances not given are false; the time defaults to now. */
+  /** Assumed circumstances. Conditions on those not given are false; the time defaults to now. */
   readonly in: Partial<Omit<Circumstances, 'emergency'>>;
   /** An entity, bridge or facet, or one of its columns: `osl.entities.customer.email`. */
   readonly object: string;
@@ -51,7 +51,7 @@ export interface AccessExplanation extends Reasons {
  * Explains how a hypothetical caller would see an object; only for callers who may know the policy. Reads no data
  * except to check whether the given row exists.
  *
- * @throws QueryError E2101 without an admin role, E0512 for undeclared objects, and as `respond`
+ * @throws QueryError E2101 without an admin role, E0512 for undeclared objects, and the errors of `respond`
  */
 export function explainAccess(
   parts: AnswerParts,

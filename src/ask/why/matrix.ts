@@ -19,7 +19,7 @@ export interface MatrixQuestion {
   readonly object: string;
   /** Restricts subjects to those with one of these visibilities in at least one row; null for all. */
   readonly sees: readonly Visibility[] | null;
-  /** Only subjects that follow this name alphabetically; null starts with the first. */
+  /** Restricts subjects to those that follow this name alphabetically; null starts with the first. */
   readonly after: string | null;
   readonly subjects: number;
   readonly from: number;
@@ -35,7 +35,7 @@ interface MatrixRow {
   readonly sees: readonly Visibility[];
 }
 
-/** Which columns each subject sees when acting alone with all its possible roles. */
+/** Visibility of columns for each subject, acting alone with all its possible roles. */
 export interface Matrix {
   /** Chains, usually of the subject alone. */
   readonly subjects: readonly (readonly string[])[];
@@ -57,7 +57,7 @@ const STRIDE = 500;
  * Returns a page of the matrix of subjects and columns; only for callers who may know the policy. Like
  * `explainAccess`, evaluates each subject at the present time and without an address.
  *
- * @throws QueryError E2101 without an admin role, and as `respond`
+ * @throws QueryError E2101 without an admin role, and the errors of `respond`
  */
 export function matrix(parts: RequestParts, call: RequestCall, question: MatrixQuestion): Promise<Matrix> {
   return respond<null, Matrix>(parts, call, {

@@ -34,7 +34,7 @@ export interface AccessRequestParts extends RequestParts {
 /**
  * Records a request for access, and notifies the policy's owner with what could be granted. Changes no rights.
  *
- * @throws QueryError E5034 if the receiver does not accept it, and as `respond`
+ * @throws QueryError E5034 if the receiver does not accept it, and the errors of `respond`
  */
 export function requestAccess(
   parts: AccessRequestParts,
@@ -88,7 +88,7 @@ export interface AccessOffer {
   readonly grant: Readonly<Record<string, unknown>> | null;
 }
 
-/** What the current policy could offer to `caller`. */
+/** Returns the access that the current policy could offer to `caller`. */
 export async function offerOf(
   caller: Pick<Caller, 'access' | 'manifest' | 'snapshot'>,
   object: string,

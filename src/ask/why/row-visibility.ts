@@ -59,10 +59,10 @@ function withoutEach(
   });
 }
 
-/** Whether a row is visible, and why. */
+/** Visibility of a row, with the reasons. */
 export interface RowReason {
   readonly key: readonly string[];
-  /** Also false if the row does not exist. */
+  /** True if the row is visible; false also if it does not exist. */
   readonly visible: boolean;
   /** Grants that show it by themselves: `roles.sales.grants[0]`. */
   readonly shown_by: readonly string[];
@@ -84,7 +84,7 @@ export interface RowQuestion {
  * the row's existence is read. Masked key columns are compared in the clear, since only callers who may know the
  * policy may ask.
  *
- * @throws QueryError E0511 for a key of the wrong length or a relation without a key; and as the statement fails
+ * @throws QueryError E0511 for a key of the wrong length or a relation without a key; and the errors of the statement
  */
 export async function rowReason(
   parts: AnswerParts,

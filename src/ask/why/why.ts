@@ -7,11 +7,11 @@ import type { RequestParts } from '../request/parts.js';
 import { respond } from '../request/respond.js';
 import { sees } from './row-visibility.js';
 
-/** How an object is visible to the caller and why, without revealing anything else. */
+/** Visibility of an object for the caller, with reasons that reveal nothing else. */
 export interface Why {
   readonly object: string;
   readonly sees: Exclude<Visibility, 'nothing'>;
-  /** What a masked cell looks like; null if nothing is masked or no label has a mask. */
+  /** Text of a masked cell; null if nothing is masked or no label has a mask. */
   readonly masked_as: string | null;
   readonly because: readonly string[];
   /** Opaque ids of the caller's grants. */
@@ -20,9 +20,9 @@ export interface Why {
 }
 
 /**
- * Explains to callers why they see an object the way they do, using only their own rights.
+ * Explains to callers how they see an object and why, using only their own rights.
  *
- * @throws QueryError as a query would, if the caller does not see the object, and as `respond`
+ * @throws QueryError of a query for the object if the caller does not see it, and the errors of `respond`
  */
 export function whyObject(parts: RequestParts, call: RequestCall, name: string): Promise<Why> {
   return respond<Why, Why>(parts, call, {
@@ -94,7 +94,7 @@ function delegated(chainLength: number): readonly string[] {
   return chainLength > 1 ? ['you act for others: you see only what everybody in the chain may see'] : [];
 }
 
-/** The error that a query for the object would produce, so that nothing is revealed about unknown names. */
+/** Returns the error of a query for the object, so that nothing is revealed about unknown names. */
 function unknownObjectError({ manifest, access }: Caller, { relation, column }: CatalogName): Error {
   const select = column === null ? 'count(*)' : identifier(column);
   try {

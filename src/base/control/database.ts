@@ -57,7 +57,7 @@ export function openControl(place: ControlPlace, options: ControlOptions = {}): 
     try {
       return await at.connect();
     } catch (error) {
-      // The file may have another password by now. Others that wait for this pool fail too; it is ended once.
+      // The password in the file may have changed, so the next call creates a new pool. This one is ended only once.
       if (pool === at) {
         pool = null;
         at.end().catch(() => undefined);

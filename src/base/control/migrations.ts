@@ -35,7 +35,7 @@ const REVOCATIONS = Object.freeze({
   },
 });
 
-/** Unlogged: a crash empties the tables, which is harmless, since windows end anyway. */
+/** Unlogged tables: a crash empties them, which is harmless, since rate-limit windows expire anyway. */
 const SQL = sql`
 -- What is used of limits, under hashes of what is counted.
 create unlogged table osl_control.limit_count (
@@ -194,7 +194,7 @@ const STEPS: readonly Migration[] = Object.freeze([
   },
 ]);
 
-/** @throws Error if the numbers are not consecutive */
+/** Returns `steps` unchanged. @throws Error if their numbers are not consecutive */
 function inOrder(steps: readonly Migration[]): readonly Migration[] {
   if (steps.some(({ number }, i) => number !== i + 1))
     throw new Error('steps of osl_control have wrong numbers');

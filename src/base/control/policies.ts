@@ -82,7 +82,7 @@ export async function policyText(
   return row === undefined ? null : String(row['text']);
 }
 
-/** Null if none was ever activated. @throws ControlFault, ControlConflict if the text does not match its digest */
+/** The active policy; null if there is none. @throws ControlFault, ControlConflict if its digest does not match */
 export async function activePolicy(control: ControlQueries, tenant: string): Promise<ActivePolicy | null> {
   const [row] = await control.query(
     sql`select a.number as activation, v.number as version, v.digest, v.text

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { readText, StartProblem } from '../start-problem.js';
 
-/** Where a database URL comes from: the settings or a mounted file. */
+/** Source of a database URL: the settings or a mounted file. */
 export type ControlPlace = { readonly url: string } | { readonly file: string };
 
 /**

@@ -49,7 +49,7 @@ export class PostgresClient extends Client {
 /** Connection pool whose idle connections may break without an unhandled error. */
 export function postgresPool(config: PoolConfig): Pool {
   const pool = new Pool({ ...config, Client: PostgresClient });
-  pool.on('error', ignored); // an idle connection broke: no statement is affected
+  pool.on('error', ignored); // an idle connection broke, which affects no statement
   return pool;
 }
 

@@ -51,7 +51,7 @@ export function boundWasmMemory(maxBytes: number): void {
   };
 }
 
-/** Gives the thread about a third of the main thread's share of a busy processor. */
+/** Nice value that gives a thread about a third of the main thread's share of a busy processor. */
 const NICE = 5;
 
 /**
@@ -62,7 +62,7 @@ export function yieldToOthers(): void {
   if (process.platform === 'linux') setPriority(0, NICE);
 }
 
-/** Why a thread did not answer: timeout, out of memory or failure. */
+/** Reason why a thread did not answer: timeout, out of memory, or another failure. */
 export type ThreadFailure = 'late' | 'memory' | 'failed';
 
 /**

@@ -322,7 +322,7 @@ function checkSchema(operator: string, schema: unknown, depth: number): void {
   if (Array.isArray(anyOf)) for (const one of anyOf) checkSchema(operator, one, depth + 1);
 }
 
-/** Loaded on first use: only decoders need it. */
+/** Loads Ajv on first use, since only decoders need it. */
 const loadAjv = () => createRequire(import.meta.url)('ajv') as typeof import('ajv');
 
 const MOST_COMPILED = 100;

@@ -61,7 +61,7 @@ export function decoderTask(operator: DecoderName, given: CheckedArguments): Dec
 }
 
 function schemaOf(given: CheckedArguments): JsonSchema | null {
-  return (given.get('schema') ?? null) as JsonSchema | null; // checked by checkArguments
+  return (given.get('schema') ?? null) as JsonSchema | null; // cast: checked by `checkArguments`
 }
 
 function answerOf(name: string, schema: JsonSchema): JsonSchema {
@@ -185,7 +185,7 @@ function extractionSchema(fields: readonly (readonly [string, JsonSchema])[]): J
   };
 }
 
-/** If a field's quote is not in the passage, the model made it up: the field becomes null and a fault is reported. */
+/** Checks that each field's quote is in the passage. Otherwise the field becomes null and a fault is reported. */
 function extractFields(
   fields: readonly (readonly [string, JsonSchema])[],
   answer: unknown,

@@ -18,7 +18,7 @@ export interface DenseLayout {
   readonly type: 'vector' | 'halfvec';
 }
 
-/** Which side of a search a text is on; some models embed the two sides differently. */
+/** Role of a text in a search; some models embed documents and queries differently. */
 export type TextRole = 'document' | 'query';
 
 /**

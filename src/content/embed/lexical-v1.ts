@@ -10,7 +10,7 @@ const LONGEST = 5;
 const SEED = 0x9747b28c;
 const WORD_SEED = 0x1b873593;
 const WORD = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu;
-/** Components are integers from -127 to 127. */
+/** Largest absolute value of a component, which is an integer. */
 const LARGEST = 127;
 
 /**
@@ -45,7 +45,7 @@ function addGrams(sums: Float64Array, padded: string, weight: number): void {
   }
 }
 
-/** One bit of the hash determines the sign, so that collisions tend to cancel out instead of adding up. */
+/** Adds a hashed term; one bit of the hash is the sign, so that collisions tend to cancel out rather than add up. */
 function add(sums: Float64Array, hash: number, weight: number): void {
   const at = hash & (NGRAM_DIMENSIONS - 1);
   sums[at] = (sums[at] ?? 0) + (hash >>> 31 === 0 ? weight : -weight);

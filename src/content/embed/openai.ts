@@ -23,7 +23,7 @@ const SHAPES: Readonly<Record<EmbeddingProtocol, EmbeddingShape>> = {
     body: ({ model, texts, dimensions }) => ({
       model,
       input: texts,
-      // With `base64`, servers that ignore the format would silently yield vectors of a quarter of the width.
+      // Not `base64`: decoding the answer of a server that ignores the format would silently yield wrong vectors.
       encoding_format: 'float',
       ...(dimensions !== undefined && { dimensions }),
     }),
@@ -85,7 +85,7 @@ function listed(vectors: unknown, count: number): readonly unknown[] {
   return vectors;
 }
 
-/** An embedding server, and how its vectors are stored. */
+/** An embedding server, its request settings, and the type in which its vectors are stored. */
 export interface EmbeddingEndpoint extends HttpEndpoint {
   readonly model: string;
   /** Default: `openai`. */

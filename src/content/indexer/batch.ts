@@ -56,7 +56,7 @@ interface Work {
   readonly redactor: Redactor;
 }
 
-/** Indexes new and changed documents in one transaction; starts none if there are no such documents. */
+/** Indexes new and changed documents in one transaction; does nothing if there are none. */
 export async function indexBatch(
   context: IndexContext,
   documents: readonly SourceRow[],

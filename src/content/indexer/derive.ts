@@ -8,8 +8,8 @@ import { type ChunkRow, chunkId } from './chunks.js';
 import type { ServedDocument } from './served-document.js';
 
 /**
- * Attributes are derived from this many chunks: the first ones, where a text states its topic. Later ones (references,
- * licences) are less reliable: see decision 19.
+ * Number of leading chunks from which attributes are derived, since a text states its topic at the beginning. Later
+ * chunks (references, licences) are less reliable: see decision 19.
  */
 const OPENING_CHUNKS = 4;
 
@@ -96,7 +96,7 @@ export function derivedRows(
   });
 }
 
-/** Scales a vector to unit norm, so that longer chunks do not weigh more in the mean. */
+/** Scales a vector to unit norm, so that longer chunks have no greater weight in the mean. */
 function unit(vector: Float32Array): Float32Array {
   let squares = 0;
   for (const x of vector) squares += x * x;

@@ -203,7 +203,7 @@ async function firstLength(
   const rules = await redactors.forKeys(sources.map((d) => d.key));
   const documents = sources.map((source) => {
     const redactor = rules(source.key);
-    // Pseudonyms and redaction counts do not matter here.
+    // Pseudonyms and redaction counts have no effect on the length.
     return { document: serveDocument(facet, source, redactor, '', new Map()), redactor };
   });
   return lengthOf(facet, documents);

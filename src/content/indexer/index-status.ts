@@ -17,13 +17,13 @@ interface StaleRows {
 export interface IndexStatus {
   readonly facet: string;
   readonly version: string;
-  /** `stale`: built under rules other than those the manifest has now, or cut differently. */
+  /** `stale`: built under redaction or chunking rules that differ from those in the manifest. */
   readonly state: 'missing' | 'building' | 'stale' | 'ready';
   readonly documents: number;
   readonly chunks: number;
   /** See `StoreState.indexedAt`. */
   readonly indexedAt: string | null;
-  /** How far the store is behind its source; null unless it is ready, since `osl index` rebuilds any other. */
+  /** Differences from the source; null unless the store is ready, since `osl index` rebuilds any other. */
   readonly behind: StaleRows | null;
 }
 

@@ -7,7 +7,7 @@ export const B = 0.75;
  * Average number of characters of English text per term that is not a stop word, measured on the benchmark's corpora.
  */
 const CHARS_PER_TERM = 8;
-/** How full a typical chunk is: chunks end at paragraphs, so most are shorter than allowed. */
+/** Typical fill ratio of a chunk; chunks end at paragraphs, so most are shorter than allowed. */
 const USUAL_FILL = 0.75;
 
 /**

@@ -39,7 +39,7 @@ function unit(vector: Float32Array): Point {
 }
 
 /**
- * The first centre depends on the seed only; each further one is chosen with a probability that grows with its
+ * The first centre depends on the seed only; each further centre is chosen with a probability that grows with its
  * distance from the centres chosen before.
  */
 function firstCentres(points: readonly Point[], k: number): readonly Point[] {

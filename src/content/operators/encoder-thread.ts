@@ -99,7 +99,7 @@ export class EncoderThread {
   }
 }
 
-/** The thread is ended after being idle for this long, to free its memory. */
+/** Idle time in ms after which the thread is ended, to free its memory. */
 const IDLE_MS = 60_000;
 
 function columnFrom(worker: Worker, job: EncoderJob, deadlineMs: number): Promise<readonly unknown[]> {

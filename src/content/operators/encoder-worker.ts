@@ -48,5 +48,5 @@ const PLACES = 9;
 
 /** Parses the text of a Postgres array, such as `{1,0.5}`. */
 function numbersIn(text: string): Float32Array {
-  return new Float32Array(JSON.parse(`[${text.slice(1, -1)}]`) as number[]); // vectors contain only numbers
+  return new Float32Array(JSON.parse(`[${text.slice(1, -1)}]`) as number[]); // cast: vectors contain only numbers
 }

@@ -137,7 +137,7 @@ export function tag(
 
 /** All scores of at least `threshold`, highest first, then in label order. */
 export function atLeast(scores: readonly LabelScore[], threshold: number): readonly LabelScore[] {
-  return scores.filter((s) => s.score >= threshold).sort((a, b) => b.score - a.score); // the sort is stable
+  return scores.filter((s) => s.score >= threshold).sort((a, b) => b.score - a.score); // stable: ties keep label order
 }
 
 /** Cosine of a passage's vector to the mean of each label's prototypes, in label order. */

@@ -97,7 +97,7 @@ export function compareIds(a: string, b: string): number {
   return a.length - b.length;
 }
 
-/** Makes surrogates sort above all other code units, since they encode the highest code points. */
+/** Sort key of a code unit; surrogates sort above all others, since they encode the highest code points. */
 function rank(unit: number): number {
   return unit >= 0xd800 && unit < 0xe000 ? unit + 0x10000 : unit;
 }

@@ -27,7 +27,7 @@ export function fold(text: string): FoldedText {
   const out = new FoldedTextBuilder(text.length);
   for (let at = 0; at < text.length; ) {
     const unit = text.charCodeAt(at);
-    // A mark follows no ASCII character that another one follows.
+    // An ASCII character that is followed by another one has no combining mark.
     if (isAscii(unit) && (at + 1 === text.length || isAscii(text.charCodeAt(at + 1)))) {
       out.add(lowerAscii(unit), at, at + 1);
       at++;

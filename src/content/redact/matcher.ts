@@ -1,7 +1,7 @@
 import type { Span } from '../chunk.js';
 import { type FoldedText, fold, foldText } from './fold.js';
 
-/** Letters that people write as two letters if their keyboard lacks them. */
+/** Letters with the two letters that people type if their keyboard lacks them. */
 const AS_TWO: ReadonlyMap<string, string> = new Map([
   ['ä', 'ae'],
   ['ö', 'oe'],
@@ -13,7 +13,7 @@ const WITH_TWO = new RegExp(`[${[...AS_TWO.keys()].join('')}]`, 'g');
 const APOSTROPHE = /(?<=\p{L})['’ʼ`´‘](?=\p{L})/gu;
 const HYPHEN = /(?<=\p{L})[-‐‑](?=\p{L})/gu;
 /**
- * Minimum length of a name whose other spellings are searched for: those of shorter names too often match other words.
+ * Minimum length of a name whose other spellings are searched for; shorter spellings too often match other words.
  */
 const LEAST_LETTERS = 5;
 
@@ -106,7 +106,7 @@ class CodeIndex {
   }
 }
 
-/** Replaces a redacted value. */
+/** Text that replaces a redacted value. */
 export const MASK = '[redacted]';
 
 /** A value that must not appear in served text, with its sensitivity label. */
@@ -122,7 +122,7 @@ export interface DictionaryMatch extends Span {
   readonly label: string;
 }
 
-/** In scripts without spaces each letter counts as a word, so that names are found inside a sentence. */
+/** Scripts without spaces, in which each letter counts as a word, so that names are found inside a sentence. */
 const UNSPACED = '\\p{scx=Han}\\p{scx=Hiragana}\\p{scx=Katakana}\\p{scx=Thai}\\p{scx=Lao}\\p{scx=Khmer}';
 const WORD = new RegExp(`[${UNSPACED}]\\p{M}*|(?:(?![${UNSPACED}])[\\p{L}\\p{N}\\p{M}])+`, 'gu');
 const ASCII_WORD = /[a-z0-9]+/g;
@@ -134,7 +134,7 @@ const ASCII = /^[\x01-\x7f]*$/;
  * are.
  */
 export class ValueMatcher {
-  /** Maps a value to its label, and a prefix of one to null. */
+  /** Maps each value to its label, and each prefix of a value to null. */
   readonly #known = new Map<string, string | null>();
   readonly #minLength: number;
   readonly #exceptions = new Map<Exception, number>();
@@ -196,7 +196,7 @@ export class ValueMatcher {
   #exceptionOf(text: string): Exception | null {
     if (text === '') return 'noWord';
     if (this.#words.has(text)) return 'declared';
-    // The value would match the mask itself, endlessly.
+    // The value would match the mask that replaces it, endlessly.
     if (/\bredacted\b/.test(text)) return 'mask';
     const unspaced = new RegExp(`[${UNSPACED}]`, 'u').test(text);
     return text.length < (unspaced ? Math.min(2, this.#minLength) : this.#minLength) ? 'short' : null;

@@ -19,7 +19,7 @@ import { type RedactionRules, type Redactor, redactorOf } from './redactor.js';
 export interface Redactors {
   /** Returns the redactor for each of `keys`; null stands for documents without a key. */
   forKeys(keys: readonly (string | null)[]): Promise<(key: string | null) => Redactor>;
-  /** Number of values searched for so far, and of those excluded, by reason. */
+  /** Number of values searched for so far, and number of excluded values by reason. */
   counted(): { readonly values: number; readonly exceptions: Readonly<Partial<Record<Exception, number>>> };
   /** Declared columns whose type does not allow searching for their values. */
   readonly skipped: readonly SkippedColumn[];

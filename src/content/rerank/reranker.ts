@@ -166,7 +166,7 @@ export interface RerankShape {
   readonly score: string;
 }
 
-/** For servers without a limit: more texts than are ever sent. */
+/** Batch size for servers without a limit: more texts than are ever sent. */
 const ALL = 1_000;
 
 const SHAPES: Readonly<Record<RerankProtocol, RerankShape>> = {
@@ -231,7 +231,7 @@ function scoresIn(answer: unknown, { items, score }: RerankShape, count: number)
     if (typeof value !== 'number' || !Number.isFinite(value)) throw malformed('a score that is no number');
     out[at] = value;
   }
-  return out.map((value) => value ?? 0); // all are set, since the `count` indexes are distinct
+  return out.map((value) => value ?? 0); // cast: all are set, since the `count` indexes are distinct
 }
 
 /** Number of tokens that a response reports; 0 if it reports none. */

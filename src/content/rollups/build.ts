@@ -50,7 +50,7 @@ export interface BuiltRollup {
   readonly milliseconds: number;
 }
 
-/** How long to wait for statements that still read the old table. */
+/** Maximum wait for statements that still read the old table. */
 const LOCK_TIMEOUT = sqlText('10s');
 
 /**

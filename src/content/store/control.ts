@@ -16,10 +16,10 @@ import type { Embedder } from '../embed/embedder.js';
 import { dictionaryOf, readingOf } from '../lexical/languages/word-rules.js';
 import { CREATE_CONTROL, dropTables, STORES, storeName, VECTOR_SCHEMA } from './ddl.js';
 
-/** Incremented when the format of stores changes; stores in an older format are rebuilt. */
+/** Version of the format of stores, incremented with every change; stores in an older format are rebuilt. */
 const FORMAT = 5;
 
-/** Declared values with fewer folded letters than this are not searched for, because they occur in every text. */
+/** Minimum number of folded letters of declared values to search for; shorter values occur in every text. */
 export const DEFAULT_MIN_LENGTH = 3;
 
 /** State of a store as recorded in the database. */
@@ -35,7 +35,7 @@ export interface StoreState {
   readonly state: 'building' | 'ready';
   readonly documents: number;
   readonly chunks: number;
-  /** Formatted as by `INDEXED_AT`; null during the first build. */
+  /** Time of the last read of the source, formatted by `INDEXED_AT`; null during the first build. */
   readonly indexedAt: string | null;
 }
 
@@ -122,7 +122,7 @@ export async function prepareContent(system: SystemQueries): Promise<void> {
   );
   if (there?.['y'] === true) return;
   const [schema] = await system.query(sql`select pg_catalog.to_regnamespace('${STORES}') is not null as y`);
-  // If the schema exists, the privilege to create schemas must not be needed.
+  // Checked first, so that an existing schema requires no privilege to create schemas.
   if (schema?.['y'] !== true) await system.script(sql`create schema if not exists ${STORES}`);
   await system.script(CREATE_CONTROL);
 }

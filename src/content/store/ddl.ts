@@ -44,7 +44,7 @@ create table if not exists ${STORES}.document (
 );
 `;
 
-/** Vector types are qualified with this schema, so that they do not depend on the search path. */
+/** Schema of the vector types, which are always qualified, so that they do not depend on the search path. */
 export const VECTOR_SCHEMA = 'public';
 const VECTORS = sqlName(VECTOR_SCHEMA);
 

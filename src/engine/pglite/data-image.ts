@@ -12,7 +12,7 @@ import { tarEntries } from '../../base/tar-stream.js';
 export function dataImage(): string {
   const engine = dirname(createRequire(import.meta.url).resolve('@electric-sql/pglite'));
   const { version } = JSON.parse(readFileSync(join(engine, '..', 'package.json'), 'utf8')) as {
-    version: string; // npm's own file
+    version: string; // published by npm
   };
   return join(PACKAGE_ROOT, 'dist', 'data', `empty-${version}.tar.gz`);
 }
@@ -32,6 +32,6 @@ export function unpackImage(dataDir: string): boolean {
       writeFileSync(at, content, { mode: 0o600 });
     }
   }
-  renameSync(making, dataDir); // whole or not at all
+  renameSync(making, dataDir); // atomic
   return true;
 }

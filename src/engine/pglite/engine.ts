@@ -60,7 +60,7 @@ export async function openPglite(
       onUpstreamError,
       spool,
       memory,
-      // False, since the database ends with its session.
+      // A statement cannot run again, since the server ends with its session.
       runsAgain: false,
       govern: (session) => servers.modes.toGoverned(session),
     });
@@ -90,7 +90,7 @@ export async function openPglite(
       system,
       takeOutOfService: (relations: ReadonlyMap<string, OutOfServiceCause>) =>
         outOfService.replace(relations),
-      renew: () => undefined, // nobody logs in
+      renew: () => undefined, // there is no login
       async close() {
         await servers.stop(pool);
         place.giveBack();
@@ -104,7 +104,7 @@ export async function openPglite(
   }
 }
 
-/** Starts servers on a data directory one after another, never two at the same time. */
+/** Starts servers on a data directory one after another, since only one may use it. */
 class Servers {
   readonly modes = new SessionModes();
   readonly #dataDir: string;

@@ -51,7 +51,7 @@ function create(file: string, content: string): boolean {
   }
 }
 
-/** Moves the stale lock away; puts it back if another process has replaced it meanwhile. */
+/** Moves the stale lock away; puts the file back if another process has replaced the lock in the meantime. */
 function removeStale(file: string, holder: string): void {
   const aside = `${file}.${process.pid}`;
   try {

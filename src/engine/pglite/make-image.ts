@@ -14,6 +14,6 @@ if (!existsSync(file)) {
   await mkdir(dirname(file), { recursive: true });
   const aside = `${file}.${process.pid}`;
   await writeFile(aside, gzipSync(new Uint8Array(await image.arrayBuffer()), { level: 9 }));
-  await rename(aside, file); // whole or not at all; two builds may do the same at once
+  await rename(aside, file); // atomic, since two builds may do this at once
   await pg.close();
 }

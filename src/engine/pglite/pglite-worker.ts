@@ -9,7 +9,7 @@ const CHUNK_BYTES = 262_144;
 /** Number of unconsumed bytes at which the statement blocks. */
 const WINDOW_BYTES = 1_048_576;
 
-const { dataDir, task, maxMemory, outstanding } = workerData as PgliteWorkerStart; // set by our own host
+const { dataDir, task, maxMemory, outstanding } = workerData as PgliteWorkerStart; // cast: set by the host
 const credit = new Int32Array(outstanding);
 
 function post(message: PgliteEvent, transfer: ArrayBuffer[] = []): void {

@@ -34,7 +34,7 @@ const YOUNG_MB = 8;
 
 /** Transport to the embedded server in a worker thread. */
 export class WorkerTransport implements Transport {
-  /** Chosen because a restart takes about as long. */
+  /** Grace period in ms, about as long as a restart takes. */
   readonly graceMs = 250;
   /** Settles when the worker has ended and released the data directory. */
   readonly exited: Promise<void>;
@@ -99,7 +99,7 @@ export class WorkerTransport implements Transport {
   }
 
   write(bytes: Uint8Array): boolean {
-    this.#post({ kind: 'exec', bytes: new Uint8Array(bytes) }, true); // a copy, which moves
+    this.#post({ kind: 'exec', bytes: new Uint8Array(bytes) }, true); // transfers a copy
     return true;
   }
 
@@ -116,7 +116,7 @@ export class WorkerTransport implements Transport {
     }
   }
 
-  /** A running statement cannot be interrupted; it only ends if its thread is terminated. */
+  /** Terminates the thread, since a running statement cannot be stopped in any other way. */
   async cancel(): Promise<void> {
     this.destroy();
     await this.exited;
@@ -137,7 +137,7 @@ export class WorkerTransport implements Transport {
   }
 
   #post(message: PgliteRequest, transfer: boolean): void {
-    const moved = transfer && message.kind === 'exec' ? [message.bytes.buffer as ArrayBuffer] : []; // made in write
+    const moved = transfer && message.kind === 'exec' ? [message.bytes.buffer as ArrayBuffer] : []; // from `write`
     this.#worker.postMessage(message, moved);
   }
 

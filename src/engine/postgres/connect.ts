@@ -10,7 +10,7 @@ const CONNECT_MS = 10_000;
 const CONNECT_ONE_MS = 2_000;
 const CANCEL_MS = 5_000;
 
-/** Runs queries of `setup` on the authenticated connection, before its socket is taken over. */
+/** Runs a setup query on the authenticated connection, before its socket is taken over. */
 export type SetupQuery = (sql: string) => Promise<Record<string, unknown>[]>;
 
 /**

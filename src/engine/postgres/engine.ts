@@ -181,7 +181,7 @@ async function connectGoverned(
   return [new UpstreamSession(transport, memory), report];
 }
 
-/** Null if the connector has no system credentials. */
+/** Creates the pool of the system engine; null if the connector has no system credentials. */
 function systemPool(
   { systemUrl, hasSystem = systemUrl !== null, systemPoolSize: size = SYSTEM_SESSIONS }: PostgresConfig,
   logins: CurrentLogins,
@@ -209,7 +209,7 @@ function refuseSystem(): Promise<never> {
 
 /** Minimum pause between two attempts in ms. */
 const AGAIN_MS = 500;
-/** Time in ms that startup waits for a silent server before the wait continues in the background. */
+/** Time in ms that startup waits for a silent server; after that, it waits in the background. */
 const START_MS = 3_000;
 
 /**
@@ -227,7 +227,7 @@ class FirstSession {
   #timer: NodeJS.Timeout | null = null;
   #closed = false;
 
-  /** @param look connects and returns its findings */
+  /** @param look connects and inspects the role */
   constructor(look: () => Promise<RoleReport>, reach: ConnectionStatus) {
     this.#look = look;
     this.#reach = reach;
@@ -236,15 +236,12 @@ class FirstSession {
     });
   }
 
-  /** The findings; null before the first session. */
+  /** Result of the role inspection; null before the first session. */
   get report(): RoleReport | null {
     return this.#report;
   }
 
-  /**
-   * Tries once or, in a serving process, until it succeeds. @throws StartProblem; in a process that does not serve,
-   * also the errors of `look`
-   */
+  /** Tries once or, in a serving process, until it succeeds. @throws StartProblem; errors of `look`, unless serving */
   async begin(serving: ServingOptions | null): Promise<void> {
     let starts = true;
     const had = this.#try(serving).catch((error: unknown) => {

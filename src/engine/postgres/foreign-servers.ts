@@ -16,7 +16,7 @@ export interface ForeignTables {
   readonly warnings: readonly string[];
 }
 
-/** `"timed"` is null for wrappers whose options are unknown. */
+/** Query for the foreign servers; `timed` is null for wrappers whose options are unknown. */
 const SERVERS = `
   select s.srvname::text as name,
          case when w.fdwhandler::pg_catalog.regproc::text ~ '(^|\\.)postgres_fdw_handler$'

@@ -58,8 +58,8 @@ export function withoutPassword(url: string): string {
 }
 
 /**
- * For each host list, the index of the host that provided the last session, so that a host that is down is not tried
- * first every time.
+ * Index of the host that provided the last session, per host list, so that a host that is down is not tried first every
+ * time.
  */
 const served = new Map<string, number>();
 
@@ -95,7 +95,7 @@ export async function onFirstHost<T>(
   throw failure;
 }
 
-/** The server is a standby where a primary is required, or vice versa. */
+/** The server is a standby although a primary is required, or vice versa. */
 export class OtherRole extends Error {
   constructor(wanted: 'primary' | 'standby') {
     super(`no server of the URL is a ${wanted} now`);

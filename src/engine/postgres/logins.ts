@@ -20,7 +20,7 @@ export class CurrentLogins {
   readonly #source: (() => Promise<ConnectorLogins>) | null;
   #asking: Promise<void> | null = null;
   #askedAt = Number.NEGATIVE_INFINITY;
-  /** The last error of the source. */
+  /** The last error of `#source`. */
   #fault: string | null = null;
 
   constructor({
@@ -64,7 +64,7 @@ export class CurrentLogins {
       .then(
         (next) => this.#take(next),
         (error: unknown) => {
-          // If there was a URL, the server's refusal is more informative for the operator.
+          // If there was a URL, the server's refusal is more informative for the operator than this error.
           this.#fault = messageOf(error);
         },
       )

@@ -32,7 +32,7 @@ const OWNED = `
    order by 1 limit 5`;
 
 /**
- * Examines the role of governed statements. It is unfit if it, or a role it can become, is a superuser, bypasses row
+ * Examines the role of governed statements. It is unfit if it, or a role it can assume, is a superuser, bypasses row
  * security, replicates, or can access the server's files.
  */
 export async function examineRole(query: SetupQuery): Promise<RoleReport> {

@@ -8,7 +8,7 @@ interface ServerKindNotes {
   readonly name: string;
   /** Syntax forms missing from its documented grammar, which are refused before sending. */
   readonly missing: ReadonlySet<SqlForm>;
-  /** Syntax forms that it supports only on a single node; otherwise the server itself refuses them (0A000). */
+  /** Syntax forms supported only on a single node; otherwise the server itself refuses them (0A000). */
   readonly partly: ReadonlySet<SqlForm>;
   /** The supported operators; null if they are those of Postgres. */
   readonly operators: ReadonlySet<string> | null;
@@ -16,7 +16,7 @@ interface ServerKindNotes {
 
 const NONE: ReadonlySet<SqlForm> = new Set();
 
-/** Sources: docs/decisions/0110-several-servers-behind-one.md. */
+/** Documented properties of each kind. Sources: docs/decisions/0110-several-servers-behind-one.md. */
 const DOCUMENTED: Readonly<Record<ServerKind, ServerKindNotes>> = {
   postgres: { name: 'PostgreSQL', missing: NONE, partly: NONE, operators: null },
   aurora: { name: 'Aurora PostgreSQL', missing: NONE, partly: NONE, operators: null },

@@ -4,7 +4,7 @@ import { UpstreamSession } from '../upstream-session.js';
 import { connectTransport } from './connect.js';
 import { examineRole, type RoleReport } from './role.js';
 
-/** One connection to a server that may not be fit to serve, for setup and diagnosis. */
+/** A connection for setup and diagnosis, to a server that need not be fit to serve. */
 export interface Survey {
   /** Runs with all rights of the role in the URL; `reader` is that role. */
   readonly system: SystemEngine;
@@ -15,7 +15,7 @@ export interface Survey {
 /** The survey ends if the server does not answer for this long, in ms. */
 const SILENCE_MS = 60_000;
 
-/** Connects as the role in the URL, whatever its rights. Throws the error of `pg` if that fails. */
+/** Connects as the role in the URL without checking its rights. Throws the error of `pg` if that fails. */
 export async function surveyPostgres(url: string): Promise<Survey> {
   const reports: RoleReport[] = [];
   const transport = await connectTransport(url, 'osl-gateway setup', async (query) => {

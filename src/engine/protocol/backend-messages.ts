@@ -114,7 +114,7 @@ export function describedColumns(body: Buffer): DescribedColumn[] {
   return Array.from({ length: body.readUInt16BE(0) }, () => {
     const end = body.indexOf(0, at);
     const name = body.toString('utf8', at, end);
-    const type = end + 7; // past the table's OID and attribute number
+    const type = end + 7; // skips the table's OID and attribute number
     at = type + 12;
     return {
       name,
@@ -146,7 +146,7 @@ export function sameOids(described: readonly number[], promised: readonly number
   );
 }
 
-/** How many rows and bytes an execution may still deliver; Infinity if there is no cap. */
+/** Number of rows and bytes that an execution may still deliver; Infinity if there is no cap. */
 export interface RemainingCaps {
   readonly rows: number;
   readonly bytes: number;

@@ -111,7 +111,7 @@ export class FrontendEncoder extends GrowingBytes {
     const start = this.at;
     try {
       this.byte(type);
-      this.#uint32(0); // until the length is known
+      this.#uint32(0); // placeholder for the length
       write();
       this.bytes.writeInt32BE(this.at - start - 1, start + 1);
     } catch (cause) {
@@ -139,7 +139,7 @@ export class FrontendEncoder extends GrowingBytes {
 
   #textValue(text: string): void {
     const start = this.at;
-    this.#uint32(0); // until the length is known
+    this.#uint32(0); // placeholder for the length
     this.text(text);
     this.bytes.writeInt32BE(this.at - start - 4, start);
   }
@@ -177,5 +177,5 @@ export class FrontendEncoder extends GrowingBytes {
 const EXECUTE_AND_SYNC = Buffer.from('E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04', 'latin1');
 
 function noFields(): void {
-  // Sync and CopyDone are their type alone.
+  // Sync and CopyDone have no body
 }

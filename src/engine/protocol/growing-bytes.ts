@@ -52,7 +52,7 @@ export class GrowingBytes {
     if (end - start > SHORT) {
       const piece = source.subarray(start, end);
       this.bytes.set(piece, this.at);
-      this.at += piece.length; // what was written, even where `end` lies beyond the source
+      this.at += piece.length; // not `end - start`: `end` may lie beyond the source
       return;
     }
     const { bytes } = this;

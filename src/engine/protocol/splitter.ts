@@ -5,7 +5,7 @@ const DATA_ROW = 0x44;
 const HEADER = 5;
 /** Postgres' limit for one message. */
 const MAX_MESSAGE = 0x4000_0000;
-/** How much of a large message that is not a row is kept; errors and notices may quote values of any size. */
+/** Number of bytes kept of a large message other than a row; errors and notices may quote values of any size. */
 const START_BYTES = 65_536;
 
 /**
@@ -33,7 +33,7 @@ export class BackendSplitter {
   #have = 0;
   /** Number of bytes left to skip of a message that is not kept. */
   #skipping = 0;
-  /** Number of bytes to skip after the part of the partial message that is kept. */
+  /** Number of bytes to skip after the kept part of the partial message. */
   #beyond = 0;
   #announced = 0;
   readonly #large: number;

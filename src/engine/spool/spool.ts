@@ -10,7 +10,7 @@ export interface RowBatch {
   readonly rows: number;
 }
 
-/** Rows written together. `number` is unique within a spool, so no two frames share a key stream. */
+/** Rows written to the file together. `number` is unique within a spool, so no two frames share a key stream. */
 interface SpoolFrame {
   readonly number: number;
   readonly at: number;
@@ -71,7 +71,7 @@ export class Spool {
     this.#extents = 1;
   }
 
-  /** Appends `rows`. If it returns a promise, wait for it before adding more; it never rejects. */
+  /** Appends `rows`. If a promise is returned, wait for it before adding more; it never rejects. */
   put(rows: RowBatch): void | Promise<void> {
     if (this.#closed) return undefined;
     this.#memory.push(rows);

@@ -66,7 +66,7 @@ export class SpoolingSink implements RowSink {
       return;
     }
     const { memory, party, fail } = this.#relief;
-    // The statement no longer waits for the reader, which still holds these rows.
+    // The statement no longer waits for the reader, but these rows are still in memory.
     const held = SPOOL_BYTES + this.#needOf(bytes);
     memory.hold(party, held - SPOOL_BYTES);
     this.#spool = spool;
@@ -146,7 +146,7 @@ class DeliveryMemory {
   }
 }
 
-/** Resolves to whether `work` settled within `ms`; rejects if it does. */
+/** Resolves to true if `work` resolves within `ms`, otherwise to false; rejects if `work` rejects. */
 function within(work: Promise<void>, ms: number): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => resolve(false), Math.max(0, ms));

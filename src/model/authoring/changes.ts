@@ -100,7 +100,7 @@ function featureParts({ features = ALL_FEATURES, joins = 'declared' }: Catalog):
 
 function relationParts(manifest: Manifest): readonly ManifestPart[] {
   return [...manifest.catalog.relations.values()].flatMap((relation): readonly ManifestPart[] => {
-    if (relation.kind === 'facet') return []; // this is the facet's store; `facetParts` covers its source
+    if (relation.kind === 'facet') return []; // the relation is the facet's store; `facetParts` compares its source
     const { kind, name, connector, schema, table, description, primaryKey, sealedKeys } = relation;
     const bridge = manifest.bridges.get(name);
     const entity = manifest.entities.get(name);
@@ -171,7 +171,7 @@ export interface RoleChange {
 export interface AccessChange {
   /** Full name of a column, a metric, a facet or a derived attribute. */
   readonly object: string;
-  /** `differs`: the data is neither more nor less, but different. */
+  /** `differs`: the role gets different data, neither more nor less. */
   readonly effect: 'gains' | 'loses' | 'differs';
   readonly before: RoleVisibility | null;
   readonly after: RoleVisibility | null;
@@ -180,10 +180,10 @@ export interface AccessChange {
 interface RoleVisibility {
   /**
    * `clear`, `masked`, `partly_masked` or `aggregates` (only in aggregates) for a column; `served` for anything else;
-   * `rows` for the rows of a whole entity, on the terms in `reads`.
+   * `rows` for the rows of an entity, with their conditions in `reads`.
    */
   readonly access: keyof typeof RANK | 'rows';
-  /** What the role reads: a table's column, a facet's text in one version, or a metric's definition. */
+  /** The data that the role reads: a table's column, a facet's text in one version, or a metric's definition. */
   readonly reads: string;
 }
 

@@ -89,7 +89,7 @@ export interface ManifestDifference {
   readonly version: string;
   readonly changes: readonly ManifestChange[];
   readonly access: readonly RoleChange[];
-  /** True if connectors change, which takes a restart because a reload does not apply it. */
+  /** True if connectors change: a reload does not apply that, so a restart is needed. */
   readonly needs_restart: boolean;
 }
 
@@ -138,7 +138,7 @@ export function suggestTerm(term: string, model: Model): Suggestion | null {
   return suggestionOf({ lexicon }, notes, model);
 }
 
-/** A lexicon term can refer to entities, their columns, metrics and facets. */
+/** True for objects that a lexicon term can refer to: entities, their columns, metrics and facets. */
 function canBeMeant({ kind, fqn }: Match): boolean {
   if (kind === 'bridge' || kind === 'derived') return false;
   return kind !== 'column' || fqn.startsWith('osl.entities.');

@@ -35,8 +35,8 @@ export interface Policies {
 
 /**
  * Finds how the callers of earlier queries would see the objects they read differently. The log does not contain token
- * claims, so a caller is assumed to have every role within its ceilings, and a grant condition that is written
- * differently counts as a difference, whether or not it held. False alarms are preferred to omissions.
+ * claims, so a caller is assumed to have every role within its ceilings, and any change in the text of a grant
+ * condition counts as a difference. False alarms are preferred to omissions.
  */
 export function accessDifferences(policies: Policies): (asked: RecordedQuery) => readonly AccessDifference[] {
   const known = new Map<string, AccessDifference | null>();

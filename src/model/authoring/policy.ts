@@ -75,7 +75,7 @@ function differenceBetween(
   };
 }
 
-/** Adds changes to row filters, group sizes and permission to send texts to models, which columns do not show. */
+/** Adds changes that do not affect column visibility: row filters, group sizes, permission to send texts to models. */
 function withTerms(
   access: readonly RoleChange[],
   before: PolicySnapshot,

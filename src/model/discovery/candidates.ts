@@ -58,7 +58,7 @@ export interface AdoptionCandidate {
   readonly foreign_keys: readonly CandidateLink[];
   /** The planner's estimate of the row count; null if it has none. */
   readonly row_estimate: number | null;
-  /** How well the database's declarations support the proposal, from 0 to 1. No rows are read. */
+  /** Degree to which the database's declarations support the proposal, from 0 to 1. No rows are read. */
   readonly confidence: number;
   readonly evidence: readonly string[];
 }
@@ -223,7 +223,7 @@ function judgeLink(link: LinkTable): CandidateRating {
   return { confidence: link.filled.length > 0 ? 0.85 : 0.95, evidence };
 }
 
-/** `schema.table` */
+/** `schema.table`, as a map key. */
 export function tableKey({ schema, name }: { readonly schema: string; readonly name: string }): string {
   return tableName({ schema, table: name });
 }

@@ -22,7 +22,7 @@ export interface AdoptionDraft {
 const DECLARE =
   'whoever publishes this declares `pii: true` or `sensitivity: <label>` at the connector where it belongs';
 
-/** A note about sensitivity labels, which every draft needs because labels are never guessed. */
+/** Note about sensitivity labels; every draft has one, because labels are never guessed. */
 export function labelsNote(labelled: readonly (readonly [column: string, label: string])[]): string {
   if (labelled.length === 0) return `no column has a sensitivity label: ${DECLARE}`;
   const kept = labelled.map(([column, label]) => `${column} (${label})`).join(', ');
@@ -51,7 +51,7 @@ export function draftOf(candidate: AdoptionCandidate, manifest: Manifest): Adopt
 
 type PlainObject = Readonly<Record<string, unknown>>;
 
-/** The object has no prototype, because a database may have a column named `__proto__`. */
+/** Creates an object without a prototype, because a database may have a column named `__proto__`. */
 function members(entries: readonly (readonly [string, unknown])[]): PlainObject {
   const out: Record<string, unknown> = Object.create(null);
   for (const [name, value] of entries) out[name] = value;
@@ -95,7 +95,7 @@ function exposedColumns(candidate: AdoptionCandidate): ExposedColumns {
   return new Map(candidate.columns.filter(isExposable).map((c) => [c.name, names.free(c.name, 'column')]));
 }
 
-/** True if the model has a type for the column. */
+/** True if the model has a type for the column, so that it can be exposed. */
 export function isExposable({ type }: CandidateColumn): boolean {
   return type !== null;
 }

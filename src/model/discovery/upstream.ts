@@ -90,7 +90,7 @@ export function modelType({ typeOid, modifier, stored, labels }: UpstreamColumn)
 /** Maximum number of relations read from one database. */
 export const MAX_RELATIONS = 10_000;
 
-/** Read-only, with a short lock timeout so that a locked catalog does not block the request. */
+/** Settings for reading: read-only, with a short lock timeout so that a locked catalog does not block the request. */
 const READ_SETTINGS = sql`
   set transaction read only;
   set local search_path = pg_catalog;

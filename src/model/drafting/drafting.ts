@@ -81,7 +81,7 @@ function keyOf({ manifest, snapshot, objects }: DraftBaseline): string {
   return `${manifest.version} ${snapshot?.version ?? ''} ${numberOf(objects)}`;
 }
 
-/** Published objects are immutable, so each gets a number that identifies it in cache keys. */
+/** Numbers that identify published objects, which are immutable, in cache keys. */
 const NUMBERS = new WeakMap<FragmentDocument, number>();
 let numbers = 0;
 

@@ -99,7 +99,7 @@ export class Portions {
   readonly #nodes: unknown[] = [];
 
   add(portion: string): void {
-    const nodes = JSON.parse(portion) as readonly EncodedNode[]; // written by `portionsOf`
+    const nodes = JSON.parse(portion) as readonly EncodedNode[]; // cast: written by `portionsOf`
     for (const node of nodes) this.#nodes.push(this.#built(node));
   }
 

@@ -139,5 +139,5 @@ export function text(checked: CheckedArguments, name: string): string | null {
 }
 
 export function labels(checked: CheckedArguments): readonly Label[] {
-  return checked.get('labels') as readonly Label[]; // set by `checkArguments`
+  return checked.get('labels') as readonly Label[]; // cast: set by `checkArguments`
 }

@@ -32,8 +32,8 @@ export function storeTable(facet: string, version: string): string {
 }
 
 /**
- * Narrow table that accompanies the store of a dense facet version. No store's name has two double underscores, as
- * this one does.
+ * Narrow table that accompanies the store of a dense facet version. Its name has two double underscores, which no
+ * store's name has.
  */
 export function bitsTable(facet: string, version: string): string {
   return `${storeTable(facet, version)}${BITS}`;

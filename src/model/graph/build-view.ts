@@ -78,7 +78,7 @@ class Viewer {
     }
   }
 
-  /** Yields often enough for the process to serve other requests in between. */
+  /** Builds the view, yielding often enough for the process to serve other requests. */
   *view(): Generator<void, GraphView> {
     const { catalog } = this.#manifest;
     const visible = yield* mapInSteps(catalog.relations.values(), (r) => this.#relation(r));

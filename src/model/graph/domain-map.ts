@@ -161,7 +161,7 @@ export function discoveredIn(candidates: readonly AdoptionCandidate[], manifest:
   };
 }
 
-/** Makes a node of a candidate, without the planner's row estimate, which changes on its own. */
+/** Makes a node of a candidate, without the planner's row estimate, which changes without any edit. */
 function candidateNode(candidate: AdoptionCandidate): MapNode {
   const { id, name, comment, key, columns, proposal, confidence } = candidate;
   return {

@@ -197,8 +197,7 @@ function first<T>(all: readonly T[], example: (one: T) => string | null): readon
 }
 
 /**
- * Example queries use the names the reader sees, and a test runs them all; keys are
- * made up, because rows are never read.
+ * Maximum number of columns in an example. Examples use names that the reader sees and invented keys; a test runs all.
  */
 
 const SHOWN_COLUMNS = 4;

@@ -14,7 +14,7 @@ export interface Resolution {
 export interface Match {
   readonly fqn: string;
   readonly kind: MatchKind;
-  /** From 0 (exclusive) to 1, rounded to four decimals. Depends only on the term and the object. */
+  /** Score from 0 (exclusive) to 1, rounded to four decimals. Depends only on the term and the object. */
   readonly score: number;
   readonly via: 'name' | 'lexicon' | 'description';
 }

@@ -5,7 +5,7 @@ import { featuresOf, schemaShapes } from './schema.js';
 import type { EntityView, FacetView, GraphView, LinkView, MetricView } from './view.js';
 
 const OBJECTS = ['entities', 'facets', 'metrics', 'relationships'] as const;
-/** Lists that are the same for every reader, except for the examples of the forms. */
+/** Parts that are the same for every reader, except for the examples in `forms`. */
 const LANGUAGE = ['functions', 'operators', 'forms'] as const;
 export const SCHEMA_PARTS = [...OBJECTS, ...LANGUAGE] as const;
 export type SchemaPart = (typeof SCHEMA_PARTS)[number];
@@ -110,7 +110,7 @@ const USUAL: Readonly<Record<string, unknown>> = {
 };
 
 function compact<T>(value: T): T {
-  if (Array.isArray(value)) return value.map(compact) as T; // elements keep their type
+  if (Array.isArray(value)) return value.map(compact) as T; // cast: elements keep their type
   if (typeof value !== 'object' || value === null) return value;
   const kept = Object.entries(value).filter(([name, member]) => {
     const isEmpty = member === null || (Array.isArray(member) && member.length === 0);

@@ -37,7 +37,7 @@ export interface SchemaDocument {
 
 /** The manifest's feature switches: using a feature that is off is refused with E0511. */
 export interface SchemaFeatures extends Features {
-  /** A join that breaks this rule is refused with E0514. */
+  /** The manifest's rule for joins; a join that breaks it is refused with E0514. */
   readonly joins: Joins;
 }
 
@@ -112,7 +112,7 @@ function schemaEntity(
     entity_key_columns: entity.sealedKeys,
     columns: entity.columns.map(column),
     derived: entity.derived,
-    /** Applies to columns whose `use` is `aggregates`; otherwise null. */
+    /** Minimum group size for columns whose `use` is `aggregates`; null if there are none. */
     minimum_group_size: entity.minimumGroupSize,
     /** Facets with text about the entity. If there are any, `evidence` can be selected by key. */
     facets: facets.map((f) => f.name),

@@ -21,12 +21,12 @@ import type { Composition, Manifest } from '../manifest/index.js';
  * describe the graph from this view alone.
  */
 export interface GraphView {
-  /** In declared order, like all lists in a view. */
+  /** Visible entities in declared order, like all lists in a view. */
   readonly entities: readonly EntityView[];
   readonly facets: readonly FacetView[];
   readonly metrics: readonly MetricView[];
   readonly links: readonly LinkView[];
-  /** These are the same for every reader. */
+  /** Features of the language, the same for every reader. */
   readonly features: Features;
   readonly joins: Joins;
 }

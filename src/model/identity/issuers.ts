@@ -26,13 +26,13 @@ export interface Issuers {
   close(next: Issuers | null): void;
   /** Starts fetching all keys that are not loaded yet. */
   begin(): void;
-  /** How many issuers have keys; keys read from files count as loaded. */
+  /** Availability of the issuers' keys; keys read from files count as loaded. */
   readonly reached: IssuerAvailability;
   /** Fetched key sets, by their configuration. */
   readonly remote: ReadonlyMap<string, RemoteKeys>;
 }
 
-/** Whether the keys of all, some or none of the issuers are loaded. */
+/** The issuers whose keys are loaded: all, some or none. */
 export type IssuerAvailability = 'all' | 'some' | 'none';
 
 interface ConfiguredIssuer {
@@ -248,7 +248,7 @@ export interface IssuerConfig {
 
 type IssuerKeys =
   | { readonly kind: 'files'; readonly files: readonly string[] }
-  /** If `url` is null, the discovery document's URL is used. */
+  /** Key set fetched from `url`, or from the URL in the discovery document if `url` is null. */
   | ({ readonly kind: 'remote'; readonly url: string | null } & KeyTimes);
 
 export interface LoginConfig {
@@ -280,7 +280,7 @@ const DAY_SECONDS = 86_400;
 export async function loadIssuers(file: string): Promise<readonly IssuerConfig[]> {
   const source = parseSource(await readText(file), file);
   throwProblems(source, shape(source.value));
-  const { issuers } = source.value as { readonly issuers: readonly IssuerDocument[] }; // checked by the schema
+  const { issuers } = source.value as { readonly issuers: readonly IssuerDocument[] }; // cast: checked by the schema
   const configs = issuers.map((document) => configOf(document, dirname(file)));
   const names = configs.flatMap((config) => config.names);
   const twice = names.find((name, i) => names.indexOf(name) !== i);

@@ -16,7 +16,7 @@ export interface KeyTimes {
   readonly refreshMs: number;
   /** Minimum time between two attempts, even for an unknown key id or after an issuer failed to answer. */
   readonly coolDownMs: number;
-  /** How long the last keys stay valid while the issuer does not answer. */
+  /** Time for which the last keys stay valid while the issuer does not answer. */
   readonly staleMs: number;
 }
 
@@ -93,7 +93,7 @@ export class RemoteKeys implements KeySource {
     return Math.max(1, Math.ceil((this.#options.coolDownMs - since) / 1_000));
   }
 
-  /** Fetches the key set, but not during the cool-down; concurrent callers share one request. */
+  /** Fetches the key set unless the cool-down is still running; concurrent callers share one request. */
   #refresh(): Promise<void> {
     if (this.#running !== null) return this.#running;
     const { now, coolDownMs } = this.#options;

@@ -18,7 +18,7 @@ export interface Diagnostic {
   readonly severity: DiagnosticSeverity;
   readonly file: string;
   readonly range: TextRange;
-  /** Set if `path` points outside this text, because a fragment makes another part invalid. */
+  /** True if `path` points outside this text, because a fragment makes another part invalid. */
   readonly elsewhere?: true;
   /** JSON Pointer into the document; empty for the document as a whole. */
   readonly path: string;

@@ -186,7 +186,7 @@ interface MetricFormatDocument {
   readonly decimals?: number;
 }
 
-/** Members that depend on `type` are checked later. */
+/** A metric as written; members that depend on its `type` are checked later. */
 export interface MetricDocument {
   readonly description?: string;
   readonly deprecated?: string;

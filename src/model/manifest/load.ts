@@ -93,7 +93,7 @@ export function parsePolicyDocument(text: string, file: string): PolicyFile {
   return Object.freeze({
     file,
     text,
-    document: source.value as PolicyDocument, // checked by the schema
+    document: source.value as PolicyDocument, // cast: checked by the schema
     locate: (path: Path) => source.locate(path),
     diagnostics: (problems: readonly LaterProblem[]) => place(source, problems),
   });
@@ -256,7 +256,7 @@ function checkPublishable(fragment: unknown, served: ManifestDocument, base?: Ma
       throw new NotPublishable(`the server of the model of facet \`${shown(name)}\``);
   }
   if (base === undefined) return;
-  const [column] = otherColumns(base, fragment as FragmentDocument); // callers that pass `base` have checked the shape
+  const [column] = otherColumns(base, fragment as FragmentDocument); // checked by callers that pass `base`
   if (column !== undefined)
     throw new NotPublishable(
       `the type or label of column \`${shown(column)}\`, which the manifest file declares`,

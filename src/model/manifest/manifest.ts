@@ -57,7 +57,7 @@ export type DeclaredTableColumn = Pick<Column, 'type' | 'sensitivity'> & {
   readonly labels: readonly string[] | null;
   /** Details of the upstream type that `type` does not include, such as `varchar(20)`; otherwise null. */
   readonly form: ColumnForm | null;
-  /** Whether the column may be NULL; null if not declared, in which case all but primary keys may. */
+  /** True if the column may be NULL; null if not declared, which means true except for primary keys. */
   readonly nullable: boolean | null;
 };
 
@@ -66,7 +66,7 @@ export interface EntityFacts {
   readonly name: string;
   readonly composition: Composition;
   readonly legs: readonly string[];
-  /** How answers that read the entity are cached; null if they are not. */
+  /** Cache settings for answers that read the entity; null if they are not cached. */
   readonly cache: CacheRule | null;
 }
 
@@ -152,7 +152,7 @@ export interface Facet {
   /** Language for word search; null if the manifest states none. */
   readonly language: Language | null;
   readonly approximate: boolean;
-  /** Which labelled values are redacted: all of the tenant's, or those of the document's key and its links. */
+  /** Scope of the labelled values to redact: all of the tenant's, or those of the document's key and its links. */
   readonly dictionary: 'tenant' | 'key';
   /** Labelled values that are ordinary words and are not redacted. */
   readonly exceptions: readonly string[];
@@ -210,7 +210,7 @@ export interface DeclaredFacetVersion {
 
 export interface GlossaryTerm {
   readonly term: string;
-  /** Name of what the term refers to: `entity`, `entity.column`, a metric or a facet. */
+  /** Name of the object that the term refers to: `entity`, `entity.column`, a metric or a facet. */
   readonly refersTo: string;
   readonly kind: 'entity' | 'column' | 'metric' | 'facet';
   readonly synonyms: readonly string[];

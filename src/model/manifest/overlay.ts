@@ -30,15 +30,15 @@ export const PUBLISHED_SECTIONS = [
 
 type PublishedSection = (typeof PUBLISHED_SECTIONS)[number];
 
-/** Has no prototype, so that `constructor` is not found as a member. */
+/** An empty object without a prototype, so that `constructor` is not found as a member. */
 const NONE: PlainDocument = Object.freeze(Object.create(null));
 
 /** The file's document, in which published objects replace those of the same name. */
 export function withOverlay(base: ManifestDocument, objects: FragmentDocument): unknown {
-  const out = join(base as unknown as PlainDocument, {}); // a document is plain data
+  const out = join(base as unknown as PlainDocument, {}); // cast: documents are plain data
   for (const section of PUBLISHED_SECTIONS) {
     const added = objects[section];
-    if (added !== undefined) out[section] = join(membersIn(base, section), added as PlainDocument); // as above
+    if (added !== undefined) out[section] = join(membersIn(base, section), added as PlainDocument); // cast as above
   }
   if (objects.connectors !== undefined) out['connectors'] = connectorsOf(base, objects.connectors);
   return out;
@@ -59,7 +59,7 @@ export function withPublished(
   }
   const tables = grownTables(base, objects, fragment);
   if (tables.length > 0) out['connectors'] = plain(tables);
-  return out as FragmentDocument; // it has only sections of fragments
+  return out as FragmentDocument; // cast: it has only sections of fragments
 }
 
 /** `objects` without the members at `paths` and without tables that no remaining object uses. */
@@ -77,7 +77,7 @@ export function withoutPublished(objects: FragmentDocument, paths: ReadonlySet<s
     return kept.length === 0 ? [] : [[name, { tables: plain(kept) }] as const];
   });
   if (connectors.length > 0) out['connectors'] = plain(connectors);
-  return out as FragmentDocument; // as above
+  return out as FragmentDocument; // cast as above
 }
 
 /** The `section.name` of everything that was published except tables. */
@@ -148,7 +148,7 @@ function grownTables(
     const tables = join(tablesIn(objects, connector), tablesIn(fragment, connector));
     const kept = Object.entries(tables).flatMap(([table, declared]) => {
       const own = columnsIn(base, connector, table);
-      const { columns } = declared as { columns: PlainDocument }; // checked by the schema
+      const { columns } = declared as { columns: PlainDocument }; // cast: checked by the schema
       const more = Object.entries(columns).filter(([name]) => !(name in own));
       const known = table in tablesIn(base, connector);
       return known && more.length === 0 ? [] : [[table, { columns: plain(more) }] as const];
@@ -158,14 +158,14 @@ function grownTables(
 }
 
 function connectorsOf(base: ManifestDocument, added: NonNullable<FragmentDocument['connectors']>): unknown {
-  const out = join(base.connectors as unknown as PlainDocument, {}); // as above
+  const out = join(base.connectors as unknown as PlainDocument, {}); // cast as above
   for (const [name, { tables }] of Object.entries(added)) {
     const own = base.connectors[name];
     // The file no longer has this connector; the compiler reports everything that uses it.
     if (own === undefined) continue;
-    const all = join(own.tables as unknown as PlainDocument, {}); // as above
+    const all = join(own.tables as unknown as PlainDocument, {}); // cast as above
     for (const [table, { columns }] of Object.entries(tables ?? {})) {
-      const declared = columnsIn(base, name, table) as unknown as PlainDocument; // as above
+      const declared = columnsIn(base, name, table) as unknown as PlainDocument; // cast as above
       // The file wins if both declare a column.
       all[table] = { columns: join(join(declared, columns as unknown as PlainDocument), declared) };
     }
@@ -184,14 +184,14 @@ function* sourcesIn(objects: PlainDocument): Iterable<string> {
 }
 
 function membersIn(document: FragmentDocument | ManifestDocument, section: PublishedSection): PlainDocument {
-  return (document[section] ?? NONE) as PlainDocument; // a document is plain data
+  return (document[section] ?? NONE) as PlainDocument; // cast: documents are plain data
 }
 
 function tablesIn(document: FragmentDocument | ManifestDocument, connector: string): PlainDocument {
   const connectors = document.connectors ?? {};
   return Object.hasOwn(connectors, connector)
     ? ((connectors[connector]?.tables ?? NONE) as PlainDocument)
-    : NONE; // as above
+    : NONE; // cast as above
 }
 
 type TableColumns = Readonly<Record<string, TableColumnDocument>>;
@@ -237,7 +237,7 @@ export function fragmentProblems(value: unknown): readonly UnplacedDiagnostic[] 
  */
 export function withFragment(base: ManifestDocument, fragment: unknown): unknown {
   const given = isObject(fragment) ? fragment : {};
-  const out = join(base as unknown as PlainDocument, given); // a document is plain data
+  const out = join(base as unknown as PlainDocument, given); // cast: documents are plain data
   for (const section of SECTIONS) {
     const [old, added] = [base[section], given[section]];
     if (isObject(old) && isObject(added)) out[section] = join(old, added);
@@ -247,7 +247,7 @@ export function withFragment(base: ManifestDocument, fragment: unknown): unknown
 }
 
 function connectors(base: ManifestDocument, given: PlainDocument): PlainDocument {
-  const known = base.connectors as unknown as PlainDocument; // as above
+  const known = base.connectors as unknown as PlainDocument; // cast as above
   const out = join(known, given);
   for (const [name, added] of Object.entries(given)) {
     const old = known[name];

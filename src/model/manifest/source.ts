@@ -193,7 +193,7 @@ class ParsedSource implements YamlSource {
   readonly value: unknown;
   #parts: ParsedFile | null;
 
-  /** If `parts` is missing, the file is parsed again when a position is needed, which is rare. */
+  /** @param parts if missing, the file is parsed again when a position is needed, which is rare */
   constructor(file: string, text: string, value: unknown, parts: ParsedFile | null = null) {
     this.file = file;
     this.text = text;
@@ -262,7 +262,7 @@ function child(parent: Node | null, step: string | number): Child | null {
   }
   if (isSeq(parent)) {
     const item = parent.items[Number(step)];
-    return item === undefined ? null : { key: item as Node, value: item as Node }; // as above
+    return item === undefined ? null : { key: item as Node, value: item as Node }; // same cast as above
   }
   return null;
 }

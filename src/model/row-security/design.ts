@@ -43,12 +43,12 @@ function mentions(expr: Expr): boolean {
   return attributesOf(expr).size > 0;
 }
 
-/** The filter tested once, with the attribute values that all subjects in the chain share. */
+/** SQL that tests the filter once, with the attribute values that all subjects in the chain share. */
 function shared(expr: Expr): string {
   return predicateSql(expr, (m) => matchSql(m, 'null::int4'));
 }
 
-/** The filter tested once per subject, up to the length of the longest chain that a token may have. */
+/** SQL that tests the filter for each subject, up to the longest chain that a token may have. */
 function unrolled(expr: Expr): string {
   let sql = '';
   for (let i = MAX_CHAIN - 1; i >= 0; i--) {

@@ -84,7 +84,7 @@ begin
      where (place is null or n = place + 1) and subject.of->attribute <> 'true');
 end`;
 
-/** `kind` determines the type: values are compared in their own type, not as text. */
+/** Body of `shared`: the attribute values that all subjects in the chain share, compared in the type of `kind`. */
 const SHARED = `
 declare
   said jsonb := ${SCHEMA}.rights();

@@ -5,7 +5,7 @@ import type { GuardedTable, RowSecurity } from './design.js';
 import { FUNCTIONS, functionSql, SCHEMA } from './functions.js';
 import { padsOf } from './rights.js';
 
-/** Our policy on a table, and the one that leaves the access of all other roles unchanged. */
+/** Our policy on a table, and the second policy that leaves the access of all other roles unchanged. */
 export const ROWS_POLICY = 'osl_rows';
 export const OTHERS_POLICY = 'osl_others';
 
@@ -130,7 +130,7 @@ begin
 end`);
 }
 
-/** Closes a declared table. One that does not exist counts as drift, which `osl doctor` reports. */
+/** Revokes access to a declared table. A missing table counts as drift, which `osl doctor` reports. */
 function closedSql(table: Pick<GuardedTable, 'schema' | 'table'>, role: string): string {
   const relation = tableSql(table);
   return block(`

@@ -9,7 +9,7 @@ import type { Overlay } from '../manifest/index.js';
 import type { ServedModel } from '../served-model.js';
 import { type DraftChangeListener, Drafts } from './drafts.js';
 
-/** The published version or its history is not as it was written. */
+/** The published version or its history was altered or is incomplete. */
 export class PublishedDamaged extends Error {
   override readonly name = 'PublishedDamaged';
 }
@@ -24,7 +24,7 @@ export class VersionStore {
   /** Versions, oldest first. */
   readonly #history: VersionSummary[];
   #head: Version | null;
-  /** Set if it is unknown which version is on disk; nothing more is then published. */
+  /** True if the version on disk is unknown; nothing more is then published. */
   #broken = false;
 
   private constructor(dir: string, history: VersionSummary[], head: Version | null) {

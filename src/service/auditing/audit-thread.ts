@@ -26,7 +26,7 @@ interface Head {
   readonly steps: AsyncGenerator<SearchStep, void, void>;
   /** The newest record that has not been returned yet. */
   next: { readonly seq: number; readonly record: AuditRecord } | null;
-  /** Records with this seq or a higher one have been returned or do not match. */
+  /** Seq limit: records with this seq or a higher one have been returned or do not match. */
   before: number;
   ended: boolean;
 }

@@ -6,7 +6,7 @@ import {
   type LogSource,
 } from '../../../audit/index.js';
 
-/** Where the log is, as plain data for a thread. */
+/** Location of the log, as plain data for a thread. */
 export type LogPlace =
   | { readonly kind: 'files'; readonly chains: readonly ChainPlace[] }
   /** `keys`: directories of this server's fingerprint keys; the database may also hold logs of other tenants. */

@@ -31,7 +31,7 @@ export interface RecordsFound {
 
 /** Time limit of a search in ms, after which it returns a partial page. */
 const SEARCH_MS = 3_000;
-/** Deadline of the thread in ms; larger, as it reads whole segments between checks of its time limit. */
+/** Deadline of the thread in ms; longer, because it reads whole segments between checks of its time limit. */
 const SEARCH_DEADLINE_MS = 30_000;
 const PROVE_DEADLINE_MS = 120_000;
 const IDLE_MS = 60_000;
@@ -74,7 +74,7 @@ export class AuditReader {
     return { records, next: next === null ? null : cursorText(next) };
   }
 
-  /** Returns proofs for all records of a request that the newest checkpoint covers. Throws as `search`. */
+  /** Returns proofs for all records of a request that the newest checkpoint covers. @throws the errors of `search` */
   async prove(asker: LogReader, requestId: string): Promise<readonly RecordProof[]> {
     await this.#note(asker, 'prove', { requestId });
     return this.#ask(asker, { kind: 'prove', requestId }, PROVE_DEADLINE_MS, (reply) =>
@@ -152,7 +152,7 @@ export function verifyJob(settings: Pick<Settings, 'dataDir' | 'audit'>, log: Se
   });
 }
 
-/** Where the log is now: a table, or the directory's own chain with those of workers and earlier restores. */
+/** Current location of the log: a table, or the directory's own chain with those of workers and earlier restores. */
 function logPlace({ dataDir, audit: { sink } }: Pick<Settings, 'dataDir' | 'audit'>): LogPlace {
   const url = sinkUrl(sink);
   const { auditDir } = singleProcessFiles(dataDir);

@@ -14,7 +14,7 @@ const say = (reply: JobReply): void => port.postMessage(reply);
 const REPORT_MS = 100;
 
 yieldToOthers();
-const { place } = workerData as { place: LogPlace }; // from `verifyJob`
+const { place } = workerData as { place: LogPlace }; // cast: set by `verifyJob`
 
 try {
   const verdicts = await withChains(place, async (chains) => {

@@ -66,7 +66,7 @@ export interface ChatSettings extends ChatEndpoint {
 const DEFAULT_CHAT_CACHE_BYTES = 16_777_216;
 const DEFAULT_CHAT_CONCURRENCY = 4;
 
-/** How long the check of a store remains valid, in ms. */
+/** Lifetime of a store check, in ms. */
 const TRUST_MS = 5_000;
 
 /** Maximum query length, in UTF-16 code units, for languages with slower tokenization. */
@@ -103,7 +103,7 @@ export function contentPlane(
     maxSize: QUERY_VECTOR_BYTES,
     sizeCalculation: (vector) => vector.length + 200,
   });
-  // By facet object, so that stores are checked again under another manifest version.
+  // Keyed by facet object, so that stores are checked again under another manifest version.
   const checked = new WeakMap<Facet, Map<string, CheckedStore>>();
   const times = new IndexTimes(reads);
   const embedderOf = (facet: Facet): Promise<Embedder> => {
@@ -379,7 +379,7 @@ async function decoderColumn(
   };
 }
 
-/** The part of a query's time that is reserved for its statement. */
+/** Part of a query's timeout that is reserved for its statement. */
 function reserveOf(timeoutMs: number): number {
   return Math.min(5_000, timeoutMs / 5);
 }

@@ -78,7 +78,7 @@ export async function indexContent(
 /**
  * Returns the index status of all versions of the named facets, or of all facets.
  *
- * @throws StartProblem for an unknown facet; as `indexStatus`
+ * @throws StartProblem for an unknown facet; the errors of `indexStatus`
  */
 export async function contentStanding(
   manifest: Manifest,

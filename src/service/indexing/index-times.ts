@@ -10,7 +10,7 @@ type Times = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
 const NONE: Times = new Map();
 
-/** When the texts of facets were last read, as stored in the databases of their stores. */
+/** Times at which the texts of facets were last read, as stored in the databases of their stores. */
 export class IndexTimes {
   readonly #reads: Pick<SystemReads, 'readIndexTimes'>;
   readonly #known = new Map<string, { readonly until: number; readonly times: Promise<Times> }>();

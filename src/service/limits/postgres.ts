@@ -13,7 +13,7 @@ const CONNECTIONS = 2;
 /** Number of heartbeats between two clean-ups. */
 const SWEEP_EVERY = 15;
 
-/** Leases a batch; restarts a window that has ended by the database's clock. */
+/** Statement that leases a batch, and restarts a window that has ended by the database's clock. */
 const LEASE = sql`
 insert into osl_control.limit_count as c (key, ends_at, used, granted)
 values ($1, clock_timestamp() + $3 * interval '1 millisecond', ceil($2::numeric / ${sqlNumber(PART)}), ceil($2::numeric / ${sqlNumber(PART)}))
@@ -25,7 +25,7 @@ on conflict (key) do update set
   ends_at = case when c.ends_at <= clock_timestamp() then excluded.ends_at else c.ends_at end
 returning granted, 1000 * extract(epoch from ends_at - clock_timestamp()) as ms`;
 
-/** Adds to counts, ordered by key to avoid deadlocks. */
+/** Statement that adds to counts, ordered by key to avoid deadlocks. */
 const ADD = sql`
 insert into osl_control.limit_count as c (key, ends_at, used, granted)
 select key, clock_timestamp() + ms * interval '1 millisecond', amount, 0

@@ -187,7 +187,7 @@ export interface CountStore {
   close(): Promise<void>;
 }
 
-/** A lease takes one part in this many of the rest, so that some is left for others. */
+/** A lease takes 1/`PART` of the remaining quota, so that some is left for other processes. */
 export const PART = 8;
 /** Window of leased limits in ms. */
 export const SECOND_MS = 1_000;

@@ -34,7 +34,7 @@ interface LineageInput {
   readonly transformations: readonly Transformation[];
 }
 
-/** How events name a database. */
+/** Name of a database in events. */
 export interface DatabaseName {
   readonly namespace: string;
   /** Prefix of `schema.table`; null for none. */
@@ -190,7 +190,7 @@ function metricDataset(name: string, manifest: Manifest, namespace: string): Dat
   };
 }
 
-/** A metric that cannot be queried alone has no column lineage. */
+/** Inputs of a metric's plan; empty if the metric cannot be queried alone. */
 function planInputs(planOf: () => GovernedPlan): readonly Influence[] {
   try {
     const { outputs, rows } = columnLineage(planOf());

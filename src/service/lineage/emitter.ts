@@ -43,7 +43,7 @@ export interface EmitterStats {
 /** Pause in ms after writing the outbox failed. */
 const DISK_PAUSE = 5_000;
 
-/** How many segments before the cursor to read for descriptions; see `PlanRecorder`. */
+/** Number of segments before the cursor that are read for descriptions; see `PlanRecorder`. */
 const SEGMENTS_BACK = 2;
 
 /**
@@ -62,7 +62,7 @@ export class Emitter {
   readonly #closing = new Serial();
   /** Announcements run one after another. */
   readonly #announcing = new Serial();
-  /** When the cursor was last written, in ms since the epoch. */
+  /** Time of the last cursor write, in ms since the epoch. */
   #writtenAt = 0;
   #running: Promise<unknown> | null = null;
 

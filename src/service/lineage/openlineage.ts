@@ -212,7 +212,7 @@ function datasetEventOf(name: string, time: string, voice: Voice, facets: object
   };
 }
 
-/** Includes the time, since a version that is served again is announced again. */
+/** Id of a dataset event. Includes the time, since a version that is served again is announced again. */
 function datasetId(name: string, manifest: string, time: string, voice: Voice): string {
   return `dataset_${uuidOf(voice.namespace, name, manifest, time)}`;
 }

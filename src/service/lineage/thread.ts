@@ -14,7 +14,7 @@ const say = (message: FromThread): void => port.postMessage(message);
 
 async function opened(): Promise<Emitter | null> {
   try {
-    // `LineageThread` has set it.
+    // cast: set by `LineageThread`
     const settings = workerData as EmitterSettings;
     return await Emitter.open(settings, systemClock, (message, fields) =>
       say({ kind: 'warning', message, fields }),

@@ -58,7 +58,7 @@ export class Windows {
   #startedAt: number | null = null;
   #lastAt = 0;
 
-  /** When the first run started, in ms since the epoch; null if there is none. */
+  /** Start of the first run, in ms since the epoch; null if there is none. */
   get startedAt(): number | null {
     return this.#startedAt;
   }
@@ -96,7 +96,7 @@ export class Windows {
 
   #describe(key: string, { detail }: AuditRecord): void {
     if (detail === undefined) return;
-    this.#descriptions.set(key, JSON.parse(detail) as PlanDescription); // written by `PlanRecorder`
+    this.#descriptions.set(key, JSON.parse(detail) as PlanDescription); // cast: written by `PlanRecorder`
   }
 
   #ended(statement: string, plan: string, record: AuditRecord, outcome: AuditOutcome, leaf: AuditLeaf): void {
@@ -132,7 +132,7 @@ export class Windows {
   }
 }
 
-/** How runs end, by outcome. `unknown`: no outcome was found after a restart. */
+/** The kind of end for each outcome. `unknown`: no outcome was found after a restart. */
 const ENDS: Readonly<Record<AuditOutcome, RunEnd>> = {
   ok: 'COMPLETE',
   truncated: 'COMPLETE',

@@ -56,7 +56,7 @@ export class Collector {
         method: 'POST',
         headers: { ...headers, 'content-type': 'application/json' },
         body: JSON.stringify(body),
-        redirect: 'error', // the headers may have a secret
+        redirect: 'error', // the headers may contain a secret
         signal: AbortSignal.timeout(TIMEOUT_MS),
       });
       await reply.body?.cancel();

@@ -28,9 +28,9 @@ export interface ModelChanges {
    * @throws ManifestProblems, StartProblem and errors of `more`
    */
   reload(more?: readonly ReloadPart[]): Promise<ReloadResult>;
-  /** Prepares a change that other processes of the server apply too. Throws as `reload`. */
+  /** Prepares a change that other processes of the server apply too. @throws the errors of `reload` */
   prepare(change: ModelChange, more?: readonly ReloadPart[]): Promise<PreparedChange>;
-  /** Called when it has been unknown since `since`, in ms since the epoch, which policy to serve. */
+  /** Called if the policy to serve is unknown; `since` is when that began, in ms since the epoch. */
   losePolicy(why: string, since: number): Promise<void>;
   renewDraft(id: string): Promise<void>;
 }
@@ -161,7 +161,7 @@ function lineagePart({ lineageFile }: Settings): readonly ReloadPart[] {
 
 /** A change applied by all processes of a server. */
 export type ModelChange =
-  /** Reload of the files. If the policy is broken, `brokenSince` says since when, in ms since the epoch. */
+  /** Reload of the files. `brokenSince` is the time at which the policy broke, in ms since the epoch. */
   | { readonly kind: 'reload'; readonly brokenSince?: number }
   /** A version published by another process. */
   | { readonly kind: 'version' }

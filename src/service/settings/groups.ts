@@ -32,13 +32,13 @@ export function loadSettings(read: ReadSetting) {
   });
 }
 
-/** An embedded database needs about 100 MiB, and supports at most 2 GiB. */
+/** Bounds of the memory limit of an embedded database, which needs about 100 MiB and supports at most 2 GiB. */
 const LEAST_EMBEDDED = 256 * MIB;
 const MOST_EMBEDDED = 2_048 * MIB;
 
 /** Maximum default, for processes with at least four times as much memory. */
 const MOST_ANSWERS_MIB = 1_024;
-/** One subject may use half, and some readers need two copies of a row. */
+/** Minimum number of the largest rows that fit: a subject may use half, and some readers need two copies. */
 const LEAST_ROWS = 8;
 
 /** Ensures that there is room for some of the largest rows. */
@@ -101,7 +101,7 @@ export function databasePlace(
 /** Retention of records, and witnesses of checkpoints. */
 export type AuditKeeping = ReturnType<typeof auditKeeping>;
 
-/** Where the audit log is stored, as plain data that is sent to workers. */
+/** Storage of the audit log, as plain data that is sent to workers. */
 export interface AuditSink {
   /** The database with the schema `osl_audit`; null for segment files. */
   readonly table: { readonly place: ControlPlace; readonly variable: string | undefined } | null;
@@ -117,9 +117,9 @@ export function auditKeeping(read: ReadSetting) {
   const ms = read('OSL_AUDIT_RETENTION_DAYS');
   const archive = read('OSL_AUDIT_ARCHIVE');
   return Object.freeze({
-    /** Null: forever. */
+    /** Retention of records; null keeps them forever. */
     retention: ms === 0 ? null : { ms, archive },
-    /** Set even if nothing is ever removed. */
+    /** Archive of the log; may be set even if records are kept forever. */
     archive,
     witnesses: read('OSL_AUDIT_WITNESS'),
     witnessMs: read('OSL_AUDIT_WITNESS_SECONDS'),

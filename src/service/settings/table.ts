@@ -39,7 +39,7 @@ const pem = path('a PEM file');
 const directory = path('a directory');
 const postgresUrl = secret('a `postgres://` URL');
 
-/** Limited by the bits for worker numbers in a Postgres session's process id. */
+/** Maximum number of workers, limited by the bits for it in a Postgres session's process id. */
 export const MOST_WORKERS = 64;
 
 // biome-ignore format: one setting a line

@@ -1,7 +1,7 @@
 import { isAbsolute, resolve } from 'node:path';
 import { networkOf } from '../../base/networks.js';
 
-/** The type of a setting: which texts it accepts, and what value each has. */
+/** Type of a setting: the texts it accepts, and their values. */
 export interface SettingType<T> {
   /** Noun phrase for messages and documents: `a whole number from 1 to 64`. */
   readonly takes: string;
@@ -18,7 +18,7 @@ export interface SettingType<T> {
   parse(text: string, folder: string, refuse: (part: string) => never): T;
 }
 
-/** One setting: its type, its default as an operator would write it (null: none), and what it does. */
+/** A setting: its type, its default as an operator would write it (null if there is none), and a description. */
 export interface SettingDefinition<T> {
   readonly type: SettingType<T>;
   readonly default: string | null;
@@ -83,7 +83,7 @@ export const mib = numberIn(' of MiB', 1_048_576);
 export const percent = numberIn(' of percent', 0.01);
 export const port = integer(0, 65_535);
 
-/** A number that need not be whole. */
+/** A decimal number within inclusive bounds. */
 export function decimal(least: number, most: number): SettingType<number> {
   return typeOf(`a number from ${least} to ${most}`, (text, _folder, refuse) => {
     const value = parseNumber(text);

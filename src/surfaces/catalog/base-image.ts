@@ -10,11 +10,11 @@ import { HARDENING } from './hardening.js';
 import type { WorkerTask } from './worker/catalog-worker.js';
 import type { SharedImage } from './worker/image-files.js';
 
-/** Making a base image takes about four seconds of CPU time. */
+/** Timeout in ms for making a base image, which takes about four seconds of CPU time. */
 const MAKE_MS = 120_000;
-/** Filling an engine takes about five seconds of CPU time per 10,000 entities. */
+/** Timeout in ms for filling an engine, which takes about five seconds of CPU time per 10,000 entities. */
 export const FILL_MS = 120_000;
-/** Booting takes about 250 ms. */
+/** Timeout for booting in ms, which takes about 250 ms. */
 const BOOT_MS = 60_000;
 const MIB = 1_048_576;
 /** Maximum memory of one engine in bytes; half of it is allocated at startup. */
@@ -106,7 +106,7 @@ async function compiledEngine(): Promise<WebAssembly.Module> {
 /** Cache key of the image, which changes with the engine's version and the hardening scripts. */
 function versionOf(): string {
   const manifest = readFileSync(join(engineDir(), '..', 'package.json'), 'utf8');
-  const { version } = JSON.parse(manifest) as { version: string }; // the engine's package.json, published by npm
+  const { version } = JSON.parse(manifest) as { version: string }; // cast: the engine's package.json
   const hash = createHash('sha256').update(JSON.stringify([version, HARDENING]));
   return `${version}-${hash.digest('hex').slice(0, 16)}`;
 }

@@ -53,7 +53,7 @@ const MAX_QUEUED = 10_000;
 /** Maximum catalog size: building one this large takes about 600 MiB, keeping it half of that. */
 const MAX_ENTITIES = 25_000;
 const MAX_COLUMNS = 300_000;
-/** Larger catalogs are filled one at a time, since filling takes memory and seconds of CPU time. */
+/** Number of columns above which catalogs are filled one at a time, since that takes memory and CPU time. */
 const LARGE_COLUMNS = 20_000;
 /**
  * A catalog counts once towards `maxEngines` for every this many columns; each entity counts as `COLUMNS_OF_ENTITY`

@@ -44,8 +44,8 @@ const NAMES = `
 export const SYSTEM_RELATIONS: ReadonlySet<string> = new Set(NAMES.trim().split(/\s+/));
 
 /**
- * Where a statement is sent: to the caller's catalog or to the compiler. A statement must not mix the two or write to
- * the catalog.
+ * Destination of a statement: the caller's catalog or the compiler. A statement must not mix the two or write to the
+ * catalog.
  */
 export type StatementLane =
   | { readonly kind: 'catalog' }
@@ -123,7 +123,7 @@ function isConstant(value: unknown): boolean {
 }
 
 const CACHED = 2_000;
-/** In UTF-16 code units; longer texts are not cached. */
+/** Maximum length of cached texts, in UTF-16 code units. */
 const CACHED_LENGTH = 16_384;
 
 /**
@@ -171,7 +171,7 @@ function shapeKey(shape: string): string {
   return `s ${shape}`;
 }
 
-/** `float(n)` is the only syntax where parsing checks the value of a literal. */
+/** Matches `float(n)`, the only syntax where parsing checks the value of a literal. */
 const JUDGES_LITERALS = /\bfloat\b/i;
 
 /**

@@ -243,7 +243,7 @@ const OWN_SESSIONS = `
     FROM pg_catalog.osl_sessions() s
     WHERE s.xact_start IS NOT NULL`;
 
-/** Cursors and prepared statements are kept by the gateway, not by the engine. */
+/** Views of cursors and prepared statements, which the gateway keeps, not the engine. */
 const CURSORS_AND_STATEMENTS = `
   CREATE FUNCTION pg_catalog.osl_cursors(OUT name text, OUT text text, OUT hold boolean, OUT "binary" boolean,
     OUT scroll boolean, OUT created float8)

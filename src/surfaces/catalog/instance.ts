@@ -17,12 +17,12 @@ export interface InstanceLimits {
 }
 
 const MIB = 1_048_576;
-/** An engine whose memory has reached this size is replaced, since WebAssembly memory never shrinks. */
+/** Memory size at which an engine is replaced, since WebAssembly memory never shrinks. */
 const RECYCLE_BYTES = 192 * MIB;
 /** Number of caller changes after which an engine is replaced: each leaves a dead row, and there is no vacuum. */
 const RECYCLE_SWITCHES = 5_000;
 const MAX_DESCRIBED = 500;
-/** In UTF-16 code units; descriptions of longer texts are not cached. */
+/** Maximum length of texts whose descriptions are cached, in UTF-16 code units. */
 const MAX_DESCRIBED_LENGTH = 16_384;
 const MAX_WAITING = 200;
 

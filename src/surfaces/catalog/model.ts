@@ -128,7 +128,7 @@ interface TableWithKeyTypes {
   readonly keyTypes: ReadonlyMap<string, string>;
 }
 
-/** Returns null for relations that are not tables, such as facets, or have nothing visible. */
+/** The table for a relation; null if it is not a table, such as a facet, or has nothing visible. */
 function tableOf(
   relation: Relation,
   rights: RelationAccess,

@@ -20,7 +20,7 @@ export interface RemoteCatalogRequest {
   readonly caller: CatalogCaller;
   readonly text: string;
   readonly parameterTypes: readonly number[];
-  /** Null if the statement is only to be described. */
+  /** Parameters of the run; null to only describe the statement. */
   readonly run: RemoteCatalogRun | null;
 }
 
@@ -52,7 +52,7 @@ export interface CatalogHost {
 }
 
 const MAX_DESCRIBED = 2_000;
-/** In UTF-16 code units; descriptions of longer texts are not cached. */
+/** Maximum length of texts whose descriptions are cached, in UTF-16 code units. */
 const MAX_DESCRIBED_LENGTH = 16_384;
 
 /** Catalogs whose engines run in another process, which also queues the statements. */

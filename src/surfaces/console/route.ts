@@ -124,7 +124,7 @@ export interface ConsoleOptions {
   /** True if admin pages are included. */
   readonly admin: boolean;
   readonly version: string;
-  /** Null unless this is `osl demo`, accessed from this machine. */
+  /** Passwordless sign-in; null unless this is `osl demo`, accessed from this machine. */
   readonly demo: DemoSignIn | null;
   /** True if tokens created by `osl token` are accepted. */
   readonly localTokens: boolean;

@@ -13,7 +13,7 @@ import { HEAD_LIMIT, httpFault } from '../rest/request-errors.js';
 export interface HttpTls {
   readonly cert: string | Buffer;
   readonly key: string | Buffer;
-  /** Whether to request or require client certificates issued by an authority in `ca`. Default: not requested. */
+  /** `demanded`: clients must present a certificate issued by an authority in `ca`; `asked`: they may. */
   readonly clients?: 'asked' | 'demanded';
   readonly ca?: string | Buffer;
   readonly crl?: string | Buffer;
@@ -45,7 +45,7 @@ export function listenerOf(
     headersTimeout: requestMs,
     requestTimeout: requestMs,
     keepAliveTimeout: KEEP_ALIVE_MS,
-    // How often Node looks for timed-out requests; its default is 30 s.
+    // Interval at which Node looks for timed-out requests; its default is 30 s.
     connectionsCheckingInterval: Math.min(requestMs, CHECK_MS),
   };
   const secured: TlsServer[] = [];

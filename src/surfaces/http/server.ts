@@ -171,7 +171,7 @@ const LOCAL_MCP: McpOptions = {
   authorizationServers: [],
   version: '0',
 };
-/** Routes install their own compilers first, so Fastify's need not be loaded. */
+/** Placeholders for Fastify's compilers, which need not be loaded, since routes install other ones. */
 const NO_COMPILERS = { buildValidator: noCompiler, buildSerializer: noCompiler };
 const REQUEST_TIMEOUT_MS = 30_000;
 /** Grace period beyond the longest execution: a client that sends nothing for that long is presumed gone. */

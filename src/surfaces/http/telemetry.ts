@@ -26,8 +26,8 @@ export function pageOf(figures: readonly MetricsJson[]): Promise<string> {
 }
 
 export async function totalsOf(figures: readonly MetricsJson[]): Promise<readonly MetricTotals[]> {
-  const lists = figures.map((text) => JSON.parse(text) as object[]); // as in `pageOf`
-  return (await AggregatorRegistry.aggregate(lists).getMetricsAsJSON()) as readonly MetricTotals[]; // format of prom-client
+  const lists = figures.map((text) => JSON.parse(text) as object[]); // cast: written by `figures`
+  return (await AggregatorRegistry.aggregate(lists).getMetricsAsJSON()) as readonly MetricTotals[]; // its format
 }
 
 export interface MetricTotals {
@@ -39,7 +39,7 @@ export interface MetricTotals {
   }[];
 }
 
-/** In seconds; point queries fall into the smallest buckets. */
+/** Histogram buckets in seconds; point queries fall into the smallest ones. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 /**
@@ -81,7 +81,7 @@ export interface WireFigures {
 
 export const NO_WIRE: WireFigures = Object.freeze({ connections: 0, fastQuestions: 0 });
 
-/** Adds a gauge; `over` is how its values are aggregated across processes (default: sum). */
+/** Adds a gauge; `over` defines how its values are aggregated across processes (default: sum). */
 type AddGauge = (name: string, help: string, read: () => number, over?: 'min' | 'max') => void;
 
 function serviceGauges(registry: Registry, service: HttpParts, wire: WireFigures): void {
@@ -231,7 +231,7 @@ function lineageGauges(
       registers: [registry],
       collect: function collect() {
         for (const [endpoint, stats] of Object.entries(lineage.stats()?.endpoints ?? {}))
-          this.set({ endpoint }, Number(stats[key as keyof typeof LINEAGE])); // `key` is one of its keys
+          this.set({ endpoint }, Number(stats[key as keyof typeof LINEAGE])); // cast: `key` is one of its keys
       },
     });
   }

@@ -20,7 +20,7 @@ export function messageHandler({ log }: Pick<RestParts, 'log'>, options: ToolOpt
       return createSemanticServer(engine, own);
     },
     {
-      maxSubscriptions: 0, // there are no changes to notify clients of
+      maxSubscriptions: 0, // clients are not notified of changes, since there are none
       onerror: (error) => log.warn('an MCP message failed', { error: error.message }),
     },
   );

@@ -13,7 +13,7 @@ import {
 export interface RestClient {
   /** Base URL without trailing `/`. */
   readonly url: string;
-  /** Must not follow redirects, which could send the token to another host. */
+  /** Sends a request. It must not follow redirects, which could send the token to another host. */
   fetch(
     url: string,
     init: {

@@ -245,7 +245,7 @@ function input(properties: Properties): ReturnType<typeof fromJsonSchema<ToolArg
   const described = fromJsonSchema<ToolArguments>(schema as Parameters<typeof fromJsonSchema>[0]);
   const standard = described['~standard'];
   // Accept everything here: the engine refuses invalid arguments with an error code, envelope and audit record.
-  const validate = (value: unknown) => ({ value: value as ToolArguments }); // the protocol guarantees an object
+  const validate = (value: unknown) => ({ value: value as ToolArguments }); // cast: the protocol guarantees an object
   return { ...described, '~standard': { ...standard, validate } };
 }
 

@@ -93,7 +93,7 @@ function textCopy(columns: readonly ColumnDescription[], options: CopyOptions): 
   };
 }
 
-/** Larger batches of rows are copied in portions. */
+/** Size in bytes above which a batch of rows is converted in portions. */
 const AT_ONCE_BYTES = 65_536;
 /** Peak memory of a copy, in multiples of its input: twice for escapes, plus the outgrown buffer. */
 const COPIES = 3;

@@ -150,10 +150,7 @@ function fetchStatement(
 
 const NOWHERE: RowWriter = { write: () => undefined };
 
-/**
- * Checks that the name does not meanwhile refer to a cursor with other columns than those described. @throws WireError
- * 0A000
- */
+/** Checks that the name still refers to a cursor with the columns described earlier. @throws WireError 0A000 */
 function requireSameColumns(told: WireStatement['columns'], now: WireStatement['columns']): void {
   if (told === now || JSON.stringify(told) === JSON.stringify(now)) return;
   throw planChanged();

@@ -32,7 +32,7 @@ interface OpenCursor {
   readonly run: Portal;
   readonly format: FormatCode;
   readonly rights: string;
-  /** Null for a forward-only cursor. */
+  /** Rows kept for moving backward; null for a forward-only cursor. */
   readonly scrolled: ScrolledRows | null;
   ended: boolean;
 }

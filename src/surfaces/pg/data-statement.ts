@@ -72,9 +72,7 @@ export async function dataStatement(
     audible: (notices) => audible(settings, notices),
   };
   const native = prepared.engineKind === 'postgres';
-  // A snapshot has a single upstream session, which must not wait for its client: meanwhile, the client may send other
-  // statements.
-  // meanwhile.
+  // A snapshot has a single upstream session, which must not wait for a client that may be sending other statements.
   return new DataStatement(prepared, run, () => native && snapshotsOf(session) === null);
 }
 
@@ -95,7 +93,7 @@ function snapshotsOf({ state, caller }: SessionParts): Snapshots | null {
   return state.isolation.snapshots(state.inBlock, caller.identity.subject);
 }
 
-/** What the runs of a data statement share. */
+/** State shared by the runs of a data statement. */
 export interface StatementRun {
   ask(delivery: ResultDelivery): Promise<QueryAnswer>;
   /** Runs `work` with a signal that is aborted when the session's statement is cancelled. */

@@ -27,7 +27,7 @@ export class PgFastLane implements FastLane {
     const timeout = this.#timeout();
     if (timeout === null) return false;
     const last = statementEnd(bytes, start, end);
-    if (bytes[last - 1] === SEMICOLON) return false; // leave several semicolons to the parser
+    if (bytes[last - 1] === SEMICOLON) return false; // the parser handles several semicolons
     return this.#begun(this.#questions.begin(bytes, start, last, NONE, noValues, timeout));
   }
 

@@ -25,7 +25,7 @@ export interface SessionParts {
     all(): Awaitable<readonly CatalogSession[]>;
     signal(signal: SessionSignal): Awaitable<boolean>;
   };
-  /** If null, catalog queries are treated as data queries and therefore refused. */
+  /** Answers catalog queries; if null, they are treated as data queries and therefore refused. */
   readonly catalogs: CatalogProvider | null;
   readonly questions: QuestionRouter;
   /** Process id sent in BackendKeyData; 0 until it has been sent. */

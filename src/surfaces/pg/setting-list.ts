@@ -17,7 +17,7 @@ export interface SessionSetting {
   /** Initial value in the setting's own unit. */
   readonly initial: string;
   readonly description: string;
-  /** Null for a read-only setting. */
+  /** Accepted values; null for a read-only setting. */
   readonly kind: SettingKind | null;
   /** True if local to the transaction and initialized from `default_…`. */
   readonly ofTransaction?: true;

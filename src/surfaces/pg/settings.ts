@@ -124,7 +124,7 @@ export class SessionSettings {
 
   reset(name: string, local = false): void {
     const setting = settingNamed(name);
-    if (setting.name === 'session_authorization') return; // its value can never have changed
+    if (setting.name === 'session_authorization') return; // nothing to reset: its value cannot change
     if (setting.kind === null) throw unchangeable(setting);
     if (setting.ofTransaction === true) throw error('55P02', `parameter "${setting.name}" cannot be reset`);
     const key = setting.name.toLowerCase();

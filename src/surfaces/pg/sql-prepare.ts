@@ -183,7 +183,7 @@ function numberOf(text: string, oid: number, place: number): string {
   return text;
 }
 
-/** Longer numbers exceed the range of every integer type, however they are rounded. */
+/** Number of digits above which a number exceeds the range of every integer type. */
 const MOST_DIGITS = 20;
 
 /**

@@ -158,7 +158,7 @@ export interface RowEncoding {
   take(): Buffer;
 }
 
-/** Larger batches of rows are encoded in portions. */
+/** Size in bytes above which a batch of rows is encoded in portions. */
 export const AT_ONCE_BYTES = 65_536;
 
 /** Calls `written` after each portion and at the end until it returns false, yielding to other work in between. */

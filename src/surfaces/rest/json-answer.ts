@@ -91,7 +91,7 @@ export class NdjsonAnswer extends JsonEncoding implements RowEncoding {
   }
 }
 
-/** How the rows of a plan are written as JSON. */
+/** JSON format of a plan's rows. */
 export interface RowShape {
   /** The answer's `columns` as JSON; null if the `redacted` flags depend on the rows. */
   readonly columns: string | null;
@@ -142,7 +142,7 @@ const OPEN = 0x7b;
 const CLOSE = 0x7d;
 const NULL = Buffer.from('null');
 
-/** Whether rows are elements of one array or separate lines (NDJSON). */
+/** Placement of rows: elements of one array, or separate lines (NDJSON). */
 type RowStyle = 'elements' | 'lines';
 
 /** Converts DataRow messages to JSON objects, directly from their bytes. */

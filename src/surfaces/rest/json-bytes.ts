@@ -101,7 +101,7 @@ interface PieceWriter {
 export interface ValueWriter {
   readonly write: WriteValue;
   portions(source: Buffer, start: number, end: number, out: JsonBytes): Generator<void>;
-  /** Null for types whose values are always short or are written in some other way. */
+  /** Writer for large values; null for types whose values are always short or need no pieces. */
   readonly pieces: PieceWriter | null;
 }
 

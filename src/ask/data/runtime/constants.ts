@@ -54,12 +54,12 @@ export function constantValue(expr: Expr, input: StepInput): unknown {
   return text === null ? null : jsonValue(text, expr.type);
 }
 
-/** Converts a value in text format to JSON that `jsonb_to_recordset` converts back. */
+/** Converts a value from Postgres' text format to JSON from which `jsonb_to_recordset` restores it. */
 export function jsonValue(text: string | null, type: TypeName): unknown {
   if (text === null) return null;
   if (type === 'jsonb') return parsedJson(text);
   if (type === 'bool') return text === 't' || text === 'true';
-  // NaN and infinities, which JSON lacks, stay text: `jsonb_to_recordset` parses them as Postgres does.
+  // NaN and infinities do not exist in JSON, so they stay text, which `jsonb_to_recordset` parses.
   const number = type === 'int2' || type === 'int4' || type === 'float4' || type === 'float8';
   return number && Number.isFinite(Number(text)) ? Number(text) : text;
 }

@@ -48,7 +48,7 @@ export function defaultArguments(
   }
 }
 
-/** The distinct words of a query as labels, or the whole query if it has none. */
+/** The distinct words of a query as labels, or the whole query if it contains no words. */
 function wordsOf(query: string): readonly string[] {
   const words = new Set(query.toLowerCase().match(/[\p{L}\p{M}\p{N}]+/gu) ?? []);
   const long = [...words].filter((word) => word.length >= SHORTEST_LABEL);

@@ -6,7 +6,7 @@ interface DerivedValue {
   readonly support: ReadonlySet<string>;
 }
 
-/** By entity key, then by attribute name. */
+/** Chosen values by entity key, then by attribute name. */
 export type ByKey = ReadonlyMap<string, ReadonlyMap<string, DerivedValue>>;
 
 interface DerivedCandidate {
@@ -15,7 +15,7 @@ interface DerivedCandidate {
   readonly score: number;
   readonly value: unknown;
   readonly needed: number;
-  /** Those of its supporting chunks that are visible. */
+  /** Ids of its supporting chunks that the caller may see. */
   readonly support: Set<string>;
 }
 

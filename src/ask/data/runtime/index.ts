@@ -13,8 +13,8 @@ export { engineOf } from './step.js';
 /**
  * Computes the runtime relations of `plan` in order.
  *
- * @throws QueryError E0519 if a cap cut rows that a result depends on, or the reader cannot be told; E0517 if earlier
- * ones used up the time
+ * @throws QueryError E0519 if a cap cut rows that a result depends on, or if the client could not be told; E0517 if
+ *   earlier relations used up the time
  */
 export async function runtimeRows(input: RuntimeInput): Promise<readonly RuntimeRows[]> {
   const rows: RuntimeRows[] = [];
@@ -30,7 +30,7 @@ export async function runtimeRows(input: RuntimeInput): Promise<readonly Runtime
   return rows;
 }
 
-/** Removes intermediate objects from an error, since the caller may not know them. */
+/** Removes intermediate objects from an error, since the caller may not know that they exist. */
 function withoutStep(error: unknown, runtime: GovernedRuntime): unknown {
   if (!(error instanceof QueryError)) return error;
   const objects = objectsText(runtime.kind === 'retrieval' ? [runtime.relation.facet.name] : []);
@@ -44,7 +44,7 @@ function withoutStep(error: unknown, runtime: GovernedRuntime): unknown {
   }
 }
 
-/** RETRIEVE requests only the best passages, so it is an error if some are missing. */
+/** A clipped RETRIEVE is an error, since it requests only the best passages and some would be missing. */
 function clippingOf(runtime: GovernedRuntime): CapHandling {
   return runtime.kind === 'retrieval' || runtime.kind === 'operated' ? 'refused' : runtime.relation.clipping;
 }

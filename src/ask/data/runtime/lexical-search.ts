@@ -8,7 +8,7 @@ import { step } from './step.js';
 /** Maximum number of words in a query, since each costs a look-up. */
 const MAX_TERMS = 128;
 
-/** Reported as an error, since an empty result would be mistaken for an answer. */
+/** Error for a query without words, since an empty result would be mistaken for an answer. */
 const NO_WORD = Object.freeze({
   detail: '`query` has no word to look for',
   hint: 'signs alone, and words like `the` and `of`, lead to no passage',
@@ -101,14 +101,14 @@ interface WeighedWord {
   readonly most: number;
 }
 
-/** Words of which every best passage contains at least one, provided those found score more than `rest`. */
+/** Words such that every best passage contains at least one, if the passages found score more than `rest`. */
 interface EssentialWords {
   readonly terms: readonly number[];
-  /** Upper bound of the score of a passage with none of them. */
+  /** Upper bound of the score of a passage that contains none of them. */
   readonly rest: number;
 }
 
-/** If a word is in more than this share of all passages, an index look-up only adds cost. */
+/** Share of all passages above which words are so common that an index look-up only adds cost. */
 const COMMON = 0.2;
 
 /** The share of its maximum that a word contributes if it occurs once in a passage of average length. */
@@ -130,7 +130,7 @@ function essentialWords(
   const all = rarest.reduce((sum, word) => sum + word.frequency, 0);
   let rest = rarest.reduce((sum, word) => sum + word.most, 0);
   let held = 0;
-  // The last wanted passage probably contains a word this rare.
+  // Probable score of the last wanted passage, which likely contains a word this rare.
   let likely: number | null = null;
   for (const [i, { frequency, most }] of rarest.entries()) {
     held += frequency;

@@ -9,7 +9,7 @@ export interface PageValues {
   readonly skip: number;
   readonly minScore: number | null;
   readonly ofDocuments: boolean;
-  /** From 0 to 1; null sorts by score only. */
+  /** Weight of diversity, from 0 to 1; null sorts by score only. */
   readonly diversity: number | null;
 }
 

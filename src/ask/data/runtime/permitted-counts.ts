@@ -120,7 +120,7 @@ export class PermittedWords implements WordCounter {
     return kept.until > Date.now() && kept.snapshot === this.#seen.get(plan.connector) ? kept : null;
   }
 
-  /** Runs in the background, so that the answer does not wait for it. */
+  /** Caches counts in the background, so that the answer does not wait for it. */
   #keep(
     facet: string,
     plan: GovernedPlan,

@@ -55,7 +55,7 @@ export async function retrieve(
 /** Maximum query length in UTF-16 code units. Longer ones would block the thread, and no model reads that far. */
 const LONGEST_QUERY = 100_000;
 
-/** The cleartext gate; see "cross-modal join execution order (2)" in the contract. */
+/** Requires that join keys are not redacted: "cross-modal join execution order (2)" in the contract. */
 function requireClear(passages: readonly StoredPassage[], keys: ReadonlyMap<string, Position | null>): void {
   for (const [column, position] of keys) {
     if (passages.some((p) => p.redactedFields.includes(column)))

@@ -28,7 +28,7 @@ function identityOf(parts: readonly string[]): KeyIdentity {
   return only !== undefined && more.length === 0 ? only : JSON.stringify(parts);
 }
 
-/** The keys reached by a hop, each with a key that it was reached from. */
+/** Keys reached by a hop, each with a key that it was reached from. */
 interface HopResult {
   readonly targets: Keys;
   readonly parents: ReadonlyMap<KeyIdentity, KeyIdentity>;
@@ -90,8 +90,8 @@ interface ReachedKey {
 }
 
 /**
- * Breadth-first search with one bounded, governed look-up per hop. Reports each key once, at its smallest depth, but
- * no anchors. After a clipped hop, depths could be wrong, so a repeating walk ends with that round.
+ * Breadth-first search with one bounded, governed look-up per hop. Reports each key once, at its smallest depth. A
+ * repeating walk omits its anchors, and ends with the round of a clipped hop, since later depths could be wrong.
  */
 export async function traverse(
   { relation, start, hops }: TraversalRuntime,
@@ -105,7 +105,7 @@ export async function traverse(
   const found = new Map<KeyIdentity, ReachedKey>();
   let frontier = start === null ? await anchorsOf(relation, input) : await startedAt(start, input);
   let clipped = false;
-  // Keys seen for each step; the keys at the end of a round are where the next one starts.
+  // Keys seen at each step; the anchors count as seen at the last one, whose keys start the next round.
   const seen = steps.map((_, i) => new Set(i === steps.length - 1 ? frontier.keys() : []));
   const trail = relation.columns.some((c) => c.name === PATH) ? new Trail(relation.anchor, frontier) : null;
   for (let i = 0; i < rounds * steps.length && frontier.size > 0; i++) {

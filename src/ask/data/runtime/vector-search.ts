@@ -53,7 +53,7 @@ class NearestSearch {
     return (await step(plan, given, this.#input, this.#page.topK)).rows;
   }
 
-  /** Null if the index returned too few candidates, so that permitted passages would be missing. */
+  /** Searches with the index; null if it returned too few candidates, so that permitted passages would be missing. */
   async byIndex(plan: GovernedPlan | null): Promise<readonly TextRow[] | null> {
     if (plan === null) return null;
     const wanted = Math.max(BY_INDEX.least, BY_INDEX.each * this.#k);
@@ -66,13 +66,13 @@ class NearestSearch {
     return this.#page.ofDocuments && best.length < this.#page.topK;
   }
 
-  /** Null if a non-candidate could be among the best. */
+  /** Searches by the signs of the vectors; null if a passage that is no candidate could be among the best. */
   async bySigns(plan: GovernedPlan): Promise<readonly TextRow[] | null> {
     const { least, each, most } = BY_SIGNS;
     const wanted = Math.max(least, Math.min(each * this.#k, most), this.#k);
     const best = await this.run(plan, wanted);
     const [first] = best;
-    // No rows were returned because there are no candidates at all.
+    // Without rows there are no candidates, so nothing can be missing.
     if (first === undefined && !this.#page.ofDocuments) return best;
     if (first !== undefined && numberIn(first, 'candidates') < wanted) return best;
     if (this.#lacks(best)) return null;
@@ -85,7 +85,7 @@ function numberIn(row: TextRow | undefined, name: StoredName): number {
   return Number(row?.get(stored(name)) ?? Number.NaN);
 }
 
-/** Tolerance in standard deviations. */
+/** Tolerance in standard deviations; see `farSigns`. */
 const STRAY = 2.5;
 
 /**

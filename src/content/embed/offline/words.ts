@@ -37,7 +37,7 @@ export function packagePath(name: string, file: string): string {
 }
 
 export function versionIn(packageJson: string): string {
-  const { version } = JSON.parse(packageJson) as { version: string }; // every package states its version
+  const { version } = JSON.parse(packageJson) as { version: string }; // cast: every package has a version
   return version;
 }
 
@@ -60,7 +60,7 @@ const DIMENSIONS = 100;
 /** Number of words to load. The package lists words by frequency; n-grams distinguish the rarer ones well enough. */
 const MOST_WORDS = 60_000;
 /**
- * The smaller this is, the less frequent words count. Chosen from 1e-4, 3e-4, 1e-3 and 1e-2 on Banking77, like SHARE.
+ * Lower values give frequent words less weight. Chosen from 1e-4, 3e-4, 1e-3 and 1e-2 on Banking77, like SHARE.
  */
 const SMOOTHING = 3e-4;
 const SHARE = 0.7;
@@ -110,8 +110,8 @@ function takeWords(text: string, words: Map<string, Float32Array>): number {
     const colon = text.indexOf('":[', at);
     const end = colon < 0 ? -1 : text.indexOf(']', colon);
     if (end < 0) break;
-    const word = JSON.parse(text.slice(text.indexOf('"', at), colon + 1)) as string; // the key
-    const numbers = JSON.parse(text.slice(colon + 2, end + 1)) as number[]; // its value
+    const word = JSON.parse(text.slice(text.indexOf('"', at), colon + 1)) as string; // the word
+    const numbers = JSON.parse(text.slice(colon + 2, end + 1)) as number[]; // its vector
     words.set(
       word,
       Float32Array.from({ length: DIMENSIONS }, (_, i) => numbers[i] ?? 0),

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { FromPdf } from './pdf-thread.js';
 
-/** Worker thread that parses PDFs, because the cost of parsing is in the hands of their authors. */
+/** Worker thread that parses PDFs, isolated because the author of a PDF controls the cost of parsing it. */
 
 const port = parentPort;
 if (port === null) throw new Error('this file is the main module of a worker');
@@ -29,7 +29,7 @@ interface PdfTextItem {
   readonly hasEOL?: boolean;
 }
 
-/** Code in the document is not run, and fonts installed on the machine are not used. */
+/** Prevents running code in the document and using fonts installed on the machine. */
 const OPTIONS = { isEvalSupported: false, useSystemFonts: false, disableFontFace: true, verbosity: 0 };
 
 class TooLong extends Error {}

@@ -32,7 +32,7 @@ const SOURCES: Readonly<Record<UnspacedLanguage, UnspacedLexicon>> = {
   },
 };
 
-/** Text is segmented in pieces of this many UTF-16 code units, because the segmenter's time grows quadratically. */
+/** Length of the pieces to segment, in UTF-16 code units: the segmenter's time grows quadratically. */
 const PIECE = 500;
 
 /** Splits runs of letters into words using ICU's dictionary, and removes stop words. Words are not stemmed. */

@@ -51,10 +51,10 @@ export function detectorNamed(name: string): Detector {
   );
 }
 
-/** Loaded on demand: the numbering plans of all countries are large, and most facets do not need them. */
+/** Loads `libphonenumber-js` on demand: its numbering plans are large, and most facets do not need them. */
 async function phoneNumbers(): Promise<PhoneNumbers> {
   try {
-    return (await import('libphonenumber-js/max')) as unknown as PhoneNumbers; // its own types list all countries
+    return (await import('libphonenumber-js/max')) as unknown as PhoneNumbers; // its types list all countries
   } catch {
     throw new ContentError(
       'notInstalled',
@@ -66,7 +66,7 @@ async function phoneNumbers(): Promise<PhoneNumbers> {
 
 /** The at sign, including its full-width forms and its encodings in URLs and HTML. */
 const AT = /[@＠﹫]|%40|&#64;|&#x40;|&commat;/gi;
-/** RFC 5321 allows 64 bytes before the at sign and 255 after it. */
+/** Local part of an e-mail address. RFC 5321 allows 64 bytes before the at sign and 255 after it. */
 const LOCAL = /[\p{L}\p{N}\p{M}._%+'~-]{1,64}$/u;
 const DOMAIN =
   /^(?:[\p{L}\p{N}\p{M}](?:[\p{L}\p{N}\p{M}-]{0,62})?[.．。]){1,8}\p{L}[\p{L}\p{M}\p{N}-]{1,62}/u;
@@ -92,7 +92,7 @@ const INTERNATIONAL =
 const NATIONAL =
   /(?<![\p{L}\p{N}+.,/-])(?:\(0?\d{1,5}\)[ \u00a0./-]?)?\d{1,6}(?:[ \u00a0./-]{1,2}\d{1,8}){0,6}(?![\p{L}\p{N}]|[.,/-]\d)/gu;
 
-/** Dates have as many digits as phone numbers, so they are excluded. */
+/** Matches dates, which are excluded because they have as many digits as phone numbers. */
 const DATE = /^(?:\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\d{4}[./-]\d{1,2}[./-]\d{1,2})$/;
 
 const LEAST_DIGITS = 7;
@@ -164,12 +164,12 @@ const MARKED: readonly RegExp[] = [
   /\beyJ[\w-]{8,2000}\.eyJ[\w-]{8,4000}\.[\w-]{0,2000}/g,
   /-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[\s\S]{0,8000}?-----END [A-Z ]{0,40}PRIVATE KEY-----/g,
 ];
-/** A password in a URL. */
+/** Matches a password in a URL. */
 const IN_URL = /(?<=:\/\/[^\s:/@]{0,64}:)[^\s/@[\]]{3,128}(?=@)/g;
-/** A value assigned to a name that suggests a secret. */
+/** Matches a value assigned to a name that suggests a secret. */
 const ASSIGNED =
   /(?<=(?:password|passwd|secret|token|api[_-]?key|access[_-]?key|auth)["']?\s{0,3}[:=]\s{0,3}["']?)[A-Za-z0-9_+/=.~-]{12,255}/gi;
-/** Slashes are excluded, so that the parts of a path are checked separately. */
+/** Matches tokens. Slashes are excluded, so that the parts of a path are checked separately. */
 const TOKEN = /[A-Za-z0-9_+=-]{24,255}/g;
 const LEAST_BITS = 4.2;
 /**

@@ -79,8 +79,8 @@ function featuresOf({ features }: ManifestDocument): Features {
 }
 
 /**
- * Hash of the document's content. It is not based on RFC 8785, which sorts names: the order of columns determines the
- * order of `*`, so it must count.
+ * Hash of the document's content. Not canonicalized by RFC 8785, which sorts names: the order of columns determines the
+ * order of `*`, so it must affect the hash.
  */
 function contentHash(document: ManifestDocument): string {
   return createHash('sha256').update(JSON.stringify(document)).digest('hex').slice(0, 32);

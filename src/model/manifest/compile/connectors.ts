@@ -104,7 +104,7 @@ function tableColumnOf(
     name,
     stored: storedOf(document, declared, path, problems),
     labels: labelsOf(document, path, problems),
-    type: declared?.type ?? 'text', // a placeholder: the reported problem stops the load
+    type: declared?.type ?? 'text', // a placeholder, since the reported problem makes loading fail
     form: document.stored === undefined ? (declared?.form ?? null) : null,
     sensitivity: sensitivityOf(document, path, problems),
     nullable: document.nullable ?? null,

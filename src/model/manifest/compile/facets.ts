@@ -240,7 +240,7 @@ function embeddingOf(f: FacetDocument, model: string, path: Path, problems: Prob
   });
 }
 
-/** Where documents of each format are cut by default. */
+/** Default chunking for each document format. */
 const BEST_CUTS = { text: 'structure', markdown: 'heading', html: 'heading', pdf: 'page' } as const;
 
 function chunkingOf(f: FacetDocument, path: Path, problems: Problems): Facet['chunking'] {

@@ -236,7 +236,7 @@ function resolveConversion(
   });
 }
 
-/** Column pairs that lead from the rows of both metrics to the same row of `entity`, or the reason there are none. */
+/** Column pairs that link the rows of both metrics to the same row of `entity`, or the reason why there are none. */
 function linkedBy(
   entity: string,
   base: SimpleMetric,
@@ -267,7 +267,7 @@ function linkedBy(
 }
 
 /**
- * Every way from a row of `side` to its row of `entity`, as a map from key columns of `entity` to columns of `side`.
+ * All paths from a row of `side` to its row of `entity`, as maps from key columns of `entity` to columns of `side`.
  */
 function pathsTo(
   entity: string,

@@ -252,7 +252,7 @@ function checkSimple(metric: SimpleMetric, catalog: Catalog, report: ReportFault
   else if (metric.filter !== null) report(metric, ['filter'], faultOf(metric, entity, catalog));
 }
 
-/** The added `count(*)` makes any expression that is not an aggregate an error. */
+/** Error in a metric's expression or filter, or null. The added `count(*)` makes non-aggregates invalid. */
 function faultOf(metric: SimpleMetric, entity: Relation, whole: Catalog): QueryError | null {
   const catalog: Catalog = {
     version: '',

@@ -12,7 +12,7 @@ const LONGEST_NAME = 130;
 
 export type RelationMap = ReadonlyMap<string, Relation>;
 
-/** Collects all diagnostics, so that an author sees everything at once. */
+/** Collects all diagnostics, so that an author sees all errors at once. */
 export class Problems {
   readonly #list: UnplacedDiagnostic[] = [];
   /** Relations that are declared but could not be compiled; references to them are not reported again. */

@@ -26,7 +26,7 @@ export const ROLLUP_SCHEMA = 'osl_rollups';
 const DIMENSIONS: ReadonlySet<TypeName> = new Set<TypeName>([
   ...(['bool', 'int2', 'int4', 'int8', 'text', 'uuid', 'date', 'timestamp', 'timestamptz'] as const),
 ]);
-/** Version of the way rollups are computed; part of each fingerprint. */
+/** Version of the method by which rollups are computed; part of each fingerprint. */
 const METHOD = 1;
 
 /** Rollups of a document. A rollup whose entity does not exist is reported and left out. */

@@ -74,7 +74,7 @@ export function choice<V>(values: readonly V[], description: string) {
   return { enum: values, description } as const;
 }
 
-/** Both bounds are inclusive. */
+/** Schema of an integer; both bounds are inclusive. */
 export function integer(minimum: number, maximum: number, description: string) {
   return { type: 'integer', minimum, maximum, description } as const;
 }

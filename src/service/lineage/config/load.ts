@@ -61,7 +61,7 @@ const MIB = 1_048_576;
 export async function loadLineageConfig(file: string): Promise<LineageConfig> {
   const source = parseSource(await readText(file), file);
   throwProblems(source, shape(source.value));
-  const document = source.value as LineageFile; // checked by the schema
+  const document = source.value as LineageFile; // cast: checked by the schema
   const endpoints = Object.entries(document.endpoints).map(([name, e]) => endpointOf(name, e, dirname(file)));
   return Object.freeze({
     namespace: document.namespace ?? null,

@@ -47,7 +47,7 @@ export class AddressRule {
   readonly #allowed: BlockList;
   readonly #secure: boolean;
 
-  /** @param secure true: TLS; without it, only allowed addresses */
+  /** @param secure true for TLS; without it, only addresses in `allowAddresses` are permitted */
   constructor(allowAddresses: readonly string[], secure: boolean) {
     this.#allowed = listOf(allowAddresses);
     this.#secure = secure;

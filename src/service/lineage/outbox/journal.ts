@@ -49,7 +49,7 @@ function readGroups<Entry>(bytes: Buffer): {
     at = next + 1;
     const entry: unknown = JSON.parse(json);
     if (entry !== null) {
-      open.push(entry as Entry); // the checksum matches
+      open.push(entry as Entry); // cast: the checksum matches
       continue;
     }
     entries.push(...open);

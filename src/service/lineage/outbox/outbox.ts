@@ -42,7 +42,7 @@ export class Outbox {
     this.#options = options;
   }
 
-  /** @param start where a new outbox starts reading the audit log */
+  /** @param start position in the audit log at which a new outbox starts */
   static async open(options: OutboxOptions, start: LogPosition): Promise<Outbox> {
     const { journal, entries, cut } = await openJournal<OutboxEntry>(options.file);
     if (cut > 0) options.warn('the end of the lineage outbox was not whole and is cut off', { bytes: cut });

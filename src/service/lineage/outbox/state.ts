@@ -64,7 +64,7 @@ export type OutboxEntry =
 export interface DeliveryState {
   readonly state: 'pending' | 'dead';
   readonly attempts: number;
-  /** When the next attempt is due, in ms since the epoch; for a dead letter, when it became one. */
+  /** Due time of the next attempt, in ms since the epoch; for a dead letter, the time when it became one. */
   readonly due: number;
   readonly why: string | null;
 }
@@ -147,7 +147,7 @@ export class OutboxState {
         this.dropped.set(entry.to, (this.dropped.get(entry.to) ?? 0) + entry.count);
         break;
       default:
-        throw new Error(`unknown entry ${JSON.stringify(entry satisfies never)}`); // another version's journal
+        throw new Error(`unknown entry ${JSON.stringify(entry satisfies never)}`); // written by another version
     }
   }
 

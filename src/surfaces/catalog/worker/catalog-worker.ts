@@ -5,9 +5,9 @@ import { contentsOf } from '../contents.js';
 import { fill } from './fill.js';
 import { ImageFiles, type SharedImage } from './image-files.js';
 
-const { engine, task, maxMemory } = workerData as CatalogWorkerStart; // set by the host
+const { engine, task, maxMemory } = workerData as CatalogWorkerStart; // cast: set by the host
 
-/** Small buffers suffice: a catalog takes a few megabytes, and there is one engine per access signature. */
+/** Server settings, with small buffers: a catalog takes a few megabytes, and there are many engines. */
 const SETTINGS = [
   'shared_buffers=1MB',
   'max_connections=5',

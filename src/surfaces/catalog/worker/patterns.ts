@@ -52,7 +52,7 @@ export function escaped(text: string): string {
 
 type ColumnPattern = RowPattern<'attrelid' | 'attname' | 'attnum' | 'attnotnull'>;
 
-/** What Postgres writes for a primary key column of one type. */
+/** System catalog entries that Postgres writes for a primary key column of one type. */
 export interface KeyPattern {
   readonly attribute: RowPattern<'attrelid' | 'attname' | 'attnum'>;
   readonly operatorClass: string;
@@ -79,7 +79,7 @@ export interface TypesInUse {
   readonly links: Iterable<readonly [from: string, to: string]>;
 }
 
-/** Has Postgres create a table with each type and kind of key, reads the rows it wrote, and rolls back. */
+/** Creates a table with each type and kind of key, reads the catalog rows that Postgres wrote, and rolls back. */
 export async function patternsFor(pg: PGlite, types: TypesInUse): Promise<Patterns> {
   await pg.exec(`BEGIN READ WRITE;
     CREATE SCHEMA ${SCHEMA} AUTHORIZATION ${MODEL_ROLE};

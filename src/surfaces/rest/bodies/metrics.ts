@@ -33,7 +33,7 @@ const KEY = text(
   NAMED,
 );
 const GRAIN: JsonShape<Grain> = inAnyCase(oneOf(...GRAINS));
-/** Both spellings are in use by MetricFlow's clients. */
+/** Two names of the same member, both in use by MetricFlow's clients. */
 const GRAIN_MEMBERS = { 'grain?': orNull(GRAIN), 'timeGranularity?': orNull(GRAIN) } as const;
 const MOMENT = textOrNull('Date, or ISO 8601 time; UTC if it has no offset.');
 const CONDITION = either(

@@ -13,7 +13,7 @@ const DIALECT: Dialect = {
     verbose: true,
     // Stop at the first error, so that a body with many errors costs no more than one.
     allErrors: false,
-    // The shapes are our own, and a test validates the document that contains them.
+    // The shapes are static, and a test validates the document that contains them.
     meta: false,
     validateSchema: false,
   },
@@ -82,7 +82,7 @@ export function readerOfOne<A extends Readonly<Record<string, JsonShape>>>(
       if (!takers.includes(chosen))
         throw malformed(`\`${field}\` goes with ${namesOf(takers).join(' and ')} only`);
     }
-    return { kind: chosen.kind, read: chosen.read(body) } as OneOf<A>; // validated against this member's shape
+    return { kind: chosen.kind, read: chosen.read(body) } as OneOf<A>; // cast: validated against this member's shape
   };
 }
 

@@ -151,7 +151,7 @@ const STAGE_OF = {
   mediaType: 'body',
 } satisfies Record<ErrorName, RefusalStage>;
 
-const ALL = Object.keys(STAGE_OF) as readonly ErrorName[]; // the object is a literal, so its keys are exactly these
+const ALL = Object.keys(STAGE_OF) as readonly ErrorName[]; // cast: the object is a literal with exactly these keys
 
 export const UNSIGNED: readonly RefusalStage[] = ['http', 'limit', 'token'];
 export const ANY_CALL: readonly RefusalStage[] = [...UNSIGNED, 'access', 'emergency'];
