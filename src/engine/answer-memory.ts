@@ -64,9 +64,12 @@ export class AnswerMemory {
     this.#free = free;
   }
 
-  /** Reserves memory for `party`. False if the party already holds too much, too little is free, or others wait. */
+  /**
+   * Reserves memory for `party`. False if the party already holds too much, too little is free, or others wait. Always
+   * true for the gateway itself (null), whose statements must not lose a row.
+   */
   take(party: FairShareParty, bytes: number): boolean {
-    const mayOvertake = this.#waiters.size === 0 || this.#heldBy(party) === 0;
+    const mayOvertake = party === null || this.#waiters.size === 0 || this.#heldBy(party) === 0;
     if (!mayOvertake || !this.#admits(party, bytes)) return false;
     this.#add(party, bytes);
     return true;

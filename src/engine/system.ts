@@ -198,7 +198,10 @@ function submit(session: UpstreamSession, job: SystemJob): Promise<void> {
       send: (out) => job.send(out),
       // Rows of the gateway's own statements are not limited in size, since indexing reads whole documents.
       largeRow: (bytes) => bytes,
-      starved: () => undefined, // not expected: memory of the gateway itself is not limited
+      // Not expected, since the gateway's own statements are always admitted; without an error a row would be missing.
+      starved() {
+        failure ??= localError('53200', 'no memory for a row of a statement of the gateway');
+      },
       rows: (bytes) => job.rows?.(bytes),
       message(type, message) {
         if (type === 0x54) job.columns?.(message.body());
