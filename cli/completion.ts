@@ -52,7 +52,7 @@ function argumentOf(command: Command): Offer {
   return offerOf(`<${first.name()}>`, first.argChoices);
 }
 
-/** Offer for a flag, depending on its placeholder, such as `<file>` or `<dir>`. */
+/** Suggestions for the value of a flag, according to its placeholder, such as `<file>` or `<dir>`. */
 function offerOf(flags: string, choices: readonly string[] | undefined): Offer {
   if (choices !== undefined) return { kind: 'choices', choices };
   const [, word = ''] = /[<[]([a-z-]+)/.exec(flags) ?? [];

@@ -364,7 +364,7 @@ function tableNotes(session: TableSession, writer: string): NoteStore {
   };
 }
 
-/** Announced reads, which are recorded by the one gateway that holds the advisory lock. */
+/** Queue of reads to record. Only the gateway that holds the advisory lock records them. */
 function tableReadings(connected: () => TableSession): ReadingQueue {
   const recorders = new WeakSet<TableSession>();
   const records = async (session: TableSession): Promise<boolean> => {

@@ -122,7 +122,7 @@ export class Control {
       const active = await activePolicy(this.#database, this.tenant);
       if (active !== null) {
         this.#text = active.text;
-        await writeWhole(this.#policyFile, Buffer.from(active.text)).catch(() => undefined); // read only by tools
+        await writeWhole(this.#policyFile, Buffer.from(active.text)).catch(() => undefined); // only tools read this file
         this.#seen = { ...seen, activation: active.activation };
       }
     } else this.#seen = seen;

@@ -4,7 +4,7 @@ export interface Share {
   readonly count: number;
 }
 
-/** The share of a single process. */
+/** The share of a process that serves alone: everything. */
 export const WHOLE: Share = Object.freeze({ number: 1, count: 1 });
 
 /** This process' part of `total`; the parts of all processes add up to `total`. */

@@ -12,7 +12,7 @@ import type { GovernedSlots } from './slots.js';
  * minimum hides.
  */
 
-/** Index of the argument whose size decides whether the node fails, by function or cast with its argument types. */
+/** Index of the argument whose size decides whether a call fails. Keys: function or cast, and argument types. */
 const BOUNDED: ReadonlyMap<string, number> = new Map([
   ['lower text', 0],
   ['upper text', 0],
@@ -62,7 +62,7 @@ export function canBeSummed(call: Aggregate): boolean {
   return call.definition.name === 'count' || call.args.every((a) => !a.type.startsWith('interval'));
 }
 
-/** Bounds `expr` wherever possible; queries inside it stay unchanged. */
+/** Limits the size of arguments in `expr` that could make it fail; queries inside it stay unchanged. */
 export function boundedExpr(expr: Expr, slots: GovernedSlots): Expr {
   const deep = (e: Expr): Expr => boundedExpr(e, slots);
   const column = decisiveColumn(expr);

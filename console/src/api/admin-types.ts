@@ -249,7 +249,7 @@ export interface SessionView {
   /** Subject of the caller; null before authentication. */
   readonly subject: string | null;
   readonly chain: readonly string[];
-  /** ID by which to revoke its current token; null before authentication. */
+  /** ID to revoke the current token of the session; null before authentication. */
   readonly token_id: string | null;
   readonly application: string | null;
   /** Start of the session or request, RFC 3339 in UTC. */

@@ -26,7 +26,7 @@ type ParameterSource =
   | { readonly kind: 'slot'; readonly slot: number }
   | { readonly kind: 'client'; readonly index: number };
 
-/** The values of a text's literals in order; `its own`: those of the text that created the route. */
+/** Values of the literals of a statement, in order; `its own`: of the statement that created the route. */
 export type Literals = readonly string[] | 'its own';
 
 /** Everything needed to run an answered query again, with other literals, for the same caller and versions. */

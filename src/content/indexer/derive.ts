@@ -32,7 +32,7 @@ export function derivationsOf(
   };
 }
 
-/** @throws ContentError of the embedder */
+/** Prepares the derived attributes of `facet`. @throws ContentError if the embedder fails */
 async function openDerivations(
   facet: Facet,
   embedder: Embedder,

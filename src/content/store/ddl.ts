@@ -139,7 +139,7 @@ function bitsColumns(facet: Facet, { dimensions }: DenseLayout): readonly StoreC
   ];
 }
 
-/** Statement that fills the table of signs from the store; a WHERE clause may follow. Null for a lexical store. */
+/** Statement that fills the table of sign bits from the store; a WHERE clause may follow. Null for a lexical store. */
 export function fillBits(facet: Facet, version: string, layout: VectorLayout): Sql | null {
   if (layout.kind === 'lexical') return null;
   const names = bitsColumns(facet, layout).map((c) => c.name);

@@ -32,7 +32,7 @@ const SESSION_VIEW = object({
   user: textOrNull('Postgres user; null for HTTP.'),
   subject: textOrNull('Subject of the caller; null before authentication.'),
   chain: list(text()),
-  token_id: textOrNull('ID by which to revoke its current token; null before authentication.'),
+  token_id: textOrNull('ID to revoke the current token of the session; null before authentication.'),
   application: textOrNull(),
   since: text('Start of the session or request, RFC 3339 in UTC.'),
   state: text('State, with the values of `pg_stat_activity`.'),

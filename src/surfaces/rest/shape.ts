@@ -65,7 +65,7 @@ export function oneOf<const V extends readonly string[]>(...values: V): JsonShap
   return { type: 'string', enum: values };
 }
 
-/** Lower-case strings that requests may write in any case; readers convert them. */
+/** Marks a shape of lower-case strings that requests may write in any case; they are converted when read. */
 export function inAnyCase<T extends string>(shape: JsonShape<T>): JsonShape<T> {
   return { ...shape, 'x-any-case': true };
 }

@@ -479,7 +479,7 @@ class BarrierCheck {
     return testedRows(tested);
   }
 
-  /** Returns the scans whose visibility a column reports; null if it reports something else. */
+  /** Returns the scans whose rows are visible if the column `ref` is true; null if it has another meaning. */
   #shownBy(ref: ColumnRef): ReadonlySet<SourceId> | null {
     const behind = this.#behind.get(ref.source);
     if (behind?.kind === 'scan')
