@@ -61,8 +61,8 @@ const ON_BOTH =
   /^(proof\/(attacks\/(attacks|protocol)|parity\/parity)|surfaces\/rest\/(client|objects|query|raw-sql|sample|streaming|types))$/;
 /** They measure time, so nothing else runs beside them; `linear` counts blocks of code. */
 const ALONE = /^proof\/budget\/(?!linear$)/;
-/** These limit the processor time of a turn, so they run on V8 as users do, whose collector of garbage has threads. */
-const TIMED_TURNS = /^(console\/map-large|proof\/budget\/(?!linear$).*)$/;
+/** It limits the time of a turn too, but needs no machine of its own. */
+const TIMED_TURNS = 'console/map-large';
 /**
  * A test is over before code that is made fast has paid for itself, so V8 is told to make less of it, and to collect
  * garbage seldom, unless time is what is measured: WebAssembly by the quick compiler alone, JavaScript by the quick one
@@ -219,7 +219,8 @@ async function run(
   const started = performance.now();
   const bin = command === null || BY_MODULES.test(nameOf(file)) ? {} : { OSL_TEST_BIN: command };
   const own = { ...bin, TMPDIR: folder, TAP_TIMEOUT: `${TEST_SECONDS}`, TAP_OMIT_VERSION: '1' };
-  const flags = TIMED_TURNS.test(nameOf(file)) ? [] : SHORT_LIVED;
+  const isTimed = ALONE.test(nameOf(file)) || nameOf(file) === TIMED_TURNS;
+  const flags = isTimed ? [] : SHORT_LIVED;
   const script = tests === null || isItself(file) ? [] : [tests];
   const node = [process.execPath, ...flags, ...script, resolve(file)];
   const child = spawn('/bin/sh', ['-c', TIMED, 'sh', ...node], {

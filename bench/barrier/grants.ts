@@ -1,6 +1,7 @@
 import { type Access, bindPredicate, type Catalog } from 'osl-compiler';
 import type { Client } from 'pg';
 import { type Findings, median, paired } from '../report.js';
+import { inTurn } from '../support/rounds.js';
 import { CATALOG } from './data.js';
 import type { Question } from './questions.js';
 import { microseconds, type Prepared, preparedFor } from './statements.js';
@@ -40,7 +41,9 @@ export async function grantsBench(
       const filters = Array.from({ length: n }, (_, i) => FORMS[form](i, n, plan.rows));
       return { form, statement: of(`${form}.${n}`, filters) };
     });
-    const times = await inTurn([open, ...forms.map((f) => f.statement)], plan.rounds, client);
+    const times = await inTurn([open, ...forms.map((f) => f.statement)], plan.rounds, (statement) =>
+      microseconds(client, statement),
+    );
     const [without = [], ...ours] = times;
     findings.push({
       measures: forms.map(({ form }, i) =>
@@ -66,22 +69,6 @@ export async function grantsBench(
     rows: findings.map((f) => f.row),
   };
   return { measures: findings.flatMap((f) => f.measures), tables: [table] };
-}
-
-/** Times of each statement by round; the order rotates between rounds. */
-async function inTurn(
-  statements: readonly Prepared[],
-  rounds: number,
-  client: Client,
-): Promise<readonly (readonly number[])[]> {
-  const times: number[][] = statements.map(() => []);
-  for (let round = 0; round < rounds; round++)
-    for (let turn = 0; turn < statements.length; turn++) {
-      const i = (round + turn) % statements.length;
-      const next = statements[i];
-      if (next !== undefined) times[i]?.push(await microseconds(client, next));
-    }
-  return times;
 }
 
 /** Access to every column of `transfer`, with one grant for each of `filters`; null: every row. */

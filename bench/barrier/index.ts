@@ -2,6 +2,7 @@ import { ready } from 'osl-compiler';
 import type { Client } from 'pg';
 import { type Findings, type Measure, median, paired, type Table } from '../report.js';
 import { withClient, withPostgres } from '../support/postgres.js';
+import { inTurn } from '../support/rounds.js';
 import { accessWith, CATALOG, ROW_SECURITY, tables } from './data.js';
 import { grantsBench } from './grants.js';
 import { QUESTIONS, type Question } from './questions.js';
@@ -128,16 +129,9 @@ async function timed(
     const one = await as(turn, client, () => microseconds(client, turn.statement, 6));
     asks.push(Math.max(1, Math.round((plan.millis * 1_000) / one)));
   }
-  const times: number[][] = turns.map(() => []);
-  for (let round = 0; round < plan.rounds; round++) {
-    // Rotate the order, so that each is first in some rounds and last in others.
-    for (let turn = 0; turn < turns.length; turn++) {
-      const i = (round + turn) % turns.length;
-      const next = turns[i];
-      if (next === undefined) continue;
-      times[i]?.push(await as(next, client, () => microseconds(client, next.statement, asks[i])));
-    }
-  }
+  const times = await inTurn(turns, plan.rounds, (turn, i) =>
+    as(turn, client, () => microseconds(client, turn.statement, asks[i])),
+  );
   const [without = [], ours = [], theirs = []] = times;
   return {
     governed: ours,

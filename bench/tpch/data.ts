@@ -126,7 +126,10 @@ const NATIONS =
 /** Statements that create and fill the tables in `schema`. @param scale 1 for 6,000,000 line items */
 export function dataScript(schema: string, scale: number): readonly string[] {
   const count = (n: number): number => Math.max(1, Math.round(n * scale));
-  const [suppliers, customers, parts, orders] = [10_000, 150_000, 200_000, 1_500_000].map(count);
+  const suppliers = count(10_000);
+  const customers = count(150_000);
+  const parts = count(200_000);
+  const orders = count(1_500_000);
   const fill = `
     insert into region select i, (array['AFRICA','AMERICA','ASIA','EUROPE','MIDDLE EAST'])[i + 1], 'region ' || i
       from generate_series(0, 4) i;
@@ -150,7 +153,7 @@ export function dataScript(schema: string, scale: number): readonly string[] {
         (${words('SM LG MED JUMBO WRAP')})[1 + pick(i, 20, 5)] || ' ' || (${words('CASE BOX BAG JAR PKG PACK CAN DRUM')})[1 + pick(i, 21, 8)],
         (90000 + (i / 10) % 20001 + 100 * (i % 1000)) / 100.0, 'part ' || i
       from generate_series(1, ${parts}) i;
-    insert into partsupp select p, ${supplierOf('p', 'j', suppliers ?? 1)}, 1 + pick(p * 4 + j, 22, 9999),
+    insert into partsupp select p, ${supplierOf('p', 'j', suppliers)}, 1 + pick(p * 4 + j, 22, 9999),
         (100 + pick(p * 4 + j, 23, 99900)) / 100.0, 'stock ' || p
       from generate_series(1, ${parts}) p, generate_series(0, 3) j on conflict do nothing;
     insert into orders select i, customer, case when day < '1995-03-01' then 'F' when day > '1995-06-17' then 'O' else 'P' end,
@@ -159,9 +162,9 @@ export function dataScript(schema: string, scale: number): readonly string[] {
         'Clerk#' || lpad((1 + pick(i, 27, ${Math.max(10, count(1000))}))::text, 9, '0'), 0,
         case when pick(i, 28, 100) = 0 then 'special packages requests ' else 'regular ' end || i,
         't' || pick(customer, 8, ${TENANTS}), case when pick(i, 29, 10) = 0 then 'none' else 'Clerk%' end
-      from (select i, 1 + pick(i, 24, ${Math.max(1, Math.floor((customers ?? 1) / 3))}) * 3 - 1 as customer,
+      from (select i, 1 + pick(i, 24, ${Math.max(1, Math.floor(customers / 3))}) * 3 - 1 as customer,
               date '1992-01-01' + pick(i, 30, 2406)::int as day from generate_series(1, ${orders}) i) o;
-    insert into lineitem select o_orderkey, n, part, ${supplierOf('part', 'pick(k, 32, 4)', suppliers ?? 1)}, quantity,
+    insert into lineitem select o_orderkey, n, part, ${supplierOf('part', 'pick(k, 32, 4)', suppliers)}, quantity,
         quantity * (90000 + (part / 10) % 20001 + 100 * (part % 1000)) / 100.0, pick(k, 34, 11) / 100.0, pick(k, 35, 9) / 100.0,
         case when receipt > '1995-06-17' then 'N' when pick(k, 36, 2) = 0 then 'R' else 'A' end,
         case when ship > '1995-06-17' then 'O' else 'F' end, ship, o_orderdate + 30 + pick(k, 37, 61)::int, receipt,

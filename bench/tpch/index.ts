@@ -8,6 +8,7 @@ import { type Findings, type Measure, measure, median, type Table } from '../rep
 import { connected } from '../support/client.js';
 import { type Gateway, startGateway } from '../support/gateway.js';
 import { withClient, withPostgres } from '../support/postgres.js';
+import { inTurn } from '../support/rounds.js';
 import { dataScript, GUARDED, SCHEMA } from './data.js';
 import {
   byHand,
@@ -125,16 +126,11 @@ async function contest(
     throw new Error(
       `${question.id} under ${policy}: the answers differ: ${answers.map((a) => a.slice(0, 300)).join(' | ')}`,
     );
-  const times: number[][] = turns.map(() => []);
-  for (let round = 0; round < rounds; round++)
-    for (let turn = 0; turn < turns.length; turn++) {
-      const i = (round + turn) % turns.length; // the order rotates between rounds
-      const next = turns[i];
-      if (next === undefined) continue;
-      const started = performance.now();
-      await next.client.query(next.text);
-      times[i]?.push(performance.now() - started);
-    }
+  const times = await inTurn(turns, rounds, async ({ client, text }) => {
+    const started = performance.now();
+    await client.query(text);
+    return performance.now() - started;
+  });
   const [ours = [], theirs = [], rls = []] = times;
   process.stderr.write(
     `${policy} ${question.id}: ${median(ours).toFixed(1)} ms, by hand ${median(theirs).toFixed(1)}${guarded === null ? '' : `, row security ${median(rls).toFixed(1)}`}\n`,
@@ -155,11 +151,12 @@ const ratioTo = (ours: readonly number[], theirs: readonly number[]): number => 
 const geometricMean = (values: readonly number[]): number =>
   Math.exp(values.reduce((sum, v) => sum + Math.log(v), 0) / values.length);
 
-const AGAINST: Readonly<Record<PolicyName, string>> = {
-  none: 'vs_direct',
-  tenant: 'vs_hand',
-  failing: 'vs_hand',
-  masked: 'vs_hand',
+const BY_HAND = { id: 'vs_hand', what: 'the policy written by hand, geometric mean' };
+const AGAINST: Readonly<Record<PolicyName, { readonly id: string; readonly what: string }>> = {
+  none: { id: 'vs_direct', what: 'the same statement without a gateway, geometric mean' },
+  tenant: BY_HAND,
+  failing: BY_HAND,
+  masked: BY_HAND,
 };
 
 function measuresOf(results: readonly Result[]): Measure[] {
@@ -196,9 +193,7 @@ function measuresOf(results: readonly Result[]): Measure[] {
     ];
   });
   return [
-    ...POLICIES.map((p) =>
-      mean(`tpch.${p}.${AGAINST[p]}`, of(p), (r) => r.hand, 'the policy written by hand, geometric mean'),
-    ),
+    ...POLICIES.map((p) => mean(`tpch.${p}.${AGAINST[p].id}`, of(p), (r) => r.hand, AGAINST[p].what)),
     ...(worst === undefined
       ? []
       : [

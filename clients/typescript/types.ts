@@ -461,7 +461,7 @@ export interface Candidates {
     readonly table: string;
     readonly kind: "table" | "view" | "materialized_view" | "foreign_table";
     readonly comment: string | null;
-    /** `bridge`: the table only links two others. `association`: it links tables and has further columns, or links more than two. `entity`: any other table. */
+    /** `bridge`: links two tables; other columns are filled in by the database. `association`: any other link table. */
     readonly proposal: "entity" | "bridge" | "association";
     /** Proposed name, not used in the manifest yet. */
     readonly name: string;

@@ -255,7 +255,7 @@ function referrers({ relations }: UpstreamSchema): ReadonlyMap<string, number> {
 }
 
 interface LinkTable {
-  /** `bridge`: the table only links two others. `association`: it has more columns, or links more than two tables. */
+  /** `bridge`: links two tables; other columns are few and filled in by the database. `association`: otherwise. */
   readonly proposal: 'bridge' | 'association';
   readonly key: readonly string[];
   /** The foreign keys that make up `key`; at least two. */

@@ -49,6 +49,18 @@ const CASES: readonly Case[] = [
     ...e0511('a key twice further in', '{"metrics":["x"],"order_by":[{"name":"x","name":"y"}]}', /twice/),
     at: [1, 42],
   },
+  {
+    ...e0511('a key twice, after a backslash', '{"osql":"\\\\","osql":"select 2"}', /names a key twice/),
+    at: [1, 14],
+  },
+  {
+    ...e0511('a key twice, after an escaped quote', '{"osql":"\\"","osql":"select 2"}', /names a key twice/),
+    at: [1, 14],
+  },
+  {
+    ...e0511('a key twice that ends in a backslash', '{"a\\\\":1,"a\\\\":2}', /names a key twice/),
+    at: [1, 10],
+  },
   { ...e0511('half of a pair', '{"osql":"select \'\\ud83d\'"}', /half of a surrogate/), at: [1, 9] },
   {
     ...e0511('half of a pair in a key', '{"osql":"select 1","\\udc00":1}', /half of a surrogate/),

@@ -21,7 +21,7 @@ const CANDIDATE = object({
   proposal: {
     ...oneOf('entity', 'bridge', 'association'),
     description:
-      '`bridge`: the table only links two others. `association`: it links tables and has further columns, or links more than two. `entity`: any other table.',
+      '`bridge`: links two tables; other columns are filled in by the database. `association`: any other link table.',
   },
   name: text('Proposed name, not used in the manifest yet.'),
   columns: list(
