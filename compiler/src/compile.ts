@@ -5,8 +5,8 @@ import { ALL_FEATURES, type Features } from './catalog/features.js';
 import type { MetricsRequest } from './catalog/grain.js';
 import { emit } from './emit/emit.js';
 import { queryError } from './errors/errors.js';
-import { govern } from './govern/govern.js';
-import type { GovernedPlan } from './govern/governed-plan.js';
+import { applyPolicy, govern } from './govern/govern.js';
+import { type GovernedPlan, mint } from './govern/governed-plan.js';
 import { PlanTemplate } from './govern/template.js';
 import { type ParsedStatement, parse } from './text/parse.js';
 import type { ShapedText } from './text/shape.js';
@@ -34,7 +34,7 @@ export interface CompileOptions {
 const OURS: CompileOptions = { features: ALL_FEATURES, joins: 'any' };
 
 /**
- * Compiles OSL-SQL or raw SQL into a governed plan: parse, bind, govern. `emit` turns the plan into SQL.
+ * Compiles OSL-SQL or raw SQL into a governed plan: parse, bind, apply policy, prove. `emit` turns the plan into SQL.
  *
  * @throws QueryError for every fault of the query
  */
@@ -102,9 +102,10 @@ export function* compileInSteps(
     yield;
     const bound = bindStatement(parsed, catalog, access, options);
     yield;
-    const plan = requireSendable(
-      govern(bound, access, catalog, (hop) => compile(hop, catalog, access, OURS), options.rollups),
-    );
+    const compileHop = (hop: string): GovernedPlan => compile(hop, catalog, access, OURS);
+    const { fields, proof } = applyPolicy(bound, access, catalog, compileHop, options.rollups);
+    yield;
+    const plan = requireSendable(mint(fields, proof));
     yield;
     // Quoting words for the parser has shifted the positions in its tree.
     const plain = shaped !== null && parsed.source.quoted.length === 0;

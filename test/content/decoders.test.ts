@@ -234,9 +234,8 @@ test('decoder operators over a chat endpoint', async (t) => {
   });
 
   await t.test('an abort ends it', async (t) => {
-    server.answer = () => {};
     const stop = new AbortController();
-    setTimeout(() => stop.abort(new Error('gone')), 50);
+    server.answer = () => stop.abort(new Error('gone'));
     await t.rejects(runDecoder('SUMMARIZE', one, {}, endpoint, stop.signal), { message: 'gone' });
   });
 

@@ -72,15 +72,16 @@ export function constantText(node: Node): string | null {
 }
 
 /**
- * Caches the positions of queries and subscripts, which every enclosing level looks up. Caching all nodes would cost
- * more than it saves.
+ * Caches the positions of queries, subscripts and rows, which every enclosing level looks up. Caching all nodes would
+ * cost more than it saves.
  */
 const PLACES = new WeakMap<object, Location>();
+const KEPT_PLACES = ['SelectStmt', 'limitOption', 'A_Indirection', 'RowExpr'];
 
 /** Returns the smallest location of `node` and its descendants, since many nodes have no location themselves. */
 export function firstLocation(node: unknown): Location {
   if (typeof node !== 'object' || node === null) return undefined;
-  const isKept = 'SelectStmt' in node || 'limitOption' in node || 'A_Indirection' in node;
+  const isKept = KEPT_PLACES.some((kind) => kind in node);
   if (isKept && PLACES.has(node)) return PLACES.get(node);
   let least: Location;
   for (const [key, value] of Object.entries(node)) {

@@ -90,8 +90,9 @@ export class LiteralSlots {
         : Object.freeze(value.map((v) => (v === null ? null : carriedText(v))));
     const key = typeof plain === 'string' ? `${type}:s${plain}` : `${type}:a${JSON.stringify(plain)}`;
     const known = this.#byValue.get(key);
-    const slot: Slot = { kind: 'literal', type, value: plain, written: isWritten(value) };
-    const index = known ?? this.#slots.push(Object.freeze(slot)) - 1;
+    const slot = (): Slot =>
+      Object.freeze({ kind: 'literal', type, value: plain, written: isWritten(value) });
+    const index = known ?? this.#slots.push(slot()) - 1;
     if (known === undefined) this.#byValue.set(key, index);
     const sources = this.#carried.get(index);
     if (sources === undefined) this.#carried.set(index, [value]);

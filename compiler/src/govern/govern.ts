@@ -29,6 +29,12 @@ import { governScan, refuseSamples } from './scan.js';
 import type { ScanAccesses } from './scan-access.js';
 import { GovernedSlots } from './slots.js';
 
+/** A plan with policy applied, which `mint` must prove before it may run. */
+export interface UnprovedPlan {
+  readonly fields: Parameters<typeof mint>[0];
+  readonly proof: ProofContext;
+}
+
 /**
  * Applies policy to a bound plan: each scan becomes a row filter, then a masked projection, before anything else reads
  * it. Governed plans that read the store of a facet come from `store/` instead.
@@ -37,32 +43,44 @@ import { GovernedSlots } from './slots.js';
  * @param usable rollups that are built and fresh enough
  * @throws QueryError E0515 for a join on a key that is not clear, E2103 for rows that may only be aggregated
  */
-export function govern(
+export function applyPolicy(
   plan: BoundPlan,
   access: Access,
   catalog: Catalog,
   compileHop: (text: string) => GovernedPlan,
   usable: ReadonlySet<string> = new Set(),
-): GovernedPlan {
+): UnprovedPlan {
   const slots = new GovernedSlots(plan.slots);
   const choice = chooseRollup(plan, access, catalog, usable, slots);
   const { rolled } = choice;
-  if (rolled === null) return governWith(plan, slots, governScan, access, catalog, compileHop, choice);
+  if (rolled === null) return applyScans(plan, slots, governScan, access, catalog, compileHop, choice);
   const over = { ...plan, query: rolled.query };
   const proof = { catalog, access, joins: plan.joins, usable };
-  return governWith(over, slots, governScan, rolled.access, catalog, compileHop, choice, proof);
+  return applyScans(over, slots, governScan, rolled.access, catalog, compileHop, choice, proof);
+}
+
+/** Applies policy as `applyPolicy` does, and proves the result. */
+export function govern(...call: Parameters<typeof applyPolicy>): GovernedPlan {
+  const { fields, proof } = applyPolicy(...call);
+  return mint(fields, proof);
 }
 
 const NONE: ReadonlySet<string> = new Set();
 const NO_ROLLUP: RollupChoice = Object.freeze({ rolled: null, passed: Object.freeze([]) });
 
+/** Like `govern`, for a plan with its own slots or with scans that are governed in another way. */
+export function governWith(...call: Parameters<typeof applyScans>): GovernedPlan {
+  const { fields, proof } = applyScans(...call);
+  return mint(fields, proof);
+}
+
 /**
- * Like `govern`, for a plan with its own slots or with scans that are governed in another way.
+ * Applies policy to a plan whose scans `scanOf` governs.
  *
  * @param proof catalog and rights to prove the plan against; for a rollup, its access is not the one used to make the
  * plan
  */
-export function governWith(
+function applyScans(
   plan: BoundPlan,
   slots: GovernedSlots,
   scanOf: typeof governScan,
@@ -71,7 +89,7 @@ export function governWith(
   compileHop: (text: string) => GovernedPlan,
   { rolled, passed }: RollupChoice = NO_ROLLUP,
   proof: ProofContext = { catalog, access, joins: plan.joins, usable: NONE },
-): GovernedPlan {
+): UnprovedPlan {
   const whole = withRowsInPlace(plan.query, boundRows(plan.runtime));
   const accesses = scanAccesses(whole, access, plan);
   const labelled = new EnumValues(whole, accesses, plan.literals);
@@ -116,7 +134,7 @@ export function governWith(
     rollup: rolled?.rollup.name ?? null,
     passedRollups: passed,
   };
-  return mint(fields, proof);
+  return { fields, proof };
 }
 
 function joinedOnKeys(query: Query, keys: ReadonlyMap<SourceId, ReadonlySet<string>>): Query {

@@ -266,8 +266,10 @@ export function withValues(plan: GovernedPlan, slots: readonly Slot[]): Governed
 /** INVARIANT: a plan never changes after its proof. The catalog and functions it uses are already frozen. */
 function freeze(value: object): void {
   Object.freeze(value);
-  for (const [key, part] of Object.entries(value))
+  for (const key in value) {
+    const part: unknown = value[key as keyof typeof value];
     if (typeof part === 'object' && part !== null && !FROZEN_ELSEWHERE.has(key)) freeze(part);
+  }
 }
 
 const FROZEN_ELSEWHERE: ReadonlySet<string> = new Set(['relation', 'definition', 'equality', 'grants']);

@@ -243,19 +243,22 @@ class LexicalReader {
   /** Returns the index after the block comment at `start`, including nested ones; -1 if it does not end. */
   #behindBlock(start: number): number {
     const text = this.#text;
+    const next = (mark: string, from: number): number => {
+      const at = text.indexOf(mark, from);
+      return at < 0 ? text.length : at;
+    };
     let at = start + 2;
-    for (let open = 1; at < text.length; ) {
-      const [code, next] = [text.charCodeAt(at), text.charCodeAt(at + 1)];
-      if (code === SLASH && next === STAR) {
+    let [opens, closes] = [-1, -1];
+    for (let open = 1; ; at += 2) {
+      if (opens < at) opens = next('/*', at);
+      if (closes < at) closes = next('*/', at);
+      at = Math.min(opens, closes);
+      if (at === text.length) return -1;
+      if (at === opens) {
         if (++open > LIMITS.comments)
           throw tooComplex('its depth of comments', LIMITS.comments, positionOfIndex(text, at));
-        at += 2;
-      } else if (code === STAR && next === SLASH) {
-        at += 2;
-        if (--open === 0) return at;
-      } else at++;
+      } else if (--open === 0) return at + 2;
     }
-    return -1;
   }
 
   #open(afterIn: boolean): void {

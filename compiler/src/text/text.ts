@@ -23,7 +23,8 @@ export function positionAt(source: SourceText, offset: number): Position {
  * `seen` so far.
  */
 export function indexOfByte(text: string, bytes: number, index = 0, seen = 0): number {
-  let [at, passed] = [index, seen];
+  const plain = asciiLength(text, index, index + bytes - seen);
+  let [at, passed] = [index + plain, seen + plain];
   while (passed < bytes && at < text.length) {
     const width = widthAt(text, at);
     passed += utf8Length(text, at);
@@ -34,22 +35,22 @@ export function indexOfByte(text: string, bytes: number, index = 0, seen = 0): n
 
 /** Returns the number of UTF-8 bytes between UTF-16 indexes `from` and `to`. */
 export function bytesBetween(text: string, from: number, to: number): number {
-  let bytes = 0;
-  for (let at = from; at < to; at += widthAt(text, at)) bytes += utf8Length(text, at);
+  let bytes = asciiLength(text, from, to);
+  for (let at = from + bytes; at < to; at += widthAt(text, at)) bytes += utf8Length(text, at);
   return bytes;
 }
 
 /** Returns the UTF-16 index after the first `count` code points. */
 export function indexOfCharacter(text: string, count: number): number {
-  let at = 0;
-  for (let i = 0; i < count && at < text.length; i++) at += widthAt(text, at);
+  let at = asciiLength(text, 0, count);
+  for (let i = at; i < count && at < text.length; i++) at += widthAt(text, at);
   return at;
 }
 
 /** Returns the number of code points before UTF-16 index `end`. */
 export function charactersBefore(text: string, end: number): number {
-  let count = 0;
-  for (let at = 0; at < end; at += widthAt(text, at)) count++;
+  let count = asciiLength(text, 0, end);
+  for (let at = count; at < end; at += widthAt(text, at)) count++;
   return count;
 }
 
@@ -61,6 +62,15 @@ export function positionOfIndex(text: string, index: number): Position {
     start = at + 1;
   }
   return Object.freeze({ offset: index, line, column: index - start + 1 });
+}
+
+const NOT_ASCII = /[\u0080-\uffff]/;
+
+/** Returns the number of ASCII characters at the start of `text` between UTF-16 indexes `from` and `to`. */
+function asciiLength(text: string, from: number, to: number): number {
+  const part = text.slice(from, to);
+  const other = part.search(NOT_ASCII);
+  return other < 0 ? part.length : other;
 }
 
 function widthAt(text: string, at: number): 1 | 2 {

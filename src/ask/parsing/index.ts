@@ -107,7 +107,7 @@ export type FromParser =
   | { readonly kind: 'failed'; readonly reason: string };
 
 /** Longest text parsed in the main thread, in UTF-16 code units; it takes a few milliseconds at worst. */
-export const SHORT_TEXT = 2_048;
+export const SHORT_TEXT = 1_536;
 
 /** Length in UTF-16 code units above which a text is parsed in the thread for large texts. */
 const LARGE_TEXT = 16_384;
