@@ -1,4 +1,5 @@
 import type { Frontier, SignedState } from './frontier.js';
+import type { AuditSync } from './checkpoint.js';
 import type { Signer } from './signer.js';
 import type { NoteStore } from './store.js';
 
@@ -7,12 +8,21 @@ export class CheckpointWriter {
   readonly #notes: NoteStore;
   readonly #signer: Signer;
   readonly #signed: (note: string) => void;
+  /** Extension lines of each checkpoint. */
+  readonly #extension: string;
   #lasting: number;
   #newest: number;
   #last: Promise<void> = Promise.resolve();
 
   /** @param told callback invoked with each checkpoint once it is durable */
-  constructor(notes: NoteStore, signer: Signer, signed: SignedState, told: (note: string) => void) {
+  constructor(
+    notes: NoteStore,
+    signer: Signer,
+    signed: SignedState,
+    sync: AuditSync,
+    told: (note: string) => void,
+  ) {
+    this.#extension = sync === 'kernel' ? 'sync kernel\n' : '';
     this.#notes = notes;
     this.#signer = signer;
     this.#signed = told;
@@ -30,8 +40,8 @@ export class CheckpointWriter {
   }
 
   /**
-   * Writes a permanent checkpoint of the tree after all earlier checkpoints are written; does nothing if the tree has
-   * not grown.
+   * Writes a permanent checkpoint of the tree, whose records are on disk, after all earlier checkpoints are written;
+   * does nothing if the tree has not grown.
    */
   write(tree: Frontier): Promise<void> {
     return this.#enqueue('append', tree);
@@ -59,7 +69,7 @@ export class CheckpointWriter {
   async #store(kind: 'append' | 'replace', tree: Frontier): Promise<void> {
     const { size } = tree;
     if (size === (kind === 'append' ? this.#lasting : this.#newest)) return;
-    const note = this.#signer.sign(size, tree.root(), new Date().toISOString());
+    const note = this.#signer.sign(size, tree.root(), new Date().toISOString(), this.#extension);
     await this.#notes[kind](Buffer.from(`${note}\n`), size);
     if (kind === 'append') this.#lasting = size;
     this.#newest = size;

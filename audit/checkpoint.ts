@@ -9,6 +9,7 @@ import { createPublicKey, hash, type KeyObject, verify } from 'node:crypto';
  * 1024                                 tree size: records covered
  * 7Yk…=                                RFC 6962 root, base64
  * time 2026-01-02T03:04:05.678Z        extension line
+ * sync kernel                          extension line, only if later records are synced after they are acknowledged
  *
  * — osl-audit/3f0c… <base64 of key hash (4 B) ‖ Ed25519 signature (64 B)>
  * ```
@@ -28,12 +29,17 @@ const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
 const NOTE =
   /^(?<body>(?<origin>[^\n]+)\n(?<size>0|[1-9]\d{0,15})\n(?<root>[A-Za-z0-9+/]{43}=)\n(?<extensions>(?:[^\n]+\n)*))\n(?<signatures>(?:\u2014 [^\n]+\n)+)$/;
 
+/** When a record is acknowledged: once it is synced, or once it is written. */
+export type AuditSync = 'disk' | 'kernel';
+
 export interface Checkpoint {
   readonly origin: string;
   readonly size: number;
   readonly root: Buffer;
   /** Timestamp from the `time` extension line, RFC 3339; null if the note has no such line. */
   readonly time: string | null;
+  /** How the records after this checkpoint were written. */
+  readonly sync: AuditSync;
   /** Complete note including signatures. */
   readonly note: string;
 }
@@ -88,7 +94,8 @@ export function openCheckpoint(note: string, trusted: VerifierKey): Checkpoint |
   if (origin !== trusted.name || !signatures.split('\n').some((line) => signs(line, body, trusted)))
     return null;
   const time = /^time (\S+)$/m.exec(extensions)?.[1] ?? null;
-  return { origin, size: Number(size), root: Buffer.from(root, 'base64'), time, note };
+  const sync = /^sync kernel$/m.test(extensions) ? 'kernel' : 'disk';
+  return { origin, size: Number(size), root: Buffer.from(root, 'base64'), time, sync, note };
 }
 
 function signs(line: string, body: string, trusted: VerifierKey): boolean {
@@ -97,6 +104,14 @@ function signs(line: string, body: string, trusted: VerifierKey): boolean {
   const blob = Buffer.from(line.slice(prefix.length), 'base64');
   if (blob.length !== 68 || !blob.subarray(0, 4).equals(trusted.id)) return false;
   return verify(null, Buffer.from(body), trusted.key, blob.subarray(4));
+}
+
+/**
+ * Number of records up to which all were synced in order. After them, a power failure may have removed records and
+ * kept later ones.
+ */
+export function syncedBefore(newest: Checkpoint | null): number {
+  return newest?.sync === 'kernel' ? newest.size : Number.POSITIVE_INFINITY;
 }
 
 /** Splits concatenated notes; `end` is the byte offset after the last complete note. */

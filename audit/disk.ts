@@ -33,6 +33,20 @@ export function writeFully(
   write(fd, data, 0, length, position, step);
 }
 
+/** Like `writeFully`, in this thread. Returns the error, or null. */
+export function writeNow(fd: number, data: Uint8Array, length: number, position: number): Error | null {
+  try {
+    for (let at = 0; at < length; ) {
+      const written = writeSync(fd, data, at, length - at, position + at);
+      if (written === 0) return new Error('the disk took no bytes');
+      at += written;
+    }
+    return null;
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error));
+  }
+}
+
 export function writeFullyAsync(
   write: WriteAt,
   fd: number,

@@ -1,3 +1,5 @@
+import { BackgroundSync } from './background-sync.js';
+import type { AuditSync } from './checkpoint.js';
 import { CheckpointWriter } from './checkpoint-writer.js';
 import { type AppendDone, type AppendRefusal, Chain, CommitGroup, type KeepOutcome } from './commit-group.js';
 import { AuditUnavailable, toAuditUnavailable, type UnavailableReason } from './errors.js';
@@ -31,12 +33,17 @@ export interface EpochStart {
  * One period in which the log is open, from its first record until it is closed or fails. A failure is final: to
  * continue, the log must be recovered and a new epoch started.
  *
- * Uses group commit: only one sync runs at a time, and records that arrive meanwhile share the next one.
+ * Uses group commit: only one write runs at a time, and records that arrive meanwhile share the next one. With
+ * `sync: 'disk'` a write returns when it is synced.
  */
 export class Epoch {
   readonly #segments: SegmentStore;
   readonly #checkpoints: CheckpointWriter;
+  /** Tree of all acknowledged records. */
   readonly #tree: Frontier;
+  readonly #sync: AuditSync;
+  /** Syncs written records later; null if a write returns when it is synced. */
+  readonly #background: BackgroundSync | null;
   readonly #place: { -readonly [K in keyof RecordPlace]: RecordPlace[K] };
   readonly #failed: EpochStart['failed'];
   readonly #rotated: EpochStart['rotated'];
@@ -70,6 +77,15 @@ export class Epoch {
     this.#place = { ...place };
     this.#failed = failed;
     this.#tree = recovered.frontier.copy();
+    this.#sync = options.sync ?? 'disk';
+    this.#background =
+      this.#sync === 'disk'
+        ? null
+        : new BackgroundSync(
+            () => segments.sync(),
+            () => this.#tree.size,
+            (error) => this.#fail(toAuditUnavailable(error)),
+          );
     const { segment, epoch, seq, chain, frontier } = recovered;
     this.#base = { segment, epoch, seq, chain, frontier };
     const records = new Chain(recovered.chain);
@@ -87,13 +103,19 @@ export class Epoch {
 
   /** @throws AuditUnavailable if the first records cannot be written */
   static async start(start: EpochStart): Promise<Epoch> {
-    const { store, signer, recovered, signed: told } = start;
+    const { options, store, signer, recovered, signed: told } = start;
     const { signed } = recovered;
     const segments = store.segments(recovered);
     const place = { writer: signer.writer, epoch: recovered.epoch + 1, seq: recovered.seq };
     let checkpoints: CheckpointWriter | null = null;
     try {
-      checkpoints = new CheckpointWriter(await store.notes(signed.end), signer, signed, told);
+      checkpoints = new CheckpointWriter(
+        await store.notes(signed.end),
+        signer,
+        signed,
+        options.sync ?? 'disk',
+        told,
+      );
       // INVARIANT: the first checkpoint is written before the first segment, so a log without a checkpoint is
       // damaged.
       if (signed.newest === -1) await checkpoints.write(recovered.frontier);
@@ -147,8 +169,9 @@ export class Epoch {
       writer: this.#place.writer,
       epoch: this.#place.epoch,
       records: this.#place.seq,
-      durable: this.#tree.size,
+      durable: this.#background?.durable ?? this.#tree.size,
       anchored: this.#checkpoints.size,
+      sync: this.#sync,
       groups: this.#groups,
       segment: this.#segments.number,
       failure: this.#failure,
@@ -161,20 +184,21 @@ export class Epoch {
     try {
       if (!this.#failure) {
         await this.#appendPromised(last, null);
-        await this.#checkpoints.write(this.#tree);
+        await this.#checkpoints.write(await this.#durableTree());
       }
     } catch (error) {
       this.#fail(toAuditUnavailable(error));
     }
     this.#stopTimers();
+    await this.#background?.stop();
     if (this.#failure) throw this.#failure;
     await this.#segments.finish();
     await this.#checkpoints.close();
   }
 
-  /** Tree of all records acknowledged as durable. */
   get acknowledged(): AcknowledgedTree {
-    return { size: this.#tree.size, root: this.#tree.root() };
+    const { size } = this.#tree;
+    return { size, root: this.#tree.root(), durable: this.#background?.durable ?? size };
   }
 
   /** True while a write is pending. */
@@ -193,6 +217,7 @@ export class Epoch {
         this.#returned = resolve;
       });
     }
+    await this.#background?.stop();
     await this.#checkpoints.settled();
     // Errors on close do not matter: recovery decides what is valid.
     await this.#segments.abandon().catch(() => undefined);
@@ -268,12 +293,17 @@ export class Epoch {
     this.#syncing = group;
     this.#busy = true;
     this.#deadline.refresh();
-    if (this.#segments.fits(group.used)) {
-      this.#segments.append(group.buffer, group.used, this.#written);
-      return;
-    }
-    this.#nextSegment(group);
+    if (this.#background?.overdue === true)
+      this.#background.settled().then(() => this.#write(group), this.#written);
+    else this.#write(group);
   };
+
+  #write(group: CommitGroup): void {
+    // After a failure, all waiting records have been refused.
+    if (this.#failure) this.#written(null);
+    else if (this.#segments.fits(group.used)) this.#segments.append(group.buffer, group.used, this.#written);
+    else this.#nextSegment(group);
+  }
 
   #nextSegment(group: CommitGroup): void {
     const { writer, epoch } = this.#place;
@@ -306,6 +336,7 @@ export class Epoch {
     const group = this.#syncing;
     this.#groups += 1;
     for (const leaf of group.leaves) this.#tree.push(leaf);
+    this.#background?.wrote();
     const { waiting, firstSeq } = group;
     for (let i = 0; i < waiting.length; i += 1) waiting[i]?.(null, firstSeq + i);
     group.clear();
@@ -316,9 +347,19 @@ export class Epoch {
 
   #writeCheckpoint(which: 'lasting' | 'newest'): void {
     if (this.#failure) return;
-    const signing =
-      which === 'lasting' ? this.#checkpoints.write(this.#tree) : this.#checkpoints.renew(this.#tree);
-    signing.catch((error: unknown) => this.#fail(toAuditUnavailable(error)));
+    const sign = (tree: Frontier): Promise<void> =>
+      which === 'lasting' ? this.#checkpoints.write(tree) : this.#checkpoints.renew(tree);
+    this.#durableTree()
+      .then(sign)
+      .catch((error: unknown) => this.#fail(toAuditUnavailable(error)));
+  }
+
+  /** Syncs what is written. INVARIANT: no checkpoint covers a record that a power failure could still remove. */
+  async #durableTree(): Promise<Frontier> {
+    if (this.#background === null) return this.#tree;
+    const tree = this.#tree.copy();
+    await this.#background.settled();
+    return tree;
   }
 
   /**
@@ -347,7 +388,7 @@ export class Epoch {
   async #recordFirst(entries: readonly AuditEntry[]): Promise<void> {
     try {
       await Promise.all(entries.map((entry) => this.#appendPromised(entry, null)));
-      await this.#checkpoints.write(this.#tree);
+      await this.#checkpoints.write(await this.#durableTree());
     } catch (error) {
       this.#fail(toAuditUnavailable(error));
       await this.leave();

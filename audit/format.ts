@@ -215,9 +215,11 @@ function headLength(segment: Buffer, at: number, end: number): number | null {
  * conditions must hold: bytes are *missing*, that is, the data ends inside the frame or a whole sector of it is zero
  * (a lost sector reads as zero, an altered one does not); and no later group exists, because a group is written only
  * after the previous one is on disk.
+ *
+ * @param holes true if groups were not synced one by one, so that a later group may exist
  */
-export function isTorn(segment: Buffer, at: number, end: number): boolean {
-  if (hasLaterGroup(segment, at, end)) return false;
+export function isTorn(segment: Buffer, at: number, end: number, holes: boolean): boolean {
+  if (!holes && hasLaterGroup(segment, at, end)) return false;
   const length = headLength(segment, at, end);
   const frameEnd = length === null ? at + FRAME_HEAD : at + FRAME_HEAD + length + FRAME_TAIL;
   return frameEnd > end || hasZeroSector(segment, at, length === null ? at + FRAME_HEAD - 1 : frameEnd);

@@ -1,3 +1,4 @@
+import type { AuditSync } from './checkpoint.js';
 import type { AppendDone } from './commit-group.js';
 import type { WriteAt } from './disk.js';
 import type { AuditDamaged, AuditUnavailable, UnavailableReason } from './errors.js';
@@ -29,6 +30,11 @@ export interface AuditLogOptions {
    * `stay`: accept nothing more; the process is expected to exit.
    */
   readonly afterFailure?: 'reopen' | 'stay';
+  /**
+   * When a record counts as recorded. `disk` (default): once it is synced. `kernel`: once it is written; it is synced
+   * within 50 ms, so it survives the death of the process, but not a power failure.
+   */
+  readonly sync?: AuditSync;
   /** Delay before the first attempt to reopen, ms, doubled for each later one up to `REOPEN_MOST_MS`. Default 250. */
   readonly reopenMs?: number;
   /**
@@ -87,6 +93,8 @@ export interface AuditStats {
   readonly durable: number;
   /** Number of records covered by the last checkpoint. */
   readonly anchored: number;
+  /** When a record counts as recorded. */
+  readonly sync: AuditSync;
   /** Number of group commits since the log was opened. */
   readonly groups: number;
   readonly segment: number;
@@ -98,7 +106,7 @@ export interface AuditStats {
 
 export interface AuditLog {
   /**
-   * Resolves with the record's seq once it is durable; rejects with AuditUnavailable. An outcome may be delayed by a
+   * Resolves with the record's seq once it is durable (with `sync: 'kernel'`, once it is written); rejects with AuditUnavailable. An outcome may be delayed by a
    * few milliseconds so that it shares the sync of a decision.
    */
   append(entry: AuditEntry): Promise<number>;

@@ -1,6 +1,6 @@
 import type { AuditGap, AuditLogOptions } from './interface.js';
 import type { AuditEntry, AuditRecord, RecordPlace } from './record.js';
-import type { RecoveredLog } from './recover.js';
+import type { AcknowledgedTree, RecoveredLog } from './recover.js';
 
 /** Minimum difference that counts as a jump rather than a gradual correction, ms. */
 const JUMP_MS = 1_000;
@@ -86,13 +86,16 @@ export function reopeningEvents(
   options: AuditLogOptions,
   { cut, orphans, seq }: RecoveredLog,
   gap: AuditGap,
-  durable: number,
+  acknowledged: AcknowledgedTree,
 ): readonly AuditEntry[] {
-  const refused = orphans.filter((decision) => decision.seq >= durable);
+  const { size, durable } = acknowledged;
+  const refused = orphans.filter((decision) => decision.seq >= size);
+  const lost = Math.max(0, size - seq);
+  // Records that this writer acknowledged are known to be genuine, if all of them are there.
+  const recovered = lost > 0 ? { from: durable, to: seq, lost } : { from: size, to: seq };
   return [
     gapEvent(place, options, gap),
-    // Records that this writer acknowledged are known to be genuine.
-    ...(cut !== null || seq > durable ? [recovery(place, options, cut, { from: durable, to: seq })] : []),
+    ...(cut !== null || seq !== size ? [recovery(place, options, cut, recovered)] : []),
     ...refused.map((decision) => outcomeOf(decision, 'error', REFUSED)),
   ];
 }
@@ -101,12 +104,15 @@ export function gapEvent(place: RecordPlace, options: AuditLogOptions, gap: Audi
   return { ...logEvent(place, options, 'audit.gap'), detail: JSON.stringify(gap) };
 }
 
-/** Event that reports the records without a checkpoint, and the bytes cut off after them. */
+/**
+ * Event that reports the records without a checkpoint, the number of acknowledged ones that are lost, and the bytes cut
+ * off after them.
+ */
 function recovery(
   place: RecordPlace,
   options: AuditLogOptions,
   cut: string | null,
-  unanchored: { readonly from: number; readonly to: number },
+  unanchored: { readonly from: number; readonly to: number; readonly lost?: number },
 ): AuditEntry {
   const objects = cut === null ? [] : [cut];
   return { ...logEvent(place, options, 'audit.recover'), objects, detail: JSON.stringify(unanchored) };

@@ -40,7 +40,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
     const keyFile = options.signingKeyFile ?? join(options.dir, PRIVATE_KEY_FILE);
     const signer = loadSigner(options.dir, keyFile, options.writer, fresh);
     const bytes = options.segmentBytes ?? SEGMENT_BYTES;
-    const store = options.store?.(bytes) ?? new FileStore(options.dir, bytes, options.write);
+    const store = options.store?.(bytes) ?? new FileStore(options.dir, bytes, options);
     return await begin(options, store, signer, release);
   } catch (error) {
     release();
@@ -73,7 +73,7 @@ async function begin(
 }
 
 /** Statistics of a log that is still waiting for its storage. */
-const NOTHING_YET: Omit<AuditStats, 'writer' | 'gaps'> = Object.freeze({
+const NOTHING_YET: Omit<AuditStats, 'writer' | 'gaps' | 'sync'> = Object.freeze({
   epoch: 0,
   records: 0,
   durable: 0,
@@ -195,7 +195,11 @@ class ReopeningLog implements AuditLog {
   }
 
   stats(): AuditStats {
-    const stats = this.#epoch?.stats() ?? { ...NOTHING_YET, writer: this.#signer.writer };
+    const stats = this.#epoch?.stats() ?? {
+      ...NOTHING_YET,
+      writer: this.#signer.writer,
+      sync: this.#options.sync ?? 'disk',
+    };
     return { ...stats, gaps: this.#gaps, failure: this.#outage?.failure ?? stats.failure };
   }
 
@@ -283,7 +287,7 @@ class ReopeningLog implements AuditLog {
     let gap: AuditGap = outage.gap();
     await this.begin(recovered, (place) => {
       gap = outage.gap();
-      return reopeningEvents(place, this.#options, recovered, gap, acknowledged.size);
+      return reopeningEvents(place, this.#options, recovered, gap, acknowledged);
     });
     return gap;
   }

@@ -7,6 +7,7 @@ import {
   openCheckpoint,
   RETAINED_FILE,
   splitNotes,
+  syncedBefore,
   type VerifierKey,
 } from './checkpoint.js';
 import { AuditDamaged } from './errors.js';
@@ -52,13 +53,16 @@ export interface RecoverBase {
 export interface RecoverOptions {
   /** End of a prefix that is already verified; by default the whole log is read. */
   readonly base?: RecoverBase;
-  /** Records that the writer acknowledged. If any of them is missing or different, the log is damaged. */
+  /** If a record is different, or a synced one is missing, the log is damaged. */
   readonly acknowledged?: AcknowledgedTree | null;
 }
 
+/** Tree of the records that the writer has acknowledged. */
 export interface AcknowledgedTree {
   readonly size: number;
   readonly root: Buffer;
+  /** Number of its records that were synced; the disk may have lost the others. */
+  readonly durable: number;
 }
 
 /** Number of frames processed per turn of the event loop: about a millisecond of work. */
@@ -87,7 +91,7 @@ export async function recoverLog(
   const { acknowledged = null } = options;
   const { checkpoint, signed } = await readCheckpoints(source, signer);
   const { base, open } = options.base ?? (await beginningOf(source, signer.verifier));
-  const walk = new LogCursor(source, signer.writer, base, open, [checkpoint, acknowledged]);
+  const walk = new LogCursor(source, signer.writer, base, open, checkpoint, acknowledged);
   const segments = (await source.segments()).filter((segment) => segment > base.segment);
   if (segments.length > 0 && signed.lasting === -1) {
     throw new AuditDamaged(
@@ -169,6 +173,8 @@ class LogCursor {
   readonly #source: LogSource;
   readonly #writer: string;
   readonly #roots: ReadonlyMap<number, Buffer>;
+  /** Number of records after which a power failure may have removed some and kept later ones. */
+  readonly #synced: number;
   ts: string | null = null;
   #action: string | null = null;
   #file = '';
@@ -177,14 +183,16 @@ class LogCursor {
   #bytes: Buffer = GENESIS;
   #end = 0;
 
-  /** @param known trees that the log must contain */
   constructor(
     source: LogSource,
     writer: string,
     base: LogBase,
     open: readonly AuditRecord[],
-    known: readonly (AcknowledgedTree | null)[],
+    checkpoint: Checkpoint | null,
+    acknowledged: AcknowledgedTree | null,
   ) {
+    const known = [checkpoint, acknowledged];
+    this.#synced = syncedBefore(checkpoint);
     this.#source = source;
     this.open = new Map(open.map((record) => [record.request_id, record]));
     this.#writer = writer;
@@ -211,7 +219,8 @@ class LogCursor {
       const leaf = frame && leafHash(frame.leafInput);
       const chain = leaf && chainHash(this.chain, leaf);
       if (!frame || !leaf || !chain?.equals(frame.chain)) {
-        if (last && this.#source.mayTear && isTorn(this.#bytes, at, end)) break;
+        const holes = this.seq >= this.#synced;
+        if (last && this.#source.mayTear && isTorn(this.#bytes, at, end, holes)) break;
         this.#damaged(at, 'the frame is neither whole nor the torn end of an unfinished write');
       }
       if (frame.back === 0) group = at;
@@ -257,14 +266,14 @@ class LogCursor {
     }
   }
 
-  /** Checks that all records covered by a checkpoint or acknowledged by the writer are present. */
+  /** Checks that all records are present that a checkpoint covers, or that the writer synced. */
   requireRecords(checkpoint: Checkpoint | null, acknowledged: AcknowledgedTree | null): void {
     const size = checkpoint?.size ?? 0;
     if (this.seq < size)
       this.#damaged(this.#end, `the last checkpoint covers ${size} records: the tail was cut`);
-    const durable = acknowledged?.size ?? 0;
+    const durable = acknowledged?.durable ?? 0;
     if (this.seq < durable)
-      this.#damaged(this.#end, `${durable} records were acknowledged: the disk lost the last of them`);
+      this.#damaged(this.#end, `${durable} records were synced: the disk lost the last of them`);
   }
 
   get unclean(): boolean {

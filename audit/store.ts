@@ -38,8 +38,13 @@ export interface SegmentStore {
   fits(length: number): boolean;
   /** Begins the next segment. No write may be pending. @param before Merkle tree of all previous records */
   begin(header: Omit<SegmentHeader, 'segment'>, before: Frontier): Promise<void>;
-  /** Appends the frames of one group; they are durable when `done` is called without an error. */
+  /**
+   * Appends the frames of one group. When `done` is called without an error, they are durable, or with
+   * `sync: 'kernel'` survive the death of the process.
+   */
   append(group: Buffer, length: number, done: (error: Error | null) => void): void;
+  /** Makes all appended groups durable. */
+  sync(): Promise<void>;
   fingerprint(text: string): string;
   fingerprintOf(bytes: Uint8Array, start: number, end: number): string;
   /** Closes the segment after the last record. */

@@ -1,3 +1,5 @@
+import type { AuditSync } from './checkpoint.js';
+
 export type ProblemKind =
   | 'verifier_key' // missing or malformed
   | 'checkpoint' // missing, malformed, not signed by the key, or covering fewer records than an earlier one
@@ -46,8 +48,13 @@ export interface AuditVerdict {
   readonly recovered: readonly Recovery[];
   /** Number of allowed decisions without an outcome: requests in progress, or a crash without a later restart. */
   readonly openDecisions: number;
-  /** Number of bytes of an unfinished last write, which was never acknowledged. */
+  /**
+   * Number of bytes at the end that a power failure left incomplete. With `sync: 'disk'` they were never acknowledged;
+   * with `kernel` they may be of up to 50 ms.
+   */
   readonly tornBytes: number;
+  /** How the newest records were written, as the newest checkpoint says. */
+  readonly sync: AuditSync;
   readonly problem: AuditProblem | null;
 }
 

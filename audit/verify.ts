@@ -9,6 +9,7 @@ import {
   parseVerifierKey,
   RETAINED_FILE,
   splitNotes,
+  syncedBefore,
   type VerifierKey,
 } from './checkpoint.js';
 import { decodeHeader, frameAt, isTorn, type RecordFrame, segmentName, usedEnd } from './format.js';
@@ -205,7 +206,7 @@ function readSegment(
     const leaf = frame && createHash('sha256').update(frame.leafInput).digest();
     const chain = leaf && createHash('sha256').update(state.chain).update(leaf).digest();
     if (!frame || !leaf || !chain?.equals(frame.chain)) {
-      if (last && isTorn(bytes, at, end)) {
+      if (last && isTorn(bytes, at, end, state.records >= syncedBefore(state.newest))) {
         state.tornBytes = end - at;
         break;
       }
@@ -317,12 +318,17 @@ class VerificationState {
   offset = 0;
   problem: AuditProblem | null = null;
   tree = new RunningRoot();
+  /** In ascending order of their size. */
   readonly checkpoints: Checkpoint[] = [];
   readonly recovered: Recovery[] = [];
   readonly open = new Set<string>();
   /** Signed note about deleted records. */
   kept: RetentionCheckpoint | null = null;
   #next = 0;
+
+  get newest(): Checkpoint | null {
+    return this.checkpoints.at(-1) ?? null;
+  }
 
   begin(kept: RetentionCheckpoint): void {
     this.kept = kept;
@@ -386,7 +392,7 @@ const MISSING: ReadonlySet<ProblemKind> = new Set(['cut', 'gap', 'segment_missin
 
 function verdict(state: VerificationState, now: number): AuditVerdict {
   const { problem } = state;
-  const newest = state.checkpoints.at(-1);
+  const { newest } = state;
   const time = newest?.time ?? null;
   const missing = problem !== null && MISSING.has(problem.kind);
   const damaged = problem !== null && problem.kind !== 'cut';
@@ -401,6 +407,7 @@ function verdict(state: VerificationState, now: number): AuditVerdict {
     recovered: state.recovered,
     openDecisions: state.open.size,
     tornBytes: state.tornBytes,
+    sync: newest?.sync ?? 'disk',
     problem,
   };
 }

@@ -126,6 +126,7 @@ const STEPS: readonly Step[] = [
   { name: 'recut sessions', file: 'surfaces/pg/fuzz-recut', size: null },
   { name: 'changed bytes', file: 'surfaces/pg/fuzz', size: sized('changes', 'OSL_FUZZ_RUNS', 1_000_000) },
   { name: "drivers' own tests", file: 'clients/drivers/suites.js', size: null },
+  { name: 'killed gateways', file: 'service/operations/killed', size: sized('kills', 'OSL_KILL_ROUNDS', 50) },
   { name: 'crash', file: 'audit/crash', size: sized('rounds', 'OSL_CRASH_ROUNDS', 1_000) },
   {
     name: 'crash over a table',

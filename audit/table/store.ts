@@ -272,6 +272,9 @@ class TableSegments implements SegmentStore {
     this.#fingerprints = new Fingerprints(key);
   }
 
+  /** Each group is committed when its append is done. */
+  async sync(): Promise<void> {}
+
   append(group: Buffer, length: number, done: (error: Error | null) => void): void {
     const frames = framesOf(group, length);
     const records = frames.map(({ record }) => record.toString());

@@ -157,7 +157,7 @@ function exitOf(verdict: AuditVerdict, stale: boolean): number {
 }
 
 function describe({ verdict, dir, stale }: ChainResult, outsideKey: boolean): string {
-  const { problem, tornBytes, openDecisions } = verdict;
+  const { problem, tornBytes, openDecisions, sync } = verdict;
   const good = problem === null;
   const lines = [
     good ? `the chain holds: ${verdict.records} records in ${dir}` : `the chain does NOT hold: ${dir}`,
@@ -169,7 +169,9 @@ function describe({ verdict, dir, stale }: ChainResult, outsideKey: boolean): st
   if (verdict.kept !== null) lines.push(`  kept          ${keptText(verdict.kept)}`);
   lines.push(...recoveredLines(verdict));
   if (openDecisions > 0) lines.push(`  under way     ${openDecisions} allowed requests without outcome`);
-  if (tornBytes > 0) lines.push(`  torn tail     ${tornBytes} bytes of a write that was never acknowledged`);
+  if (sync === 'kernel')
+    lines.push('  sync          kernel: a power failure may have lost the records of its last 50 ms');
+  if (tornBytes > 0) lines.push(`  torn tail     ${tornBytes} bytes ${TORN[sync]}`);
   if (problem !== null) {
     lines.push(`  problem       ${problem.kind}: ${problem.message}`);
     lines.push(`                ${problem.segment}:${problem.offset}, record ${problem.seq}`);
@@ -180,6 +182,11 @@ function describe({ verdict, dir, stale }: ChainResult, outsideKey: boolean): st
 function keptText({ from, since }: NonNullable<AuditVerdict['kept']>): string {
   return `from record ${from} on; what stood before was signed, and is kept no more, since ${since ?? '?'}`;
 }
+
+const TORN = {
+  disk: 'of a write that was never acknowledged',
+  kernel: 'that a power failure left incomplete',
+} as const satisfies Record<AuditVerdict['sync'], string>;
 
 const MOST_RECOVERIES = 10;
 

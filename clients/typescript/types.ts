@@ -1135,6 +1135,7 @@ export interface Operations {
     readonly answer: {
       readonly status: "ok" | "degraded";
       readonly waiting_for?: readonly ("engines" | "policy" | "control" | "limits" | "issuers")[];
+      readonly audit_sync?: "kernel";
       /** Present if the newest policy is missing or invalid: the last valid one stays in force until `until`. */
       readonly kept_policy?: {
         readonly since: string;
@@ -1151,6 +1152,7 @@ export interface Operations {
     readonly answer: {
       readonly status: "ok" | "degraded";
       readonly waiting_for?: readonly ("engines" | "policy" | "control" | "limits" | "issuers")[];
+      readonly audit_sync?: "kernel";
       /** Present if the newest policy is missing or invalid: the last valid one stays in force until `until`. */
       readonly kept_policy?: {
         readonly since: string;

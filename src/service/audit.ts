@@ -25,7 +25,7 @@ interface OpenAudit {
 
 /** Opens the audit log; failures and recoveries are logged. */
 export async function openAudit(
-  { audit: { whenFailed, segmentBytes, sink, keeping } }: Pick<Settings, 'audit'>,
+  { audit: { whenFailed, segmentBytes, sync, sink, keeping } }: Pick<Settings, 'audit'>,
   dir: string,
   tenant: string,
   log: ServiceLog,
@@ -60,6 +60,10 @@ export async function openAudit(
     ...(witnesses !== null && { signed: (note: string) => witnesses.signed(note) }),
     ...(witnesses !== null && { closed: () => witnesses.close() }),
   };
+  if (sync === 'kernel')
+    log.warn('audit records are synced after the answers: a power failure may lose those of the last 50 ms', {
+      setting: 'OSL_AUDIT_SYNC=kernel',
+    });
   const afterFailure = ends ? 'stay' : 'reopen';
   const url = sinkUrl(sink);
   const store = url === null ? null : await tableStore(url, dir);
@@ -67,6 +71,7 @@ export async function openAudit(
     dir,
     tenant,
     segmentBytes,
+    sync,
     afterFailure,
     observer,
     deadlineMs: DEADLINE_MS,

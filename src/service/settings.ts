@@ -6,6 +6,7 @@ import type { OtlpSettings } from './otlp/index.js';
 import {
   auditKeeping,
   auditSink,
+  auditSync,
   controlSettings,
   loadSettings,
   ownerSettings,
@@ -105,6 +106,7 @@ function readSettings(read: ReadSetting, env: Environment, dataDir: string) {
     metricsFrom: read('OSL_METRICS_FROM'),
     audit: {
       whenFailed: read('OSL_AUDIT_FAILURE'),
+      sync: auditSync(read),
       segmentBytes: read('OSL_AUDIT_SEGMENT_MIB'),
       probeWindowMs: read('OSL_AUDIT_PROBE_SECONDS'),
       sink: auditSink(read),

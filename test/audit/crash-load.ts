@@ -11,10 +11,10 @@ import { entry, parted } from './fixture.js';
 export async function appendForEver(
   dir: string,
   round: string,
-  store?: NonNullable<AuditLogOptions['store']>,
+  { store, sync }: Pick<AuditLogOptions, 'store' | 'sync'> = {},
 ): Promise<void> {
   const options = { dir, segmentBytes: 64 * 1024, checkpointRecords: 100 };
-  const log = await openAuditLog({ ...options, ...(store && { store }) });
+  const log = await openAuditLog({ ...options, ...(store && { store }), ...(sync && { sync }) });
   const formOf = (decision: AuditDecision) => log.form({ ...parted(entry(0)).common, decision });
   const forms = { allow: formOf('allow'), deny: formOf('deny') };
   let next = 0;

@@ -99,6 +99,7 @@ export interface ChainVerdict {
   readonly recovered: readonly { readonly epoch: number; readonly from: number; readonly to: number; }[];
   readonly openDecisions: number;
   readonly tornBytes: number;
+  readonly sync: "disk" | "kernel";
   readonly problem: {
     readonly kind: string;
     readonly segment: string;

@@ -127,6 +127,16 @@ export function auditKeeping(read: ReadSetting) {
 }
 
 /** @throws StartProblem */
+export function auditSync(read: ReadSetting): SettingValue<'OSL_AUDIT_SYNC'> {
+  const sync = read('OSL_AUDIT_SYNC');
+  if (sync === 'kernel' && read('OSL_AUDIT_SINK') === 'postgres')
+    throw new StartProblem(
+      'OSL_AUDIT_SYNC=kernel is for segment files: with OSL_AUDIT_SINK=postgres every group is committed',
+    );
+  return sync;
+}
+
+/** @throws StartProblem */
 export function auditSink(read: ReadSetting): AuditSink {
   if (read('OSL_AUDIT_SINK') === 'files') return Object.freeze({ table: null });
   if (read('OSL_LINEAGE') !== null)

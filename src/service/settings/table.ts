@@ -121,6 +121,7 @@ const caches = {
 // biome-ignore format: one setting a line
 const audit = {
   OSL_AUDIT_FAILURE: setting(oneOf('reopen', 'exit'), 'reopen', 'When the disk of the log fails: `reopen` the log once it can be written, or `exit` with status 7. Every request is refused until then.'),
+  OSL_AUDIT_SYNC: setting(oneOf('disk', 'kernel'), 'disk', 'When a record of a file counts as recorded, so that the answer may leave: `disk`, once it is synced; `kernel`, once it is written. [`kernel`](audit.md#disk-or-kernel) survives kill -9, but a power failure may lose the last 50 ms.'),
   OSL_AUDIT_SINK: setting(oneOf('files', 'postgres'), 'files', 'Storage of records: segment files in the data directory, or [tables of a Postgres](audit.md#store-the-log-in-postgres).'),
   OSL_AUDIT_URL: optional(postgresUrl, 'Database of these tables (schema `osl_audit`). Unset: OSL_CONTROL_URL.'),
   OSL_AUDIT_URL_FILE: optional(file, 'File that holds OSL_AUDIT_URL.'),

@@ -178,6 +178,7 @@ const CHAIN_VERDICT = object({
   recovered: list(object({ epoch: count(), from: count(), to: count() })),
   openDecisions: count(),
   tornBytes: count(),
+  sync: oneOf('disk', 'kernel'),
   problem: orNull(object({ kind: text(), segment: text(), offset: count(), seq: count(), message: text() })),
 });
 

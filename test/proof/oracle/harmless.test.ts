@@ -226,6 +226,18 @@ const MOST_OF: Readonly<Record<string, readonly string[]>> = {
   float8: ['999999999700000.0'],
 };
 
+/** Ends of what may say where a part of a text begins, and how long it is. */
+const FIRST = ['-99999', '-1', '0', '1', '99999'];
+const LENGTHS = ['0', '1', '999999999'];
+const PARTS = LISTED.parts.flatMap((name) =>
+  name === 'left' || name === 'right'
+    ? LENGTHS.map((length) => `${name}($1, ${length})`)
+    : FIRST.flatMap((first) => [
+        `${name}($1, ${first})`,
+        ...LENGTHS.map((length) => `${name}($1, ${first}, ${length})`),
+      ]),
+);
+
 /** Patterns that are sound and some that are not; a text on which the latter fail. */
 const SOUND = ['', '%', 'a%', '%a%b%', '_', '\\%', '\\\\', '\\_%', 'a\\\\', '%'.repeat(100), 'ß%', '%\\%%'];
 const UNSOUND = ['\\', 'a\\', '%\\', 'a%\\\\\\'];
@@ -296,6 +308,8 @@ async function thrown(t: Test, ask: Ask): Promise<void> {
   for (const sql of OF_LITERALS) t.equal(await ask(`select ${sql}`), null, sql);
   for (const list of ["array['a', null, 'b']::text[]", 'array[]::text[]'])
     t.equal(await ask(over(`array_position(${list}, $1)`, ['text'])), null, list);
+  for (const part of PARTS) t.equal(await ask(over(`pg_catalog.${part}`, ['text'])), null, part);
+  t.equal(await ask("select substring('a', 1, -1)"), '22011', 'a negative length fails');
   t.notOk(isFewWords('-'.repeat(20)));
   for (const search of SEARCHES) t.equal(await ask(over(`$1 @@ ${search}`, ['tsvector'])), null, search);
   for (const pattern of SOUND) {

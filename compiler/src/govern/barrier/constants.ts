@@ -78,7 +78,8 @@ export const ROUNDED: ReadonlySet<string> = new Set([
   'trunc',
 ]);
 const ADDED: ReadonlySet<string> = new Set(['+', '-']);
-const isFewDigits = (text: string): boolean => /^-?\d{1,5}(\.\d{1,5})?$/.test(text);
+/** True for a number of at most five digits before and after the point. */
+export const isFewDigits = (text: string): boolean => /^-?\d{1,5}(\.\d{1,5})?$/.test(text);
 
 /** Remaining number of nodes to inspect, and of times that a timestamp may be shifted or numbers combined. */
 interface FoldBudget {

@@ -12,7 +12,7 @@ import type {
   WindowCall,
 } from '../../plan/plan.js';
 import { childrenOf, exprsOf, leavesOf, queryOf } from '../../plan/walk.js';
-import { cannotFail, isCount } from './constants.js';
+import { cannotFail, isCount, isFewDigits } from './constants.js';
 
 /** Callbacks that decide whether columns, calls and other nodes can fail. */
 export interface HarmlessContext {
@@ -188,6 +188,10 @@ const CASTS: ReadonlySet<string> = new Set([
   'cidr inet',
 ]);
 
+/** Functions for a part of a text: see `isPart`. */
+const ENDS: ReadonlySet<string> = new Set(['left', 'right']);
+const MIDDLES: ReadonlySet<string> = new Set(['substring', 'substr']);
+
 /** The list, for tests that try extreme values on every entry. */
 export const LISTED = Object.freeze({
   comparisons: COMPARISONS,
@@ -195,6 +199,7 @@ export const LISTED = Object.freeze({
   operators: OPERATORS,
   calls: CALLS,
   casts: CASTS,
+  parts: [...ENDS, ...MIDDLES],
 });
 
 function isHarmlessNode(e: Expr, literals: LiteralSlots): boolean {
@@ -235,7 +240,7 @@ function isHarmlessNode(e: Expr, literals: LiteralSlots): boolean {
     case 'cast':
       return isHarmlessCast(e);
     case 'call':
-      return CALLS.has(callKey(e)) || isInUtc(e) || isSearch(e, literals) || isPlaceInList(e);
+      return CALLS.has(callKey(e)) || isInUtc(e) || isSearch(e, literals) || isPlaceInList(e) || isPart(e, literals);
     // Fails if the query yields several rows.
     case 'scalar_query':
     case 'bit_number':
@@ -279,6 +284,14 @@ function isPlaceInList({ definition, args: [list, text, ...more] }: FunctionCall
     text?.type === 'text' &&
     more.length === 0
   );
+}
+
+/** True for a part of a text whose place is given by literals. Only a negative length can fail. */
+function isPart({ definition, args: [text, first, ...more] }: FunctionCall, literals: LiteralSlots): boolean {
+  if (text?.type !== 'text' || first?.kind !== 'parameter' || first.type !== 'int4') return false;
+  if (ENDS.has(definition.name)) return more.length === 0 && isCount(first, literals);
+  if (!MIDDLES.has(definition.name) || literals.literalIn(first.slot)?.holds(isFewDigits) !== true) return false;
+  return more.every((length) => isCount(length, literals));
 }
 
 /** True for a search for the words of a literal. Unlike `to_tsquery`, these functions have no query syntax. */

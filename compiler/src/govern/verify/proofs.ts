@@ -142,7 +142,7 @@ export function isTotalNode(e: Expr, slots: readonly Slot[], rely: (r: ProofDepe
     case 'cast':
       return e.modifiers.length === 0 && (TOTAL_CASTS[e.arg.type]?.includes(e.type) ?? false);
     case 'call':
-      return isTotalCall(e) || isShortSearch(e, slots, rely) || isLookUp(e);
+      return isTotalCall(e) || isShortSearch(e, slots, rely) || isLookUp(e) || isCutOut(e, slots, rely);
     case 'operation':
       return isTotalOperation(e, slots, rely);
     case 'aggregate':
@@ -222,6 +222,25 @@ function isTotalCall(e: Extract<Expr, { kind: 'call' }>): boolean {
   const units = name === 'extract' || name === 'date_part';
   if (units && (e.args.length !== 2 || first?.kind !== 'structural')) return false;
   return last !== undefined && (TOTAL_CALLS[name]?.includes(last.type) ?? false);
+}
+
+/** True for `left`, `right` and `substring` of a text, with a literal length that is not negative. */
+function isCutOut(
+  { definition, args }: Extract<Expr, { kind: 'call' }>,
+  slots: readonly Slot[],
+  rely: (r: ProofDependency) => void,
+): boolean {
+  const form = /^(?:left|right|substr(?:ing)?)$/.exec(definition.name)?.[0];
+  if (form === undefined || args[0]?.type !== 'text') return false;
+  const lengthAt = form === 'left' || form === 'right' ? 1 : 2;
+  if (args.length < 2 || args.length > lengthAt + 1) return false;
+  return args.slice(1).every((arg, i) => {
+    if (arg.kind !== 'parameter' || arg.type !== 'int4') return false;
+    const reliance: ProofDependency = { slot: arg.slot, as: i + 1 === lengthAt ? 'count' : 'small' };
+    if (!upholds(reliance, slots)) return false;
+    rely(reliance);
+    return true;
+  });
 }
 
 /** True for `array_position(array[…], text)`: a list written out in the query has one dimension. */

@@ -204,9 +204,10 @@ export const HEALTH_OPERATION = operation({
       object({
         status: oneOf('ok', 'degraded'),
         'waiting_for?': list(oneOf('engines', 'policy', 'control', 'limits', 'issuers')),
+        'audit_sync?': oneOf('kernel'),
         'kept_policy?': KEPT_POLICY,
       }),
-      'Alive. `degraded`: requests that need a service in `waiting_for` are refused, or the last valid policy is in force instead of the newest.',
+      'Alive. `degraded`: requests that need a service in `waiting_for` are refused, or the last valid policy is in force instead of the newest. With `audit_sync`, audit records are synced up to 50 ms after the answers, and a power failure may lose them.',
     ),
     503: json(
       object({ status: oneOf('failing'), audit: oneOf('disk', 'full', 'deadline', 'closed') }),

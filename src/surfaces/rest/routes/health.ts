@@ -79,6 +79,7 @@ export function healthRoutes(app: FastifyInstance, service: HealthParts, infligh
 /** State of the process, as far as it is known without queries. */
 function stateOf(service: HealthParts): object {
   const { control, limits, issuers } = service.reached();
+  const sync = service.audit.stats().sync === 'kernel' ? { audit_sync: 'kernel' } : {};
   const engines = [...service.engines.values()].every(
     (engine) =>
       engine.reached && engine.pools().every((pool) => pool.purpose === 'system' || pool.reach !== 'lost'),
@@ -92,8 +93,9 @@ function stateOf(service: HealthParts): object {
   };
   const missing = Object.entries(parts).flatMap(([part, answers]) => (answers ? [] : [part]));
   const keptPolicy = keptPolicyOf(service);
-  if (missing.length === 0) return { status: 'kept_policy' in keptPolicy ? 'degraded' : 'ok', ...keptPolicy };
-  return { status: 'degraded', waiting_for: missing, ...keptPolicy };
+  const also = { ...sync, ...keptPolicy };
+  if (missing.length === 0) return { status: 'kept_policy' in keptPolicy ? 'degraded' : 'ok', ...also };
+  return { status: 'degraded', waiting_for: missing, ...also };
 }
 
 function keptPolicyOf({ keptPolicy }: HealthParts): { readonly kept_policy?: object } {

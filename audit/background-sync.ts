@@ -1,0 +1,81 @@
+/** Longest time that a written record may wait for its sync, ms. */
+export const SYNC_WITHIN_MS = 50;
+
+/** Time after the first record at which its sync starts, ms; the rest is for the sync itself. */
+const SYNC_AFTER_MS = 20;
+
+/**
+ * Syncs written records a few milliseconds later, one sync at a time. If the disk takes longer than `SYNC_WITHIN_MS`,
+ * the sync is `overdue`, and the caller must let further records wait for `settled`.
+ */
+export class BackgroundSync {
+  readonly #sync: () => Promise<void>;
+  readonly #written: () => number;
+  readonly #failed: (error: unknown) => void;
+  #durable: number;
+  #timer: NodeJS.Timeout | null = null;
+  #running: Promise<void> | null = null;
+  /** When the oldest record that no completed sync covers was written; null if there is none. */
+  #oldest: number | null = null;
+  #stopped = false;
+
+  /** @param written returns the number of written records */
+  constructor(sync: () => Promise<void>, written: () => number, failed: (error: unknown) => void) {
+    this.#sync = sync;
+    this.#written = written;
+    this.#failed = failed;
+    this.#durable = written();
+  }
+
+  /** Number of records that are on disk. */
+  get durable(): number {
+    return this.#durable;
+  }
+
+  get overdue(): boolean {
+    return this.#oldest !== null && performance.now() - this.#oldest > SYNC_WITHIN_MS;
+  }
+
+  /** Called after records have been written. */
+  wrote(): void {
+    this.#oldest ??= performance.now();
+    if (this.#running === null) this.#timer ??= setTimeout(() => void this.#begin(), SYNC_AFTER_MS);
+  }
+
+  /** Resolves when every record written so far is on disk. @throws the error of the sync */
+  async settled(): Promise<void> {
+    const written = this.#written();
+    while (this.#durable < written) await (this.#running ?? this.#begin());
+  }
+
+  /** Starts no further sync, and waits for the running one. Never rejects. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#clear();
+    await this.#running?.catch(() => undefined);
+  }
+
+  #begin(): Promise<void> {
+    this.#clear();
+    this.#running = this.#run();
+    this.#running.catch(this.#failed);
+    return this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const [written, began] = [this.#written(), performance.now()];
+    await this.#sync();
+    this.#durable = written;
+    this.#running = null;
+    this.#oldest = null;
+    if (this.#written() === written || this.#stopped) return;
+    this.wrote();
+    // Those written meanwhile are no older than this sync.
+    this.#oldest = began;
+  }
+
+  #clear(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+  }
+}
