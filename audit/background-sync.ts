@@ -1,5 +1,5 @@
 /** Longest time that a written record may wait for its sync, ms. */
-export const SYNC_WITHIN_MS = 50;
+const SYNC_WITHIN_MS = 50;
 
 /** Time after the first record at which its sync starts, ms; the rest is for the sync itself. */
 const SYNC_AFTER_MS = 20;

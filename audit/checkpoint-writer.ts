@@ -1,5 +1,5 @@
-import type { Frontier, SignedState } from './frontier.js';
 import type { AuditSync } from './checkpoint.js';
+import type { Frontier, SignedState } from './frontier.js';
 import type { Signer } from './signer.js';
 import type { NoteStore } from './store.js';
 

@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import t from 'tap';
 import { readRecords } from '../../../audit/index.js';
-import { osl, type Server } from '../../tools/cli/support.js';
 import { NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
+import { osl, type Server } from '../../tools/cli/support.js';
 import { files, MANIFEST, POLICY, TABLES } from './store.js';
 import { asked, logged, type Place, served, tokenFor } from './support.js';
 

@@ -240,7 +240,13 @@ function isHarmlessNode(e: Expr, literals: LiteralSlots): boolean {
     case 'cast':
       return isHarmlessCast(e);
     case 'call':
-      return CALLS.has(callKey(e)) || isInUtc(e) || isSearch(e, literals) || isPlaceInList(e) || isPart(e, literals);
+      return (
+        CALLS.has(callKey(e)) ||
+        isInUtc(e) ||
+        isSearch(e, literals) ||
+        isPlaceInList(e) ||
+        isPart(e, literals)
+      );
     // Fails if the query yields several rows.
     case 'scalar_query':
     case 'bit_number':
@@ -290,7 +296,8 @@ function isPlaceInList({ definition, args: [list, text, ...more] }: FunctionCall
 function isPart({ definition, args: [text, first, ...more] }: FunctionCall, literals: LiteralSlots): boolean {
   if (text?.type !== 'text' || first?.kind !== 'parameter' || first.type !== 'int4') return false;
   if (ENDS.has(definition.name)) return more.length === 0 && isCount(first, literals);
-  if (!MIDDLES.has(definition.name) || literals.literalIn(first.slot)?.holds(isFewDigits) !== true) return false;
+  if (!MIDDLES.has(definition.name) || literals.literalIn(first.slot)?.holds(isFewDigits) !== true)
+    return false;
   return more.every((length) => isCount(length, literals));
 }
 
