@@ -10,9 +10,9 @@ import type { ShapedText } from 'osl-compiler';
 type LiteralCode = 's' | 'i' | 'l' | 'n';
 
 /** Maximum number of literals; texts with more take the full path. */
-const MAX_LITERALS = 8;
-/** Maximum length of a text in bytes; longer ones are not point queries. */
-const MAX_LENGTH = 2_048;
+const MAX_LITERALS = 64;
+/** Maximum length of a text in bytes; scanning a longer one would cost more than it saves. */
+const MAX_LENGTH = 4_096;
 /** Number of digits up to which every whole number fits int8. */
 const SURE_DIGITS = 18;
 const INT4_MAX = 2_147_483_647;

@@ -82,6 +82,8 @@ if (store !== null) {
     t.equal((await ask(gateway, 'user:few-too')).status, 429, 'of all members together');
     await admin.query('begin; lock table shop.account');
     const waits = ask(gateway, 'user:time');
+    const waiting = 'select count(*)::int as n from pg_locks where not granted';
+    while ((await admin.query(waiting)).rows[0].n === 0) await admin.query('select pg_sleep(.01)');
     await admin.query(`select pg_sleep(1.2)`);
     await admin.query('commit');
     t.equal((await waits).status, 200);
