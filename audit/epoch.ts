@@ -196,6 +196,7 @@ export class Epoch {
     await this.#checkpoints.close();
   }
 
+  /** Tree of all acknowledged records, and how many of them are on disk. */
   get acknowledged(): AcknowledgedTree {
     const { size } = this.#tree;
     return { size, root: this.#tree.root(), durable: this.#background?.durable ?? size };

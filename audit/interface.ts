@@ -106,8 +106,8 @@ export interface AuditStats {
 
 export interface AuditLog {
   /**
-   * Resolves with the record's seq once it is durable (with `sync: 'kernel'`, once it is written); rejects with AuditUnavailable. An outcome may be delayed by a
-   * few milliseconds so that it shares the sync of a decision.
+   * Resolves with the record's seq once it is durable (with `sync: 'kernel'`, once it is written); rejects with
+   * AuditUnavailable. An outcome may be delayed by a few milliseconds so that it shares the sync of a decision.
    */
   append(entry: AuditEntry): Promise<number>;
   /** Like `append` above, but calls `done` instead of creating a promise. */

@@ -15,6 +15,7 @@ import { rowSecurityBench } from './row-security/index.js';
 import { scaleBench } from './scale/index.js';
 import { startBench } from './start/index.js';
 import { streamBench } from './stream/index.js';
+import { syncBench } from './sync/index.js';
 import { tpchBench } from './tpch/index.js';
 import { wireBench } from './wire/index.js';
 
@@ -37,6 +38,7 @@ const BENCHES: ReadonlyMap<string, Bench> = new Map([
   ['audit-search', auditSearchBench],
   ['scale', scaleBench],
   ['start', startBench],
+  ['sync', syncBench],
   ['tpch', tpchBench],
 ]);
 

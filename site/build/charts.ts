@@ -34,13 +34,57 @@ const QUESTIONS: readonly (readonly [question: string, label: string])[] = [
 /** Every chart of the page of benchmarks, in its order. */
 export function chartsOf(results: Results): readonly Chart[] {
   return [
+    governance(results),
     barrier(results),
     wire(results),
     clients(results),
+    sync(results),
     rest(results),
     compile(results),
     recall(results),
   ];
+}
+
+const EACH = 'tpch: each question';
+/** Queries of TPC-H and of ours, and how a reader would say them; those that lose are among them. */
+const KINDS: readonly (readonly [question: string, label: string])[] = [
+  ['q01', 'sums over one table (Q1)'],
+  ['q03', 'a join of three tables (Q3)'],
+  ['q05', 'a join of six tables (Q5)'],
+  ['q13', 'an outer join, counted twice (Q13)'],
+  ['q18', 'a join with an aggregate in IN (Q18)'],
+  ['q21', 'EXISTS and NOT EXISTS (Q21)'],
+  ['q22', 'parts of a text, NOT EXISTS (Q22)'],
+  ['price', 'a range of prices, by an index'],
+  ['clerk', 'LIKE with a prefix'],
+  ['name', 'a join of a name found by lower()'],
+];
+
+/** A cell of the table holds `ours (by hand over ours; row security over ours)`. */
+function governance(results: Results): Chart {
+  const lines = results.rows(EACH);
+  const groups = KINDS.map(([question, label]) => {
+    const cell = lines.find(([name]) => name === question)?.[2] ?? '';
+    const [, ours, hand, security] = /^([\d.]+) \(([\d.]+)×; ([\d.]+)×\)$/.exec(cell) ?? [];
+    if (ours === undefined)
+      throw new Error(`bench/RESULTS.md has no times of ${question} under the tenant filter`);
+    const ms = (ratio: string | undefined): number => Number((Number(ours) * Number(ratio)).toPrecision(3));
+    return { label, values: [ms(hand), Number(ours), ms(security)] };
+  });
+  return {
+    name: 'governance',
+    title: 'TPC-H at scale 0.1 for one tenant of ten',
+    sections: [EACH],
+    unit: 'ms',
+    better: 'less',
+    scale: 'log',
+    series: [
+      { name: 'the filter written by hand', tone: 'plain' },
+      { name: 'through the gateway', tone: 'ours' },
+      { name: 'row security of Postgres', tone: 'other' },
+    ],
+    groups,
+  };
 }
 
 function barrier(results: Results): Chart {
@@ -114,6 +158,33 @@ function clients(results: Results): Chart {
       { label: '1 client', values: beside(results, 'wire.point.c1') },
       { label: '16 clients', values: beside(results, 'wire.point.c16') },
       { label: '64 clients', values: beside(results, 'wire.point.c64') },
+    ],
+  };
+}
+
+function sync(results: Results): Chart {
+  const line = (label: string, id: string): Chart['groups'][number] => {
+    const [direct, disk] = [results.figure(`${id}.vs_direct`), results.figure(`${id}.vs_disk`)];
+    const bouncer = found(results, `${id}.vs_pgbouncer`);
+    return { label, values: [direct.against, bouncer?.against ?? null, disk.against, disk.median] };
+  };
+  return {
+    name: 'sync',
+    title: 'When an answer waits for the log: questions a second',
+    sections: ['sync'],
+    unit: 'q/s',
+    better: 'more',
+    scale: 'linear',
+    series: [
+      { name: 'Postgres, directly', tone: 'plain' },
+      { name: 'PgBouncer', tone: 'other' },
+      { name: 'the gateway, until the record is synced', tone: 'ours' },
+      { name: 'the gateway, until it is written', tone: 'ours' },
+    ],
+    groups: [
+      line('1 client', 'sync.kernel.c1'),
+      line('16 clients', 'sync.kernel.c16'),
+      line('64 clients', 'sync.kernel.c64'),
     ],
   };
 }

@@ -129,6 +129,10 @@ export function auditKeeping(read: ReadSetting) {
 /** @throws StartProblem */
 export function auditSync(read: ReadSetting): SettingValue<'OSL_AUDIT_SYNC'> {
   const sync = read('OSL_AUDIT_SYNC');
+  if (sync === 'kernel' && read('OSL_LINEAGE') !== null)
+    throw new StartProblem(
+      'OSL_LINEAGE would report runs whose records a power failure may remove: it cannot be used with OSL_AUDIT_SYNC=kernel',
+    );
   if (sync === 'kernel' && read('OSL_AUDIT_SINK') === 'postgres')
     throw new StartProblem(
       'OSL_AUDIT_SYNC=kernel is for segment files: with OSL_AUDIT_SINK=postgres every group is committed',

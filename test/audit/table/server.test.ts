@@ -114,6 +114,14 @@ t.test('without what goes with the table a start says what is missing', async (t
     code: 2,
     stderr: /OSL_LINEAGE/,
   });
+  t.match(await served({ OSL_AUDIT_URL: table.gatewayUrl, OSL_AUDIT_SYNC: 'kernel' }), {
+    code: 2,
+    stderr: /OSL_AUDIT_SYNC=kernel is for segment files/,
+  });
+  t.match(await served({ OSL_AUDIT_SINK: 'files', OSL_AUDIT_SYNC: 'kernel', OSL_LINEAGE: 'x.yaml' }), {
+    code: 2,
+    stderr: /it cannot be used with OSL_AUDIT_SYNC=kernel/,
+  });
   t.match(await osl(['audit', 'table', '--gateway', 'g"w']), {
     code: 0,
     stdout: /GRANT USAGE ON SCHEMA osl_audit TO "g""w";/,
