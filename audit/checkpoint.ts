@@ -38,7 +38,7 @@ export interface Checkpoint {
   readonly root: Buffer;
   /** Timestamp from the `time` extension line, RFC 3339; null if the note has no such line. */
   readonly time: string | null;
-  /** How the records after this checkpoint were written. */
+  /** When the records after this checkpoint were acknowledged. */
   readonly sync: AuditSync;
   /** Complete note including signatures. */
   readonly note: string;

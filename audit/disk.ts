@@ -33,17 +33,12 @@ export function writeFully(
   write(fd, data, 0, length, position, step);
 }
 
-/** Like `writeFully`, in this thread. Returns the error, or null. */
-export function writeNow(fd: number, data: Uint8Array, length: number, position: number): Error | null {
-  try {
-    for (let at = 0; at < length; ) {
-      const written = writeSync(fd, data, at, length - at, position + at);
-      if (written === 0) return new Error('the disk took no bytes');
-      at += written;
-    }
-    return null;
-  } catch (error) {
-    return error instanceof Error ? error : new Error(String(error));
+/** Like `writeFully`, in this thread. @throws the error of the write */
+export function writeNow(fd: number, data: Uint8Array, length: number, position: number): void {
+  for (let at = 0; at < length; ) {
+    const written = writeSync(fd, data, at, length - at, position + at);
+    if (written === 0) throw new Error('the disk took no bytes');
+    at += written;
   }
 }
 
@@ -63,7 +58,7 @@ export function writeDurably(path: string, data: Uint8Array, mode: number): void
   const making = `${path}.new`;
   const fd = openSync(making, 'w', mode);
   try {
-    for (let at = 0; at < data.length; ) at += writeSync(fd, data, at, data.length - at, at);
+    writeNow(fd, data, data.length, 0);
     fsyncSync(fd);
   } finally {
     closeSync(fd);

@@ -317,12 +317,18 @@ class SegmentFiles implements SegmentStore {
     );
   }
 
+  /** Writes in this thread. Returns the error, or null. */
   #writeAtOnce(fd: number, group: Buffer, length: number, position: number): Error | null {
     const began = performance.now();
-    const error = writeNow(fd, group, length, position);
-    const now = performance.now();
-    if (now - began > SLOW_WRITE_MS) this.#slowUntil = now + SLOW_DISK_MS;
-    return error;
+    try {
+      writeNow(fd, group, length, position);
+      return null;
+    } catch (error) {
+      return error instanceof Error ? error : new Error(String(error));
+    } finally {
+      const now = performance.now();
+      if (now - began > SLOW_WRITE_MS) this.#slowUntil = now + SLOW_DISK_MS;
+    }
   }
 
   async sync(): Promise<void> {

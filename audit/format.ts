@@ -216,7 +216,8 @@ function headLength(segment: Buffer, at: number, end: number): number | null {
  * (a lost sector reads as zero, an altered one does not); and no later group exists, because a group is written only
  * after the previous one is on disk.
  *
- * @param holes true if groups were not synced one by one, so that a later group may exist
+ * @param holes true if groups were not synced one by one: then a later group may exist, and the write may have been
+ *   acknowledged
  */
 export function isTorn(segment: Buffer, at: number, end: number, holes: boolean): boolean {
   if (!holes && hasLaterGroup(segment, at, end)) return false;

@@ -53,7 +53,7 @@ export interface AuditVerdict {
    * with `kernel` they may be of up to 50 ms.
    */
   readonly tornBytes: number;
-  /** How the newest records were written, as the newest checkpoint says. */
+  /** When the newest records were acknowledged, according to the newest checkpoint. */
   readonly sync: AuditSync;
   readonly problem: AuditProblem | null;
 }

@@ -1,3 +1,4 @@
+import type { NativePostgres } from '../../test/support/native-postgres.js';
 import { type Findings, type Measure, paired } from '../report.js';
 import { startGateway } from '../support/gateway.js';
 import { pgbench } from '../support/pgbench.js';
@@ -20,44 +21,56 @@ const CLIENTS = [64, 16, 1] as const;
  */
 export async function syncBench(quick: boolean): Promise<Findings> {
   const rows = 100_000;
-  const [rounds, seconds] = quick ? [2, 1] : [5, 3];
   return withPostgres(accounts(rows), async (postgres) => {
     const { direct, pgbouncer, gateway, stop } = await startContestants(postgres);
-    const process = await startGateway({
-      manifestFile: MANIFEST,
-      policyFile: POLICY,
-      postgres,
-      environment: { OSL_AUDIT_SYNC: 'kernel' },
-    });
-    const kernel = gatewayContestant(process, 'kernel');
-    const run = (contestant: Contestant, clients: number, time: number): Promise<number> =>
-      pgbench(contestant.target(pointQuery(rows)), { mode: 'simple', clients, seconds: time }).then(
-        ({ tps }) => tps,
-      );
     try {
-      for (const warm of [gateway, kernel]) await run(warm, 16, quick ? 2 : 10);
-      const others = [gateway, direct, ...(pgbouncer === null ? [] : [pgbouncer])];
-      const measures: Measure[] = [];
-      for (const clients of CLIENTS) {
-        const [ours = [], ...theirs] = await inTurn([kernel, ...others], rounds, (one) =>
-          run(one, clients, seconds),
-        );
-        for (const [i, other] of others.entries()) {
-          const [name, against] =
-            other === gateway ? ['disk', 'OSL_AUDIT_SYNC=disk'] : [nameOf(other, direct), other.name];
-          measures.push(
-            paired(`sync.kernel.c${clients}.vs_${name}`, 'q/s', 'more', ours, theirs[i] ?? [], against),
-          );
-        }
-      }
-      return { measures, tables: [] };
+      const others = [
+        { name: 'disk', contestant: gateway, against: 'OSL_AUDIT_SYNC=disk' },
+        { name: 'direct', contestant: direct, against: direct.name },
+        ...(pgbouncer === null
+          ? []
+          : [{ name: 'pgbouncer', contestant: pgbouncer, against: pgbouncer.name }]),
+      ];
+      return { measures: await besideKernel(postgres, others, rows, quick), tables: [] };
     } finally {
-      await process.stop();
       await stop();
     }
   });
 }
 
-function nameOf(contestant: Contestant, direct: Contestant): string {
-  return contestant === direct ? 'direct' : 'pgbouncer';
+interface Other {
+  /** The end of the measure's id, after `vs_`. */
+  readonly name: string;
+  readonly contestant: Contestant;
+  readonly against: string;
+}
+
+async function besideKernel(
+  postgres: NativePostgres,
+  others: readonly Other[],
+  rows: number,
+  quick: boolean,
+): Promise<readonly Measure[]> {
+  const [rounds, seconds, warmSeconds] = quick ? [2, 1, 2] : [5, 3, 10];
+  const environment = { OSL_AUDIT_SYNC: 'kernel' };
+  const gateway = await startGateway({ manifestFile: MANIFEST, policyFile: POLICY, postgres, environment });
+  const contestants = [gatewayContestant(gateway, 'kernel'), ...others.map((o) => o.contestant)];
+  const run = async (contestant: Contestant, clients: number, time: number): Promise<number> => {
+    const target = contestant.target(pointQuery(rows));
+    return (await pgbench(target, { mode: 'simple', clients, seconds: time })).tps;
+  };
+  try {
+    for (const contestant of contestants.slice(0, 2)) await run(contestant, 16, warmSeconds); // the two gateways
+    const measures: Measure[] = [];
+    for (const clients of CLIENTS) {
+      const [ours = [], ...theirs] = await inTurn(contestants, rounds, (one) => run(one, clients, seconds));
+      for (const [i, { name, against }] of others.entries())
+        measures.push(
+          paired(`sync.kernel.c${clients}.vs_${name}`, 'q/s', 'more', ours, theirs[i] ?? [], against),
+        );
+    }
+    return measures;
+  } finally {
+    await gateway.stop();
+  }
 }

@@ -68,7 +68,7 @@ const NOT_ASCII = /[\u0080-\uffff]/;
 
 /** Returns the number of ASCII characters at the start of `text` between UTF-16 indexes `from` and `to`. */
 function asciiLength(text: string, from: number, to: number): number {
-  const part = text.slice(from, to);
+  const part = text.slice(from, Math.max(from, to)); // a negative end would count from the end of the text
   const other = part.search(NOT_ASCII);
   return other < 0 ? part.length : other;
 }

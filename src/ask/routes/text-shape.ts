@@ -11,7 +11,7 @@ type LiteralCode = 's' | 'i' | 'l' | 'n';
 
 /** Maximum number of literals; texts with more take the full path. */
 const MAX_LITERALS = 64;
-/** Maximum length of a text in bytes; scanning a longer one would cost more than it saves. */
+/** Maximum length of a text in bytes; longer ones take the full path. */
 const MAX_LENGTH = 4_096;
 /** Number of digits up to which every whole number fits int8. */
 const SURE_DIGITS = 18;

@@ -226,7 +226,7 @@ const MOST_OF: Readonly<Record<string, readonly string[]>> = {
   float8: ['999999999700000.0'],
 };
 
-/** Ends of what may say where a part of a text begins, and how long it is. */
+/** Extreme literals for the place where a part of a text begins, and for its length. */
 const FIRST = ['-99999', '-1', '0', '1', '99999'];
 const LENGTHS = ['0', '1', '999999999'];
 const PARTS = LISTED.parts.flatMap((name) =>

@@ -14,7 +14,7 @@ const ROUNDS = Number(process.env['OSL_KILL_ROUNDS'] ?? 1);
 const CALLERS = 8;
 const QUERY = 'select id from osl.entities.account order by id limit 1';
 
-/** What callers received before the server was killed. */
+/** Answers that callers received before the server was killed. */
 interface Received {
   /** Ids of requests over REST. */
   readonly requests: Set<string>;
