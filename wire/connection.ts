@@ -7,6 +7,7 @@ import { fatal, internalError, WireError, wrongPassword } from './errors.js';
 import type { Handler, RefusedEvent, SessionControl, SessionHandler, WireLogin } from './handler.js';
 import { type HandshakeConnection, handshake, type TlsHandshake } from './handshake.js';
 import { SocketReader } from './input.js';
+import { loginTurns } from './loop-turns.js';
 import {
   checkScramFinal,
   decodePassword,
@@ -157,6 +158,7 @@ export class Connection implements HandshakeConnection {
   async #serve(onAuthenticated: () => void): Promise<void> {
     const startup = await handshake(this);
     if (startup === null) return;
+    await loginTurns.take();
     const identity = identityOf(startup, this.#host.settings.startupParameters);
     this.#user = identity.user;
     this.#phase = 'password';
@@ -171,6 +173,7 @@ export class Connection implements HandshakeConnection {
       });
     const handler = await this.#authenticate(identity);
     if (handler === null) return;
+    await loginTurns.take();
     if (this.output.closed || this.input.ended) return handler.close();
     onAuthenticated();
     await this.#runSession(handler, startup);
@@ -185,6 +188,7 @@ export class Connection implements HandshakeConnection {
     const certified = certificate !== null && this.#host.handler.certified?.(user, certificate) === true;
     const verify = async (password: string | null): Promise<boolean> => {
       try {
+        await loginTurns.take();
         const login = { ...this.#login(identity), password, certificate: certified ? certificate : null };
         handler = await this.#host.handler.authenticate(login, this.#control());
       } catch (cause) {
@@ -233,11 +237,14 @@ export class Connection implements HandshakeConnection {
     } catch (cause) {
       this.#host.settings.onInternalError(cause);
     }
-    // For a disconnected client, no refusal is sent or recorded.
+    // `refuse` records nothing for a client that has disconnected, so the wrong password is recorded here.
     if (this.output.closed) this.#record('password', null, 'wrong password of a client that has gone');
   }
 
-  /** Adds channel binding to the SCRAM exchange, which does not support it by itself. FATAL 08P01, 28000. */
+  /**
+   * Adds channel binding to the SCRAM exchange, which does not support it by itself. Its steps throw FATAL 08P01 and
+   * 28000.
+   */
   #scram(ask: ScramSteps['ask']): Pick<ScramSteps, 'ask' | 'answer'> {
     const endPoint = this.#endPoint();
     let offered = false;
@@ -268,7 +275,7 @@ export class Connection implements HandshakeConnection {
     return shown === undefined ? null : serverEndPoint(shown);
   }
 
-  /** The next password message. FATAL 08P01, 22021, 28P01. */
+  /** Reads the next password message; null if the client has disconnected. Throws FATAL 08P01, 22021 and 28P01. */
   async #passwordMessage(): Promise<Uint8Array<ArrayBuffer> | null> {
     const body = await this.#passwordBody();
     if (body === null) return null;
@@ -276,7 +283,10 @@ export class Connection implements HandshakeConnection {
     return encodePassword(Frontend.password, body);
   }
 
-  /** The body of the next message, which must be a PasswordMessage; null if the client disconnected. FATAL 08P01. */
+  /**
+   * Reads the body of the next message, which must be a PasswordMessage; null if the client has disconnected. Throws
+   * FATAL 08P01.
+   */
   async #passwordBody(): Promise<Buffer | null> {
     for (;;) {
       if (this.input.ended) return null;

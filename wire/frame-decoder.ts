@@ -65,7 +65,10 @@ export class FrameDecoder {
     return this.#take(this.buffered);
   }
 
-  /** The next untyped packet (before authentication), including its length; null until it is complete. FATAL 08P01. */
+  /**
+   * Returns the next untyped packet (before authentication), including its length; null until it is complete. Throws
+   * FATAL 08P01.
+   */
   packet(): Buffer | null {
     if (this.buffered < 4) return null;
     const length = this.#bytes.readUInt32BE(this.#start);
@@ -77,7 +80,10 @@ export class FrameDecoder {
     return this.packet()?.subarray(4) ?? null;
   }
 
-  /** The next typed message including its header; null until complete. FATAL 08P01 once a header is invalid. */
+  /**
+   * Returns the next typed message including its header; null until it is complete. Throws FATAL 08P01 once a header is
+   * invalid.
+   */
   message(limit: LengthLimit): Buffer | null {
     if (this.buffered === 0) return null;
     const type = this.#bytes.readUInt8(this.#start);
@@ -90,7 +96,7 @@ export class FrameDecoder {
     return this.#take(length + 1);
   }
 
-  /** The next typed message as type and body; null until it is complete. FATAL 08P01. */
+  /** Returns the next typed message as type and body; null until it is complete. Throws FATAL 08P01. */
   next(limit: LengthLimit): MessageFrame | null {
     const message = this.message(limit);
     return message === null ? null : { type: message.readUInt8(0), body: message.subarray(HEADER) };

@@ -97,7 +97,7 @@ export type TransactionStatus = 'I' | 'T' | 'E';
 export interface SeriesEnd {
   /** The transaction status in ReadyForQuery. */
   readonly status: TransactionStatus;
-  /** Parameter changes to report before it. */
+  /** Parameter changes to report before ReadyForQuery. */
   readonly changes: readonly (readonly [name: string, value: string])[];
   /** The idle limit from now on; null: the server's limit. */
   readonly idleLimit: IdleLimit | null;

@@ -42,12 +42,12 @@ export class MessageReader {
     return this.#body.subarray(start, start + length);
   }
 
-  /** Reads a NUL-terminated string. 08P01 without terminator, 22021 if it is not UTF-8. */
+  /** Reads a NUL-terminated string. Throws 08P01 if the NUL is missing, 22021 if the string is not UTF-8. */
   cstring(): string {
     return utf8(this.untilNul());
   }
 
-  /** Returns the bytes before the next NUL, which is skipped. 08P01 if there is none. */
+  /** Returns the bytes before the next NUL and skips the NUL. Throws 08P01 if there is none. */
   untilNul(): Buffer {
     const end = this.#body.indexOf(0, this.#at);
     if (end < 0) throw protocolViolation('invalid string in message');

@@ -161,7 +161,7 @@ export class MessageWriter implements MessageFields {
   }
 }
 
-/** The encoded bytes of messages that are sent repeatedly. */
+/** Encodes messages that are sent repeatedly. */
 export function encodeOnce(write: (out: MessageWriter) => void): Uint8Array {
   const out = new MessageWriter();
   write(out);

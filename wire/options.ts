@@ -19,11 +19,11 @@ export interface WireOptions {
   readonly maxMessageBytes?: number | undefined;
   /** Maximum number of prepared statements in a session, beyond which 53400 is sent. Default 5,000. */
   readonly maxStatements?: number | undefined;
-  /** Maximum total size of their texts, in UTF-8 bytes. Default 32 MiB. */
+  /** Maximum total size of the texts of a session's prepared statements, in UTF-8 bytes. Default 32 MiB. */
   readonly maxStatementBytes?: number | undefined;
   /** Maximum number of portals in a session. Default 1,000. */
   readonly maxPortals?: number | undefined;
-  /** Maximum total size of their bound values, in bytes. Default 32 MiB. */
+  /** Maximum total size of the values bound to a session's portals, in bytes. Default 32 MiB. */
   readonly maxPortalBytes?: number | undefined;
   /** Startup parameters accepted besides user and database. Default: those that drivers send by default. */
   readonly startupParameters?: readonly string[] | undefined;

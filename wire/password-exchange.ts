@@ -117,7 +117,7 @@ async function converse(
       },
     });
   } finally {
-    // Ends its loop; its ReadyForQuery is not read.
+    // Ends the loop of `pg-gateway`, whose ReadyForQuery is not read.
     await writer.close();
   }
 }

@@ -14,7 +14,7 @@ import type { TextEncoding } from './text-encoding.js';
 
 const DATA_ROW = 0x44;
 const HEADER = 5;
-/** The number of copies made of each run: converted values, and the messages that contain them. */
+/** Number of copies made of each chunk of rows: the converted values, and the messages that contain them. */
 const COPIES = 2;
 
 export interface ResultShape {

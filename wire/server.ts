@@ -26,7 +26,9 @@ export interface WireServer {
   stop(deadlineMs?: number): Promise<void>;
   /**
    * Uses other certificates for new connections. If the client authorities change, sessions authenticated by
-   * certificate end. @throws Error if key and certificate do not match
+   * certificate end.
+   *
+   * @throws Error if key and certificate do not match
    */
   secure(tls: WireTls): void;
   /** Handles a cancel request forwarded by another server. Returns false if the key is wrong. */
@@ -121,7 +123,7 @@ function listen(server: Server, port: number, host: string): Promise<{ port: num
     server.on('error', reject); // also handles later accept errors, after which `reject` has no effect
     server.listen(port, host, () => {
       const address = server.address();
-      // It is a string only for pipes, and null only before `listen`.
+      // `address` returns a string only for pipes, and null only before `listen`.
       resolve({ port: typeof address === 'object' && address !== null ? address.port : port });
     });
   });

@@ -14,6 +14,7 @@ import type {
   WireStatement,
 } from './handler.js';
 import type { SocketReader } from './input.js';
+import { messageTurns } from './loop-turns.js';
 import { decodeEmpty } from './messages/extended.js';
 import { errorResponse, readyForQuery } from './messages/results.js';
 import { parameterStatus } from './messages/startup.js';
@@ -165,8 +166,8 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
 
   /** True if the fast lane accepts the received data, or is still answering earlier data. */
   #takeFast(fast: FastSeries): boolean {
-    // While the session loop handles a message, `offer` is not called. So this is a running fast series or the error
-    // that ends it.
+    // Received data is only offered while the session loop waits. `#serving` therefore means that a fast series is
+    // running, or that the error which ended it is being reported.
     if (this.#serving) return true;
     const free = this.#state === 'Idle' && this.#ending === null && this.#draining === null;
     // The fast lane only writes UTF-8.
@@ -205,6 +206,8 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
     if (resting !== null) this.#watchIdle(resting, resting.ms);
     await this.#input.more();
     if (this.#idleTimer !== null) clearTimeout(this.#idleTimer);
+    const turn = messageTurns.take();
+    if (turn !== null) await turn;
   }
 
   /** Ends an idle session. Series answered by the fast lane only update `#restingSince`. */

@@ -1,4 +1,12 @@
-import { applyGrammar, compile, compileTemplate, type EmittedSql, emit, ready } from 'osl-compiler';
+import {
+  applyGrammar,
+  compile,
+  compileTemplate,
+  type EmittedSql,
+  emit,
+  GovernedPlan,
+  ready,
+} from 'osl-compiler';
 import { createPlanCache } from '../../src/ask/data/plan-cache.js';
 import { type Findings, type Measure, measure, median, paired, quantile, type Table } from '../report.js';
 import { correctness } from './correctness.js';
@@ -106,7 +114,11 @@ function asker(): (text: string) => EmittedSql {
   const cache = createPlanCache(64 * 2 ** 20);
   return (text) => {
     const rights = `${catalog.version} ${access.signature} `;
-    return emit(cache.planOf(rights, text, (shaped) => compileTemplate(text, shaped, catalog, access)));
+    const known = cache.look(rights, text);
+    if (known instanceof GovernedPlan) return emit(known);
+    const compiled = compileTemplate(text, known.shaped, catalog, access);
+    cache.keep(rights, text, known.shaped, compiled);
+    return emit(compiled.plan);
   };
 }
 

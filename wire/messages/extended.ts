@@ -29,7 +29,9 @@ export interface BindMessage {
   readonly resultFormats: readonly FormatCode[];
 }
 
-/** Decodes a Bind body. 08P01 for counts and lengths beyond the message, 22023 for a format other than 0 and 1. */
+/**
+ * Decodes a Bind body. Throws 08P01 for counts and lengths beyond the message, 22023 for a format other than 0 and 1.
+ */
 export function decodeBind(body: Buffer): BindMessage {
   const reader = new MessageReader(body);
   const portal = reader.cstring();

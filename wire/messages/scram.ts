@@ -3,7 +3,7 @@ import { MessageReader } from '../message-reader.js';
 import type { MessageWriter } from '../message-writer.js';
 import { Backend, type Frontend } from './types.js';
 
-/** Decodes a PasswordMessage: one NUL-terminated string without trailing bytes. 08P01, 22021. */
+/** Decodes a PasswordMessage: one NUL-terminated string without trailing bytes. Throws 08P01 and 22021. */
 export function decodePassword(body: Buffer): string {
   const reader = new MessageReader(body);
   const password = reader.cstring();
@@ -39,7 +39,7 @@ export interface ScramChoice {
   readonly plain: Buffer;
 }
 
-/** AuthenticationSASL with the available mechanisms, channel binding first. */
+/** Writes AuthenticationSASL with the available mechanisms, channel binding first. */
 export function offerScram(out: MessageWriter, endPoint: Buffer | null): void {
   out.message(Backend.authentication, (fields) => {
     fields.int32(SASL);
@@ -49,10 +49,10 @@ export function offerScram(out: MessageWriter, endPoint: Buffer | null): void {
 }
 
 /**
- * Reads a SASLInitialResponse: FATAL 08P01, 28000. `endPoint`: the channel binding data; null if not offered.
+ * Reads a SASLInitialResponse. Throws FATAL 08P01 and 28000. `endPoint`: the channel binding data; null if not offered.
  *
- * A client that supports channel binding but reports that it was not offered has received a manipulated mechanism
- * list, which means a man in the middle.
+ * A client that supports channel binding but reports that it was not offered has received a manipulated mechanism list,
+ * which means a man in the middle.
  */
 export function readScramFirst(body: Buffer, endPoint: Buffer | null): ScramChoice {
   const end = body.indexOf(0);
@@ -77,7 +77,7 @@ export function readScramFirst(body: Buffer, endPoint: Buffer | null): ScramChoi
   return { binding: Buffer.concat([Buffer.from(`${END_POINT},,`), endPoint]).toString('base64'), plain };
 }
 
-/** Checks a SASLResponse: FATAL 08P01, and 28000 if it is bound to another channel. */
+/** Checks a SASLResponse. Throws FATAL 08P01, or 28000 if it is bound to another channel. */
 export function checkScramFinal(body: Buffer, { binding }: ScramChoice): void {
   const said = body.length > LONGEST ? null : FINAL.exec(body.toString('latin1'));
   if (said === null) throw fatal('08P01', 'malformed SCRAM message');

@@ -47,7 +47,7 @@ interface PublishedObject {
 
 const LISTED = 200;
 
-/** Stores a fragment, valid or not; idempotent per text. @throws QueryError E0511, and those of `candidates` */
+/** Stores a fragment, valid or not; idempotent per text. @throws QueryError E0511, and the errors of `candidates` */
 export async function storeDraft(
   parts: PublishingParts,
   call: RequestCall,
@@ -84,7 +84,7 @@ export async function discardDraft(
   );
 }
 
-/** Validates a draft like `publish`, records the result. @throws QueryError E2101, and those of `discardDraft` */
+/** Validates a draft as `publish` would; records the result. @throws QueryError E2101, and those of `discardDraft` */
 export async function validateDraft(
   parts: PublishingParts,
   call: RequestCall,

@@ -70,8 +70,8 @@ export type PublishResult =
   | { readonly kind: 'refused'; readonly error: QueryError; readonly diagnostics: readonly DraftFinding[] };
 
 /**
- * Publishes one change at a time. The new version is written and then served, between the two audit records. At any
- * moment either the old or the new model is served.
+ * Publishes a change; changes are processed one at a time. The new version is written and then served, between the
+ * audit records of the decision and the outcome. At any moment either the old or the new model is served.
  *
  * @throws QueryError E4280, E4120, E4090, E2101, E1001, and the errors of `respond`
  */
@@ -144,7 +144,7 @@ async function computeChange(
   return { stepped, made: { action: step.action, draft, restores } };
 }
 
-/** INVARIANT: the decision is durable before the version is, and the version before it is served. */
+/** INVARIANT: the decision record is durable before the version is written, and the version before it is served. */
 async function commit(
   { publishing, log }: PublishingParts,
   { requestId }: RequestCall,
@@ -204,8 +204,8 @@ function requireCurrentBase(
 }
 
 /**
- * Refuses changes that affect row security: only the owner of a database can update it there, so they must be made in
- * the manifest file.
+ * Rejects changes that would require different row-security policies in a database: only its owner can install those,
+ * so such changes must be made in the manifest file.
  *
  * @throws QueryError E1002
  */
@@ -334,7 +334,7 @@ export interface PublishingParts
 /** A response with the versions it is based on. */
 export type WithVersions<T> = T & { readonly versions: ServedVersions };
 
-/** Settings shared by all authoring requests: a separate rate-limit bucket, and an admin role for the whole chain. */
+/** Settings of all authoring requests: a separate rate-limit bucket; the whole delegation chain needs an admin role. */
 export const AUTHORING = {
   bucket: 'authoring',
   permits: ({ access }: Caller): void => {

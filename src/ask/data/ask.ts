@@ -65,8 +65,8 @@ export function ask(
 
 /**
  * Compiles a query that the client will run later, as Parse does in the Postgres protocol. Counts against the rate
- * limit and records refusals. A run that follows immediately continues the same request; a later run is decided again.
- * If the query is never run, the caller records that with `record`.
+ * limit and records refusals. An execution that follows immediately continues the same request; a later one is
+ * authorized again. If the query is never run, the caller records that with `record`.
  *
  * @throws QueryError
  */
@@ -205,7 +205,7 @@ export function run(
 
 const NO_STEPS = Object.freeze({ until: Number.POSITIVE_INFINITY });
 
-/** Names of redacted passage fields, without the columns that every passage has. */
+/** Names of the redacted passage fields, excluding the columns that every passage has. */
 function redactedIn({ passageFields }: GovernedPlan, runtime: readonly RuntimeRows[]): readonly string[] {
   const all = new Set(runtime.flatMap((r) => [...r.redacted]));
   const isField = (name: string): boolean => !PASSAGE_COLUMNS.has(name) && name !== EVIDENCE;
@@ -312,7 +312,7 @@ function whenRecorded(decided: Promise<void>, sink: RowSink): RowSink {
   const settled = decided.then(() => {
     durable = true;
   });
-  settled.catch(() => undefined); // awaited by writers, and by `ask`
+  settled.catch(() => undefined); // avoids an unhandled rejection: writers and `ask` handle the error
   return {
     write: (dataRows, rows) =>
       durable ? sink.write(dataRows, rows) : settled.then(() => sink.write(dataRows, rows)),

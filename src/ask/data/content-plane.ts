@@ -138,7 +138,8 @@ export interface ContentPlane {
    * Runs an operator over `passages`, which are sorted by chunk id. Encoders run in a separate thread that serves
    * callers round robin.
    *
-   * @throws QueryError E0511 if it is too much work, E0517 if it times out, E0516 if cancelled, E4290 if too many wait
+   * @throws QueryError E0511 if the input is too large, E0517 on timeout, E0516 if cancelled, E4290 if too many calls
+   *   are waiting
    */
   run(
     facet: string,

@@ -11,7 +11,7 @@ interface Estimate {
   readonly cost: number;
 }
 
-/** Estimates by statement; queries that differ only in values share one, since it is made for a generic plan. */
+/** Estimates by statement. Queries that differ only in values share one, since it is for the generic plan. */
 const ESTIMATES = new WeakMap<GovernedPlan['query'], Estimate>();
 
 /** Lowest cost cap among the caller's data roles; null if none sets one. */

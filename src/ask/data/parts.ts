@@ -89,7 +89,7 @@ export interface StepInput {
   readonly parameters: readonly BoundValue[];
   readonly signal: AbortSignal | null;
   readonly snapshots: Snapshots | null;
-  /** True if truncation must be an error, because the client could not be told about it. */
+  /** True if truncation must be an error, because the client cannot be notified of it. */
   readonly whole: boolean;
   /** Memory budget charged for the rows of steps until it is released. */
   readonly memory: MemoryShare;
@@ -137,7 +137,7 @@ export interface AnswerParts extends BreakGlassParts, PlanningParts, RunningPart
 /** A cap that was hit, with advice for the client. */
 export type Clip = ErrorParameters<'stepCap'>;
 
-/** The rows of a runtime relation, with notes for the reader. */
+/** The rows of a runtime relation, with the truncation, redactions and errors to report to the client. */
 export interface RuntimeRows {
   readonly json: string;
   /** Values of a column that the statement joins on, in text format. */

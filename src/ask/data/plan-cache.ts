@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import {
   type CompiledStatement,
   emit,
-  GovernedPlan,
+  type GovernedPlan,
   type PlanTemplate,
   type ShapedText,
   shapeOf,
@@ -22,12 +22,6 @@ interface PlanCacheStats {
  * versions of manifest and policy, so entries never become stale; unused ones are evicted.
  */
 export interface PlanCache {
-  /** Finds the plan of `text`, or compiles it. @param compile receives the result of `shapeOf` */
-  planOf(
-    rights: string,
-    text: string,
-    compile: (shaped: ShapedText | null) => CompiledStatement,
-  ): GovernedPlan;
   /** Returns the cached plan, or else the result of `shapeOf`. */
   look(rights: string, text: string): GovernedPlan | { readonly shaped: ShapedText | null };
   /** @param shaped result of `look` */
@@ -100,13 +94,6 @@ export function createPlanCache(maxBytes: number): PlanCache {
     return { shaped };
   };
   return {
-    planOf(rights, text, compile) {
-      const known = look(rights, text);
-      if (known instanceof GovernedPlan) return known;
-      const compiled = compile(known.shaped);
-      keep(rights, text, known.shaped, compiled);
-      return compiled.plan;
-    },
     look,
     keep,
     templateOf(rights, text) {

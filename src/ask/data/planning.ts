@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import {
   assertNever,
+  type CompiledStatement,
   type CompileOptions,
   compileInSteps,
   compileMetrics,
@@ -14,10 +15,12 @@ import {
   QueryError,
   queryError,
   type RequestedWorld,
+  type ShapedText,
   withErrorPosition,
 } from 'osl-compiler';
 import { isEmpty } from '../../../policy/index.js';
 import { inTurns } from '../../base/in-turns.js';
+import { compileTurns } from '../../base/threads/fair-turns.js';
 import { stopAfter, TimeLimitError } from '../../base/threads/time-limit.js';
 import { ValueError } from '../../engine/index.js';
 import { isShort } from '../parsing/index.js';
@@ -58,7 +61,7 @@ export function planOf(
     return longPlan(parts, caller, rights, text, options, record).catch((error: unknown) => {
       throw emptySqlOr(error, question.body);
     });
-  return parts.plans.planOf(rights, text, (shaped) => {
+  const compiled = (shaped: ShapedText | null): CompiledTemplate => {
     try {
       const parsed = parse(text);
       const compile = (): CompiledTemplate =>
@@ -68,6 +71,27 @@ export function planOf(
     } catch (error) {
       throw emptySqlOr(error, question.body);
     }
+  };
+  return knownOrCompiled(parts, caller, rights, text, compiled);
+}
+
+/** Returns the plan of a text, which is compiled if necessary when it is the caller's turn. */
+function knownOrCompiled(
+  { plans }: CompilingParts,
+  { identity }: Caller,
+  rights: string,
+  text: string,
+  compiled: (shaped: ShapedText | null) => CompiledStatement,
+): GovernedPlan | Promise<GovernedPlan> {
+  const first = plans.look(rights, text);
+  if (first instanceof GovernedPlan) return first;
+  return compileTurns.run(identity.subject, (hasWaited) => {
+    // Another text of the same shape may have been compiled meanwhile.
+    const found = hasWaited ? plans.look(rights, text) : first;
+    if (found instanceof GovernedPlan) return found;
+    const made = compiled(found.shaped);
+    plans.keep(rights, text, found.shaped, made);
+    return made.plan;
   });
 }
 
@@ -97,8 +121,8 @@ export function templateOf(
 }
 
 /**
- * Plans a long text, which is parsed in another thread and compiled in steps. A mark on disk says that it is being
- * compiled, so that the cause of a crash can be found.
+ * Plans a long text, which is parsed in another thread and compiled in steps. Meanwhile, a mark on disk identifies the
+ * text, so that the cause of a crash can be found.
  */
 async function longPlan(
   parts: CompilingParts,
@@ -171,12 +195,12 @@ function metricsPlan(
   caller: Caller,
   request: MetricsRequest,
   usable: Usable,
-): GovernedPlan {
+): GovernedPlan | Promise<GovernedPlan> {
   const { access, manifest } = caller;
   const rights = `${manifest.catalog.version} ${access.signature} metrics ${usable.key}`;
   const rollups: ReadonlySet<string> = new Set(usable.builtAt.keys());
   const text = JSON.stringify(request);
-  return parts.plans.planOf(rights, text, () => {
+  return knownOrCompiled(parts, caller, rights, text, () => {
     if (isEmpty(access)) throw queryError('noAccess', {});
     const compile = (): GovernedPlan => compileMetrics(request, manifest.catalog, access, { rollups });
     return { plan: withinDeadline(parts, caller, text.length, compile), template: null };
@@ -186,7 +210,7 @@ function metricsPlan(
 /** Length in UTF-16 code units below which a text always compiles quickly. */
 const SMALL_TEXT = 256;
 
-/** Compile deadline in ms, a hundred times what any text within the compiler's limits takes. */
+/** Compile deadline in ms: a hundred times longer than any text within the compiler's limits takes. */
 const DEADLINE_MS = 2_000;
 
 /**

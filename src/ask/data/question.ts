@@ -30,9 +30,9 @@ export interface CompiledQuestion {
   readonly body: QuestionBody;
   readonly parameterOids: readonly number[];
   readonly plan: GovernedPlan;
-  /** The authorized request, which a run that follows immediately continues. */
+  /** The authorized request. An execution that follows immediately continues it. */
   readonly authorized: AuthorizedRequest<GovernedPlan>;
-  /** Rate-limit charge for compiling; it covers a first run that follows immediately. */
+  /** Rate-limit charge for compiling. It also covers a first execution that follows immediately. */
   readonly payment: Payment;
   /** Records that the query was compiled but not run. @throws QueryError E5030 */
   record(): Promise<void>;
@@ -56,7 +56,7 @@ export interface ResultDelivery {
   readonly again?: 'given before' | 'anew';
   /** The number of copies that the consumer makes of a large row; none by default. */
   readonly copies?: number;
-  /** True if truncation is an error, because the client could not be told about it. */
+  /** True if truncation is an error, because the client cannot be notified of it. */
   readonly whole?: boolean;
   /** The sink, or a function that opens it, given the plan and, for each column, whether a value is redacted. */
   readonly sink:
@@ -64,7 +64,7 @@ export interface ResultDelivery {
     | ((plan: GovernedPlan, versions: ServedVersions, redacted: readonly boolean[]) => RowSink);
 }
 
-/** Called for truncated answers. @throws QueryError E0518 if `whole` is set */
+/** Rejects a truncated answer if `whole` is set. @throws QueryError E0518 */
 export function requireWhole({ whole }: Pick<ResultDelivery, 'whole'>, rows: number): void {
   if (whole === true) throw queryError('rowCap', { limit: rows });
 }

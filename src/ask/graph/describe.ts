@@ -86,7 +86,7 @@ export async function upstreamsOf(parts: UpstreamParts, requestId: string): Prom
   return { read, unread, truncated: [...read.values()].some((schema) => schema.truncated) };
 }
 
-/** A request for the schema or the domain map; `governed` restricts it to what the caller's grants show. */
+/** A request for the schema or the domain map; `governed` restricts it to objects that the caller has grants on. */
 export interface Description {
   readonly document: 'schema' | 'domain_map';
   readonly governed: boolean;
@@ -102,7 +102,8 @@ export interface GraphParts extends RequestParts, UpstreamParts {
 /**
  * Returns the schema or the domain map.
  *
- * @throws QueryError E2101 for a full description without an admin role, E0512 if no name is known, those of `respond`
+ * @throws QueryError E2101 for a full description without an admin role, E0512 if none of the names is known, and the
+ *   errors of `respond`
  */
 export function describe(
   parts: GraphParts,

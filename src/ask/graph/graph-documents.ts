@@ -36,7 +36,7 @@ export class GraphDocuments {
   #schema: { readonly times: string; readonly reading: Promise<GraphDocument> } | null = null;
   #map: Promise<GraphDocument> | null = null;
 
-  /** @param version of the manifest for the full view; null for a governed view, which has a separate version */
+  /** @param version manifest version for the full view; null for a governed view, which is versioned by its content */
   constructor(view: GraphView, version: string | null, hasDecoder: boolean) {
     this.view = view;
     this.#version = version;
@@ -177,7 +177,7 @@ function documentCacheOf(manifest: Manifest): DocumentCache {
   return shelf;
 }
 
-/** Documents for `caller`, about the full graph or only the objects its grants show. */
+/** Returns the documents for `caller`: of the full graph, or only of the objects that its grants show. */
 export async function graphDocumentsFor(
   caller: Caller,
   extent: 'full' | 'governed',

@@ -36,7 +36,7 @@ export interface FiguresView {
   readonly lineage: readonly LineageView[];
   /** Audit records whose events are not in the outbox yet; null if lineage is off. */
   readonly lineage_lag: number | null;
-  /** The number of workers wanted and serving; null if there is a single process. */
+  /** The number of workers configured, serving, and replaced so far; null if there is a single process. */
   readonly workers: { readonly wanted: number; readonly serving: number; readonly replaced: number } | null;
   readonly wire_sessions: number;
 }

@@ -68,7 +68,7 @@ export interface FreshnessView {
   /** The state of the rollups; null if a database does not answer. */
   readonly rollups: readonly RollupView[] | null;
   readonly published: { readonly number: number; readonly id: string; readonly at: string } | null;
-  /** Activation number in the control database; null if the gateway has its own policy. */
+  /** Activation number in the control database; null if the gateway uses a local policy. */
   readonly activation: number | null;
 }
 
@@ -85,7 +85,7 @@ export interface InsightParts extends RequestParts {
   readonly insight: Insight;
 }
 
-/** Settings shared by operator requests: the rate-limit bucket of authors, and an admin role for the whole chain. */
+/** Settings of all operator requests: the rate-limit bucket of authors; the whole chain needs an admin role. */
 export const OPERATING = {
   bucket: 'authoring',
   permits: ({ access }: Caller): void => {

@@ -11,7 +11,7 @@ import type {
   SessionView,
 } from './process-status.js';
 
-/** Target of a revocation; `session` stands for the current token of a session or request. */
+/** Target of a revocation; `session` means the current token of a session or request. */
 export type RevocationTarget = RevocationKey | { readonly kind: 'session'; readonly name: string };
 
 /** A revocation in force. Times are in RFC 3339. */
@@ -27,7 +27,7 @@ interface RevocationView {
  * Revokes a token, the token of a session, or all tokens of a subject issued until now.
  *
  * @param read parses the request
- * @throws QueryError E2101; E4040 for an unknown session; E0511 if too many are in force; those of `read`
+ * @throws QueryError E2101; E4040 for an unknown session; E0511 if too many revocations are in force; those of `read`
  */
 export function revoke(
   parts: OperatingParts,
@@ -69,7 +69,7 @@ export interface OperatingParts extends RequestParts, SingleUse, RevokingParts {
   readonly operated: ServerOperations;
 }
 
-/** Actions that change state, for which a token can be used only once. */
+/** Actions that change state. A bearer token authorizes only one of them. */
 const CHANGES: ReadonlySet<string> = new Set([
   'admin_cancel',
   'admin_end',
@@ -85,7 +85,7 @@ interface AdminOperation<D, T> {
   readonly action: string;
   /** Details for the outcome record. */
   readonly about?: Readonly<Record<string, unknown>>;
-  /** Parses the request, once the caller is authorized. @throws QueryError */
+  /** Parses the request; called after the caller has been authorized. @throws QueryError */
   readonly read: () => D;
   readonly answer: (asked: D) => Promise<T>;
 }

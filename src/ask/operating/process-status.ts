@@ -34,7 +34,7 @@ export interface ViewedParts extends Pick<AnswerParts, 'model' | 'engines' | 'pl
   policyFault(): string | null;
 }
 
-/** State of a process that is kept outside its service, such as open sessions. */
+/** State of a process that its service does not hold, such as open sessions. */
 export interface OwnState {
   readonly process: string;
   readonly draining: boolean;

@@ -36,7 +36,7 @@ const UNREADABLE = /[\p{Cc}\p{Cs}\u2028\u2029\u200E\u200F\u202A-\u202E\u2066-\u2
 
 /**
  * Grants break-glass access. The decision record contains the reason and is durable before rights are widened. Until
- * the emergency ends, a call with the same reason returns it again without another record.
+ * the emergency ends, a call with the same reason returns the same emergency without another record.
  *
  * @throws QueryError E2101, E2104, E3001, E2001, E4290, E5030
  */

@@ -27,7 +27,7 @@ export interface Caller {
   /** Claims for row security when `explain access` reads as another chain. Default: those of `identity`. */
   readonly seenAs?: IdentityClaims;
   readonly access: EffectiveAccess;
-  /** A reload or a publication creates a new object. */
+  /** Replaced by a new object on each reload or publication. */
   readonly model: ServedModel;
   readonly manifest: Manifest;
   readonly snapshot: PolicySnapshot;
@@ -86,7 +86,7 @@ export function identify(
   return parts.verifier.verify(token).then((identity) => callerAs(parts, identity, ledger, call));
 }
 
-/** `callerAs` without an observer. Returns null on refusal: `respond` will then refuse as well, and record it. */
+/** `callerAs` without an observer. Returns null on refusal; `respond` will then also refuse the call and record it. */
 export function callerIfAllowed(
   parts: Pick<DecidingParts, 'model' | 'revoked'>,
   identity: Identity,
@@ -138,7 +138,7 @@ export function callerAs(
   return caller;
 }
 
-/** A session without a token, in the state found by its last check. */
+/** A session without a token, as of its last check. */
 export type TokenlessSession = AccountSession | CertificateSession;
 
 export interface AccountSession {

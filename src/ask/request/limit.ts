@@ -16,7 +16,8 @@ import { SealedValue } from './sealed.js';
 const WIRE_PATIENCE_SECONDS = 1;
 
 /**
- * Counts a request. Postgres clients cannot be asked to retry later, so their requests wait once for the next window.
+ * Counts a request against the rate limit and the quotas. Postgres clients cannot be asked to retry later, so their
+ * requests wait once for the next window.
  *
  * @throws QueryError E4290
  */
@@ -99,7 +100,7 @@ export function quotaCounts(
 /** Lifetime of a payment in ms: the limiter's window, so at most twice the permitted number of statements can run. */
 const GOOD_FOR_MS = 1_000;
 
-/** A prepared statement was counted when compiled; its first run within a second is free. */
+/** Rate-limit charge for compiling a prepared statement. It also covers the first execution within a second. */
 export class Payment {
   #until = performance.now() + GOOD_FOR_MS;
 

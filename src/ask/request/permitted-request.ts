@@ -12,8 +12,8 @@ export type DecisionState = 'waiting' | 'recorded' | AuditUnavailable;
 
 /**
  * Fast path of `respond` for requests under a `Permit`, synchronous up to the answer: rate limit → record the decision
- * → answer → record the outcome. The caller must have checked that model and caller of the permit are current. Used for
- * one request at a time; `onRecorded` reports the decision record.
+ * → answer → record the outcome. The calling code must have checked that the permit's model and caller are current. An
+ * instance handles one request at a time; `onRecorded` is called when its decision record is durable or has failed.
  */
 export class PermittedRequest {
   requestId = '';
@@ -33,9 +33,9 @@ export class PermittedRequest {
   }
 
   /**
-   * Counts a request and hands its decision to the log, using the given id or a new one. The statement is bytes
-   * [start, end) in UTF-8. Returns false, without side effects, if it would have to wait for a limit or lineage needs
-   * the full path.
+   * Counts a request and hands its decision to the log, using the given id or a new one. The statement is the UTF-8
+   * text in bytes [start, end). Returns false, without side effects, if the request would have to wait for a limit or
+   * if lineage needs the full path.
    */
   begin(
     permit: Permit,

@@ -4,8 +4,8 @@ import { stackOf } from '../../base/thrown.js';
 import type { RecordingParts } from './parts.js';
 
 /**
- * An error whose text is not from the catalogue and is sent to the caller unchanged: from the protocol, or from an
- * engine without data. The log contains its code but not its text, which may quote the statement.
+ * An error whose text is not from the catalogue and is sent to the caller unchanged: from the protocol, or from the
+ * catalog engine, which holds no data. The log contains its code but not its text, which may quote the statement.
  */
 export abstract class ForeignFault extends Error {
   /** SQLSTATE or catalogue code, for the log. */

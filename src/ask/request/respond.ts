@@ -32,7 +32,7 @@ export interface Permits {
 
 /** Second half of a request. */
 export interface AnswerSteps<D, A> {
-  /** Called once the decision is recorded, or earlier if `overlaps`; nothing may be sent before `recorded` resolves. */
+  /** Called after the decision is recorded, or earlier if `overlaps`; may send nothing before `recorded` resolves. */
   answer(decided: D, caller: Caller, recorded: Promise<void>, permits: Permits): A | Promise<A>;
   readonly reads?: (decided: D) => GovernedPlan | null;
   readonly overlaps?: boolean;

@@ -13,7 +13,7 @@ interface RoutedQuestion extends RunValues {
   readonly route: Route;
   readonly identity: Identity;
   readonly requestId: string | null;
-  /** The statement is bytes [`start`, `end`) in UTF-8. */
+  /** The statement is the UTF-8 text in bytes [`start`, `end`). */
   readonly bytes: Uint8Array;
   readonly start: number;
   readonly end: number;
@@ -33,7 +33,7 @@ export interface TimeLimit {
   readonly own: boolean;
 }
 
-/** Receives answers: called once per query, never before the call that began it has returned. */
+/** Receives the results of fast queries. Called once per query, and never before `begin` has returned. */
 export interface AnswerReceiver {
   readonly whole: boolean;
   /** Receives all rows at once; the decision has been recorded. */
@@ -175,7 +175,7 @@ export class FastQuestion implements ShortAnswer {
       this.#going.abort(error);
       return;
     }
-    if (this.#rows !== null) return; // already answered; waits for the log only
+    if (this.#rows !== null) return; // already answered; only waits for the log
     this.#letGo();
     this.#failure = { error, cancelled };
     this.#tell();

@@ -26,7 +26,7 @@ type ParameterSource =
   | { readonly kind: 'slot'; readonly slot: number }
   | { readonly kind: 'client'; readonly index: number };
 
-/** Values of the literals of a statement, in order; `its own`: of the statement that created the route. */
+/** Literal values of a statement, in order; `its own` means those of the statement that created the route. */
 export type Literals = readonly string[] | 'its own';
 
 /** Everything needed to run an answered query again, with other literals, for the same caller and versions. */
@@ -84,8 +84,8 @@ export class Route {
   }
 
   /**
-   * True if it was created for the same chain, rights and model. A route contains attribute values, which may differ
-   * even if rights are equal.
+   * True if the route was created for the same chain, rights and model. The chain matters because a route contains
+   * attribute values, which may differ even if rights are equal.
    */
   isOf(other: Caller): boolean {
     const { caller } = this.permit;
@@ -100,7 +100,7 @@ export class Route {
     );
   }
 
-  /** Returns the slots for these literals; null if the plan does not fit them, or may not. */
+  /** Returns the slots for these literals; null if the plan does not, or might not, fit them. */
   slotsWith(values: Literals): readonly Slot[] | null {
     if (values === 'its own' || (values.length === 0 && this.#template === null)) return this.plan.slots;
     return this.#template?.slotsWith(values) ?? null;
@@ -135,7 +135,7 @@ function sameNames(a: readonly string[], b: readonly string[]): boolean {
 
 type TextBody = Exclude<DataQuestion['body'], { readonly kind: 'metrics' }>;
 
-/** Minimum caps for a route: the fast path does not check caps, and its answers are smaller. */
+/** With lower caps there are no routes: the fast path does not check caps, since its answers are smaller than this. */
 const LEAST_ROWS = 1_000;
 const LEAST_BYTES = 65_536;
 
@@ -288,8 +288,8 @@ export class TextRoutes {
   #count = 0;
 
   /**
-   * Calls `take` with each route that matches the statement in bytes [start, end) and the declared types, until one is
-   * taken. Returns false if none was.
+   * Calls `take` with each route that matches the statement in bytes [start, end) and the declared types, until `take`
+   * returns true. Returns false if it never does.
    */
   offer(
     bytes: Buffer,

@@ -2,8 +2,8 @@ import type { ShapedText } from 'osl-compiler';
 
 /*
  * Recognizes texts of a known shape by their bytes. The compiler's `shapeOf` defines shapes; this file shares no code
- * with it. A text has a shape here only where both agreed, literal for literal, on a text that was compiled, and
- * everything between the literals is the same, byte for byte.
+ * with it. A shape is created here only if both scans found the same literals in a compiled text. Another text has
+ * this shape only if everything between its literals is the same, byte for byte.
  */
 
 /** The lexical class of a literal: string, int4, int8, or number with a decimal point. */
@@ -131,7 +131,7 @@ function wholeNumber(bytes: Uint8Array, start: number, end: number): number {
   return value;
 }
 
-/** A shape consists of the bytes between the literals of a compiled text, and which literals are equal. */
+/** The shape of a compiled text: the bytes between its literals, and which of its literals are equal. */
 export class TextShape {
   readonly hash: number;
   readonly #between: readonly Uint8Array[];

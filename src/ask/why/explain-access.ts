@@ -24,7 +24,7 @@ import { type RowReason, rowReason, sees, type TakenAway, takenAway } from './ro
 
 /** A question about how a hypothetical caller would see an object. */
 export interface AccessQuestion extends HypotheticalCaller {
-  /** Assumed circumstances. Conditions on those not given are false; the time defaults to now. */
+  /** Assumed circumstances. Conditions on circumstances not given are false; the time defaults to now. */
   readonly in: Partial<Omit<Circumstances, 'emergency'>>;
   /** An entity, bridge or facet, or one of its columns: `osl.entities.customer.email`. */
   readonly object: string;

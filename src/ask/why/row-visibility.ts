@@ -64,7 +64,7 @@ export interface RowReason {
   readonly key: readonly string[];
   /** True if the row is visible; false also if it does not exist. */
   readonly visible: boolean;
-  /** Grants that show it by themselves: `roles.sales.grants[0]`. */
+  /** Grants each of which alone shows the row: `roles.sales.grants[0]`. */
   readonly shown_by: readonly string[];
   /** Subjects of the chain without which the row would be visible. */
   readonly taken_away_by: readonly string[];

@@ -38,7 +38,7 @@ const NEVER: JobState = Object.freeze({
   why: null,
 });
 
-/** Runs a job in a thread, at most once at a time, and keeps its latest result. */
+/** Runs a job in a thread, one run at a time, and keeps the result of the latest. */
 export class ThreadJob {
   readonly #options: JobOptions;
   #state: JobState = NEVER;

@@ -1,5 +1,7 @@
 import t from 'tap';
 import { FairSlots } from '../../../src/base/threads/fair-slots.js';
+import { FairTurns } from '../../../src/base/threads/fair-turns.js';
+import { LoopTurns } from '../../../wire/loop-turns.js';
 
 t.test('callers take turns, however many each has waiting', async (t) => {
   const turns = new FairSlots();
@@ -74,4 +76,58 @@ t.test('as many at a time as there are places, and who leaves the queue takes no
     await settled();
   }
   await Promise.all(again);
+});
+
+t.test(
+  'work of the main thread is spread over turns of the event loop, round robin between callers',
+  async (t) => {
+    const turns = new FairTurns();
+    const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+    const order: string[] = [];
+    let turn = 0;
+    const busy =
+      (name: string, ms: number) =>
+      (hasWaited: boolean): string => {
+        for (const end = performance.now() + ms; performance.now() < end; );
+        order.push(`${name} in ${turn}${hasWaited ? '' : ' at once'}`);
+        return name;
+      };
+    t.equal(turns.run('a', busy('a1', 3)), 'a1', 'at once, while the turn has time');
+    t.equal(turns.run('a', busy('a2', 3)), 'a2');
+    const waiting = [
+      ...['a3', 'a4', 'a5'].map((name) => turns.run('a', busy(name, 6))),
+      turns.run('b', busy('b1', 1)),
+      turns.run('b', () => {
+        throw new Error('not today');
+      }),
+    ];
+    const failing = waiting.pop();
+    const settled = Promise.allSettled([...waiting, failing]);
+    while (order.length < 6) {
+      await nextTurn();
+      turn += 1;
+    }
+    t.same(order, ['a1 in 0 at once', 'a2 in 0 at once', 'a3 in 0', 'b1 in 1', 'a4 in 1', 'a5 in 2']);
+    t.same(
+      (await settled).map((s) => (s.status === 'fulfilled' ? s.value : String(s.reason))),
+      ['a3', 'a4', 'a5', 'b1', 'Error: not today'],
+    );
+    await nextTurn();
+    t.equal(turns.run('a', busy('a6', 0)), 'a6', 'at once again');
+  },
+);
+
+t.test('steps of many connections are spread over turns of the event loop', async (t) => {
+  const turns = new LoopTurns(16);
+  let resumed = 0;
+  const steps = Array.from({ length: 40 }, () => turns.take());
+  for (const step of steps) void step?.then(() => (resumed += 1));
+  t.equal(steps.filter((step) => step === null).length, 16, 'the first need not wait');
+  const counts: number[] = [];
+  for (let i = 0; i < 3; i++) {
+    await new Promise((resolve) => setImmediate(resolve));
+    await null;
+    counts.push(resumed);
+  }
+  t.same(counts, [16, 24, 24]);
 });

@@ -35,7 +35,7 @@ export function textValue(expr: Expr, input: StepInput): string | null {
 /** `name`, `oid`, `varchar` and their arrays, whose text format equals that of the model's type. */
 const READ_AS_THEY_ARE: ReadonlySet<number> = new Set([19, 26, 1003, 1015, 1028, 1043]);
 
-/** Parses an int4 literal; NaN for anything else, such as `0x10`, `1e1` or empty text. */
+/** Parses a decimal integer; NaN for anything else, such as `0x10`, `1e1` or empty text. */
 export function wholeNumber(text: string | null): number {
   return text !== null && /^\s*[+-]?\d+\s*$/.test(text) ? Number(text) : Number.NaN;
 }

@@ -1,7 +1,7 @@
 import { assertNever, type OperatorName } from 'osl-compiler';
 
 const LONGEST_ARGUMENT = 4_000;
-/** Matches the first half of a surrogate pair that was cut in two. */
+/** Matches a trailing high surrogate, left over when truncation splits a surrogate pair. */
 const HALF_A_PAIR = /[\ud800-\udbff]$/;
 const MOST_LABELS = 64;
 /** Minimum length of a word used as a label; shorter ones rarely describe a text. */

@@ -20,8 +20,9 @@ interface DerivedCandidate {
 }
 
 /**
- * Chooses the values of derived attributes by key. Each document offers one value, which counts only if the caller may
- * see all its chunks. The highest score wins, then the lowest id. Hidden documents have no influence.
+ * Chooses the values of derived attributes by key. Each document contributes one value, which counts only if the
+ * caller may see all chunks that support it. The highest score wins, then the lowest document id. Hidden documents
+ * have no influence.
  */
 export function chosenAttributes(rows: readonly TextRow[], keyColumn: string): ByKey {
   const chosen = new Map<string, Map<string, DerivedValue>>();

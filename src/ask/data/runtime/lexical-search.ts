@@ -101,10 +101,10 @@ interface WeighedWord {
   readonly most: number;
 }
 
-/** Words such that every best passage contains at least one, if the passages found score more than `rest`. */
+/** Words of which each of the best passages contains at least one, if the passages found score more than `rest`. */
 interface EssentialWords {
   readonly terms: readonly number[];
-  /** Upper bound of the score of a passage that contains none of them. */
+  /** Upper bound of the score of a passage that contains none of the words. */
   readonly rest: number;
 }
 

@@ -9,7 +9,7 @@ export interface PageValues {
   readonly skip: number;
   readonly minScore: number | null;
   readonly ofDocuments: boolean;
-  /** Weight of diversity, from 0 to 1; null sorts by score only. */
+  /** Weight of diversity, from 0 to 1; if null, passages are sorted by score only. */
   readonly diversity: number | null;
 }
 

@@ -22,7 +22,7 @@ import { operatorCallerOf } from './step.js';
 /**
  * Runs RETRIEVE: finds the passages, then applies the operators.
  *
- * @throws QueryError E0515 if the statement joins on a field that is redacted in one of them
+ * @throws QueryError E0515 if the statement joins on a field that is redacted in a passage
  */
 export async function retrieve(
   { relation, store, lexical, checkedKeys }: Extract<GovernedRuntime, { kind: 'retrieval' }>,
@@ -169,9 +169,9 @@ function askedValue(
 type Rerank = NonNullable<Retrieval['rerank']>;
 
 /**
- * The page for the reranker, which contains the best passages of the search.
+ * The page of candidates for the reranker: the best passages of the search.
  *
- * @throws QueryError E0511 if the requested page lies beyond them
+ * @throws QueryError E0511 if the requested page extends beyond the candidates
  */
 function candidatesOf(page: PageValues, { name, candidates }: Rerank): PageValues {
   if (page.skip + page.topK > candidates) {
@@ -205,7 +205,7 @@ async function reranked(
   return aboveMinScore(ordered, page).slice(page.skip, page.skip + page.topK);
 }
 
-/** Pool size for diversification: `each` passages for each one wanted, but at least `least`. */
+/** Pool size for diversification: `each` times the number of passages wanted, but at least `least`. */
 const POOL = { each: 4, least: 50 };
 /** Limits the size of the page, since diversification takes quadratic time. */
 const MOST_WANTED = 250;

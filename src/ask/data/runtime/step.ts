@@ -20,9 +20,9 @@ import type { RunningParts, RuntimeInput, StepInput } from '../parts.js';
 import { slotValues } from './slot-values.js';
 
 /**
- * Runs a step under the caller's rights: returns all its rows, or fails.
+ * Runs a step under the caller's rights. Returns all its rows, or fails.
  *
- * @throws QueryError E0511 if a byte cap cut the rows
+ * @throws QueryError E0511 if a byte cap truncates the rows
  */
 export async function step(
   plan: GovernedPlan,
@@ -121,7 +121,7 @@ interface CollectLimits {
   readonly settings?: StatementSettings | undefined;
   readonly snapshot?: TransactionSnapshot | null;
   readonly spent?: (ms: number) => void;
-  /** The memory that the rows count against until it is released. */
+  /** Memory budget charged for the rows until it is released. */
   readonly memory: MemoryShare;
 }
 
@@ -177,7 +177,7 @@ export function operatorCallerOf({ parts, caller, until, signal, spending }: Run
   return { subject, timeoutMs, until, signal, spend: (usage) => spending.add(usage) };
 }
 
-/** The output of EXPLAIN for the generic plan. @param charged whether its time counts against the caller's quotas */
+/** The output of EXPLAIN for the generic plan. @param charged true to charge its time to the caller's quotas */
 export async function explainLines(
   parts: RunningParts,
   caller: Caller,

@@ -91,7 +91,8 @@ interface ReachedKey {
 
 /**
  * Breadth-first search with one bounded, governed look-up per hop. Reports each key once, at its smallest depth. A
- * repeating walk omits its anchors, and ends with the round of a clipped hop, since later depths could be wrong.
+ * repeating walk omits its anchors. It stops after the round in which a hop was clipped, since later depths could be
+ * wrong.
  */
 export async function traverse(
   { relation, start, hops }: TraversalRuntime,

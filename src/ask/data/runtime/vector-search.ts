@@ -4,9 +4,9 @@ import type { PageValues } from './page.js';
 import type { TextRow } from './step.js';
 import { step } from './step.js';
 
-/** Number of candidates in a search by signs: minimum, per wanted passage, and maximum. */
+/** Number of candidates in a search by signs (binary quantization): minimum, per wanted passage, and maximum. */
 const BY_SIGNS = { least: 1_000, each: 40, most: 40_000 };
-/** Number of candidates in an index search. If fewer are found, hidden passages used up the index's budget. */
+/** Number of candidates in an index search. If fewer are found, hidden passages used up the index's scan budget. */
 const BY_INDEX = { least: 100, each: 4 };
 
 /**
@@ -53,7 +53,7 @@ class NearestSearch {
     return (await step(plan, given, this.#input, this.#page.topK)).rows;
   }
 
-  /** Searches with the index; null if it returned too few candidates, so that permitted passages would be missing. */
+  /** Searches with the index; null if it returned too few candidates, since permitted passages would be missing. */
   async byIndex(plan: GovernedPlan | null): Promise<readonly TextRow[] | null> {
     if (plan === null) return null;
     const wanted = Math.max(BY_INDEX.least, BY_INDEX.each * this.#k);
@@ -61,12 +61,12 @@ class NearestSearch {
     return numberIn(best[0], 'candidates') >= wanted && !this.#lacks(best) ? best : null;
   }
 
-  /** True if there are too few passages, as candidates may belong to fewer documents than wanted. */
+  /** True if the candidates belong to fewer documents than wanted. */
   #lacks(best: readonly TextRow[]): boolean {
     return this.#page.ofDocuments && best.length < this.#page.topK;
   }
 
-  /** Searches by the signs of the vectors; null if a passage that is no candidate could be among the best. */
+  /** Searches by the signs of the vectors; null if a passage outside the candidates could be among the best. */
   async bySigns(plan: GovernedPlan): Promise<readonly TextRow[] | null> {
     const { least, each, most } = BY_SIGNS;
     const wanted = Math.max(least, Math.min(each * this.#k, most), this.#k);
