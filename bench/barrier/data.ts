@@ -3,8 +3,8 @@ import {
   bindPredicate,
   type Catalog,
   type Column,
+  declaredColumn,
   type Relation,
-  type TypeName,
 } from 'osl-compiler';
 
 /** Accounts, their transfers, the entries of these transfers, and events in monthly partitions. */
@@ -64,7 +64,8 @@ export const ROW_SECURITY = ['account', 'transfer', 'entry', 'event']
   )
   .join('\n');
 
-function relation(name: string, columns: Readonly<Record<string, TypeName>>): Relation {
+/** @param columns types by name, as a manifest spells them */
+function relation(name: string, columns: Readonly<Record<string, string>>): Relation {
   return {
     kind: 'entity',
     name,
@@ -72,17 +73,21 @@ function relation(name: string, columns: Readonly<Record<string, TypeName>>): Re
     connector: 'main',
     schema: 'bench',
     table: name,
-    columns: Object.entries(columns).map(
-      ([of, type]): Column => ({
+    columns: Object.entries(columns).map(([of, spelled]): Column => {
+      const declared = declaredColumn(spelled);
+      if (declared === null) throw new Error(`${name}.${of}: no such type`);
+      const { type, form } = declared;
+      return {
         name: of,
         physical: of,
         type,
+        ...(form !== null && { form }),
         description: null,
         nullable: false,
         sensitivity: null,
         keyDomain: null,
-      }),
-    ),
+      };
+    }),
     primaryKey: ['id'],
     sealedKeys: ['id', 'code', 'account_id', 'account_code', 'transfer_id'].filter((key) => key in columns),
   };
@@ -115,6 +120,7 @@ const RELATIONS = [
     host: 'inet',
     span: 'int4range',
     during: 'tstzrange',
+    tag: 'varchar(20)',
   }),
   relation('event', { id: 'int8', day: 'date', account_id: 'int8', region: 'text', cost: 'numeric' }),
 ];

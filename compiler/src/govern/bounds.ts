@@ -7,9 +7,9 @@ import type { TypeName } from '../types/types.js';
 import type { GovernedSlots } from './slots.js';
 
 /*
- * Bounds for expressions that fail only on extreme values and are useful where groups are counted: they test the
- * column first, and yield NULL for such a value (sums: NaN). An error would reveal a row that a group under the
- * minimum hides.
+ * Bounded forms of expressions that fail only on extreme values, for queries whose groups must have a minimum size. The
+ * bounded form tests the column first and yields NULL (in sums: NaN) for an extreme value, because an error would
+ * reveal a row of a group that is hidden for being too small.
  */
 
 /** Index of the argument whose size decides whether a call fails. Keys: function or cast, and argument types. */
@@ -30,7 +30,7 @@ const PASSING: ReadonlyMap<string, number> = new Map([
   ['timestamp date', 0],
 ]);
 
-/** Maximum nesting of such functions: each may lengthen a text or shift a timestamp. */
+/** Maximum nesting of these functions: each may lengthen a text or shift a timestamp. */
 const MOST_NESTED = 6;
 
 /** Only texts far longer than this need too much memory when their case is changed. */

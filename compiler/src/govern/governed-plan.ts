@@ -17,13 +17,16 @@ export interface OutputColumn {
   readonly form: ColumnForm | null;
   /** `osl.entities.<entity>.<column>` if the value is passed through, otherwise null. */
   readonly source: string | null;
-  /** True if policy masks its value in some or all rows. */
+  /** True if policy masks the column's value in some or all rows. */
   readonly redacted: boolean;
-  /** Columns of runtime relations in it that may also be redacted; each row states whether they are. */
+  /**
+   * Columns of runtime relations that contribute to the value and may be redacted too; each row states whether they
+   * are.
+   */
   readonly redactable: readonly RedactableColumn[];
-  /** True if it is the entity key that a passage carries. */
+  /** True if the column is the entity key of a passage. */
   readonly passageKey: boolean;
-  /** The display format, if it is a metric that declares one. */
+  /** The display format, if the column is a metric that declares one. */
   readonly format: MetricFormat | null;
 }
 
@@ -58,16 +61,16 @@ export interface GovernedPlanFields {
   readonly passageFields: ReadonlySet<string> | null;
   /** The names of outputs that aggregate a column masked only in some rows. */
   readonly partialColumns: readonly string[];
-  /** The connector that runs it; null if no relation is read. */
+  /** The connector that runs the query; null if no relation is read. */
   readonly connector: string | null;
   readonly accessSignature: string;
   readonly catalogVersion: string;
   readonly policyVersion: string;
   /** Opaque ids of the grants that apply. */
   readonly grants: readonly string[];
-  /** The rollup that answers it; absent or null if it reads the entity itself. */
+  /** The rollup that answers the query; absent or null if the query reads the entities themselves. */
   readonly rollup?: string | null;
-  /** Rollups that could not answer it, with the reason. */
+  /** Rollups that could not answer the query, with the reason. */
   readonly passedRollups?: readonly UnusedRollup[];
 }
 
@@ -148,9 +151,9 @@ export interface GovernedStore {
    */
   readonly derived: GovernedPlan | null;
   /**
-   * Number of visible passages, under the same filters, that contain each `word` (int4; `term` is an array of it) of
-   * the rows in slot `words`, the words of slot `terms` (int4[]); lexical leg only. Like `passages` it returns the
-   * snapshot that it read (`#snapshot`).
+   * Plans that count, under the same filters, the visible passages that contain each word. Lexical leg only. Slots:
+   * `words` (rows with `word`, int4, and `term`, an array of it) and `terms` (int4[], the same words). Like `passages`,
+   * the plans return the snapshot that they read (`#snapshot`).
    */
   readonly counts: {
     /** Also returns the number of all visible passages (`documents`). */
@@ -236,8 +239,8 @@ export interface ProofContext {
 }
 
 /**
- * Proves a plan and turns it into a `GovernedPlan`. Takes the access signature and versions from what it was proved
- * against. The package does not export this function.
+ * Proves a plan and turns it into a `GovernedPlan`. The access signature and the versions are those of the access and
+ * catalog used in the proof. The package does not export this function.
  *
  * @throws InternalError if the proof fails
  */

@@ -288,7 +288,14 @@ function joinsOnKeys(item: FromItem | null): boolean {
 
 function harmlessContext(literals: LiteralSlots): HarmlessContext {
   const no = (): boolean => false;
-  return { literals, column: () => true, call: no, node: canBeBounded, queries: new WeakMap() };
+  return {
+    literals,
+    column: () => true,
+    call: no,
+    isLimited: no,
+    node: canBeBounded,
+    queries: new WeakMap(),
+  };
 }
 
 /**
@@ -338,7 +345,10 @@ function readsOf(expr: Expr, source: SourceId): boolean {
   return someExpr(expr, (e) => e.kind === 'column' && e.source === source);
 }
 
-/** A condition on group keys may be evaluated before the group is known to be large enough. */
+/**
+ * True if a condition reads group keys or a subquery outside of aggregates. Postgres may evaluate such a condition
+ * before the group is known to be large enough.
+ */
 function readsKeys(condition: Expr): boolean {
   const visit = (e: Expr): boolean =>
     e.kind !== 'aggregate' && (e.kind === 'column' || queryOf(e) !== null || childrenOf(e).some(visit));

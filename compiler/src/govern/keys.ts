@@ -310,7 +310,7 @@ function restrictionsBy(
   const [given, key] = rows.has(left.source) ? [left, right] : [right, left];
   const found = rows.get(given.source);
   const { type } = given;
-  // An index over several columns cannot serve one list per column, which would mean all pairs; the join uses it.
+  // One list per column would match all combinations of the columns; the join itself can use an index over all of them.
   if (isPartOfKey(given.name)) return [];
   if (found === undefined || rows.has(key.source) || type !== key.type || isArray(type)) return [];
   const array = slots.keys(found.slot, given.name, type);

@@ -4,7 +4,17 @@ import { assertNever, InternalError } from '../errors/errors.js';
 import type { FunctionDefinition } from '../functions/define.js';
 import { requireFunction, requireOperator } from '../functions/index.js';
 import { fingerprint } from '../plan/fingerprint.js';
-import { callNode, caseNode, castTo, FALSE, inType, nullOf, operationNode, TRUE } from '../plan/nodes.js';
+import {
+  baseColumn,
+  callNode,
+  caseNode,
+  castTo,
+  FALSE,
+  inType,
+  nullOf,
+  operationNode,
+  TRUE,
+} from '../plan/nodes.js';
 import type { Expr, GovernedColumn } from '../plan/plan.js';
 import type { TypeName } from '../types/types.js';
 import { anyRow } from './folded-filters.js';
@@ -57,9 +67,9 @@ export interface ColumnRule {
   readonly column: Column;
   readonly masked: MaskExtent;
   readonly mask: MaskKind;
-  /** The condition for rows that show it in the clear; used if `masked` is `some`. */
+  /** Condition for the rows that show the column in the clear; used if `masked` is `some`. */
   readonly clear: Expr;
-  /** The condition for rows that show it masked; null if every visible row shows it at least masked. */
+  /** Condition for the rows that show the column masked; null if every visible row shows it at least masked. */
   readonly covered: Expr | null;
 }
 
@@ -168,7 +178,7 @@ export function visibleColumn(rule: ColumnRule, slots: GovernedSlots): GovernedC
 
 function governedColumn(rule: ColumnRule, name: string, hidden: Expr, slots: GovernedSlots): GovernedColumn {
   const { column, masked, clear } = rule;
-  const value = baseOf(column);
+  const value = baseColumn(column);
   const expr: Expr =
     masked === 'none' ? value : masked === 'all' ? hidden : caseNode(slots.ground(clear), value, hidden);
   return Object.freeze({ name, type: column.type, expr, masked });
@@ -209,7 +219,7 @@ function redact(column: Column): Expr {
 
 /** Returns the value as text, without the trailing blanks of a `char(n)`. */
 function asText(column: Column): Expr {
-  return inType(baseOf(column), 'text');
+  return inType(baseColumn(column), 'text');
 }
 
 /** Computes HMAC-SHA-256 of the text in hex, with pads sent as parameters: core Postgres has no hmac(). */
@@ -228,7 +238,7 @@ function partial(column: Column, slots: GovernedSlots): Expr {
 }
 
 function yearOnly(column: Column, slots: GovernedSlots): Expr {
-  const base = baseOf(column);
+  const base = baseColumn(column);
   const year: Expr = structuralText('year');
   if (column.type === 'timestamp') return maskCall('date_trunc', [year, base]);
   if (column.type === 'timestamptz')
@@ -239,11 +249,6 @@ function yearOnly(column: Column, slots: GovernedSlots): Expr {
 
 function structuralText(text: string): Expr {
   return Object.freeze({ kind: 'structural', text, type: 'text' });
-}
-
-export function baseOf(column: Column): Expr {
-  const { physical, type, stored } = column;
-  return Object.freeze({ kind: 'base', column: physical, type, ...(stored !== undefined && { stored }) });
 }
 
 /** Functions that masks call but callers may not name. */

@@ -4,6 +4,7 @@ import { requireFunction, requireOperator } from '../functions/index.js';
 import {
   allOf,
   anyOf,
+  baseColumn,
   caseNode,
   columnRef,
   FALSE,
@@ -30,7 +31,6 @@ import {
 import { allQueries, changed, leavesOf, mapChildren, mapped, mapQuery, mapSort } from '../plan/walk.js';
 import { boundedExpr } from './bounds.js';
 import { anyRow } from './folded-filters.js';
-import { baseOf } from './mask.js';
 import type { Minimum } from './scan-access.js';
 import type { GovernedSlots } from './slots.js';
 
@@ -45,7 +45,7 @@ export function groupColumns(
   return [
     ofCounted(GROUP_KEY, keyOf(relation, minimum)),
     ...[...minimum.distinct.keys()].map((column, i) =>
-      ofCounted(groupValue(i), baseOf(neededColumn(relation, column))),
+      ofCounted(groupValue(i), baseColumn(neededColumn(relation, column))),
     ),
   ];
 }
@@ -82,12 +82,12 @@ export function hasKey(relation: Relation, minimum: Pick<Minimum, 'unit'>): read
 }
 
 function keyOf(relation: Relation, { unit }: Pick<Minimum, 'unit'>): Expr {
-  if (unit !== null) return baseOf(neededColumn(relation, unit));
+  if (unit !== null) return baseColumn(neededColumn(relation, unit));
   const columns = relation.columns.filter((c) => relation.primaryKey.includes(c.name));
   const [only] = columns;
   if (only === undefined) throw new InternalError(`${relation.name} has no primary key to count by`);
-  if (columns.length === 1) return baseOf(only);
-  const texts = columns.map((c) => inType(baseOf(c), 'text'));
+  if (columns.length === 1) return baseColumn(only);
+  const texts = columns.map((c) => inType(baseColumn(c), 'text'));
   return Object.freeze({ kind: 'array', items: Object.freeze(texts), type: 'text[]' });
 }
 

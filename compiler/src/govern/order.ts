@@ -66,7 +66,8 @@ export function breakTies(root: Query, accesses: ScanAccesses, whole: Query = ro
         .filter((c) => isComparable(c.type));
     if (item.kind === 'cte') {
       const table = tables.get(item.table);
-      // A recursion over constants has its own order, and LIMIT ends it.
+      // A recursive table over constants yields its rows in a fixed order. Sorting them would require all of them,
+      // although LIMIT may be what ends the recursion.
       return item.recursive !== undefined && readsValues(table) ? [] : everyColumn(item.id, table);
     }
     if (item.kind === 'runtime') {

@@ -173,7 +173,10 @@ function redactableOf(
   return Object.freeze([...found.values()]);
 }
 
-/** Returns the column that states whether `ref` is redacted: `text` for values derived from it; null if none does. */
+/**
+ * Returns the column whose redaction, row by row, is that of `ref`: `text` for values derived from the text, otherwise
+ * `ref` itself. Null if the redaction of `ref` does not depend on the row.
+ */
 function redactableColumn(
   ref: ColumnRef,
   passages: PassageFields,

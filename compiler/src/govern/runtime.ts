@@ -142,7 +142,7 @@ function noticesOfRetrieval(relation: Retrieval, catalog: Catalog, access: Acces
   ];
 }
 
-/** Rows that operators work on, by source, each with the query that yields them. */
+/** The rows that operators process, by source, with the query that returns them. */
 type OperatedQueries = ReadonlyMap<SourceId, { readonly relation: OperatedRows; readonly query: Query }>;
 
 export function boundRows(runtime: readonly RuntimeRelation[]): OperatedQueries {
@@ -177,7 +177,7 @@ export function withRowsInPlace(root: Query, operated: OperatedQueries): Query {
 }
 
 function derived({ relation, query }: { readonly relation: OperatedRows; readonly query: Query }): Query {
-  // No other FROM item of the statement has such an id.
+  // Only this derived table has a negative id, so it differs from every other FROM item.
   const id = -relation.source;
   const results = relation.operators.length;
   const columns = columnsOf(query);

@@ -17,7 +17,7 @@ export interface VisibleColumn {
   readonly column: Column;
   /** Extent to which the value is masked over the rows that the caller sees. */
   readonly masked: MaskExtent;
-  /** True if it is shown in rows; otherwise only aggregates over large enough groups may use it. */
+  /** True if rows show the column; otherwise only aggregates over large enough groups may use it. */
   readonly rows: boolean;
   /** True if the caller can join rows on it: a sealed key that rows show, and no mask prevents the join. */
   readonly joinable: boolean;
@@ -59,7 +59,10 @@ function field(relation: Relation, name: string, sealed: boolean, mask: FieldMas
   });
 }
 
-/** Returns a computed column: shown in rows if everything it reads is, and masked if any of that is masked. */
+/**
+ * Returns a computed column. Rows show it if they show all columns that it reads; it is masked if any of these is
+ * masked.
+ */
 function computedColumn(computed: ComputedColumn, catalog: Catalog, access: Access): VisibleColumn {
   const { name, type, description, reads, sensitivity } = computed;
   let rows = true;

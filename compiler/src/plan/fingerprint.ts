@@ -8,7 +8,7 @@ const known = new WeakMap<Expr, string>();
 const PLAIN = /^\w+$/;
 
 /**
- * Returns a text that is equal for two nodes exactly if they are the same expression; for comparison only. A query
+ * Returns a text that is equal for two nodes if and only if they are the same expression; for comparison only. A query
  * inside an expression equals only itself, since each bound query has its own FROM items.
  */
 export function fingerprint(expr: Expr): string {

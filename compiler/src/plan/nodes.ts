@@ -1,6 +1,9 @@
+import type { Column } from '../catalog/catalog.js';
 import type { FunctionDefinition, OperatorDefinition } from '../functions/define.js';
+import { charactersOf } from '../types/column-form.js';
 import type { TypeName } from '../types/types.js';
 import {
+  type BaseColumn,
   type Cast,
   type ColumnRef,
   type Expr,
@@ -19,6 +22,23 @@ import { columnsOf } from './walk.js';
 
 export const TRUE: Expr = Object.freeze({ kind: 'boolean', value: true, type: 'bool' });
 export const FALSE: Expr = Object.freeze({ kind: 'boolean', value: false, type: 'bool' });
+
+/** A column of an upstream table, with the facts about its type in the database that proofs rely on. */
+export function baseColumn({
+  physical,
+  type,
+  stored,
+  form,
+}: Pick<Column, 'physical' | 'type' | 'stored' | 'form'>): BaseColumn {
+  const characters = charactersOf(form ?? null);
+  return Object.freeze({
+    kind: 'base',
+    column: physical,
+    type,
+    ...(stored !== undefined && { stored }),
+    ...(characters !== null && { characters }),
+  });
+}
 
 export function columnRef(source: SourceId, name: string, type: TypeName): ColumnRef {
   return Object.freeze({ kind: 'column', source, name, type });

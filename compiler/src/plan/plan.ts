@@ -29,6 +29,8 @@ export interface BaseColumn {
   readonly type: TypeName;
   /** The column's type in the database, if its value is read as text. */
   readonly stored?: string;
+  /** Maximum number of characters of a `varchar(n)`; absent if the database sets no limit. */
+  readonly characters?: number;
 }
 
 /** A value that is sent separately from the SQL, never as part of it. */
@@ -424,7 +426,7 @@ export interface GroupMinimum {
   readonly distinct: readonly number[];
   /** The maximum percentage of a figure that one row may contribute; null: no maximum. */
   readonly dominance: number | null;
-  /** True if it applies to every row, since no other grant shows any row. */
+  /** True if the minimum applies to every row, since no other grant shows any row. */
   readonly everyRow: boolean;
 }
 

@@ -72,7 +72,7 @@ function varchar(numbers: readonly number[] | null, array: boolean): DeclaredCol
 const BIT = /^bit(?:\[\])?$/;
 const BITS = { oid: 1560, arrayOid: 1561 } as const;
 
-/** `bit(n)`, whose values are the same as those of `varbit` of that length. */
+/** Returns the column `bit(n)`, whose values equal those of `varbit(n)`; null for an invalid length. */
 function bits(numbers: readonly number[], array: boolean): DeclaredColumn | null {
   const modifier = modifierOf('bits', numbers);
   if (modifier === null) return null;
@@ -154,6 +154,11 @@ export function decimalOf(
   if (form === null || form.oid !== oidOf('numeric') || form.modifier < HEADER) return null;
   const [precision = 0, scale = 0] = numbersOf('numeric', form.modifier);
   return { precision, scale };
+}
+
+/** Returns the maximum number of characters of `varchar(n)`; null for any other form. */
+export function charactersOf(form: ColumnForm | null): number | null {
+  return form === null || form.oid !== VARCHAR.oid || form.modifier < HEADER ? null : form.modifier - HEADER;
 }
 
 /**

@@ -7,6 +7,7 @@ import {
   type RelationAccess,
 } from 'osl-compiler';
 import t from 'tap';
+import { accessWith, CATALOG as BENCH } from '../../../bench/barrier/data.js';
 import { CATALOG } from '../golden/catalog.js';
 import { openEngine } from '../golden/engine.js';
 import { emitUngoverned } from './internals.js';
@@ -118,6 +119,20 @@ t.test('a key that is hidden and one that is not there are the same, whatever fa
 t.test('a harmless predicate stays bare beside one that is asked about', async (t) => {
   const plan = compile('select id from "order" where id = 5 and lower(region) = \'x\'', CATALOG, accessTo());
   t.match(emit(plan).sql, /as r1 where \(r1\.id = \$\d+::int4\) and case when r1\."#shown" then/);
+});
+
+t.test('a change of case is bare where the type of the column limits its length', async (t) => {
+  const sql = (column: string): string =>
+    emit(compile(`select id from sight where lower(${column}) = 'x'`, BENCH, accessWith("region = 'eu'")))
+      .sql;
+  t.notMatch(sql('tag'), GUARD, 'varchar(20)');
+  t.match(sql('region'), GUARD, 'text');
+  const derived = `select id from (select id, tag from sight union all select id, region from sight) s where lower(tag) = 'x'`;
+  t.match(
+    emit(compile(derived, BENCH, accessWith("region = 'eu'"))).sql,
+    GUARD,
+    'one of two sources is a text',
+  );
 });
 
 t.test('an equality of two tables that can fail keeps its form, and fences both', async (t) => {

@@ -226,6 +226,9 @@ const MOST_OF: Readonly<Record<string, readonly string[]>> = {
   float8: ['999999999700000.0'],
 };
 
+/** The most that `varchar(n)` takes for `n`. */
+const MOST_CHARACTERS = 10_485_760;
+
 /** Extreme literals for the place where a part of a text begins, and for its length. */
 const FIRST = ['-99999', '-1', '0', '1', '99999'];
 const LENGTHS = ['0', '1', '999999999'];
@@ -310,6 +313,15 @@ async function thrown(t: Test, ask: Ask): Promise<void> {
     t.equal(await ask(over(`array_position(${list}, $1)`, ['text'])), null, list);
   for (const part of PARTS) t.equal(await ask(over(`pg_catalog.${part}`, ['text'])), null, part);
   t.equal(await ask("select substring('a', 1, -1)"), '22011', 'a negative length fails');
+  for (const name of LISTED.cases)
+    for (const one of ["'a'", "'ß'", "'İ'", 'chr(1114111)']) {
+      const longest = `repeat(${one}, ${MOST_CHARACTERS})::varchar(${MOST_CHARACTERS})`;
+      t.equal(
+        await ask(`select length(${name}(${longest}))`),
+        null,
+        `${name} of the longest varchar of ${one}`,
+      );
+    }
   t.notOk(isFewWords('-'.repeat(20)));
   for (const search of SEARCHES) t.equal(await ask(over(`$1 @@ ${search}`, ['tsvector'])), null, search);
   for (const pattern of SOUND) {

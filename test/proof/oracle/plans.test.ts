@@ -78,23 +78,29 @@ const TYPED: readonly (readonly [where: string, index: string])[] = [
   ["during @> timestamptz '2026-01-05 12:00:00+00'", 'sight_during_idx'],
   ['during && \'["2026-01-05 12:00:00+00","2026-01-05 12:01:00+00")\'', 'sight_during_idx'],
   ["span @> 1717 and upper(region) = 'EU'", 'sight_span_idx'],
+  ["lower(tag) = 't17'", 'sight_lower_idx'],
+  ["upper(tag) = 'T17' and id < 5000", 'sight_upper_idx'],
+  ["lower(tag) in ('t17', 't18') and region like 'e%'", 'sight_lower_idx'],
   ["words @@ plainto_tsquery('w17') and span && '[17,400)'", 'sight_words_idx'],
 ];
 
 const SIGHT = `
   create table bench.sight (
     id int8 primary key, region text not null, words tsvector not null, host inet not null, span int4range not null,
-    during tstzrange not null
+    during tstzrange not null, tag varchar(20) not null
   );
   insert into bench.sight
     select i, case when i % 10 = 0 then 'us' else 'eu' end, array_to_tsvector(array['w' || i % 5000, 'v' || i % 7]),
-      inet '10.0.0.0' + i, int4range(i, i + 3), tstzrange(at, at + interval '1 minute')
+      inet '10.0.0.0' + i, int4range(i, i + 3), tstzrange(at, at + interval '1 minute'),
+      'T' || i
     from (select i::int4, timestamptz '2026-01-01 00:00:00+00' + i * interval '1 minute' as at
       from generate_series(1, ${ROWS}) as i) as rows;
   create index on bench.sight using gin (words);
   create index on bench.sight using gist (host inet_ops);
   create index on bench.sight using gist (span);
   create index on bench.sight using gist (during);
+  create index on bench.sight (lower(tag));
+  create index on bench.sight (upper(tag));
   vacuum analyze bench.sight`;
 
 /** Where it cannot, and why. */

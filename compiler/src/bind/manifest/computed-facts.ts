@@ -9,6 +9,7 @@ import {
 } from '../../catalog/catalog.js';
 import { NO_FEATURES } from '../../catalog/features.js';
 import { InternalError, QueryError, queryError } from '../../errors/errors.js';
+import { baseColumn } from '../../plan/nodes.js';
 import type { Expr } from '../../plan/plan.js';
 import { allQueries, leavesOf, mapChildren, queryOf, someExpr } from '../../plan/walk.js';
 import { parse } from '../../text/parse.js';
@@ -159,13 +160,7 @@ function bindOver(text: string, relation: Relation): Expr {
   const declared = new Map(relation.columns.map((c) => [c.name, c]));
   const grounded = (e: Expr): Expr => {
     if (e.kind === 'column') {
-      const { physical = e.name, stored } = declared.get(e.name) ?? {};
-      return Object.freeze({
-        kind: 'base',
-        column: physical,
-        type: e.type,
-        ...(stored !== undefined && { stored }),
-      });
+      return baseColumn({ physical: e.name, ...declared.get(e.name), type: e.type });
     }
     if (e.kind === 'parameter') {
       const slot = slots[e.slot];

@@ -30,7 +30,7 @@ export function withBarrier(root: Query, literals: LiteralSlots, slots: Governed
   if (reach.filtered.length === 0) return root;
   const found = new GuardCollector(reach);
   for (const query of allQueries(root)) found.look(query);
-  // If random numbers are also drawn for hidden rows, anyone who knows the generator's state learns their number.
+  // If random numbers are also drawn for hidden rows, anyone who knows the generator's state learns how many there are.
   if (isVolatile(root)) found.fenced = true;
   const query = found.isEmpty ? root : guarded(root, found, slots);
   if (!found.fenced) return query;

@@ -271,7 +271,7 @@ class GuardPass {
       return leaves.length === 0 ? TRUE : allOf(leaves.map((leaf) => this.#shown(leaf, scan).expr));
     });
     const all = (list: readonly Expr[]): readonly Expr[] => mapped(list, this.#deep);
-    // Postgres itself moves such a condition below the groups; above them it cannot test individual rows.
+    // Postgres itself moves such a condition below the groups; above them, individual rows can no longer be tested.
     const isGuarded = (c: Expr): boolean => this.#guards.conditions.has(c) && query.groupBy.length > 0;
     // A key that a grouping set leaves out is NULL above the groups, but not below.
     const moves = (c: Expr): boolean =>

@@ -21,6 +21,8 @@ export interface HarmlessContext {
   readonly column: (ref: ColumnRef) => boolean;
   /** True if an aggregate or window call is harmless where it occurs. */
   readonly call: (call: Aggregate | WindowCall) => boolean;
+  /** True if every value of a text has a length that its column's type limits. */
+  readonly isLimited: (text: Expr) => boolean;
   /** True if a node that is not on the list is harmless where it occurs. */
   readonly node: (e: Expr) => boolean;
   /** Cached results for queries inside expressions. */
@@ -39,7 +41,8 @@ export function isHarmless(expr: Expr, context: HarmlessContext): boolean {
 function isListed(expr: Expr, context: HarmlessContext): boolean {
   if (expr.kind === 'column') return context.column(expr);
   if (expr.kind === 'aggregate' || expr.kind === 'window') return context.call(expr);
-  if (!isHarmlessNode(expr, context.literals) && !context.node(expr)) return false;
+  if (!isHarmlessNode(expr, context.literals) && !isCaseOfLimited(expr, context) && !context.node(expr))
+    return false;
   const inner = queryOf(expr);
   if (inner !== null && !isHarmlessQuery(inner, context)) return false;
   return childrenOf(expr).every((e) => isHarmless(e, context));
@@ -191,6 +194,8 @@ const CASTS: ReadonlySet<string> = new Set([
 /** Functions for a part of a text: see `isPart`. */
 const ENDS: ReadonlySet<string> = new Set(['left', 'right']);
 const MIDDLES: ReadonlySet<string> = new Set(['substring', 'substr']);
+/** Functions that change the case of a text: see `isCaseOfLimited`. */
+const CASES: ReadonlySet<string> = new Set(['lower', 'upper']);
 
 /** The list, for tests that try extreme values on every entry. */
 export const LISTED = Object.freeze({
@@ -200,6 +205,7 @@ export const LISTED = Object.freeze({
   calls: CALLS,
   casts: CASTS,
   parts: [...ENDS, ...MIDDLES],
+  cases: [...CASES],
 });
 
 function isHarmlessNode(e: Expr, literals: LiteralSlots): boolean {
@@ -299,6 +305,13 @@ function isPart({ definition, args: [text, first, ...more] }: FunctionCall, lite
   if (!MIDDLES.has(definition.name) || literals.literalIn(first.slot)?.holds(isFewDigits) !== true)
     return false;
   return more.every((length) => isCount(length, literals));
+}
+
+/** True for a change of case in a column such as `varchar(20)`. On a text of 256 MiB it would need too much memory. */
+function isCaseOfLimited(e: Expr, context: HarmlessContext): boolean {
+  if (e.kind !== 'call' || !CASES.has(e.definition.name)) return false;
+  const [text] = e.args;
+  return e.args.length === 1 && text?.type === 'text' && context.isLimited(text);
 }
 
 /** True for a search for the words of a literal. Unlike `to_tsquery`, these functions have no query syntax. */

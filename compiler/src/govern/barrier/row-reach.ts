@@ -36,6 +36,7 @@ export class RowReach {
   readonly #queries = new Map<SourceId, Query>();
   readonly #judged = new Map<Expr, boolean>();
   readonly #harmless = new Map<string, boolean>();
+  readonly #limited = new Map<string, boolean>();
   readonly #reached = new Map<string, readonly ReachingScan[]>();
   readonly #levels: Levels;
   /** Conditions of queries that are evaluated after GROUP BY, with the enclosing grouped levels. */
@@ -65,6 +66,7 @@ export class RowReach {
       column: (ref) => this.#isHarmlessColumn(ref),
       // Aggregates and window calls are computed after every filter.
       call: () => true,
+      isLimited: (text) => this.#isLimited(text),
       // A scalar query fails if it yields several rows.
       node: (e) => e.kind === 'scalar_query' && (isOneFigure(e.query) || isOneRow(e.query, literals)),
       queries: new WeakMap(),
@@ -102,6 +104,20 @@ export class RowReach {
         ? this.#definitionsOf(ref).every((e) => this.isHarmless(e))
         : this.isHarmless(column.expr);
     this.#harmless.set(key, found);
+    return found;
+  }
+
+  /** True if a text is a stored column whose type limits its length, also read through other levels. */
+  #isLimited(text: Expr): boolean {
+    if (text.kind === 'base') return text.characters !== undefined;
+    if (text.kind !== 'column') return false;
+    const key = keyOf(text);
+    const known = this.#limited.get(key);
+    if (known !== undefined) return known;
+    const column = this.#scans.get(text.source)?.columns.find((c) => c.name === text.name);
+    const definitions = column === undefined ? this.#definitionsOf(text) : [column.expr];
+    const found = definitions.length > 0 && definitions.every((e) => this.#isLimited(e));
+    this.#limited.set(key, found);
     return found;
   }
 

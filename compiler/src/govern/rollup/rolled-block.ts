@@ -47,7 +47,10 @@ const DAYS: Readonly<Record<Grain, string | null>> = {
   year: '01-01',
 };
 
-/** Tests by pattern: true for midnight UTC at the start of such a day; a timestamptz must give its zone. */
+/**
+ * Literal tests, cached by pattern. A test is true for midnight UTC on a matching day; a timestamptz must include its
+ * zone.
+ */
 const TESTS = new Map<string, LiteralTest>();
 
 function beginsAt(days: string, type: TypeName): LiteralTest {
@@ -69,7 +72,7 @@ const REPEATABLE: ReadonlySet<string> = new Set(['min', 'max', 'bool_and', 'bool
 export class RolledBlock {
   /** The reason why the rollup cannot be used; final once the whole block has been rewritten. */
   fault: RollupFault | null = null;
-  /** The rollup columns that it reads. */
+  /** The rollup columns that the rewritten block reads. */
   readonly used = new Set<string>();
   /** The entity columns that must be clear in every row, since values of the rollup derive from them. */
   readonly clear = new Set<string>();

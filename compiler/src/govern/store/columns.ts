@@ -25,7 +25,7 @@ export const DERIVED = [
   ['chunk_id', 'text'],
 ] as const satisfies readonly (readonly [string, TypeName])[];
 
-/** The words of a passage, by their numbers in the lexical lane. */
+/** The words of a passage, as word numbers of the lexical lane. */
 export const TERMS: GovernedColumn = Object.freeze({
   name: '#terms',
   type: 'int4[]',

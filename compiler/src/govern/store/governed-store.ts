@@ -3,11 +3,11 @@ import { columnsFor, type LiteralSlots } from '../../bind/index.js';
 import type { Catalog, FacetVersion, Relation } from '../../catalog/catalog.js';
 import { InternalError } from '../../errors/errors.js';
 import { requireOperator } from '../../functions/index.js';
-import { ascending, columnRef, operationNode } from '../../plan/nodes.js';
+import { ascending, baseColumn, columnRef, operationNode } from '../../plan/nodes.js';
 import type { ColumnRef, Expr, GovernedColumn, GovernedScan } from '../../plan/plan.js';
 import { servedAccess, servedVersion } from '../facet-version.js';
 import type { GovernedPlan, GovernedStore } from '../governed-plan.js';
-import { baseOf, columnRule } from '../mask.js';
+import { columnRule } from '../mask.js';
 import { GovernedSlots } from '../slots.js';
 import { DERIVED, derivedTable, passageTable, stored } from './columns.js';
 import { countPlans } from './counts.js';
@@ -133,7 +133,7 @@ function scanDerived(
     relation: Object.freeze(table),
     columns: own.map((c): GovernedColumn => {
       const { name, type } = c;
-      return Object.freeze({ name, type, expr: baseOf(c), masked: 'none' });
+      return Object.freeze({ name, type, expr: baseColumn(c), masked: 'none' });
     }),
     filter: null,
     pushed,

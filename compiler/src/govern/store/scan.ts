@@ -148,6 +148,7 @@ export function callersFilters(
       return column !== undefined && isHarmless(column.expr, context);
     },
     call: no,
+    isLimited: no,
     node: no,
     queries: new WeakMap(),
   };
@@ -178,7 +179,7 @@ export function isAbout(view: StoreView, keys: Expr): Expr {
   return oneOf({ kind: 'base', column: key.physical, type: key.type }, keys);
 }
 
-/** `arg = ANY (array)`. */
+/** Returns `arg = ANY (array)`. */
 export function oneOf(arg: BaseColumn, array: Expr): Expr {
   return equalsAny(requireOperator('=', arg.type, arg.type), arg, array);
 }

@@ -94,6 +94,7 @@ class BarrierCheck {
   readonly #outer = new Map<Query, readonly ColumnRef[]>();
   readonly #hidden = new Map<string, ScanRows>();
   readonly #sound = new Map<string, boolean>();
+  readonly #limited = new Map<string, boolean>();
   readonly #soundQueries = new Map<Query, boolean>();
   readonly #failures = new Map<Query, readonly FailingValue[]>();
   readonly #cut = new QueryMemo<boolean>();
@@ -325,6 +326,7 @@ class BarrierCheck {
 
   /** True if the node itself always yields a value; a query in it must return at most one row. */
   #isTotal(e: Expr): boolean {
+    if (e.kind === 'call' && isCaseChange(e)) return this.#isLimited(e.args[0]);
     if (e.kind !== 'scalar_query') return isTotalNode(e, this.#slots, this.#record);
     const { query } = e;
     const aggregates = query.kind === 'select' && query.outputs.some((o) => hasAggregate(o.expr));
@@ -334,6 +336,24 @@ class BarrierCheck {
       !query.withTies &&
       isRelied(query.limit, 'at most one', this.#slots, this.#record)
     );
+  }
+
+  /** True if `text` is read from a column whose type limits the number of characters. */
+  #isLimited(text: Expr | undefined): boolean {
+    if (text?.kind === 'base') return (text.characters ?? Number.POSITIVE_INFINITY) <= MOST_CHARACTERS;
+    if (text?.kind !== 'column') return false;
+    const key = `${text.source} ${text.name}`;
+    const known = this.#limited.get(key);
+    if (known !== undefined) return known;
+    const behind = this.#behind.get(text.source);
+    let limited = false;
+    if (behind?.kind === 'scan') limited = this.#isLimited(columnOf(behind.scan, text.name));
+    if (behind?.kind === 'query') {
+      const values = definitionsAt(behind.query, placeOf(text));
+      limited = values.length > 0 && values.every((value) => this.#isLimited(value));
+    }
+    this.#limited.set(key, limited);
+    return limited;
   }
 
   #isSoundQuery(query: Query): boolean {
@@ -679,6 +699,13 @@ function isTotalQuery(query: Query, slots: readonly Slot[]): boolean {
   );
 }
 
+/** Maximum number of characters of a `varchar`; `lower` of so many is far from the memory it may use. */
+const MOST_CHARACTERS = 10_485_760;
+
+function isCaseChange({ definition, args }: Extract<Expr, { kind: 'call' }>): boolean {
+  return /^(?:lower|upper)$/.test(definition.name) && args.length === 1 && args[0]?.type === 'text';
+}
+
 // ---------------------------------------------------------------- traversal, independent of `plan/walk.ts`
 
 const TRUE: Expr = { kind: 'boolean', value: true, type: 'bool' };
@@ -735,7 +762,10 @@ function isTrue(e: Expr | undefined): boolean {
   return e?.kind === 'boolean' && e.value;
 }
 
-/** Operators other than comparisons whose selectivity Postgres estimates by trying them on a column's statistics. */
+/**
+ * True for an operator, other than a comparison, whose selectivity Postgres estimates by trying it on a column's
+ * statistics.
+ */
 function isTried(e: Expr): boolean {
   return (
     (e.kind === 'operation' || e.kind === 'quantified') &&

@@ -65,7 +65,10 @@ class RollupProof {
   readonly #scan: GovernedScan;
   readonly #slots: readonly Slot[];
   readonly #fail: (why: string) => never;
-  /** By name: the content, and the entity column that it derives from; null for a number of rows. */
+  /**
+   * The rollup's own columns by name: their content, and the entity column that it is computed from; null for row
+   * counts.
+   */
   readonly #kept = new Map<string, { readonly kept: RollupColumnRole; readonly of: string | null }>();
 
   constructor(

@@ -15,6 +15,7 @@ import type {
   TableSample,
 } from '../../plan/plan.js';
 import { allQueries, childrenOf, columnsOf, exprsOf, leavesOf, queryOf } from '../../plan/walk.js';
+import { charactersOf } from '../../types/column-form.js';
 import { keyColumnName } from '../mask.js';
 import { verifyBarrier } from './barrier.js';
 import { verifyMinima } from './minimum.js';
@@ -70,7 +71,7 @@ interface JoinedLeaves {
   readonly first: number;
   readonly next: number;
   readonly places: ReadonlyMap<SourceId, number>;
-  /** True if all of them are query results. */
+  /** True if all of these leaves are query results. */
   readonly computed: boolean;
 }
 
@@ -194,16 +195,23 @@ function positions(query: Query): ReadonlySet<string> {
 }
 
 /** Cached by relation, which is immutable. */
-const PHYSICAL = new WeakMap<Relation, ReadonlyMap<string, string | null>>();
+const PHYSICAL = new WeakMap<Relation, ReadonlyMap<string, string>>();
 
 /** Returns the physical columns of the table, each with its stored type if the model has no such type. */
-function physicalColumns(relation: Relation): ReadonlyMap<string, string | null> {
+function physicalColumns(relation: Relation): ReadonlyMap<string, string> {
   let known = PHYSICAL.get(relation);
   if (known === undefined) {
-    known = new Map(relation.columns.map((c) => [c.physical, c.stored ?? null]));
+    known = new Map(
+      relation.columns.map((c) => [c.physical, typeInDatabase(c.stored, charactersOf(c.form ?? null))]),
+    );
     PHYSICAL.set(relation, known);
   }
   return known;
+}
+
+/** The facts about a column that an expression over it states and relies on. */
+function typeInDatabase(stored: string | undefined, characters: number | null): string {
+  return `${stored ?? ''} ${characters ?? ''}`;
 }
 
 function verifyScan(scan: GovernedScan, slots: readonly Slot[]): ReadonlySet<string> {
@@ -212,7 +220,7 @@ function verifyScan(scan: GovernedScan, slots: readonly Slot[]): ReadonlySet<str
     const stored = e.kind === 'distance' || e.kind === 'stored_vector';
     if (stored && scan.relation.kind !== 'facet')
       throw new InternalError(`${scan.relation.name} has no vectors`);
-    if (e.kind === 'base' && physical.get(e.column) !== (e.stored ?? null))
+    if (e.kind === 'base' && physical.get(e.column) !== typeInDatabase(e.stored, e.characters ?? null))
       throw new InternalError(`${scan.relation.name} has no column ${e.column}`);
     if (e.kind === 'column' || queryOf(e) !== null)
       throw new InternalError(`scan of ${scan.relation.name} looks outside itself`);
