@@ -32,11 +32,30 @@ export function attributesOf(predicate: Expr): ReadonlySet<string> {
   return new Set(matchesIn(predicate).map((m) => m.attribute));
 }
 
+/** Results by expression, which is immutable, and by definition of a function or operator. */
+const MATCHES = new WeakMap<object, readonly AttributeMatch[]>();
+
 /** The attribute comparisons in an expression. Searches all properties of every node kind, so that none is missed. */
-export function matchesIn(value: unknown): readonly AttributeMatch[] {
-  if (typeof value !== 'object' || value === null) return [];
-  const inner = Object.values(value).flatMap(matchesIn);
-  return isMatch(value) ? [value, ...inner] : inner;
+export function matchesIn(expression: Expr): readonly AttributeMatch[] {
+  return known(expression);
+}
+
+function known(value: object): readonly AttributeMatch[] {
+  const before = MATCHES.get(value);
+  if (before !== undefined) return before;
+  const found: AttributeMatch[] = [];
+  search(value, found);
+  MATCHES.set(value, found);
+  return found;
+}
+
+function search(value: object, found: AttributeMatch[]): void {
+  if (isMatch(value)) found.push(value);
+  for (const [key, inner] of Object.entries(value)) {
+    if (typeof inner !== 'object' || inner === null) continue;
+    if (key === 'definition') found.push(...known(inner));
+    else search(inner, found);
+  }
 }
 
 function isMatch(value: object): value is AttributeMatch {

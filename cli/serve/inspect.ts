@@ -100,12 +100,13 @@ function missingIn(
   gone: readonly MissingObject[],
 ): ReadonlyMap<string, MissingParts> {
   const missing = new Map<string, MissingParts>();
+  const goneIn = new Map<string, MissingObject[]>();
+  for (const one of gone) goneIn.set(one.table, [...(goneIn.get(one.table) ?? []), one]);
   for (const relation of catalog.relations.values()) {
     if (relation.connector !== connector || relation.kind === 'facet') continue;
+    const inTable = goneIn.get(tableName(relation)) ?? [];
     const physical = new Set(relation.columns.map((c) => c.physical));
-    const found = gone.filter(
-      ({ table, column }) => table === tableName(relation) && (column === null || physical.has(column)),
-    );
+    const found = inTable.filter(({ column }) => column === null || physical.has(column));
     if (found.length === 0) continue;
     const what = found.map(({ table, column }) => (column === null ? table : `${table}.${column}`));
     const cause = found.some((one) => one.cause === 'gone') ? 'gone' : 'changed';

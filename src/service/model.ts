@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { compileSnapshot, PolicyProblems, type PolicySnapshot } from '../../policy/index.js';
+import { compileSnapshotInSteps, PolicyProblems, type PolicySnapshot } from '../../policy/index.js';
+import { inTurns } from '../base/in-turns.js';
 import {
   CODES,
   type Diagnostic,
@@ -49,7 +50,7 @@ export class PolicyFault extends Error {
   /** The valid manifest; without a policy, all requests are refused. */
   readonly manifest: Manifest;
   readonly file: FileLayer;
-  /** The tenant from the policy if its shape is valid, or else from the manifest; null if neither has one. */
+  /** The tenant named by the policy if that can be parsed, or else by the manifest; null if neither names one. */
   readonly tenant: string | null;
   readonly unknown: boolean;
 
@@ -83,7 +84,7 @@ export async function loadModel(
     return new PolicyFault(problems, { manifest, file, tenant });
   };
   if (policy instanceof ManifestProblems) throw faulty(policy);
-  const snapshot = compilePolicy(policy, manifest);
+  const snapshot = await compilePolicy(policy, manifest);
   if (snapshot instanceof ManifestProblems) throw faulty(snapshot);
   return new ServedModel({ manifest, snapshot, tenant: policy.document.tenant, file, published });
 }
@@ -97,9 +98,12 @@ async function policyIn(file: string, read: ReadFileText): Promise<PolicyFile | 
   }
 }
 
-function compilePolicy(policy: PolicyFile, { catalog, tenant }: Manifest): PolicySnapshot | ManifestProblems {
+async function compilePolicy(
+  policy: PolicyFile,
+  { catalog, tenant }: Manifest,
+): Promise<PolicySnapshot | ManifestProblems> {
   try {
-    return compileSnapshot(policy.document, catalog, tenant);
+    return await inTurns(compileSnapshotInSteps(policy.document, catalog, tenant));
   } catch (error) {
     if (!(error instanceof PolicyProblems)) throw error;
     return problems(policy.diagnostics(error.problems), policy.text);
@@ -117,10 +121,10 @@ export interface FirstModel {
 }
 
 /**
- * Loads the first model. It has no policy if that is missing or invalid, provided that the tenant, which tokens need,
- * is known.
+ * Loads the model for startup. If the policy is missing or invalid, the model has no policy; this requires that the
+ * tenant is known, which is needed to verify tokens.
  *
- * @param known result of an earlier call, returned if nothing else has been published
+ * @param known result of an earlier call, returned if it has a policy and no other version has been published since
  * @throws PolicyFault if the tenant is unknown, and the errors of `loadServed`
  */
 export async function loadFirst(

@@ -8,7 +8,14 @@ import {
   visibleColumns,
 } from 'osl-compiler';
 import { type PolicySnapshot, roleAccess } from '../../../policy/index.js';
-import { columnName, entityName, facetName, governedView, metricName } from '../graph/index.js';
+import {
+  columnName,
+  entityName,
+  facetName,
+  type GraphPart,
+  governedView,
+  metricName,
+} from '../graph/index.js';
 import { deprecationOf, type Manifest } from '../manifest/index.js';
 
 export interface ManifestChange {
@@ -33,34 +40,51 @@ type PartKind =
   | 'raw_table'
   | 'feature';
 
+interface ManifestDifferences {
+  readonly changes: readonly ManifestChange[];
+  /** The changed objects. */
+  readonly touched: readonly TouchedObject[];
+}
+
+/** A changed object, or for a column the relation that it belongs to. */
+interface TouchedObject {
+  readonly kind: PartKind;
+  readonly name: string;
+}
+
 /** Differences between compiled manifests. Comments, layout and equivalent spellings are ignored. */
-export function changesBetween(before: Manifest, after: Manifest): readonly ManifestChange[] {
+export function changesBetween(before: Manifest, after: Manifest): ManifestDifferences {
   const [old, now] = [partsOf(before), partsOf(after)];
   const changes: ManifestChange[] = [];
+  const touched: TouchedObject[] = [];
+  const add = (
+    { kind, name, of }: ManifestPart,
+    change: ManifestChange['change'],
+    what: readonly string[],
+  ) => {
+    changes.push({ change, kind, name, what });
+    touched.push({ kind, name: of });
+  };
   for (const [key, part] of old) {
     const other = now.get(key);
-    if (other === undefined) changes.push(changeOf(part, 'removed'));
-    else {
-      const what = differences(part.facts, other.facts);
-      if (what.length > 0) changes.push({ ...changeOf(part, 'changed'), what });
-    }
+    const what = other === undefined ? [] : differences(part.facts, other.facts);
+    if (other === undefined) add(part, 'removed', what);
+    else if (what.length > 0) add(part, 'changed', what);
   }
-  for (const [key, part] of now) if (!old.has(key)) changes.push(changeOf(part, 'added'));
-  return changes;
+  for (const [key, part] of now) if (!old.has(key)) add(part, 'added', []);
+  return { changes, touched };
 }
 
 interface ManifestPart {
   readonly kind: PartKind;
   readonly name: string;
+  /** Name of the object that it is or belongs to. */
+  readonly of: string;
   readonly facts: Readonly<Record<string, unknown>>;
 }
 
-function part(kind: PartKind, name: string, facts: ManifestPart['facts']): ManifestPart {
-  return { kind, name, facts };
-}
-
-function changeOf({ kind, name }: ManifestPart, change: ManifestChange['change']): ManifestChange {
-  return { change, kind, name, what: [] };
+function part(kind: PartKind, name: string, facts: ManifestPart['facts'], of = name): ManifestPart {
+  return { kind, name, of, facts };
 }
 
 function differences(before: ManifestPart['facts'], after: ManifestPart['facts']): readonly string[] {
@@ -118,10 +142,10 @@ function relationParts(manifest: Manifest): readonly ManifestPart[] {
     const computed = (relation.computed ?? []).map(
       ({ name: column, type, description, expression, sensitivity }): ManifestPart => {
         const facts = { type, description, expression, sensitivity };
-        return { kind: 'column', name: `${name}.${column}`, facts };
+        return part('column', `${name}.${column}`, facts, name);
       },
     );
-    return [{ kind, name, facts }, ...relation.columns.map((c) => columnPart(name, c)), ...computed];
+    return [part(kind, name, facts), ...relation.columns.map((c) => columnPart(name, c)), ...computed];
   });
 }
 
@@ -138,13 +162,13 @@ function facetParts(manifest: Manifest): readonly ManifestPart[] {
       versions: [...versions.values()],
     };
     const attributes = derived.map(({ name: attribute, ...more }): ManifestPart => {
-      return { kind: 'derived', name: `${facet.entity}.${attribute}`, facts: { ...more, facet: name } };
+      return part('derived', `${facet.entity}.${attribute}`, { ...more, facet: name }, name);
     });
-    return [{ kind: 'facet', name, facts }, ...metadata.map((c) => columnPart(name, c)), ...attributes];
+    return [part('facet', name, facts), ...metadata.map((c) => columnPart(name, c)), ...attributes];
   });
 }
 
-/** Key domains are omitted: they follow from links, which are compared as parts of their own. */
+/** Key domains are omitted: they follow from links, which are compared separately. */
 function columnPart(
   owner: string,
   { name, physical, type, form, stored, labels, description, nullable, sensitivity }: Column,
@@ -158,7 +182,7 @@ function columnPart(
     nullable,
     sensitivity,
   };
-  return { kind: 'column', name: `${owner}.${name}`, facts };
+  return part('column', `${owner}.${name}`, facts, owner);
 }
 
 /** Access changes of one role. */
@@ -200,11 +224,20 @@ export interface ManifestAndPolicy {
 /**
  * Access changes by role if `after` replaces `before`. A role that exists in only one of them has no access in the
  * other.
+ *
+ * @param touched under the same policy: the changed objects of the manifest, so that only what depends on them is
+ * compared; a graph of thousands of entities takes seconds for each role
  */
-export function accessBetween(before: ManifestAndPolicy, after: ManifestAndPolicy): readonly RoleChange[] {
+export function accessBetween(
+  before: ManifestAndPolicy,
+  after: ManifestAndPolicy,
+  touched: readonly TouchedObject[] | null = null,
+): readonly RoleChange[] {
   const roles = new Set([...before.snapshot.roles.keys(), ...after.snapshot.roles.keys()]);
+  const names = touched === null ? null : dependentsOf(touched, [before.manifest, after.manifest]);
+  const [old, now] = [before, after].map(({ manifest }) => partNamed(names, manifest));
   return [...roles].flatMap((role): readonly RoleChange[] => {
-    const changes = changesOf(visibilitiesOf(role, before), visibilitiesOf(role, after));
+    const changes = changesOf(visibilitiesOf(role, before, old), visibilitiesOf(role, after, now));
     if (changes.length === 0) return [];
     const holders = [before, after].flatMap(({ snapshot }) => [...snapshot.subjects]);
     const subjects = [...new Set(holders.filter(([, s]) => s.ceiling.has(role)).map(([name]) => name))];
@@ -212,6 +245,79 @@ export function accessBetween(before: ManifestAndPolicy, after: ManifestAndPolic
       { role, subjects: { count: subjects.length, first: subjects.slice(0, MAX_NAMED_SUBJECTS) }, changes },
     ];
   });
+}
+
+/** Names of the relations and metrics whose visibility may change. Facets are relations too. */
+interface AffectedNames {
+  readonly relations: Set<string>;
+  readonly metrics: Set<string>;
+}
+
+/** Returns everything whose visibility may depend on the touched objects; null if that may be any object. */
+function dependentsOf(
+  touched: readonly TouchedObject[],
+  manifests: readonly Manifest[],
+): AffectedNames | null {
+  const relations = new Set<string>();
+  const metrics = new Set<string>();
+  for (const { kind, name } of touched)
+    switch (kind) {
+      case 'term':
+        break;
+      case 'metric':
+        metrics.add(name);
+        break;
+      case 'entity':
+      case 'bridge':
+      case 'facet':
+      case 'column':
+      case 'derived':
+        relations.add(name);
+        break;
+      case 'relationship':
+        for (const { relationships } of manifests) {
+          const { from, to } = relationships.get(name) ?? {};
+          for (const end of [from, to]) if (end !== undefined) relations.add(end.entity);
+        }
+        break;
+      case 'connector':
+      case 'raw_table':
+      case 'feature':
+        return null;
+    }
+  for (const { catalog } of manifests) {
+    // A computed column may read its entity's parents.
+    if (relations.size > 0)
+      for (const { name, computed = [] } of catalog.relations.values())
+        if (computed.length > 0) relations.add(name);
+    for (const { name, entity } of catalog.facets.values())
+      if (relations.has(name) || relations.has(entity)) relations.add(name).add(entity);
+    for (const { name, type, entity } of catalog.metrics.values()) {
+      // All but simple metrics are made of others.
+      if (type !== 'simple' || (entity !== null && relations.has(entity))) metrics.add(name);
+    }
+    for (const name of metrics) {
+      const entity = catalog.metrics.get(name)?.entity ?? null;
+      if (entity !== null) relations.add(entity);
+    }
+  }
+  return { relations, metrics };
+}
+
+/** Returns the named objects of a catalog; all if `names` is null. */
+function partNamed(names: AffectedNames | null, { catalog }: Manifest): GraphPart {
+  if (names === null) return catalog;
+  const { relations, metrics } = names;
+  return {
+    relations: chosen(catalog.relations, relations),
+    metrics: chosen(catalog.metrics, metrics),
+    facets: chosen(catalog.facets, relations),
+  };
+}
+
+/** Returns the members of `all` with these names, in the order of `all`. */
+function chosen<T>(all: ReadonlyMap<string, T>, names: ReadonlySet<string>): ReadonlyMap<string, T> {
+  return new Map([...all].filter(([name]) => names.has(name)));
 }
 
 type Visibilities = ReadonlyMap<string, RoleVisibility>;
@@ -235,12 +341,16 @@ function effectOf(before: number, after: number): AccessChange['effect'] {
   return before < after ? 'gains' : 'loses';
 }
 
-function visibilitiesOf(role: string, { manifest, snapshot }: ManifestAndPolicy): Visibilities {
+function visibilitiesOf(
+  role: string,
+  { manifest, snapshot }: ManifestAndPolicy,
+  within: GraphPart = manifest.catalog,
+): Visibilities {
   if (!snapshot.roles.has(role)) return new Map();
   const access = roleAccess(role, snapshot, manifest.catalog);
-  const view = governedView(manifest, access);
+  const view = governedView(manifest, access, within);
   const sights = new Map<string, RoleVisibility>();
-  for (const relation of manifest.catalog.relations.values()) {
+  for (const relation of within.relations.values()) {
     for (const [name, sight] of columnVisibilities(relation, manifest, access)) sights.set(name, sight);
   }
   for (const { name } of view.metrics) {

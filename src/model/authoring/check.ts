@@ -101,11 +101,15 @@ export function judge(proposal: Proposal, model: Model): Judgement {
 }
 
 export function differenceTo({ manifest, snapshot }: Model, model: Model): ManifestDifference {
-  const changes = changesBetween(model.manifest, manifest);
+  const { changes, touched } = changesBetween(model.manifest, manifest);
   const access =
     model.snapshot === null || snapshot === null
       ? []
-      : accessBetween({ manifest: model.manifest, snapshot: model.snapshot }, { manifest, snapshot });
+      : accessBetween(
+          { manifest: model.manifest, snapshot: model.snapshot },
+          { manifest, snapshot },
+          touched,
+        );
   const needs_restart = changes.some((c) => c.kind === 'connector');
   return { version: manifest.version, changes, access, needs_restart };
 }

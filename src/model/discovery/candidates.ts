@@ -20,7 +20,7 @@ export class NameAllocator {
     return new NameAllocator([...catalog.relations.keys(), ...catalog.metrics.keys()]);
   }
 
-  /** Turns `upstream` into a name. If that is taken, it is prefixed with `before`, then numbered. */
+  /** Derives a free name from `upstream`. If the name is taken, it is prefixed with `before`, then numbered. */
   free(upstream: string, before: string): string {
     const name = modelNameFrom(upstream);
     if (this.#take(name)) return name;

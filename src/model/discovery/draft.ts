@@ -135,7 +135,10 @@ function entityOf(candidate: AdoptionCandidate, exposed: ExposedColumns): PlainO
 
 function bridgeOf(candidate: AdoptionCandidate, exposed: ExposedColumns, manifest: Manifest): PlainObject {
   const key = new Set(candidate.key);
-  const [left, right] = candidate.foreign_keys.filter((f) => f.columns.every((c) => key.has(c)));
+  const links = candidate.foreign_keys.filter((f) => f.columns.every((c) => key.has(c)));
+  const [left] = links;
+  // The same foreign key may be declared twice.
+  const right = links.find((f) => !f.columns.every((c) => left?.columns.includes(c)));
   return {
     ...described(candidate),
     source: candidate.id,

@@ -101,14 +101,22 @@ const READ_SETTINGS = sql`
  * A single statement, so that the result is consistent. It excludes relations of the system or of an extension, our
  * own stores, temporary relations, and partitions, whose rows belong to their parent. Keys of a table that others
  * inherit from are ignored, because they do not hold for all rows read through it. A type whose cast to text is a
- * user-defined function has no `stored`: the function could fail on a hidden row or reveal it.
+ * user-defined function has no `stored`: the function could fail on a hidden row or reveal it. Only types of columns
+ * are looked at: every table has two types, so all of them would make the work quadratic in the number of tables.
  */
 const RELATIONS = sql`
-with recursive base(oid, root, modifier) as (
-  select t.oid, t.oid, -1 from pg_catalog.pg_type t where t.typtype <> 'd'
+with recursive used(oid) as (
+  select a.atttypid from pg_catalog.pg_attribute a where a.attnum > 0 and not a.attisdropped
+  union
+  select case when t.typtype = 'd' then t.typbasetype else t.typelem end
+    from pg_catalog.pg_type t join used u on u.oid = t.oid where t.typtype = 'd' or t.typelem <> 0
+), base(oid, root, modifier) as (
+  select t.oid, t.oid, -1 from pg_catalog.pg_type t
+   where t.typtype <> 'd' and t.oid in (select u.oid from used u)
   union all
   select t.oid, b.root, case when t.typtypmod >= 0 then t.typtypmod else b.modifier end
-    from pg_catalog.pg_type t join base b on t.typbasetype = b.oid where t.typtype = 'd'
+    from pg_catalog.pg_type t join base b on t.typbasetype = b.oid
+   where t.typtype = 'd' and t.oid in (select u.oid from used u)
 ), stored as (
   select t.oid, case when e.typtype = 'e' and e.oid = t.oid
                           and pg_catalog.has_schema_privilege($3::pg_catalog.name, n.oid, 'USAGE')
@@ -121,7 +129,7 @@ with recursive base(oid, root, modifier) as (
     join pg_catalog.pg_type e on e.oid = case when t.typcategory = 'A' and t.typlen = -1 and t.typelem <> 0
                                               then t.typelem else t.oid end
     join pg_catalog.pg_namespace n on n.oid = e.typnamespace
-   where e.typtype <> 'p'
+   where e.typtype <> 'p' and t.oid in (select u.oid from used u)
      and not exists (select from base b
                        join pg_catalog.pg_cast k on k.castsource = b.root
                        join pg_catalog.pg_proc f on f.oid = k.castfunc

@@ -19,6 +19,7 @@ import type {
   DraftTaskResults,
   FromDrafter,
   StepResult,
+  ToBaseline,
   ToDrafter,
 } from './drafting.js';
 import { Portions, portionsOf } from './portions.js';
@@ -39,6 +40,8 @@ interface LoadedBaseline {
 }
 
 let baseline: LoadedBaseline | null = null;
+/** The model that the last step led to. */
+let worked: LoadedBaseline | null = null;
 let incoming = new Portions();
 let answer: Iterator<string> = [][Symbol.iterator]();
 let next: IteratorResult<string> = answer.next();
@@ -49,7 +52,7 @@ port.on('message', (message: ToDrafter) => {
     if (message.kind === 'portion') {
       incoming.add(message.portion);
       if (!message.last) return;
-      const whole = incoming.whole<BaselineMessage | DraftTask>();
+      const whole = incoming.whole<ToBaseline | DraftTask>();
       incoming = new Portions();
       answer = portionsOf(replyTo(whole));
       next = answer.next();
@@ -63,10 +66,12 @@ port.on('message', (message: ToDrafter) => {
 });
 say({ kind: 'ready' });
 
-function replyTo(asked: BaselineMessage | DraftTask): DraftReply<DraftTaskResults[DraftTask['kind']]> {
+function replyTo(asked: ToBaseline | DraftTask): DraftReply<DraftTaskResults[DraftTask['kind']]> {
   try {
-    if (asked.kind !== 'baseline') return { result: runTask(asked, requireBaseline(baseline)) };
-    baseline = loadBaseline(asked);
+    if (asked.kind !== 'baseline' && asked.kind !== 'adopt')
+      return { result: runTask(asked, requireBaseline(baseline)) };
+    baseline = asked.kind === 'adopt' ? requireBaseline(worked) : loadBaseline(asked);
+    worked = null;
     return { result: null };
   } catch (error) {
     if (!(error instanceof QueryError)) throw error;
@@ -110,12 +115,17 @@ function workOutStep(
 ): StepResult {
   if (snapshot === null) throw queryError('noSnapshot', {});
   const { base, objects } = source;
-  const worked = applyStep(step, { base, objects, manifest, snapshot });
-  if (!worked.ok) return worked;
-  checkChangeCount(worked.diff);
-  const { snapshot: _, ...rest } = worked;
-  const published = JSON.stringify(worked.objects) === JSON.stringify(objects);
-  return { ...rest, over: fingerprintsOf(base, worked.objects), published };
+  const outcome = applyStep(step, { base, objects, manifest, snapshot });
+  if (!outcome.ok) return outcome;
+  checkChangeCount(outcome.diff);
+  const { snapshot: next, ...rest } = outcome;
+  const { version } = outcome.manifest;
+  worked = {
+    source: { ...source, version, objects: outcome.objects },
+    model: { manifest: outcome.manifest, snapshot: next },
+  };
+  const published = JSON.stringify(outcome.objects) === JSON.stringify(objects);
+  return { ...rest, over: fingerprintsOf(base, outcome.objects), published };
 }
 
 /** @throws QueryError 54000 */

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Worker } from 'node:worker_threads';
 import { type ErrorName, InternalError, QueryError, type QueryErrorFields, queryError } from 'osl-compiler';
 import type { PolicyDocument } from '../../../policy/index.js';
@@ -58,7 +59,10 @@ export function createDrafting({ log, deadlineMs = DEADLINE_MS }: DraftingOption
       const reply = await turns.take(author, () =>
         thread.ask<DraftReply<DraftTaskResults[K]>>(task, keyOf(served), () => baselineMessage(served)),
       );
-      if ('result' in reply) return reply.result;
+      if ('result' in reply) {
+        thread.offer(keyOfResult(reply.result, served));
+        return reply.result;
+      }
       const { entry, message, ...fields } = reply.error;
       throw new QueryError(entry as ErrorName, message, fields); // rethrows what the thread caught
     } catch (error) {
@@ -77,17 +81,25 @@ export function createDrafting({ log, deadlineMs = DEADLINE_MS }: DraftingOption
   return Object.freeze(drafting);
 }
 
-function keyOf({ manifest, snapshot, objects }: DraftBaseline): string {
-  return `${manifest.version} ${snapshot?.version ?? ''} ${numberOf(objects)}`;
+function keyOf({ manifest, snapshot, base, objects }: DraftBaseline): string {
+  const published = createHash('sha256').update(JSON.stringify(objects)).digest('base64');
+  return `${manifest.version} ${snapshot?.version ?? ''} ${numberOf(base)} ${published}`;
 }
 
-/** Numbers that identify published objects, which are immutable, in cache keys. */
-const NUMBERS = new WeakMap<FragmentDocument, number>();
+/** Returns the key of the model that a step leads to; null if the result is not that of a successful step. */
+function keyOfResult(result: DraftTaskResults[DraftTask['kind']], served: DraftBaseline): string | null {
+  if (result === null || !('objects' in result)) return null;
+  const { manifest, objects } = result;
+  return keyOf({ ...served, manifest, objects });
+}
+
+/** Numbers that identify documents of manifest files, which are immutable, in cache keys. */
+const NUMBERS = new WeakMap<ManifestDocument, number>();
 let numbers = 0;
 
-function numberOf(objects: FragmentDocument): number {
-  const known = NUMBERS.get(objects) ?? ++numbers;
-  NUMBERS.set(objects, known);
+function numberOf(base: ManifestDocument): number {
+  const known = NUMBERS.get(base) ?? ++numbers;
+  NUMBERS.set(base, known);
   return known;
 }
 
@@ -130,7 +142,10 @@ class DraftingThread {
   readonly #deadlineMs: number;
   #worker: Worker | null = null;
   #ready: Promise<void> = Promise.resolve();
+  /** Key of the model that the thread compares drafts with. */
   #baseline: string | null = null;
+  /** Key of the model that its last step led to, which it can adopt as its baseline. */
+  #offered: string | null = null;
 
   constructor(deadlineMs: number) {
     this.#deadlineMs = deadlineMs;
@@ -145,10 +160,12 @@ class DraftingThread {
       const worker = this.#worker ?? this.#start();
       await this.#ready;
       if (this.#baseline !== key) {
+        const next: ToBaseline = this.#offered === key ? { kind: 'adopt' } : baseline();
         this.#baseline = null;
-        await exchange(worker, baseline(), BASELINE_MS);
+        await exchange(worker, next, BASELINE_MS);
         this.#baseline = key;
       }
+      this.#offered = null;
       return await exchange<T>(worker, task, this.#deadlineMs);
     } catch (error) {
       await this.close(); // the thread may have received half of a message
@@ -156,10 +173,16 @@ class DraftingThread {
     }
   }
 
+  /** Notes that the thread can adopt the model with `key`, the result of the last task; null: there is none. */
+  offer(key: string | null): void {
+    this.#offered = key;
+  }
+
   async close(): Promise<void> {
     const worker = this.#worker;
     this.#worker = null;
     this.#baseline = null;
+    this.#offered = null;
     await worker?.terminate();
   }
 
@@ -176,11 +199,7 @@ class DraftingThread {
   }
 }
 
-async function exchange<T>(
-  worker: Worker,
-  said: BaselineMessage | DraftTask,
-  deadlineMs: number,
-): Promise<T> {
+async function exchange<T>(worker: Worker, said: ToBaseline | DraftTask, deadlineMs: number): Promise<T> {
   const say = (message: ToDrafter): void => worker.postMessage(message);
   const portions = new Portions();
   const answer = draftingAnswer(worker, deadlineMs, (message): { value: T } | null => {
@@ -213,6 +232,9 @@ export interface BaselineMessage {
   readonly policy: PolicyDocument | null;
 }
 
+/** Sets the baseline: to the given documents, or to the result of the thread's last step. */
+export type ToBaseline = BaselineMessage | { readonly kind: 'adopt' };
+
 export type DraftTask =
   | { readonly kind: 'judge'; readonly proposal: Proposal }
   | { readonly kind: 'step'; readonly step: PublishStep }
@@ -244,7 +266,7 @@ export type DraftReply<T> =
   | { readonly result: T }
   | { readonly error: QueryErrorFields & { readonly entry: string } };
 
-/** A portion of a `BaselineMessage` or a `DraftTask`, or a request for the next portion of the answer. */
+/** A portion of a `ToBaseline` or a `DraftTask`, or a request for the next portion of the answer. */
 export type ToDrafter =
   | { readonly kind: 'portion'; readonly portion: string; readonly last: boolean }
   | { readonly kind: 'more' };

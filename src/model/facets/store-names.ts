@@ -69,8 +69,8 @@ const OWN_COLUMNS = [
 ] as const;
 
 /**
- * Column of a metadata field: the field's name, prefixed with two underscores if stores use that name for a column of
- * their own.
+ * Column of a metadata field: the field's name, prefixed with two underscores if one of the built-in columns of stores
+ * has that name.
  */
 export function metadataColumn(field: string): string {
   return OWN_COLUMNS.some((own) => own === field) ? `__${field}` : field;

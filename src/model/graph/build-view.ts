@@ -1,6 +1,7 @@
 import {
   type Access,
   ALL_FEATURES,
+  type Catalog,
   type CumulativeMetric,
   type Edge,
   type FacetStore,
@@ -29,10 +30,17 @@ import {
   type VisibleRelation,
 } from './view.js';
 
-/** The graph that is visible with this access. */
-export function governedView(manifest: Manifest, access: Access): GraphView {
-  return atOnce(governedViewSteps(manifest, access));
+/** The graph that is visible with this access, or the part of it that consists of the objects in `within`. */
+export function governedView(
+  manifest: Manifest,
+  access: Access,
+  within: GraphPart = manifest.catalog,
+): GraphView {
+  return atOnce(new Viewer(manifest, access, false).view(within));
 }
+
+/** Objects of a catalog, by name. */
+export type GraphPart = Pick<Catalog, 'relations' | 'metrics' | 'facets'>;
 
 export function governedViewSteps(manifest: Manifest, access: Access): Generator<void, GraphView> {
   return new Viewer(manifest, access, false).view();
@@ -79,17 +87,17 @@ class Viewer {
   }
 
   /** Builds the view, yielding often enough for the process to serve other requests. */
-  *view(): Generator<void, GraphView> {
+  *view(within: GraphPart = this.#manifest.catalog): Generator<void, GraphView> {
     const { catalog } = this.#manifest;
-    const visible = yield* mapInSteps(catalog.relations.values(), (r) => this.#relation(r));
+    const visible = yield* mapInSteps(within.relations.values(), (r) => this.#relation(r));
     const relations = new Map(visible.flatMap((r) => (r === null ? [] : [[r.relation.name, r] as const])));
-    const facets = (yield* mapInSteps(catalog.facets.values(), (f) =>
+    const facets = (yield* mapInSteps(within.facets.values(), (f) =>
       this.#facet(f, relations.get(f.name)),
     )).flat();
     const shown = new Set(facets.map(({ name }) => name));
-    const stores = [...catalog.facets.values()].filter(({ name }) => shown.has(name));
+    const stores = [...within.facets.values()].filter(({ name }) => shown.has(name));
     const facetsOf = groupedBy(stores, ({ entity }) => entity);
-    const metrics = (yield* mapInSteps(catalog.metrics.values(), (m) => this.#metric(m, relations))).flat();
+    const metrics = (yield* mapInSteps(within.metrics.values(), (m) => this.#metric(m, relations))).flat();
     const measured = new Set(metrics.map((m) => m.entity));
     const entities = (yield* mapInSteps(this.#manifest.entities.values(), (e) =>
       this.#entity(e, relations.get(e.name), shown, facetsOf.get(e.name) ?? []),
@@ -147,7 +155,7 @@ class Viewer {
     const shown = new Set(seen.views.map((c) => c.name));
     const legs = facts.legs.filter((leg) => shownFacets.has(leg));
     const derived = this.#derived(name, facets);
-    // The composition would reveal that there is content the reader may not see.
+    // The declared composition would reveal that there is content the reader may not see.
     const composition =
       this.#full || legs.length > 0 || derived.length > 0 ? facts.composition : 'structured';
     return [

@@ -1,6 +1,13 @@
 /** The semantic graph as a given reader may see it: schema, domain map, resolver. */
 
-export { fullView, fullViewSteps, governedFacets, governedView, governedViewSteps } from './build-view.js';
+export {
+  fullView,
+  fullViewSteps,
+  type GraphPart,
+  governedFacets,
+  governedView,
+  governedViewSteps,
+} from './build-view.js';
 export { discoveredIn, domainMapSteps } from './domain-map.js';
 export { entityExamples, metricExamples } from './language.js';
 export {

@@ -96,13 +96,13 @@ export interface MetricView {
   readonly name: string;
   readonly description: string | null;
   readonly deprecated: string | null;
-  /** The entity it is measured over; null if it uses rows of several entities. */
+  /** The entity that the metric is measured over; null if it uses rows of several entities. */
   readonly entity: string | null;
   readonly kind: string;
   readonly type: TypeName;
   /** Display format; null if the manifest does not state one. */
   readonly format: MetricFormat | null;
-  /** True if MEASURE over its entity can return it; a metrics body accepts all metrics. */
+  /** True if MEASURE can return the metric over its entity; a request body of kind `metrics` accepts all metrics. */
   readonly measurable: boolean;
   readonly synonyms: readonly string[];
   readonly definition: Readonly<Record<string, unknown>> | null;

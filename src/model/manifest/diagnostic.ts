@@ -22,7 +22,7 @@ export interface Diagnostic {
   readonly elsewhere?: true;
   /** JSON Pointer into the document; empty for the document as a whole. */
   readonly path: string;
-  /** One lower-case sentence; words of the author are in backticks. */
+  /** One lower-case sentence; text from the file is in backticks. */
   readonly message: string;
   readonly hint: string | null;
 }

@@ -13,7 +13,7 @@ export function isName(text: string): boolean {
   return NAME.test(text);
 }
 
-/** Turns `text` into such a name; invalid characters become underscores. */
+/** Turns `text` into a valid name of a tenant, connector or role; invalid characters become underscores. */
 export function nameFrom(text: string): string {
   const plain = text.replace(/[^A-Za-z0-9_]/g, '_').replace(/^_{2,}/, '_');
   return (/^[A-Za-z_]/.test(plain) ? plain : `t_${plain}`).slice(0, LONGEST);
@@ -24,7 +24,7 @@ const CHARACTERS = '\\p{L}\\p{M}\\p{N}_';
 /** Pattern for names in the semantic model: letters of any script, with single blanks between them. */
 export const MODEL_NAME = `(?!__)[\\p{L}_][${CHARACTERS}]*(?: [${CHARACTERS}]+)*`;
 
-/** The same pattern for JSON Schema. */
+/** JSON Schema pattern for names in the semantic model, of at most 63 characters. */
 export const MODEL_NAME_PATTERN = `^(?=.{1,63}$)${MODEL_NAME}$`;
 
 const OF_MODEL = new RegExp(MODEL_NAME_PATTERN, 'u');
@@ -95,7 +95,7 @@ function partText(part: string): string {
   return part.includes('.') || part.startsWith('"') ? `"${part.replaceAll('"', '""')}"` : part;
 }
 
-/** Regular expression for one part of such a name. */
+/** Regular expression for one part of a table's name: the schema or the table. */
 export const TABLE_PART = '(?:"(?:[^"\\u0000]|""){1,126}"|[^."\\u0000][^.\\u0000]{0,62})';
 
 const QUALIFIED_NAME = new RegExp(`^(${TABLE_PART})\\.(${TABLE_PART})$`, 'u');

@@ -44,7 +44,7 @@ export function withOverlay(base: ManifestDocument, objects: FragmentDocument): 
   return out;
 }
 
-/** The published objects once `fragment` is published too, without those equal to the file's. */
+/** The published objects after `fragment` has been published too, without those equal to the file's. */
 export function withPublished(
   base: ManifestDocument,
   objects: FragmentDocument,

@@ -12,7 +12,7 @@ import type { Manifest } from '../manifest/index.js';
 const RIGHTS_MS = 900_000;
 const BLOCK_BYTES = 64;
 
-/** Key for signing one connector's rights. Its holder can claim to be any caller there, but nothing else. */
+/** Key for signing rights for one connector. Its holder can impersonate any caller of that connector, but no more. */
 export function rightsKey(secret: Uint8Array, connector: string): Buffer {
   return createHmac('sha256', secret).update(`osl row security\0${connector}`).digest();
 }

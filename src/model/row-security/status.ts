@@ -5,7 +5,7 @@ import { FUNCTIONS, SCHEMA, SETTING } from './functions.js';
 import { signedRights } from './rights.js';
 import { COMMENT, DIGEST, OTHERS_POLICY, ROWS_POLICY } from './script.js';
 
-/** Compares a database's row security with what a policy requires. */
+/** The result of comparing a database's row security with what a policy requires. */
 export interface RowSecurityStatus {
   /** Reasons the row security is not effective, or differs from the policy. */
   readonly faults: readonly string[];

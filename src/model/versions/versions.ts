@@ -182,8 +182,8 @@ function damaged(dir: string, what: string): PublishedDamaged {
 }
 
 /**
- * A published state, and how it came about. It is written once and never changed. Its id is the hash of its bytes, and
- * it names its predecessor.
+ * A published state, with its author and origin. It is written once and never changed. Its id is the hash of its
+ * bytes, and it names its predecessor.
  */
 export interface Version extends Overlay {
   /** SHA-256 of the bytes of its file, in hex. */

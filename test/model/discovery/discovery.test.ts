@@ -148,6 +148,13 @@ async function discovers(t: Test, engine: OpenedEngine): Promise<void> {
         right: { entity: 'branch', columns: ['country', 'city'] },
       },
     });
+    const [first, ...others] = holding.foreign_keys;
+    const twice = { ...holding, foreign_keys: [first ?? [], first ?? [], others].flat() };
+    t.strictSame(
+      draftOf(twice, manifest),
+      draftOf(holding, manifest),
+      'a foreign key that is declared twice',
+    );
     t.match(of('db.lib.friend'), {
       proposal: 'bridge',
       foreign_keys: [{ columns: ['a'] }, { columns: ['b'] }],

@@ -30,7 +30,7 @@ export type CompileResult =
   | { readonly ok: true; readonly manifest: Manifest }
   | { readonly ok: false; readonly problems: readonly UnplacedDiagnostic[] };
 
-/** Pure: equal documents give equal manifests. Requires `ready()` of osl-compiler. */
+/** Compiles a manifest. Pure: equal documents give equal manifests. Requires `ready()` of osl-compiler. */
 export function compileManifest(document: ManifestDocument): CompileResult {
   const problems = new Problems();
   checkNames(document, problems);

@@ -159,7 +159,7 @@ export interface TableSource {
   readonly table: Table;
 }
 
-/** The table that `source` names; null if it is unknown, which has then been reported. */
+/** The table that `source` names; reports an unknown one and returns null. */
 export function sourceOf(
   source: SourceDocument,
   path: Path,

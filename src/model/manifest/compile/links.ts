@@ -4,7 +4,7 @@ import type { EndDocument, ManifestDocument, SideDocument } from '../document.js
 import { type Bridge, type BridgeSide, frozenMap, type LinkEnd, type Relationship } from '../manifest.js';
 import { membersOf, type Problems, type RelationMap } from './problems.js';
 
-/** The entity named at `path`; null if there is none, which has then been reported. A bridge is not an entity. */
+/** The entity named at `path`; reports an unknown one and returns null. A bridge is not an entity. */
 export function entityNamed(
   name: string,
   path: Path,
@@ -19,7 +19,7 @@ export function entityNamed(
   return null;
 }
 
-/** The column named at `path`; null if there is none, which has then been reported. */
+/** The column named at `path`; reports an unknown one and returns null. */
 export function columnNamed(name: string, path: Path, relation: Relation, problems: Problems): Column | null {
   const column = columnOf(relation, name);
   if (column === null) {

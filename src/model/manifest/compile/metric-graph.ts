@@ -22,7 +22,7 @@ interface ResolvedMetric {
   readonly metric: Metric;
   readonly entities: ReadonlySet<string>;
   readonly leaves: number;
-  /** True if it contains a metric that reads rows from other times: a cumulative one or a conversion. */
+  /** True if the metric is, or contains, one that reads rows from other times: a cumulative metric or a conversion. */
   readonly cumulative: boolean;
 }
 

@@ -114,7 +114,7 @@ function formatOf(name: string, m: MetricDocument, problems: Problems): { readon
   return { format: Object.freeze({ ...format }) };
 }
 
-/** A metric, still without an entity if only its inputs determine that. */
+/** The declared metric; its entity is not filled in yet if it depends on the metric's inputs. */
 function metricOf(name: string, m: MetricDocument, format: { readonly format?: MetricFormat }): Metric {
   const common = { name, description: m.description ?? null, ...format };
   switch (m.type) {

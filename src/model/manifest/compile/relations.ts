@@ -225,7 +225,7 @@ function columnFrom(
   });
 }
 
-/** The column that the connector declares as `physical`; null if there is none, which has then been reported. */
+/** The column that the connector declares as `physical`; reports an undeclared one and returns null. */
 export function declaredColumnNamed(
   physical: string,
   path: Path,
