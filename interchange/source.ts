@@ -64,7 +64,7 @@ export interface SourcePlace {
   readonly path: Path;
 }
 
-/** Reports at `place`. */
+/** Adds an entry to the loss report of the file at `place`. */
 export function report(
   place: SourcePlace,
   kind: LossKind,
@@ -141,7 +141,7 @@ export class ReadTracker {
     mark(this.#read, parent, step);
   }
 
-  /** Excludes everything below from the report. */
+  /** Marks a key as read, and excludes everything below it from the report. */
   settle(parent: object, step: PathStep): void {
     mark(this.#read, parent, step);
     mark(this.#settled, parent, step);

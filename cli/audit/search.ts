@@ -105,7 +105,7 @@ async function forEachRecord(
   const most = flags.limit ?? Number.POSITIVE_INFINITY;
   await withLog(flags, async (log) => {
     const names = name === undefined ? null : await fingerprintsIn(log, name);
-    // The record of this search contains the name as a fingerprint too, not in plain text.
+    // The audit record of this search contains the name only as a fingerprint, never in plain text.
     await recordReading(log, command, { ...asked, ...(names !== null && { name: names.at(-1) ?? '' }) });
     const filter: AuditFilter = { ...asked, ...(names !== null && { fingerprints: names }) };
     const named: NamedObjects = new Map((names ?? []).map((object) => [object, name ?? '']));

@@ -60,7 +60,7 @@ function shownObject(object: string, named: NamedObjects): string {
   return name === undefined ? object.replace('osl.entities.', '') : `undeclared:${name}`;
 }
 
-/** Number of rows, or of requests for an event that counts them, by status if recorded. */
+/** Number of rows. For an event that counts requests: their number, by status if the statuses were recorded. */
 function amount({ kind, rows, detail }: AuditRecord): string {
   if (rows === null) return '';
   if (kind !== 'event') return `${rows} rows`;

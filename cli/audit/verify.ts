@@ -240,7 +240,7 @@ export async function runProve(requestId: string, flags: AuditFlags & ProveOptio
   if (proofs.length === 0) {
     throw new Failure(
       EXIT.failed,
-      `error: the newest checkpoint covers no record of request ${requestId}: one is signed every minute and at stop`,
+      `error: the newest checkpoint covers no record of request ${requestId}: one is signed every second while records are added; try again in a moment`,
     );
   }
   if (flags.json) printJson(proofs);

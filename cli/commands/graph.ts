@@ -38,7 +38,7 @@ export function addMap(program: Command): void {
 }
 
 async function runMap(flags: MapFlags): Promise<void> {
-  const { url, token } = await serverAccess(flags);
+  const { url, token } = await serverAccess(flags, flags.full ? 'admin' : 'reader');
   const reply = await getDocument(url, `/osl/domain-map${flags.full ? '' : '?governed=true'}`, token);
   const body = bodyOf(reply, flags.json);
   if (!flags.json) print(mapText(body));

@@ -149,7 +149,7 @@ export async function psqlThroughProxy(
   }
 }
 
-/** Leaves Ctrl-C to psql, which uses it to cancel a query. */
+/** Runs psql and resolves with its exit status. Ctrl-C is left to psql, which cancels the query. */
 function psql(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
   return new Promise((resolve, reject) => {
     const ignore = (): void => undefined;

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -42,7 +42,7 @@ export function removeLogin(server: string): void {
   rmSync(fileOf(server), { force: true });
 }
 
-/** A lock older than this was left behind by a killed process. */
+/** Maximum time to wait for a lock. After that, its holder is presumed to have been killed, and the lock is removed. */
 const STALE_MS = 30_000;
 const LOOK_MS = 50;
 
@@ -53,9 +53,8 @@ const LOOK_MS = 50;
 export async function exclusively<T>(server: string, work: () => Promise<T>): Promise<T> {
   mkdirSync(folder(), { recursive: true, mode: 0o700 });
   const lock = `${fileOf(server)}.lock`;
-  const until = Date.now() + STALE_MS;
   while (!taken(lock)) {
-    if (Date.now() > until) rmSync(lock, { force: true });
+    if (Date.now() - madeAt(lock) > STALE_MS) rmSync(lock, { force: true });
     else await sleep(LOOK_MS);
   }
   try {
@@ -73,6 +72,11 @@ function taken(lock: string): boolean {
     if (codeOf(error) === 'EEXIST') return false;
     throw new Failure(EXIT.failed, `error: ${lock} cannot be made (${codeOf(error) ?? 'unknown'})`);
   }
+}
+
+/** ms since 1970; now if the lock has just been removed. */
+function madeAt(lock: string): number {
+  return statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
 }
 
 function folder(): string {

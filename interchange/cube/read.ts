@@ -10,12 +10,12 @@ import { type Cube, columnSql, type Dimension, parseCubeSql, soleReference } fro
 
 /** Cube keys that concern display or performance and do not affect results. */
 const OF_CUBES: Readonly<Record<string, string>> = {
-  pre_aggregations: 'the gateway keeps no rollups',
+  pre_aggregations: 'a rollup of the gateway is declared in the manifest and built by `osl rollup build`',
   segments: 'a named filter has no counterpart: write it into the metrics that need it',
   hierarchies: 'hierarchies have no counterpart',
-  refresh_key: 'the gateway keeps no copies that could be stale',
+  refresh_key: 'results are cached only for entities with `cache`, by their own age and watermark',
   sql_alias: 'nothing is called by an alias',
-  rewrite_queries: 'the gateway keeps no rollups',
+  rewrite_queries: 'a declared rollup is used wherever it cannot change the answer',
   meta: 'metadata of an application has no counterpart',
   calendar: 'calendars have no counterpart',
   folders: 'folders have no counterpart',

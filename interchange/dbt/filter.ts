@@ -30,7 +30,7 @@ export interface FilterScope {
   readonly entity: EntityDraft;
   /** Primary entity of the model, used as the prefix before `__`. */
   readonly prefix: string;
-  /** Columns of the model's entities, by entity name. */
+  /** Columns of the model's entities, by lower-case entity name. */
   readonly entityColumns: ReadonlyMap<string, string>;
   /** Models with one row for each row of this model, by lower-case entity name. */
   readonly parents: ReadonlyMap<string, { readonly relationship: string; readonly model: FilterScope }>;

@@ -137,7 +137,7 @@ function findUnchanged(model: Part, carried: EmbeddedModel): UnchangedParts {
   return { datasets, relationships, metrics, paths, all };
 }
 
-/** Plain JSON without other vendors' additions and empty lists. */
+/** Plain JSON without other vendors' extensions, nulls and empty lists. */
 function comparable(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(comparable);
   if (typeof value !== 'object' || value === null) return value;

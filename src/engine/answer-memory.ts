@@ -2,7 +2,7 @@ import { InternalError, type QueryError, queryError } from 'osl-compiler';
 import type { FairShareParty } from './fair-share.js';
 import { eachDataRow } from './protocol/backend-messages.js';
 
-/** Size in bytes up to which rows are not counted, since the buffers of their session bound them. */
+/** Size in bytes up to which rows are not counted, since their session's buffers limit them. */
 export const LARGE_ROW_BYTES = 262_144;
 
 const WAIT_MS = 5_000;

@@ -27,7 +27,10 @@ import type { ReportUpstreamError, UpstreamError } from './upstream-report.js';
 import type { MessageView, SessionJob, UpstreamSession } from './upstream-session.js';
 
 export interface ExecutionHost {
-  /** True to send a row cap as Execute's limit. If false, excess rows are cancelled, which allows parallel plans. */
+  /**
+   * True to send the row cap in Execute. If false, the statement is cancelled at the cap instead, which allows parallel
+   * plans.
+   */
   readonly limitRows: boolean;
   readonly settingForm: SettingForm;
   /** True if the statement runs in a transaction that continues after it. */
@@ -247,7 +250,7 @@ export class Execution implements SessionJob {
     if (status !== 0x49 && !this.#host.inTransaction) this.#taint();
     const session = this.#session;
     this.#session = null;
-    // The upstream may or may not have prepared it.
+    // It is unknown whether the upstream has prepared the statement that applies the settings.
     if (this.#applying > 0 && this.#applied?.prepared != null)
       session?.prepared.forget(this.#applied.sql, this.#applied.prepared);
     if (!this.settled) this.#conclude(session);

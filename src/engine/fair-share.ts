@@ -10,9 +10,9 @@ interface QueuedItem<T> {
  * Shares places fairly among waiting parties.
  *
  * A free place goes to the party that holds the fewest; among equals, to the one that has held that number longest. So
- * no party holds more than half while another waits for as many. Parties that hold places must leave some free for
- * later arrivals: the last place is for parties that hold none, and a party with half of all places must leave the
- * reserve. Otherwise, one party's long statements could take every place before another party asks.
+ * no party holds more than half of the places while another wants as many. Parties that hold places must leave some
+ * free for later arrivals: the last place is for parties that hold none, and a party with half of all places must
+ * leave the reserve. Otherwise, one party's long statements could take every place before another party asks.
  */
 export class FairShare<T> {
   readonly #reserve: number;
@@ -78,8 +78,8 @@ export class FairShare<T> {
     for (const level of this.#levels) {
       const [party] = level ?? [];
       if (party === undefined) continue;
-      // INVARIANT: the others of this level hold as many places and higher levels more, so none of them is entitled
-      // either.
+      // INVARIANT: the others of this level hold as many places, and those of higher levels more, so none of them is
+      // entitled to a place either.
       if (!this.admits(party, free, all)) return null;
       const [item] = this.#items.get(party) ?? [];
       return item === undefined ? null : { party, item };

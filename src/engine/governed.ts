@@ -85,8 +85,8 @@ export class GovernedEngine {
   }
 
   /**
-   * Returns how the database would run `plan` whatever the values of its slots: the text lines of EXPLAIN without
-   * ANALYZE. @throws the errors of `execute`
+   * Sends the text lines of EXPLAIN (without ANALYZE) to `sink`, for the generic plan of the statement, which does not
+   * depend on the values of its slots. @throws the errors of `execute`
    */
   async explain(
     plan: GovernedPlan,
@@ -107,8 +107,8 @@ export class GovernedEngine {
   }
 
   /**
-   * Returns the statement of `plan` for runs while it is short; null if the engine shares no sessions. Throws
-   * InternalError if `plan` was not minted by `govern`.
+   * Returns the statement of `plan` for runs on shared sessions while it counts as short; null if it cannot run there.
+   * Throws InternalError if `plan` was not minted by `govern`.
    */
   short(plan: GovernedPlan): ShortStatement | null {
     const { outOfService, runner } = this.#parts;
@@ -147,7 +147,7 @@ export class GovernedEngine {
 /** Forces a generic plan, since one made for specific values could reveal values of callers and policies, and keys. */
 const WHATEVER_THE_VALUES = ['plan_cache_mode', 'force_generic_plan'] as const;
 
-/** The statement of each query. Plans that differ only in values, as those of the same shape, share it. */
+/** The statement of each query. Plans that differ only in values, such as those of the same shape, share it. */
 const STATEMENTS = new WeakMap<GovernedPlan['query'], GovernedStatement>();
 
 type GovernedStatement = UpstreamStatement & { readonly reads: StatementReads };

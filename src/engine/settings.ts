@@ -22,7 +22,7 @@ const GOVERNED: readonly (readonly [name: string, value: string])[] = [
   }),
 ];
 
-/** Settings of pgvector's HNSW search. A server without the extension accepts them as unknown names. */
+/** Settings of pgvector's HNSW search. A server without the extension accepts them as custom settings. */
 function searching(settings: Readonly<Record<string, string>>): (readonly [string, string])[] {
   return Object.entries(settings).map(([name, value]) => [`hnsw.${name}`, value]);
 }

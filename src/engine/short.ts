@@ -21,9 +21,9 @@ export interface ShortAnswer {
 }
 
 /**
- * The statement of a governed plan, while it counts as short. Runs of many callers are pipelined on shared sessions,
- * without a promise, timer or signal for each. A shared session cannot be cancelled; it has a small statement timeout,
- * after which the outcome is `unanswered`.
+ * The statement of a governed plan, for runs while it counts as short. Runs of many callers are pipelined on shared
+ * sessions, without a promise, timer or signal for each. A shared session cannot be cancelled; it has a small
+ * statement timeout, after which the outcome is `unanswered`.
  */
 export interface ShortStatement {
   /**

@@ -9,7 +9,7 @@ import { run, type UpstreamSession } from './upstream-session.js';
 
 /**
  * Limits the number of sessions that open transactions may hold, and allows half as many per subject, so that idle
- * clients starve no others.
+ * clients do not starve others.
  */
 export class SnapshotPlaces {
   readonly #most: number;
@@ -48,8 +48,8 @@ export interface SnapshotOptions {
 }
 
 /**
- * A read-only upstream transaction and its session. It begins with the first statement and runs one at a time. Each
- * statement runs behind a savepoint and is rolled back to it, so neither its settings nor its failure outlive it.
+ * A read-only upstream transaction and its session. It begins with the first statement and runs one statement at a
+ * time. Each runs behind a savepoint and is rolled back to it, so neither its settings nor its failure outlive it.
  *
  * INVARIANT: when the session is lost, the snapshot is lost: no statement is answered from a later state.
  */

@@ -108,7 +108,7 @@ export interface StatementReads {
   /** The objects that the query names. */
   readonly objects: readonly string[];
   readonly relations: readonly string[];
-  /** Their tables as `schema.table`, which only the operator may see. */
+  /** Tables of the relations as `schema.table`; only the operator may see them. */
   readonly tables: readonly string[];
   /** Names of the output columns, in order. */
   readonly columns: readonly string[];

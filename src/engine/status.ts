@@ -89,8 +89,8 @@ export class EngineStatus {
   }
 
   /**
-   * The name of the time zone `text` as the upstream displays it; null if unknown there. Throws
-   * the errors of `GovernedEngine.execute`.
+   * The name of the time zone `text` as the upstream displays it; null if unknown there. Throws the errors of
+   * `GovernedEngine.execute`.
    */
   timeZone(text: string): Promise<string | null> {
     return this.#timeZone(text);
@@ -110,7 +110,7 @@ const SHOW: UpstreamStatement = {
   columnOids: [25],
 };
 
-/** Resolves time zone names on the upstream, each just once. */
+/** Resolves time zone names on the upstream and caches the results. */
 function timeZones(runner: Runner): (text: string) => Promise<string | null> {
   const known = new Map<string, string | null>();
   return async (text) => {

@@ -49,7 +49,7 @@ export function connectionLost(): QueryError {
   return queryError('databaseDown', {});
 }
 
-/** The upstream rejects a setting that was accepted here, since time zones differ between servers. */
+/** The error for a setting that was accepted here but not by the upstream, since time zones differ between servers. */
 export function unknownSetting(): QueryError {
   return queryError('unresolvable', {
     detail: 'the database of this query does not know a setting of this session, such as its time zone',

@@ -16,7 +16,7 @@ export interface Transport {
   write(bytes: Uint8Array): boolean;
   pause(): void;
   resume(): void;
-  /** Asks the upstream to stop the running statement. Settles when the request can no longer hit a later one. */
+  /** Asks the upstream to stop the running statement. Settles when the request can no longer hit a later statement. */
   cancel(): Promise<void>;
   destroy(): void;
 }
@@ -33,19 +33,19 @@ export interface SessionJob {
   /** The subject charged for large rows. */
   readonly subject: FairShareParty;
   /**
-   * A row of more than `LARGE_ROW_BYTES` begins. Returns the memory needed until `rows` has settled. `pass`: read and
-   * drop it. `abandon`: close the session if that costs less than reading the row.
+   * Called when a row of more than `LARGE_ROW_BYTES` begins. Returns the memory needed until `rows` has settled, or
+   * `pass` to read and drop the row, or `abandon` to close the session if that costs less than reading the row.
    */
   largeRow(bytes: number): number | 'pass' | 'abandon';
-  /** There was no memory for the row announced by `largeRow`, so it is skipped. */
+  /** Called if the row announced by `largeRow` is skipped for lack of memory. */
   starved(): void;
-  /** A run of DataRow messages. Reading pauses until the promise, which must not reject, settles. */
+  /** Receives a run of DataRow messages. Reading pauses until the promise, which must not reject, settles. */
   rows(bytes: Uint8Array, count: number): void | Promise<void>;
-  /** Any other message except ReadyForQuery; its body is valid during the call. */
+  /** Receives any other message except ReadyForQuery; its body is valid during the call. */
   message(type: number, message: MessageView): void;
-  /** ReadyForQuery with status byte `I`, `T` or `E`. */
+  /** Called on ReadyForQuery, with its status byte `I`, `T` or `E`. */
   ready(status: number): void;
-  /** The session died before ReadyForQuery. `cause` is set if this job caused it. */
+  /** Called if the session died before ReadyForQuery. `cause` is set if this job caused it. */
   lost(cause?: unknown): void;
 }
 
@@ -103,7 +103,7 @@ export class UpstreamSession implements Stream {
   /** Called when the statement being cancelled has ended. */
   #wakeCanceller: () => void = () => undefined;
   #grace: NodeJS.Timeout | null = null;
-  /** The time since which an answer has been outstanding. */
+  /** Time of the last bytes received, or of the first job submitted since then. */
   #owedSince = 0;
 
   constructor(transport: Transport, memory: AnswerMemory) {
@@ -125,7 +125,7 @@ export class UpstreamSession implements Stream {
     return this.#jobs.length;
   }
 
-  /** Time in ms since the upstream last sent something, while an answer is outstanding. */
+  /** Time in ms since the upstream last sent something, while an answer is outstanding; otherwise 0. */
   get silentMs(): number {
     return this.#jobs.length === 0 ? 0 : performance.now() - this.#owedSince;
   }
@@ -225,6 +225,7 @@ export class UpstreamSession implements Stream {
   }
 
   #receive(chunk: Uint8Array): void {
+    this.#owedSince = performance.now();
     this.#chunks.push(chunk);
     if (this.#paused || this.#queued) this.#hold();
     else this.#advance();
@@ -337,7 +338,6 @@ export class UpstreamSession implements Stream {
       this.#status = splitter.firstByte();
       this.#jobs.shift();
       this.#allowance = AT_ONCE_BYTES;
-      if (this.#jobs.length > 0) this.#owedSince = performance.now();
       this.#wakeCanceller();
       this.#endGrace();
       job.ready(this.#status);

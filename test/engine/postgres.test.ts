@@ -1,7 +1,10 @@
 import t from 'tap';
 import { generatedSql, sql } from '../../src/base/sql.js';
+import { unboundedMemory } from '../../src/engine/answer-memory.js';
 import { openEngine } from '../../src/engine/index.js';
+import { openPostgres } from '../../src/engine/postgres/engine.js';
 import type { PlanMode } from '../../src/engine/statement.js';
+import { startNativePostgres } from '../support/native-postgres.js';
 import {
   type Ask,
   ask,
@@ -76,6 +79,35 @@ t.test('an engine without system credentials refuses system work', async (t) => 
   await fixture.close();
   return undefined;
 });
+
+t.test(
+  'a session of the system engine is closed when the server sends nothing, not while it sends rows',
+  async (t) => {
+    const native = await startNativePostgres();
+    if (native === null) return t.plan(0, NO_NATIVE);
+    const { engine } = await openPostgres(
+      { kind: 'postgres', url: native.readerUrl, systemUrl: native.url, poolSize: 1 },
+      {
+        onUpstreamError: () => undefined,
+        onReach: () => undefined,
+        spool: null,
+        memory: unboundedMemory(),
+        serving: { admit: async () => undefined, systemSilenceMs: 500 },
+      },
+    );
+    // Each row is larger than what Postgres collects before it sends.
+    const rows = await engine.system.query(
+      sql`select repeat(i::text, 20000) || pg_sleep(0.1)::text as text from generate_series(1, 15) i`,
+    );
+    t.equal(rows.length, 15, 'one and a half seconds of rows');
+    t.match(await errorOf(engine.system.query(sql`select pg_sleep(30)`)), {
+      message: 'the session was lost',
+    });
+    await engine.close();
+    await native.stop();
+    return undefined;
+  },
+);
 
 t.test('a session that the server ends is replaced', async (t) => {
   const fixture = await nativeFixture({ sharedSessions: 2 });

@@ -11,8 +11,8 @@ const OWNER = 'postgres';
 /**
  * Creates the role and revokes the privileges granted to PUBLIC.
  *
- * Without `set_config`, no expression can leave the role again; otherwise, the embedded server would allow it, since
- * its one session was authenticated as superuser.
+ * Without `set_config`, no expression can leave the role again. With it, the embedded server would allow that, since
+ * its only session was authenticated as superuser.
  */
 const PREPARE = sql`
   DO $$ BEGIN

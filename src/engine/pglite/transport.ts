@@ -59,7 +59,7 @@ export class WorkerTransport implements Transport {
    * @param maxMemory memory limit of the server in bytes
    */
   static async start(dataDir: string, maxMemory: number): Promise<WorkerTransport> {
-    // Runs in a separate thread, whose end frees the half gigabyte that this takes.
+    // Done in a separate thread, because this takes half a gigabyte, which is freed when the thread ends.
     if (!existsSync(join(dataDir, 'PG_VERSION')) && !unpackImage(dataDir)) {
       const maker = await WorkerTransport.#begin(dataDir, 'make', maxMemory);
       maker.destroy();

@@ -41,8 +41,8 @@ export interface PostgresConfig {
   /** Fraction of the pool, from 0 to 1, that one subject leaves free for others; default 0.25. */
   readonly poolReserve?: number;
   /**
-   * Number of sessions shared by short statements of many callers. As many again are used for statements planned by
-   * value. 0 for none; default 2.
+   * Number of sessions shared by short statements of many callers. The same number again is used for statements that
+   * are planned by value. 0 for none; default 2.
    */
   readonly sharedSessions?: number;
   /** Maximum wait for a session in ms; default 5,000. */
@@ -60,8 +60,8 @@ const SYSTEM_SESSIONS = 2;
 const SYSTEM_WAIT_MS = 60_000;
 
 /**
- * Opens a native server. Throws an Error if the URL is invalid; in a process that does not serve, also if the server
- * cannot be reached or the governed role is unfit.
+ * Opens an engine on a native server. Throws an Error if the URL is invalid; in a process that does not serve, also if
+ * the server cannot be reached or the governed role is unfit.
  */
 export async function openPostgres(
   config: PostgresConfig,
@@ -209,7 +209,7 @@ function refuseSystem(): Promise<never> {
 
 /** Minimum pause between two attempts in ms. */
 const AGAIN_MS = 500;
-/** Time in ms that startup waits for a silent server; after that, it waits in the background. */
+/** Time in ms that startup waits for a silent server; after that, the gateway starts and keeps trying to connect. */
 const START_MS = 3_000;
 
 /**

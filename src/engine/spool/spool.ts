@@ -45,7 +45,7 @@ export class Spool {
   #memoryBytes = 0;
   #writtenBytes = 0;
   #writing: Promise<void> | null = null;
-  /** Set until all written data has been taken. */
+  /** True after a write failed or found no room, until all written data has been taken. */
   #full = false;
   #ended = false;
   #closed = false;

@@ -43,7 +43,7 @@ export class SpoolingSink implements RowSink {
     return reading === undefined ? undefined : this.#wait(reading, bytes.length);
   }
 
-  /** Ends the input. Resolves once all spooled rows are delivered or cannot be; null if none were spooled. */
+  /** Ends the input. Resolves once all spooled rows are delivered or delivery has failed; null if none were spooled. */
   end(): Promise<void> | null {
     this.#spool?.end();
     return this.#delivered;
