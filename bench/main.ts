@@ -6,6 +6,7 @@ import { barrierBench } from './barrier/index.js';
 import { compileBench } from './compile/index.js';
 import { fairnessBench } from './fairness/index.js';
 import { hostileBench } from './hostile/index.js';
+import { largeCatalogBench } from './large-catalog/index.js';
 import { type Findings, markdown, type Report, reportOf, type Table, tableOf } from './report.js';
 import { restBench } from './rest/index.js';
 import { qualityBench } from './retrieval-quality/index.js';
@@ -37,6 +38,7 @@ const BENCHES: ReadonlyMap<string, Bench> = new Map([
   ['audit-open', auditOpenBench],
   ['audit-search', auditSearchBench],
   ['scale', scaleBench],
+  ['large-catalog', largeCatalogBench],
   ['start', startBench],
   ['sync', syncBench],
   ['tpch', tpchBench],

@@ -1,11 +1,14 @@
+import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Client } from 'pg';
-import { type Findings, measure, paired, quantile } from '../report.js';
-import { connected } from '../support/client.js';
-import { type Gateway, startGateway } from '../support/gateway.js';
-import { accounts, withPostgres } from '../support/postgres.js';
+import { Worker } from 'node:worker_threads';
+import { Client, type ClientConfig } from 'pg';
+import type { NativePostgres } from '../../test/support/native-postgres.js';
+import { type Findings, type Measure, measure, paired } from '../report.js';
+import { type Gateway, SUBJECT, startGateway } from '../support/gateway.js';
+import { accounts, withClient, withPostgres } from '../support/postgres.js';
 import { MANIFEST } from '../wire/contestants.js';
+import type { AskerJob } from './asker.js';
 
 const ROWS = 200_000;
 /** Point queries sent per second, regardless of whether earlier ones have been answered. */
@@ -14,38 +17,62 @@ const OFFERED = 100;
 const ASKERS = 8;
 const LONG = 64;
 const SLOW = 200;
+/**
+ * Time in ms until what the slow readers will not read soon has been spooled, and those beyond the pool were refused.
+ * The load of the first seconds is that of 50 answers being read at once, not of slow readers.
+ */
+const SETTLED_MS = 8_000;
 /** Interval at which a slow reader reads one chunk, ms. */
 const SIP_MS = 1_000;
 
 /**
- * Increase of the 99th percentile latency of one subject's point queries while another subject runs 64 long queries, or
- * slowly reads 200 answers of 200,000 rows. Rounds with and without this load alternate; a ratio of 0.83 means 20 %
- * slower.
+ * The 99th percentile latency of one subject's point queries while another subject runs 64 long queries, or slowly reads
+ * 200 answers of 200,000 rows. Rounds with and without this load alternate; a ratio of 0.83 means 20 % slower.
+ *
+ * `floor` is the same without the gateway: point queries sent directly, beside as many long queries or readers as the
+ * gateway lets one subject run at a time.
  */
 export async function fairnessBench(quick: boolean): Promise<Findings> {
-  const rounds = quick ? 2 : 7;
-  const seconds = quick ? 3 : 15;
+  const rounds = quick ? 2 : 5;
+  const seconds = quick ? 3 : 8;
   return withPostgres(accounts(ROWS), async (postgres) => {
     const policyFile = 'bench/fairness/policy.yaml';
     const environment = { OSL_SPOOL_MIB: '16384', OSL_STATEMENT_TIMEOUT_MS: '600000' };
     const gateway = await startGateway({ manifestFile: MANIFEST, policyFile, postgres, environment });
     try {
-      const askers = await Promise.all(Array.from({ length: ASKERS }, () => connected(gateway)));
-      await offered(askers, seconds); // until code is compiled and the query is known to be short
-      const measures = [];
-      for (const [id, about, begin] of LOADS) {
-        const quiet: number[] = [];
-        const beside: number[] = [];
-        for (let round = 0; round < rounds; round++) {
-          quiet.push(await offered(askers, seconds));
-          const end = await begin(gateway);
-          beside.push(await offered(askers, seconds));
-          await end();
+      const ways: readonly Way[] = [
+        {
+          id: '',
+          connection: async (subject) => connectionOf(gateway, await gateway.token(subject), subject),
+          table: 'account',
+          share: 1,
+        },
+        {
+          id: '.floor',
+          connection: async (subject) => ({
+            connectionString: postgres.readerUrl,
+            application_name: subject,
+          }),
+          table: 'bench.account',
+          share: SHARE / LONG,
+        },
+      ];
+      for (const way of ways) await pointP99(way, seconds); // until the query is known to be short
+      const measures: Measure[] = [];
+      for (const load of LOADS)
+        for (const way of ways) {
+          const quiet: number[] = [];
+          const beside: number[] = [];
+          for (let round = 0; round < rounds; round++) {
+            quiet.push(await pointP99(way, seconds));
+            const end = await load.begin(way);
+            beside.push(await pointP99(way, seconds));
+            await end();
+            await terminate(postgres, HOG);
+          }
+          measures.push(paired(`fairness.${load.id}${way.id}.p99`, 'ms', 'less', beside, quiet, 'alone'));
         }
-        measures.push(paired(`fairness.${id}.p99`, 'ms', 'less', beside, quiet, about));
-      }
       measures.push(measure('fairness.offered', 'q/s', [OFFERED], `over ${ASKERS} connections`));
-      for (const asker of askers) await asker.end();
       return { measures, tables: [] };
     } finally {
       await gateway.stop();
@@ -53,49 +80,76 @@ export async function fairnessBench(quick: boolean): Promise<Findings> {
   });
 }
 
-type Load = (gateway: Gateway) => Promise<() => Promise<void>>;
+/** A way to the database: through the gateway, or directly. */
+interface Way {
+  readonly id: string;
+  /** Connection of a subject, with a new token, since a token lasts for 300 s. */
+  readonly connection: (subject: string) => Promise<ClientConfig>;
+  readonly table: string;
+  /** Fraction of the load to start. */
+  readonly share: number;
+}
 
-const LOADS: readonly (readonly [id: string, about: string, begin: Load])[] = [
-  ['long', 'alone', longQuestions],
-  ['slow', 'alone', slowReaders],
+const HOG = 'user:hog';
+
+/** Ends what a subject still runs by direct connections: Postgres does not notice that a client has left. */
+async function terminate({ url }: NativePostgres, subject: string): Promise<void> {
+  await withClient(url, (client) =>
+    client.query('select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1', [
+      subject,
+    ]),
+  );
+}
+
+/** Number of sessions of the pool that one subject may use: three quarters of ten, rounded up. */
+const SHARE = 8;
+
+function connectionOf({ pgPort }: Gateway, password: string, user: string): ClientConfig {
+  return { host: '127.0.0.1', port: pgPort, user, database: 'osl', password };
+}
+
+async function pointP99({ connection, table }: Way, seconds: number): Promise<number> {
+  const job: AskerJob = {
+    connection: await connection(SUBJECT),
+    seconds,
+    offered: OFFERED,
+    connections: ASKERS,
+    rows: ROWS,
+    table,
+  };
+  const [p99] = await once(
+    new Worker(new URL('./asker.js', import.meta.url), { workerData: job }),
+    'message',
+  );
+  return Number(p99);
+}
+
+/** Starts the load and returns a function that ends it. */
+type Begin = (way: Way) => Promise<() => Promise<void>>;
+
+const LOADS: readonly { readonly id: string; readonly begin: Begin }[] = [
+  { id: 'long', begin: longQuestions },
+  { id: 'slow', begin: slowReaders },
 ];
 
-/**
- * The 99th percentile latency in ms of queries sent at a steady rate, measured from their due time so that queueing
- * counts.
- */
-async function offered(askers: readonly Client[], seconds: number): Promise<number> {
-  const took: number[] = [];
-  const began = performance.now();
-  // Each connection runs its queries sequentially; the latency of a late one counts from its due time.
-  const lines = askers.map((asker) => ({ asker, last: Promise.resolve() }));
-  for (let n = 0; n < seconds * OFFERED; n++) {
-    const due = began + (1_000 * n) / OFFERED;
-    const wait = due - performance.now();
-    if (wait > 0) await sleep(wait);
-    const line = lines[n % lines.length];
-    if (line === undefined) break;
-    const id = 1 + ((n * 7_919) % ROWS);
-    line.last = line.last.then(async () => {
-      const { rows } = await line.asker.query(`select balance from account where id = ${id}`);
-      if (rows.length !== 1) throw new Error(`${rows.length} rows for a key`);
-      took.push(performance.now() - due);
-    });
-  }
-  await Promise.all(lines.map(({ last }) => last));
-  return quantile(
-    took.sort((a, b) => a - b),
-    0.99,
+async function hogsOf(way: Way, count: number): Promise<readonly Client[]> {
+  return Promise.all(
+    Array.from({ length: Math.round(count * way.share) }, async () => {
+      const client = new Client(await way.connection(HOG));
+      client.on('error', () => undefined);
+      await client.connect();
+      return client;
+    }),
   );
 }
 
 /** Starts joins that take minutes, each on its own connection; those beyond the pool size queue or are refused. */
-async function longQuestions(gateway: Gateway): Promise<() => Promise<void>> {
-  const hogs = await Promise.all(Array.from({ length: LONG }, () => connected(gateway, 'user:hog')));
+async function longQuestions(way: Way): Promise<() => Promise<void>> {
+  const hogs = await hogsOf(way, LONG);
   let going = true;
   const ask = async (hog: Client, n: number): Promise<void> => {
     while (going) {
-      const text = `select count(*) as n${n} from account a join account b on a.opened = b.opened join account c on b.opened = c.opened`;
+      const text = `select count(*) as n${n} from ${way.table} a join ${way.table} b on a.opened = b.opened join ${way.table} c on b.opened = c.opened`;
       await hog.query(text).catch(() => sleep(100));
     }
   };
@@ -109,20 +163,22 @@ async function longQuestions(gateway: Gateway): Promise<() => Promise<void>> {
 }
 
 /** Starts readers that read one chunk from their socket per second. */
-async function slowReaders(gateway: Gateway): Promise<() => Promise<void>> {
-  const hogs = await Promise.all(Array.from({ length: SLOW }, () => connected(gateway, 'user:hog')));
+async function slowReaders(way: Way): Promise<() => Promise<void>> {
+  const hogs = await hogsOf(way, SLOW);
   const asked = hogs.map((hog, n) =>
-    hog.query(`select id, owner, balance as b${n} from account`).catch(() => null),
+    hog.query(`select id, owner, balance as b${n} from ${way.table}`).catch(() => null),
   );
   for (const hog of hogs) socketOf(hog).pause();
+  let next = 0;
+  // One reader after another, so that each reads once in `SIP_MS`.
   const sips = setInterval(() => {
-    for (const hog of hogs) {
-      const socket = socketOf(hog);
-      socket.once('data', () => socket.pause());
-      socket.resume();
-    }
-  }, SIP_MS);
-  await sleep(2_000);
+    const hog = hogs[next++ % hogs.length];
+    if (hog === undefined) return;
+    const socket = socketOf(hog);
+    socket.once('data', () => socket.pause());
+    socket.resume();
+  }, SIP_MS / hogs.length);
+  await sleep(SETTLED_MS);
   return async () => {
     clearInterval(sips);
     for (const hog of hogs) socketOf(hog).destroy();

@@ -61,6 +61,7 @@ export function policyYaml({ entities, grants }: Size): string {
     '  user:bench:',
     `    ceiling: [${roleNames().join(', ')}]`,
     '    attributes: { region: eu }',
+    '    admin: [TENANT_ADMIN]',
     'roles:',
     ...roles.flat(),
     'masks: { pii: redact }',
