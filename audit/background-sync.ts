@@ -15,7 +15,10 @@ export class BackgroundSync {
   #durable: number;
   #timer: NodeJS.Timeout | null = null;
   #running: Promise<void> | null = null;
-  /** When the oldest record that no completed sync covers was written; null if there is none. */
+  /**
+   * Time (`performance.now`) at which the oldest record not covered by a completed sync was written; null if there is
+   * none.
+   */
   #oldest: number | null = null;
   #stopped = false;
 
@@ -70,7 +73,7 @@ export class BackgroundSync {
     this.#oldest = null;
     if (this.#written() === written || this.#stopped) return;
     this.wrote();
-    // Those written meanwhile are no older than this sync.
+    // Records written during this sync are no older than its start.
     this.#oldest = began;
   }
 

@@ -29,7 +29,7 @@ const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
 const NOTE =
   /^(?<body>(?<origin>[^\n]+)\n(?<size>0|[1-9]\d{0,15})\n(?<root>[A-Za-z0-9+/]{43}=)\n(?<extensions>(?:[^\n]+\n)*))\n(?<signatures>(?:\u2014 [^\n]+\n)+)$/;
 
-/** When a record is acknowledged: once it is synced, or once it is written. */
+/** Point at which a record is acknowledged: once it is synced (`disk`), or once it is written (`kernel`). */
 export type AuditSync = 'disk' | 'kernel';
 
 export interface Checkpoint {
@@ -38,7 +38,7 @@ export interface Checkpoint {
   readonly root: Buffer;
   /** Timestamp from the `time` extension line, RFC 3339; null if the note has no such line. */
   readonly time: string | null;
-  /** When the records after this checkpoint were acknowledged. */
+  /** Point at which the records after this checkpoint were acknowledged. */
   readonly sync: AuditSync;
   /** Complete note including signatures. */
   readonly note: string;
@@ -107,8 +107,8 @@ function signs(line: string, body: string, trusted: VerifierKey): boolean {
 }
 
 /**
- * Number of records up to which all were synced in order. After them, a power failure may have removed records and
- * kept later ones.
+ * Returns the number of records, from the start of the log, that were synced in order. Beyond them, a power failure may
+ * have removed records and kept later ones.
  */
 export function syncedBefore(newest: Checkpoint | null): number {
   return newest?.sync === 'kernel' ? newest.size : Number.POSITIVE_INFINITY;

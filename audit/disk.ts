@@ -33,7 +33,7 @@ export function writeFully(
   write(fd, data, 0, length, position, step);
 }
 
-/** Like `writeFully`, in this thread. @throws the error of the write */
+/** Like `writeFully`, but synchronous. @throws the error of the write */
 export function writeNow(fd: number, data: Uint8Array, length: number, position: number): void {
   for (let at = 0; at < length; ) {
     const written = writeSync(fd, data, at, length - at, position + at);

@@ -233,15 +233,15 @@ export function keepSegmentKey(dir: string, segment: number, key: Uint8Array): P
 /**
  * The segment being written, and a spare for the next one. Segments are filled with zeros and synced in advance, and
  * opened with O_DSYNC, so a write changes neither file size nor block map and is durable when it returns. This is
- * faster than append and fdatasync (0.14 ms instead of 0.22 ms). With `sync: 'kernel'` they are opened without it, and
- * `sync` makes them durable.
+ * faster than append and fdatasync (0.14 ms instead of 0.22 ms). With `sync: 'kernel'` segments are opened without
+ * O_DSYNC, and `sync` makes their records durable.
  */
 class SegmentFiles implements SegmentStore {
   readonly #dir: string;
   readonly #bytes: number;
   readonly #write: WriteAt;
   readonly #sync: AuditSync;
-  /** Until then, writes go through the thread pool, because one in the main thread took long. */
+  /** Time (`performance.now`) until which writes go through the thread pool, after a slow write in the main thread. */
   #slowUntil = 0;
   #handle: FileHandle | null = null;
   #spare: Promise<void> | null = null;
@@ -263,7 +263,10 @@ class SegmentFiles implements SegmentStore {
     return this.#number;
   }
 
-  /** A group larger than a segment gets a segment to itself. */
+  /**
+   * True if a group of `length` bytes fits into the current segment. A group larger than a segment gets a segment to
+   * itself.
+   */
   fits(length: number): boolean {
     return this.#position === this.#start || this.#position + length <= this.#bytes;
   }
@@ -307,7 +310,7 @@ class SegmentFiles implements SegmentStore {
     if (!this.#spare && this.#position + length > this.#bytes / 2) this.#prepareSpare();
   }
 
-  /** True if the write only copies a few bytes into memory of the kernel, which costs less than a thread. */
+  /** True if the write only copies a few bytes into kernel memory, which costs less than handing it to a thread. */
   #writesAtOnce(length: number): boolean {
     return (
       this.#sync === 'kernel' &&
@@ -317,7 +320,7 @@ class SegmentFiles implements SegmentStore {
     );
   }
 
-  /** Writes in this thread. Returns the error, or null. */
+  /** Writes synchronously in the main thread. Returns the error, or null. */
   #writeAtOnce(fd: number, group: Buffer, length: number, position: number): Error | null {
     const began = performance.now();
     try {

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 
 /**
- * Bytes on disk. Writer and verifier share only this file and `checkpoint.ts`.
+ * The binary format of segment files. Writer and verifier share only this file and `checkpoint.ts`.
  *
  * ```
  * segment header line, frames, zeros (preallocated space)

@@ -31,14 +31,14 @@ export interface AuditLogOptions {
    */
   readonly afterFailure?: 'reopen' | 'stay';
   /**
-   * When a record counts as recorded. `disk` (default): once it is synced. `kernel`: once it is written; it is synced
-   * within 50 ms, so it survives the death of the process, but not a power failure.
+   * Point at which a record counts as recorded. `disk` (default): once it is synced. `kernel`: once it is written; it
+   * is synced within 50 ms, so it survives the death of the process, but not a power failure.
    */
   readonly sync?: AuditSync;
   /** Delay before the first attempt to reopen, ms, doubled for each later one up to `REOPEN_MOST_MS`. Default 250. */
   readonly reopenMs?: number;
   /**
-   * If the storage does not respond at startup, the log opens in a failed state and keeps retrying, instead of
+   * True to open the log in a failed state and keep retrying if the storage does not respond at startup, instead of
    * throwing. Default: false.
    */
   readonly waits?: boolean;
@@ -93,7 +93,7 @@ export interface AuditStats {
   readonly durable: number;
   /** Number of records covered by the last checkpoint. */
   readonly anchored: number;
-  /** When a record counts as recorded. */
+  /** Point at which a record counts as recorded. */
   readonly sync: AuditSync;
   /** Number of group commits since the log was opened. */
   readonly groups: number;

@@ -91,7 +91,7 @@ export function reopeningEvents(
   const { size, durable } = acknowledged;
   const refused = orphans.filter((decision) => decision.seq >= size);
   const lost = Math.max(0, size - seq);
-  // Records that this writer acknowledged are known to be genuine, if all of them are there.
+  // If none of the records acknowledged by this writer is missing, they are known to be genuine.
   const recovered = lost > 0 ? { from: durable, to: seq, lost } : { from: size, to: seq };
   return [
     gapEvent(place, options, gap),

@@ -141,8 +141,9 @@ interface Sibling extends LeafRange {
 }
 
 /**
- * Starts from the boundary whose complete subtrees cover the longest prefix of the sibling. Boundaries after its end
- * do not always help, because there its subtrees may have been merged with earlier leaves.
+ * Finds the subtree roots that are already known for a sibling on the path: those of the boundary whose complete
+ * subtrees cover the longest prefix of `range`. Boundaries after the range's end do not always help, because there its
+ * subtrees may have been merged with earlier leaves.
  */
 function siblingOf(range: LeafRange, places: readonly KnownSubtrees[]): Sibling {
   let best: KnownSubtrees = [];
@@ -222,7 +223,7 @@ export function checkProof(text: string, verifierKey: string): ProofVerdict {
   if (!root?.equals(checkpoint.root))
     return { ok: false, reason: 'the path does not lead to the signed root' };
   const { origin, size, time } = checkpoint;
-  // signed by the log's key, so it has this format
+  // The record is covered by a signed root, so it was written in this format.
   return {
     ok: true,
     record: JSON.parse(record.toString()) as AuditRecord,

@@ -53,7 +53,10 @@ export interface RecoverBase {
 export interface RecoverOptions {
   /** End of a prefix that is already verified; by default the whole log is read. */
   readonly base?: RecoverBase;
-  /** If a record is different, or a synced one is missing, the log is damaged. */
+  /**
+   * Tree that the writer has acknowledged. The log counts as damaged if one of its records differs, or a synced one is
+   * missing.
+   */
   readonly acknowledged?: AcknowledgedTree | null;
 }
 
@@ -266,7 +269,7 @@ class LogCursor {
     }
   }
 
-  /** Checks that all records are present that a checkpoint covers, or that the writer synced. */
+  /** Checks that no record is missing that a checkpoint covers or that the writer had synced. */
   requireRecords(checkpoint: Checkpoint | null, acknowledged: AcknowledgedTree | null): void {
     const size = checkpoint?.size ?? 0;
     if (this.seq < size)
@@ -292,7 +295,7 @@ class LogCursor {
 
 function parseRecord(bytes: Buffer): AuditRecord | null {
   try {
-    // the chain proves that a writer of this format wrote it
+    // The chain proves that a writer of this format wrote the record.
     return JSON.parse(bytes.toString()) as AuditRecord;
   } catch {
     return null;

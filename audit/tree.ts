@@ -33,7 +33,7 @@ export class RunningRoot {
     this.addComplete(1, leaf);
   }
 
-  /** Adds a complete subtree. @param leaves a power of two that is allowed at this position */
+  /** Adds a complete subtree. @param leaves its number of leaves, a power of two that is allowed at this position */
   addComplete(leaves: number, subtree: Hash | Uint8Array): void {
     let [count, root] = [
       leaves,
@@ -118,7 +118,7 @@ function splitPoint(leaves: number): number {
   return power;
 }
 
-/** Root computed from an inclusion path (RFC 9162, 2.1.3.2); null if the path has the wrong length. */
+/** Computes the root from an inclusion path (RFC 9162, 2.1.3.2); null if the path has the wrong length. */
 export function rootFromPath(
   index: number,
   size: number,

@@ -11,7 +11,7 @@ export type ProblemKind =
   | 'chain' // wrong chain hash: the record was altered or added
   | 'record' // the chain hash is correct, but the record is not this writer's canonical JSON
   | 'root' // records differ from those a checkpoint covers: the chain was recomputed
-  | 'cut'; // there are fewer records than a checkpoint covers
+  | 'cut'; // fewer records are present than a checkpoint covers
 
 export interface AuditProblem {
   readonly kind: ProblemKind;
@@ -50,10 +50,10 @@ export interface AuditVerdict {
   readonly openDecisions: number;
   /**
    * Number of bytes at the end that a power failure left incomplete. With `sync: 'disk'` they were never acknowledged;
-   * with `kernel` they may be of up to 50 ms.
+   * with `kernel` they may include records acknowledged within the last 50 ms.
    */
   readonly tornBytes: number;
-  /** When the newest records were acknowledged, according to the newest checkpoint. */
+  /** Sync mode of the newest records, according to the newest checkpoint: acknowledged once synced, or once written. */
   readonly sync: AuditSync;
   readonly problem: AuditProblem | null;
 }

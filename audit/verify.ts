@@ -69,10 +69,7 @@ export async function verifyAuditLog(
   return verdict(state, options.now ?? Date.now());
 }
 
-/**
- * Reads the key and the checkpoints. This happens before records are read, so that a concurrent writer cannot make the
- * checkpoints newer than the records.
- */
+/** Parses the given verifier key or, by default, the log's own. */
 async function loadKey(source: LogSource, given: string | undefined): Promise<VerifierKey> {
   const text = given ?? (await source.verifierKey());
   if (text === null) reportProblem('verifier_key', PUBLIC_KEY_FILE, 0, 0, 'the verifier key cannot be read');
@@ -84,6 +81,10 @@ async function loadKey(source: LogSource, given: string | undefined): Promise<Ve
   }
 }
 
+/**
+ * Reads all checkpoints. Must run before the records are read, so that a concurrent writer cannot make the checkpoints
+ * newer than the records.
+ */
 async function loadCheckpoints(
   source: LogSource,
   key: VerifierKey,
@@ -127,7 +128,7 @@ async function loadCheckpoints(
   state.checkpoints.sort((a, b) => a.size - b.size);
 }
 
-/** Starts the verification after deleted records, based on their signed note; does nothing if there are none. */
+/** Starts verification after the deleted records, using their signed note; does nothing if no records were deleted. */
 async function loadRetained(source: LogSource, key: VerifierKey, state: VerificationState): Promise<void> {
   try {
     const kept = parseRetentionNote(await source.retained(), key);
@@ -171,7 +172,7 @@ async function readLog(
         );
       }
       const verified = (await verifiers?.verified(number)) ?? null;
-      // If the segment fails verification on its own, read it record by record to find the problem.
+      // If independent verification failed, read the segment record by record to find the problem.
       if (verified === null || !state.follow(verified, number, key)) {
         const last = number === numbers.at(-1);
         readSegment(name, await source.segment(number, last), number, last && source.mayTear, key, state);
@@ -302,7 +303,7 @@ function readRecovery(record: Record<string, unknown>, state: VerificationState)
 function parse(bytes: Buffer): Record<string, unknown> | null {
   try {
     const value: unknown = JSON.parse(bytes.toString());
-    // an object; its members are read as unknown
+    // null, or an object whose members stay unknown
     return typeof value === 'object' ? (value as Record<string, unknown> | null) : null;
   } catch {
     return null;
@@ -318,7 +319,7 @@ class VerificationState {
   offset = 0;
   problem: AuditProblem | null = null;
   tree = new RunningRoot();
-  /** In ascending order of their size. */
+  /** Sorted by tree size, ascending. */
   readonly checkpoints: Checkpoint[] = [];
   readonly recovered: Recovery[] = [];
   readonly open = new Set<string>();
@@ -338,7 +339,7 @@ class VerificationState {
     while ((this.checkpoints[this.#next]?.size ?? this.records) < this.records) this.#next += 1;
   }
 
-  /** Appends a segment that was verified on its own. Returns false, without changes, if it does not follow. */
+  /** Appends an independently verified segment. Returns false, changing nothing, if it does not continue the log. */
   follow(
     { header, chain, pieces, opened, closed, closedOdd, recovered }: VerifiedSegment,
     number: number,

@@ -100,7 +100,9 @@ export interface FreshToken {
 }
 
 /**
- * Token source for the caller given by the flags; a caller assumed once is kept. @throws Failure as `callerToken` does
+ * Token source for the caller given by the flags. A caller that must be assumed is assumed only once.
+ *
+ * @throws Failure as `callerToken` does
  */
 export async function freshToken(flags: CallerFlags & { readonly dataDir?: string }): Promise<FreshToken> {
   const settings = settingsOf(flags);

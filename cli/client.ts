@@ -230,7 +230,9 @@ interface Trust extends SecureContextOptions {
 
 /**
  * TLS options for a URL: trusts the certificate file of a server on this machine, otherwise OSL_SERVER_CA or Node's
- * authorities. @throws system errors of files
+ * authorities.
+ *
+ * @throws system errors of files
  */
 function tlsOptionsFor(target: URL): Trust {
   if (target.protocol !== 'https:') return {};

@@ -15,7 +15,9 @@ let level: Level = 'warn';
 
 /**
  * The operator's log on standard error, as JSON lines or readable text (OSL_LOG_FORMAT; default: text on a terminal).
- * The level comes from OSL_LOG_LEVEL or the file named by OSL_LOG_LEVEL_FILE. @throws Failure
+ * The level comes from OSL_LOG_LEVEL or the file named by OSL_LOG_LEVEL_FILE.
+ *
+ * @throws Failure
  */
 export function operatorLog(): ServiceLog {
   level = levelNow();
@@ -76,7 +78,10 @@ function writeLine(name: Level, message: string, fields: LogFields): void {
   process.stderr.write(`${logLine(name, message, fields)}\n`);
 }
 
-/** `11:42:07 warn  upstream error  connector=demo sqlstate=22012`; only the first line of each field but `stack`. */
+/**
+ * Formats a line such as `11:42:07 warn  upstream error  connector=demo sqlstate=22012`. Only the first line of each
+ * field is shown, except for `stack` and unless OSL_DEBUG is set.
+ */
 function logLine(level: Level, message: string, fields: LogFields): string {
   const time = new Date().toTimeString().slice(0, 8);
   const whole = readSetting('OSL_DEBUG');

@@ -7,7 +7,7 @@ export interface ServerRecord extends ProcessIdentity {
   readonly host: string;
   readonly httpPort: number;
   readonly pgPort: number;
-  /** Admin listener; a port is not open if it is null, or missing as in older files. */
+  /** Host of the admin listener. A port that is null, or missing as in older files, is not open. */
   readonly adminHost?: string;
   readonly adminPort?: number | null;
   readonly adminPgPort?: number | null;

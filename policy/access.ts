@@ -233,13 +233,16 @@ interface Caches {
 }
 
 interface CallerRights {
-  /** The conditions of the grants of its effective roles, sorted by key; usually empty. */
+  /** The conditions of the grants of the caller's effective roles, sorted by key; usually empty. */
   readonly conditions: readonly Conditions[];
   /** The access for each set of conditions that hold, by their keys. */
   readonly byOpen: Map<string, EffectiveAccess>;
 }
 
-/** Larger than the number of condition sets that a token usually meets. */
+/**
+ * Maximum number of accesses cached per identity, one for each set of conditions that hold; larger than a token usually
+ * needs.
+ */
 const OPEN_SETS = 64;
 
 function callerRights(identity: IdentityClaims, snapshot: PolicySnapshot): CallerRights {

@@ -51,9 +51,9 @@ export interface Circumstances {
 }
 
 export interface Emergency {
-  /** Links the audit records of requests made under it to the record of its reason. */
+  /** Links the audit records of requests made under this access to the record of its reason. */
   readonly id: string;
-  /** Start of its use, ms since the epoch. */
+  /** Start of the access, ms since the epoch. */
   readonly startedAt: number;
 }
 

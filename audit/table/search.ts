@@ -5,7 +5,7 @@ import { foundByRequest, text } from './source.js';
 
 const PAGE = 2_000;
 
-/** The last row that was read. */
+/** Sort key of the last row that was read. */
 type SearchCursor = readonly [ts: string, writer: string, seq: string];
 
 /** Matching records of all writers, earliest first. Rows found through the index are checked again. */
@@ -30,7 +30,10 @@ export async function* searchTable(
   }
 }
 
-/** Newest matching records of a tenant before `from`; `next` is null if there are no more. Gives up after `ms`. */
+/**
+ * Newest matching records of a tenant before `from`; `next` is null if there are no more. Stops after about `ms` even
+ * with fewer than `most` records.
+ */
 export async function newestInTable(
   session: TableSession,
   filter: AuditFilter,

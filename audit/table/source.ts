@@ -160,7 +160,7 @@ export async function connectTable(url: TableUrl, statementMs: number): Promise<
     connectionTimeoutMillis: CONNECT_MS,
     statement_timeout: statementMs,
     silenceMs: statementMs + GRACE_MS,
-    // This search path excludes user-defined functions; synchronous_commit makes acknowledged commits durable.
+    // The search path excludes user-defined functions, and synchronous_commit makes acknowledged commits durable.
     options: '-c search_path=pg_catalog -c synchronous_commit=on -c client_encoding=UTF8',
   });
 }

@@ -83,7 +83,7 @@ export class TableStore implements LogStore {
     await this.#register(session, signer);
     const base = options.base ?? (await this.#base(session, signer));
     const { recovered } = await recoverLog(source, signer, { ...options, base }).catch((error: unknown) => {
-      // The base turned out invalid, so recover from the first record.
+      // The stored base turned out to be invalid, so recover from the first record.
       if (options.base !== undefined || !(error instanceof AuditDamaged)) throw error;
       return recoverLog(source, signer, options);
     });
@@ -116,7 +116,7 @@ export class TableStore implements LogStore {
   }
 
   async release(): Promise<void> {
-    // The gateway may not delete; `osl_audit.prune()` drops expired partitions.
+    // The gateway has no DELETE privilege; `osl_audit.prune()` drops expired partitions.
   }
 
   async close(): Promise<void> {
@@ -195,7 +195,7 @@ function baseIn(row: ResultRow): RecoverBase | null {
     const frontier = Frontier.of(seq, roots);
     const [segment, epoch] = [Number(row['segment']) - 1, Number(row['before'] ?? 0)];
     const open: unknown = row['unanswered'];
-    // written by a gateway; used only to add outcomes
+    // Written by a gateway, and used only to add missing outcomes.
     return {
       base: { segment, epoch, seq, chain: bytes(row['chain']), frontier },
       open: open as AuditRecord[],
@@ -272,7 +272,7 @@ class TableSegments implements SegmentStore {
     this.#fingerprints = new Fingerprints(key);
   }
 
-  /** Each group is committed when its append is done. */
+  /** Nothing to do: each group is committed before its `append` reports success. */
   async sync(): Promise<void> {}
 
   append(group: Buffer, length: number, done: (error: Error | null) => void): void {

@@ -36,7 +36,7 @@ export class SegmentVerifiers {
     for (let i = 0; i < 2 * count; i += 1) this.#askNext();
   }
 
-  /** Result for the segment; null if it could not be verified on its own. */
+  /** Returns the result for the segment; null if it could not be verified independently. */
   async verified(segment: number): Promise<VerifiedSegment | null> {
     const asked = this.#asked.get(segment);
     if (asked === undefined) return this.#threads.length === 0 ? this.#here(segment) : null;

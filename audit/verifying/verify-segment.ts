@@ -36,7 +36,7 @@ interface SubtreeRun {
  * Verifies a complete segment independently of its predecessors.
  *
  * @param cuts tree sizes of checkpoints, ascending
- * @returns null for any fault; the sequential pass finds the reason
+ * @returns null for any problem; the sequential pass determines the reason
  */
 export function verifySegment(bytes: Buffer, cuts: ArrayLike<number>): VerifiedSegment | null {
   const decoded = decodeHeader(bytes);
@@ -145,7 +145,7 @@ class Records {
 function objectIn(text: string): Record<string, unknown> | null {
   try {
     const value: unknown = JSON.parse(text);
-    // an object; its members are read as unknown
+    // null, or an object whose members stay unknown
     return typeof value === 'object' ? (value as Record<string, unknown> | null) : null;
   } catch {
     return null;

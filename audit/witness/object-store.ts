@@ -12,7 +12,7 @@ export interface ObjectStore {
 }
 
 const EMPTY = new Uint8Array();
-/** HTTP status if the object already exists. */
+/** HTTP status "Precondition Failed": the object already exists. */
 const THERE = 412;
 
 /** Witness in an S3-compatible bucket. Protect it with object lock or a role that may put but not delete objects. */

@@ -81,8 +81,8 @@ async function keep(dir: string, checkpoint: WitnessedCheckpoint): Promise<void>
 type WitnessEnvironment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Creates a witness from the name of a directory (`/mnt/witness`, `file:///mnt/witness`),
- * `s3://bucket/prefix?endpoint=…`, `postgres://…`, or a webhook `https://…`.
+ * Creates a witness from its location: a directory (`/mnt/witness`, `file:///mnt/witness`), a bucket
+ * (`s3://bucket/prefix?endpoint=…`), a database (`postgres://…`), or a webhook (`https://…`).
  *
  * @param env contains the AWS credentials for an object store
  * @param secret signs webhook requests
@@ -127,7 +127,7 @@ function objectStore(url: URL, env: WitnessEnvironment): Witness {
   });
 }
 
-/** Schema of a witness database; the gateway may only insert and select. */
+/** DDL of a witness database, in which the gateway may only insert and select. */
 export const WITNESS_SCHEMA = `
 CREATE SCHEMA osl_witness;
 CREATE TABLE osl_witness.checkpoint (

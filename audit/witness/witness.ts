@@ -24,7 +24,7 @@ export function parseCheckpointNote(note: string): WitnessedCheckpoint | null {
   return size === undefined ? null : { writer, size: Number(size), note };
 }
 
-/** File name of a note; file names sort by tree size. */
+/** Relative path of a note. File names sort by tree size. */
 export function nameOf({ writer, size }: WitnessedCheckpoint): string {
   return `${writer}/${String(size).padStart(16, '0')}.note`;
 }
@@ -51,7 +51,7 @@ export class Witnesses {
     this.#timer = setInterval(() => this.#give(), intervalMs).unref();
   }
 
-  /** Called once a checkpoint is durable. */
+  /** Called after each checkpoint has become durable. */
   signed(note: string): void {
     const first = this.#newest === null;
     this.#newest = note;

@@ -208,7 +208,7 @@ interface PlacedTick {
   readonly text: string;
 }
 
-/** All ticks, or only every second, third, … one so that labels do not overlap. */
+/** All ticks, or every n-th one if more labels would overlap. */
 function thinned(along: Axis, columns: number): readonly PlacedTick[] {
   const all = along.ticks.map(({ at, text }): PlacedTick => {
     const column = Math.max(0, Math.min(columns - 1, dotOf(along, at, columns)));

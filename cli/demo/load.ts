@@ -81,7 +81,10 @@ async function copyAll(
   }
 }
 
-/** Checks the marker, which is written last, in the same transaction as the rows. */
+/**
+ * True if the demo with this fingerprint is loaded. Its marker row is written last, in the same transaction as the
+ * data.
+ */
 async function isLoaded(system: SystemQueries, fingerprint: string): Promise<boolean> {
   const [there] = await system.query(
     sql`select pg_catalog.to_regclass('supply.loaded') is not null as there`,

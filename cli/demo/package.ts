@@ -226,8 +226,8 @@ async function lockText(root: string): Promise<string> {
 const INSTALLED = join('node_modules', '.package-lock.json');
 
 /**
- * Includes npm's copy of the lock file, which lists what is really installed: that depends on `--omit=dev` and the
- * platform.
+ * Fingerprint of an installation. Includes npm's copy of the lock file, which lists what is really installed: that
+ * depends on `--omit=dev` and the platform.
  */
 async function fingerprintOf(root: string, lock: string): Promise<string> {
   const installed = await readFile(join(root, INSTALLED), 'utf8').catch(() => '');

@@ -29,7 +29,7 @@ const ownTableColumn = (_: YamlPlace, [, of = '']: readonly string[]): Meaning =
   kind: 'table column',
   of,
 });
-/** A column of the relation that another key of the same mapping names. */
+/** Meaning of a value as a column of the relation that is given by `key` in the same mapping. */
 const columnOf =
   (key: string) =>
   ({ beside }: YamlPlace): Meaning | null => {

@@ -60,7 +60,7 @@ export function tableOf(candidate: Pick<AdoptionCandidate, 'schema' | 'table'>):
   return tableName(candidate);
 }
 
-/** `schema.table.column` */
+/** ID of a column: `schema.table.column`. */
 export function columnId(table: Pick<AdoptionCandidate, 'schema' | 'table'>, column: string): string {
   return `${tableOf(table)}.${column}`;
 }

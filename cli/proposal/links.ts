@@ -5,7 +5,7 @@ import { tableOf } from './choose.js';
 
 export interface LostLink {
   readonly table: string;
-  /** `loan_copy (isbn, copy) to lib.copy (isbn, number)` */
+  /** The foreign key as text: `loan_copy (isbn, copy) to lib.copy (isbn, number)`. */
   readonly link: string;
   readonly reason: string;
 }

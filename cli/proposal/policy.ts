@@ -62,7 +62,7 @@ function filterOf(relation: Relation, { column, refers }: RowRule): string | nul
 
 /** A database role that may log in and read certain tables, and nothing else. */
 export interface ReaderRole {
-  /** Contains the password, which is not stored anywhere. */
+  /** Connection URL of the role. It contains the password, which is not stored anywhere. */
   readonly url: string;
   drop(): Promise<void>;
 }

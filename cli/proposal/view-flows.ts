@@ -173,7 +173,10 @@ function isCount({ FuncCall: { funcname = [] } }: Extract<Node, { FuncCall: unkn
   return stringIn(funcname.at(-1)) === 'count';
 }
 
-/** An ambiguous name stands for every column it may refer to, an unknown one for everything in scope. */
+/**
+ * Sources of a column reference. An ambiguous name counts as every column it may refer to, an unknown one as everything
+ * in scope.
+ */
 function referred(
   { ColumnRef: { fields = [] } }: Extract<Node, { ColumnRef: unknown }>,
   items: readonly VisibleTable[],

@@ -20,7 +20,7 @@ export function onData(socket: Socket, hear: (chunk: Buffer) => void): void {
   });
 }
 
-/** Tokens are valid for at most 300 s, plus 30 s of clock skew. */
+/** Interval in ms at which the token is renewed. Tokens are valid for at most 300 s, plus 30 s of clock skew. */
 export const RENEW_MS = 120_000;
 
 const READY = 0x5a; // Z
@@ -43,7 +43,7 @@ export class Relay {
   readonly #fromServer = new FrameDecoder();
   readonly #fromClient = new FrameDecoder();
   readonly #timer: NodeJS.Timeout;
-  /** Outstanding ReadyForQuery messages; the first follows AuthenticationOk. */
+  /** Number of ReadyForQuery messages still to be received; the first follows AuthenticationOk. */
   #owed = 1;
   /** True during an extended-query series, until its Sync. */
   #amid = false;

@@ -60,7 +60,10 @@ export async function runServer(flags: ServerFlags, demo: Demo | null): Promise<
   await stop(server);
 }
 
-/** Logs an archive directory that is not usable. It may become available later; older records are kept until then. */
+/**
+ * Logs an error if the archive directory is not usable. It may become available later; older records are kept until
+ * then.
+ */
 async function reportArchiveFault({ audit }: Settings, log: ServiceLog): Promise<void> {
   const cause = await archiveFault(audit);
   if (cause !== null) log.error('older records of the audit log cannot be archived, and stay', { cause });
@@ -165,10 +168,7 @@ function keptUntil(when: string): string {
   return `the last valid policy stays in force until ${when}, then every request is refused (E2001)`;
 }
 
-/**
- * Reloads everything. On an error the old state stays in use, but an invalid policy is bridged only for a limited
- * time.
- */
+/** Reloads everything. On an error, the old state stays in use; if the policy is invalid, only for a limited time. */
 async function reload(server: RunningServer): Promise<void> {
   try {
     const { now, kept } = await server.reload();
@@ -222,7 +222,10 @@ export function untilStopped(handlers: SignalHandlers): Promise<void> {
   });
 }
 
-/** True while the controlling terminal is open: SIGHUP is also sent when it closes, and then is no reload request. */
+/**
+ * True while the controlling terminal is open. SIGHUP is also sent when the terminal closes, which is not a request to
+ * reload.
+ */
 function hasTerminal(): boolean {
   try {
     closeSync(openSync('/dev/tty', 'r'));

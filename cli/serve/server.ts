@@ -47,8 +47,9 @@ export interface RunningServer {
   readonly settings: Settings;
   readonly record: ServerRecord;
   /**
-   * Reloads everything that can change at run time. @throws errors known to `failureOf`; in that case nothing has
-   * changed
+   * Reloads everything that can change at run time.
+   *
+   * @throws errors known to `toFailure`; in that case nothing has changed
    */
   reload(): Promise<ReloadResult>;
   /** Stops accepting requests, gives running ones `deadlineMs` to finish, and closes everything. */
@@ -102,7 +103,7 @@ export interface ServerOptions {
  * Starts a server. Files and ports are checked before anything is written to disk; on failure, everything that was
  * opened is closed.
  *
- * @throws Failure, StartProblem, ManifestProblems and other errors known to `failureOf`
+ * @throws Failure, StartProblem, ManifestProblems and other errors known to `toFailure`
  */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { settings } = options;

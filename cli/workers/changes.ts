@@ -78,8 +78,8 @@ export class WorkerChanges {
   }
 
   /**
-   * Makes all workers except one load new revocations from the data directory; resolves when each has done so or
-   * ended.
+   * Makes all workers other than `except` load new revocations from the data directory; resolves when each has done so
+   * or ended.
    */
   async revoked(except: WorkerSlot | null = null): Promise<void> {
     const others = this.#slots().filter((slot) => slot !== except);
@@ -146,7 +146,7 @@ export class WorkerChanges {
     this.#holder = null;
   }
 
-  /** Makes all workers except one load the published version from disk; those that cannot are replaced. */
+  /** Makes all workers other than `except` load the published version from disk; those that cannot are replaced. */
   async #taken(except: WorkerSlot): Promise<void> {
     const others = this.#slots().filter((slot) => slot !== except && slot.peer !== null);
     const change = { kind: 'version', texts: this.#texts, brokenSince: null } as const;

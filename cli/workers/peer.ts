@@ -89,7 +89,10 @@ export class Peer<Mine extends Protocol, Theirs extends Protocol> {
   #last = 0;
   #gone: PeerGone | null = null;
 
-  /** @param mine requests that this end accepts @param theirs requests that this end sends */
+  /**
+   * @param mine requests that this end accepts
+   * @param theirs requests that this end sends
+   */
   constructor(mine: Mine, handlers: Handlers<Mine>, theirs: Theirs, post: (message: object) => void) {
     this.#mine = mine;
     this.#handlers = handlers;
@@ -97,7 +100,10 @@ export class Peer<Mine extends Protocol, Theirs extends Protocol> {
     this.#post = post;
   }
 
-  /** @param heard called with the response before any later message is handled @throws PeerGone, PeerFault */
+  /**
+   * @param heard called with the response before any later message is handled
+   * @throws PeerGone, PeerFault
+   */
   ask<K extends keyof Theirs & string>(
     about: K,
     question: ProtocolQuestion<Theirs, K>,

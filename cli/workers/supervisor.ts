@@ -122,7 +122,9 @@ export class Supervisor {
     };
   }
 
-  /** Tells workers whether they are steady. The server is not ready while a slot's workers end one after another. */
+  /**
+   * Tells all workers if the server is steady. It is not, and hence not ready, while the workers of a slot keep ending.
+   */
   #tellStanding(): void {
     const steady = !this.#slots.some(({ loops }) => loops);
     void this.#askAll((peer) => peer.ask('standing', { steady }));
@@ -311,7 +313,8 @@ function followFor(
       change: async () => {
         await changes.policy(async (served) => {
           await control?.pull();
-          // If the gateway has its own policy file, it is read again only on a signal or by the watch.
+          // Without an active policy in the control database, the gateway's own policy file is in use, which is read
+          // again only on a signal or by the watch.
           return activationOf(control) === null && served.fault === null
             ? served
             : { ...served, ...(await policyNow(policyFile, control)) };

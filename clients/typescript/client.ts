@@ -15,7 +15,10 @@ export type Trailer = Omit<Answer, 'rows'>;
 export interface ClientOptions {
   /** Base URL, such as `https://osl.example`. */
   readonly url: string;
-  /** Actor token. If a function, it is called before each request, because tokens live for at most 300 s. */
+  /**
+   * Actor token, or a function that returns one. The function is called before each request, because tokens live for at
+   * most 300 s.
+   */
   readonly token: string | (() => string | Promise<string>);
   /** Replaces the global `fetch`. */
   readonly fetch?: typeof fetch;
@@ -23,9 +26,11 @@ export interface ClientOptions {
 
 /** A query was refused or failed. */
 export class OslError extends Error {
-  /** HTTP status; null if the response broke off without one. */
+  /** HTTP status; null if a response began successfully but was incomplete or invalid. */
   readonly status: number | null;
-  /** Problem reported by the gateway; null if the response came from something else, or there was none. */
+  /**
+   * Problem reported by the gateway; null if the error response did not come from the gateway, or if there was none.
+   */
   readonly problem: Problem | null;
   /** Seconds to wait before retrying; null if the gateway did not specify any. */
   readonly retryAfterSeconds: number | null;

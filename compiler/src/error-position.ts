@@ -38,7 +38,10 @@ export function withErrorPosition(
   return isZoneOf(suspect, error.sqlstate, bound) ? queryError('unknownZone', {}, place) : error.at(place);
 }
 
-/** Returns the only expression that can have raised `sqlstate`; null if there are several or the manifest wrote it. */
+/**
+ * Returns the only expression that can have raised `sqlstate`; null if there is none or if there are several. An
+ * expression from the manifest has no position.
+ */
 function suspectOf(bound: BoundPlan, sqlstate: string): Expr | null {
   const offsetOf = (e: Expr): number | undefined => bound.positionOf(e)?.offset;
   // A cast without a position was added by type inference.

@@ -1,13 +1,14 @@
 /**
- * Limits on the cost of compiling one statement. Each bounds one thing that a text can multiply, so that together they
- * bound the time: a statement within them compiles in a few milliseconds, and a larger one is rejected as fast.
+ * Limits on the cost of compiling one statement. Each bounds one quantity that a text can multiply; together they bound
+ * the compile time. A statement within the limits compiles in a few milliseconds, and a larger one is rejected just as
+ * fast.
  */
 export const LIMITS = Object.freeze({
   /** Length of the text in UTF-16 code units. */
   text: 1_048_576,
   /** Tokens in the text: words, numbers, strings, operators and brackets. Values in a long IN list are not counted. */
   tokens: 25_000,
-  /** Uses of parameters such as `$7`. With one comma each, they are not counted as tokens or listed values. */
+  /** Uses of parameters such as `$7`. A parameter and one comma beside it do not count as tokens or listed values. */
   parameters: 65_536,
   /** Total number of values in IN lists that are too long to count as tokens. */
   listed: 100_000,

@@ -225,7 +225,7 @@ interface LeaseWaiter {
 interface CurrentLease {
   tokens: number;
   readonly endsAt: number;
-  /** True if it arrived empty, which means that the quota is used up for all until the window ends. */
+  /** True if the lease arrived empty, which means that the quota is used up for all until the window ends. */
   readonly spent: boolean;
 }
 

@@ -32,7 +32,7 @@ export type SigningKey =
 
 /**
  * Signs an actor token, version 2, as a compact JWS. The claims first pass the verifier's own checks (E3001), so no
- * unusable token is made. RangeError for an unsuitable key.
+ * unusable token is made. Throws RangeError for an unsuitable key.
  */
 export async function mintToken(claims: MintClaims, key: SigningKey): Promise<string> {
   const payload = payloadOf(claims);

@@ -14,7 +14,7 @@ export function ownProcess(): ProcessIdentity {
   return { pid: process.pid, boot: bootOf(), ticks: ticksOf(process.pid) ?? 0 };
 }
 
-/** True if that process is still running. Without a boot id, any process with its pid counts. */
+/** True if that process is still running. Without a boot id, any process with the same pid counts. */
 export function isSame({ pid, boot, ticks }: ProcessIdentity): boolean {
   return boot === '' ? isAlive(pid) : boot === bootOf() && ticks === ticksOf(pid);
 }

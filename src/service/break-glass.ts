@@ -89,7 +89,7 @@ async function slotsOf(dir: string, identity: Identity): Promise<ReadonlyMap<num
   const slots = new Map<number, SlotFile>();
   for (const [number, turn] of turns) {
     const slot = await slotIn(slotFile(dir, identity, number, turn));
-    // It has been replaced in the meantime.
+    // The file has been replaced since the directory was read, so read all slots again.
     if (slot === null) return slotsOf(dir, identity);
     slots.set(number, { turn, slot });
   }

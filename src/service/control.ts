@@ -132,7 +132,12 @@ export class Control {
     return this.#seen;
   }
 
-  /** Reads a file; but if the policy comes from the control database, returns the text last seen there. */
+  /**
+   * Reads a file. If the policy comes from the control database, the policy file's text is the one last seen there.
+   *
+   * @throws PolicyUnknown for the policy file, if the control database does not answer or has no active policy, and
+   * the errors of `readManifestText`
+   */
   readonly read: ReadFileText = async (file) => {
     if (file !== this.#policyFile) return readManifestText(file);
     if (!this.#heard) throw new PolicyUnknown(this.#policyFile, this.#why);
@@ -146,7 +151,7 @@ export class Control {
    * Checks that this gateway has the same keys as the others, and synchronizes published versions: now or, if the
    * database does not answer, with the next poll, before anything is served.
    *
-   * @throws StartProblem, PublishedDamaged; ControlFault, after which it is retried
+   * @throws StartProblem, PublishedDamaged; ControlFault, after which the next poll tries again
    */
   async join(keys: TenantKeys): Promise<void> {
     const work = async (): Promise<void> => {

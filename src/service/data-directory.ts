@@ -66,7 +66,7 @@ async function takenOver(
 export interface SupervisorDirectory {
   readonly first: FirstModel;
   readonly audit: AuditLog;
-  /** Resolves, with the reason, only when that chain can take no more records. */
+  /** Resolves, with the reason, only when the supervisor's audit chain cannot take any more records. */
   readonly over: Promise<string>;
   close(): Promise<void>;
 }

@@ -56,7 +56,7 @@ async function announced(lineage: Lineage | null, { manifest }: ServedModel): Pr
   await lineage?.announce(manifest);
 }
 
-/** Time in ms for deliveries in progress; the outbox keeps the rest. */
+/** Time in ms that closing waits for deliveries in progress; the outbox keeps undelivered events. */
 export const LINEAGE_CLOSE_MS = 3_000;
 
 /**

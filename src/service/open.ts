@@ -40,7 +40,7 @@ import type { LimitsPlace, OwnerSettings } from './settings/groups.js';
 import type { Settings } from './settings.js';
 import { startTrust } from './token-trust.js';
 
-/** Statement timeout in ms. Publishing is exclusive, so it is shorter than OSL_CONTROL_SILENCE_SECONDS. */
+/** Statement timeout in ms. Publishing is exclusive, so it may take no longer than OSL_CONTROL_SILENCE_SECONDS. */
 const STATEMENT_MS = 2_000;
 
 interface GatewaySharing {
@@ -83,8 +83,8 @@ function sharing({ control }: Settings, seat: ProcessFiles, tenant: string, log:
 }
 
 /**
- * Rate limits of the process or, if configured, of a store shared by all gateways. Until the store has answered once,
- * the number of processes is unknown, so requests are refused (E5038).
+ * Returns `seat`, whose limiter counts in this process or, if configured, in a store shared by all gateways. Until the
+ * store has answered once, the number of processes is unknown, so requests are refused (E5038).
  *
  * @throws StartProblem if the store cannot be used
  */

@@ -36,7 +36,7 @@ const UNCHANGED: PreparedChange = Object.freeze({ take: async () => NOTHING, dro
  *
  * @param same keep the current policy, if there is one, and look only for published versions
  * @param brokenSince time at which the policy broke, in ms since the epoch, if it is broken
- * @throws PolicyFault, once recorded
+ * @throws PolicyFault, after recording it
  */
 export async function preparedPolicy(
   parts: PolicyParts,
@@ -73,7 +73,7 @@ export async function preparedPolicy(
  * Combines the manifest file as last loaded, the newest published version and a policy.
  *
  * @param policy text; null: the current policy
- * @throws ManifestProblems, PolicyProblems, PublishedDamaged: then it cannot be served here
+ * @throws ManifestProblems, PolicyProblems, PublishedDamaged if the combination cannot be served here
  */
 async function modelOver(
   served: ServedModel,
@@ -110,8 +110,8 @@ async function policyOf(text: string, file: string, { catalog, tenant }: Manifes
 }
 
 /**
- * The policy is invalid or unknown. It also counts as unknown if it does not fit a newer published version, which may
- * have removed rights.
+ * Converts an error to the fault of an invalid or unknown policy. While a newer published version, which may have
+ * removed rights, is not served yet, every error makes the policy unknown.
  */
 function faultOf(error: unknown, { policyFile, versions, serving }: PolicyParts): PolicyFault {
   const { manifest, file, published, tenant } = serving.model;

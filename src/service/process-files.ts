@@ -13,10 +13,10 @@ export interface ProcessFiles {
   readonly announces: boolean;
   /** The directory of marks for long texts being compiled. */
   readonly marksDir: string;
-  /** True if this process owns the directory; for workers, their supervisor owns it. */
+  /** True if this process owns the data directory; for workers, their supervisor owns it. */
   readonly keeps: boolean;
   limiter(limits: RateLimits): Limiter;
-  /** Returns the exchange key of all processes, in PEM. */
+  /** Returns the exchange key, in PEM, which is the same in all processes. */
   exchangeKey(): Promise<string>;
   /** True if no process has used this token yet; see `UsedTokens`. */
   firstUse(token: string, issuedAt: number, endsAt: number): boolean | Promise<boolean>;

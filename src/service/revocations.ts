@@ -134,7 +134,8 @@ export class Revocations {
   }
 
   /**
-   * Revokes tokens in all processes of all gateways. When it resolves, this is durable and in force here.
+   * Revokes tokens in all processes of all gateways. When it resolves, the revocation is durable and in force in this
+   * server.
    *
    * @throws QueryError E0511 if too many are in force
    */

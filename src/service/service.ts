@@ -54,7 +54,7 @@ export function limitedBy(means: RequestMeans, limiter: Limiter): Pick<Service, 
   return { means: new SealedValue({ ...means, limiter }) };
 }
 
-/** The log reader and freshness information of a service. */
+/** The reader of the audit log, and the freshness of indexes, rollups and the published version. */
 export function insightOf(
   service: Service,
   { recording }: RequestMeans,

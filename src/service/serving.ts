@@ -80,7 +80,7 @@ export class CurrentModel {
 interface PolicyTrouble {
   /** Message for operators, with file, line and column. */
   readonly message: string;
-  /** True if it is unknown which policy to serve, since the last one may have been withdrawn. */
+  /** True if it is unknown which policy to serve: the last one may have been withdrawn. */
   readonly unknown: boolean;
 }
 
@@ -88,8 +88,8 @@ export type PolicyState = 'kept' | 'missing';
 
 /**
  * Decides which policy is in force while the newest is missing or invalid: the last valid one for a limited time, then
- * none. If the newest is unknown, there is none immediately, unless configured otherwise. From then on, requests are
- * refused until a valid policy arrives.
+ * none. If it is unknown which policy is the newest, the last valid one is dropped at once, unless configured
+ * otherwise. Without a policy, requests are refused until a valid one arrives.
  */
 class PolicyFallback {
   readonly #settings: PolicyFailureSettings;

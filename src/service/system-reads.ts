@@ -19,13 +19,13 @@ export interface SystemReads {
   readCatalog(connector: string): Promise<UpstreamSchema | null>;
   /** Reads the greatest value of a column as text; empty for an empty table. */
   readWatermark(connector: string, table: TableName, column: string): Promise<string | null>;
-  /** Reads the states of built rollups; null also until the connector is reached. */
+  /** Reads the states of built rollups; also null until the database has been reached. */
   readRollupStates(connector: string): Promise<readonly RollupState[] | null>;
   /** Opens the store of a facet version, first replacing it by a successor that is ready. Throws like `openStore`. */
   readStore(facet: Facet, version: string, embedder: Embedder): Promise<ServedStore | null>;
   /** Reads when a connector's stores were last updated from their sources, by facet and version. */
   readIndexTimes(connector: string): Promise<ReadonlyMap<string, ReadonlyMap<string, string>> | null>;
-  /** Reads the state as a `pg_snapshot`; also null if `tables` can change other than by transactions. */
+  /** Reads the state of the data as a `pg_snapshot`; also null if `tables` can change other than by transactions. */
   readSettled(connector: string, tables: readonly TableName[]): Promise<string | null>;
 }
 

@@ -49,7 +49,7 @@ export interface TokenTrust {
   close(): void;
 }
 
-/** @param snapshot the policy for token exchange @throws StartProblem, ManifestProblems */
+/** @param snapshot the policy whose rules accept identity tokens directly @throws StartProblem, ManifestProblems */
 export async function startTrust(
   settings: Settings,
   tenant: string,

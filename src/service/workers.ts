@@ -7,7 +7,8 @@ import type { Settings } from './settings.js';
 import { sharedOut } from './share.js';
 
 /**
- * The number of processes. `auto`: one per processor, or a single one if several are impossible.
+ * Number of worker processes. `auto`: one per processor, at most `MOST_WORKERS` and at most one per session of the
+ * smallest pool; 1 if several are impossible.
  *
  * @throws StartProblem if the configured number is impossible
  */
@@ -57,9 +58,10 @@ export function shareOf(settings: Settings, number: number, count: number): Sett
 }
 
 /**
- * Number of sessions per connector for all processes together: `NAME_POOL_SIZE` if NAME holds its URL, else `usual`.
+ * Number of database sessions for a connector, across all processes: `<name>_POOL_SIZE`, where `<name>` is the variable
+ * that holds the connector's URL; `usual` if it is not set.
  *
- * @throws StartProblem
+ * @throws StartProblem if the value is malformed
  */
 export function sessionsFor(connector: Pick<Connector, 'urlEnv'>, usual: number): number {
   return readVariable(`${urlVariable(connector)}_POOL_SIZE`, 'OSL_POOL_SIZE') ?? usual;

@@ -41,17 +41,17 @@ export interface RelationAccess {
   /** Columns that a deny rule names. Deny rules override every grant. */
   readonly denied: ReadonlySet<string>;
   /**
-   * Set if results that read its rows need a total order, with ties broken by key: statistics and storage order depend
-   * on hidden rows and must have no influence. Absent: the engine's order.
+   * `by_key` if results that read these rows need a total order, with ties broken by key: statistics and storage order
+   * depend on hidden rows and must not influence results. Absent: the engine's order.
    */
   readonly order?: 'by_key';
 }
 
 /**
- * Returns the rights on the rows of a bound relation, without grants that give no row output, which only `scanAccesses`
- * applies.
+ * Returns the rights to read rows of a bound relation. Grants without row output are left out; only `scanAccesses`
+ * applies those.
  *
- * @throws QueryError E2103 if there are no other grants
+ * @throws QueryError E2103 if all grants are without row output
  */
 export function accessTo(relation: Relation, access: Access): RelationAccess {
   const rows = rowsOf(grantsOn(relation, access));
@@ -121,7 +121,9 @@ export function rowAccess(name: string, access: Access): RelationAccess | undefi
 
 const metricAccesses = new WeakMap<RelationAccess, Map<string, RelationAccess>>();
 
-/** Returns `access` for the expression of a metric: grants that allow the metric also cover the columns it reads. */
+/**
+ * Returns `access` for the expression of a metric: grants that allow the metric then also cover the columns it reads.
+ */
 export function forMetric(access: RelationAccess, metric: string): RelationAccess {
   if (access.grants.every((g) => g.groups?.metrics?.has(metric) !== true)) return access;
   const known = metricAccesses.get(access) ?? new Map<string, RelationAccess>();
@@ -149,7 +151,7 @@ export function filtersOf(grants: readonly RelationGrant[]): readonly Expr[] | n
   return [...distinct.values()];
 }
 
-/** True if `grants` accept every row that `all` accept, as proved by equal filters. */
+/** True if `grants` provably accept every row that `all` accept. The proof compares filters for equality only. */
 export function sameRows(grants: readonly RelationGrant[], all: readonly RelationGrant[]): boolean {
   if (grants.length === 0) return false;
   const mine = filtersOf(grants);

@@ -50,7 +50,7 @@ export function constructOf(node: Node): string {
   return CONSTRUCTS.get(Object.keys(node)[0] ?? '') ?? kindOf(node);
 }
 
-/** Constants whose value was read from the syntax tree, which makes the plan depend on it. */
+/** Constants whose value was read during binding, so that the plan depends on it. */
 const READ = new WeakSet<A_Const>();
 
 export function wasRead(constant: A_Const): boolean {

@@ -66,7 +66,7 @@ export class BindContext {
   readonly #ownOrders = new WeakSet<Select['orderBy']>();
   #sources = 0;
   #tables = 0;
-  /** Number of additional FROM items due to expressions that appear in several places of the SQL. */
+  /** Number of FROM items that are counted again because the emitted SQL repeats the expression that contains them. */
   #itemsAgain = 0;
   #depth = 0;
   #nodes = 0;
@@ -282,7 +282,7 @@ export class BindContext {
     return [...(this.#used.get(source) ?? [])].sort();
   }
 
-  /** Records an ORDER BY that was derived from the runtime step, not written by the caller. */
+  /** Records an ORDER BY that the compiler derived from a runtime relation; the caller did not write it. */
   recordRuntimeOrder(keys: Select['orderBy']): void {
     this.#ownOrders.add(keys);
   }

@@ -8,7 +8,10 @@ import { type Location, wasRead } from './ast.js';
 /** A test of a literal's text. If only tests are applied to a literal, the plan depends only on their outcomes. */
 export type LiteralTest = (text: string) => boolean;
 
-/** Reads the text without recording it, for filling slots. INVARIANT: no decision about the plan may use it. */
+/**
+ * Returns a literal's text without recording the read, for filling slots. INVARIANT: no decision about the plan may use
+ * it.
+ */
 export let carriedText: (literal: WrittenLiteral) => string;
 
 /**

@@ -28,7 +28,7 @@ interface SampledRead {
 
 /** Rows of an entity with all columns of `*`, in order. Policy has not been applied yet. */
 export interface BoundSample {
-  /** Has no outputs, ORDER BY or LIMIT. */
+  /** The plan of the rows, without outputs, ORDER BY and LIMIT. */
   readonly plan: BoundPlan;
   readonly values: readonly SampledValue[];
 }

@@ -114,7 +114,9 @@ export interface BoundColumn {
 
 export interface CommonTableEntry {
   readonly table: CommonTable;
-  /** Set inside the recursive term: id of the table, whose name refers to the rows of the previous step there. */
+  /**
+   * Set inside the recursive term: id of the recursive table. Its name there refers to the rows of the previous step.
+   */
   readonly stepOf?: number;
   readonly columns: readonly BoundColumn[];
   /** True if the table reads passages, traversals or evidence. */
@@ -342,7 +344,7 @@ function qualifiedName({ relation }: ScopeItem, name: string, ctx: BindContext):
 export interface BoundItem {
   readonly item: FromItem;
   readonly items: readonly ScopeItem[];
-  /** True if it names an entity or bridge directly rather than only in subqueries. */
+  /** True if the item names an entity or bridge directly, not only inside subqueries. */
   readonly named: boolean;
   /** True if the item reads passages, traversals or evidence, at any depth. */
   readonly content: boolean;

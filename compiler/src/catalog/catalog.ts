@@ -86,7 +86,7 @@ export interface Relation {
   readonly computed?: readonly ComputedColumn[];
   /** The time column that serves as `metric_time` for the entity's metrics. */
   readonly timeDimension?: string;
-  /** The rollup whose table is read instead of the entity's own. */
+  /** Name of the rollup, if its table is read instead of the entity's own table. */
   readonly rollup?: string;
 }
 
@@ -95,7 +95,10 @@ export interface Column {
   /** The column's name in the upstream table. */
   readonly physical: string;
   readonly type: TypeName;
-  /** The database type if unsupported; `type` is then that of its text form. See `types/column-form.ts`. */
+  /**
+   * The type in the database, if OSL-SQL does not support it; `type` is then the type of its text form. See
+   * `types/column-form.ts`.
+   */
   readonly stored?: string;
   /** The labels of an enum in order, if the manifest declares them. */
   readonly labels?: readonly string[];

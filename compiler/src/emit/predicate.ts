@@ -61,7 +61,7 @@ function literalSql({ value, type }: Literal): string {
 /** Statement that reads no rows. It fails, or has columns of other types, if a table does not match the manifest. */
 export interface SourceProbe {
   readonly sql: string;
-  /** The types of its columns if the table is as declared. */
+  /** Type OIDs of the result columns if the table matches the manifest. */
   readonly columnOids: readonly number[];
 }
 

@@ -26,7 +26,7 @@ export const CONDITIONAL_FUNCTIONS: readonly FunctionDefinition[] = Object.freez
   ...scalars(['num_nulls', 'num_nonnulls'], ['any'], 'int4', { variadic: 'any' }),
 ]);
 
-/** Dates are converted to timestamptz. */
+/** Overloads of `generate_series`. Bounds of type date are converted to timestamptz. */
 const SERIES: readonly FunctionDefinition[] = [
   ...(['int4', 'int8', 'numeric'] as const).flatMap((type) => [
     setReturning('generate_series', [type, type], type),
@@ -62,7 +62,7 @@ export const ROW_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   setReturning('jsonb_path_query', ['jsonb', 'text', 'jsonb', 'bool'], 'jsonb'),
 ]);
 
-/** `name` is null if the column is named after the alias or the function. */
+/** A column of a set-returning function. `name` is null if the column is named after the alias or the function. */
 interface RowColumn {
   readonly name: string | null;
   readonly type: TypeName;

@@ -37,7 +37,10 @@ export function indirect(subtype: IndirectKind, policy = false): Transformation 
   return Object.freeze({ type: 'INDIRECT', subtype, policy });
 }
 
-/** Returns the transformation of a column that decides a value which itself contributes by `transformation`. */
+/**
+ * Returns the transformation of a column that only decides which value is used, such as a CASE condition, if that value
+ * itself contributes by `transformation`.
+ */
 export function deciding(transformation: Transformation, subtype: IndirectKind): Transformation {
   return transformation.type === 'INDIRECT' ? transformation : indirect(subtype);
 }

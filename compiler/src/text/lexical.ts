@@ -3,11 +3,11 @@ import { LIMITS } from '../limits.js';
 import { kindsByCharacter, positionOfIndex } from './text.js';
 
 /**
- * The result of the first scan of a text. It takes linear time on any input, unlike the parser's own scanner, which
- * rescans long runs of operators and comments.
+ * The result of the first scan of a text. The scan takes linear time on any input, unlike the parser's own scanner,
+ * which rescans long runs of operators and comments.
  *
- * It need not agree with the parser on every byte: if they differ, either a valid text is refused, or an invalid one
- * is left to the parser.
+ * The scan need not agree with the parser on every byte: if they differ, either a valid text is refused, or an invalid
+ * one is left to the parser.
  */
 export interface Lexical {
   /** UTF-16 offsets of the tokens, alternating between start and end. A long IN list counts as its first item. */
@@ -126,7 +126,8 @@ class LexicalReader {
     const [string, before] = [this.#string, this.#at];
     let at = before;
     let [start, end, unended] = [-1, -1, false];
-    // Line breaks: anywhere, between comments, after the last comment. `blocked`: there was a block comment.
+    // Line breaks: `broken` anywhere, `within` between comments, `behind` after the last comment. `blocked`: there was
+    // a block comment.
     let [broken, within, behind, blocked] = [false, false, false, false];
     for (;;) {
       const code = text.charCodeAt(at);

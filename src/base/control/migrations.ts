@@ -74,7 +74,7 @@ export interface Migration {
   readonly name: string;
   /** Static SQL, run as the owner in a single transaction with all other pending migrations. */
   readonly script: Sql;
-  /** The tables it creates and the privileges on them, such as `select, insert`. */
+  /** Tables that the migration creates, with the privileges to grant on them, such as `select, insert`. */
   readonly tables: Readonly<Record<string, TablePrivileges>>;
 }
 

@@ -21,7 +21,7 @@ export interface PolicyVersion {
 export interface Activation extends Omit<PolicyVersion, 'digest' | 'parent'> {
   readonly version: number;
   readonly action: 'activate' | 'rollback';
-  /** The newest published version that it was checked against; 0 for none. */
+  /** Number of the newest published version that the policy was checked against; 0 for none. */
   readonly published: number;
 }
 

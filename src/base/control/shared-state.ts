@@ -46,7 +46,7 @@ export async function publishedId(
 /**
  * Publishes all of the versions for all gateways, or none. Gateways are notified on commit.
  *
- * @param activation active policy that the versions were checked with; null if each gateway has its own
+ * @param activation number of the active policy that the versions were checked with; null if each gateway has its own
  * @throws ControlConflict if another gateway has published, or another policy is active; ControlFault
  */
 export function shareVersions(

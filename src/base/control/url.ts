@@ -5,8 +5,8 @@ import { readText, StartProblem } from '../start-problem.js';
 export type ControlPlace = { readonly url: string } | { readonly file: string };
 
 /**
- * Reads the URL. If it refers to another machine, it must specify `sslmode`, since an attacker who can alter what is
- * read there controls access.
+ * Reads the URL. If it refers to another machine, it must specify `sslmode`, since an attacker who can alter data on
+ * that connection controls access.
  *
  * @param variable name of the environment variable, for messages
  * @throws StartProblem

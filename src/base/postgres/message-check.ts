@@ -2,8 +2,8 @@ const HEADER = 5;
 const MAX_MESSAGE = 0x4000_0000;
 
 /**
- * Splits the server's bytes into whole messages, and checks that strings end inside them. The parser of `pg` trusts
- * the server in both: one that is not Postgres could make it throw uncaught, or read forever.
+ * Splits the server's bytes into whole messages, and checks that strings end inside them. The parser of `pg` checks
+ * neither: a server that is not Postgres could make it throw an uncaught exception, or read forever.
  */
 export class MessageCheck {
   #chunks: Buffer[] = [];

@@ -149,7 +149,7 @@ class DecodeRun {
     return budget === null || wanted === 0 ? wanted : budget.take(this.#subject, wanted);
   }
 
-  /** Asks about one passage. Throws the signal's reason if the call is aborted. */
+  /** Queries the model about one passage. Throws the signal's reason if the call is aborted. */
   async #one({ index, passage, question, body, key }: PendingPassage): Promise<void> {
     if (this.#failedInRow >= DOWN_AFTER) return this.#failed(index, DOWN);
     const spent = nothingSpent();

@@ -105,7 +105,7 @@ const LARGEST_BATCH = 32;
 const DEFAULT_MAX_CHARS = 8_000;
 
 /**
- * Sends one request, to find out the width of the vectors.
+ * Opens an embedder for the endpoint. Sends one request to determine the width of the vectors.
  *
  * @throws ContentError `endpoint`, `malformedAnswer`
  */

@@ -39,7 +39,7 @@ export interface CuttableDocument {
   readonly redactor: Redactor;
 }
 
-/** Average document length for BM25, for a store whose first documents are these. */
+/** Estimates the average document length for BM25 of a new store from its first documents. */
 export async function lengthOf(facet: Facet, documents: readonly CuttableDocument[]): Promise<number> {
   const words = await wordRules(facet.language);
   const chunks = documents.flatMap(({ document, redactor }) => chunksOf(facet, document, redactor));

@@ -68,7 +68,7 @@ export interface IndexOptions {
   readonly versions?: readonly string[];
   /** Number of documents per transaction. Default: 50. */
   readonly batch?: number;
-  /** Declared values with fewer folded letters than this are not searched for. Default: 3. */
+  /** Declared values that are shorter than this after folding are not searched for. Default: 3. */
   readonly minLength?: number;
   readonly signal?: AbortSignal;
   /**
@@ -187,7 +187,7 @@ async function indexVersion(
 
 const MEASURED = 2_000;
 
-/** Average document length for BM25 in a new store; not used if the store exists. */
+/** Estimates the average document length for BM25 in a new store; the result is not used if the store exists. */
 async function firstLength(
   system: SystemEngine,
   facet: Facet,
@@ -247,7 +247,7 @@ async function finish(
   readAt: Date | null,
 ): Promise<{ documents: number; chunks: number; removed: number }> {
   const { system, facet, run, embedder } = context;
-  // Must precede the opening of the store: a gateway may install it immediately.
+  // Must precede the change to `ready`, after which a gateway may use the store immediately.
   await system.grantRead(STORE_SCHEMA);
   return system.transaction(async (tx) => {
     const gone = await goneDocuments(tx, run, seen);

@@ -23,9 +23,9 @@ export function averageLength(maxChars: number): number {
 const STEPS = 2;
 
 /**
- * Average document length for a store whose first passages have `lengths` terms: their mean, rounded to a step. It
- * never changes, so later documents do not shift the scores of others; and because steps are coarse, it reveals little
- * about the first documents (decision 75).
+ * Average document length for a store whose first passages have `lengths` terms: their mean, rounded to a step. A
+ * store's average never changes, so later documents do not shift the scores of others; and because steps are coarse,
+ * it reveals little about the first documents (decision 75).
  */
 export function measuredLength(lengths: readonly number[], maxChars: number): number {
   const sum = lengths.reduce((all, length) => all + length, 0);

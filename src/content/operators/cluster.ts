@@ -92,7 +92,7 @@ function assign(points: readonly Point[], centres: readonly Point[]): readonly n
   });
 }
 
-/** An empty group keeps its centre. */
+/** The mean of each group; an empty group keeps its centre. */
 function means(
   points: readonly Point[],
   groups: readonly number[],
@@ -112,7 +112,7 @@ function means(
   });
 }
 
-/** Number of sums computed in parallel, so that none waits for another; hard-coded in `squaredUpTo`. */
+/** Number of sums that are interleaved, so that the processor can overlap additions; hard-coded in `squaredUpTo`. */
 const SIDE_BY_SIDE = 4;
 /** Number of additions between comparisons with the limit. */
 const STRIDE = 64;

@@ -32,7 +32,7 @@ export type FromEncoder =
   | { readonly kind: 'column'; readonly values: readonly unknown[] }
   | { readonly kind: 'failed'; readonly reason: string };
 
-/** The thread ended without a result: it took too long or too much memory, was stopped, or failed. */
+/** No result: the thread ran out of time or memory, was stopped or failed, or too many calls were waiting (`full`). */
 export class EncoderEnded extends Error {
   override readonly name = 'EncoderEnded';
   readonly why: ThreadFailure | 'stopped' | 'full';

@@ -163,7 +163,7 @@ export interface Duplicate {
   readonly of: string | null;
 }
 
-/** Groups passages that are linked by cosines of at least `threshold`. */
+/** Groups passages that are linked, directly or through others, by cosines of at least `threshold`. */
 export function dedup(passages: readonly OperatorPassage[], threshold: number): readonly Duplicate[] {
   return inIdOrder(passages, (sorted) => {
     const parents = sorted.map((_, i) => i);

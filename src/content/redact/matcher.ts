@@ -51,7 +51,7 @@ const LEAST_LENGTH = 7;
 /** Limits on a code: an IBAN has up to 34 characters, in nine groups of up to four. */
 const MOST_GROUPS = 12;
 const MOST_LENGTH = 40;
-/** Separator between two groups: a single sign or blank, possibly combined with a bracket or spaces. */
+/** Separator between two groups: a single punctuation mark or space, possibly combined with a bracket or spaces. */
 const BETWEEN_GROUPS = /^(?:[ ]?[-./()][ ]?|[ ]|\) |\)[-./])$/;
 const GROUPED = /[\p{L}\p{N}]+/gu;
 
@@ -196,7 +196,7 @@ export class ValueMatcher {
   #exceptionOf(text: string): Exception | null {
     if (text === '') return 'noWord';
     if (this.#words.has(text)) return 'declared';
-    // The value would match the mask that replaces it, endlessly.
+    // The mask itself contains the value, so redaction would never end.
     if (/\bredacted\b/.test(text)) return 'mask';
     const unspaced = new RegExp(`[${UNSPACED}]`, 'u').test(text);
     return text.length < (unspaced ? Math.min(2, this.#minLength) : this.#minLength) ? 'short' : null;

@@ -95,8 +95,8 @@ export class Reranker {
   }
 
   /**
-   * Takes all passages from the budget. @throws ContentError `overBudget` if some are refused: part of them cannot be
-   * ranked
+   * Takes all passages from the budget. @throws ContentError `overBudget` if some are refused, since a part of the
+   * passages cannot be ranked
    */
   async #take(subject: string, wanted: number): Promise<void> {
     if (this.#budget === null || wanted === 0) return;

@@ -19,7 +19,7 @@ import { CREATE_CONTROL, dropTables, STORES, storeName, VECTOR_SCHEMA } from './
 /** Version of the format of stores, incremented with every change; stores in an older format are rebuilt. */
 const FORMAT = 5;
 
-/** Minimum number of folded letters of declared values to search for; shorter values occur in every text. */
+/** Minimum length, after folding, of declared values to search for; shorter values occur in every text. */
 export const DEFAULT_MIN_LENGTH = 3;
 
 /** State of a store as recorded in the database. */

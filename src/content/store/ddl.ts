@@ -217,7 +217,7 @@ function createDerived(facet: Facet, version: string): Sql {
 create index on ${derived} (entity_key);`;
 }
 
-/** Indexes are created after the first build has loaded the rows, which is far cheaper. */
+/** Creates the indexes of a store. Run after the first build has loaded the rows, which is far cheaper. */
 export function createIndexes(facet: Facet, version: string, layout: VectorLayout): Sql {
   const scalar = new Set(['doc_id', 'entity_key']);
   for (const name of facet.scalarIndexed) {

@@ -249,7 +249,7 @@ function placed(value: unknown, places: readonly number[]): unknown {
   return { ...value, of: places[Number(value.of)] ?? null };
 }
 
-/** The caller's error if a store cannot be read; the log names the variable to set. */
+/** Converts a failure to read a store to the error for the caller; logs it with the variable to set. */
 function storeFault(error: unknown, facet: Facet, { connectors }: Manifest, log: ServiceLog): unknown {
   const connector = connectors.get(facet.connector);
   if (connector === undefined) return error;

@@ -65,7 +65,7 @@ export class SharedCounts {
     return this.#heard;
   }
 
-  /** An adapter for a limiter; `guesses` are counted elsewhere. */
+  /** Returns the adapter through which a limiter uses the shared store; `guesses` are not counted in the store. */
   share(guesses: PasswordGuesses): LimitShare {
     return {
       guesses,
@@ -149,7 +149,7 @@ export class SharedCounts {
     }
   }
 
-  /** Logs transitions only. */
+  /** Logs only when the store starts to fail or answers again. */
   #tell(error: unknown): void {
     const failing = error !== null;
     if (failing === this.#failing) return;

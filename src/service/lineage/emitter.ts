@@ -198,7 +198,10 @@ export class Emitter {
     return this.#closing.run(() => this.#put(runs, cursor));
   }
 
-  /** Retries until the write succeeds; at shutdown, the audit log still contains what is missing. */
+  /**
+   * Writes the events of `runs` and the cursor to the outbox. Retries until that succeeds; at shutdown it gives up,
+   * since the audit log still contains the runs.
+   */
   async #put(runs: ReturnType<Windows['close']>, cursor: LogPosition): Promise<void> {
     const { voice } = this.#settings;
     const before = this.#outbox.state.cursor;

@@ -18,7 +18,7 @@ export interface AuditLeaf {
 
 type RunEnd = 'COMPLETE' | 'ABORT' | 'FAIL';
 
-/** Runs of a statement within a window, under the same versions and with the same kind of end. */
+/** The runs of one statement within a window that used the same versions and ended in the same way. */
 export interface Runs {
   readonly end: RunEnd;
   readonly plan: string;
@@ -58,7 +58,7 @@ export class Windows {
   #startedAt: number | null = null;
   #lastAt = 0;
 
-  /** Start of the first run, in ms since the epoch; null if there is none. */
+  /** Time of the window's first outcome, in ms since the epoch; null if the window has no runs. */
   get startedAt(): number | null {
     return this.#startedAt;
   }
@@ -86,7 +86,7 @@ export class Windows {
     this.#ended(key, plan, record, record.outcome, { segment, seq, leaf });
   }
 
-  /** Returns the runs in the order of their start and begins a new window. */
+  /** Returns the runs in the order of their first outcomes and begins a new window. */
   close(): readonly Runs[] {
     const runs = [...this.#runs.values()];
     this.#runs = new Map();
@@ -132,7 +132,7 @@ export class Windows {
   }
 }
 
-/** The kind of end for each outcome. `unknown`: no outcome was found after a restart. */
+/** OpenLineage event type for each outcome. `unknown`: no outcome was found after a restart. */
 const ENDS: Readonly<Record<AuditOutcome, RunEnd>> = {
   ok: 'COMPLETE',
   truncated: 'COMPLETE',

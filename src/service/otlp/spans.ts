@@ -143,7 +143,7 @@ function traceOf(text: string): Trace | null {
   return { traceId, spanId, sampled: (Number.parseInt(flags, 16) & 1) === 1 };
 }
 
-/** A span id derived from the request id, so that it is the same everywhere. */
+/** Derives the span id from the request id, so that it can be computed from a record of the request. */
 function spanIdOf(requestId: string): string {
   return requestId.replaceAll('-', '').slice(-16);
 }

@@ -30,7 +30,7 @@ export interface ModelChanges {
   reload(more?: readonly ReloadPart[]): Promise<ReloadResult>;
   /** Prepares a change that other processes of the server apply too. @throws the errors of `reload` */
   prepare(change: ModelChange, more?: readonly ReloadPart[]): Promise<PreparedChange>;
-  /** Called if the policy to serve is unknown; `since` is when that began, in ms since the epoch. */
+  /** Records that the policy to serve has been unknown since `since`, in ms since the epoch. */
   losePolicy(why: string, since: number): Promise<void>;
   renewDraft(id: string): Promise<void>;
 }
@@ -205,7 +205,7 @@ async function composed(
 ): Promise<Model> {
   const { manifest, snapshot, file, published } = served;
   const { document: base } = file;
-  // All requests are refused, so blocking is harmless.
+  // Without a policy all requests are refused, so a compilation that blocks the event loop is harmless.
   if (snapshot === null) return { manifest: compilePublishable(base, head.objects).manifest, snapshot };
   const { objects } = published ?? EMPTY_OVERLAY;
   const ground = { base, objects, manifest, snapshot };

@@ -51,8 +51,8 @@ export interface EventParts {
 }
 
 /**
- * Records a service event. Never rejects: a failed log reports its failure, counts what it refused in `audit.gap`, and
- * causes all requests to be refused.
+ * Records a service event. Never rejects: a failed log reports its failure, counts the refused records in `audit.gap`,
+ * and causes all requests to be refused.
  */
 export async function recordEvent(
   { audit, tenant, model, log }: EventParts,

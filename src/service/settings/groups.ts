@@ -20,7 +20,7 @@ export function loadSettings(read: ReadSetting) {
   return Object.freeze({
     addressSessions: read('OSL_ADDRESS_SESSIONS'),
     spoolBytes: read('OSL_SPOOL_MIB'),
-    /** Memory of answers in progress. */
+    /** Memory for the large rows of answers in progress. */
     answers: answersOf(
       read('OSL_ANSWER_MEMORY_MIB') ??
         Math.max(1, Math.floor(Math.min(usableMemory() / 4 / MIB, MOST_ANSWERS_MIB))) * MIB,
@@ -36,12 +36,12 @@ export function loadSettings(read: ReadSetting) {
 const LEAST_EMBEDDED = 256 * MIB;
 const MOST_EMBEDDED = 2_048 * MIB;
 
-/** Maximum default, for processes with at least four times as much memory. */
+/** Maximum default of OSL_ANSWER_MEMORY_MIB, reached by processes with at least four times as much memory. */
 const MOST_ANSWERS_MIB = 1_024;
-/** Minimum number of the largest rows that fit: a subject may use half, and some readers need two copies. */
+/** Minimum answer memory, in rows of maximum size: a subject may use half, and some readers need two copies. */
 const LEAST_ROWS = 8;
 
-/** Ensures that there is room for some of the largest rows. */
+/** Raises `bytes` if necessary, so that `LEAST_ROWS` rows of maximum size fit. */
 export function answersOf(bytes: number, rowBytes: number): AnswerBounds {
   return Object.freeze({ rowBytes, bytes: Math.max(bytes, LEAST_ROWS * rowBytes) });
 }

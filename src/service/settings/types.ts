@@ -104,7 +104,7 @@ export const onOff: SettingType<boolean> = typeOf(
   { words: ['on', 'off'] },
 );
 
-/** True for this word, false for any other; never an error, so that a program can still report its own. */
+/** True for `word`, false for any other text. Refuses nothing, since OSL_DEBUG is read while an error is reported. */
 export function flag(word: string): SettingType<boolean> {
   return typeOf(`\`${word}\``, (text) => text === word);
 }
@@ -170,7 +170,7 @@ export const networks: SettingType<readonly string[]> = list(
   (value, _folder, refuse) => (networkOf(value) === null ? refuse(value) : value),
 );
 
-/** Exactly what a browser sends: no `*`, no path, no default port. */
+/** Origins exactly as a browser sends them: no `*`, no path, no default port. */
 export const origins: SettingType<readonly string[]> = list(
   'origins as browsers send them, such as https://app.example',
   (value, _folder, refuse) => {
@@ -186,7 +186,7 @@ export interface PublicKeyFile {
   readonly file: string;
 }
 
-/** `issuer.pem`, or `kid=issuer.pem`. */
+/** Files of public keys, each written as `issuer.pem` or `kid=issuer.pem`. */
 export const publicKeyFiles: SettingType<readonly PublicKeyFile[]> = list(
   '`FILE` or `KID=FILE`, PEM or JWKS',
   (value, folder) => {

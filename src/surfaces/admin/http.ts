@@ -81,8 +81,9 @@ export async function createAdminHttp(
 }
 
 /**
- * Registers the routes that report and control the server's state. @param schemas their entries in the OpenAPI
- * document
+ * Registers the routes that report sessions, processes, pools and caches.
+ *
+ * @param schemas OpenAPI operation of each route
  */
 function stateRoutes(
   app: FastifyInstance,

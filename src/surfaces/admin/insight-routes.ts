@@ -46,7 +46,11 @@ export const INSIGHT_METHODS: readonly (readonly [path: string, methods: string]
 
 type InsightSchemas = Readonly<Record<keyof typeof INSIGHT_OPERATIONS, FastifySchema>>;
 
-/** Admin routes for access, the audit log and statistics. @param schemas their entries in the OpenAPI document */
+/**
+ * Registers the admin routes for access, the audit log and statistics.
+ *
+ * @param schemas OpenAPI operation of each route
+ */
 export function insightRoutes(
   app: FastifyInstance,
   parts: () => InsightParts,

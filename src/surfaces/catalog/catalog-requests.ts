@@ -111,7 +111,7 @@ interface CatalogOutcome {
   reply(): BackendReply;
 }
 
-/** @throws errors that deny the statement; all other errors are thrown by `reply` */
+/** @throws denials and internal errors at once; any other QueryError or CatalogFault is thrown by `reply` instead */
 async function outcomeOf(statement: () => Promise<BackendReply>): Promise<CatalogOutcome> {
   try {
     const reply = await statement();

@@ -56,8 +56,8 @@ const MAX_COLUMNS = 300_000;
 /** Number of columns above which catalogs are filled one at a time, since that takes memory and CPU time. */
 const LARGE_COLUMNS = 20_000;
 /**
- * A catalog counts once towards `maxEngines` for every this many columns; each entity counts as `COLUMNS_OF_ENTITY`
- * additional columns.
+ * Columns per place among the `maxEngines`: a catalog takes one place, and one more for each full multiple of this.
+ * An entity counts as `COLUMNS_OF_ENTITY` additional columns.
  */
 const COLUMNS_OF_PLACE = 80_000;
 const COLUMNS_OF_ENTITY = 12;

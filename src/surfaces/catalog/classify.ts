@@ -189,7 +189,9 @@ interface References {
   system: boolean;
   /** True if the statement names any other relation, or a table function of OSL-SQL. */
   data: boolean;
-  /** First clause that makes it more than a query: `INTO`, `FOR UPDATE`, `INSERT`, … */
+  /**
+   * First clause by which the statement writes or locks rows: `INTO`, `FOR UPDATE`, `INSERT`, …; null if there is none.
+   */
   writes: string | null;
 }
 

@@ -86,7 +86,7 @@ function take(draft: MutableReply, splitter: BackendSplitter): void {
     case 0x5a: // Z
       draft.idle = splitter.body()[0] === 0x49;
       return;
-    default: // ParseComplete, BindComplete, NoData, PortalSuspended, ParameterStatus
+    default: // ignored: ParseComplete, BindComplete, NoData, PortalSuspended, ParameterStatus
       return;
   }
 }

@@ -69,7 +69,7 @@ export function demoSignIn(
 
 const ACTION = 'demo_token';
 
-/** Returns `token`, after its caller's request was verified, rate limited and recorded. @throws QueryError */
+/** Authenticates, rate limits and records a request made with `token`, then returns the token. @throws QueryError */
 function recordedToken(service: RequestParts, call: RequestCall, token: string): Promise<string> {
   const address = call.credentials.kind === 'bearer' ? call.credentials.address : '';
   let detail: string | null = null;

@@ -12,7 +12,7 @@ import { sendProblem } from '../rest/problem.js';
 import { httpFault } from '../rest/request-errors.js';
 import type { ClientErrors } from './listener.js';
 
-/** Converts `path` to its template as spelled in the table of methods. */
+/** Converts a request path to its route template, spelled as in the table of methods. */
 export function templateOf(path: string): string {
   return path
     .replace(/^\/osl\/objects\/[^/]+$/, '/osl/objects/{id}')

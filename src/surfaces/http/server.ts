@@ -46,7 +46,7 @@ const PREFLIGHT_SECONDS = 600;
  * Not `@fastify/cors`: it sets headers on Fastify's reply, which streamed answers bypass and a route's `Vary`
  * overwrites, and it adds a route for every OPTIONS.
  *
- * INVARIANT: called before other hooks, so that pages can read their refusals.
+ * INVARIANT: called before the other hooks are added, so that pages can also read the errors that those hooks send.
  */
 function addCors(app: FastifyInstance, origins: readonly string[]): void {
   if (origins.length === 0) return;

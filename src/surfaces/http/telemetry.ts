@@ -27,7 +27,7 @@ export function pageOf(figures: readonly MetricsJson[]): Promise<string> {
 
 export async function totalsOf(figures: readonly MetricsJson[]): Promise<readonly MetricTotals[]> {
   const lists = figures.map((text) => JSON.parse(text) as object[]); // cast: written by `figures`
-  return (await AggregatorRegistry.aggregate(lists).getMetricsAsJSON()) as readonly MetricTotals[]; // its format
+  return (await AggregatorRegistry.aggregate(lists).getMetricsAsJSON()) as readonly MetricTotals[]; // cast: its format
 }
 
 export interface MetricTotals {

@@ -6,8 +6,9 @@ export interface Engine {
   query(question: QueryJson, maxBytes: number, signal: AbortSignal): Promise<ToolAnswer>;
   explain(question: QueryJson, signal: AbortSignal): Promise<JsonDocument>;
   /**
-   * Returns all or part of the schema visible to the caller; `wish` has the parameters of `GET /osl/schema`. @throws
-   * EngineRefusal
+   * Returns all or part of the schema visible to the caller; `wish` has the parameters of `GET /osl/schema`.
+   *
+   * @throws EngineRefusal
    */
   schema(wish: EngineFields, signal: AbortSignal): Promise<JsonDocument>;
   /** Refuses a call with invalid arguments, as the engine would. */

@@ -98,7 +98,7 @@ function setCommand(stmt: Extract<StatementNode, { VariableSetStmt: unknown }>['
   }
 }
 
-/** Value assigned by SET. In a list of names, each name is quoted if needed. */
+/** Value assigned by SET. In `search_path`, each name is quoted if needed. */
 function assignedValue(name: string, args: readonly Argument[]): string {
   const texts = args.map(textOf);
   const names = name.toLowerCase() === 'search_path';

@@ -21,7 +21,7 @@ export type CursorCommand =
 const BINARY = 0x0001;
 const SCROLL = 0x0002;
 const HOLD = 0x0020;
-/** The value by which the grammar represents ALL. */
+/** Count that the grammar uses for ALL. */
 const ALL = 2_147_483_647;
 
 export function cursorCommandOf(node: StatementNode): CursorCommand | null {

@@ -16,7 +16,7 @@ import { MAX_BUFFERED_BYTES, writeRows } from './buffered-rows.js';
 import type { SessionRecords, SuspendedRowRights } from './session-requests.js';
 import type { SessionState } from './session-state.js';
 
-/** A declared cursor. Its query runs at the first FETCH, in the format which that FETCH requests. */
+/** A declared cursor. Its query runs at the first FETCH, in the format requested by that FETCH. */
 interface DeclaredCursor extends Omit<Declaration, 'name'> {
   readonly statement: WireStatement;
   readonly parameterFormats: readonly FormatCode[];
@@ -245,7 +245,7 @@ async function open(cursor: DeclaredCursor, format: FormatCode): Promise<Portal>
   return statement.open({ parameterFormats, parameters, resultFormats });
 }
 
-/** Movement of FETCH and MOVE relative to the current row. A negative count reverses the direction. */
+/** Movement requested by FETCH or MOVE. A negative count reverses the direction. */
 export interface Motion {
   readonly direction: 'forward' | 'backward' | 'absolute' | 'relative';
   readonly count: number | 'all';

@@ -27,6 +27,7 @@ const QUESTION = /^\s*(?:select|with|values)\b/i;
 /**
  * Classifies and prepares a statement: query on data or catalog, session command, cursor statement, PREPARE, EXECUTE,
  * EXPLAIN or COPY. Returns null if the text contains no statement.
+ *
  * @throws WireError
  */
 export function prepareStatement(

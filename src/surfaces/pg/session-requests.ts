@@ -149,7 +149,7 @@ export class SessionRecords {
     }
   }
 
-  /** Converts an error that has already been recorded to a wire error. */
+  /** Converts an error, whose audit record has already been written, for the client, and marks it as recorded. */
   toWireError(failure: unknown, requestId: string, text: string): unknown {
     const converted =
       failure instanceof UnencodableRow
@@ -212,8 +212,9 @@ export class SuspendedRowRights {
   }
 
   /**
-   * Checks that the rights are those under which the first rows were sent; otherwise no more are sent. @throws
-   * WireError 55000
+   * Throws unless the session still has the rights under which its first rows were sent.
+   *
+   * @throws WireError 55000
    */
   requireSame(begun: string): void {
     if (begun !== this.now) throw this.#records.refusal(queryError('rightsChanged', {}));

@@ -114,8 +114,9 @@ const TEXTS: ReadonlySet<number> = new Set([25, 1042, 1043, NAME]);
 const PLAIN_TEXTS: ReadonlySet<number> = new Set([25, 1043]);
 
 /**
- * Returns the values of EXECUTE's arguments in text format, with null for NULL. @throws WireError 42601, 42804, 0A000
- * and others
+ * Returns the values of EXECUTE's arguments in text format, with null for NULL.
+ *
+ * @throws WireError 42601, 42804, 0A000 and others
  */
 function argumentsOf(
   name: string,

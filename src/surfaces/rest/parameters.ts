@@ -3,7 +3,7 @@ import { queryError } from 'osl-compiler';
 import { MOST_NAMES, SCHEMA_PARTS, type SchemaPart, type SchemaSelection } from '../../model/graph/index.js';
 import { malformed, shownName, termIn, unknownName } from './request-errors.js';
 
-/** Parameters that select part of the schema; in a URL, each is a comma-separated list. */
+/** Parameters that select part of the schema. In a URL, `names` and `parts` are comma-separated lists. */
 export const SCHEMA_PARAMETERS = ['names', 'parts', 'index', 'from'] as const;
 
 /** Returns the requested part of the schema; null for all of it. @throws QueryError E0511 */

@@ -134,8 +134,8 @@ export function couldBe(text: string, type: TypeName): boolean {
 }
 
 /**
- * Converts the items of a long IN list to `elementType`. `type` is the list's type, or null for strings. The items
- * need no nodes because texts this long have no template.
+ * Converts the items of a long IN list to `elementType`. `type` is the list's type, or null for strings. The items are
+ * not linked to syntax nodes because statements this long do not become templates.
  *
  * @throws QueryError E0511 for an invalid item
  */

@@ -38,7 +38,8 @@ export function bindRowDistinct(
 }
 
 /**
- * Binds `(a, b) IS [NOT] NULL`, and `c IS [NOT] NULL` of a FROM item: both test every field. Null for other operands.
+ * Binds `(a, b) IS [NOT] NULL`, and `c IS [NOT] NULL` if `c` is a FROM item; both test every field. Null for other
+ * operands.
  */
 export function bindRowNullTest(node: NullTest, env: BindEnvironment): Expr | null {
   const items = rowItems(node.arg)?.map((item) => bindValue(item, env)) ?? columnsOfRow(node.arg, env);

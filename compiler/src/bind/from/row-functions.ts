@@ -20,7 +20,9 @@ import {
   type ScopeItem,
 } from '../scope.js';
 
-/** Functions with a column definition list, by name, and the set-returning function that yields their objects. */
+/**
+ * Maps each function that takes a column definition list to the set-returning function that yields its JSON objects.
+ */
 const OF_OBJECTS: ReadonlyMap<string, string> = new Map([
   ['jsonb_to_recordset', 'jsonb_array_elements'],
   ['jsonb_to_record', 'unnest'],
@@ -168,7 +170,7 @@ function refuseAround(node: RangeFunction, call: FuncCall, ctx: BindContext): vo
   throw ctx.unsupported(`${construct} at a function in FROM`, call.location);
 }
 
-/** Test for a construct in a call, and the construct's name in messages. */
+/** A flag that is true if a call contains a construct (`is`), and the construct's name for messages. */
 export type CallModifier = readonly [is: boolean, construct: string];
 
 /** Lists the call modifiers that no function in FROM supports. */

@@ -10,7 +10,10 @@ import { elementOf, isArray, type ScalarType, type TypeName } from '../../types/
 import type { BindContext } from '../context.js';
 import { isSettingsFree, WrittenLiteral, withOffset } from '../literals.js';
 
-/** Access to literals, which are inline in policy, and in slots of the statement in metrics. */
+/**
+ * Reads and creates literals. Policy expressions contain them inline; metric expressions refer to slots of the
+ * statement.
+ */
 export interface LiteralForm {
   valueOf(expr: Expr): LiteralValue | null;
   make(value: LiteralValue, type: TypeName): Expr;
@@ -283,7 +286,7 @@ function requireNoZoneIn(template: Expr | undefined, literals: LiteralForm): voi
   if (typeof text !== 'string' || /tz|of/i.test(text)) throw refusal('to_char with this template', AT_UTC);
 }
 
-/** Turns an expression into a statement that the parser accepts. */
+/** Prepended to an expression to make a statement that the parser accepts. */
 export const PREFIX = 'select ';
 
 /** Caches syntax trees of manifest and policy texts, which repeat. The trees are never modified. */
@@ -291,7 +294,10 @@ const NODES = new Map<string, Node>();
 /** Maximum number of cached texts, at which the cache is cleared. A manifest has few, but manifests are replaced. */
 const MOST_NODES = 10_000;
 
-/** Parses a text of manifest or policy as a single value expression, once. Callers' texts go to `parseExpression`. */
+/**
+ * Parses a text of the manifest or policy as a single value expression, with caching. Callers' texts go to
+ * `parseExpression`.
+ */
 export function expressionNode(text: string): Node {
   const known = NODES.get(text);
   if (known !== undefined) return known;

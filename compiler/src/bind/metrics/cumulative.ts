@@ -162,8 +162,7 @@ function periodsQuery(facts: CommonTable, grain: Grain, asked: SharedMetricParts
   const first = start === null ? aggregate('min', [at], null, ctx) : ctx.constant(start.text, 'timestamp');
   const last = end === null ? aggregate('max', [at], null, ctx) : ctx.constant(end.text, 'timestamp');
   const outputs = unnamedOutputs([first, last].map((t) => truncateTime(t, grain, ctx)));
-  // With constant bounds, FROM must be empty; otherwise there would be a row of bounds, and a spine, per fact.
-  // fact.
+  // With constant bounds, FROM must be empty; otherwise there would be a row of bounds, and a spine, for each fact.
   const known = start !== null && end !== null;
   const bounds = known ? selectOf({ outputs }) : selectOf({ from: item, grouped: true, outputs });
   const id = ctx.nextSource();

@@ -211,5 +211,8 @@ function shortestRoutes(
   return [];
 }
 
-/** Bounds the work. Beyond this number, only alternative routes to the same entities are lost. */
+/**
+ * Maximum number of routes that are extended at each step. Beyond it, only alternative routes to the same entities are
+ * lost.
+ */
 const MOST_ROUTES = 10_000;

@@ -229,7 +229,7 @@ export function namesIn(node: Node): readonly string[] {
   const visit = (value: unknown): void => {
     if (typeof value !== 'object' || value === null) return;
     if ('ColumnRef' in value)
-      names.push(nameOfRef(value as Extract<Node, { ColumnRef: unknown }>)); // a node has its kind as its only key
+      names.push(nameOfRef(value as Extract<Node, { ColumnRef: unknown }>)); // the kind of a node is its only key
     else for (const member of Object.values(value)) visit(member);
   };
   visit(node);

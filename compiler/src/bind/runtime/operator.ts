@@ -57,7 +57,10 @@ function resultOf(name: OperatorName, given: ReadonlyMap<string, Expr>): TypeNam
   return resultWith !== null && given.has(resultWith.argument) ? resultWith.type : result;
 }
 
-/** Binds an operator over a text of the SELECT's rows. No argument can be derived from a query of RETRIEVE. */
+/**
+ * Binds an operator over a text of the SELECT's rows. Unlike in RETRIEVE, there is no search query from which missing
+ * arguments could be derived.
+ */
 function overRows(
   name: OperatorName,
   over: Node,

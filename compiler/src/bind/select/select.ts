@@ -154,7 +154,10 @@ function strictItems(from: BoundFrom | null): readonly ScopeItem[] {
   return from.items.filter((i) => sources.has(i.source));
 }
 
-/** Orders traversals by depth, then key, unless the query has an ORDER BY. */
+/**
+ * Applies the default order of RETRIEVE (ordinal) and TRAVERSE (depth, then key), unless the query sorts, groups or
+ * removes duplicates itself.
+ */
 function inOwnOrder(query: Select, scope: Scope, ctx: BindContext): Select {
   const order = scope.items.flatMap((i) => i.order ?? []);
   if (

@@ -92,7 +92,7 @@ export function useLibrary(caller: string): LibraryState {
   const [library, setLibrary] = useState(() => readLibrary(localStorage, caller));
   const change = useCallback(
     (make: (now: Library) => Library): boolean => {
-      // Another tab may have changed it in the meantime.
+      // Another tab may have changed the library in the meantime.
       const next = make(readLibrary(localStorage, caller));
       setLibrary(next);
       return writeLibrary(localStorage, caller, next);

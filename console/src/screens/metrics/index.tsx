@@ -47,7 +47,7 @@ export function Screen() {
   }
 }
 
-/** The caller's schema, which is loaded into the worker thread. */
+/** State of loading the caller's schema into the worker thread. */
 type CatalogState =
   | { readonly kind: 'loading' }
   | { readonly kind: 'failed'; readonly error: unknown; readonly again: () => void }

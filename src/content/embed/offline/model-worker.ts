@@ -60,7 +60,7 @@ async function loaded(): Promise<Runtime & { readonly modelSource: unknown }> {
   // Not literals: the packages are optional, and a build without them must type-check.
   const [core, runtime, weights]: readonly string[] = SENTENCE_PACKAGES;
   try {
-    // Awaited before weights are loaded: `initModel` starts both at once, and weights that come first are refused.
+    // Awaited before the weights are loaded: `initModel` starts both at once, and fails if the weights come first.
     await ((await import(core ?? '')) as { ready(): Promise<void> }).ready();
     const { initModel } = (await import(runtime ?? '')) as Runtime;
     const { modelSource } = (await import(weights ?? '')) as { modelSource: unknown };

@@ -82,7 +82,7 @@ export async function openWords(): Promise<MeaningVectors> {
   };
 }
 
-/** The first words of a file in the package's format, `{…,"vectors":{"the":[-0.03,…],…}}`. */
+/** Reads the first words of a file in the package's format, `{…,"vectors":{"the":[-0.03,…],…}}`. */
 export async function readWords(file: AsyncIterable<string>): Promise<WordVectors> {
   const words = new Map<string, Float32Array>();
   let text = '';

@@ -39,7 +39,7 @@ export function cachedRules(rules: WordRules): WordRules {
   };
 }
 
-/** The rules on which a store's terms depend; undefined if the facet has no language. */
+/** The language and rule version that a store's terms depend on; undefined if the facet has no language. */
 export function readingOf(language: Language | null): readonly [Language, number] | undefined {
   return language === null ? undefined : [language, READING];
 }

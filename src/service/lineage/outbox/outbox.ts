@@ -178,7 +178,7 @@ export class Outbox {
 
 const GONE = 'the endpoint answered 410';
 
-/** A request, made on the command line, that the process owning the outbox resend dead letters. */
+/** A request from the command line to the process that owns the outbox: resend dead letters. */
 export interface ReplayRequest {
   readonly id: string | null;
   readonly endpoint: string | null;

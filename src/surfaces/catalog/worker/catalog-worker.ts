@@ -80,7 +80,7 @@ async function exec(pg: PGlite, message: ToCatalogWorker): Promise<void> {
         overflown = true;
         post({ kind: 'overflow' });
       } else {
-        parts.push(bytes.slice()); // a view of the engine's memory
+        parts.push(bytes.slice()); // copied, because `bytes` is a view of the engine's memory
       }
     },
   });

@@ -163,7 +163,7 @@ const COLUMNS: Readonly<Record<ArrowForm, (name: string) => ArrowColumn>> = {
   utf8,
   bool: () => new BoolColumn(new Bool()),
   numeric: () => new BytesColumn(new Utf8(), (source, start, _end, out) => numericText(source, start, out)),
-  jsonb: () => new BytesColumn(new Utf8(), verbatim(1)), // after the version byte
+  jsonb: () => new BytesColumn(new Utf8(), verbatim(1)), // skips the version byte
   binary: () => new BytesColumn(new Binary(), verbatim()),
   int16: fixed(() => ({ type: new Int16(), width: 2, view: Int16Array, write: reverse(2) })),
   int32: fixed(() => ({ type: new Int32(), width: 4, view: Int32Array, write: reverse(4) })),

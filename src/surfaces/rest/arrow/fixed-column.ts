@@ -81,7 +81,7 @@ const WORD = 0x1_0000_0000;
 
 /** Days from 1970-01-01 to 2000-01-01, Postgres' epoch. */
 const EPOCH_DAYS = 10_957;
-/** The same number in microseconds, and its high and low words. */
+/** EPOCH_DAYS in microseconds, and the high and low words of that number. */
 const EPOCH_US = EPOCH_DAYS * 86_400_000_000;
 const EPOCH_HIGH = Math.floor(EPOCH_US / WORD);
 const EPOCH_LOW = EPOCH_US - EPOCH_HIGH * WORD;

@@ -25,7 +25,7 @@ export function requireExactNumbers(json: string): void {
 /** Minimum length of a number without exponent that a double may round. */
 const LONG_NUMBER = 16;
 
-/** The first number after `from`, which is outside strings, that is long or has an exponent. */
+/** Finds the first number at or after `from` that is long or has an exponent. `from` must be outside strings. */
 function longNumberFrom(json: string, from: number): { readonly start: number; readonly end: number } | null {
   for (let at = from; at < json.length; at++) {
     const code = json.charCodeAt(at);

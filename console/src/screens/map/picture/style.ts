@@ -33,7 +33,10 @@ export function paletteOf(frame: Element): Palette {
 /** Outline of a sheet of paper with a folded corner. */
 const SHEET = '-1 -1 0.82 -1 1 -0.45 1 1 -1 1 -1 -1';
 
-/** Shapes distinguish kinds, lines and signs distinguish differences; colour only reinforces them. */
+/**
+ * Stylesheet of the picture. Node shapes show kinds; line styles and signs show differences; colour only reinforces
+ * them.
+ */
 export function styleOf(palette: Palette): cytoscape.StylesheetJson {
   const { ground, panel, text, quiet, line, accent, masked } = palette;
   return [

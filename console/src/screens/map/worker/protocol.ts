@@ -21,7 +21,7 @@ export interface DrawnPicture extends Picture {
   readonly seen: Readonly<Record<MapSide, readonly string[]>>;
 }
 
-/** The other end of a tie, for a list. */
+/** A tie of a thing, with the thing at its other end. */
 export interface Neighbour {
   readonly tie: Tie;
   readonly id: string;

@@ -9,7 +9,7 @@ import type { DrawnPicture, MapQuestions } from './protocol.js';
 const keeper = new MapStore();
 
 answerWith<MapQuestions>({
-  // Response of the gateway, which has the type in its OpenAPI document.
+  // The gateway's OpenAPI document declares this type for the response.
   load: ({ side, body }) => keeper.load(side, JSON.parse(new TextDecoder().decode(body)) as Schema),
   forget: () => keeper.forget(),
   draw: drawn,

@@ -112,7 +112,7 @@ export interface RowAndEarlier {
 /** Results of the same query for two periods. */
 export interface PeriodComparison {
   readonly pairs: readonly RowAndEarlier[];
-  /** The other period. */
+  /** Range of the other period. */
   readonly before: Days;
 }
 

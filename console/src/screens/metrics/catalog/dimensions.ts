@@ -5,7 +5,7 @@ import type { Schema } from '../../../../../clients/typescript/types.js';
 export interface DimensionChoice {
   /** Name in the body of a metrics query: `customer__region`. */
   readonly name: string;
-  /** The entity, or the path to it. */
+  /** Entity that has the column, or the path to that entity. */
   readonly from: string;
   readonly column: string;
   readonly type: string;

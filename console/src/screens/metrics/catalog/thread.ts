@@ -14,7 +14,7 @@ function loaded(): Schema {
 
 answerWith<CatalogQuestions>({
   load: ({ body }) => {
-    // Response of the gateway, which has the type in its OpenAPI document.
+    // The gateway's OpenAPI document declares this type for the response.
     schema = JSON.parse(new TextDecoder().decode(body)) as Schema;
     return { metrics: schema.metrics.length, version: schema.version };
   },
@@ -38,7 +38,10 @@ function metricsOf(schema: Schema): readonly CatalogMetric[] {
   return [...all.filter((m) => m.deprecated === null), ...all.filter((m) => m.deprecated !== null)];
 }
 
-/** The first `most` elements of `all` that have a word containing `term`; an empty term matches all. */
+/**
+ * The first `most` elements of `all` that have a text containing `term`, and the number of all that do. An empty term
+ * matches every element.
+ */
 function someFound<T>(
   all: readonly T[],
   term: string,

@@ -85,7 +85,7 @@ export function stepOf(grain: TimeGrain): Shift | null {
   }
 }
 
-/** The earlier period. A range of whole months ends at the end of a month, however long that month is. */
+/** The earlier period. If the range consists of whole months, so does the earlier one, even if their lengths differ. */
 export function earlier(days: Days, shift: Shift): Days {
   if (shift.months === 0)
     return { start: addDays(days.start, -shift.days), end: addDays(days.end, -shift.days) };
