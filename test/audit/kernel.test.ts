@@ -1,7 +1,7 @@
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { FileStore } from '../../audit/file-store.js';
 import { usedEnd } from '../../audit/format.js';
 import {
@@ -292,32 +292,53 @@ t.test('a sync that does not return is a failed disk at the deadline', async (t)
   t.same(failures, ['deadline']);
 });
 
+/** Number of records that are acknowledged before their sync fails. */
+const UNSYNCED = 6;
+
+/**
+ * Lets a sync fail while `lose` sectors of what it should have written are lost. False if the sync failed before all
+ * records were acknowledged, as it may on a machine that needs its 50 ms for that.
+ */
+async function failedSync(t: Test, lose: number): Promise<boolean> {
+  const { dir, store, log, failures, losses } = await openedSlow();
+  await appendEach(log, 0, 2);
+  await sleep(60);
+  const { durable } = log.stats();
+  store.failure = Object.assign(new Error('EIO: no'), { code: 'EIO' });
+  store.lose = lose;
+  try {
+    await appendEach(log, 2, UNSYNCED);
+  } catch (error) {
+    if (!(error instanceof Error && error.name === 'AuditUnavailable')) throw error;
+    store.failure = null;
+    await log.close();
+    return false;
+  }
+  while (failures.length === 0) await sleep(5);
+  store.failure = null;
+  while (log.stats().gaps === 0 && losses.length === 0) await sleep(5);
+  t.same(losses, []);
+  await appendEach(log, 8, 2);
+  await log.close();
+  const recovered = await detailsOf(dir, 'audit.recover');
+  if (lose === 0) t.same(recovered, []);
+  else {
+    const { from, to, lost } = recovered[0] as { from: number; to: number; lost: number };
+    t.equal(from, durable);
+    t.ok(lost > 0);
+    t.equal(to + lost, durable + UNSYNCED);
+  }
+  t.match(await verifyAuditLog(dir), { integrity: 'intact', completeness: 'complete' }, basename(dir));
+  return true;
+}
+
 t.test(
   'after a sync that failed the log goes on, and says how many acknowledged records are lost',
   async (t) => {
     for (const lose of [0, 2]) {
-      const { dir, store, log, failures, losses } = await openedSlow();
-      await appendEach(log, 0, 2);
-      await sleep(60);
-      const { durable } = log.stats();
-      store.failure = Object.assign(new Error('EIO: no'), { code: 'EIO' });
-      store.lose = lose;
-      await appendEach(log, 2, 6);
-      while (failures.length === 0) await sleep(5);
-      store.failure = null;
-      while (log.stats().gaps === 0 && losses.length === 0) await sleep(5);
-      t.same(losses, []);
-      await appendEach(log, 8, 2);
-      await log.close();
-      const recovered = await detailsOf(dir, 'audit.recover');
-      if (lose === 0) t.same(recovered, []);
-      else {
-        const { from, to, lost } = recovered[0] as { from: number; to: number; lost: number };
-        t.equal(from, durable);
-        t.ok(lost > 0);
-        t.equal(to + lost, durable + 6);
-      }
-      t.match(await verifyAuditLog(dir), { integrity: 'intact', completeness: 'complete' }, basename(dir));
+      let tries = 1;
+      while (!(await failedSync(t, lose)) && tries < 10) tries += 1;
+      t.ok(tries < 10, `all were acknowledged before the sync, at try ${tries}`);
     }
   },
 );
