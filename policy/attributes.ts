@@ -36,16 +36,12 @@ export function attributesOf(predicate: Expr): ReadonlySet<string> {
 const MATCHES = new WeakMap<object, readonly AttributeMatch[]>();
 
 /** The attribute comparisons in an expression. Searches all properties of every node kind, so that none is missed. */
-export function matchesIn(expression: Expr): readonly AttributeMatch[] {
-  return known(expression);
-}
-
-function known(value: object): readonly AttributeMatch[] {
-  const before = MATCHES.get(value);
-  if (before !== undefined) return before;
+export function matchesIn(expression: object): readonly AttributeMatch[] {
+  const known = MATCHES.get(expression);
+  if (known !== undefined) return known;
   const found: AttributeMatch[] = [];
-  search(value, found);
-  MATCHES.set(value, found);
+  search(expression, found);
+  MATCHES.set(expression, found);
   return found;
 }
 
@@ -53,7 +49,7 @@ function search(value: object, found: AttributeMatch[]): void {
   if (isMatch(value)) found.push(value);
   for (const [key, inner] of Object.entries(value)) {
     if (typeof inner !== 'object' || inner === null) continue;
-    if (key === 'definition') found.push(...known(inner));
+    if (key === 'definition') found.push(...matchesIn(inner));
     else search(inner, found);
   }
 }

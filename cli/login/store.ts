@@ -42,7 +42,7 @@ export function removeLogin(server: string): void {
   rmSync(fileOf(server), { force: true });
 }
 
-/** Maximum time to wait for a lock. After that, its holder is presumed to have been killed, and the lock is removed. */
+/** Age in ms beyond which a lock was left behind by a killed process. */
 const STALE_MS = 30_000;
 const LOOK_MS = 50;
 

@@ -1,5 +1,6 @@
 import { messageOf } from '../../src/base/thrown.js';
 import type { OutOfServiceCause } from '../../src/engine/index.js';
+import { groupedBy } from '../../src/model/graph/index.js';
 import { keylessEntities, type Manifest, tableName } from '../../src/model/manifest/index.js';
 import type { Model } from '../../src/model/served-model.js';
 import type { OpenService } from '../../src/service/open.js';
@@ -100,8 +101,7 @@ function missingIn(
   gone: readonly MissingObject[],
 ): ReadonlyMap<string, MissingParts> {
   const missing = new Map<string, MissingParts>();
-  const goneIn = new Map<string, MissingObject[]>();
-  for (const one of gone) goneIn.set(one.table, [...(goneIn.get(one.table) ?? []), one]);
+  const goneIn = groupedBy(gone, ({ table }) => table);
   for (const relation of catalog.relations.values()) {
     if (relation.connector !== connector || relation.kind === 'facet') continue;
     const inTable = goneIn.get(tableName(relation)) ?? [];

@@ -115,6 +115,7 @@ function workOutStep(
 ): StepResult {
   if (snapshot === null) throw queryError('noSnapshot', {});
   const { base, objects } = source;
+  worked = null;
   const outcome = applyStep(step, { base, objects, manifest, snapshot });
   if (!outcome.ok) return outcome;
   checkChangeCount(outcome.diff);

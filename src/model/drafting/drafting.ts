@@ -56,13 +56,15 @@ export function createDrafting({ log, deadlineMs = DEADLINE_MS }: DraftingOption
   ): Promise<DraftTaskResults[K]> => {
     if (turns.isFull(author)) throw queryError('rateLimited', { retryAfterSeconds: 1 });
     try {
-      const reply = await turns.take(author, () =>
-        thread.ask<DraftReply<DraftTaskResults[K]>>(task, keyOf(served), () => baselineMessage(served)),
-      );
-      if ('result' in reply) {
-        thread.offer(keyOfResult(reply.result, served));
-        return reply.result;
-      }
+      const reply = await turns.take(author, async () => {
+        const answer = await thread.ask<DraftReply<DraftTaskResults[K]>>(task, keyOf(served), () =>
+          baselineMessage(served),
+        );
+        // Before the next task, which may replace what the thread can adopt.
+        thread.offer('result' in answer ? keyOfResult(answer.result, served) : null);
+        return answer;
+      });
+      if ('result' in reply) return reply.result;
       const { entry, message, ...fields } = reply.error;
       throw new QueryError(entry as ErrorName, message, fields); // rethrows what the thread caught
     } catch (error) {

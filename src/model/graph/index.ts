@@ -35,6 +35,7 @@ export {
 } from './schema-part.js';
 export type { GraphView } from './view.js';
 export {
+  groupedBy,
   isMore,
   measuredType,
   VISIBILITIES,

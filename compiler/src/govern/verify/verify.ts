@@ -197,7 +197,7 @@ function positions(query: Query): ReadonlySet<string> {
 /** Cached by relation, which is immutable. */
 const PHYSICAL = new WeakMap<Relation, ReadonlyMap<string, string>>();
 
-/** Returns the physical columns of the table, each with its stored type if the model has no such type. */
+/** Returns the physical columns of the table, each with the facts about its type that a plan may state. */
 function physicalColumns(relation: Relation): ReadonlyMap<string, string> {
   let known = PHYSICAL.get(relation);
   if (known === undefined) {
