@@ -78,8 +78,9 @@ export const ROUNDED: ReadonlySet<string> = new Set([
   'trunc',
 ]);
 const ADDED: ReadonlySet<string> = new Set(['+', '-']);
-/** True for a number of at most five digits before and after the point. */
-export const isFewDigits = (text: string): boolean => /^-?\d{1,5}(\.\d{1,5})?$/.test(text);
+/** True for a number below two million, of at most five digits after the point: the product of three is an int8. */
+export const isFewDigits = (text: string): boolean =>
+  /^-?\d{1,7}(\.\d{1,5})?$/.test(text) && Math.abs(Number(text)) < 2_000_000;
 
 /** Remaining number of nodes to inspect, and of times that a timestamp may be shifted or numbers combined. */
 interface FoldBudget {

@@ -40,7 +40,7 @@ export function upholds({ slot, as }: ProofDependency, slots: readonly Slot[]): 
     case 'words':
       return found.value.length <= 1_000 && (found.value.match(/-/g) ?? []).length < 20;
     case 'small':
-      return found.value.length <= 12 && Math.abs(Number(found.value)) < 1e5;
+      return found.value.length <= 14 && Math.abs(Number(found.value)) < 2e6;
     case 'year':
       return isWithin(found.value, 1, 9_999);
     case 'month':
