@@ -19,7 +19,7 @@ export interface Rights {
   readonly denying: readonly string[];
   /** One pattern per subject of the chain, root first. */
   readonly patterns: readonly AttributePattern[];
-  /** The keys of the grant conditions that hold, sorted; null: all are assumed to hold, only for policy checks. */
+  /** The keys of the grant conditions that hold, sorted; null: all are assumed to hold; for policy checks only. */
   readonly open: readonly string[] | null;
 }
 

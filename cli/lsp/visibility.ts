@@ -27,8 +27,8 @@ const WORDS: Readonly<Record<Exclude<Visibility, 'nothing'>, string>> = {
 };
 
 /**
- * Markdown that shows who may see an object and through which grants, for every subject acting for itself, now, with
- * all its roles. Null if the manifest has no such object.
+ * Markdown that lists who may see an object now and through which grants: up to `MOST_SUBJECTS` subjects, each acting
+ * for itself with all its roles. Null if the manifest has no such object.
  */
 export function visibilityText(name: string, { manifest: { catalog }, snapshot }: ValidModel): string | null {
   const object = objectNamed(name);

@@ -105,8 +105,9 @@ export function writeRestoreNote(dataDir: string, restored: RestoreNote): Promis
 }
 
 /**
- * Logs and records that a data directory was restored: its audit log is a new chain, and later records of the old ones
- * are lost or remain where the backup was made. Repeated if the process is killed while starting.
+ * Logs and records a restore, if there is a note of one, and removes the note last, so that a start that is killed
+ * repeats it. The audit log begins a new chain: records written after the backup are in the original directory, if
+ * anywhere.
  */
 export async function reportRestore(
   dataDir: string,

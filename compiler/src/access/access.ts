@@ -17,8 +17,9 @@ export type MaskKind = 'redact' | 'null' | 'hash' | 'partial' | 'year' | 'deny';
  */
 export interface Access {
   /**
-   * Equal signatures mean equal plans. Derived from the effective roles, the policy version, the chain length and the
-   * pattern of attributes: missing, `any`, or with no value, one or several.
+   * Equal signatures mean equal plans. Derived from the versions of policy and catalog, the roles with grants or deny
+   * rules, the conditions of grants that hold, and, for each subject of the chain, how many values each attribute has:
+   * missing, `any`, none, one or several.
    */
   readonly signature: string;
   readonly policyVersion: string;

@@ -16,7 +16,8 @@ export let carriedText: (literal: WrittenLiteral) => string;
 
 /**
  * A literal during binding. Code whose decisions depend on the text must use `read` or `holds`, which record the
- * dependency. A literal that was not read can be replaced by any other of its lexical class without changing the plan.
+ * dependency. A literal that was not read can be replaced by any other of its lexical class for which the recorded tests
+ * have the same outcomes, without changing the plan.
  */
 export class WrittenLiteral {
   readonly #text: string;

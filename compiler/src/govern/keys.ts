@@ -260,9 +260,9 @@ export function toKeyVariant(expr: Expr, keys: ReadonlyMap<SourceId, ReadonlySet
 }
 
 /**
- * Restricts the scan of an entity joined to precomputed rows to the keys of those rows, so that this does not depend on
- * Postgres' plan for the join. The keys are already in the clear on both sides. Source: contract, cross-modal join
- * execution order (3).
+ * Restricts the scan of an entity that is joined to precomputed rows to the keys of those rows, so that the scan is
+ * limited whatever plan Postgres chooses for the join. The keys are unmasked on both sides. Source: contract,
+ * cross-modal join, execution order (3).
  */
 export function restrictToKeys(root: Query, slots: GovernedSlots): Query {
   return mapQuery(root, {

@@ -47,7 +47,7 @@ interface PendingEquality {
 class KeyedLevel {
   readonly #query: Select;
   readonly #items = new Map<SourceId, KeyedItem>();
-  /** Items whose only row is known. */
+  /** Items that yield at most one row, since all their key columns are fixed; grows during the analysis. */
   readonly #known: KeyedItem[] = [];
 
   constructor(query: Select) {

@@ -79,7 +79,7 @@ export async function prepare(parts: AnswerParts, question: DataQuestion): Promi
   return Object.freeze({ body, parameterOids, plan, authorized, payment: new Payment(), record });
 }
 
-/** Plans the query and checks its cost and the policy on model calls. */
+/** Decides about a query: plans it, and checks the policy on model calls and, if it is to run, its cost. */
 export function decisionOf(
   parts: AnswerParts,
   question: DataQuestion,

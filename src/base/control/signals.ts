@@ -42,7 +42,7 @@ export function listenForChanges(place: ControlPlace, listener: SignalListener):
     later(open, pause);
     pause = Math.min(2 * pause, LONGEST_PAUSE_MS);
   };
-  /** Sends a statement; if it is not answered, the session ends. */
+  /** Sends a statement every `PULSE_MS`; if one is not answered, the session ends. */
   const pulse = (of: PostgresSession): void => {
     later(() => void of.query('select 1').then(() => pulse(of), ignored), PULSE_MS);
   };

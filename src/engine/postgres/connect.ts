@@ -16,7 +16,7 @@ export type SetupQuery = (sql: string) => Promise<Record<string, unknown>[]>;
 /**
  * Connects with `pg` to the first host of `url` that accepts, runs `setup` and takes over the socket.
  *
- * Rejects with the error of `pg` or `setup`, which must not reach callers.
+ * Rejects with the error of `pg` or `setup`, which must not be shown to users of the gateway.
  */
 export function connectTransport(
   url: string,

@@ -184,8 +184,8 @@ export class PlanRecorder {
 }
 
 /**
- * The access of a chain of subjects (root first) with all roles that the last one can have. Only for describing
- * policies; no request is served with it.
+ * The access of a chain of subjects (root first) with all roles that the last one can have. For tools such as
+ * `osl lineage show`; no request is served with it.
  */
 export function accessOfChain(
   chain: readonly string[],

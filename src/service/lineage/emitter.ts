@@ -153,7 +153,7 @@ export class Emitter {
     return { read: state.cursor?.seq ?? 0, endpoints: Object.fromEntries(endpoints) };
   }
 
-  /** Flushes the window, completes deliveries in progress and stops. */
+  /** Completes the deliveries in progress, then writes the open window to the outbox for the next start. */
   async close(): Promise<void> {
     this.#stop.abort();
     await this.#running;

@@ -27,7 +27,7 @@ export interface HttpListener {
 }
 
 const CHECK_MS = 1_000;
-/** Node's keep-alive timeout as set by Fastify. */
+/** Fastify's default keep-alive timeout, ms; Fastify does not apply it to a server made by a `serverFactory`. */
 const KEEP_ALIVE_MS = 72_000;
 
 /**

@@ -9,8 +9,8 @@ const TYPE_OIDS = { text: 25, json: 114 } as const satisfies Record<PlanFormat, 
 
 /**
  * `EXPLAIN [(options)] query` on data: shows the governed plan, as `osl explain` does. Nothing is executed, and the
- * database's estimates are omitted since they count hidden rows. `question` is the query's text, at its original
- * position.
+ * database's estimates are omitted since they count hidden rows. `question` is the text of the explained query,
+ * with blanks in place of everything before it, so that positions of errors are right.
  *
  * @throws WireError
  */

@@ -154,7 +154,10 @@ export class ArrayReader {
     return this.#at;
   }
 
-  /** Returns the next token, or null at the end. Reads at most `most` bytes, or one token if it is longer. */
+  /**
+   * Returns the next token, or null at the end. A quoted element longer than `most` bytes is `unfinished`, and the next
+   * call continues it; an unquoted one is read whole.
+   */
   next(most = Number.POSITIVE_INFINITY): ArrayToken | null {
     if (this.#inQuotes) return this.#quoted(most);
     if (this.#at >= this.#end) return null;

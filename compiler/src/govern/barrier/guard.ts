@@ -205,9 +205,9 @@ class GuardPass {
   }
 
   /**
-   * Guards the parts of a condition that can fail by first testing all rows that reach it. Other parts stay unguarded,
-   * so an arm of OR can still use its index. The result for a hidden row does not matter, since its scan's row filter
-   * drops it.
+   * Puts a test that all rows that reach the condition are visible in front of each part that can fail. Other parts stay
+   * bare, so an arm of OR can still use its index; what they yield for a hidden row does not matter, since its scan's row
+   * filter removes it.
    */
   #parts(condition: Expr, when: Expr): Expr {
     if (condition.kind === 'and' || condition.kind === 'or') return this.#list(condition, when);

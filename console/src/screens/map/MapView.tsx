@@ -176,7 +176,7 @@ export function MapView({ thread, loaded, caller, second, other, onSecond }: Map
   );
 }
 
-/** Makes a result depend on `version`, so that the request is repeated if the version changes. */
+/** Returns `answer`. Mentions `version`, so that a hook that calls this depends on it and asks again if it changes. */
 function ofVersion<T>(version: string, answer: Promise<T>): Promise<T> {
   void version;
   return answer;
