@@ -128,8 +128,13 @@ export class BindContext {
 
   /** Counts bound values, including generated expressions, against the limit. */
   countValues(location?: Location, count = 1): void {
+    this.requireRoom(count, location);
     this.#nodes += count;
-    if (this.#nodes > LIMITS.nodes)
+  }
+
+  /** Refuses a list of at least `count` more values before any of it is bound, if they exceed the limit. */
+  requireRoom(count: number, location?: Location): void {
+    if (this.#nodes + count > LIMITS.nodes)
       throw this.error('tooComplex', { what: 'the number of its values', limit: LIMITS.nodes }, location);
   }
 

@@ -72,7 +72,9 @@ function isWritten(value: CarriedLiterals): boolean {
 /** Slots of literals, with the origin of each literal. Equal literals of the same type share a slot. */
 export class LiteralSlots {
   readonly #slots: Slot[];
-  readonly #byValue = new Map<string, number>();
+  /** Slots of single values and of lists, by type and then by the value, a list as JSON. */
+  readonly #singles = new Map<TypeName, Map<string, number>>();
+  readonly #lists = new Map<TypeName, Map<string, number>>();
   readonly #carried = new Map<number, CarriedLiterals[]>();
   readonly #written: WrittenLiteral[] = [];
 
@@ -92,12 +94,15 @@ export class LiteralSlots {
       value instanceof WrittenLiteral
         ? carriedText(value)
         : Object.freeze(value.map((v) => (v === null ? null : carriedText(v))));
-    const key = typeof plain === 'string' ? `${type}:s${plain}` : `${type}:a${JSON.stringify(plain)}`;
-    const known = this.#byValue.get(key);
+    const [byType, key] =
+      typeof plain === 'string' ? [this.#singles, plain] : [this.#lists, JSON.stringify(plain)];
+    const byValue = byType.get(type) ?? new Map<string, number>();
+    if (byValue.size === 0) byType.set(type, byValue);
+    const known = byValue.get(key);
     const slot = (): Slot =>
       Object.freeze({ kind: 'literal', type, value: plain, written: isWritten(value) });
     const index = known ?? this.#slots.push(slot()) - 1;
-    if (known === undefined) this.#byValue.set(key, index);
+    if (known === undefined) byValue.set(key, index);
     const sources = this.#carried.get(index);
     if (sources === undefined) this.#carried.set(index, [value]);
     else sources.push(value);

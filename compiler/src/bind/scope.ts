@@ -368,13 +368,13 @@ export interface BindEnvironment {
   /** True if `attribute('name')` is allowed, which is the case in policy predicates only. */
   readonly policy: boolean;
   /** If set, resolves names that are not columns of the scope. */
-  readonly nameOf?: (parts: readonly string[], at: Location) => Expr;
+  readonly nameOf?: ((parts: readonly string[], at: Location) => Expr) | undefined;
   /** True if `/` always yields a fraction, and NULL for a zero divisor, as in metrics. */
-  readonly guardedDivision?: boolean;
+  readonly guardedDivision?: boolean | undefined;
   /** True if set-returning functions are allowed, which is the case at the top level of a select list. */
   readonly rows?: boolean;
   /** True in the text of a simple metric, where a name never refers to another metric. */
-  readonly withinMetric?: boolean;
+  readonly withinMetric?: boolean | undefined;
 }
 
 const NO_WINDOWS: BindEnvironment['namedWindows'] = new Map();
@@ -386,5 +386,18 @@ export function plainEnvironment(ctx: BindContext, scope: Scope, clause: string)
 
 /** Creates the environment for the arguments of an aggregate or window call. */
 export function insideCall(env: BindEnvironment, clause: string, aggregates: boolean): BindEnvironment {
-  return { ...env, clause, aggregates, windows: false, rows: false };
+  // Written out, because a spread here took a fifth of the time of binding a long list of aggregates.
+  return {
+    ctx: env.ctx,
+    scope: env.scope,
+    clause,
+    aggregates,
+    windows: false,
+    namedWindows: env.namedWindows,
+    policy: env.policy,
+    nameOf: env.nameOf,
+    guardedDivision: env.guardedDivision,
+    rows: false,
+    withinMetric: env.withinMetric,
+  } satisfies Record<keyof BindEnvironment, unknown>;
 }

@@ -77,6 +77,7 @@ const known = new WeakMap<Expr, string | null>();
 /** Returns the collation that COLLATE gives an expression or its parts: null if none, `several` if they differ. */
 export function explicitCollation(expr: Expr): string | null {
   if (expr.kind === 'collate') return expr.collation;
+  if (expr.kind === 'column' || expr.kind === 'parameter') return null;
   const before = known.get(expr);
   if (before !== undefined) return before;
   let found: string | null = null;

@@ -12,7 +12,7 @@ import {
 } from '../../functions/index.js';
 import { callNode, isNotNull, TRUE } from '../../plan/nodes.js';
 import type { Aggregate, Expr, SortKey } from '../../plan/plan.js';
-import { someExpr, sortExprs } from '../../plan/walk.js';
+import { nodesIn, sortExprs } from '../../plan/walk.js';
 import { nearest } from '../../text/text.js';
 import { sqlNameOf, type TypeName } from '../../types/types.js';
 import { type Location, nameParts, required, rowItems, ZERO } from '../ast.js';
@@ -252,9 +252,8 @@ function countOfRows(items: readonly BoundExpression[], ctx: BindContext) {
 
 /** Refuses an aggregate over outer columns only, which Postgres would evaluate in the outer query. */
 function refuseOuterOnly(call: Aggregate, env: BindEnvironment, location: Location): void {
-  const isOuter = (e: Expr): boolean => e.kind === 'column' && !isLocal(env.scope, e.source);
-  const isInner = (e: Expr): boolean => e.kind === 'column' && isLocal(env.scope, e.source);
-  if (someExpr(call, isOuter) && !someExpr(call, isInner))
+  const columns = nodesIn([call], 'column');
+  if (columns.length > 0 && !columns.some((c) => isLocal(env.scope, c.source)))
     throw env.ctx.unsupported('an aggregate over an outer query', location);
 }
 

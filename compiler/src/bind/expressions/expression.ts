@@ -249,6 +249,7 @@ function bindCase(node: CaseExpr, around: BindEnvironment): Expr {
   const env = { ...around, rows: false };
   const { ctx } = env;
   const whens = (node.args ?? []).map((a) => ('CaseWhen' in a ? a.CaseWhen : {}));
+  ctx.requireRoom(whens.length * (node.arg === undefined ? 2 : 3));
   const conditions = whens.map((w) => {
     const condition = required(w.expr);
     if (node.arg === undefined) return bindPredicateNode(condition, env);

@@ -212,12 +212,13 @@ function namedWindows(stmt: SelectStmt, ctx: BindContext): ReadonlyMap<string, W
 
 function expandTargets(nodes: readonly Node[], env: BindEnvironment): readonly PlanOutput[] {
   const outputs: PlanOutput[] = [];
+  const atTop: BindEnvironment = { ...env, rows: true };
   for (const node of nodes) {
     const target = 'ResTarget' in node ? node.ResTarget : {};
     const star = starOf(target);
     if (star !== null) outputs.push(...expandStar(star, target, env, columnValue));
     else {
-      const expr = bindValue(required(target.val), { ...env, rows: true });
+      const expr = bindValue(required(target.val), atTop);
       outputs.push({ name: target.name ?? defaultName(required(target.val)), expr });
     }
     env.ctx.requireColumns(outputs.length, 'the select list', target.location);
