@@ -24,8 +24,10 @@ const BOUND_MS = 5_000;
 
 t.setTimeout(SECONDS * 1_000 + 600_000); // a busy machine takes its time; what is claimed of time is asserted
 
-/** A span in which the analyst was granted nothing: from when that was committed to when it was given back. */
+/** A span in which the analyst was granted nothing: from when the activation was acknowledged to when it was given back. */
 interface Revoked {
+  /** When the database began to write it, to be seen beside what came late. */
+  readonly began: number;
   readonly from: number;
   to: number;
 }
@@ -126,9 +128,10 @@ if (SKIP !== false) {
       killed += 1;
       const others = gateways.filter((gateway) => gateway !== victim);
       const open = revoked.at(-1);
-      if (open === undefined || open.to !== Number.POSITIVE_INFINITY)
-        revoked.push({ from: await activate(policyText('id')), to: Number.POSITIVE_INFINITY });
-      else {
+      if (open === undefined || open.to !== Number.POSITIVE_INFINITY) {
+        const began = await activate(policyText('id'));
+        revoked.push({ began, from: Date.now(), to: Number.POSITIVE_INFINITY });
+      } else {
         open.to = Date.now();
         const back = await policy('rollback');
         if (back.code !== 0) throw new Error(back.stderr);
@@ -157,7 +160,11 @@ if (SKIP !== false) {
       counts.wire > 0 && counts.rest > 0 && counts.mcp > 0 && counts.refused > 0,
       JSON.stringify({ ...counts, killed }),
     );
-    const late = granted.filter((at) => revoked.some(({ from, to }) => at > from + BOUND_MS && at < to));
+    const late = granted.flatMap((at) =>
+      revoked
+        .filter(({ from, to }) => at > from + BOUND_MS && at < to)
+        .map(({ began, from }) => ({ at, afterBegin: at - began, afterAcknowledged: at - from })),
+    );
     t.strictSame(late, [], 'nothing that was taken away was given much later');
 
     for (const gateway of gateways)
