@@ -52,6 +52,11 @@ export class CheckpointWriter {
     return this.#enqueue('replace', tree);
   }
 
+  /** Signs a tree without storing the checkpoint. INVARIANT: all its records are on disk. */
+  sign(size: number, root: Buffer): string {
+    return this.#signer.sign(size, root, new Date().toISOString(), this.#extension);
+  }
+
   /** Resolves when no checkpoint is being written. Never rejects. */
   async settled(): Promise<void> {
     await this.#last.catch(() => undefined);
@@ -69,7 +74,7 @@ export class CheckpointWriter {
   async #store(kind: 'append' | 'replace', tree: Frontier): Promise<void> {
     const { size } = tree;
     if (size === (kind === 'append' ? this.#lasting : this.#newest)) return;
-    const note = this.#signer.sign(size, tree.root(), new Date().toISOString(), this.#extension);
+    const note = this.sign(size, tree.root());
     await this.#notes[kind](Buffer.from(`${note}\n`), size);
     if (kind === 'append') this.#lasting = size;
     this.#newest = size;

@@ -3,12 +3,15 @@ import type { AuditSync } from './checkpoint.js';
 import { CheckpointWriter } from './checkpoint-writer.js';
 import { type AppendDone, type AppendRefusal, Chain, CommitGroup, type KeepOutcome } from './commit-group.js';
 import { AuditUnavailable, toAuditUnavailable, type UnavailableReason } from './errors.js';
+import { leafHash, MAX_RECORD_BYTES } from './format.js';
 import type { Frontier, LogBase } from './frontier.js';
 import type { AuditLogOptions, AuditStats } from './interface.js';
 import type { RecordTemplate } from './record.js';
 import { type AuditEntry, encodeRecord, encodeShortened, type RecordPlace } from './record.js';
+import { proofText } from './proof-text.js';
 import type { AcknowledgedTree, RecoveredLog } from './recover.js';
 import type { Signer } from './signer.js';
+import { RecentTree } from './recent-tree.js';
 import type { LogStore, SegmentStore } from './store.js';
 
 export interface EpochStart {
@@ -40,7 +43,9 @@ export class Epoch {
   readonly #segments: SegmentStore;
   readonly #checkpoints: CheckpointWriter;
   /** Tree of all acknowledged records. */
-  readonly #tree: Frontier;
+  readonly #tree: RecentTree;
+  /** The newest tree that was signed for a proof, shared by all proofs under it. */
+  #head: { readonly size: number; readonly note: string } | null = null;
   readonly #sync: AuditSync;
   /** Syncs written records later; null if a write returns when it is synced. */
   readonly #background: BackgroundSync | null;
@@ -76,7 +81,7 @@ export class Epoch {
     this.#checkpoints = checkpoints;
     this.#place = { ...place };
     this.#failed = failed;
-    this.#tree = recovered.frontier.copy();
+    this.#tree = new RecentTree(recovered.frontier);
     this.#sync = options.sync ?? 'disk';
     this.#background =
       this.#sync === 'disk'
@@ -162,6 +167,27 @@ export class Epoch {
 
   fingerprintOf(bytes: Uint8Array, start: number, end: number): string {
     return this.#segments.fingerprintOf(bytes, start, end);
+  }
+
+  /**
+   * Proves that a record of this epoch is in the log, under a tree that is signed now; resolves with null if the record
+   * is no longer in memory.
+   */
+  async proof(entry: AuditEntry, seq: number): Promise<string | null> {
+    await this.#durableTree();
+    if (this.#failure) throw this.#failure;
+    const size = this.#background?.durable ?? this.#tree.size;
+    const path = this.#tree.pathOf(seq, size);
+    if (path === null) return null;
+    const place = { ...this.#place, seq };
+    const whole = encodeRecord(entry, place);
+    const record = Buffer.from(
+      Buffer.byteLength(whole) > MAX_RECORD_BYTES ? (encodeShortened(entry, place) ?? whole) : whole,
+    );
+    if (!this.#tree.leaf(seq)?.equals(leafHash(Buffer.concat([LEAF_PREFIX, record])))) return null;
+    if (this.#head?.size !== size)
+      this.#head = { size, note: this.#checkpoints.sign(size, this.#tree.rootAt(size)) };
+    return proofText(record, seq, path, this.#head.note);
   }
 
   stats(): Omit<AuditStats, 'gaps'> {
@@ -397,6 +423,9 @@ export class Epoch {
     }
   }
 }
+
+/** RFC 6962: what is hashed for a leaf begins with a zero byte. */
+const LEAF_PREFIX = Buffer.alloc(1);
 
 /** Maximum time that an outcome waits for a decision to share its sync with, ms. */
 const LINGER_MS = 2;

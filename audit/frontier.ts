@@ -5,7 +5,7 @@ const EMPTY_ROOT = digest(Buffer.alloc(0)); // RFC 6962: hash of the empty strin
 const node = Buffer.alloc(1 + 2 * HASH_BYTES);
 node[0] = 0x01;
 
-function nodeHash(left: Digest, right: Digest): Digest {
+export function nodeHash(left: Digest, right: Digest): Digest {
   putDigest(node, 1, left);
   putDigest(node, 1 + HASH_BYTES, right);
   return digest(node);
@@ -16,8 +16,18 @@ function nodeHash(left: Digest, right: Digest): Digest {
  * size. This is enough to append leaves and compute the root, in O(log n) memory.
  */
 export class Frontier {
-  #roots: Digest[] = [];
-  #size = 0;
+  readonly #roots: Digest[];
+  #size: number;
+
+  /** @param roots one for each 1 bit of `size` */
+  protected constructor(size: number, roots: readonly Digest[]) {
+    this.#size = size;
+    this.#roots = [...roots];
+  }
+
+  static empty(): Frontier {
+    return new Frontier(0, []);
+  }
 
   get size(): number {
     return this.#size;
@@ -31,34 +41,38 @@ export class Frontier {
   static of(size: number, roots: readonly Digest[]): Frontier {
     const digits = [...size.toString(2)].filter((digit) => digit === '1').length;
     if (roots.length !== digits) throw new RangeError(`a tree of ${size} leaves has ${digits} roots`);
-    const frontier = new Frontier();
-    frontier.#roots = [...roots];
-    frontier.#size = size;
-    return frontier;
+    return new Frontier(size, roots);
   }
 
   copy(): Frontier {
-    const copy = new Frontier();
-    copy.#roots = [...this.#roots];
-    copy.#size = this.#size;
-    return copy;
+    return new Frontier(this.#size, this.#roots);
   }
 
   push(leaf: Digest): void {
     let root = leaf;
+    let height = 0;
+    this.completed(height, this.#size, root);
     for (let digits = this.#size; digits % 2 === 1; digits = Math.floor(digits / 2)) {
       // Each trailing 1 bit of the size has a subtree, so pop() returns a root.
       root = nodeHash(this.#roots.pop() ?? EMPTY_ROOT, root);
+      height += 1;
+      this.completed(height, Math.floor(digits / 2), root);
     }
     this.#roots.push(root);
     this.#size += 1;
   }
 
+  /** Called for each subtree that a new leaf completes: the one that covers [index, index + 1) · 2^height leaves. */
+  protected completed(_height: number, _index: number, _root: Digest): void {}
+
   root(): Buffer {
-    const right = this.#roots.at(-1) ?? EMPTY_ROOT;
-    const root = this.#roots.slice(0, -1).reduceRight((under, left) => nodeHash(left, under), right);
-    return Buffer.from(root, 'latin1');
+    return Buffer.from(joined(this.#roots), 'latin1');
   }
+}
+
+/** Root over adjacent subtrees, the largest first. */
+export function joined(roots: readonly Digest[]): Digest {
+  return roots.slice(0, -1).reduceRight((under, left) => nodeHash(left, under), roots.at(-1) ?? EMPTY_ROOT);
 }
 
 /** Position between two segments, with the state of the log up to there. */
@@ -77,7 +91,7 @@ export const BEGINNING: LogBase = Object.freeze({
   epoch: 0,
   seq: 0,
   chain: GENESIS,
-  frontier: new Frontier(),
+  frontier: Frontier.empty(),
 });
 
 /** Checkpoints that already exist. */

@@ -24,7 +24,14 @@ export { Frontier } from './frontier.js';
 export type { AuditGap, AuditLog, AuditLogOptions, AuditObserver, AuditStats } from './interface.js';
 export { openAuditLog } from './log.js';
 export { causeOf } from './outage.js';
-export { type AuditProof, checkProof, type ProofVerdict, type ProveOptions, prove } from './proof.js';
+export {
+  type AuditProof,
+  checkProof,
+  type ProofVerdict,
+  type ProveOptions,
+  prove,
+  recordOfProof,
+} from './proof.js';
 export { readFrames, readRecords, recordIn, type StoredFrame } from './read.js';
 export { type AuditReadEvent, announceRead } from './read-events.js';
 export type {
@@ -35,7 +42,9 @@ export type {
   AuditRecord,
   AuditSurface,
   CommonEntry,
+  ReceiptDigests,
   RecordTemplate,
+  RowOrder,
 } from './record.js';
 export {
   beginningOf,

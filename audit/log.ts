@@ -186,6 +186,11 @@ class ReopeningLog implements AuditLog {
     else this.#current().appendForm(form, requestId, statementHmac, rows, durationUs, done);
   }
 
+  async proof(entry: AuditEntry, seq: number): Promise<string | null> {
+    if (this.#outage !== null) throw this.#outage.failure;
+    return this.#current().proof(entry, seq);
+  }
+
   fingerprint(text: string): string {
     return this.#current().fingerprint(text);
   }

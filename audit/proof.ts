@@ -6,6 +6,7 @@ import {
   type VerifierKey,
 } from './checkpoint.js';
 import { decodeHeader, frameAt, leafHash, type RecordFrame, usedEnd } from './format.js';
+import { parseProof, proofText } from './proof-text.js';
 import { recordIn } from './read.js';
 import type { AuditRecord } from './record.js';
 import { parseRetentionNote, type RetentionCheckpoint } from './retention-note.js';
@@ -45,10 +46,6 @@ function directoryIndex(source: LogSource, dir: string): LogIndex {
     },
   });
 }
-
-const FIRST_LINE = 'c2sp.org/tlog-proof@v1';
-const PROOF =
-  /^c2sp\.org\/tlog-proof@v1\nextra (?<extra>[A-Za-z0-9+/]+={0,2})\nindex (?<index>0|[1-9]\d{0,15})\n(?<path>(?:[A-Za-z0-9+/]{43}=\n)*)\n(?<note>[\s\S]+)$/;
 
 /** Inclusion proof of one record under a signed checkpoint. */
 export interface AuditProof {
@@ -185,9 +182,8 @@ class ProofBuilder {
   }
 
   text(checkpoint: Checkpoint): string {
-    const path = this.#siblings.map((range) => `${range.running.root().toString('base64')}\n`).join('');
-    const extra = this.#record.toString('base64');
-    return `${FIRST_LINE}\nextra ${extra}\nindex ${this.seq}\n${path}\n${checkpoint.note}`;
+    const path = this.#siblings.map((range) => range.running.root());
+    return proofText(this.#record, this.seq, path, checkpoint.note);
   }
 }
 
@@ -201,6 +197,12 @@ async function newestCheckpoint(source: LogSource, key: VerifierKey): Promise<Ch
   return checkpoint;
 }
 
+/** The record that a proof is about, unchecked; null if the text is not a proof. */
+export function recordOfProof(text: string): AuditRecord | null {
+  const proof = parseProof(text);
+  return proof === null ? null : recordIn(proof);
+}
+
 /**
  * Checks a proof offline, given only the log's verifier key (the text of `checkpoint.vkey`).
  *
@@ -208,18 +210,13 @@ async function newestCheckpoint(source: LogSource, key: VerifierKey): Promise<Ch
  */
 export function checkProof(text: string, verifierKey: string): ProofVerdict {
   const key = parseVerifierKey(verifierKey);
-  const groups = PROOF.exec(text)?.groups;
-  if (!groups) return { ok: false, reason: 'the text is not an inclusion proof' };
-  const { extra = '', index = '', path = '', note = '' } = groups;
+  const proof = parseProof(text);
+  if (proof === null) return { ok: false, reason: 'the text is not an inclusion proof' };
+  const { record, index, path, note } = proof;
   const checkpoint = openCheckpoint(note, key);
   if (!checkpoint) return { ok: false, reason: 'the checkpoint is not signed by the given key' };
-  const record = Buffer.from(extra, 'base64');
   const leaf = leafHash(Buffer.concat([Buffer.alloc(1), record]));
-  const siblings = path
-    .split('\n')
-    .slice(0, -1)
-    .map((line) => Buffer.from(line, 'base64'));
-  const root = rootFromPath(Number(index), checkpoint.size, leaf, siblings);
+  const root = rootFromPath(index, checkpoint.size, leaf, path);
   if (!root?.equals(checkpoint.root))
     return { ok: false, reason: 'the path does not lead to the signed root' };
   const { origin, size, time } = checkpoint;

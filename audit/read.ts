@@ -49,7 +49,7 @@ export async function* readRecords(
 }
 
 /** @throws SyntaxError if the frame does not contain JSON */
-export function recordIn({ record }: RecordFrame): AuditRecord {
+export function recordIn({ record }: Pick<RecordFrame, 'record'>): AuditRecord {
   return JSON.parse(record.toString()) as AuditRecord; // in the writer's format
 }
 

@@ -40,9 +40,28 @@ export interface AuditEntry {
   readonly outcome?: AuditOutcome | null;
   /** Fingerprint of the governed statement; absent if lineage is disabled. */
   readonly plan?: string;
+  /** Digests for a receipt; absent unless one was requested. */
+  readonly receipt?: ReceiptDigests;
   /** Content of an event, as JSON; together with the other fields it must fit `MAX_RECORD_BYTES`. */
   readonly detail?: string;
 }
+
+/**
+ * Salted SHA-256 digests of a question and its answer, base64url, by which the holder of the salt can show what was
+ * asked and answered. Without the salt they say nothing.
+ */
+export interface ReceiptDigests {
+  /** Full names of the columns whose values were masked for the caller. */
+  readonly masked: readonly string[];
+  /** Number of names dropped from the end of `masked`. */
+  readonly masked_omitted: number;
+  /** `sequence` if the digest of the rows depends on their order, `multiset` if it does not. */
+  readonly order: RowOrder;
+  readonly question: string;
+  readonly rows: string;
+}
+
+export type RowOrder = 'sequence' | 'multiset';
 
 /** Versions on which the decision is based. */
 interface AuditVersions {
@@ -50,10 +69,10 @@ interface AuditVersions {
   readonly policy: string | null;
 }
 
-/** Stored record: every field except `plan` and `detail` is present. */
+/** Stored record: every field except `plan`, `receipt` and `detail` is present. */
 export interface AuditRecord
-  extends Required<Omit<AuditEntry, 'plan' | 'detail'>>,
-    Pick<AuditEntry, 'plan' | 'detail'> {
+  extends Required<Omit<AuditEntry, OptionalField>>,
+    Pick<AuditEntry, OptionalField> {
   readonly writer: string;
   /** Number of times the writer has opened the log so far; starts at 1. */
   readonly epoch: number;
@@ -62,6 +81,8 @@ export interface AuditRecord
   /** Number of names dropped from the end of `objects` so that the record fits `MAX_RECORD_BYTES`. */
   readonly objects_omitted: number;
 }
+
+type OptionalField = 'plan' | 'receipt' | 'detail';
 
 /** Position of a record. The combination of writer, epoch and seq is unique. */
 export interface RecordPlace {
@@ -107,7 +128,16 @@ function untilRequestId(entry: CommonEntry, epoch: number, objects: readonly str
   const plan = entry.plan === undefined ? '' : `,"plan":${quoted(entry.plan)}`;
   return (
     `,"epoch":${epoch},"form":${nullable(entry.form)},"kind":"${entry.kind}","objects":${list(objects)}` +
-    `,"objects_omitted":${omitted},"outcome":${word(entry.outcome)}${plan},"request_id":`
+    `,"objects_omitted":${omitted},"outcome":${word(entry.outcome)}${plan}${receiptText(entry.receipt)},"request_id":`
+  );
+}
+
+function receiptText(receipt: ReceiptDigests | undefined): string {
+  if (receipt === undefined) return '';
+  const { masked, masked_omitted, order, question, rows } = receipt;
+  return (
+    `,"receipt":{"masked":${list(masked)},"masked_omitted":${masked_omitted},"order":"${order}"` +
+    `,"question":${quoted(question)},"rows":${quoted(rows)}}`
   );
 }
 

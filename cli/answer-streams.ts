@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { RecordBatch } from 'apache-arrow';
 import { ARROW_STREAM } from '../src/surfaces/rest/answer-layout.js';
 import { type AnswerNotes, answerNotes } from './answer.js';
-import { openQuery, type QueryBody, replyOf } from './client.js';
+import { type AnswerWishes, openQuery, type QueryBody, replyOf } from './client.js';
 import { EXIT, Failure, usage } from './exit.js';
 import { fieldsOf, note } from './output.js';
 import { formatProblem, problemOf, refusal } from './reply.js';
@@ -27,8 +27,8 @@ export function refuseTerminal(format: string): void {
 }
 
 /** Returns the response with its body still unread. @throws Failure if the query is refused */
-export async function openArrow({ url, token, body, text, signal }: QueryCall): Promise<Response> {
-  const response = await openQuery(url, token, body, ARROW_STREAM, signal);
+export async function openArrow({ url, token, body, text, ...wishes }: QueryCall): Promise<Response> {
+  const response = await openQuery(url, token, body, ARROW_STREAM, wishes);
   if (response.ok && response.headers.get('content-type') === ARROW_STREAM) return response;
   throw refusal(await replyOf(url, response), text);
 }
@@ -100,11 +100,11 @@ const NDJSON = 'application/x-ndjson';
  *
  * @throws Failure if the query is refused or the stream breaks off
  */
-export async function printNdjson({ url, token, body, text, signal }: QueryCall): Promise<AnswerNotes> {
-  const response = await openQuery(url, token, body, NDJSON, signal);
+export async function printNdjson({ url, token, body, text, ...wishes }: QueryCall): Promise<AnswerNotes> {
+  const response = await openQuery(url, token, body, NDJSON, wishes);
   if (!response.ok || response.headers.get('content-type') !== NDJSON)
     throw refusal(await replyOf(url, response), text);
-  const last = await printRows(response, signal);
+  const last = await printRows(response, wishes.signal);
   const said = last === null ? null : fieldsOf(JSON.parse(last))['trailer'];
   if (typeof said !== 'object' || said === null)
     throw new Failure(EXIT.failed, 'error: the answer broke off');
@@ -135,11 +135,10 @@ async function printRows(response: Response, signal: AbortSignal | undefined): P
 
 const LINE_END = 0x0a;
 
-export interface QueryCall {
+export interface QueryCall extends AnswerWishes {
   readonly url: string;
   readonly token: string;
   readonly body: QueryBody;
   /** The query as typed, because errors may point into it. */
   readonly text: string;
-  readonly signal?: AbortSignal;
 }

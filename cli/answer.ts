@@ -39,7 +39,10 @@ export function formatAnswerCsv(answer: AnswerBody, exact = false): string {
   );
 }
 
-export type AnswerNotes = Pick<AnswerBody, 'redacted_columns' | 'redacted_conditions' | 'truncated'>;
+export type AnswerNotes = Pick<
+  AnswerBody,
+  'redacted_columns' | 'redacted_conditions' | 'truncated' | 'receipt'
+>;
 
 export function answerNotes(answer: AnswerNotes): readonly string[] {
   const notes: string[] = [];

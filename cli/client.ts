@@ -59,6 +59,24 @@ export interface AnswerBody {
   readonly truncated: boolean;
   readonly redacted_columns: readonly string[];
   readonly redacted_conditions?: readonly string[];
+  readonly receipt?: AnswerReceipt;
+}
+
+/** The receipt of an answer: a proof that can be shown, and the salt that only the caller gets. */
+export interface AnswerReceipt {
+  readonly proof: string;
+  readonly salt: string;
+}
+
+/** Wishes about an answer beside its content. */
+export interface AnswerWishes {
+  readonly signal?: AbortSignal | undefined;
+  /** True if the answer should have a receipt. */
+  readonly receipt?: boolean;
+}
+
+function preferred({ receipt }: AnswerWishes): Readonly<Record<string, string>> {
+  return receipt === true ? { prefer: 'receipt' } : {};
 }
 
 export interface ProblemBody {
@@ -103,9 +121,9 @@ export async function postQuery(
   url: string,
   token: string,
   body: QueryBody,
-  signal?: AbortSignal,
+  wishes: AnswerWishes = {},
 ): Promise<HttpReply> {
-  return postDocument(url, '/osl/query', token, body, signal);
+  return postDocument(url, '/osl/query', token, body, wishes.signal, preferred(wishes));
 }
 
 export async function openQuery(
@@ -113,9 +131,15 @@ export async function openQuery(
   token: string,
   body: QueryBody,
   accept: string,
-  signal?: AbortSignal,
+  wishes: AnswerWishes,
 ): Promise<Response> {
-  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json', accept };
+  const { signal } = wishes;
+  const headers = {
+    authorization: `Bearer ${token}`,
+    'content-type': 'application/json',
+    accept,
+    ...preferred(wishes),
+  };
   const request = { method: 'POST', headers, body: JSON.stringify(body), ...(signal && { signal }) };
   try {
     return await fetchHttp(`${url}/osl/query`, request);
@@ -157,10 +181,11 @@ export async function postDocument(
   token: string,
   body: object,
   signal?: AbortSignal,
+  more: Readonly<Record<string, string>> = {},
 ): Promise<HttpReply> {
   return send(url, path, {
     method: 'POST',
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...more },
     body: JSON.stringify(body),
     ...(signal && { signal }),
   });

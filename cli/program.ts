@@ -58,6 +58,7 @@ const TOPICS: readonly (readonly [heading: string, commands: readonly (readonly 
     ['row-security', "compare, write or drop the database's own row security", async () => (await import('./commands/row-security.js')).addRowSecurity],
   ]],
   ['Operate:', [
+    ['receipt', 'check the receipt of an answer', async () => (await import('./commands/receipt.js')).addReceipt],
     ['audit', 'verify, read and prove the audit log', async () => (await import('./commands/audit.js')).addAudit],
     ['ps', 'list sessions and running requests', async () => (await import('./commands/sessions.js')).addPs],
     ['kill', 'end a session or a request', async () => (await import('./commands/sessions.js')).addKill],

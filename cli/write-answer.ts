@@ -8,7 +8,7 @@ import {
 } from './answer.js';
 import type { QueryCall } from './answer-streams.js';
 import type { ChartKind } from './chart/index.js';
-import { type AnswerBody, postQuery } from './client.js';
+import { type AnswerBody, type AnswerReceipt, postQuery } from './client.js';
 import { note, print, terminalWidth } from './output.js';
 import { bodyOf, unreadable } from './reply.js';
 
@@ -19,10 +19,10 @@ export interface OutputOptions {
   readonly exact: boolean;
 }
 
-type Truncation = Pick<AnswerBody, 'truncated'>;
+type WrittenAnswer = Pick<AnswerBody, 'truncated' | 'receipt'>;
 
 /** Runs a query and writes the answer; `say` prints messages for the user. */
-export type AnswerWriter = (asking: QueryCall, say: (text: string) => void) => Promise<Truncation>;
+export type AnswerWriter = (asking: QueryCall, say: (text: string) => void) => Promise<WrittenAnswer>;
 
 /** Loads the writer for a format. A writer used repeatedly prints a CSV header only once. */
 export async function loadWriter(writing: OutputOptions): Promise<AnswerWriter> {
@@ -50,9 +50,10 @@ export async function loadWriter(writing: OutputOptions): Promise<AnswerWriter> 
 }
 
 /** Prints the response unchanged, even if it is a refusal. @throws Failure for a refusal */
-async function writeJson({ url, token, body, text, signal }: QueryCall): Promise<Truncation> {
-  const answer = bodyOf(await postQuery(url, token, body, signal), true, text);
-  return { truncated: answer['truncated'] === true };
+async function writeJson({ url, token, body, text, ...wishes }: QueryCall): Promise<WrittenAnswer> {
+  const answer = bodyOf(await postQuery(url, token, body, wishes), true, text);
+  const receipt = answer['receipt'] as AnswerReceipt | undefined; // the server's own format
+  return { truncated: answer['truncated'] === true, ...(receipt !== undefined && { receipt }) };
 }
 
 function textWriter(textOf: (answer: AnswerBody) => string): AnswerWriter {
@@ -81,8 +82,8 @@ function csvWriter(exact: boolean): AnswerWriter {
   };
 }
 
-async function fetchAnswer({ url, token, body, text, signal }: QueryCall): Promise<AnswerBody> {
-  const answer = parseAnswer(bodyOf(await postQuery(url, token, body, signal), false, text));
+async function fetchAnswer({ url, token, body, text, ...wishes }: QueryCall): Promise<AnswerBody> {
+  const answer = parseAnswer(bodyOf(await postQuery(url, token, body, wishes), false, text));
   if (answer === null) throw unreadable();
   return answer;
 }

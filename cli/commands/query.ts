@@ -15,6 +15,7 @@ interface QueryFlags extends QueryTextFlags {
   readonly exact?: true;
   readonly watch?: string | true;
   readonly times?: number;
+  readonly receipt?: string;
 }
 
 const KINDS: readonly ChartKind[] = ['bars', 'line', 'scatter'];
@@ -59,6 +60,9 @@ export function addQuery(program: Command): void {
     )
     .option('--watch [seconds]', 'ask again and again, every so often (2); redraws a terminal')
     .option('-n, --times <count>', 'with --watch: end after so many answers', wholeNumber(1, 1_000_000))
+    .addOption(
+      new Option('--receipt <file>', 'write a receipt of the answer, and its salt to FILE.salt').conflicts('watch'),
+    )
     .addHelpText('after', HELP)
     .action(runQuery);
 }
@@ -73,7 +77,10 @@ async function runQuery(given: string | undefined, flags: QueryFlags): Promise<v
     return;
   }
   const { url, token } = await serverAccess(flags);
-  endWith(await ask({ url, token, body, text }, print));
+  const { receipt: file } = flags;
+  const answer = await ask({ url, token, body, text, receipt: file !== undefined }, print);
+  if (file !== undefined) (await import('../receipt/keep.js')).keepReceipt(file, answer.receipt);
+  endWith(answer);
 }
 
 interface QueryArguments {

@@ -92,7 +92,7 @@ async function answered(
       return { write: (dataRows) => encoding.rows(dataRows) };
     },
   });
-  encoding.end(answer);
+  encoding.end(answer, null);
   const { rows } = JSON.parse(encoding.take().toString('utf8')) as { rows: readonly JsonRow[] }; // just encoded above
   return { kind: 'answer', plan: answer.plan, sql: emit(answer.plan).sql, rows };
 }

@@ -178,14 +178,13 @@ function policyTestsJob(policyFile: string, log: ServiceLog): ThreadJob {
 
 /** Audit, jobs, freshness and metrics for operators. `common`: parts shared by several processes. */
 export function serverInsight(
-  { service, means }: Pick<OpenService, 'service' | 'means'>,
+  { service }: Pick<OpenService, 'service'>,
   settings: Settings,
   common: { readonly jobs: Jobs; gather(): Promise<readonly MetricsJson[]> } | undefined,
   figures: () => Promise<MetricsJson>,
   closing: ((deadlineMs: number) => Promise<void>)[],
 ): Insight {
-  const { reading, freshness, close } = insightOf(service, means, settings);
-  closing.push(close);
+  const { reading, freshness } = insightOf(service);
   let jobs = common?.jobs;
   if (jobs === undefined) {
     const own = ownJobs(settings, service.log);

@@ -14,6 +14,7 @@ import type { OpenedEngine } from '../engine/index.js';
 import { createDrafting } from '../model/drafting/index.js';
 import { createPublishing, type PublicationStore } from '../model/versions/index.js';
 import { openAudit } from './audit.js';
+import { AuditReader } from './auditing/reader.js';
 import { openBreakGlass } from './break-glass.js';
 import { Control, gatewayName } from './control.js';
 import { takeOver } from './data-directory.js';
@@ -280,6 +281,7 @@ async function openedIn(
     recording: { tenant, audit, lineage, log, observing },
     limiter,
   });
+  const reading = closing.add(new AuditReader(settings, audit, log));
   const service: Service = Object.freeze({
     tenant,
     log,
@@ -288,6 +290,7 @@ async function openedIn(
     audit: Object.freeze({ stats: () => audit.stats() }),
     means: new SealedValue(means),
     lineage,
+    reading,
     observing,
     revocations,
     revoked,

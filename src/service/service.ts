@@ -10,11 +10,10 @@ import type { AccessRequestParts } from '../ask/why/request-access.js';
 import { messageOf } from '../base/thrown.js';
 import type { SpoolRoom } from '../engine/index.js';
 import type { FallbackPolicy, ServicesReached } from '../model/served-model.js';
-import { AuditReader } from './auditing/reader.js';
+import type { AuditReader } from './auditing/reader.js';
 import type { Lineage } from './lineage/index.js';
 import type { Revocations } from './revocations.js';
 import { rollupReports } from './rollups.js';
-import type { Settings } from './settings.js';
 import type { SystemReads } from './system-reads.js';
 import type { TokenTrust } from './token-trust.js';
 
@@ -46,6 +45,8 @@ export interface Service
   /** The issuers of identity tokens, each with the OAuth client for logging in. */
   readonly logins: TokenTrust['logins'];
   readonly lineage: Lineage | null;
+  /** The reader of the audit log, for receipts and operators. */
+  readonly reading: AuditReader;
   readonly spool: SpoolRoom | null;
 }
 
@@ -55,12 +56,8 @@ export function limitedBy(means: RequestMeans, limiter: Limiter): Pick<Service, 
 }
 
 /** The reader of the audit log, and the freshness of indexes, rollups and the published version. */
-export function insightOf(
-  service: Service,
-  { recording }: RequestMeans,
-  settings: Pick<Settings, 'dataDir' | 'audit'>,
-) {
-  const reading = new AuditReader(settings, recording.audit, service.log);
+export function insightOf(service: Service) {
+  const { reading } = service;
   const freshness = async () => {
     const { manifest } = service.model();
     const facets = [...manifest.facets.values()].filter((f) => f.legOf === null).map((f) => f.name);
@@ -73,7 +70,7 @@ export function insightOf(
       activation: service.activation(),
     };
   };
-  return Object.freeze({ reading, freshness, close: () => reading.close() });
+  return Object.freeze({ reading, freshness });
 }
 
 async function rollupViews(service: Service) {

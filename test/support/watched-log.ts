@@ -30,6 +30,7 @@ export function watchedLog(
     },
     fingerprint: (text) => log.fingerprint(text),
     fingerprintOf: (bytes, start, end) => log.fingerprintOf(bytes, start, end),
+    proof: (entry, seq) => log.proof(entry, seq),
     close: () => log.close(),
     whenOpen: log.whenOpen,
     stats: () => log.stats(),

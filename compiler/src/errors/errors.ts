@@ -446,6 +446,10 @@ export const ERRORS = Object.freeze({
     'there is nothing at this path',
     p.elsewhere ?? null,
   ]),
+  noReceipt: row('E4040', '42704', 404, () => [
+    'no receipt of yours has this request ID',
+    'ask with `Prefer: receipt`, or after `SET osl.receipts = on`; its record can be proved a second later',
+  ]),
   noSession: row('E4040', '42704', 404, () => [
     'no session and no running request has this ID',
     'list them again: it may have ended',

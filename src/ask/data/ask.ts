@@ -3,7 +3,15 @@ import { type ExecuteResult, MemoryShare, type RowSink } from '../../engine/inde
 import { type Caller, type ServedVersions, versionsOf } from '../request/caller.js';
 import type { DecisionRecord } from '../request/ledger.js';
 import { Payment } from '../request/limit.js';
-import { type AnswerSteps, authorize, type Decision, type Permits, respond } from '../request/respond.js';
+import type { ReceiptRequest } from '../receipts/receipt-request.js';
+import {
+  type AnswerSteps,
+  authorize,
+  type Decision,
+  type Permits,
+  type RequestedReceipt,
+  respond,
+} from '../request/respond.js';
 import { answerFromCache, cacheKeyOf } from './answer-cache.js';
 import { withinCost } from './cost-limit.js';
 import { IndexesRead, type IndexRead, ModelUsage } from './model-usage.js';
@@ -39,6 +47,8 @@ export interface QueryAnswer {
   readonly permits: Permits | null;
   /** Source and age of the answer; null if it was read from the entities for this query. */
   readonly freshness: AnswerFreshness | null;
+  /** The receipt that was requested; null if none. */
+  readonly receipt: ReceiptRequest | null;
 }
 
 /**
@@ -111,6 +121,7 @@ function answerStepsOf(
   delivery: ResultDelivery,
 ): AnswerSteps<GovernedPlan, QueryAnswer> {
   const spending = new ModelUsage();
+  const { receipt = null } = delivery;
   let counted: CountedSink | null = null;
   return {
     left: () => counted?.left() ?? 0,
@@ -119,18 +130,18 @@ function answerStepsOf(
     signal: delivery.signal,
     counts: (answer) => answer,
     reads: (plan) => plan,
+    receipt: receipt === null ? null : requestedReceipt(receipt, question, delivery),
     answer: async (plan, caller, recorded, permits) => {
       // Sending passages to a model cannot be undone, so the decision must be recorded first.
       if (sendsToModel(plan)) await recorded;
       const versions = versionsOf(caller);
       const { sink } = delivery;
-      const opened = (runtime: readonly RuntimeRows[]): RowSink => {
-        counted = new CountedSink(
-          typeof sink === 'function' ? sink(plan, versions, redactionOf(plan, runtime)) : sink,
-        );
+      const open: OpenSink = (runtime) => {
+        const opened = typeof sink === 'function' ? sink(plan, versions, redactionOf(plan, runtime)) : sink;
+        counted = new CountedSink(receipt?.digesting(plan, formatsOf(delivery, plan), opened) ?? opened);
         return counted;
       };
-      const result = await run(parts, caller, plan, delivery, recorded, opened, spending).catch(
+      const result = await run(parts, caller, plan, delivery, recorded, open, spending).catch(
         (error: unknown) => {
           throw placedError(error, question, caller, plan);
         },
@@ -149,8 +160,20 @@ function answerStepsOf(
         errors: result.runtime.flatMap((r) => r.errors),
         permits,
         freshness: result.freshness,
+        receipt,
       });
     },
+  };
+}
+
+function requestedReceipt(
+  receipt: ReceiptRequest,
+  { body }: DataQuestion,
+  { parameters }: ResultDelivery,
+): RequestedReceipt<QueryAnswer> {
+  return {
+    digests: ({ plan }) => receipt.digests(plan, body, parameters),
+    issue: (proof) => receipt.issue(proof),
   };
 }
 

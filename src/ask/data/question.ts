@@ -13,6 +13,7 @@ import type { ServedVersions } from '../request/caller.js';
 import type { Payment } from '../request/limit.js';
 import type { QuestionBody } from '../request/request-target.js';
 import type { AuthorizedRequest } from '../request/respond.js';
+import type { ReceiptRequest } from '../receipts/receipt-request.js';
 
 /** A data query. */
 export interface DataQuestion extends RequestCall {
@@ -56,6 +57,8 @@ export interface ResultDelivery {
   readonly again?: 'given before' | 'anew';
   /** The number of copies that the consumer makes of a large row; none by default. */
   readonly copies?: number;
+  /** The receipt that the client wants; none by default. */
+  readonly receipt?: ReceiptRequest | null;
   /** True if truncation is an error, because the client cannot be notified of it. */
   readonly whole?: boolean;
   /** The sink, or a function that opens it, given the plan and, for each column, whether a value is redacted. */

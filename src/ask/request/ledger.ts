@@ -3,6 +3,7 @@ import {
   type AuditDecision,
   type AuditEntry,
   type AuditOutcome,
+  type ReceiptDigests,
   undeclaredObject,
 } from '../../../audit/index.js';
 import type { Identity } from '../../../policy/index.js';
@@ -13,7 +14,7 @@ import type { Caller } from './caller.js';
 import { type Meter, type RequestStage, StageTimes } from './meters.js';
 import type { RecordingParts } from './parts.js';
 import { type ForeignFault, verdictOf } from './public-error.js';
-import { type Permit, Recorder, type RequestLabels } from './recorder.js';
+import { type Permit, Recorder, type RequestEnd, type RequestLabels } from './recorder.js';
 import { redactStatement } from './redacted-statement.js';
 import { mentionedBy, type RequestTarget, statementOf, wasRead } from './request-target.js';
 
@@ -160,10 +161,25 @@ export class Ledger implements DecisionRecord {
     detail: string | null = null,
   ): void {
     if (this.#unrecorded) return;
-    this.#times.set('answer', 1_000 * (this.#clock() - this.#stageAt));
     const end = { outcome, rows, error };
-    const us = this.#recorder.observe(this, this.#meter('allow'), this.#times, 'allow', end, error);
-    this.#recorder.outcome(this.#entry('outcome', {}), end, us, detail);
+    this.#recorder.outcome(this.#entry('outcome', {}), end, this.#ends(end), detail);
+  }
+
+  /** Records the outcome of an answer for which a receipt was requested; resolves with its proof. @throws AuditUnavailable */
+  provenOutcome(
+    outcome: AuditOutcome,
+    rows: number,
+    detail: string | null,
+    receipt: ReceiptDigests,
+  ): Promise<string> {
+    const end = { outcome, rows, error: null };
+    return this.#recorder.provenOutcome(this.#entry('outcome', {}), end, this.#ends(end), detail, receipt);
+  }
+
+  /** Stops the clock and updates the metrics. Returns the duration in µs. */
+  #ends(end: RequestEnd): number {
+    this.#times.set('answer', 1_000 * (this.#clock() - this.#stageAt));
+    return this.#recorder.observe(this, this.#meter('allow'), this.#times, 'allow', end, end.error);
   }
 
   /** Record templates for later requests like this one. */

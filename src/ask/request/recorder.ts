@@ -1,9 +1,11 @@
-import { type GovernedPlan, QueryError, queryError } from 'osl-compiler';
+import { type GovernedPlan, InternalError, QueryError, queryError } from 'osl-compiler';
 import type {
   AppendDone,
   AuditDecision,
   AuditEntry,
   AuditOutcome,
+  AuditUnavailable,
+  ReceiptDigests,
   RecordTemplate,
 } from '../../../audit/index.js';
 import type { Caller } from './caller.js';
@@ -62,16 +64,33 @@ export class Recorder {
   }
 
   /** Appends an outcome. If the disk fails, the log keeps it in memory and refuses everything else. */
-  outcome(common: AuditEntry, { outcome, rows, error }: RequestEnd, us: number, detail: string | null): void {
-    const entry = {
-      ...common,
-      outcome,
-      rows,
-      duration_us: us,
-      ...(error !== null && failureFields(error)),
-      ...(detail !== null && { detail }),
-    };
-    this.#parts.audit.append(entry, this.#lossOf(common.request_id));
+  outcome(common: AuditEntry, end: RequestEnd, us: number, detail: string | null): void {
+    this.#parts.audit.append(outcomeOf(common, end, us, detail), this.#lossOf(common.request_id));
+  }
+
+  /**
+   * Appends an outcome that a receipt is made of, and resolves with the proof that it is in the log.
+   *
+   * @throws AuditUnavailable
+   */
+  async provenOutcome(
+    common: AuditEntry,
+    end: RequestEnd,
+    us: number,
+    detail: string | null,
+    receipt: ReceiptDigests,
+  ): Promise<string> {
+    const { audit } = this.#parts;
+    // The proof contains the record as it was encoded, so its time must be known.
+    const entry = { ...outcomeOf(common, end, us, detail), receipt, ts: new Date().toISOString() };
+    const lost = this.#lossOf(common.request_id);
+    const seq = await audit.append(entry).catch((failure: AuditUnavailable) => {
+      lost(failure, -1);
+      throw failure;
+    });
+    const proof = await audit.proof(entry, seq);
+    if (proof === null) throw new InternalError('the record of a receipt is no longer in memory');
+    return proof;
   }
 
   outcomeUnder(permit: Permit, requestId: string, statementHmac: string, rows: number, us: number): void {
@@ -109,6 +128,22 @@ export class Recorder {
       if (failure !== null) this.#parts.log.error('audit outcome lost', { request_id: requestId });
     };
   }
+}
+
+function outcomeOf(
+  common: AuditEntry,
+  { outcome, rows, error }: RequestEnd,
+  us: number,
+  detail: string | null,
+): AuditEntry {
+  return {
+    ...common,
+    outcome,
+    rows,
+    duration_us: us,
+    ...(error !== null && failureFields(error)),
+    ...(detail !== null && { detail }),
+  };
 }
 
 /** Fields of a failed outcome. It is a denial if a right was lost meanwhile, so that a search for denials finds it. */

@@ -1,4 +1,5 @@
 import { type GovernedPlan, QueryError, queryError } from 'osl-compiler';
+import type { ReceiptDigests } from '../../../audit/index.js';
 import type { LimitBucket } from '../../../policy/index.js';
 import type { RequestCall } from './call.js';
 import { type Caller, callerAs, identify, isCurrent } from './caller.js';
@@ -41,8 +42,17 @@ export interface AnswerSteps<D, A> {
   readonly left?: () => number;
   /** Details for the outcome record, as JSON; called even if the request fails. */
   readonly detail?: () => string | null;
+  /** The receipt that was requested; absent or null if none. */
+  readonly receipt?: RequestedReceipt<A> | null;
   /** Abort signal of the request; once it is aborted, a failure is recorded as a cancellation. */
   readonly signal?: AbortSignal | null;
+}
+
+/** What is recorded of an answer for its receipt, and where the proof of the record goes. */
+export interface RequestedReceipt<A> {
+  digests(answer: A): ReceiptDigests;
+  /** @param proof C2SP tlog-proof, once the outcome is durable; rejects with a public error */
+  issue(proof: Promise<string>): void;
 }
 
 /**
@@ -105,7 +115,8 @@ export class AuthorizedRequest<D> {
     this.decided = decided;
   }
 
-  async answer<A>({ answer, overlaps, reads, counts, left, detail, signal }: AnswerSteps<D, A>): Promise<A> {
+  async answer<A>(steps: AnswerSteps<D, A>): Promise<A> {
+    const { answer, overlaps, reads, counts, left, detail, signal, receipt } = steps;
     const { ledger } = this.#request;
     const plan = reads?.(this.decided) ?? null;
     if (plan !== null) ledger.reads(plan); // directly before the decision, so that both are written together
@@ -118,12 +129,27 @@ export class AuthorizedRequest<D> {
       await recorded;
       const counted = counts?.(given);
       const how = counted?.truncated === true ? 'truncated' : 'ok';
-      ledger.outcome(how, counted?.rows ?? 0, null, detail?.());
+      const rows = counted?.rows ?? 0;
+      if (receipt == null) ledger.outcome(how, rows, null, detail?.());
+      else receipt.issue(this.#proven(how, rows, detail?.() ?? null, receipt.digests(given)));
       return given;
     } catch (error) {
       const told = toPublicError(this.#request, await causeOf(recorded, error));
       ledger.outcome(signal?.aborted === true ? 'cancelled' : 'error', left?.() ?? 0, told, detail?.());
       throw told;
+    }
+  }
+
+  async #proven(
+    how: 'ok' | 'truncated',
+    rows: number,
+    detail: string | null,
+    digests: ReceiptDigests,
+  ): Promise<string> {
+    try {
+      return await this.#request.ledger.provenOutcome(how, rows, detail, digests);
+    } catch (error) {
+      throw toPublicError(this.#request, error);
     }
   }
 

@@ -75,6 +75,8 @@ export class QuestionRouter {
     const parts = this.#parts;
     // Traced requests take the full path, which records each stage.
     if (question.traceparent !== undefined && parts.observing.traces) return null;
+    // A receipt is made on the full path.
+    if (delivery.receipt != null) return null;
     const identity = verifiedIdentity(parts, question.credentials);
     const caller = identity === null ? null : callerIfAllowed(parts, identity, question);
     if (caller === null) return null;
@@ -158,6 +160,7 @@ function receiverOf(
       errors: NONE,
       permits: null,
       freshness: null,
+      receipt: null,
     });
   return {
     whole: delivery.whole === true,

@@ -18,6 +18,7 @@ import { accessRoutes, graphRoutes } from '../rest/routes/graph.js';
 import { healthRoutes } from '../rest/routes/health.js';
 import { authoringRoutes, objectsRoutes } from '../rest/routes/objects.js';
 import { queryRoute, sampleRoute } from '../rest/routes/query.js';
+import { receiptsRoute } from '../rest/routes/receipts.js';
 import { tokenRoute } from '../rest/routes/token.js';
 import { addBreakGlassHook, addHooks, sendRefusal } from './hooks.js';
 import { ClientErrors, type HttpListener, type HttpTls, listenerOf } from './listener.js';
@@ -294,6 +295,7 @@ async function restRoutes(
   accessRoutes(app, service, inflight);
   authoringRoutes(app, service);
   objectsRoutes(app, service);
+  receiptsRoute(app, service);
   conformanceRoute(app, service);
   healthRoutes(app, service, inflight);
   documentRoute(app, service);

@@ -3,7 +3,7 @@ import type { QueryError } from 'osl-compiler';
 /** Backend of the MCP tools: a remote server over HTTP, or this process. */
 export interface Engine {
   /** Returns rows of up to `maxBytes` of JSON in total, and the trailer. @throws EngineRefusal */
-  query(question: QueryJson, maxBytes: number, signal: AbortSignal): Promise<ToolAnswer>;
+  query(question: QueryJson, wanted: WantedAnswer, signal: AbortSignal): Promise<ToolAnswer>;
   explain(question: QueryJson, signal: AbortSignal): Promise<JsonDocument>;
   /**
    * Returns all or part of the schema visible to the caller; `wish` has the parameters of `GET /osl/schema`.
@@ -13,6 +13,12 @@ export interface Engine {
   schema(wish: EngineFields, signal: AbortSignal): Promise<JsonDocument>;
   /** Refuses a call with invalid arguments, as the engine would. */
   refuse(action: 'query' | 'schema', fault: QueryError): Promise<EngineRefusal>;
+}
+
+export interface WantedAnswer {
+  readonly maxBytes: number;
+  /** True if the trailer should have a receipt. */
+  readonly receipt: boolean;
 }
 
 type EngineFields = Readonly<Record<string, unknown>>;

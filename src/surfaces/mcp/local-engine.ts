@@ -4,6 +4,7 @@ import { type QueryError, queryError } from 'osl-compiler';
 import { describe } from '../../ask/graph/describe.js';
 import { ask, publicError, type RequestCall } from '../../ask/index.js';
 import { refuseCall } from '../../ask/request/calls-without-data.js';
+import { ReceiptRequest } from '../../ask/receipts/receipt-request.js';
 import { explainQuestion } from '../rest/answer-members.js';
 import { AT_ONCE_BYTES, inPortions } from '../rest/answer-stream.js';
 import { fieldsIn } from '../rest/bodies/json.js';
@@ -20,6 +21,7 @@ import {
   EngineRefusal,
   type JsonDocument,
   type QueryJson,
+  type WantedAnswer,
   withExplain,
 } from './engine.js';
 
@@ -43,7 +45,7 @@ export class LocalEngine implements Engine {
     this.#response = response;
   }
 
-  query(question: QueryJson, maxBytes: number, signal: AbortSignal) {
+  query(question: QueryJson, { maxBytes, receipt }: WantedAnswer, signal: AbortSignal) {
     return this.#call(signal, async (call, ended) => {
       const { body, parameters } = await this.#read(call, question);
       const reader = new AnswerReader(maxBytes);
@@ -58,6 +60,7 @@ export class LocalEngine implements Engine {
           maxRows: 0,
           again: 'given before',
           signal: ended,
+          receipt: receipt ? new ReceiptRequest('sequence') : null,
           sink: (plan, versions, redacted) => {
             encoding.begin({ requestId: call.requestId, plan, versions, redacted });
             return {
@@ -76,7 +79,7 @@ export class LocalEngine implements Engine {
           },
         },
       );
-      encoding.end(answer);
+      encoding.end(answer, (await answer.receipt?.issued()) ?? null);
       read();
       return reader.end();
     });

@@ -31,11 +31,12 @@ const JSON_TYPE = 'application/json';
 
 export function remoteEngine(client: RestClient): Engine {
   return {
-    query: async (question, maxBytes, signal) => {
+    query: async (question, { maxBytes, receipt }, signal) => {
       const response = await send(client, {
         path: QUERY,
         body: question,
         accept: 'application/x-ndjson',
+        ...(receipt && { prefer: 'receipt' }),
         signal,
       });
       return readAnswer(response, maxBytes);
@@ -62,13 +63,15 @@ interface EngineCall {
   /** JSON body of a POST; if absent, the call is a GET. */
   readonly body?: string;
   readonly accept: string;
+  readonly prefer?: string;
   readonly signal: AbortSignal;
 }
 
 /** @throws EngineRefusal unless the status is 2xx */
 async function send(client: RestClient, sent: EngineCall): Promise<Response> {
   const token = await client.token();
-  const headers = { authorization: `Bearer ${token}`, accept: sent.accept };
+  const { accept, prefer } = sent;
+  const headers = { authorization: `Bearer ${token}`, accept, ...(prefer !== undefined && { prefer }) };
   const content =
     sent.body === undefined
       ? { headers }

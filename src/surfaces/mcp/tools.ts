@@ -152,9 +152,14 @@ async function resultOrRefusal(call: () => Promise<ReturnType<typeof resultOf>>)
   }
 }
 
+/** Member of `_meta`: true in a call asks for a receipt; the result has it under the same name. */
+const RECEIPT = 'osl/receipt';
+
 async function query(engine: Engine, question: QueryJson, maxBytes: number, context: ServerContext) {
-  const { rows, trailer } = await engine.query(question, maxBytes, context.mcpReq.signal);
-  const { request_id: id, row_count: available, truncated, ...rest } = trailer;
+  const { signal, _meta: wishes } = context.mcpReq;
+  const wanted = { maxBytes, receipt: wishes?.[RECEIPT] === true };
+  const { rows, trailer } = await engine.query(question, wanted, signal);
+  const { request_id: id, row_count: available, truncated, receipt, ...rest } = trailer;
   const cut = typeof available === 'number' && rows.length < available;
   const truncatedByEngine = truncated === true;
   // If the engine truncated the rows, their total number is unknown.
@@ -164,7 +169,7 @@ async function query(engine: Engine, question: QueryJson, maxBytes: number, cont
     : truncatedByEngine
       ? 'the engine held rows back: filter, aggregate or add LIMIT'
       : null;
-  return resultOf({
+  const result = resultOf({
     request_id: typeof id === 'string' ? id : null,
     row_count: rows.length,
     truncated: cut || truncatedByEngine,
@@ -173,6 +178,7 @@ async function query(engine: Engine, question: QueryJson, maxBytes: number, cont
     rows,
     ...rest,
   });
+  return receipt === undefined ? result : { ...result, _meta: { [RECEIPT]: receipt } };
 }
 
 async function explain(engine: Engine, question: QueryJson, maxBytes: number, context: ServerContext) {

@@ -54,8 +54,14 @@ export async function dataStatement(
       const call = records.pending.release(unrun) ? first : caller.newCall();
       session.activity.beginStatement(text);
       return records.translate(call.requestId, text, async () => {
-        const answer = await prepared.run(call, mayBeOld(), withSettings(session, delivery));
+        const receipt = settings.newReceipt();
+        settings.setReceipt(null);
+        const answer = await prepared.run(call, mayBeOld(), {
+          ...withSettings(session, delivery),
+          receipt,
+        });
         settings.setFreshness(answer.freshness);
+        settings.setReceipt(receipt);
         return answer;
       });
     },
@@ -231,9 +237,12 @@ function shapeOf({ outputs, clientOids }: GovernedPlan): string {
   return JSON.stringify([clientOids, outputs.map((o) => [o.name, o.type])]);
 }
 
-function endNotices(answer: QueryAnswer): readonly WireNotice[] {
-  if (answer.errors.length === 0) return NO_NOTICES;
-  return answer.errors.map((e) => notice(`an operator failed for passage ${e.chunkId}: ${e.reason}`));
+function endNotices({ errors, receipt, requestId }: QueryAnswer): readonly WireNotice[] {
+  if (errors.length === 0 && receipt === null) return NO_NOTICES;
+  return [
+    ...errors.map((e) => notice(`an operator failed for passage ${e.chunkId}: ${e.reason}`)),
+    ...(receipt === null ? [] : [notice(`receipt of request ${requestId}: SHOW osl.receipt`)]),
+  ];
 }
 
 const NO_NOTICES: readonly WireNotice[] = Object.freeze([]);

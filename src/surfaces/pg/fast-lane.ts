@@ -64,7 +64,10 @@ export class PgFastLane implements FastLane {
   }
 
   #begun(begun: boolean): boolean {
-    if (begun) this.#session.settings.setFreshness(null);
+    if (begun) {
+      this.#session.settings.setFreshness(null);
+      this.#session.settings.setReceipt(null);
+    }
     return begun;
   }
 
@@ -80,7 +83,8 @@ export class PgFastLane implements FastLane {
   #settingsNow(): { readonly version: object; readonly timeout: TimeLimit | null } {
     const { settings, service } = this.#session;
     const own = settings.milliseconds('statement_timeout');
-    const usual = settings.output().length === 0 && (own === 0 || own >= LEAST_TIMEOUT_MS);
+    const usual =
+      settings.output().length === 0 && !settings.wantsReceipts && (own === 0 || own >= LEAST_TIMEOUT_MS);
     const most = service.caps.timeoutMs;
     const timeout = own > 0 && own < most ? { ms: own, own: true } : { ms: most, own: false };
     return { version: settings.version, timeout: usual ? timeout : null };

@@ -5,6 +5,7 @@ import { type Command, type CommandResult, commandStatement, textColumn } from '
 import { audible } from './data-statement.js';
 import type { SessionParts } from './session-parts.js';
 import type { SessionState } from './session-state.js';
+import { RECEIPT } from './setting-list.js';
 import { withResolvedZones } from './settings.js';
 
 const TOKEN = 'osl.token';
@@ -45,6 +46,7 @@ async function runCommand(session: SessionParts, command: Command): Promise<Comm
     return breakGlass(session, glass.value);
   }
   if (endsBreakGlass(command)) session.caller.endBreakGlass();
+  if (command.kind === 'show') await awaitReceipt(session, command.name);
   const result = state.run(await withResolvedZones(service, command), state.several);
   if (command.kind === 'commit' || command.kind === 'rollback')
     await cursors.endBlock(result.tag !== 'ROLLBACK');
@@ -73,6 +75,12 @@ async function breakGlass({ caller, records }: SessionParts, reason: string | nu
   const call = caller.newCall();
   await records.translate(call.requestId, '', () => caller.breakGlass(call, reason));
   return { tag: 'SET' };
+}
+
+/** SHOW returns the last receipt once the record that it proves is on disk. */
+async function awaitReceipt({ settings, records, caller }: SessionParts, shown: string | null): Promise<void> {
+  if (shown !== null && shown.toLowerCase() !== RECEIPT) return;
+  await records.translate(caller.newCall().requestId, '', () => settings.awaitReceipt());
 }
 
 /** True for RESET ALL and DISCARD ALL, which also end break-glass access. */

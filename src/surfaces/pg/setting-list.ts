@@ -250,6 +250,8 @@ const SESSION: readonly SessionSetting[] = [
 
 export const CACHE = 'osl.cache';
 export const FRESHNESS = 'osl.freshness';
+export const RECEIPTS = 'osl.receipts';
+export const RECEIPT = 'osl.receipt';
 
 const CACHE_SETTINGS: readonly SessionSetting[] = [
   {
@@ -263,6 +265,22 @@ const CACHE_SETTINGS: readonly SessionSetting[] = [
     name: FRESHNESS,
     initial: 'live',
     description: 'source of the last answer, and its time if not live',
+    kind: null,
+  },
+];
+
+const RECEIPT_SETTINGS: readonly SessionSetting[] = [
+  {
+    name: RECEIPTS,
+    initial: 'off',
+    description: 'whether answers get a receipt; with multiset, one that does not depend on the order of rows',
+    kind: oneOf('off', 'on', 'multiset'),
+    atStart: true,
+  },
+  {
+    name: RECEIPT,
+    initial: '',
+    description: 'receipt of the last answer, in JSON; empty if it has none',
     kind: null,
   },
 ];
@@ -363,6 +381,7 @@ export const SETTINGS: readonly SessionSetting[] = [
   ...FIXED,
   ...IDENTITY,
   ...CACHE_SETTINGS,
+  ...RECEIPT_SETTINGS,
   ...NO_EFFECT.map(([name, kind, initial]) => {
     return {
       name,

@@ -6,10 +6,11 @@ import {
   type RunningParts,
   timeZoneNamed,
 } from '../../ask/index.js';
+import { ReceiptRequest } from '../../ask/receipts/receipt-request.js';
 import type { OutputSetting, PlanSetting, StatementSettings } from '../../engine/index.js';
 import type { Command } from './command.js';
 import { ValueFault } from './setting-kinds.js';
-import { CACHE, FRESHNESS, SETTINGS, type SessionSetting } from './setting-list.js';
+import { CACHE, FRESHNESS, RECEIPT, RECEIPTS, SETTINGS, type SessionSetting } from './setting-list.js';
 
 const BY_NAME: ReadonlyMap<string, SessionSetting> = new Map(SETTINGS.map((s) => [s.name.toLowerCase(), s]));
 
@@ -46,6 +47,7 @@ export class SessionSettings {
   readonly #atStart: ReadonlyMap<string, string>;
   #reported: ReadonlyMap<string, string>;
   #freshness: AnswerFreshness | null = null;
+  #receipt: LastReceipt = NO_RECEIPT;
   #output: { readonly of: ReadonlyMap<string, string>; readonly settings: StatementSettings } | null = null;
 
   /** @throws WireError 22023 for an invalid value */
@@ -87,6 +89,33 @@ export class SessionSettings {
   /** Sets the value that SHOW returns for `osl.freshness`; null means live. */
   setFreshness(freshness: AnswerFreshness | null): void {
     this.#freshness = freshness;
+  }
+
+  get wantsReceipts(): boolean {
+    return this.#valueOf(settingNamed(RECEIPTS)) !== 'off';
+  }
+
+  /** Returns a receipt for the next answer, if the session wants receipts. @throws WireError 0A000 */
+  newReceipt(): ReceiptRequest | null {
+    const wanted = this.#valueOf(settingNamed(RECEIPTS));
+    if (wanted === 'off') return null;
+    const changed = this.output().find(([name]) => FORMATTING.has(name));
+    if (changed !== undefined)
+      throw error('0A000', `a receipt is made of values in their default format, and ${changed[0]} is changed`, {
+        hint: `RESET ${changed[0]}, or SET ${RECEIPTS} = off`,
+      });
+    return new ReceiptRequest(wanted === 'multiset' ? 'multiset' : 'sequence');
+  }
+
+  /** Sets the receipt that SHOW returns for `osl.receipt`; null means none. */
+  setReceipt(request: ReceiptRequest | null): void {
+    this.#receipt = { request, text: '' };
+  }
+
+  /** Waits until SHOW can return the last receipt. @throws QueryError E5030 */
+  async awaitReceipt(): Promise<void> {
+    const { request } = this.#receipt;
+    if (request !== null) this.#receipt = { request, text: JSON.stringify(await request.issued()) };
   }
 
   show(name: string): { readonly name: string; readonly value: string } {
@@ -152,6 +181,7 @@ export class SessionSettings {
 
   #shown(setting: SessionSetting): string {
     if (setting.name === FRESHNESS) return freshnessText(this.#freshness);
+    if (setting.name === RECEIPT) return this.#receipt.text;
     const value = this.#valueOf(setting);
     return setting.kind?.shown?.(value) ?? value;
   }
@@ -164,6 +194,23 @@ export class SessionSettings {
     return own ?? setting.initial;
   }
 }
+
+interface LastReceipt {
+  readonly request: ReceiptRequest | null;
+  /** The receipt in JSON; empty until it has been waited for. */
+  readonly text: string;
+}
+
+const NO_RECEIPT: LastReceipt = { request: null, text: '' };
+
+/** Settings that change the text of values. */
+const FORMATTING: ReadonlySet<string> = new Set([
+  'TimeZone',
+  'DateStyle',
+  'IntervalStyle',
+  'extra_float_digits',
+  'bytea_output',
+]);
 
 function freshnessText(freshness: AnswerFreshness | null): string {
   return freshness === null || freshness.from === 'live'

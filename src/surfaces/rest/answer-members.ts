@@ -8,7 +8,9 @@ import {
   type ServedVersions,
   versionsOf,
 } from '../../ask/index.js';
+import type { IssuedReceipt } from '../../ask/receipts/receipt-request.js';
 import type { Manifest } from '../../model/manifest/index.js';
+import { receiptMember } from './receipt.js';
 
 export interface AnswerHead {
   readonly requestId: string;
@@ -30,7 +32,8 @@ function noticeMembers(plan: GovernedPlan) {
   };
 }
 
-export function trailerOf(answer: QueryAnswer) {
+/** @param receipt the receipt of the answer; null if none was requested */
+export function trailerOf(answer: QueryAnswer, receipt: IssuedReceipt | null) {
   const { plan, errors, indexes } = answer;
   return {
     row_count: answer.rows,
@@ -47,6 +50,7 @@ export function trailerOf(answer: QueryAnswer) {
       ? {}
       : { freshness: { from: answer.freshness.from, as_of: asOfText(answer.freshness) } }),
     versions: answer.versions,
+    ...receiptMember(receipt),
   };
 }
 

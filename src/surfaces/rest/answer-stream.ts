@@ -3,6 +3,7 @@ import type { FastifyReply } from 'fastify';
 import { type GovernedPlan, InternalError, type QueryError } from 'osl-compiler';
 import { ageOf } from '../../ask/data/question.js';
 import type { QueryAnswer } from '../../ask/index.js';
+import type { IssuedReceipt } from '../../ask/receipts/receipt-request.js';
 import { type RowSink, rowScheduler } from '../../engine/index.js';
 import type { AnswerHead } from './answer-members.js';
 import { type ProblemDocument, privateHeaders, problemOf } from './problem.js';
@@ -63,15 +64,18 @@ export class AnswerStream {
     return this.#started ? pending > 0 : pending >= BUFFERED_BYTES;
   }
 
-  finish(answer: QueryAnswer): FastifyReply {
-    this.#encoding.end(answer);
+  /** Sends the end of the answer, once its receipt is there. @throws QueryError E5030 */
+  async finish(answer: QueryAnswer): Promise<FastifyReply> {
+    const receipt = (await answer.receipt?.issued()) ?? null;
+    this.#encoding.end(answer, receipt);
     const bytes = this.#encoding.take();
     const { freshness } = answer;
     const age = freshness === null ? {} : { age: String(ageOf(freshness)) };
+    const applied = receipt === null ? {} : { 'preference-applied': 'receipt' };
     if (!this.#started)
       return this.#reply
         .code(200)
-        .headers({ ...this.#headers(), ...age })
+        .headers({ ...this.#headers(), ...age, ...applied })
         .send(bytes);
     this.#reply.raw.end(bytes);
     return this.#reply;
@@ -149,7 +153,8 @@ export interface RowEncoding {
   rows(dataRows: Uint8Array): void;
   /** Like `rows`, but for large rows: yields after each portion, when pending bytes may be taken. */
   portions(dataRows: Uint8Array): Generator<void>;
-  end(answer: QueryAnswer): void;
+  /** @param receipt null if none was requested */
+  end(answer: QueryAnswer, receipt: IssuedReceipt | null): void;
   /**
    * Reports a failure after part of the answer was sent. `cut` means that the connection must be closed afterwards, so
    * that a partial answer is not mistaken for a complete one.

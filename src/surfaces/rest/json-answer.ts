@@ -1,5 +1,6 @@
 import type { GovernedPlan, OutputColumn } from 'osl-compiler';
 import type { QueryAnswer } from '../../ask/index.js';
+import type { IssuedReceipt } from '../../ask/receipts/receipt-request.js';
 import { DataRowReader } from '../../engine/index.js';
 import { type AnswerHead, columnDescription, columnsOf, trailerOf } from './answer-members.js';
 import type { RowEncoding } from './answer-stream.js';
@@ -52,8 +53,8 @@ export class JsonAnswer extends JsonEncoding implements RowEncoding {
     this.out.text(`{${headOf(head)},"rows":[`);
   }
 
-  end(answer: QueryAnswer): void {
-    this.out.text(`],${JSON.stringify(trailerOf(answer)).slice(1)}`);
+  end(answer: QueryAnswer, receipt: IssuedReceipt | null): void {
+    this.out.text(`],${JSON.stringify(trailerOf(answer, receipt)).slice(1)}`);
   }
 
   fail(): 'cut' {
@@ -79,9 +80,9 @@ export class NdjsonAnswer extends JsonEncoding implements RowEncoding {
     this.#inRow = false;
   }
 
-  end(answer: QueryAnswer): void {
+  end(answer: QueryAnswer, receipt: IssuedReceipt | null): void {
     const head = this.#head === null ? '' : `${headOf(this.#head)},`;
-    this.out.text(`{"trailer":{${head}${JSON.stringify(trailerOf(answer)).slice(1)}}\n`);
+    this.out.text(`{"trailer":{${head}${JSON.stringify(trailerOf(answer, receipt)).slice(1)}}\n`);
   }
 
   fail(problem: ProblemDocument): 'ended' | 'cut' {

@@ -1,6 +1,7 @@
 import type { AuditLog } from '../../../audit/index.js';
 import type { PublishingParts } from '../../ask/authoring/publish.js';
 import type { AnswerParts, DecidingParts, RunningParts } from '../../ask/index.js';
+import type { ReceiptParts } from '../../ask/receipts/recorded-receipt.js';
 import type { Probes } from '../../ask/request/probes.js';
 import type { AccessRequestParts } from '../../ask/why/request-access.js';
 import type { FallbackPolicy, ServicesReached } from '../../model/served-model.js';
@@ -22,5 +23,6 @@ export interface RestParts
   extends AnswerParts,
     PublishingParts,
     AccessRequestParts,
+    ReceiptParts,
     HealthParts,
     TokenParts {}

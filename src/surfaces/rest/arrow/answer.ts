@@ -9,6 +9,7 @@ import {
 } from 'apache-arrow';
 import type { GovernedPlan } from 'osl-compiler';
 import type { QueryAnswer } from '../../../ask/index.js';
+import type { IssuedReceipt } from '../../../ask/receipts/receipt-request.js';
 import { DataRowReader } from '../../../engine/index.js';
 import { ARROW_STREAM } from '../answer-layout.js';
 import { type AnswerHead, columnsOf, trailerOf } from '../answer-members.js';
@@ -97,10 +98,10 @@ export class ArrowAnswer implements RowEncoding {
     if (this.#rows >= BATCH_ROWS || this.#bytes >= BATCH_BYTES) this.#writeBatch();
   }
 
-  end(answer: QueryAnswer): void {
+  end(answer: QueryAnswer, receipt: IssuedReceipt | null): void {
     if (this.#rows > 0) this.#writeBatch();
     const head = { request_id: answer.requestId, form: answer.plan.form };
-    this.#writeBatch(new Map([['osl.trailer', JSON.stringify({ ...head, ...trailerOf(answer) })]]));
+    this.#writeBatch(new Map([['osl.trailer', JSON.stringify({ ...head, ...trailerOf(answer, receipt) })]]));
     this.#writer.finish();
     this.#collect();
   }

@@ -63,6 +63,19 @@ const FRESHNESS = object(
   'Source and age of the answer, if the manifest allows cached or precomputed answers. Absent: the answer is current.',
 );
 
+const RECEIPT = object(
+  {
+    proof: text('C2SP tlog-proof of the record of this answer in the audit log.'),
+    salt: text('Salt of the digests in that record, base64url. Whoever has it can test guesses of the answer.'),
+  },
+  'Receipt of the answer, if the request has `Prefer: receipt`.',
+);
+
+const RECORDED_RECEIPT = object({
+  proof: text('C2SP tlog-proof of the record of the answer in the audit log.'),
+  verifier_key: text('Key that checks the proof. Trust a copy that was kept elsewhere.'),
+});
+
 const ANSWER = object(
   {
     request_id: text('ID of this request, also in the audit log.'),
@@ -88,6 +101,7 @@ const ANSWER = object(
     ),
     'freshness?': FRESHNESS,
     versions: VERSIONS,
+    'receipt?': RECEIPT,
   },
   'Result of a query.',
 );
@@ -324,6 +338,7 @@ export const COMPONENTS: ReadonlyMap<string, JsonShape> = new Map<string, JsonSh
   ['Problem', PROBLEM],
   ['Query', QUERY],
   ['Answer', ANSWER],
+  ['RecordedReceipt', RECORDED_RECEIPT],
   ['Plan', PLAN],
   ['SampleRequest', SAMPLE_REQUEST],
   ['Sample', SAMPLE],

@@ -41,6 +41,9 @@ const PART_OF_SCHEMA = {
 const QUERY_HEADERS = {
   type: 'object',
   properties: {
+    prefer: text(
+      '`receipt`: return a receipt of the answer; `receipt=multiset`: one that does not depend on the order of the rows.',
+    ),
     'osl-purpose': text(
       'Purpose of the request, percent-encoded; one of those that the policy allows for the caller.',
     ),
@@ -284,6 +287,24 @@ export const EXPLAIN_ACCESS_OPERATION = operation({
   response: {
     200: json(ref('AccessExplanation'), 'The explanation.'),
     ...refusals(...ANY_CALL, 'body', 'authoring', ...QUESTION),
+  },
+});
+
+export const RECEIPT_OPERATION = operation({
+  operationId: 'receipt',
+  summary: 'Return the receipt of an earlier answer',
+  description:
+    'For the caller who got the answer, and for admin roles. The proof is under the newest stored checkpoint; the salt is not in the log.',
+  tags: ['questions'],
+  security: BEARER,
+  params: {
+    type: 'object',
+    properties: { request_id: text('ID of the request that was answered.') },
+    required: ['request_id'],
+  },
+  response: {
+    200: json(ref('RecordedReceipt'), 'The receipt.'),
+    ...refusals(...ANY_CALL, 'receipt', 'auditUnreadable'),
   },
 });
 

@@ -40,6 +40,7 @@ type RefusalStage =
   | 'publishing'
   | 'asking the owner'
   | 'operating'
+  | 'receipt'
   | 'mcp';
 
 /** The stage at which each error of the catalogue occurs; omitting one is a compile error. */
@@ -144,6 +145,7 @@ const STAGE_OF = {
   internal: 'http',
   notFound: 'path',
   noSession: 'operating',
+  noReceipt: 'receipt',
   foreignOrigin: 'mcp',
   methodNotAllowed: 'path',
   noArrowValue: 'encoding',

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { InternalError, QueryError } from 'osl-compiler';
 import { type Sample, type SampleCell, type SampleRequest, sample } from '../../../ask/data/sample.js';
 import { type AnswerParts, type DataQuestion, QuestionRouter } from '../../../ask/index.js';
+import type { ReceiptRequest } from '../../../ask/receipts/receipt-request.js';
 import { rowScheduler } from '../../../engine/index.js';
 import { type AnswerLayout, layoutOf } from '../answer-layout.js';
 import { explainQuestion } from '../answer-members.js';
@@ -14,12 +15,16 @@ import { JsonAnswer, NdjsonAnswer } from '../json-answer.js';
 import { JsonBytes, PORTION_BYTES, type ValueWriter } from '../json-bytes.js';
 import { QUERY_OPERATION, SAMPLE_OPERATION } from '../openapi/operations.js';
 import { privateHeaders, sendJson } from '../problem.js';
+import { preferredReceipt } from '../receipt.js';
 import { keyWriter, valueWriter } from '../values.js';
 
 export function queryRoute(app: FastifyInstance, service: AnswerParts, inflight: Inflight): void {
   const questions = new QuestionRouter(service);
   app.post('/osl/query', { schema: QUERY_OPERATION }, async (request, reply) => {
-    const parsed = await readRequest(service, request.call, 'query', () => readQueryRequest(request));
+    const parsed = await readRequest(service, request.call, 'query', () => ({
+      ...readQueryRequest(request),
+      receipt: preferredReceipt(request.headers['prefer']),
+    }));
     const mayBeOld = !NO_CACHE.test(request.headers['cache-control'] ?? '');
     const question: DataQuestion = { ...request.call, body: parsed.body, parameterOids: [], mayBeOld };
     const { body } = parsed;
@@ -38,7 +43,7 @@ export function queryRoute(app: FastifyInstance, service: AnswerParts, inflight:
 async function streamAnswer(
   questions: QuestionRouter,
   question: DataQuestion,
-  asked: QueryRequest,
+  asked: QueryRequest & { readonly receipt: ReceiptRequest | null },
   request: FastifyRequest,
   reply: FastifyReply,
   inflight: Inflight,
@@ -51,12 +56,13 @@ async function streamAnswer(
       parameters: asked.parameters,
       resultFormats: (plan) => encoding.formats(plan),
       copies: encoding.copies,
+      receipt: asked.receipt,
       maxRows: 0,
       again: question.mayBeOld === true ? 'given before' : 'anew',
       signal,
       sink: (plan, versions, redacted) => stream.open({ plan, versions, redacted }),
     });
-    return stream.finish(answer);
+    return await stream.finish(answer);
   } catch (error) {
     const reason = inflight.reasonOf(error);
     if (reason instanceof QueryError && stream.fail(reason)) return reply;

@@ -1,0 +1,336 @@
+#!/usr/bin/env python3
+"""Checks receipts of OSL Gateway. Needs Python 3.9 and nothing else.
+
+    osl_receipt.py RECEIPT --key CHECKPOINT.VKEY [--salt FILE] [--rows ANSWER] [--question FILE] [--witness FILE]
+
+ANSWER is what REST sent, in JSON or NDJSON. The definitions are in docs/receipts.md.
+Exit status: 0 valid, 1 wrong, 5 valid but no given witness has its checkpoint.
+"""
+
+import argparse
+import base64
+import hashlib
+import json
+import re
+import sys
+
+# ---- Ed25519 signatures (RFC 8032, section 5.1), in extended coordinates x = X/Z, y = Y/Z, xy = T/Z
+
+PRIME = 2**255 - 19
+ORDER = 2**252 + 27742317777372353535851937790883648493
+CURVE = -121665 * pow(121666, -1, PRIME) % PRIME
+NEUTRAL = (0, 1, 1, 0)
+
+
+def point_sum(p, q):
+    a = (p[1] - p[0]) * (q[1] - q[0]) % PRIME
+    b = (p[1] + p[0]) * (q[1] + q[0]) % PRIME
+    c = 2 * p[3] * q[3] * CURVE % PRIME
+    d = 2 * p[2] * q[2] % PRIME
+    e, f, g, h = b - a, d - c, d + c, b + a
+    return (e * f % PRIME, g * h % PRIME, f * g % PRIME, e * h % PRIME)
+
+
+def point_multiple(factor, p):
+    total = NEUTRAL
+    while factor:
+        if factor & 1:
+            total = point_sum(total, p)
+        p = point_sum(p, p)
+        factor >>= 1
+    return total
+
+
+def point_in(data):
+    """The point that 32 bytes encode; None if they encode none."""
+    y = int.from_bytes(data, "little")
+    sign, y = y >> 255, y & (2**255 - 1)
+    if y >= PRIME:
+        return None
+    square = (y * y - 1) * pow(CURVE * y * y + 1, -1, PRIME) % PRIME
+    x = pow(square, (PRIME + 3) // 8, PRIME)
+    if (x * x - square) % PRIME:
+        x = x * pow(2, (PRIME - 1) // 4, PRIME) % PRIME
+    if (x * x - square) % PRIME or (x == 0 and sign):
+        return None
+    if x & 1 != sign:
+        x = PRIME - x
+    return (x, y, 1, x * y % PRIME)
+
+
+BASE = point_in((4 * pow(5, -1, PRIME) % PRIME).to_bytes(32, "little"))
+
+
+def is_signed(key, message, signature):
+    public, other = point_in(key), point_in(signature[:32])
+    factor = int.from_bytes(signature[32:], "little")
+    if public is None or other is None or len(signature) != 64 or factor >= ORDER:
+        return False
+    digest = hashlib.sha512(signature[:32] + key + message).digest()
+    left = point_multiple(factor, BASE)
+    right = point_sum(other, point_multiple(int.from_bytes(digest, "little") % ORDER, public))
+    return (left[0] * right[2] - right[0] * left[2]) % PRIME == 0 and (
+        left[1] * right[2] - right[1] * left[2]
+    ) % PRIME == 0
+
+
+# ---- proofs: C2SP tlog-proof, tlog-checkpoint and signed-note
+
+
+class Wrong(Exception):
+    """A receipt that does not hold; the message says what is wrong."""
+
+
+PROOF = re.compile(
+    r"c2sp\.org/tlog-proof@v1\nextra (?P<extra>[A-Za-z0-9+/]+={0,2})\nindex (?P<index>0|[1-9]\d{0,15})\n"
+    r"(?P<path>(?:[A-Za-z0-9+/]{43}=\n)*)\n(?P<note>.+)",
+    re.DOTALL,
+)
+NOTE = re.compile(
+    r"(?P<body>(?P<origin>[^\n]+)\n(?P<size>0|[1-9]\d{0,15})\n(?P<root>[A-Za-z0-9+/]{43}=)\n(?P<more>(?:[^\n]+\n)*))\n"
+    "(?P<signatures>(?:\u2014 [^\n]+\n)+)"
+)
+
+
+def decoded(text, what):
+    """Bytes of a base64 text, which must be spelled in the only way that an encoder spells it."""
+    try:
+        data = base64.b64decode(text, validate=True)
+    except ValueError:
+        raise Wrong(f"{what} is not base64") from None
+    if base64.b64encode(data).decode() != text:
+        raise Wrong(f"{what} is not base64 as an encoder writes it")
+    return data
+
+
+def verifier_keys(text):
+    """Keys by name, from the lines of checkpoint.vkey files: `<name>+<hash>+<base64 of 0x01 and the key>`."""
+    keys = {}
+    for line in text.split():
+        name, key_hash, encoded = line.split("+", 2)
+        typed = base64.b64decode(encoded)
+        if len(typed) != 33 or hashlib.sha256(f"{name}\n".encode() + typed).digest()[:4].hex() != key_hash:
+            raise Wrong("the verifier key is not well formed")
+        keys.setdefault(name, []).append((bytes.fromhex(key_hash), typed[1:]))
+    return keys
+
+
+def opened_checkpoint(note, keys):
+    """Parts of a note that one of the keys has signed."""
+    match = NOTE.fullmatch(note)
+    if match is None:
+        raise Wrong("the checkpoint is not a signed note")
+    prefix = f"\u2014 {match['origin']} "
+    for line in match["signatures"].splitlines():
+        if not line.startswith(prefix):
+            continue
+        blob = decoded(line[len(prefix) :], "the signature")
+        for key_hash, key in keys.get(match["origin"], []):
+            if blob[:4] == key_hash and is_signed(key, match["body"].encode(), blob[4:]):
+                return match
+    raise Wrong("the checkpoint is not signed by the given key")
+
+
+def node_hash(left, right):
+    return hashlib.sha256(b"\x01" + left + right).digest()
+
+
+def root_of(index, size, leaf, path):
+    """Root that an inclusion path leads to (RFC 9162, section 2.1.3.2)."""
+    if index >= size:
+        raise Wrong("the index is beyond the tree")
+    node, last, root = index, size - 1, leaf
+    for sibling in path:
+        if last == 0:
+            raise Wrong("the path is too long")
+        if node & 1 or node == last:
+            root = node_hash(sibling, root)
+            while not node & 1 and node:
+                node, last = node >> 1, last >> 1
+        else:
+            root = node_hash(root, sibling)
+        node, last = node >> 1, last >> 1
+    if last:
+        raise Wrong("the path is too short")
+    return root
+
+
+def proven_record(text, keys):
+    """The record of a proof, and the checkpoint that covers it."""
+    match = PROOF.fullmatch(text)
+    if match is None:
+        raise Wrong("the text is not an inclusion proof")
+    checkpoint = opened_checkpoint(match["note"], keys)
+    record = decoded(match["extra"], "the record")
+    path = [decoded(line, f"line {n} of the path") for n, line in enumerate(match["path"].split(), 1)]
+    leaf = hashlib.sha256(b"\x00" + record).digest()
+    root = root_of(int(match["index"]), int(checkpoint["size"]), leaf, path)
+    if root != decoded(checkpoint["root"], "the root"):
+        raise Wrong("the path does not lead to the signed root")
+    return json.loads(record), checkpoint
+
+
+# ---- digests of the question and of the rows
+
+
+def field(data):
+    return b"\xff\xff\xff\xff" if data is None else len(data).to_bytes(4, "big") + data
+
+
+def question_digest(salt, kind, text, parameters=()):
+    """`parameters`: texts, or None for NULL, as REST takes them."""
+    parts = [b"osl-receipt question v1\n", salt, field(kind.encode()), field(text.encode())]
+    for value in parameters:
+        parts += [b"\x00", field(None if value is None else value.encode())]
+    return hashlib.sha256(b"".join(parts)).digest()
+
+
+def data_row(values):
+    """A DataRow message of the Postgres protocol, with values in text format."""
+    body = len(values).to_bytes(2, "big") + b"".join(
+        field(None if value is None else value.encode("utf-8", "surrogatepass")) for value in values
+    )
+    return b"D" + (len(body) + 4).to_bytes(4, "big") + body
+
+
+LANES = int.from_bytes(b"\xff\xff\x00\x00" * 512, "little")
+
+
+def rows_digest(order, salt, rows):
+    """Digest of rows, each a list of texts and None, in constant memory."""
+    if order == "sequence":
+        total = hashlib.sha256(b"osl-receipt rows v1\n" + salt)
+        for row in rows:
+            total.update(data_row(row))
+        return total.digest()
+    even, odd, count = 0, 0, 0
+    for row in rows:
+        expanded = hashlib.shake_128(b"osl-receipt row v1\n" + salt + data_row(row)).digest(2048)
+        number = int.from_bytes(expanded, "little")
+        even, odd = (even + (number & LANES)) & LANES, (odd + (number >> 16 & LANES)) & LANES
+        count += 1
+    state = count.to_bytes(8, "big") + (even | odd << 16).to_bytes(2048, "little")
+    return hashlib.sha256(b"osl-receipt multiset v1\n" + salt + state).digest()
+
+
+DECODER = json.JSONDecoder()
+BLANK = re.compile(r"[ \t\n\r]*")
+
+
+def members(text, at, close):
+    """Yields the members of an object, or the elements of an array, that begins at `at`: key, and text as written."""
+    at = BLANK.match(text, at + 1).end()
+    while text[at] != close:
+        key = None
+        if close == "}":
+            key, at = DECODER.raw_decode(text, at)
+            at = BLANK.match(text, BLANK.match(text, at).end() + 1).end()
+        _, end = DECODER.raw_decode(text, at)
+        yield key, text[at:end]
+        at = BLANK.match(text, end).end()
+        if text[at] == ",":
+            at = BLANK.match(text, at + 1).end()
+
+
+DATE_TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(.*)")
+
+
+def value_text(raw, kind):
+    """Text of a value in Postgres, from its text in a JSON answer."""
+    if raw == "null":
+        return None
+    if kind.endswith("[]"):
+        return array_text(raw, kind[:-2])
+    if kind in ("json", "jsonb"):
+        return raw
+    if kind == "bool":
+        return raw[0]
+    text = json.loads(raw) if raw[0] == '"' else raw
+    if kind == "bytea":
+        return "\\x" + base64.b64decode(text).hex()
+    if kind in ("timestamp", "timestamptz") and DATE_TIME.fullmatch(text):
+        text = DATE_TIME.fullmatch(text).expand(r"\1 \2")
+        return text[:-1] + "+00" if text.endswith("Z") else text
+    return text
+
+
+def array_text(raw, kind):
+    items = []
+    for _, item in members(raw, 0, "]"):
+        if item[0] == "[" and kind not in ("json", "jsonb"):
+            items.append(array_text(item, kind))
+            continue
+        text = value_text(item, kind)
+        bare = text is None or (text and not re.search(r'["\\{}, \t\n\r\v\f]', text) and text.upper() != "NULL")
+        items.append("NULL" if text is None else text if bare else '"' + re.sub(r'(["\\])', r"\\\1", text) + '"')
+    return "{" + ",".join(items) + "}"
+
+
+def answer_rows(file):
+    """Yields the rows of an answer in JSON or NDJSON; only one row of NDJSON is in memory at a time."""
+    with open(file, encoding="utf-8") as lines:
+        last = ""
+        for line in lines:
+            last = line
+        whole = json.loads(last)
+        columns = whole.get("trailer", whole)["columns"]
+        if "trailer" in whole:
+            lines.seek(0)
+            rows = (line for line in lines if not line.startswith('{"trailer":'))
+        else:
+            rows = (row for _, row in members(dict(members(last, 0, "}"))["rows"], 0, "]"))
+        for row in rows:
+            texts = dict(members(row, 0, "}"))
+            yield [value_text(texts[column["name"]], column["type"]) for column in columns]
+
+
+# ---- the command
+
+
+def checked(text, keys, salt=None, rows=None, question=None):
+    """The record of a receipt after all checks. Raises Wrong."""
+    record, checkpoint = proven_record(text, keys)
+    receipt = record.get("receipt")
+    if receipt is None:
+        raise Wrong("the record has no digests: it is not that of an answer with a receipt")
+    wanted = lambda name: base64.urlsafe_b64decode(receipt[name] + "=")
+    if rows is not None and rows_digest(receipt["order"], salt, rows) != wanted("rows"):
+        raise Wrong("the rows are not those of the answer")
+    if question is not None and question_digest(salt, *question) != wanted("question"):
+        raise Wrong("the question is not the one that was answered")
+    return record, checkpoint
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("receipt")
+    parser.add_argument("--key", required=True, help="the log's checkpoint.vkey, kept elsewhere")
+    parser.add_argument("--salt", help="what only the caller got; for --rows and --question")
+    parser.add_argument("--rows", help="the answer, in JSON or NDJSON")
+    parser.add_argument("--question", help="the body of the request, in JSON")
+    parser.add_argument("--witness", help="checkpoints that a witness keeps")
+    given = parser.parse_args()
+    read = lambda file: open(file, encoding="utf-8").read()
+    if (given.rows or given.question) and not given.salt:
+        parser.error("--rows and --question need --salt")
+    salt = base64.urlsafe_b64decode(read(given.salt).strip() + "==") if given.salt else None
+    question = None
+    if given.question:
+        body = json.loads(read(given.question))
+        kind = "osql" if "osql" in body else "sql"
+        texts = [v if v is None or isinstance(v, str) else json.dumps(v) for v in body.get("parameters", [])]
+        question = (kind, body[kind], texts)
+    try:
+        rows = answer_rows(given.rows) if given.rows else None
+        record, checkpoint = checked(read(given.receipt), verifier_keys(read(given.key)), salt, rows, question)
+    except Wrong as error:
+        sys.exit(f"wrong: {error}")
+    print(f"valid: record {record['seq']} of {checkpoint['origin']}, under a checkpoint of {checkpoint['size']} records")
+    print(json.dumps(record, indent=2, ensure_ascii=False))
+    if given.witness and checkpoint["body"] not in read(given.witness):
+        print("not witnessed: the given witness does not have this checkpoint")
+        sys.exit(5)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+import { isArray, type OutputColumn, queryError, type TypeName } from 'osl-compiler';
+import { DataRowReader } from '../../engine/index.js';
+import { type ToText, toTextOf } from './binary-text.js';
+
+/**
+ * The rows of an answer as receipts digest them: DataRow messages of the Postgres protocol with values in text format.
+ * Line breaks in a value of type json are blanks, as in an answer over REST.
+ */
+export class CanonicalRows {
+  /** How the values of each column are converted; null if they are text already. */
+  readonly #conversions: readonly (ToText | null)[];
+  readonly #unchanged: boolean;
+
+  /**
+   * @param formats formats of the columns, one for all, or none for text
+   * @throws QueryError E0511 if a column arrives in binary format and its type has no conversion
+   */
+  constructor(outputs: readonly OutputColumn[], formats: readonly (0 | 1)[]) {
+    this.#conversions = outputs.map((output, i) =>
+      conversionOf(output, formats.length === 1 ? formats[0] : formats[i]),
+    );
+    this.#unchanged = this.#conversions.every((conversion) => conversion === null);
+  }
+
+  /** Yields the bytes of the rows in pieces, which may be views of `dataRows`. */
+  *pieces(dataRows: Uint8Array): Generator<Uint8Array> {
+    if (this.#unchanged) {
+      yield* slices(dataRows);
+      return;
+    }
+    const rows = new DataRowReader(dataRows);
+    while (rows.next()) yield* this.#row(rows);
+  }
+
+  /** Yields the rows one by one, whole. */
+  *rows(dataRows: Uint8Array): Generator<Uint8Array> {
+    const rows = new DataRowReader(dataRows);
+    while (rows.next()) {
+      if (this.#unchanged) yield rows.source.subarray(rows.rowStart, rows.skip());
+      else yield Buffer.concat([...this.#row(rows)]);
+    }
+  }
+
+  *#row(rows: DataRowReader): Generator<Uint8Array> {
+    const values = this.#conversions.map((conversion) => {
+      if (!rows.value()) return null;
+      const { source, start, end } = rows;
+      return conversion === null ? source.subarray(start, end) : conversion(source, start, end);
+    });
+    const length = values.reduce((sum, value) => sum + 4 + (value?.length ?? 0), HEAD - 1);
+    const head = Buffer.alloc(HEAD);
+    head[0] = DATA_ROW;
+    head.writeInt32BE(length, 1);
+    head.writeInt16BE(values.length, 5);
+    yield head;
+    for (const value of values) {
+      const size = Buffer.alloc(4);
+      size.writeInt32BE(value?.length ?? -1);
+      yield size;
+      if (value !== null) yield* slices(value);
+    }
+  }
+}
+
+const DATA_ROW = 0x44;
+/** Bytes of a DataRow message before its first value: type, length, number of columns. */
+const HEAD = 7;
+/** Size of a piece, in bytes: others get their turn between two pieces. */
+const PIECE = 262_144;
+
+function* slices(bytes: Uint8Array): Generator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += PIECE) yield bytes.subarray(at, at + PIECE);
+}
+
+function conversionOf({ name, type }: OutputColumn, format: 0 | 1 | undefined): ToText | null {
+  const onOneLine = hasLines(type);
+  if (format !== 1) return onOneLine ? withoutLines : null;
+  const convert = toTextOf(type);
+  if (convert === null)
+    throw queryError('unresolvable', {
+      detail: `a receipt is made of texts, and the values of column \`${name}\` (${type}) are sent in binary format`,
+      hint: 'ask for this column in text format, or without a receipt',
+    });
+  if (!onOneLine) return convert;
+  return (source, start, end) => {
+    const text = convert(source, start, end);
+    return withoutLines(text, 0, text.length);
+  };
+}
+
+function hasLines(type: TypeName): boolean {
+  return (isArray(type) ? type.slice(0, -2) : type) === 'json';
+}
+
+const withoutLines: ToText = (source, start, end) => {
+  const text = Buffer.from(source.subarray(start, end));
+  for (let at = 0; at < text.length; at++) if (text[at] === 0x0a || text[at] === 0x0d) text[at] = 0x20;
+  return text;
+};

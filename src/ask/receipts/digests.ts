@@ -1,0 +1,110 @@
+import { createHash, type Hash } from 'node:crypto';
+import type { RowOrder } from '../../../audit/index.js';
+import type { BoundValue } from '../../engine/index.js';
+import { type QuestionBody, statementOf } from '../request/request-target.js';
+
+/**
+ * The digests of a receipt, version 1; `docs/receipts.md` defines them for other implementations. Each begins with its
+ * name and the salt. A field is its length (4 bytes, big endian) and its bytes; NULL has the length 2³² - 1.
+ */
+
+/** Bytes of the salt of one receipt. */
+export const SALT_BYTES = 16;
+
+/** Digest of a question: its kind, its text, and the values of its parameters as the client sent them. */
+export function questionDigest(
+  salt: Uint8Array,
+  body: QuestionBody,
+  parameters: readonly BoundValue[],
+): string {
+  const hash = createHash('sha256').update('osl-receipt question v1\n').update(salt);
+  addField(hash, Buffer.from(body.kind));
+  addField(hash, Buffer.from(statementOf(body)));
+  for (const { format, bytes } of parameters) {
+    hash.update(Buffer.of(format));
+    addField(hash, bytes);
+  }
+  return hash.digest('base64url');
+}
+
+function addField(hash: Hash, bytes: Uint8Array | null): void {
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(bytes?.length ?? 0xffff_ffff);
+  hash.update(length);
+  if (bytes !== null) hash.update(bytes);
+}
+
+/** Digest of rows in their canonical form, in constant memory. */
+export interface RowDigest {
+  readonly order: RowOrder;
+  /** True if `add` takes one whole row at a time, not pieces of any size. */
+  readonly byRow: boolean;
+  add(bytes: Uint8Array): void;
+  /** @returns base64url */
+  digest(): string;
+}
+
+export function rowDigest(order: RowOrder, salt: Uint8Array): RowDigest {
+  return order === 'sequence' ? new SequenceDigest(salt) : new MultisetDigest(salt);
+}
+
+/** SHA-256 of the rows in the order in which they were sent. */
+class SequenceDigest implements RowDigest {
+  readonly order = 'sequence';
+  readonly byRow = false;
+  readonly #hash: Hash;
+
+  constructor(salt: Uint8Array) {
+    this.#hash = createHash('sha256').update('osl-receipt rows v1\n').update(salt);
+  }
+
+  add(bytes: Uint8Array): void {
+    this.#hash.update(bytes);
+  }
+
+  digest(): string {
+    return this.#hash.digest('base64url');
+  }
+}
+
+const LANES = 1_024;
+
+/**
+ * LtHash: each row is expanded to 1,024 numbers of 16 bits, which are added up, so that the order of the rows does not
+ * matter. Source: Bellare and Micciancio, "A New Paradigm for Collision-free Hashing"; lattice parameters of
+ * lthash16.
+ */
+class MultisetDigest implements RowDigest {
+  readonly order = 'multiset';
+  readonly byRow = true;
+  readonly #salt: Uint8Array;
+  readonly #sum = new Uint16Array(LANES);
+  #rows = 0n;
+
+  constructor(salt: Uint8Array) {
+    this.#salt = salt;
+  }
+
+  add(row: Uint8Array): void {
+    const expanded = createHash('shake128', { outputLength: 2 * LANES })
+      .update('osl-receipt row v1\n')
+      .update(this.#salt)
+      .update(row)
+      .digest();
+    const sum = this.#sum;
+    for (let lane = 0; lane < LANES; lane++)
+      sum[lane] = (sum[lane] ?? 0) + (expanded[2 * lane] ?? 0) + 256 * (expanded[2 * lane + 1] ?? 0);
+    this.#rows += 1n;
+  }
+
+  digest(): string {
+    const state = Buffer.alloc(8 + 2 * LANES);
+    state.writeBigUInt64BE(this.#rows);
+    for (let lane = 0; lane < LANES; lane++) state.writeUInt16LE(this.#sum[lane] ?? 0, 8 + 2 * lane);
+    return createHash('sha256')
+      .update('osl-receipt multiset v1\n')
+      .update(this.#salt)
+      .update(state)
+      .digest('base64url');
+  }
+}
