@@ -86,23 +86,24 @@ export function formatSignature(name: string, id: Buffer, signature: Buffer): st
   return `\u2014 ${name} ${Buffer.concat([id, signature]).toString('base64')}\n`;
 }
 
-/** Parses a note; returns null unless it is well formed, names `trusted` as origin, and is signed by it. */
+/** Parses a note; returns null unless it is well formed, names `trusted` as origin, and is signed by it once. */
 export function openCheckpoint(note: string, trusted: VerifierKey): Checkpoint | null {
   const groups = NOTE.exec(note)?.groups;
   if (!groups) return null;
   const { body = '', origin = '', size = '', root = '', extensions = '', signatures = '' } = groups;
-  if (origin !== trusted.name || !signatures.split('\n').some((line) => signs(line, body, trusted)))
-    return null;
+  const own = signatures.split('\n').filter((line) => line.startsWith(`\u2014 ${trusted.name} `));
+  if (origin !== trusted.name || own.length !== 1 || !signs(own[0] ?? '', body, trusted)) return null;
   const time = /^time (\S+)$/m.exec(extensions)?.[1] ?? null;
   const sync = /^sync kernel$/m.test(extensions) ? 'kernel' : 'disk';
   return { origin, size: Number(size), root: Buffer.from(root, 'base64'), time, sync, note };
 }
 
 function signs(line: string, body: string, trusted: VerifierKey): boolean {
-  const prefix = `\u2014 ${trusted.name} `;
-  if (!line.startsWith(prefix)) return false;
-  const blob = Buffer.from(line.slice(prefix.length), 'base64');
-  if (blob.length !== 68 || !blob.subarray(0, 4).equals(trusted.id)) return false;
+  const encoded = line.slice(`\u2014 ${trusted.name} `.length);
+  const blob = Buffer.from(encoded, 'base64');
+  // Other texts decode to the same bytes; only the usual one is accepted, so that nothing about a note can be changed.
+  if (blob.length !== 68 || blob.toString('base64') !== encoded) return false;
+  if (!blob.subarray(0, 4).equals(trusted.id)) return false;
   return verify(null, Buffer.from(body), trusted.key, blob.subarray(4));
 }
 

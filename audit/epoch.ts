@@ -6,12 +6,12 @@ import { AuditUnavailable, toAuditUnavailable, type UnavailableReason } from './
 import { leafHash, MAX_RECORD_BYTES } from './format.js';
 import type { Frontier, LogBase } from './frontier.js';
 import type { AuditLogOptions, AuditStats } from './interface.js';
+import { proofText } from './proof-text.js';
+import { RecentTree } from './recent-tree.js';
 import type { RecordTemplate } from './record.js';
 import { type AuditEntry, encodeRecord, encodeShortened, type RecordPlace } from './record.js';
-import { proofText } from './proof-text.js';
 import type { AcknowledgedTree, RecoveredLog } from './recover.js';
 import type { Signer } from './signer.js';
-import { RecentTree } from './recent-tree.js';
 import type { LogStore, SegmentStore } from './store.js';
 
 export interface EpochStart {

@@ -26,10 +26,7 @@ export class RecentTree extends Frontier {
     this.#kept = kept;
     this.#first = size;
     this.#before = new Map(
-      coverOf({ start: 0, end: size }).map(({ height, index }, i) => [
-        keyOf(height, index),
-        roots[i] ?? '',
-      ]),
+      coverOf({ start: 0, end: size }).map(({ height, index }, i) => [keyOf(height, index), roots[i] ?? '']),
     );
   }
 

@@ -61,7 +61,9 @@ export function addQuery(program: Command): void {
     .option('--watch [seconds]', 'ask again and again, every so often (2); redraws a terminal')
     .option('-n, --times <count>', 'with --watch: end after so many answers', wholeNumber(1, 1_000_000))
     .addOption(
-      new Option('--receipt <file>', 'write a receipt of the answer, and its salt to FILE.salt').conflicts('watch'),
+      new Option('--receipt <file>', 'write a receipt of the answer, and its salt to FILE.salt').conflicts(
+        'watch',
+      ),
     )
     .addHelpText('after', HELP)
     .action(runQuery);

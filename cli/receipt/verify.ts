@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { type AuditRecord, checkProof, type ProofVerdict, type ReceiptDigests } from '../../audit/index.js';
 import { questionDigest, rowDigest } from '../../src/ask/receipts/digests.js';
-import { queryRequestIn } from '../../src/surfaces/rest/bodies/query.js';
 import { fieldsIn } from '../../src/surfaces/rest/bodies/json.js';
+import { queryRequestIn } from '../../src/surfaces/rest/bodies/query.js';
 import { keysIn } from '../audit/log.js';
 import { witnessedNotes } from '../audit/verify.js';
 import { EXIT, Failure, usage } from '../exit.js';

@@ -115,19 +115,14 @@ def verifier_keys(text):
     return keys
 
 
-def opened_checkpoint(note, keys):
-    """Parts of a note that one of the keys has signed."""
-    match = NOTE.fullmatch(note)
-    if match is None:
-        raise Wrong("the checkpoint is not a signed note")
+def require_signed(match, keys):
+    """Requires that one of the keys has signed a note, given as a match of NOTE."""
     prefix = f"\u2014 {match['origin']} "
-    for line in match["signatures"].splitlines():
-        if not line.startswith(prefix):
-            continue
-        blob = decoded(line[len(prefix) :], "the signature")
-        for key_hash, key in keys.get(match["origin"], []):
-            if blob[:4] == key_hash and is_signed(key, match["body"].encode(), blob[4:]):
-                return match
+    own = [line[len(prefix) :] for line in match["signatures"].splitlines() if line.startswith(prefix)]
+    blob = decoded(own[0], "the signature") if len(own) == 1 else b""
+    for key_hash, key in keys.get(match["origin"], []):
+        if blob[:4] == key_hash and is_signed(key, match["body"].encode(), blob[4:]):
+            return
     raise Wrong("the checkpoint is not signed by the given key")
 
 
@@ -160,13 +155,16 @@ def proven_record(text, keys):
     match = PROOF.fullmatch(text)
     if match is None:
         raise Wrong("the text is not an inclusion proof")
-    checkpoint = opened_checkpoint(match["note"], keys)
+    checkpoint = NOTE.fullmatch(match["note"])
+    if checkpoint is None:
+        raise Wrong("the checkpoint is not a signed note")
     record = decoded(match["extra"], "the record")
     path = [decoded(line, f"line {n} of the path") for n, line in enumerate(match["path"].split(), 1)]
     leaf = hashlib.sha256(b"\x00" + record).digest()
     root = root_of(int(match["index"]), int(checkpoint["size"]), leaf, path)
     if root != decoded(checkpoint["root"], "the root"):
         raise Wrong("the path does not lead to the signed root")
+    require_signed(checkpoint, keys)
     return json.loads(record), checkpoint
 
 

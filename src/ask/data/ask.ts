@@ -1,9 +1,9 @@
 import { EVIDENCE, emit, type GovernedPlan, OPERATORS, PASSAGE_COLUMNS, queryError } from 'osl-compiler';
 import { type ExecuteResult, MemoryShare, type RowSink } from '../../engine/index.js';
+import type { ReceiptRequest } from '../receipts/receipt-request.js';
 import { type Caller, type ServedVersions, versionsOf } from '../request/caller.js';
 import type { DecisionRecord } from '../request/ledger.js';
 import { Payment } from '../request/limit.js';
-import type { ReceiptRequest } from '../receipts/receipt-request.js';
 import {
   type AnswerSteps,
   authorize,

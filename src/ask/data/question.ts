@@ -8,12 +8,12 @@ import {
   stopError,
   type TransactionSnapshot,
 } from '../../engine/index.js';
+import type { ReceiptRequest } from '../receipts/receipt-request.js';
 import type { RequestCall } from '../request/call.js';
 import type { ServedVersions } from '../request/caller.js';
 import type { Payment } from '../request/limit.js';
 import type { QuestionBody } from '../request/request-target.js';
 import type { AuthorizedRequest } from '../request/respond.js';
-import type { ReceiptRequest } from '../receipts/receipt-request.js';
 
 /** A data query. */
 export interface DataQuestion extends RequestCall {

@@ -110,13 +110,38 @@ interface Decimal {
 }
 
 function shortest(value: number, format: FloatFormat): Decimal {
-  for (let places = 0; places < format.digits - 1; places++) {
-    const text = value.toExponential(places);
-    if (format.rounded(Number(text)) !== value) continue;
-    const decimal = decimalOf(text);
+  if (format === DOUBLE) {
+    const decimal = decimalOf(value.toExponential());
     if (!isHalfway(decimal, format.bits)) return decimal;
   }
-  return decimalOf(value.toExponential(format.digits - 1));
+  for (let places = 0; places < format.digits - 1; places++) {
+    const nearest = roundedTo(value, places);
+    // Below a power of two the numbers are closer to each other, so only the decimal above may be near enough.
+    for (const decimal of [nearest, nextAbove(nearest, places)])
+      if (format.rounded(numberOf(decimal)) === value && !isHalfway(decimal, format.bits)) return decimal;
+  }
+  return roundedTo(value, format.digits - 1);
+}
+
+function nextAbove({ digits, exponent }: Decimal, places: number): Decimal {
+  const next = String(BigInt(digits.padEnd(places + 1, '0')) + 1n);
+  return { digits: next.replace(/0+$/, ''), exponent: exponent + next.length - places - 1 };
+}
+
+function numberOf({ digits, exponent }: Decimal): number {
+  return Number(`${digits.slice(0, 1)}.${digits.slice(1)}e${exponent}`);
+}
+
+/** `value` with so many digits after the first; of two that are equally near, the one that ends in an even digit. */
+function roundedTo(value: number, places: number): Decimal {
+  const { digits, exponent } = decimalOf(value.toExponential(places));
+  const last = Number(digits.at(places) ?? 0);
+  if (last % 2 === 0) return { digits, exponent };
+  // `toExponential` takes the greater of the two. A power of ten that it was rounded up to ends in an even digit.
+  const [exact = '', power] = value.toExponential(100).split('e');
+  const isTie = Number(power) === exponent && /^50*$/.test(exact.replace('.', '').slice(places + 1));
+  if (!isTie) return { digits, exponent };
+  return { digits: `${digits.slice(0, places)}${last - 1}`.replace(/0+$/, ''), exponent };
 }
 
 function decimalOf(text: string): Decimal {
@@ -136,7 +161,7 @@ function isHalfway({ digits, exponent }: Decimal, bits: number): boolean {
   const five = 5n ** BigInt(Math.abs(power));
   if (power < 0 && whole % five !== 0n) return false;
   whole = power < 0 ? whole / five : whole * five;
-  while (whole % 2n === 0n) whole /= 2n;
+  while (whole !== 0n && whole % 2n === 0n) whole /= 2n;
   return whole.toString(2).length === bits + 1;
 }
 

@@ -1,14 +1,14 @@
-import { isArray, type OutputColumn, queryError, type TypeName } from 'osl-compiler';
+import { elementOf, isArray, type OutputColumn, queryError } from 'osl-compiler';
 import { DataRowReader } from '../../engine/index.js';
 import { type ToText, toTextOf } from './binary-text.js';
 
 /**
  * The rows of an answer as receipts digest them: DataRow messages of the Postgres protocol with values in text format.
- * Line breaks in a value of type json are blanks, as in an answer over REST.
+ * As in an answer over REST, line breaks in a value of type json are blanks, and a JSON null is NULL.
  */
 export class CanonicalRows {
   /** How the values of each column are converted; null if they are text already. */
-  readonly #conversions: readonly (ToText | null)[];
+  readonly #conversions: readonly (Conversion | null)[];
   readonly #unchanged: boolean;
 
   /**
@@ -72,28 +72,47 @@ function* slices(bytes: Uint8Array): Generator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += PIECE) yield bytes.subarray(at, at + PIECE);
 }
 
-function conversionOf({ name, type }: OutputColumn, format: 0 | 1 | undefined): ToText | null {
-  const onOneLine = hasLines(type);
-  if (format !== 1) return onOneLine ? withoutLines : null;
-  const convert = toTextOf(type);
-  if (convert === null)
+/** Converts a value to canonical text; null is NULL. */
+type Conversion = (source: Buffer, start: number, end: number) => Buffer | null;
+
+function conversionOf({ name, type }: OutputColumn, format: 0 | 1 | undefined): Conversion | null {
+  const asInJson = isArray(type) ? JSON_LISTS[elementOf(type)] : JSON_VALUES[type];
+  if (format !== 1) return asInJson ?? null;
+  const toText = toTextOf(type);
+  if (toText === null)
     throw queryError('unresolvable', {
       detail: `a receipt is made of texts, and the values of column \`${name}\` (${type}) are sent in binary format`,
       hint: 'ask for this column in text format, or without a receipt',
     });
-  if (!onOneLine) return convert;
+  if (asInJson === undefined) return toText;
   return (source, start, end) => {
-    const text = convert(source, start, end);
-    return withoutLines(text, 0, text.length);
+    const text = toText(source, start, end);
+    return asInJson(text, 0, text.length);
   };
 }
 
-function hasLines(type: TypeName): boolean {
-  return (isArray(type) ? type.slice(0, -2) : type) === 'json';
-}
+const isNull = (source: Buffer, start: number, end: number): boolean =>
+  end - start === 4 && source.toString('latin1', start, end) === 'null';
 
-const withoutLines: ToText = (source, start, end) => {
+const onOneLine: ToText = (source, start, end) => {
   const text = Buffer.from(source.subarray(start, end));
   for (let at = 0; at < text.length; at++) if (text[at] === 0x0a || text[at] === 0x0d) text[at] = 0x20;
   return text;
+};
+
+/** Writes NULL for the elements that are a JSON null. Quotes within other elements are escaped. */
+const withoutNulls: ToText = (source, start, end) =>
+  Buffer.from(source.toString('utf8', start, end).replace(/(?<=[{,])"null"(?=[,}])/g, 'NULL'));
+
+const JSON_VALUES: Readonly<Record<string, Conversion | undefined>> = {
+  json: (source, start, end) => (isNull(source, start, end) ? null : onOneLine(source, start, end)),
+  jsonb: (source, start, end) => (isNull(source, start, end) ? null : source.subarray(start, end)),
+};
+
+const JSON_LISTS: Readonly<Record<string, ToText | undefined>> = {
+  json: (source, start, end) => {
+    const text = onOneLine(source, start, end);
+    return withoutNulls(text, 0, text.length);
+  },
+  jsonb: withoutNulls,
 };

@@ -27,7 +27,10 @@ export interface FirstRefusals {
 /** Dependencies for recording requests. */
 export interface RecordingParts {
   readonly tenant: string;
-  readonly audit: Pick<AuditLog, 'append' | 'appendForm' | 'fingerprint' | 'fingerprintOf' | 'form' | 'proof'>;
+  readonly audit: Pick<
+    AuditLog,
+    'append' | 'appendForm' | 'fingerprint' | 'fingerprintOf' | 'form' | 'proof'
+  >;
   readonly lineage: PlanNotes | null;
   readonly log: ServiceLog;
   readonly observing: RequestObserver;

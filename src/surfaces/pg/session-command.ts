@@ -78,7 +78,10 @@ async function breakGlass({ caller, records }: SessionParts, reason: string | nu
 }
 
 /** SHOW returns the last receipt once the record that it proves is on disk. */
-async function awaitReceipt({ settings, records, caller }: SessionParts, shown: string | null): Promise<void> {
+async function awaitReceipt(
+  { settings, records, caller }: SessionParts,
+  shown: string | null,
+): Promise<void> {
   if (shown !== null && shown.toLowerCase() !== RECEIPT) return;
   await records.translate(caller.newCall().requestId, '', () => settings.awaitReceipt());
 }

@@ -273,7 +273,8 @@ const RECEIPT_SETTINGS: readonly SessionSetting[] = [
   {
     name: RECEIPTS,
     initial: 'off',
-    description: 'whether answers get a receipt; with multiset, one that does not depend on the order of rows',
+    description:
+      'whether answers get a receipt; with multiset, one that does not depend on the order of rows',
     kind: oneOf('off', 'on', 'multiset'),
     atStart: true,
   },

@@ -101,9 +101,13 @@ export class SessionSettings {
     if (wanted === 'off') return null;
     const changed = this.output().find(([name]) => FORMATTING.has(name));
     if (changed !== undefined)
-      throw error('0A000', `a receipt is made of values in their default format, and ${changed[0]} is changed`, {
-        hint: `RESET ${changed[0]}, or SET ${RECEIPTS} = off`,
-      });
+      throw error(
+        '0A000',
+        `a receipt is made of values in their default format, and ${changed[0]} is changed`,
+        {
+          hint: `RESET ${changed[0]}, or SET ${RECEIPTS} = off`,
+        },
+      );
     return new ReceiptRequest(wanted === 'multiset' ? 'multiset' : 'sequence');
   }
 

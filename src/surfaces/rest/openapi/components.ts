@@ -66,7 +66,9 @@ const FRESHNESS = object(
 const RECEIPT = object(
   {
     proof: text('C2SP tlog-proof of the record of this answer in the audit log.'),
-    salt: text('Salt of the digests in that record, base64url. Whoever has it can test guesses of the answer.'),
+    salt: text(
+      'Salt of the digests in that record, base64url. Whoever has it can test guesses of the answer.',
+    ),
   },
   'Receipt of the answer, if the request has `Prefer: receipt`.',
 );
