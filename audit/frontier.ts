@@ -5,7 +5,7 @@ const EMPTY_ROOT = digest(Buffer.alloc(0)); // RFC 6962: hash of the empty strin
 const node = Buffer.alloc(1 + 2 * HASH_BYTES);
 node[0] = 0x01;
 
-export function nodeHash(left: Digest, right: Digest): Digest {
+function nodeHash(left: Digest, right: Digest): Digest {
   putDigest(node, 1, left);
   putDigest(node, 1 + HASH_BYTES, right);
   return digest(node);

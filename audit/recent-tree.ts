@@ -1,6 +1,5 @@
 import type { Digest } from './format.js';
 import { Frontier, joined } from './frontier.js';
-import { type LeafRange, pathRanges } from './tree.js';
 
 /** Complete subtrees of one height, as roots: the first is subtree number `first`. */
 interface TreeLevel {
@@ -33,7 +32,7 @@ export class RecentTree extends Frontier {
   /** Siblings on the path from leaf `index` to the root of the first `size` leaves; null if it is no longer kept. */
   pathOf(index: number, size: number): readonly Buffer[] | null {
     if (index < this.#first || index >= size || size > this.size) return null;
-    return pathRanges(index, size).map((range) => this.#rootOf(range));
+    return siblingsOf(index, size).map((range) => this.#rootOf(range));
   }
 
   /** Hash of a leaf; null if it is no longer kept. */
@@ -78,6 +77,28 @@ export class RecentTree extends Frontier {
     if (found === undefined) throw new RangeError(`subtree ${index} of height ${height} is not kept`);
     return found;
   }
+}
+
+/** Leaves in [start, end). */
+interface LeafRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Leaves below each sibling on the path from a leaf to the root, lowest first (RFC 6962, 2.1.1). */
+function siblingsOf(index: number, size: number): readonly LeafRange[] {
+  const siblings: LeafRange[] = [];
+  let [start, end] = [0, size];
+  while (end - start > 1) {
+    let half = 1;
+    while (2 * half < end - start) half *= 2;
+    const middle = start + half;
+    const isLeft = index < middle;
+    siblings.unshift(isLeft ? { start: middle, end } : { start, end: middle });
+    if (isLeft) end = middle;
+    else start = middle;
+  }
+  return siblings;
 }
 
 function keyOf(height: number, index: number): string {

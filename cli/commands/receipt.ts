@@ -7,11 +7,11 @@ the answer. The key is the log's checkpoint.vkey; take a copy that was kept else
 Exit status: 0 valid, 1 wrong, 5 valid, but the witness does not have its checkpoint.
 
 Examples:
-  $ osl query --subject user:analyst --receipt r.txt --format ndjson "select name from package" > rows.ndjson
-  $ osl receipt verify r.txt --key checkpoint.vkey --rows rows.ndjson`;
+  $ osl query --subject user:analyst --receipt r.txt --json "select name from package limit 5" > answer.json
+  $ osl receipt verify r.txt --key checkpoint.vkey --rows answer.json`;
 
 export function addReceipt(program: Command): void {
-  const receipt = program.command('receipt');
+  const receipt = program.command('receipt').addHelpText('after', HELP);
   receipt
     .command('verify')
     .description('check a receipt, without server and log')

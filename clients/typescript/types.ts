@@ -156,6 +156,20 @@ export interface Answer {
     readonly as_of: string;
   };
   readonly versions: { readonly manifest: string; readonly policy: string; };
+  /** Receipt of the answer, if the request has `Prefer: receipt`. */
+  readonly receipt?: {
+    /** C2SP tlog-proof of the record of this answer in the audit log. */
+    readonly proof: string;
+    /** Salt of the digests in that record, base64url. Whoever has it can test guesses of the answer. */
+    readonly salt: string;
+  };
+}
+
+export interface RecordedReceipt {
+  /** C2SP tlog-proof of the record of the answer in the audit log. */
+  readonly proof: string;
+  /** Key that checks the proof. Trust a copy that was kept elsewhere. */
+  readonly verifier_key: string;
 }
 
 /** Plan of a query that was not run. */
@@ -1122,6 +1136,15 @@ export interface Operations {
     readonly body: undefined;
     readonly answer: Published;
   };
+  /** Return the receipt of an earlier answer */
+  readonly receipt: {
+    readonly parameters: {
+      /** ID of the request that was answered. */
+      readonly request_id: string;
+    };
+    readonly body: undefined;
+    readonly answer: RecordedReceipt;
+  };
   /** Declared conformance levels */
   readonly conformance: {
     readonly parameters: Readonly<Record<string, never>>;
@@ -1220,6 +1243,7 @@ export const OPERATIONS = {
   publish: { method: 'POST', path: '/osl/objects', token: true },
   publications: { method: 'GET', path: '/osl/objects', token: true },
   publication: { method: 'GET', path: '/osl/objects/{id}', token: true },
+  receipt: { method: 'GET', path: '/osl/receipts/{request_id}', token: true },
   conformance: { method: 'GET', path: '/osl/conformance', token: true },
   health: { method: 'GET', path: '/health', token: false },
   healthz: { method: 'GET', path: '/healthz', token: false },

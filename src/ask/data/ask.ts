@@ -4,14 +4,7 @@ import type { ReceiptRequest } from '../receipts/receipt-request.js';
 import { type Caller, type ServedVersions, versionsOf } from '../request/caller.js';
 import type { DecisionRecord } from '../request/ledger.js';
 import { Payment } from '../request/limit.js';
-import {
-  type AnswerSteps,
-  authorize,
-  type Decision,
-  type Permits,
-  type RequestedReceipt,
-  respond,
-} from '../request/respond.js';
+import { type AnswerSteps, authorize, type Decision, type Permits, respond } from '../request/respond.js';
 import { answerFromCache, cacheKeyOf } from './answer-cache.js';
 import { withinCost } from './cost-limit.js';
 import { IndexesRead, type IndexRead, ModelUsage } from './model-usage.js';
@@ -130,7 +123,7 @@ function answerStepsOf(
     signal: delivery.signal,
     counts: (answer) => answer,
     reads: (plan) => plan,
-    receipt: receipt === null ? null : requestedReceipt(receipt, question, delivery),
+    receipt: receipt?.requestedFor(question.body, delivery.parameters) ?? null,
     answer: async (plan, caller, recorded, permits) => {
       // Sending passages to a model cannot be undone, so the decision must be recorded first.
       if (sendsToModel(plan)) await recorded;
@@ -163,17 +156,6 @@ function answerStepsOf(
         receipt,
       });
     },
-  };
-}
-
-function requestedReceipt(
-  receipt: ReceiptRequest,
-  { body }: DataQuestion,
-  { parameters }: ResultDelivery,
-): RequestedReceipt<QueryAnswer> {
-  return {
-    digests: ({ plan }) => receipt.digests(plan, body, parameters),
-    issue: (proof) => receipt.issue(proof),
   };
 }
 

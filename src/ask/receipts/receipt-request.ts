@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { type GovernedPlan, InternalError } from 'osl-compiler';
-import type { ReceiptDigests, RowOrder } from '../../../audit/index.js';
+import type { RowOrder } from '../../../audit/index.js';
 import { type BoundValue, type RowSink, rowScheduler } from '../../engine/index.js';
 import type { QuestionBody } from '../request/request-target.js';
+import type { RequestedReceipt } from '../request/respond.js';
 import { CanonicalRows } from './canonical-rows.js';
 import { questionDigest, type RowDigest, rowDigest, SALT_BYTES } from './digests.js';
 
@@ -45,22 +46,27 @@ export class ReceiptRequest {
     };
   }
 
-  /** The digests for the record of the outcome; called once, after the last row. */
-  digests(plan: GovernedPlan, body: QuestionBody, parameters: readonly BoundValue[]): ReceiptDigests {
-    const masked = plan.redactedColumns.slice(0, MOST_MASKED);
+  /** What the recorder needs; the digests are made once, after the last row. */
+  requestedFor(
+    body: QuestionBody,
+    parameters: readonly BoundValue[],
+  ): RequestedReceipt<{ readonly plan: GovernedPlan }> {
     return {
-      masked,
-      masked_omitted: plan.redactedColumns.length - masked.length,
-      order: this.#digest.order,
-      question: questionDigest(this.#salt, body, parameters),
-      rows: this.#digest.digest(),
+      digests: ({ plan: { redactedColumns } }) => {
+        const masked = redactedColumns.slice(0, MOST_MASKED);
+        return {
+          masked,
+          masked_omitted: redactedColumns.length - masked.length,
+          order: this.#digest.order,
+          question: questionDigest(this.#salt, body, parameters),
+          rows: this.#digest.digest(),
+        };
+      },
+      issue: (proof) => {
+        proof.catch(() => undefined); // thrown by `issued`
+        this.#proof = proof;
+      },
     };
-  }
-
-  /** Called with the proof, which is still being made when the answer is complete. */
-  issue(proof: Promise<string>): void {
-    proof.catch(() => undefined); // thrown by `issued`
-    this.#proof = proof;
   }
 
   /** @throws AuditUnavailable if the outcome could not be recorded */

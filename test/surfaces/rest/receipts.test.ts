@@ -10,6 +10,7 @@ import { answerRows } from '../../../cli/receipt/answer-rows.js';
 import { questionDigest, rowDigest } from '../../../src/ask/receipts/digests.js';
 import { type Caller, type Frontends, startFrontends } from '../../support/frontends.js';
 import { startTestService, type TestService } from '../../support/service.js';
+import { newClient, transportTo } from '../mcp/support.js';
 import { EVERY_TYPES, every } from './arrow/every.js';
 import { readArrow } from './arrow/read.js';
 
@@ -37,7 +38,10 @@ interface Fixture {
     headers?: Readonly<Record<string, string>>,
     caller?: Caller,
   ): Promise<{ readonly status: number; readonly bytes: Buffer; readonly headers: Headers }>;
-  get(path: string, caller?: Caller): Promise<{ readonly status: number; readonly body: Record<string, unknown> }>;
+  get(
+    path: string,
+    caller?: Caller,
+  ): Promise<{ readonly status: number; readonly body: Record<string, unknown> }>;
 }
 
 async function start(t: Test): Promise<Fixture> {
@@ -101,7 +105,12 @@ function receiptIn(bytes: Buffer): Receipt {
 
 /** A query whose values come in binary format. They are not parsed: the client's parser does not end on some of them. */
 function inBinaryFormat(text: string) {
-  return { text, binary: true, queryMode: 'extended', types: { getTypeParser: () => (value: unknown) => value } };
+  return {
+    text,
+    binary: true,
+    queryMode: 'extended',
+    types: { getTypeParser: () => (value: unknown) => value },
+  };
 }
 
 function python(args: readonly string[]): { readonly status: number | null; readonly said: string } {
@@ -162,10 +171,17 @@ test('receipts', { timeout: 240_000 }, async (t) => {
     const record = proven(t, fixture, backwards);
     t.equal(record.receipt?.order, 'multiset');
     t.equal(record.receipt?.rows, await digestOf('multiset', backwards.salt, jsonFile), 'in another order');
-    const one = await post({ osql: 'select id from everything where id < 3' }, { prefer: 'receipt=multiset' });
+    const one = await post(
+      { osql: 'select id from everything where id < 3' },
+      { prefer: 'receipt=multiset' },
+    );
     const fewer = proven(t, fixture, receiptIn(one.bytes)).receipt;
     const two = kept('two.json', one.bytes.toString().replace('{"id":1}', '{"id":2}'));
-    t.not(fewer?.rows, await digestOf('multiset', receiptIn(one.bytes).salt, two), 'a row twice is not two rows');
+    t.not(
+      fewer?.rows,
+      await digestOf('multiset', receiptIn(one.bytes).salt, two),
+      'a row twice is not two rows',
+    );
   });
 
   await t.test('on the wire, in text and in binary format', async (t) => {
@@ -180,7 +196,8 @@ test('receipts', { timeout: 240_000 }, async (t) => {
     t.teardown(() => client.end());
     const notices: string[] = [];
     client.on('notice', ({ message }) => notices.push(message ?? ''));
-    const shown = async (): Promise<string> => (await client.query('show osl.receipt')).rows[0]['osl.receipt'];
+    const shown = async (): Promise<string> =>
+      (await client.query('show osl.receipt')).rows[0]['osl.receipt'];
     await client.query(EVERYTHING);
     t.equal(await shown(), '', 'no receipt unless the session wants it');
     await client.query('set osl.receipts = on');
@@ -210,6 +227,27 @@ test('receipts', { timeout: 240_000 }, async (t) => {
     t.equal(await shown(), '', 'an answer without a receipt has none');
   });
 
+  await t.test('over MCP', async (t) => {
+    const client = newClient('auto');
+    const headers = { authorization: `Bearer ${await fronts.token(ANN)}` };
+    await client.connect(transportTo({ port: fronts.httpPort }, headers));
+    t.teardown(() => client.close());
+    const call = {
+      name: 'semantic_query',
+      arguments: { osql: 'select id from everything order by id limit 5' },
+    };
+    t.equal((await client.callTool(call))._meta?.['osl/receipt'], undefined, 'none unless it is asked for');
+    const result = await client.callTool({ ...call, _meta: { 'osl/receipt': true } });
+    t.notOk('receipt' in Object(result.structuredContent), 'beside what a model reads');
+    const mcp = result._meta?.['osl/receipt'] as Receipt;
+    const { bytes } = await post(call.arguments);
+    t.match(proven(t, fixture, mcp), {
+      surface: 'mcp',
+      rows: 5,
+      receipt: { rows: await digestOf('sequence', mcp.salt, kept('mcp.json', bytes)) },
+    });
+  });
+
   await t.test('again, from the log', async (t) => {
     const { request_id } = proven(t, fixture, receipt);
     await new Promise((resolve) => setTimeout(resolve, 1_200));
@@ -220,7 +258,10 @@ test('receipts', { timeout: 240_000 }, async (t) => {
     t.equal(own.body['verifier_key'], fixture.key.trim());
     t.notOk('salt' in own.body, 'without its salt');
     const bob = await get(`/osl/receipts/${request_id}`, { ...ANN, subject: 'user:bob' });
-    const none = await get('/osl/receipts/00000000-0000-0000-0000-000000000000', { ...ANN, subject: 'user:bob' });
+    const none = await get('/osl/receipts/00000000-0000-0000-0000-000000000000', {
+      ...ANN,
+      subject: 'user:bob',
+    });
     t.equal(bob.status, 404, 'somebody else does not get it');
     const without = ({ request_id: _, ...rest }: Record<string, unknown>) => rest;
     t.strictSame(without(bob.body), without(none.body), 'and is not told that it is there');
@@ -246,21 +287,43 @@ test('receipts', { timeout: 240_000 }, async (t) => {
     t.match(python([...files, '--rows', otherRows]), { status: 1, said: /wrong: the rows are not/ });
     const otherQuestion = kept('other-question.json', JSON.stringify({ osql: `${EVERYTHING} ` }));
     t.match(python([...files, '--question', otherQuestion]), { status: 1, said: /wrong: the question/ });
-    const lines = python([...files.slice(0, 3), '--salt', files[4] ?? '', '--rows', kept('x.ndjson', '{"trailer":{"columns":[]}}\n')]);
+    const lines = python([
+      ...files.slice(0, 3),
+      '--salt',
+      files[4] ?? '',
+      '--rows',
+      kept('x.ndjson', '{"trailer":{"columns":[]}}\n'),
+    ]);
     t.equal(lines.status, 1, 'another answer');
-    const multiset = await post({ osql: EVERYTHING }, { prefer: 'receipt=multiset', accept: 'application/x-ndjson' });
+    const multiset = await post(
+      { osql: EVERYTHING },
+      { prefer: 'receipt=multiset', accept: 'application/x-ndjson' },
+    );
     const unordered = receiptIn(multiset.bytes);
     const [head = '', ...rest] = multiset.bytes.toString().trimEnd().split('\n');
     const turned = kept('turned.ndjson', `${[...rest.slice(0, -1), head, rest.at(-1)].join('\n')}\n`);
-    const args = [kept('m.txt', unordered.proof), '--key', keyFile, '--salt', kept('m.salt', unordered.salt), '--rows'];
+    const args = [
+      kept('m.txt', unordered.proof),
+      '--key',
+      keyFile,
+      '--salt',
+      kept('m.salt', unordered.salt),
+      '--rows',
+    ];
     t.equal(python([...args, turned]).status, 0, 'rows in another order');
   });
 
   await t.test('ten thousand forgeries are refused by both verifiers', async (t) => {
-    const others = [await post({ osql: 'select 1' }, { prefer: 'receipt' }), await post(body, { prefer: 'receipt' })];
+    const others = [
+      await post({ osql: 'select 1' }, { prefer: 'receipt' }),
+      await post(body, { prefer: 'receipt' }),
+    ];
     const proofs = others.map(({ bytes }) => receiptIn(bytes).proof);
     const forgeries = forged(receipt.proof, proofs, 10_000);
-    t.strictSame(forgeries.filter((text) => checkProof(text, fixture.key).ok), []);
+    t.strictSame(
+      forgeries.filter((text) => checkProof(text, fixture.key).ok),
+      [],
+    );
     const driver = `
 import json, sys
 sys.path.insert(0, ${JSON.stringify(join(PYTHON, '..'))})
@@ -299,15 +362,22 @@ function forged(proof: string, others: readonly string[], count: number): readon
       bytes[at] = (bytes[at] ?? 0) ^ (1 << random(8));
       return bytes.toString('latin1');
     },
-    () => partsOf(proof).toSpliced(random(partsOf(proof).length - 1), 1).join('\n'),
+    () =>
+      partsOf(proof)
+        .toSpliced(random(partsOf(proof).length - 1), 1)
+        .join('\n'),
     () => {
       const at = random(partsOf(proof).length - 1);
-      return partsOf(proof).toSpliced(at, 0, partsOf(proof)[at] ?? '').join('\n');
+      return partsOf(proof)
+        .toSpliced(at, 0, partsOf(proof)[at] ?? '')
+        .join('\n');
     },
     () => {
       const other = partsOf(others[random(others.length)] ?? '');
       const at = random(other.length - 1);
-      return partsOf(proof).toSpliced(at, 1, other[at] ?? '').join('\n');
+      return partsOf(proof)
+        .toSpliced(at, 1, other[at] ?? '')
+        .join('\n');
     },
     () => {
       const [a, b] = [random(partsOf(proof).length - 1), random(partsOf(proof).length - 1)];
@@ -317,12 +387,13 @@ function forged(proof: string, others: readonly string[], count: number): readon
     },
     () => proof.replace(/index \d+/, `index ${random(1_000)}`),
     () => proof.slice(0, random(proof.length)),
-    () => proof.replace(/extra (\S+)/, (_, extra) => {
-      const record = JSON.parse(Buffer.from(extra, 'base64').toString());
-      const names = Object.keys(record);
-      record[names[random(names.length)] ?? ''] = random(1_000_000);
-      return `extra ${Buffer.from(JSON.stringify(record)).toString('base64')}`;
-    }),
+    () =>
+      proof.replace(/extra (\S+)/, (_, extra) => {
+        const record = JSON.parse(Buffer.from(extra, 'base64').toString());
+        const names = Object.keys(record);
+        record[names[random(names.length)] ?? ''] = random(1_000_000);
+        return `extra ${Buffer.from(JSON.stringify(record)).toString('base64')}`;
+      }),
   ];
   const found = new Set<string>();
   while (found.size < count) {

@@ -304,7 +304,7 @@ export const RECEIPT_OPERATION = operation({
   },
   response: {
     200: json(ref('RecordedReceipt'), 'The receipt.'),
-    ...refusals(...ANY_CALL, 'receipt', 'auditUnreadable'),
+    ...refusals(...ANY_CALL, 'malformedBody', 'receipt', 'auditUnreadable'),
   },
 });
 

@@ -4,6 +4,9 @@ import { readRequest } from '../call.js';
 import { RECEIPT_OPERATION } from '../openapi/operations.js';
 import { queryParameters } from '../parameters.js';
 import { sendAnswer } from '../problem.js';
+import { malformed } from '../request-errors.js';
+
+const REQUEST_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** `GET /osl/receipts/{request_id}`: the receipt of an earlier answer, for its caller and for auditors. */
 export function receiptsRoute(app: FastifyInstance, service: ReceiptParts): void {
@@ -11,8 +14,11 @@ export function receiptsRoute(app: FastifyInstance, service: ReceiptParts): void
     '/osl/receipts/:request_id',
     { schema: RECEIPT_OPERATION },
     async (request, reply) => {
-      await readRequest(service, request.call, 'receipt', () => queryParameters(request, []));
       const { request_id } = request.params;
+      await readRequest(service, request.call, 'receipt', () => {
+        queryParameters(request, []);
+        if (!REQUEST_ID.test(request_id)) throw malformed('a request ID is a UUID');
+      });
       return sendAnswer(request, reply, await recordedReceipt(service, request.call, request_id));
     },
   );

@@ -1,0 +1,71 @@
+import { copyFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { startRest } from '../../surfaces/rest/fixture.js';
+import { osl, temporary } from './support.js';
+
+/** A receipt is kept by the command that asks, and checked by another, without the server. */
+
+const rest = await startRest();
+t.teardown(() => rest.close());
+const dir = temporary();
+const file = (name: string): string => join(dir, name);
+const TEXT = "select id, name, email, '2026-01-31 10:30:00+00'::timestamptz as at from customer order by id";
+
+const asked = await osl([
+  ...['query', '--server', `http://127.0.0.1:${rest.port}`, '--token', await rest.test.token('user:ann')],
+  ...['--receipt', file('r.txt'), '--json', TEXT],
+]);
+writeFileSync(file('answer.json'), asked.stdout);
+copyFileSync(join(rest.test.auditDir, 'checkpoint.vkey'), file('key'));
+const verify = (...more: readonly string[]) => osl(['receipt', 'verify', file('r.txt'), ...more]);
+const KEY = ['--key', file('key')];
+
+t.test('the receipt is kept, and its salt for its owner alone', async (t) => {
+  t.equal(asked.code, 0, asked.stderr);
+  t.match(readFileSync(file('r.txt'), 'utf8'), /^c2sp\.org\/tlog-proof@v1\n/);
+  t.equal(statSync(file('r.txt.salt')).mode & 0o777, 0o600);
+  t.equal(JSON.parse(asked.stdout).receipt.salt, readFileSync(file('r.txt.salt'), 'utf8').trim());
+  const table = await osl([
+    ...['query', '--server', `http://127.0.0.1:${rest.port}`, '--token', await rest.test.token('user:ann')],
+    ...['--receipt', file('t.txt'), 'select id from customer where id = 1'],
+  ]);
+  t.equal(table.code, 0, table.stderr);
+  t.notMatch(table.stdout, /tlog-proof/, 'a table is a table');
+  t.equal((await osl(['receipt', 'verify', file('t.txt'), ...KEY])).code, 0);
+});
+
+t.test('it holds, with its rows and its question', async (t) => {
+  writeFileSync(file('question.json'), JSON.stringify({ osql: TEXT }));
+  const run = await verify(...KEY, '--rows', file('answer.json'), '--question', file('question.json'));
+  t.equal(run.code, 0, run.stderr);
+  t.match(run.stdout, /^valid: record \d+ of osl-audit\//);
+  t.match(run.stdout, / {2}caller {4}user:ann\n/);
+  t.match(run.stdout, / {2}masked {4}customer\.email\n {2}question {2}same\n {2}rows {6}same\n/);
+  const { valid, record, compared } = JSON.parse((await verify(...KEY, '--json')).stdout);
+  t.match({ valid, compared }, { valid: true, compared: { rows: 'not compared', witness: 'not asked' } });
+  t.match(record, { subject: 'user:ann', receipt: { order: 'sequence' } });
+});
+
+t.test('what is wrong is said, with status 1', async (t) => {
+  writeFileSync(file('other.json'), asked.stdout.replace('"Ada"', '"Bob"'));
+  const rows = await verify(...KEY, '--rows', file('other.json'));
+  t.match(rows, { code: 1, stderr: /the receipt does not hold: the rows are not those of the answer/ });
+  writeFileSync(file('other-question.json'), '{"osql": "select 1"}');
+  const question = await verify(...KEY, '--question', file('other-question.json'));
+  t.match(question, { code: 1, stderr: /the question is not the one that was answered/ });
+  const stranger = await startRest();
+  copyFileSync(join(stranger.test.auditDir, 'checkpoint.vkey'), file('stranger'));
+  await stranger.close();
+  t.match(await verify('--key', file('stranger')), { code: 1, stderr: /not signed by the given key/ });
+  writeFileSync(file('cut.txt'), readFileSync(file('r.txt'), 'utf8').slice(0, -20));
+  t.match(await osl(['receipt', 'verify', file('cut.txt'), ...KEY]), { code: 1, stderr: /does not hold/ });
+  t.match(await verify(...KEY, '--rows', file('answer.json'), '--salt', file('none')), { code: 2 });
+});
+
+t.test('a witness that does not have its checkpoint is told of, with status 5', async (t) => {
+  mkdirSync(file('witness'));
+  copyFileSync(join(rest.test.auditDir, 'checkpoints'), file('witness/checkpoints'));
+  const run = await verify(...KEY, '--witness', file('witness'));
+  t.match(run, { code: 5, stdout: /witness {3}does not have this checkpoint/ });
+});
