@@ -1,6 +1,7 @@
 import { copyFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { checkpointNotes } from '../../../audit/index.js';
 import { startRest } from '../../surfaces/rest/fixture.js';
 import { osl, temporary } from './support.js';
 
@@ -63,9 +64,19 @@ t.test('what is wrong is said, with status 1', async (t) => {
   t.match(await verify(...KEY, '--rows', file('answer.json'), '--salt', file('none')), { code: 2 });
 });
 
-t.test('a witness that does not have its checkpoint is told of, with status 5', async (t) => {
-  mkdirSync(file('witness'));
-  copyFileSync(join(rest.test.auditDir, 'checkpoints'), file('witness/checkpoints'));
-  const run = await verify(...KEY, '--witness', file('witness'));
-  t.match(run, { code: 5, stdout: /witness {3}does not have this checkpoint/ });
+t.test('a witness is asked for its checkpoint', async (t) => {
+  mkdirSync(file('witness/log'), { recursive: true });
+  const [stored = ''] = checkpointNotes(readFileSync(join(rest.test.auditDir, 'checkpoints'), 'utf8'));
+  writeFileSync(file('witness/log/1.note'), stored);
+  const other = await verify(...KEY, '--witness', file('witness'));
+  t.match(other, { code: 5, stdout: /witness {3}does not have this checkpoint/ });
+  const { request_id } = JSON.parse(asked.stdout);
+  await new Promise((resolve) => setTimeout(resolve, 1_200));
+  const authorization = `Bearer ${await rest.test.token('user:ann')}`;
+  const again = await rest.send(`/osl/receipts/${request_id}`, { headers: { authorization } });
+  writeFileSync(file('again.txt'), String(again.json()['proof']));
+  const latest = readFileSync(join(rest.test.auditDir, 'checkpoint.latest'), 'utf8');
+  writeFileSync(file('witness/log/2.note'), checkpointNotes(latest)[0] ?? '');
+  const run = await osl(['receipt', 'verify', file('again.txt'), ...KEY, '--witness', file('witness')]);
+  t.match(run, { code: 0, stdout: /witness {3}has this checkpoint/ });
 });
