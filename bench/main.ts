@@ -7,6 +7,7 @@ import { compileBench } from './compile/index.js';
 import { fairnessBench } from './fairness/index.js';
 import { hostileBench } from './hostile/index.js';
 import { largeCatalogBench } from './large-catalog/index.js';
+import { receiptsBench } from './receipts/index.js';
 import { type Findings, markdown, type Report, reportOf, type Table, tableOf } from './report.js';
 import { restBench } from './rest/index.js';
 import { qualityBench } from './retrieval-quality/index.js';
@@ -32,6 +33,7 @@ const BENCHES: ReadonlyMap<string, Bench> = new Map([
   ['fairness', fairnessBench],
   ['rest', restBench],
   ['stream', streamBench],
+  ['receipts', receiptsBench],
   ['retrieve', retrieveBench],
   ['quality', qualityBench],
   ['audit', auditBench],

@@ -87,7 +87,8 @@ interface Run extends LoadResult {
   readonly cpuUs: number;
 }
 
-async function costed({ pid }: Child, options: LoadOptions): Promise<Run> {
+/** Puts a load on a server and measures its processor time. */
+export async function costed({ pid }: Child, options: LoadOptions): Promise<Run> {
   const before = cpuSeconds(pid);
   const result = await load(options);
   return { ...result, cpuUs: (1e6 * (cpuSeconds(pid) - before)) / (result.rps * options.seconds) };
@@ -95,7 +96,10 @@ async function costed({ pid }: Child, options: LoadOptions): Promise<Run> {
 
 const handwrittenRequest = { path: '/account', headers: {}, body: '{"id":{id}}' };
 
-async function gatewayRequest(gateway: Gateway): Promise<Pick<LoadOptions, 'path' | 'headers' | 'body'>> {
+/** The request of a point query, without its key. */
+export async function gatewayRequest(
+  gateway: Gateway,
+): Promise<Pick<LoadOptions, 'path' | 'headers' | 'body'>> {
   const headers = { authorization: `Bearer ${await gateway.token()}` };
   return { path: '/osl/query', headers, body: JSON.stringify({ osql: QUESTION }) };
 }

@@ -11,8 +11,8 @@ const LAYOUTS = {
   ndjson: 'application/x-ndjson',
   arrow: 'application/vnd.apache.arrow.stream',
 } as const;
-type LayoutName = keyof typeof LAYOUTS;
-const NAMES: readonly LayoutName[] = ['json', 'ndjson', 'arrow'];
+export type Layout = keyof typeof LAYOUTS;
+const NAMES: readonly Layout[] = ['json', 'ndjson', 'arrow'];
 
 /** Time for which the stalling reader reads nothing. */
 const STALL_MS = 3_000;
@@ -50,10 +50,10 @@ export async function streamBench(quick: boolean): Promise<Findings> {
   });
 }
 
-type Runs = ReadonlyMap<LayoutName, readonly Run[]>;
+type Runs = ReadonlyMap<Layout, readonly Run[]>;
 
-function measuresOf(layout: LayoutName, rows: number, runs: Runs, small: Runs): Measure[] {
-  const of = (from: Runs, name: LayoutName, pick: (run: Run) => number) => (from.get(name) ?? []).map(pick);
+function measuresOf(layout: Layout, rows: number, runs: Runs, small: Runs): Measure[] {
+  const of = (from: Runs, name: Layout, pick: (run: Run) => number) => (from.get(name) ?? []).map(pick);
   const id = `stream.${layout}`;
   const speed = (run: Run): number => run.rowsPerSecond;
   const mine = of(runs, layout, speed);
@@ -90,11 +90,12 @@ interface Run {
 }
 
 /** Reads one answer of `rows` rows. @throws Error if it is incomplete */
-async function take(
+export async function take(
   { child, httpPort, token }: Gateway,
-  layout: LayoutName,
+  layout: Layout,
   rows: number,
   how: 'reads' | 'stalls',
+  more: Readonly<Record<string, string>> = {},
 ): Promise<Run> {
   const authorization = `Bearer ${await token()}`;
   const osql = `select id, region, owner, balance, opened from osl.entities.account limit ${rows}`;
@@ -102,7 +103,7 @@ async function take(
   const before = residentMib(child.pid);
   const cpu = cpuSeconds(child.pid);
   const started = performance.now();
-  const bytes = await drop(httpPort, { accept: LAYOUTS[layout], authorization }, { osql }, how);
+  const bytes = await drop(httpPort, { accept: LAYOUTS[layout], authorization, ...more }, { osql }, how);
   const seconds = (performance.now() - started) / 1_000;
   return {
     rowsPerSecond: rows / seconds,
