@@ -1,7 +1,10 @@
 import { elementOf, isArray, type ScalarType, type TypeName } from 'osl-compiler';
 
-/** Converts the value at `source[start … end)` from Postgres' binary format to its text format. */
-export type ToText = (source: Buffer, start: number, end: number) => Buffer;
+/**
+ * Converts the value at `source[start … end)` from Postgres' binary format to its text format: ASCII as a string, other
+ * texts as UTF-8.
+ */
+export type ToText = (source: Buffer, start: number, end: number) => string | Buffer;
 
 /** Longest array, in bytes, that is converted: the conversion runs in one turn of the event loop. */
 const LONGEST_ARRAY = 1_048_576;
@@ -17,34 +20,30 @@ export function toTextOf(type: TypeName): ToText | null {
 }
 
 const copied: ToText = (source, start, end) => source.subarray(start, end);
-const written =
-  (text: (source: Buffer, start: number, end: number) => string): ToText =>
-  (source, start, end) =>
-    Buffer.from(text(source, start, end), 'latin1');
 
 const CONVERSIONS: Readonly<Partial<Record<ScalarType, ToText>>> = {
-  bool: written((source, start) => (source[start] === 0 ? 'f' : 't')),
-  int2: written((source, start) => String(source.readInt16BE(start))),
-  int4: written((source, start) => String(source.readInt32BE(start))),
-  int8: written((source, start) => String(source.readBigInt64BE(start))),
-  float4: written((source, start) => floatText(source.readFloatBE(start), SINGLE)),
-  float8: written((source, start) => floatText(source.readDoubleBE(start), DOUBLE)),
-  numeric: written(numericText),
+  bool: (source, start) => (source[start] === 0 ? 'f' : 't'),
+  int2: (source, start) => String(source.readInt16BE(start)),
+  int4: (source, start) => String(source.readInt32BE(start)),
+  int8: (source, start) => String(source.readBigInt64BE(start)),
+  float4: (source, start) => floatText(source.readFloatBE(start), SINGLE),
+  float8: (source, start) => floatText(source.readDoubleBE(start), DOUBLE),
+  numeric: numericText,
   text: copied,
   bpchar: copied,
   json: copied,
   // The first byte is the version of the format.
   jsonb: (source, start, end) => source.subarray(start + 1, end),
-  uuid: written((source, start) => {
+  uuid: (source, start) => {
     const hex = source.toString('hex', start, start + 16);
     return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
-  }),
-  bytea: written((source, start, end) => `\\x${source.toString('hex', start, end)}`),
-  date: written((source, start) => dateText(source.readInt32BE(start))),
-  time: written((source, start) => timeText(Number(source.readBigInt64BE(start)))),
-  timestamp: written((source, start) => momentText(source.readBigInt64BE(start), '')),
-  timestamptz: written((source, start) => momentText(source.readBigInt64BE(start), '+00')),
-  interval: written(intervalText),
+  },
+  bytea: (source, start, end) => `\\x${source.toString('hex', start, end)}`,
+  date: (source, start) => dateText(source.readInt32BE(start)),
+  time: (source, start) => timeText(Number(source.readBigInt64BE(start))),
+  timestamp: (source, start) => momentText(source.readBigInt64BE(start), ''),
+  timestamptz: (source, start) => momentText(source.readBigInt64BE(start), '+00'),
+  interval: intervalText,
 };
 
 // ---------------------------------------------------------------- numbers
@@ -276,7 +275,7 @@ function arrayText(source: Buffer, start: number, end: number, element: ToText):
     const length = source.readInt32BE(at);
     at += 4;
     if (length < 0) return 'NULL';
-    const text = element(source, at, at + length).toString('utf8');
+    const text = String(element(source, at, at + length));
     at += length;
     return elementInArray(text);
   };

@@ -1,6 +1,6 @@
 import { elementOf, isArray, type OutputColumn, queryError } from 'osl-compiler';
-import { DataRowReader } from '../../engine/index.js';
-import { type ToText, toTextOf } from './binary-text.js';
+import { DataRowReader, GrowingBytes } from '../../engine/index.js';
+import { toTextOf } from './binary-text.js';
 
 /**
  * The rows of an answer as receipts digest them: DataRow messages of the Postgres protocol with values in text format.
@@ -10,6 +10,7 @@ export class CanonicalRows {
   /** How the values of each column are converted; null if they are text already. */
   readonly #conversions: readonly (Conversion | null)[];
   readonly #unchanged: boolean;
+  readonly #out = new RowBytes(4_096);
 
   /**
    * @param formats formats of the columns, one for all, or none for text
@@ -22,14 +23,21 @@ export class CanonicalRows {
     this.#unchanged = this.#conversions.every((conversion) => conversion === null);
   }
 
-  /** Yields the bytes of the rows in pieces, which may be views of `dataRows`. */
+  /**
+   * Yields the bytes of the rows in pieces of at most `PIECE` bytes, which are views: of `dataRows`, or of a buffer that
+   * the next piece overwrites.
+   */
   *pieces(dataRows: Uint8Array): Generator<Uint8Array> {
     if (this.#unchanged) {
       yield* slices(dataRows);
       return;
     }
     const rows = new DataRowReader(dataRows);
-    while (rows.next()) yield* this.#row(rows);
+    while (rows.next()) {
+      yield* this.#row(rows);
+      if (this.#out.length > PIECE / 2) yield this.#out.take();
+    }
+    if (this.#out.length > 0) yield this.#out.take();
   }
 
   /** Yields the rows one by one, whole. */
@@ -37,43 +45,75 @@ export class CanonicalRows {
     const rows = new DataRowReader(dataRows);
     while (rows.next()) {
       if (this.#unchanged) yield rows.source.subarray(rows.rowStart, rows.skip());
-      else yield Buffer.concat([...this.#row(rows)]);
+      else {
+        const parts = [...this.#row(rows)];
+        yield parts.length === 0 ? this.#out.take() : Buffer.concat([...parts, this.#out.take()]);
+      }
     }
   }
 
+  /** Writes a row to `#out`; yields what was written before a large value, and the value in pieces. */
   *#row(rows: DataRowReader): Generator<Uint8Array> {
     const values = this.#conversions.map((conversion) => {
       if (!rows.value()) return null;
       const { source, start, end } = rows;
       return conversion === null ? source.subarray(start, end) : conversion(source, start, end);
     });
-    const length = values.reduce((sum, value) => sum + 4 + (value?.length ?? 0), HEAD - 1);
-    const head = Buffer.alloc(HEAD);
-    head[0] = DATA_ROW;
-    head.writeInt32BE(length, 1);
-    head.writeInt16BE(values.length, 5);
-    yield head;
+    const out = this.#out;
+    out.head(values);
     for (const value of values) {
-      const size = Buffer.alloc(4);
-      size.writeInt32BE(value?.length ?? -1);
-      yield size;
-      if (value !== null) yield* slices(value);
+      out.size(value === null ? -1 : value.length);
+      if (value === null) continue;
+      if (typeof value === 'string') out.ascii(value);
+      else if (value.length <= LARGE) out.copy(value);
+      else {
+        yield Buffer.from(out.take());
+        yield* slices(value);
+      }
     }
   }
 }
 
-const DATA_ROW = 0x44;
-/** Bytes of a DataRow message before its first value: type, length, number of columns. */
-const HEAD = 7;
 /** Size of a piece, in bytes: others get their turn between two pieces. */
 const PIECE = 262_144;
+/** Values above this size are not copied. */
+const LARGE = 65_536;
+const DATA_ROW = 0x44;
+
+/** Buffer for converted rows. */
+class RowBytes extends GrowingBytes {
+  /** Begins a DataRow message: type, length, number of columns. */
+  head(values: readonly (string | Uint8Array | null)[]): void {
+    this.byte(DATA_ROW);
+    this.size(values.reduce((sum, value) => sum + 4 + (value?.length ?? 0), 6));
+    this.reserve(2);
+    this.at = this.bytes.writeInt16BE(values.length, this.at);
+  }
+
+  size(length: number): void {
+    this.reserve(4);
+    this.at = this.bytes.writeInt32BE(length, this.at);
+  }
+
+  ascii(text: string): void {
+    this.reserve(text.length);
+    this.at += this.bytes.write(text, this.at, 'latin1');
+  }
+
+  /** What was written; the next write overwrites it. */
+  take(): Uint8Array {
+    const taken = this.bytes.subarray(0, this.at);
+    this.at = 0;
+    return taken;
+  }
+}
 
 function* slices(bytes: Uint8Array): Generator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += PIECE) yield bytes.subarray(at, at + PIECE);
 }
 
 /** Converts a value to canonical text; null is NULL. */
-type Conversion = (source: Buffer, start: number, end: number) => Buffer | null;
+type Conversion = (source: Buffer, start: number, end: number) => string | Buffer | null;
 
 function conversionOf({ name, type }: OutputColumn, format: 0 | 1 | undefined): Conversion | null {
   const asInJson = isArray(type) ? JSON_LISTS[elementOf(type)] : JSON_VALUES[type];
@@ -86,22 +126,24 @@ function conversionOf({ name, type }: OutputColumn, format: 0 | 1 | undefined): 
     });
   if (asInJson === undefined) return toText;
   return (source, start, end) => {
-    const text = toText(source, start, end);
+    const text = Buffer.from(toText(source, start, end));
     return asInJson(text, 0, text.length);
   };
 }
 
+type ToBytes = (source: Buffer, start: number, end: number) => Buffer;
+
 const isNull = (source: Buffer, start: number, end: number): boolean =>
   end - start === 4 && source.toString('latin1', start, end) === 'null';
 
-const onOneLine: ToText = (source, start, end) => {
+const onOneLine: ToBytes = (source, start, end) => {
   const text = Buffer.from(source.subarray(start, end));
   for (let at = 0; at < text.length; at++) if (text[at] === 0x0a || text[at] === 0x0d) text[at] = 0x20;
   return text;
 };
 
 /** Writes NULL for the elements that are a JSON null. Quotes within other elements are escaped. */
-const withoutNulls: ToText = (source, start, end) =>
+const withoutNulls: ToBytes = (source, start, end) =>
   Buffer.from(source.toString('utf8', start, end).replace(/(?<=[{,])"null"(?=[,}])/g, 'NULL'));
 
 const JSON_VALUES: Readonly<Record<string, Conversion | undefined>> = {
@@ -109,7 +151,7 @@ const JSON_VALUES: Readonly<Record<string, Conversion | undefined>> = {
   jsonb: (source, start, end) => (isNull(source, start, end) ? null : source.subarray(start, end)),
 };
 
-const JSON_LISTS: Readonly<Record<string, ToText | undefined>> = {
+const JSON_LISTS: Readonly<Record<string, ToBytes | undefined>> = {
   json: (source, start, end) => {
     const text = onOneLine(source, start, end);
     return withoutNulls(text, 0, text.length);
