@@ -6,9 +6,6 @@ import { elementOf, isArray, type ScalarType, type TypeName } from 'osl-compiler
  */
 export type ToText = (source: Buffer, start: number, end: number) => string | Buffer;
 
-/** Longest array, in bytes, that is converted: the conversion runs in one turn of the event loop. */
-const LONGEST_ARRAY = 1_048_576;
-
 /**
  * Returns the conversion for values of a type; null if there is none. The text is that of a session with the settings
  * DateStyle ISO, IntervalStyle postgres, TimeZone UTC, extra_float_digits 1 and bytea_output hex.
@@ -16,7 +13,7 @@ const LONGEST_ARRAY = 1_048_576;
 export function toTextOf(type: TypeName): ToText | null {
   if (!isArray(type)) return CONVERSIONS[type] ?? null;
   const element = CONVERSIONS[elementOf(type)];
-  return element === undefined ? null : (source, start, end) => arrayText(source, start, end, element);
+  return element === undefined ? null : (source, start) => arrayText(source, start, element);
 }
 
 const copied: ToText = (source, start, end) => source.subarray(start, end);
@@ -256,12 +253,8 @@ const DIMENSION = 8;
 /**
  * Reads an array in binary format: number of dimensions, a flag, the element type, then the size and lower bound of
  * each dimension, then the elements.
- *
- * @throws RangeError if the array is longer than `LONGEST_ARRAY`
  */
-function arrayText(source: Buffer, start: number, end: number, element: ToText): Buffer {
-  if (end - start > LONGEST_ARRAY)
-    throw new RangeError(`an array of ${end - start} bytes is not converted to text`);
+function arrayText(source: Buffer, start: number, element: ToText): Buffer {
   const dimensions = source.readInt32BE(start);
   if (dimensions === 0) return Buffer.from('{}');
   const sizes: number[] = [];

@@ -9,18 +9,19 @@ import { toTextOf } from './binary-text.js';
 export class CanonicalRows {
   /** How the values of each column are converted; null if they are text already. */
   readonly #conversions: readonly (Conversion | null)[];
-  readonly #unchanged: boolean;
+  /** True if all rows are digested as they come. */
+  readonly unchanged: boolean;
   readonly #out = new RowBytes(4_096);
 
   /**
    * @param formats formats of the columns, one for all, or none for text
-   * @throws QueryError E0511 if a column arrives in binary format and its type has no conversion
+   * @throws QueryError E1001 if a column arrives in binary format and its type has no conversion
    */
   constructor(outputs: readonly OutputColumn[], formats: readonly (0 | 1)[]) {
     this.#conversions = outputs.map((output, i) =>
       conversionOf(output, formats.length === 1 ? formats[0] : formats[i]),
     );
-    this.#unchanged = this.#conversions.every((conversion) => conversion === null);
+    this.unchanged = this.#conversions.every((conversion) => conversion === null);
   }
 
   /**
@@ -28,7 +29,7 @@ export class CanonicalRows {
    * the next piece overwrites.
    */
   *pieces(dataRows: Uint8Array): Generator<Uint8Array> {
-    if (this.#unchanged) {
+    if (this.unchanged) {
       yield* slices(dataRows);
       return;
     }
@@ -44,7 +45,7 @@ export class CanonicalRows {
   *rows(dataRows: Uint8Array): Generator<Uint8Array> {
     const rows = new DataRowReader(dataRows);
     while (rows.next()) {
-      if (this.#unchanged) yield rows.source.subarray(rows.rowStart, rows.skip());
+      if (this.unchanged) yield rows.source.subarray(rows.rowStart, rows.skip());
       else {
         const parts = [...this.#row(rows)];
         yield parts.length === 0 ? this.#out.take() : Buffer.concat([...parts, this.#out.take()]);
@@ -115,7 +116,26 @@ function* slices(bytes: Uint8Array): Generator<Uint8Array> {
 /** Converts a value to canonical text; null is NULL. */
 type Conversion = (source: Buffer, start: number, end: number) => string | Buffer | null;
 
-function conversionOf({ name, type }: OutputColumn, format: 0 | 1 | undefined): Conversion | null {
+/** Largest value, in bytes, that is converted: a conversion runs in one turn of the event loop. */
+const MOST_CONVERTED = 1_048_576;
+
+/** Types whose values are only copied, or looked at where they begin. */
+const COPIED: ReadonlySet<string> = new Set(['text', 'bpchar', 'jsonb']);
+
+function conversionOf(output: OutputColumn, format: 0 | 1 | undefined): Conversion | null {
+  const convert = conversionFor(output, format);
+  if (convert === null || COPIED.has(output.type)) return convert;
+  return (source, start, end) => {
+    if (end - start > MOST_CONVERTED)
+      throw queryError('unresolvable', {
+        detail: `a receipt converts values of at most 1 MiB, and one of column \`${output.name}\` is larger`,
+        hint: 'ask for it in text format, or without a receipt',
+      });
+    return convert(source, start, end);
+  };
+}
+
+function conversionFor({ name, type }: OutputColumn, format: 0 | 1 | undefined): Conversion | null {
   const asInJson = isArray(type) ? JSON_LISTS[elementOf(type)] : JSON_VALUES[type];
   if (format !== 1) return asInJson ?? null;
   const toText = toTextOf(type);

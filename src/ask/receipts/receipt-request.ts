@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { type GovernedPlan, InternalError } from 'osl-compiler';
+import { type GovernedPlan, InternalError, queryError } from 'osl-compiler';
 import type { RowOrder } from '../../../audit/index.js';
 import { type BoundValue, type RowSink, rowScheduler } from '../../engine/index.js';
 import type { QuestionBody } from '../request/request-target.js';
@@ -15,8 +15,14 @@ export interface IssuedReceipt {
   readonly salt: string;
 }
 
-/** Rows of at most this many bytes are digested in one turn of the event loop. */
+/** Rows of at most this many bytes are digested in one turn of the event loop, if nothing else is done with them. */
 const AT_ONCE_BYTES = 262_144;
+/** The same for rows that are converted, or digested one by one. */
+const AT_ONCE_ROWS = 16_384;
+/** What digesting one row by itself costs, as bytes of a digest in order. */
+const ROW_COST = 2_048;
+/** Largest row, in bytes, that is digested by itself. */
+const MOST_ROW = 1_048_576;
 /** Names of masked columns that a record holds at most. */
 const MOST_MASKED = 64;
 
@@ -30,15 +36,16 @@ export class ReceiptRequest {
     this.#digest = rowDigest(order, this.#salt);
   }
 
-  /** Returns a sink that digests rows before it passes them on. @throws QueryError E0511 */
+  /** Returns a sink that digests rows before it passes them on. @throws QueryError E1001 */
   digesting({ outputs }: GovernedPlan, formats: readonly (0 | 1)[], sink: RowSink): RowSink {
     const canonical = new CanonicalRows(outputs, formats);
     const { left } = sink;
+    const { byRow } = this.#digest;
+    const atOnce = byRow || !canonical.unchanged ? AT_ONCE_ROWS : AT_ONCE_BYTES;
     return {
       write: (dataRows, rows) => {
-        const pieces = this.#digest.byRow ? canonical.rows(dataRows) : canonical.pieces(dataRows);
-        if (dataRows.length > AT_ONCE_BYTES)
-          return this.#addInTurns(pieces).then(() => sink.write(dataRows, rows));
+        const pieces = byRow ? smallRows(canonical.rows(dataRows)) : canonical.pieces(dataRows);
+        if (dataRows.length > atOnce) return this.#addInTurns(pieces).then(() => sink.write(dataRows, rows));
         for (const piece of pieces) this.#digest.add(piece);
         return sink.write(dataRows, rows);
       },
@@ -79,10 +86,21 @@ export class ReceiptRequest {
     let due = AT_ONCE_BYTES;
     for (const piece of pieces) {
       this.#digest.add(piece);
-      due -= piece.length;
+      due -= piece.length + (this.#digest.byRow ? ROW_COST : 0);
       if (due > 0) continue;
       due = AT_ONCE_BYTES;
       await rowScheduler.wait();
     }
+  }
+}
+
+function* smallRows(rows: Iterable<Uint8Array>): Generator<Uint8Array> {
+  for (const row of rows) {
+    if (row.length > MOST_ROW)
+      throw queryError('unresolvable', {
+        detail: 'a receipt that does not depend on the order takes rows of at most 1 MiB, and one is larger',
+        hint: 'ask for a receipt that depends on the order',
+      });
+    yield row;
   }
 }

@@ -322,6 +322,7 @@ const REQUESTS: readonly (Sent & { readonly gets: Case['gets'] })[] = [
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
     body: 'grant_type=urn:ietf:params:oauth:grant-type:token-exchange&subject_token=x.y.z&subject_token_type=urn:ietf:params:oauth:token-type:jwt',
   },
+  { gets: 'noReceipt', path: '/osl/receipts/00000000-0000-4000-8000-000000000000' },
   // ---- who runs the server
   { gets: 'operatorsOnly', who: ANN, path: '/admin/sessions' },
   { gets: 'operatorsOnly', who: ANN, path: '/admin/drain', method: 'POST' },

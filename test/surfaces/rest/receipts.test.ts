@@ -271,6 +271,25 @@ test('receipts', { timeout: 240_000 }, async (t) => {
     t.equal((await get(`/osl/receipts/${request_id}`, boss)).status, 200, 'an auditor does');
   });
 
+  await t.test('of large values and many rows, in turns', async (t) => {
+    const large = { osql: `select repeat('é', 400000) as big, id from everything order by id limit 20` };
+    const { bytes } = await post(large, { prefer: 'receipt', accept: 'application/x-ndjson' });
+    const digests = proven(t, fixture, receiptIn(bytes)).receipt;
+    t.equal(digests?.rows, await digestOf('sequence', receiptIn(bytes).salt, kept('large.ndjson', bytes)));
+    const rows = { osql: "select n, 'row ' || n as name from generate_series(1, 4096) as s(n)" };
+    const many = await post(rows, { prefer: 'receipt=multiset' });
+    const unordered = proven(t, fixture, receiptIn(many.bytes));
+    t.equal(unordered.rows, 64 * 64);
+    t.equal(
+      unordered.receipt?.rows,
+      await digestOf('multiset', receiptIn(many.bytes).salt, kept('many.json', many.bytes)),
+    );
+    const tooLarge = { osql: `select repeat('é', 600000) as big` };
+    t.equal((await post(tooLarge, { prefer: 'receipt' })).status, 200);
+    const refused = await post(tooLarge, { prefer: 'receipt=multiset' });
+    t.match(JSON.parse(refused.bytes.toString()), { code: 'E1001', detail: /rows of at most 1 MiB/ });
+  });
+
   await t.test('what is no preference is refused before anything is read', async (t) => {
     const refused = await post(body, { prefer: 'receipt=later' });
     t.equal(refused.status, 400);
