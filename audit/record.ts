@@ -51,7 +51,7 @@ export interface AuditEntry {
  * asked and answered. Without the salt they say nothing.
  */
 export interface ReceiptDigests {
-  /** Full names of the columns whose values were masked for the caller. */
+  /** Columns whose values were masked for the caller, as `<entity>.<column>`. */
   readonly masked: readonly string[];
   /** Number of names dropped from the end of `masked`. */
   readonly masked_omitted: number;
