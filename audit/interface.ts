@@ -124,12 +124,13 @@ export interface AuditLog {
     done: AppendDone,
   ): void;
   /**
-   * Proves that a record is in the log, under a tree that is signed now, as C2SP tlog-proof. Waits until the record is
-   * on disk. Resolves with null if the record is no longer in memory; rejects with AuditUnavailable.
+   * Appends an outcome, and resolves with the proof that it is in the log: a C2SP tlog-proof under a tree that is signed
+   * once the record is on disk. Rejects with AuditUnavailable as soon as the log fails; the record is kept like any
+   * outcome.
    *
-   * @param entry what was appended, with its `ts`
+   * @param entry with its `ts`
    */
-  proof(entry: AuditEntry, seq: number): Promise<string | null>;
+  appendProven(entry: AuditEntry): Promise<string>;
   /**
    * Keyed fingerprint of a statement or value, `<segment>.<base64url of HMAC-SHA-256>`. Within a segment, which has
    * one key, equal texts have equal fingerprints. Destroying the key file `segment-<n>.key` does not affect the chain.

@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AppendDone, KeepOutcome } from './commit-group.js';
 import { Epoch } from './epoch.js';
-import { AuditDamaged, type AuditUnavailable, toAuditUnavailable } from './errors.js';
+import { AuditDamaged, AuditUnavailable, toAuditUnavailable } from './errors.js';
 import { FileStore } from './file-store.js';
 import type { LogBase } from './frontier.js';
 import type { AuditGap, AuditLog, AuditLogOptions, AuditStats } from './interface.js';
@@ -94,6 +94,8 @@ class ReopeningLog implements AuditLog {
   /** The current epoch; null until the first one has started. */
   #epoch: Epoch | null = null;
   #outage: LogOutage | null = null;
+  /** Called when the log fails, by those who wait for a proof. */
+  readonly #proving = new Set<(failure: AuditUnavailable) => void>();
   #gaps = 0;
   #timer: NodeJS.Timeout | null = null;
   /** The attempt to reopen that is in progress, or null. */
@@ -186,9 +188,24 @@ class ReopeningLog implements AuditLog {
     else this.#current().appendForm(form, requestId, statementHmac, rows, durationUs, done);
   }
 
-  async proof(entry: AuditEntry, seq: number): Promise<string | null> {
-    if (this.#outage !== null) throw this.#outage.failure;
-    return this.#current().proof(entry, seq);
+  async appendProven(entry: AuditEntry): Promise<string> {
+    let refuse: (failure: AuditUnavailable) => void = () => undefined;
+    const failed = new Promise<never>((_, reject) => {
+      refuse = reject;
+    });
+    failed.catch(() => undefined); // observed by the race below
+    this.#proving.add(refuse);
+    try {
+      const appended = this.append(entry);
+      appended.catch(() => undefined); // a kept outcome may settle long after the race
+      if (this.#outage !== null) throw this.#outage.failure;
+      const seq = await Promise.race([appended, failed]);
+      const proof = await Promise.race([this.#current().proof(entry, seq), failed]);
+      if (proof === null) throw new AuditUnavailable('overloaded', 'the record to prove is no longer in memory');
+      return proof;
+    } finally {
+      this.#proving.delete(refuse);
+    }
   }
 
   fingerprint(text: string): string {
@@ -228,6 +245,7 @@ class ReopeningLog implements AuditLog {
     const lasting = this.#options.afterFailure === 'stay';
     const outage = new LogOutage(failure, waiting, lasting);
     this.#outage = outage;
+    for (const refuse of this.#proving) refuse(failure);
     this.#options.observer?.failed(failure);
     if (lasting) void this.#current().leave();
     else void this.#goOn(this.#current());

@@ -215,6 +215,8 @@ export function checkProof(text: string, verifierKey: string): ProofVerdict {
   const { record, index, path, note } = proof;
   const checkpoint = openCheckpoint(note, key);
   if (!checkpoint) return { ok: false, reason: 'the checkpoint is not signed by the given key' };
+  if (note.split('\n\u2014 ').length !== 2)
+    return { ok: false, reason: 'the checkpoint has signatures beside that of the log' };
   const leaf = leafHash(Buffer.concat([Buffer.alloc(1), record]));
   const root = rootFromPath(index, checkpoint.size, leaf, path);
   if (!root?.equals(checkpoint.root))

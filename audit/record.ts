@@ -51,6 +51,8 @@ export interface AuditEntry {
  * asked and answered. Without the salt they say nothing.
  */
 export interface ReceiptDigests {
+  /** RFC 3339 time of an answer that was not read for this question but kept; null otherwise. */
+  readonly as_of: string | null;
   /** Columns whose values were masked for the caller, as `<entity>.<column>`. */
   readonly masked: readonly string[];
   /** Number of names dropped from the end of `masked`. */
@@ -59,6 +61,8 @@ export interface ReceiptDigests {
   readonly order: RowOrder;
   readonly question: string;
   readonly rows: string;
+  /** True if a limit cut off rows of the answer, or of a step before it. */
+  readonly truncated: boolean;
 }
 
 export type RowOrder = 'sequence' | 'multiset';
@@ -134,10 +138,10 @@ function untilRequestId(entry: CommonEntry, epoch: number, objects: readonly str
 
 function receiptText(receipt: ReceiptDigests | undefined): string {
   if (receipt === undefined) return '';
-  const { masked, masked_omitted, order, question, rows } = receipt;
+  const { as_of, masked, masked_omitted, order, question, rows, truncated } = receipt;
   return (
-    `,"receipt":{"masked":${list(masked)},"masked_omitted":${masked_omitted},"order":"${order}"` +
-    `,"question":${quoted(question)},"rows":${quoted(rows)}}`
+    `,"receipt":{"as_of":${nullable(as_of)},"masked":${list(masked)},"masked_omitted":${masked_omitted},"order":"${order}"` +
+    `,"question":${quoted(question)},"rows":${quoted(rows)},"truncated":${truncated}}`
   );
 }
 

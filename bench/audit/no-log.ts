@@ -23,7 +23,7 @@ export function noLog(real: AuditLog): AuditLog {
     },
     fingerprint: () => '',
     fingerprintOf: () => '',
-    proof: () => Promise.resolve(null),
+    appendProven: () => Promise.resolve(''),
     close: () => real.close(),
     whenOpen: real.whenOpen,
     stats: () => real.stats(),

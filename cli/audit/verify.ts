@@ -84,8 +84,7 @@ function progressOn(terminal: NodeJS.WriteStream): (progress: VerifyProgress) =>
   };
 }
 
-/** Checkpoints that a witness keeps. @throws Failure if it keeps none, or cannot be asked */
-export async function witnessedNotes(place: string): Promise<readonly string[]> {
+async function witnessedNotes(place: string): Promise<readonly string[]> {
   const { witnessAt } = await import('../../audit/witness/index.js');
   const at = /^[\w+.-]+:/.test(place) ? place : resolve(place);
   const witness = witnessAt(at, process.env, readSetting('OSL_AUDIT_WITNESS_SECRET'));

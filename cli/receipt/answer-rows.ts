@@ -5,26 +5,48 @@ import { elementInArray } from '../../src/ask/receipts/binary-text.js';
 import { usage } from '../exit.js';
 import { fieldsOf } from '../output.js';
 
+/** An answer in a file, as REST sent it. */
+interface StoredAnswer {
+  readonly requestId: unknown;
+  readonly rowCount: unknown;
+  readonly columns: readonly Column[];
+  /** The rows as receipts digest them: DataRow messages with values in Postgres' text format. */
+  rows(): AsyncGenerator<Buffer, void, void>;
+}
+
 /**
- * Reads the rows of an answer that REST sent, in JSON or NDJSON, as receipts digest them: DataRow messages with values
- * in Postgres' text format. Of NDJSON one row at a time is in memory; its columns are in the last line, so it is read
- * twice.
+ * Reads an answer in JSON or NDJSON. Of NDJSON one row at a time is in memory; its columns are in the last line, so it
+ * is read twice.
  *
- * @throws Failure if the file is not an answer
+ * @throws Failure if the file is not exactly one answer
  */
-export async function* answerRows(file: string): AsyncGenerator<Buffer, void, void> {
+export async function readAnswer(file: string): Promise<StoredAnswer> {
   let last = '';
-  for await (const line of linesOf(file)) if (line !== '') last = line;
-  const whole = parsed(last, file);
-  const { trailer } = whole;
-  const columns = columnsIn(trailer === undefined ? whole : fieldsOf(trailer), file);
-  if (trailer === undefined) {
-    const rows = new Map(membersOf(last)).get('rows') ?? '[]';
-    for (const row of elementsOf(rows)) yield rowOf(row, columns);
-    return;
+  let lines = 0;
+  for await (const line of linesOf(file)) {
+    last = line;
+    lines += 1;
   }
-  for await (const line of linesOf(file))
-    if (line !== '' && !line.startsWith('{"trailer":')) yield rowOf(line, columns);
+  const whole = parsed(last, file);
+  const isLines = Object.keys(whole).join() === 'trailer';
+  if (!isLines && lines !== 1) throw notAnswer(file);
+  const head = isLines ? fieldsOf(whole['trailer']) : whole;
+  const columns = columnsIn(head, file);
+  async function* rows(): AsyncGenerator<Buffer, void, void> {
+    if (!isLines) {
+      const all = membersOf(last).find(([name]) => name === 'rows')?.[1] ?? '';
+      for (const row of elementsOf(all)) yield rowOf(row, columns, file);
+      return;
+    }
+    let at = 0;
+    for await (const line of linesOf(file)) {
+      at += 1;
+      if (at === lines) return;
+      parsed(line, file);
+      yield rowOf(line, columns, file);
+    }
+  }
+  return { requestId: head['request_id'], rowCount: head['row_count'], columns, rows };
 }
 
 interface Column {
@@ -36,11 +58,15 @@ function linesOf(file: string): AsyncIterable<string> {
   return createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY });
 }
 
+function notAnswer(file: string): Error {
+  return usage(`${file} is not an answer in JSON or NDJSON, as REST sent it`);
+}
+
 function parsed(text: string, file: string): Readonly<Record<string, unknown>> {
   try {
     return fieldsOf(JSON.parse(text));
   } catch {
-    throw usage(`${file} is not an answer in JSON or NDJSON`);
+    throw notAnswer(file);
   }
 }
 
@@ -54,9 +80,11 @@ function columnsIn({ columns }: Readonly<Record<string, unknown>>, file: string)
   return found.filter((column) => column !== null);
 }
 
-function rowOf(json: string, columns: readonly Column[]): Buffer {
-  const values = new Map(membersOf(json));
-  return dataRow(columns.map(({ name, type }) => textOf(values.get(name) ?? 'null', type)));
+function rowOf(json: string, columns: readonly Column[], file: string): Buffer {
+  const members = membersOf(json);
+  if (members.length !== columns.length || members.some(([name], i) => name !== columns[i]?.name))
+    throw notAnswer(file);
+  return dataRow(columns.map(({ type }, i) => textOf(members[i]?.[1] ?? 'null', type)));
 }
 
 /** A DataRow message of the Postgres protocol. */
@@ -87,7 +115,7 @@ function scalarText(json: string, type: ScalarType): string {
   const text: string = json.startsWith('"') ? JSON.parse(json) : json;
   switch (form) {
     case 'base64':
-      return `\\x${Buffer.from(text, 'base64').toString('hex')}`;
+      return hexOf(text);
     case 'timestamp':
     case 'timestamptz':
       return text.replace(/^(\d{4}-\d\d-\d\d)T(.*?)(Z?)$/, (_, day, time, zone) =>
@@ -96,6 +124,13 @@ function scalarText(json: string, type: ScalarType): string {
     default:
       return text;
   }
+}
+
+/** @throws Failure if the text is not base64 as an encoder writes it */
+function hexOf(text: string): string {
+  const bytes = Buffer.from(text, 'base64');
+  if (bytes.toString('base64') !== text) throw usage('a value of type bytea is not base64');
+  return `\\x${bytes.toString('hex')}`;
 }
 
 function arrayText(json: string, element: ScalarType): string {

@@ -4,17 +4,15 @@ import { questionDigest, rowDigest } from '../../src/ask/receipts/digests.js';
 import { fieldsIn } from '../../src/surfaces/rest/bodies/json.js';
 import { queryRequestIn } from '../../src/surfaces/rest/bodies/query.js';
 import { keysIn } from '../audit/log.js';
-import { witnessedNotes } from '../audit/verify.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { print, printJson, visible } from '../output.js';
-import { answerRows } from './answer-rows.js';
+import { readAnswer } from './answer-rows.js';
 
 export interface VerifyReceiptFlags {
   readonly key: string;
   readonly salt?: string;
   readonly rows?: string;
   readonly question?: string;
-  readonly witness?: string;
   readonly json?: true;
 }
 
@@ -22,33 +20,28 @@ export interface VerifyReceiptFlags {
 interface Comparison {
   readonly question: 'same' | 'not compared';
   readonly rows: 'same' | 'not compared';
-  readonly witness: 'has it' | 'does not have it' | 'not asked';
 }
 
 /** Checks a receipt offline. @throws Failure if anything about it is wrong */
 export async function runVerifyReceipt(file: string, flags: VerifyReceiptFlags): Promise<void> {
-  const text = readFileSync(file, 'utf8');
-  const { record, checkpoint } = proven(text, keysIn(flags.key));
+  const { record, checkpoint } = proven(readFileSync(file, 'utf8'), keysIn(flags.key));
   const { receipt } = record;
   if (receipt === undefined) throw wrong('its record is not that of an answer with a receipt');
-  const compared = { ...(await compare(receipt, file, flags)), witness: await witnessed(text, flags) };
+  const compared = await compare(record, receipt, file, flags);
   if (flags.json) printJson({ valid: true, record, checkpoint, compared });
   else for (const line of linesOf(record, receipt, checkpoint, compared)) print(visible(line));
-  if (compared.witness === 'does not have it') process.exitCode = EXIT.incomplete;
 }
 
 type Proven = Extract<ProofVerdict, { readonly ok: true }>;
 
 function proven(text: string, keys: readonly string[]): Proven {
-  const verdicts = keys.map((key) => checkProof(text, key));
-  const found = verdicts.find((verdict) => verdict.ok);
-  if (found !== undefined) return found;
-  const [first] = verdicts;
-  throw wrong(first === undefined ? 'there is no key to check it with' : reasonOf(first));
-}
-
-function reasonOf(verdict: ProofVerdict): string {
-  return verdict.ok ? '' : verdict.reason;
+  let reason = 'there is no key to check it with';
+  for (const key of keys) {
+    const verdict = checkProof(text, key);
+    if (verdict.ok) return verdict;
+    ({ reason } = verdict);
+  }
+  throw wrong(reason);
 }
 
 function wrong(reason: string): Failure {
@@ -56,10 +49,11 @@ function wrong(reason: string): Failure {
 }
 
 async function compare(
+  record: AuditRecord,
   receipt: ReceiptDigests,
   file: string,
   { salt: saltFile = `${file}.salt`, rows, question }: VerifyReceiptFlags,
-): Promise<Pick<Comparison, 'question' | 'rows'>> {
+): Promise<Comparison> {
   if (rows === undefined && question === undefined) return { question: 'not compared', rows: 'not compared' };
   const salt = saltIn(saltFile);
   if (question !== undefined) {
@@ -67,15 +61,25 @@ async function compare(
     if (questionDigest(salt, body, parameters) !== receipt.question)
       throw wrong('the question is not the one that was answered');
   }
-  if (rows !== undefined) {
-    const digest = rowDigest(receipt.order, salt);
-    for await (const row of answerRows(rows)) digest.add(row);
-    if (digest.digest() !== receipt.rows) throw wrong('the rows are not those of the answer');
-  }
+  if (rows !== undefined) await requireRows(rows, record, receipt, salt);
   return {
     question: question === undefined ? 'not compared' : 'same',
     rows: rows === undefined ? 'not compared' : 'same',
   };
+}
+
+async function requireRows(
+  file: string,
+  { request_id, rows }: AuditRecord,
+  receipt: ReceiptDigests,
+  salt: Uint8Array,
+): Promise<void> {
+  const answer = await readAnswer(file);
+  if (answer.requestId !== request_id || answer.rowCount !== rows)
+    throw wrong('the answer is that of another request, or has another number of rows');
+  const digest = rowDigest(receipt.order, salt, answer.columns);
+  for await (const row of answer.rows()) digest.add(row);
+  if (digest.digest() !== receipt.rows) throw wrong('the rows are not those of the answer');
 }
 
 function saltIn(file: string): Buffer {
@@ -86,21 +90,9 @@ function saltIn(file: string): Buffer {
   }
 }
 
-async function witnessed(text: string, { witness }: VerifyReceiptFlags): Promise<Comparison['witness']> {
-  if (witness === undefined) return 'not asked';
-  const body = bodyOf(text.slice(text.indexOf('\n\n') + 2));
-  const notes = await witnessedNotes(witness);
-  return notes.some((note) => bodyOf(note) === body) ? 'has it' : 'does not have it';
-}
-
-/** The signed text of a checkpoint, without its signatures. */
-function bodyOf(note: string): string {
-  return note.slice(0, note.indexOf('\n\n'));
-}
-
 function* linesOf(
-  { subject, chain, ts, surface, versions, objects, rows, seq, outcome }: AuditRecord,
-  { masked, masked_omitted }: ReceiptDigests,
+  { subject, chain, ts, surface, versions, objects, rows, seq }: AuditRecord,
+  { masked, masked_omitted, truncated, as_of }: ReceiptDigests,
   { origin, size, time }: Proven['checkpoint'],
   compared: Comparison,
 ): Generator<string> {
@@ -108,17 +100,11 @@ function* linesOf(
   const more = masked_omitted > 0 ? `, and ${masked_omitted} more` : '';
   yield `valid: record ${seq} of ${origin}, signed at ${time ?? '?'} with ${size} records`;
   yield `  caller    ${chain[0] ?? subject ?? '?'}${through}`;
-  yield `  answered  ${ts}, over ${surface}: ${rows ?? '?'} rows${outcome === 'truncated' ? ', truncated' : ''}`;
+  yield `  answered  ${ts}, over ${surface}: ${rows ?? '?'} rows${truncated ? ', truncated' : ''}`;
+  if (as_of !== null) yield `  as of     ${as_of}`;
   yield `  versions  manifest ${versions?.manifest ?? '?'}, policy ${versions?.policy ?? '?'}`;
   yield `  objects   ${objects.join(', ')}`;
-  yield `  masked    ${masked.length === 0 ? 'nothing' : masked.join(', ')}${more}`;
+  yield `  masked    ${masked.length === 0 ? 'no column' : masked.join(', ')}${more}`;
   yield `  question  ${compared.question}`;
   yield `  rows      ${compared.rows}`;
-  yield `  witness   ${WITNESS[compared.witness]}`;
 }
-
-const WITNESS = {
-  'has it': 'has this checkpoint',
-  'does not have it': 'does not have this checkpoint: get the receipt again once it has',
-  'not asked': 'not asked (--witness)',
-} as const satisfies Record<Comparison['witness'], string>;

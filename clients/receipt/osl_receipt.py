@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Checks receipts of OSL Gateway. Needs Python 3.9 and nothing else.
 
-    osl_receipt.py RECEIPT --key CHECKPOINT.VKEY [--salt FILE] [--rows ANSWER] [--question FILE] [--witness FILE]
+    osl_receipt.py RECEIPT --key CHECKPOINT.VKEY [--salt FILE] [--rows ANSWER] [--question FILE]
 
 ANSWER is what REST sent, in JSON or NDJSON. The definitions are in docs/receipts.md.
-Exit status: 0 valid, 1 wrong, 5 valid but no given witness has its checkpoint.
+Exit status: 0 valid, 1 wrong.
 """
 
 import argparse
@@ -84,11 +84,12 @@ class Wrong(Exception):
 PROOF = re.compile(
     r"c2sp\.org/tlog-proof@v1\nextra (?P<extra>[A-Za-z0-9+/]+={0,2})\nindex (?P<index>0|[1-9]\d{0,15})\n"
     r"(?P<path>(?:[A-Za-z0-9+/]{43}=\n)*)\n(?P<note>.+)",
-    re.DOTALL,
+    re.DOTALL | re.ASCII,
 )
 NOTE = re.compile(
     r"(?P<body>(?P<origin>[^\n]+)\n(?P<size>0|[1-9]\d{0,15})\n(?P<root>[A-Za-z0-9+/]{43}=)\n(?P<more>(?:[^\n]+\n)*))\n"
-    "(?P<signatures>(?:\u2014 [^\n]+\n)+)"
+    "\u2014 (?P<signature>[^\n]+)\n",
+    re.ASCII,
 )
 
 
@@ -116,11 +117,10 @@ def verifier_keys(text):
 
 
 def require_signed(match, keys):
-    """Requires that one of the keys has signed a note, given as a match of NOTE."""
-    prefix = f"\u2014 {match['origin']} "
-    own = [line[len(prefix) :] for line in match["signatures"].splitlines() if line.startswith(prefix)]
-    blob = decoded(own[0], "the signature") if len(own) == 1 else b""
-    for key_hash, key in keys.get(match["origin"], []):
+    """Requires that one of the keys has made the only signature of a note, given as a match of NOTE."""
+    name, _, encoded = match["signature"].partition(" ")
+    blob = decoded(encoded, "the signature") if name == match["origin"] else b""
+    for key_hash, key in keys.get(name, []):
         if blob[:4] == key_hash and is_signed(key, match["body"].encode(), blob[4:]):
             return
     raise Wrong("the checkpoint is not signed by the given key")
@@ -159,7 +159,7 @@ def proven_record(text, keys):
     if checkpoint is None:
         raise Wrong("the checkpoint is not a signed note")
     record = decoded(match["extra"], "the record")
-    path = [decoded(line, f"line {n} of the path") for n, line in enumerate(match["path"].split(), 1)]
+    path = [decoded(line, f"line {n} of the path") for n, line in enumerate(match["path"].split("\n")[:-1], 1)]
     leaf = hashlib.sha256(b"\x00" + record).digest()
     root = root_of(int(match["index"]), int(checkpoint["size"]), leaf, path)
     if root != decoded(checkpoint["root"], "the root"):
@@ -194,10 +194,16 @@ def data_row(values):
 LANES = int.from_bytes(b"\xff\xff\x00\x00" * 512, "little")
 
 
-def rows_digest(order, salt, rows):
-    """Digest of rows, each a list of texts and None, in constant memory."""
+def begun(name, salt, columns):
+    """A digest of its name, the salt, and the columns: pairs of name and type."""
+    fields = b"".join(field(text.encode()) for column in columns for text in column)
+    return hashlib.sha256(f"osl-receipt {name} v1\n".encode() + salt + len(columns).to_bytes(4, "big") + fields)
+
+
+def rows_digest(order, salt, columns, rows):
+    """Digest of columns and rows, each row a list of texts and None, in constant memory."""
     if order == "sequence":
-        total = hashlib.sha256(b"osl-receipt rows v1\n" + salt)
+        total = begun("rows", salt, columns)
         for row in rows:
             total.update(data_row(row))
         return total.digest()
@@ -207,8 +213,11 @@ def rows_digest(order, salt, rows):
         number = int.from_bytes(expanded, "little")
         even, odd = (even + (number & LANES)) & LANES, (odd + (number >> 16 & LANES)) & LANES
         count += 1
-    state = count.to_bytes(8, "big") + (even | odd << 16).to_bytes(2048, "little")
-    return hashlib.sha256(b"osl-receipt multiset v1\n" + salt + state).digest()
+    if count > 65535:
+        raise Wrong("there are more rows than a digest without order takes")
+    total = begun("multiset", salt, columns)
+    total.update(count.to_bytes(4, "big") + (even | odd << 16).to_bytes(2048, "little"))
+    return total.digest()
 
 
 DECODER = json.JSONDecoder()
@@ -245,7 +254,7 @@ def value_text(raw, kind):
         return raw[0]
     text = json.loads(raw) if raw[0] == '"' else raw
     if kind == "bytea":
-        return "\\x" + base64.b64decode(text).hex()
+        return "\\x" + decoded(text, "a value of type bytea").hex()
     if kind in ("timestamp", "timestamptz") and DATE_TIME.fullmatch(text):
         text = DATE_TIME.fullmatch(text).expand(r"\1 \2")
         return text[:-1] + "+00" if text.endswith("Z") else text
@@ -264,39 +273,86 @@ def array_text(raw, kind):
     return "{" + ",".join(items) + "}"
 
 
-def answer_rows(file):
-    """Yields the rows of an answer in JSON or NDJSON; only one row of NDJSON is in memory at a time."""
-    with open(file, encoding="utf-8") as lines:
-        last = ""
-        for line in lines:
-            last = line
-        whole = json.loads(last)
-        columns = whole.get("trailer", whole)["columns"]
-        if "trailer" in whole:
-            lines.seek(0)
-            rows = (line for line in lines if not line.startswith('{"trailer":'))
-        else:
-            rows = (row for _, row in members(dict(members(last, 0, "}"))["rows"], 0, "]"))
-        for row in rows:
-            texts = dict(members(row, 0, "}"))
-            yield [value_text(texts[column["name"]], column["type"]) for column in columns]
+def read_answer(file):
+    """Head, columns and rows of an answer in JSON or NDJSON; only one row of NDJSON is in memory at a time."""
+    count, last = 0, ""
+    with open(file, encoding="utf-8", newline="\n") as lines:
+        for last in lines:
+            count += 1
+    whole = json.loads(last or "null")
+    is_lines = isinstance(whole, dict) and list(whole) == ["trailer"]
+    head = whole["trailer"] if is_lines else whole
+    if not isinstance(head, dict) or not isinstance(head.get("columns"), list) or not (is_lines or count == 1):
+        raise Wrong("the file is not an answer in JSON or NDJSON, as REST sent it")
+    columns = [(column["name"], column["type"]) for column in head["columns"]]
+
+    def rows():
+        if not is_lines:
+            for _, row in members(dict(members(last, 0, "}"))["rows"], 0, "]"):
+                yield row_texts(row, columns)
+            return
+        with open(file, encoding="utf-8", newline="\n") as lines:
+            for _, line in zip(range(count - 1), lines):
+                json.loads(line)
+                yield row_texts(line, columns)
+
+    return head, columns, rows()
+
+
+def row_texts(row, columns):
+    found = list(members(row, 0, "}"))
+    if [name for name, _ in found] != [name for name, _ in columns]:
+        raise Wrong("a row does not have the columns of the answer")
+    return [value_text(raw, kind) for (_, raw), (_, kind) in zip(found, columns)]
+
+
+def number_text(value):
+    """A number as the server reads it: as JavaScript writes it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int) or (value == int(value) and abs(value) < 1e21):
+        return str(int(value))
+    text = repr(value)
+    if 1e-6 <= abs(value) < 1e-4:
+        digits, _, power = text.partition("e-")
+        sign, digits = ("-", digits[1:]) if digits.startswith("-") else ("", digits)
+        return f"{sign}0.{'0' * (int(power) - 1)}{digits.replace('.', '')}"
+    return re.sub(r"e([+-])0", r"e\1", text)
 
 
 # ---- the command
 
 
-def checked(text, keys, salt=None, rows=None, question=None):
-    """The record of a receipt after all checks. Raises Wrong."""
+def checked(text, keys, salt=None, answer=None, question=None):
+    """The record of a receipt and its checkpoint, after all checks. Raises Wrong."""
     record, checkpoint = proven_record(text, keys)
     receipt = record.get("receipt")
     if receipt is None:
         raise Wrong("the record has no digests: it is not that of an answer with a receipt")
     wanted = lambda name: base64.urlsafe_b64decode(receipt[name] + "=")
-    if rows is not None and rows_digest(receipt["order"], salt, rows) != wanted("rows"):
-        raise Wrong("the rows are not those of the answer")
+    if answer is not None:
+        head, columns, rows = answer
+        if head.get("request_id") != record["request_id"] or head.get("row_count") != record["rows"]:
+            raise Wrong("the answer is that of another request, or has another number of rows")
+        if rows_digest(receipt["order"], salt, columns, rows) != wanted("rows"):
+            raise Wrong("the rows are not those of the answer")
     if question is not None and question_digest(salt, *question) != wanted("question"):
         raise Wrong("the question is not the one that was answered")
     return record, checkpoint
+
+
+def read(file):
+    with open(file, encoding="utf-8", newline="") as content:
+        return content.read()
+
+
+def question_in(file):
+    body = json.loads(read(file))
+    kind = next((kind for kind in ("osql", "sql") if kind in body), None)
+    if kind is None:
+        raise Wrong("only questions in OSL-SQL and SQL can be compared")
+    values = body.get("parameters", [])
+    return kind, body[kind], [v if v is None or isinstance(v, str) else number_text(v) for v in values]
 
 
 def main():
@@ -306,28 +362,18 @@ def main():
     parser.add_argument("--salt", help="what only the caller got; for --rows and --question")
     parser.add_argument("--rows", help="the answer, in JSON or NDJSON")
     parser.add_argument("--question", help="the body of the request, in JSON")
-    parser.add_argument("--witness", help="checkpoints that a witness keeps")
     given = parser.parse_args()
-    read = lambda file: open(file, encoding="utf-8").read()
     if (given.rows or given.question) and not given.salt:
         parser.error("--rows and --question need --salt")
     salt = base64.urlsafe_b64decode(read(given.salt).strip() + "==") if given.salt else None
-    question = None
-    if given.question:
-        body = json.loads(read(given.question))
-        kind = "osql" if "osql" in body else "sql"
-        texts = [v if v is None or isinstance(v, str) else json.dumps(v) for v in body.get("parameters", [])]
-        question = (kind, body[kind], texts)
     try:
-        rows = answer_rows(given.rows) if given.rows else None
-        record, checkpoint = checked(read(given.receipt), verifier_keys(read(given.key)), salt, rows, question)
-    except Wrong as error:
+        question = question_in(given.question) if given.question else None
+        answer = read_answer(given.rows) if given.rows else None
+        record, checkpoint = checked(read(given.receipt), verifier_keys(read(given.key)), salt, answer, question)
+    except (Wrong, ValueError, KeyError, IndexError) as error:
         sys.exit(f"wrong: {error}")
     print(f"valid: record {record['seq']} of {checkpoint['origin']}, under a checkpoint of {checkpoint['size']} records")
     print(json.dumps(record, indent=2, ensure_ascii=False))
-    if given.witness and checkpoint["body"] not in read(given.witness):
-        print("not witnessed: the given witness does not have this checkpoint")
-        sys.exit(5)
 
 
 if __name__ == "__main__":

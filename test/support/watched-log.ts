@@ -30,7 +30,12 @@ export function watchedLog(
     },
     fingerprint: (text) => log.fingerprint(text),
     fingerprintOf: (bytes, start, end) => log.fingerprintOf(bytes, start, end),
-    proof: (entry, seq) => log.proof(entry, seq),
+    appendProven(entry) {
+      const broken = failure();
+      if (broken !== null) return Promise.reject(broken);
+      note(entry);
+      return log.appendProven(entry);
+    },
     close: () => log.close(),
     whenOpen: log.whenOpen,
     stats: () => log.stats(),

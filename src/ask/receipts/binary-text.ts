@@ -60,15 +60,18 @@ function numericText(source: Buffer, start: number): string {
   const scale = source.readUInt16BE(start + 6);
   const special = SPECIAL.get(sign);
   if (special !== undefined) return special;
-  const group = (n: number): string =>
-    String(n < 0 || n >= count ? 0 : source.readUInt16BE(start + 8 + 2 * n)).padStart(4, '0');
-  let whole = '';
-  for (let n = 0; n <= weight; n++) whole += group(n);
-  let part = '';
-  for (let n = weight + 1; part.length < scale; n++) part += group(n);
+  let groups = '';
+  for (let n = 0; n < count; n++)
+    groups += String(source.readUInt16BE(start + 8 + 2 * n)).padStart(GROUP, '0');
+  const places = GROUP * (weight + 1);
+  const whole = places > 0 ? groups.slice(0, places).padEnd(places, '0') : '';
+  const part = places >= 0 ? groups.slice(places) : '0'.repeat(-places) + groups;
   const digits = whole.replace(/^0+(?=\d)/, '') || '0';
-  return `${sign === NEGATIVE ? '-' : ''}${digits}${scale > 0 ? `.${part.slice(0, scale)}` : ''}`;
+  return `${sign === NEGATIVE ? '-' : ''}${digits}${scale > 0 ? `.${part.slice(0, scale).padEnd(scale, '0')}` : ''}`;
 }
+
+/** Decimal digits in one group of a numeric. */
+const GROUP = 4;
 
 interface FloatFormat {
   /** Bits of the significand, and the decimal digits that always suffice for it. */
@@ -110,13 +113,21 @@ function shortest(value: number, format: FloatFormat): Decimal {
     const decimal = decimalOf(value.toExponential());
     if (!isHalfway(decimal, format.bits)) return decimal;
   }
+  const denotes = (decimal: Decimal): boolean =>
+    format.rounded(numberOf(decimal)) === value && !isHalfway(decimal, format.bits);
+  // Below a power of two the numbers are closer to each other, so only the decimal above may be near enough.
+  const isPower = Number.isInteger(Math.log2(value));
   for (let places = 0; places < format.digits - 1; places++) {
-    const nearest = roundedTo(value, places);
-    // Below a power of two the numbers are closer to each other, so only the decimal above may be near enough.
-    for (const decimal of [nearest, nextAbove(nearest, places)])
-      if (format.rounded(numberOf(decimal)) === value && !isHalfway(decimal, format.bits)) return decimal;
+    const text = value.toExponential(places);
+    if (format.rounded(Number(text)) === value) {
+      const nearest = evenOf(value, places, text);
+      if (denotes(nearest)) return nearest;
+    }
+    if (!isPower) continue;
+    const above = nextAbove(decimalOf(text), places);
+    if (denotes(above)) return above;
   }
-  return roundedTo(value, format.digits - 1);
+  return evenOf(value, format.digits - 1, value.toExponential(format.digits - 1));
 }
 
 function nextAbove({ digits, exponent }: Decimal, places: number): Decimal {
@@ -128,13 +139,18 @@ function numberOf({ digits, exponent }: Decimal): number {
   return Number(`${digits.slice(0, 1)}.${digits.slice(1)}e${exponent}`);
 }
 
-/** `value` with so many digits after the first; of two that are equally near, the one that ends in an even digit. */
-function roundedTo(value: number, places: number): Decimal {
-  const { digits, exponent } = decimalOf(value.toExponential(places));
+/**
+ * `value` with so many digits after the first; of two that are equally near, the one that ends in an even digit.
+ *
+ * @param text `value.toExponential(places)`, which takes the greater of the two
+ */
+function evenOf(value: number, places: number, text: string): Decimal {
+  const { digits, exponent } = decimalOf(text);
   const last = Number(digits.at(places) ?? 0);
-  if (last % 2 === 0) return { digits, exponent };
-  // `toExponential` takes the greater of the two. A power of ten that it was rounded up to ends in an even digit.
+  // A value between two decimals has one digit more than they have.
+  if (last % 2 === 0 || Number(value.toExponential(places + 1)) !== value) return { digits, exponent };
   const [exact = '', power] = value.toExponential(100).split('e');
+  // A power of ten that `value` was rounded up to ends in an even digit.
   const isTie = Number(power) === exponent && /^50*$/.test(exact.replace('.', '').slice(places + 1));
   if (!isTie) return { digits, exponent };
   return { digits: `${digits.slice(0, places)}${last - 1}`.replace(/0+$/, ''), exponent };
@@ -250,9 +266,25 @@ function intervalText(source: Buffer, start: number): string {
 const HEAD = 12;
 const DIMENSION = 8;
 
+/** Maximum number of characters in the text of an array. */
+const MOST_CHARACTERS = 1_048_576;
+
+/** The text of a value would be too long to be made in one turn of the event loop. */
+export class TextTooLong extends Error {}
+
+/** Number of elements of an array in binary format. */
+export function elementsIn(source: Buffer, start: number): number {
+  const dimensions = source.readInt32BE(start);
+  let count = dimensions === 0 ? 0 : 1;
+  for (let n = 0; n < dimensions; n++) count *= source.readInt32BE(start + HEAD + DIMENSION * n);
+  return count;
+}
+
 /**
  * Reads an array in binary format: number of dimensions, a flag, the element type, then the size and lower bound of
  * each dimension, then the elements.
+ *
+ * @throws TextTooLong
  */
 function arrayText(source: Buffer, start: number, element: ToText): Buffer {
   const dimensions = source.readInt32BE(start);
@@ -264,13 +296,16 @@ function arrayText(source: Buffer, start: number, element: ToText): Buffer {
     bounds.push(source.readInt32BE(start + HEAD + DIMENSION * n + 4));
   }
   let at = start + HEAD + DIMENSION * dimensions;
+  let characters = 0;
   const elementText = (): string => {
     const length = source.readInt32BE(at);
     at += 4;
     if (length < 0) return 'NULL';
-    const text = String(element(source, at, at + length));
+    const text = elementInArray(String(element(source, at, at + length)));
     at += length;
-    return elementInArray(text);
+    characters += text.length;
+    if (characters > MOST_CHARACTERS) throw new TextTooLong('an array of more than 1 MiB');
+    return text;
   };
   const listed = (level: number): string => {
     const items = Array.from({ length: sizes[level] ?? 0 }, () =>

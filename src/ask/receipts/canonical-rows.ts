@@ -1,14 +1,13 @@
 import { elementOf, isArray, type OutputColumn, queryError } from 'osl-compiler';
 import { DataRowReader, GrowingBytes } from '../../engine/index.js';
-import { toTextOf } from './binary-text.js';
+import { elementsIn, TextTooLong, toTextOf } from './binary-text.js';
 
 /**
  * The rows of an answer as receipts digest them: DataRow messages of the Postgres protocol with values in text format.
- * As in an answer over REST, line breaks in a value of type json are blanks, and a JSON null is NULL.
+ * As in an answer over REST, a value of type json has no line breaks and no blanks around it, and a JSON null is NULL.
  */
 export class CanonicalRows {
-  /** How the values of each column are converted; null if they are text already. */
-  readonly #conversions: readonly (Conversion | null)[];
+  readonly #columns: readonly CanonicalColumn[];
   /** True if all rows are digested as they come. */
   readonly unchanged: boolean;
   readonly #out = new RowBytes(4_096);
@@ -18,15 +17,17 @@ export class CanonicalRows {
    * @throws QueryError E1001 if a column arrives in binary format and its type has no conversion
    */
   constructor(outputs: readonly OutputColumn[], formats: readonly (0 | 1)[]) {
-    this.#conversions = outputs.map((output, i) =>
-      conversionOf(output, formats.length === 1 ? formats[0] : formats[i]),
+    this.#columns = outputs.map((output, i) =>
+      columnOf(output, formats.length === 1 ? formats[0] : formats[i]),
     );
-    this.unchanged = this.#conversions.every((conversion) => conversion === null);
+    this.unchanged = this.#columns.every(({ convert }) => convert === null);
   }
 
   /**
-   * Yields the bytes of the rows in pieces of at most `PIECE` bytes, which are views: of `dataRows`, or of a buffer that
-   * the next piece overwrites.
+   * Yields the bytes of the rows in pieces, which are views: of `dataRows`, or of a buffer that the next piece
+   * overwrites.
+   *
+   * @throws QueryError E1001 if a row would have to be converted and is too large
    */
   *pieces(dataRows: Uint8Array): Generator<Uint8Array> {
     if (this.unchanged) {
@@ -36,12 +37,12 @@ export class CanonicalRows {
     const rows = new DataRowReader(dataRows);
     while (rows.next()) {
       yield* this.#row(rows);
-      if (this.#out.length > PIECE / 2) yield this.#out.take();
+      if (this.#out.length > CONVERTED_PIECE) yield this.#out.take();
     }
     if (this.#out.length > 0) yield this.#out.take();
   }
 
-  /** Yields the rows one by one, whole. */
+  /** Yields the rows one by one, whole. @throws QueryError E1001 */
   *rows(dataRows: Uint8Array): Generator<Uint8Array> {
     const rows = new DataRowReader(dataRows);
     while (rows.next()) {
@@ -55,11 +56,7 @@ export class CanonicalRows {
 
   /** Writes a row to `#out`; yields what was written before a large value, and the value in pieces. */
   *#row(rows: DataRowReader): Generator<Uint8Array> {
-    const values = this.#conversions.map((conversion) => {
-      if (!rows.value()) return null;
-      const { source, start, end } = rows;
-      return conversion === null ? source.subarray(start, end) : conversion(source, start, end);
-    });
+    const values = this.#convert(rows);
     const out = this.#out;
     out.head(values);
     for (const value of values) {
@@ -73,12 +70,32 @@ export class CanonicalRows {
       }
     }
   }
+
+  #convert(rows: DataRowReader): readonly (string | Buffer | null)[] {
+    let elements = 0;
+    let converted = 0;
+    return this.#columns.map(({ name, convert, isBinaryArray, isCopied }) => {
+      if (!rows.value()) return null;
+      const { source, start, end } = rows;
+      if (convert === null) return source.subarray(start, end);
+      if (isBinaryArray) elements += elementsIn(source, start);
+      if (elements > MOST_ELEMENTS || (!isCopied && end - start > MOST_CONVERTED)) throw tooLarge(name);
+      const text = textOrRefusal(name, () => convert(source, start, end));
+      if (!isCopied) converted += text?.length ?? 0;
+      if (converted > MOST_CONVERTED) throw tooLarge(name);
+      return text;
+    });
+  }
 }
 
 /** Size of a piece, in bytes: others get their turn between two pieces. */
 const PIECE = 262_144;
+const CONVERTED_PIECE = 16_384;
 /** Values above this size are not copied. */
 const LARGE = 65_536;
+/** What is converted of a row in one turn of the event loop at most: bytes, and elements of arrays. */
+const MOST_CONVERTED = 1_048_576;
+const MOST_ELEMENTS = 4_096;
 const DATA_ROW = 0x44;
 
 /** Buffer for converted rows. */
@@ -116,26 +133,24 @@ function* slices(bytes: Uint8Array): Generator<Uint8Array> {
 /** Converts a value to canonical text; null is NULL. */
 type Conversion = (source: Buffer, start: number, end: number) => string | Buffer | null;
 
-/** Largest value, in bytes, that is converted: a conversion runs in one turn of the event loop. */
-const MOST_CONVERTED = 1_048_576;
-
-/** Types whose values are only copied, or looked at where they begin. */
-const COPIED: ReadonlySet<string> = new Set(['text', 'bpchar', 'jsonb']);
-
-function conversionOf(output: OutputColumn, format: 0 | 1 | undefined): Conversion | null {
-  const convert = conversionFor(output, format);
-  if (convert === null || COPIED.has(output.type)) return convert;
-  return (source, start, end) => {
-    if (end - start > MOST_CONVERTED)
-      throw queryError('unresolvable', {
-        detail: `a receipt converts values of at most 1 MiB, and one of column \`${output.name}\` is larger`,
-        hint: 'ask for it in text format, or without a receipt',
-      });
-    return convert(source, start, end);
-  };
+interface CanonicalColumn {
+  readonly name: string;
+  /** Null if values are canonical as they come. */
+  readonly convert: Conversion | null;
+  readonly isBinaryArray: boolean;
+  /** True if a conversion copies the value and inspects at most a few bytes of it. */
+  readonly isCopied: boolean;
 }
 
-function conversionFor({ name, type }: OutputColumn, format: 0 | 1 | undefined): Conversion | null {
+const COPIED: ReadonlySet<string> = new Set(['text', 'bpchar', 'jsonb']);
+
+function columnOf(output: OutputColumn, format: 0 | 1 | undefined): CanonicalColumn {
+  const { name, type } = output;
+  const isBinaryArray = format === 1 && isArray(type);
+  return { name, convert: conversionOf(output, format), isBinaryArray, isCopied: COPIED.has(type) };
+}
+
+function conversionOf({ name, type }: OutputColumn, format: 0 | 1 | undefined): Conversion | null {
   const asInJson = isArray(type) ? JSON_LISTS[elementOf(type)] : JSON_VALUES[type];
   if (format !== 1) return asInJson ?? null;
   const toText = toTextOf(type);
@@ -151,6 +166,21 @@ function conversionFor({ name, type }: OutputColumn, format: 0 | 1 | undefined):
   };
 }
 
+function textOrRefusal<T>(name: string, convert: () => T): T {
+  try {
+    return convert();
+  } catch (error) {
+    throw error instanceof TextTooLong ? tooLarge(name) : error;
+  }
+}
+
+function tooLarge(name: string): Error {
+  return queryError('unresolvable', {
+    detail: `a receipt converts at most 1 MiB and 4,096 elements of arrays in a row, and with column \`${name}\` it is more`,
+    hint: 'ask for it in text format, or without a receipt',
+  });
+}
+
 type ToBytes = (source: Buffer, start: number, end: number) => Buffer;
 
 const isNull = (source: Buffer, start: number, end: number): boolean =>
@@ -162,12 +192,22 @@ const onOneLine: ToBytes = (source, start, end) => {
   return text;
 };
 
+const isBlank = (byte: number | undefined): boolean =>
+  byte === 0x20 || byte === 0x09 || byte === 0x0a || byte === 0x0d;
+
+const jsonText: Conversion = (source, start, end) => {
+  let [from, to] = [start, end];
+  while (from < to && isBlank(source[from])) from += 1;
+  while (from < to && isBlank(source[to - 1])) to -= 1;
+  return isNull(source, from, to) ? null : onOneLine(source, from, to);
+};
+
 /** Writes NULL for the elements that are a JSON null. Quotes within other elements are escaped. */
 const withoutNulls: ToBytes = (source, start, end) =>
   Buffer.from(source.toString('utf8', start, end).replace(/(?<=[{,])"null"(?=[,}])/g, 'NULL'));
 
 const JSON_VALUES: Readonly<Record<string, Conversion | undefined>> = {
-  json: (source, start, end) => (isNull(source, start, end) ? null : onOneLine(source, start, end)),
+  json: jsonText,
   jsonb: (source, start, end) => (isNull(source, start, end) ? null : source.subarray(start, end)),
 };
 

@@ -34,7 +34,13 @@ function addField(hash: Hash, bytes: Uint8Array | null): void {
   if (bytes !== null) hash.update(bytes);
 }
 
-/** Digest of rows in their canonical form, in constant memory. */
+/** A column as an answer over REST describes it. */
+export interface DigestedColumn {
+  readonly name: string;
+  readonly type: string;
+}
+
+/** Digest of the columns and rows of an answer, in constant memory. */
 export interface RowDigest {
   readonly order: RowOrder;
   /** True if `add` takes one whole row at a time, not pieces of any size. */
@@ -44,8 +50,23 @@ export interface RowDigest {
   digest(): string;
 }
 
-export function rowDigest(order: RowOrder, salt: Uint8Array): RowDigest {
-  return order === 'sequence' ? new SequenceDigest(salt) : new MultisetDigest(salt);
+export function rowDigest(
+  order: RowOrder,
+  salt: Uint8Array,
+  columns: readonly DigestedColumn[],
+): RowDigest {
+  return order === 'sequence' ? new SequenceDigest(salt, columns) : new MultisetDigest(salt, columns);
+}
+
+/** Begins a digest: its name, the salt, the number of columns, and a field for the name and the type of each. */
+function begun(name: string, salt: Uint8Array, columns: readonly DigestedColumn[]): Hash {
+  const hash = createHash('sha256').update(`osl-receipt ${name} v1\n`).update(salt);
+  const count = Buffer.alloc(4);
+  count.writeUInt32BE(columns.length);
+  hash.update(count);
+  for (const column of columns)
+    for (const text of [column.name, column.type]) addField(hash, Buffer.from(text));
+  return hash;
 }
 
 /** SHA-256 of the rows in the order in which they were sent. */
@@ -54,8 +75,8 @@ class SequenceDigest implements RowDigest {
   readonly byRow = false;
   readonly #hash: Hash;
 
-  constructor(salt: Uint8Array) {
-    this.#hash = createHash('sha256').update('osl-receipt rows v1\n').update(salt);
+  constructor(salt: Uint8Array, columns: readonly DigestedColumn[]) {
+    this.#hash = begun('rows', salt, columns);
   }
 
   add(bytes: Uint8Array): void {
@@ -68,6 +89,11 @@ class SequenceDigest implements RowDigest {
 }
 
 const LANES = 1_024;
+/**
+ * Maximum number of rows of a digest without order. INVARIANT: fewer than 2¹⁶, since so many equal rows add up to the
+ * same sums as any others.
+ */
+export const MOST_UNORDERED = 65_535;
 
 /**
  * LtHash: each row is expanded to 1,024 numbers of 16 bits, which are added up, so that the order of the rows does not
@@ -78,11 +104,13 @@ class MultisetDigest implements RowDigest {
   readonly order = 'multiset';
   readonly byRow = true;
   readonly #salt: Uint8Array;
+  readonly #columns: readonly DigestedColumn[];
   readonly #sum = new Uint16Array(LANES);
-  #rows = 0n;
+  #rows = 0;
 
-  constructor(salt: Uint8Array) {
+  constructor(salt: Uint8Array, columns: readonly DigestedColumn[]) {
     this.#salt = salt;
+    this.#columns = columns;
   }
 
   add(row: Uint8Array): void {
@@ -94,17 +122,13 @@ class MultisetDigest implements RowDigest {
     const sum = this.#sum;
     for (let lane = 0; lane < LANES; lane++)
       sum[lane] = (sum[lane] ?? 0) + (expanded[2 * lane] ?? 0) + 256 * (expanded[2 * lane + 1] ?? 0);
-    this.#rows += 1n;
+    this.#rows += 1;
   }
 
   digest(): string {
-    const state = Buffer.alloc(8 + 2 * LANES);
-    state.writeBigUInt64BE(this.#rows);
-    for (let lane = 0; lane < LANES; lane++) state.writeUInt16LE(this.#sum[lane] ?? 0, 8 + 2 * lane);
-    return createHash('sha256')
-      .update('osl-receipt multiset v1\n')
-      .update(this.#salt)
-      .update(state)
-      .digest('base64url');
+    const state = Buffer.alloc(4 + 2 * LANES);
+    state.writeUInt32BE(this.#rows);
+    for (let lane = 0; lane < LANES; lane++) state.writeUInt16LE(this.#sum[lane] ?? 0, 4 + 2 * lane);
+    return begun('multiset', this.#salt, this.#columns).update(state).digest('base64url');
   }
 }

@@ -5,7 +5,8 @@ import { type BoundValue, type RowSink, rowScheduler } from '../../engine/index.
 import type { QuestionBody } from '../request/request-target.js';
 import type { RequestedReceipt } from '../request/respond.js';
 import { CanonicalRows } from './canonical-rows.js';
-import { questionDigest, type RowDigest, rowDigest, SALT_BYTES } from './digests.js';
+import { columnsOf, shownType } from './columns.js';
+import { MOST_UNORDERED, questionDigest, type RowDigest, rowDigest, SALT_BYTES } from './digests.js';
 
 /** A receipt and what only its caller gets. */
 export interface IssuedReceipt {
@@ -15,12 +16,22 @@ export interface IssuedReceipt {
   readonly salt: string;
 }
 
+/** What a receipt says of an answer beside its rows. */
+interface ReceiptedAnswer {
+  readonly plan: GovernedPlan;
+  readonly redactedFields: readonly string[];
+  readonly truncated: boolean;
+  readonly clipped: boolean;
+  /** Age of the answer; null if it was read for this question. */
+  readonly freshness: { readonly from: string; readonly asOf: number } | null;
+}
+
 /** Rows of at most this many bytes are digested in one turn of the event loop, if nothing else is done with them. */
 const AT_ONCE_BYTES = 262_144;
 /** The same for rows that are converted, or digested one by one. */
-const AT_ONCE_ROWS = 16_384;
-/** What digesting one row by itself costs, as bytes of a digest in order. */
-const ROW_COST = 2_048;
+const AT_ONCE_ROWS = 8_192;
+/** What digesting one row by itself costs, as bytes of converted rows. */
+const ROW_COST = 64;
 /** Largest row, in bytes, that is digested by itself. */
 const MOST_ROW = 1_048_576;
 /** Names of masked columns that a record holds at most. */
@@ -28,25 +39,32 @@ const MOST_MASKED = 64;
 
 /** A receipt that a client wants for one answer. */
 export class ReceiptRequest {
+  readonly #order: RowOrder;
   readonly #salt = randomBytes(SALT_BYTES);
-  readonly #digest: RowDigest;
+  #digest: RowDigest | null = null;
   #proof: Promise<string> | null = null;
 
   constructor(order: RowOrder) {
-    this.#digest = rowDigest(order, this.#salt);
+    this.#order = order;
   }
 
   /** Returns a sink that digests rows before it passes them on. @throws QueryError E1001 */
-  digesting({ outputs }: GovernedPlan, formats: readonly (0 | 1)[], sink: RowSink): RowSink {
-    const canonical = new CanonicalRows(outputs, formats);
+  digesting(plan: GovernedPlan, formats: readonly (0 | 1)[], sink: RowSink): RowSink {
+    const columns = columnsOf(plan).map((column) => ({ name: column.name, type: shownType(column) }));
+    const digest = rowDigest(this.#order, this.#salt, columns);
+    this.#digest = digest;
+    const canonical = new CanonicalRows(plan.outputs, formats);
+    const atOnce = digest.byRow || !canonical.unchanged ? AT_ONCE_ROWS : AT_ONCE_BYTES;
+    let total = 0;
     const { left } = sink;
-    const { byRow } = this.#digest;
-    const atOnce = byRow || !canonical.unchanged ? AT_ONCE_ROWS : AT_ONCE_BYTES;
     return {
       write: (dataRows, rows) => {
-        const pieces = byRow ? smallRows(canonical.rows(dataRows)) : canonical.pieces(dataRows);
-        if (dataRows.length > atOnce) return this.#addInTurns(pieces).then(() => sink.write(dataRows, rows));
-        for (const piece of pieces) this.#digest.add(piece);
+        total += rows;
+        if (digest.byRow && total > MOST_UNORDERED) throw tooManyRows();
+        const pieces = digest.byRow ? smallRows(canonical.rows(dataRows)) : canonical.pieces(dataRows);
+        if (dataRows.length > atOnce)
+          return addInTurns(digest, pieces, atOnce).then(() => sink.write(dataRows, rows));
+        for (const piece of pieces) digest.add(piece);
         return sink.write(dataRows, rows);
       },
       ...(left !== undefined && { left: () => left.call(sink) }),
@@ -54,19 +72,21 @@ export class ReceiptRequest {
   }
 
   /** What the recorder needs; the digests are made once, after the last row. */
-  requestedFor(
-    body: QuestionBody,
-    parameters: readonly BoundValue[],
-  ): RequestedReceipt<{ readonly plan: GovernedPlan }> {
+  requestedFor(body: QuestionBody, parameters: readonly BoundValue[]): RequestedReceipt<ReceiptedAnswer> {
     return {
-      digests: ({ plan: { redactedColumns } }) => {
-        const masked = redactedColumns.slice(0, MOST_MASKED);
+      digests: (answer) => {
+        if (this.#digest === null) throw new InternalError('the rows of a receipt were not digested');
+        const { redactedColumns, maskedColumns } = answer.plan;
+        const all = [...new Set([...redactedColumns, ...maskedColumns, ...answer.redactedFields])];
+        const masked = all.slice(0, MOST_MASKED);
         return {
+          as_of: answer.freshness === null ? null : new Date(answer.freshness.asOf).toISOString(),
           masked,
-          masked_omitted: redactedColumns.length - masked.length,
-          order: this.#digest.order,
+          masked_omitted: all.length - masked.length,
+          order: this.#order,
           question: questionDigest(this.#salt, body, parameters),
           rows: this.#digest.digest(),
+          truncated: answer.truncated || answer.clipped,
         };
       },
       issue: (proof) => {
@@ -76,21 +96,21 @@ export class ReceiptRequest {
     };
   }
 
-  /** @throws AuditUnavailable if the outcome could not be recorded */
+  /** @throws QueryError E5030 if the outcome could not be recorded */
   async issued(): Promise<IssuedReceipt> {
     if (this.#proof === null) throw new InternalError('the answer of a receipt is not complete');
     return { proof: await this.#proof, salt: this.#salt.toString('base64url') };
   }
+}
 
-  async #addInTurns(pieces: Iterable<Uint8Array>): Promise<void> {
-    let due = AT_ONCE_BYTES;
-    for (const piece of pieces) {
-      this.#digest.add(piece);
-      due -= piece.length + (this.#digest.byRow ? ROW_COST : 0);
-      if (due > 0) continue;
-      due = AT_ONCE_BYTES;
-      await rowScheduler.wait();
-    }
+async function addInTurns(digest: RowDigest, pieces: Iterable<Uint8Array>, atOnce: number): Promise<void> {
+  let due = atOnce;
+  for (const piece of pieces) {
+    digest.add(piece);
+    due -= piece.length + (digest.byRow ? ROW_COST : 0);
+    if (due > 0) continue;
+    due = atOnce;
+    await rowScheduler.wait();
   }
 }
 
@@ -103,4 +123,11 @@ function* smallRows(rows: Iterable<Uint8Array>): Generator<Uint8Array> {
       });
     yield row;
   }
+}
+
+function tooManyRows(): Error {
+  return queryError('unresolvable', {
+    detail: `a receipt that does not depend on the order takes at most ${MOST_UNORDERED} rows, and there are more`,
+    hint: 'ask for a receipt that depends on the order, with ORDER BY',
+  });
 }

@@ -38,7 +38,7 @@ export function recordedReceipt(
 ): Promise<RecordedReceipt> {
   return respond<null, RecordedReceipt>(parts, call, {
     action: 'receipt',
-    bucket: 'query',
+    bucket: 'authoring',
     decide: () => null,
     answer: async (_, caller) => {
       const { tenant, subject, chain } = caller.identity;

@@ -29,7 +29,7 @@ export interface RecordingParts {
   readonly tenant: string;
   readonly audit: Pick<
     AuditLog,
-    'append' | 'appendForm' | 'fingerprint' | 'fingerprintOf' | 'form' | 'proof'
+    'append' | 'appendForm' | 'fingerprint' | 'fingerprintOf' | 'form' | 'appendProven'
   >;
   readonly lineage: PlanNotes | null;
   readonly log: ServiceLog;

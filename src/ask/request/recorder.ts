@@ -1,4 +1,4 @@
-import { type GovernedPlan, InternalError, QueryError, queryError } from 'osl-compiler';
+import { type GovernedPlan, QueryError, queryError } from 'osl-compiler';
 import type {
   AppendDone,
   AuditDecision,
@@ -80,17 +80,13 @@ export class Recorder {
     detail: string | null,
     receipt: ReceiptDigests,
   ): Promise<string> {
-    const { audit } = this.#parts;
+    const { audit, log } = this.#parts;
     // The proof contains the record as it was encoded, so its time must be known.
     const entry = { ...outcomeOf(common, end, us, detail), receipt, ts: new Date().toISOString() };
-    const lost = this.#lossOf(common.request_id);
-    const seq = await audit.append(entry).catch((failure: AuditUnavailable) => {
-      lost(failure, -1);
+    return audit.appendProven(entry).catch((failure: AuditUnavailable) => {
+      log.error('no receipt: the audit log could not prove its record', { request_id: common.request_id });
       throw failure;
     });
-    const proof = await audit.proof(entry, seq);
-    if (proof === null) throw new InternalError('the record of a receipt is no longer in memory');
-    return proof;
   }
 
   outcomeUnder(permit: Permit, requestId: string, statementHmac: string, rows: number, us: number): void {

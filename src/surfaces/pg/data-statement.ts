@@ -51,17 +51,17 @@ export async function dataStatement(
   const unrun = records.hold(first, () => prepared.record());
   const run: StatementRun = {
     ask: (delivery) => {
+      // Before the statement counts as run: a refusal here leaves it to be recorded as prepared.
+      const receipt = settings.beginReceipt();
       const call = records.pending.release(unrun) ? first : caller.newCall();
       session.activity.beginStatement(text);
       return records.translate(call.requestId, text, async () => {
-        const receipt = settings.newReceipt();
-        settings.setReceipt(null);
         const answer = await prepared.run(call, mayBeOld(), {
           ...withSettings(session, delivery),
           receipt,
         });
         settings.setFreshness(answer.freshness);
-        settings.setReceipt(receipt);
+        settings.endReceipt(receipt);
         return answer;
       });
     },

@@ -66,7 +66,7 @@ export class PgFastLane implements FastLane {
   #begun(begun: boolean): boolean {
     if (begun) {
       this.#session.settings.setFreshness(null);
-      this.#session.settings.setReceipt(null);
+      this.#session.settings.beginReceipt();
     }
     return begun;
   }

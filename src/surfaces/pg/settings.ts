@@ -95,8 +95,23 @@ export class SessionSettings {
     return this.#valueOf(settingNamed(RECEIPTS)) !== 'off';
   }
 
-  /** Returns a receipt for the next answer, if the session wants receipts. @throws WireError 0A000 */
-  newReceipt(): ReceiptRequest | null {
+  /**
+   * Begins an answer: SHOW returns no receipt until it ends. Returns its receipt if the session wants receipts.
+   *
+   * @throws WireError 0A000
+   */
+  beginReceipt(): ReceiptRequest | null {
+    const receipt = this.#newReceipt();
+    this.#receipt = { request: null, begun: receipt, text: '' };
+    return receipt;
+  }
+
+  /** Makes SHOW return the receipt of an answer, unless another answer was begun after it. */
+  endReceipt(receipt: ReceiptRequest | null): void {
+    if (receipt !== null && this.#receipt.begun === receipt) this.#receipt = { ...this.#receipt, request: receipt };
+  }
+
+  #newReceipt(): ReceiptRequest | null {
     const wanted = this.#valueOf(settingNamed(RECEIPTS));
     if (wanted === 'off') return null;
     const changed = this.output().find(([name]) => FORMATTING.has(name));
@@ -111,15 +126,10 @@ export class SessionSettings {
     return new ReceiptRequest(wanted === 'multiset' ? 'multiset' : 'sequence');
   }
 
-  /** Sets the receipt that SHOW returns for `osl.receipt`; null means none. */
-  setReceipt(request: ReceiptRequest | null): void {
-    this.#receipt = { request, text: '' };
-  }
-
   /** Waits until SHOW can return the last receipt. @throws QueryError E5030 */
   async awaitReceipt(): Promise<void> {
     const { request } = this.#receipt;
-    if (request !== null) this.#receipt = { request, text: JSON.stringify(await request.issued()) };
+    if (request !== null) this.#receipt = { ...this.#receipt, text: JSON.stringify(await request.issued()) };
   }
 
   show(name: string): { readonly name: string; readonly value: string } {
@@ -165,6 +175,7 @@ export class SessionSettings {
   }
 
   resetAll(): void {
+    this.#receipt = NO_RECEIPT;
     for (const { name, kind, ofTransaction } of SETTINGS)
       if (kind !== null && ofTransaction !== true) this.reset(name);
   }
@@ -200,12 +211,15 @@ export class SessionSettings {
 }
 
 interface LastReceipt {
+  /** Receipt of the last answer, once that is complete. */
   readonly request: ReceiptRequest | null;
+  /** Receipt of the last answer that was begun. */
+  readonly begun: ReceiptRequest | null;
   /** The receipt in JSON; empty until it has been waited for. */
   readonly text: string;
 }
 
-const NO_RECEIPT: LastReceipt = { request: null, text: '' };
+const NO_RECEIPT: LastReceipt = { request: null, begun: null, text: '' };
 
 /** Settings that change the text of values. */
 const FORMATTING: ReadonlySet<string> = new Set([

@@ -8,6 +8,7 @@ import {
   type ServedVersions,
   versionsOf,
 } from '../../ask/index.js';
+import { columnsOf, shownType } from '../../ask/receipts/columns.js';
 import type { IssuedReceipt } from '../../ask/receipts/receipt-request.js';
 import type { Manifest } from '../../model/manifest/index.js';
 import { receiptMember } from './receipt.js';
@@ -98,36 +99,15 @@ export async function explainQuestion(
 }
 
 /**
- * Returns an answer's columns with unique names, usable as keys of a JSON object: the second of several equal names
- * becomes `name_2`, the third `name_3`, skipping names already used by other columns.
- */
-export function columnsOf(plan: GovernedPlan): readonly OutputColumn[] {
-  const own = new Set(plan.outputs.map((o) => o.name));
-  const taken = new Set<string>();
-  // Last suffix used per name; lower ones are taken.
-  const last = new Map<string, number>();
-  return plan.outputs.map((output) => {
-    let name = output.name;
-    let n = last.get(name) ?? 1;
-    while (taken.has(name)) {
-      const next = `${output.name}_${++n}`;
-      name = own.has(next) ? name : next;
-    }
-    last.set(output.name, n);
-    taken.add(name);
-    return { ...output, name };
-  });
-}
-
-/**
  * Describes a column in JSON. The key of a passage is always a string in JSON, whatever its type.
  *
  * @param redacted true if the column is redacted in any row
  */
 export function columnDescription(
-  { name, type, source, passageKey, format }: OutputColumn,
+  column: OutputColumn,
   redacted: boolean,
 ) {
+  const { name, source, format } = column;
   const shown = format === null ? {} : { format };
-  return { name, type: passageKey ? ('text' as const) : type, source, redacted, ...shown };
+  return { name, type: shownType(column), source, redacted, ...shown };
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { Client } from 'pg';
 import { type Test, test } from 'tap';
 import { type AuditRecord, checkProof, type RowOrder, recordOfProof } from '../../../audit/index.js';
-import { answerRows } from '../../../cli/receipt/answer-rows.js';
+import { readAnswer } from '../../../cli/receipt/answer-rows.js';
 import { questionDigest, rowDigest } from '../../../src/ask/receipts/digests.js';
 import { type Caller, type Frontends, startFrontends } from '../../support/frontends.js';
 import { startTestService, type TestService } from '../../support/service.js';
@@ -92,8 +92,9 @@ function proven(t: Test, { key }: Fixture, { proof }: Receipt): AuditRecord {
 }
 
 async function digestOf(order: RowOrder, salt: string, file: string): Promise<string> {
-  const digest = rowDigest(order, Buffer.from(salt, 'base64url'));
-  for await (const row of answerRows(file)) digest.add(row);
+  const answer = await readAnswer(file);
+  const digest = rowDigest(order, Buffer.from(salt, 'base64url'), answer.columns);
+  for await (const row of answer.rows()) digest.add(row);
   return digest.digest();
 }
 
@@ -284,6 +285,9 @@ test('receipts', { timeout: 240_000 }, async (t) => {
       unordered.receipt?.rows,
       await digestOf('multiset', receiptIn(many.bytes).salt, kept('many.json', many.bytes)),
     );
+    const tooMany = { osql: 'select n from generate_series(1, 65536) as s(n)' };
+    const unsafe = await post(tooMany, { prefer: 'receipt=multiset' });
+    t.match(unsafe.bytes.toString(), /at most 65535 rows|^$/);
     const tooLarge = { osql: `select repeat('é', 600000) as big` };
     t.equal((await post(tooLarge, { prefer: 'receipt' })).status, 200);
     const refused = await post(tooLarge, { prefer: 'receipt=multiset' });
@@ -291,6 +295,10 @@ test('receipts', { timeout: 240_000 }, async (t) => {
   });
 
   await t.test('what is no preference is refused before anything is read', async (t) => {
+    const blanks = `receipt=${' '.repeat(7_000)}"x"y`;
+    const began = performance.now();
+    t.equal((await post(body, { prefer: blanks })).status, 400);
+    t.ok(performance.now() - began < 1_000, 'a long header is read once');
     const refused = await post(body, { prefer: 'receipt=later' });
     t.equal(refused.status, 400);
     t.match(JSON.parse(refused.bytes.toString()), { code: 'E0511' });
@@ -330,6 +338,39 @@ test('receipts', { timeout: 240_000 }, async (t) => {
       '--rows',
     ];
     t.equal(python([...args, turned]).status, 0, 'rows in another order');
+  });
+
+  await t.test('a file of a receipt has one spelling', async (t) => {
+    const changed: Readonly<Record<string, string>> = {
+      'lines that end as on Windows': receipt.proof.replaceAll('\n', '\r\n'),
+      'digits of another script': receipt.proof.replace(/index (\d)/, 'index \u0660$1'),
+      'a line of another kind': `${receipt.proof.trimEnd()}\u2028more\n`,
+      'a second signature': `${receipt.proof}\u2014 other AAAA\n`,
+      'nothing at its end': receipt.proof.trimEnd(),
+    };
+    for (const [what, text] of Object.entries(changed)) {
+      t.equal(checkProof(text, fixture.key).ok, false, what);
+      t.equal(python([kept('changed.txt', text), '--key', keyFile]).status, 1, `${what}, in Python`);
+    }
+  });
+
+  await t.test('an answer that is not exactly the one that was given is refused', async (t) => {
+    const args = [kept('r.txt', receipt.proof), '--key', keyFile, '--salt', kept('r.salt', receipt.salt), '--rows'];
+    const text = json.bytes.toString();
+    const answer = JSON.parse(text);
+    const lines = [...answer.rows.map((row: unknown) => JSON.stringify(row)), ''];
+    const { rows: _, ...trailer } = answer;
+    const changed: Readonly<Record<string, string>> = {
+      'another answer before it': `{"rows":[]}\n${text}`,
+      'columns with other names': text.replace('"name":"a_bool"', '"name":"a_boot"').replaceAll('"a_bool":', '"a_boot":'),
+      'a member more in a row': text.replace('"rows":[{', '"rows":[{"more":1,'),
+      'another number of rows': text.replace('"row_count":64', '"row_count":65'),
+      'another request': text.replace(answer.request_id, answer.request_id.replace(/^./, 'x')),
+      'a trailer in between': [`{"trailer":0}`, ...lines.slice(0, -1), JSON.stringify({ trailer }), ''].join('\n'),
+    };
+    t.equal(python([...args, jsonFile]).status, 0);
+    for (const [what, content] of Object.entries(changed))
+      t.equal(python([...args, kept('changed.json', content)]).status, 1, what);
   });
 
   await t.test('ten thousand forgeries are refused by both verifiers', async (t) => {
@@ -379,7 +420,13 @@ function forged(proof: string, others: readonly string[], count: number): readon
       const bytes = Buffer.from(proof);
       const at = random(bytes.length);
       bytes[at] = (bytes[at] ?? 0) ^ (1 << random(8));
-      return bytes.toString('latin1');
+      const text = bytes.toString('utf8');
+      return Buffer.from(text).equals(bytes) ? text : proof; // a file that is no UTF-8 is not read
+    },
+    () => {
+      const at = random(proof.length);
+      const sort = ['0', 'A', '=', ' ', '\n', '\r', '\u2028', '\u000b', '\u0661', '\u2014'];
+      return proof.slice(0, at) + (sort[random(sort.length)] ?? '') + proof.slice(at + random(2));
     },
     () =>
       partsOf(proof)

@@ -1,7 +1,6 @@
-import { copyFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { checkpointNotes } from '../../../audit/index.js';
 import { startRest } from '../../surfaces/rest/fixture.js';
 import { osl, temporary } from './support.js';
 
@@ -44,7 +43,7 @@ t.test('it holds, with its rows and its question', async (t) => {
   t.match(run.stdout, / {2}caller {4}user:ann\n/);
   t.match(run.stdout, / {2}masked {4}customer\.email\n {2}question {2}same\n {2}rows {6}same\n/);
   const { valid, record, compared } = JSON.parse((await verify(...KEY, '--json')).stdout);
-  t.match({ valid, compared }, { valid: true, compared: { rows: 'not compared', witness: 'not asked' } });
+  t.match({ valid, compared }, { valid: true, compared: { rows: 'not compared', question: 'not compared' } });
   t.match(record, { subject: 'user:ann', receipt: { order: 'sequence' } });
 });
 
@@ -62,21 +61,4 @@ t.test('what is wrong is said, with status 1', async (t) => {
   writeFileSync(file('cut.txt'), readFileSync(file('r.txt'), 'utf8').slice(0, -20));
   t.match(await osl(['receipt', 'verify', file('cut.txt'), ...KEY]), { code: 1, stderr: /does not hold/ });
   t.match(await verify(...KEY, '--rows', file('answer.json'), '--salt', file('none')), { code: 2 });
-});
-
-t.test('a witness is asked for its checkpoint', async (t) => {
-  mkdirSync(file('witness/log'), { recursive: true });
-  const [stored = ''] = checkpointNotes(readFileSync(join(rest.test.auditDir, 'checkpoints'), 'utf8'));
-  writeFileSync(file('witness/log/1.note'), stored);
-  const other = await verify(...KEY, '--witness', file('witness'));
-  t.match(other, { code: 5, stdout: /witness {3}does not have this checkpoint/ });
-  const { request_id } = JSON.parse(asked.stdout);
-  await new Promise((resolve) => setTimeout(resolve, 1_200));
-  const authorization = `Bearer ${await rest.test.token('user:ann')}`;
-  const again = await rest.send(`/osl/receipts/${request_id}`, { headers: { authorization } });
-  writeFileSync(file('again.txt'), String(again.json()['proof']));
-  const latest = readFileSync(join(rest.test.auditDir, 'checkpoint.latest'), 'utf8');
-  writeFileSync(file('witness/log/2.note'), checkpointNotes(latest)[0] ?? '');
-  const run = await osl(['receipt', 'verify', file('again.txt'), ...KEY, '--witness', file('witness')]);
-  t.match(run, { code: 0, stdout: /witness {3}has this checkpoint/ });
 });
