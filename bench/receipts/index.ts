@@ -119,11 +119,13 @@ function bytesOf(siblings: number, size: number): number {
       duration_us: 1_234,
       outcome: 'ok',
       receipt: {
+        as_of: null,
         masked: ['customer.email'],
         masked_omitted: 0,
         order: 'sequence',
         question: digest,
         rows: digest,
+        truncated: false,
       },
     },
     { writer, epoch: 12, seq: size },

@@ -9,6 +9,7 @@ import {
   type AuditLogOptions,
   type AuditRecord,
   type AuditUnavailable,
+  checkProof,
   openAuditLog,
   readRecords,
   verifyAuditLog,
@@ -228,4 +229,24 @@ t.test('a disk that lost what it had acknowledged is left as it is', async (t) =
   t.equal(disk.gaps.length, 0);
   await t.rejects(log.append(entry(22)), { name: 'AuditUnavailable', reason: 'disk' });
   await t.rejects(log.close());
+});
+
+t.test('who waits for a proof is refused as soon as the log fails, and the record is kept', async (t) => {
+  const disk = new Patient();
+  const log = await disk.open();
+  const outcome = { ...entry(1), ts: '2026-01-31T10:30:00.000Z' };
+  const key = readFileSync(`${disk.dir}/checkpoint.vkey`, 'utf8');
+  const proof = await log.appendProven(outcome);
+  t.match(checkProof(proof, key), { ok: true, record: { request_id: 'req-0', kind: 'outcome' } });
+  disk.fault = failing('EIO');
+  const next = { ...entry(3), ts: '2026-01-31T10:30:01.000Z' };
+  await t.rejects(log.appendProven(next), { name: 'AuditUnavailable' }, 'while it fails');
+  await t.rejects(log.appendProven({ ...next, request_id: 'req-9' }), { name: 'AuditUnavailable' }, 'and after');
+  disk.fault = null;
+  await until(() => log.stats().failure === null);
+  t.ok(checkProof(await log.appendProven({ ...next, request_id: 'req-10' }), key).ok, 'and again once it works');
+  await log.close();
+  const kept = (await disk.records()).map(({ request_id }) => request_id);
+  for (const id of ['req-0', 'req-1', 'req-9', 'req-10']) t.ok(kept.includes(id), `${id} is in the log`);
+  t.equal((await verifyAuditLog(disk.dir)).problem, null);
 });

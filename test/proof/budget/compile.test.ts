@@ -12,7 +12,7 @@ import {
 } from 'osl-compiler';
 import t from 'tap';
 import { SHORT_TEXT } from '../../../src/ask/parsing/index.js';
-import { columnsOf } from '../../../src/surfaces/rest/answer-members.js';
+import { columnsOf } from '../../../src/ask/receipts/columns.js';
 import { CALLERS, CATALOG } from '../golden/catalog.js';
 import { mainThreadMs } from './main-thread.js';
 import { FAMILIES, largest } from './texts.js';

@@ -9,7 +9,7 @@ import {
   shapeOf,
 } from 'osl-compiler';
 import t from 'tap';
-import { columnsOf } from '../../../src/surfaces/rest/answer-members.js';
+import { columnsOf } from '../../../src/ask/receipts/columns.js';
 import { CALLERS, CATALOG } from '../golden/catalog.js';
 import { DOUBLINGS, type Doubling } from './doublings.js';
 import { PassCounter, type Work } from './passes.js';
