@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { dataDirOption, manifestOption, policyOption } from '../flags.js';
 
 const HELP = `
 A receipt is what \`osl query --receipt FILE\` wrote: FILE can be shown to anybody, FILE.salt is for those who may see
@@ -9,6 +10,13 @@ Exit status: 0 valid, 1 wrong.
 Examples:
   $ osl query --subject user:analyst --receipt r.txt --json "select name from package limit 5" > answer.json
   $ osl receipt verify r.txt --key checkpoint.vkey --rows answer.json`;
+
+const REPLAY_HELP = `
+Shows that this manifest and this policy give the objects and masks that the receipt names, and what was sent to the
+database, for the caller with all roles that the policy gives. Exit status: 0 the same, 1 not, 2 other versions.
+
+Example:
+  $ osl receipt replay r.txt --key checkpoint.vkey --question question.json --manifest manifest.yaml`;
 
 export function addReceipt(program: Command): void {
   const receipt = program.command('receipt').addHelpText('after', HELP);
@@ -23,4 +31,17 @@ export function addReceipt(program: Command): void {
     .option('--json', 'the record and what was compared, as JSON')
     .addHelpText('after', HELP)
     .action(async (file, flags) => (await import('../receipt/verify.js')).runVerifyReceipt(file, flags));
+  receipt
+    .command('replay')
+    .description('compile the question of a receipt again, under the versions that it names')
+    .argument('<file>', 'the receipt')
+    .requiredOption('--key <file>', "the log's verifier key")
+    .requiredOption('--question <file>', 'the body of the request, in JSON')
+    .option('--salt <file>', 'what only the caller got; by default beside the receipt, with .salt')
+    .addOption(manifestOption())
+    .addOption(policyOption())
+    .addOption(dataDirOption())
+    .option('--json', 'objects, masks and SQL as JSON')
+    .addHelpText('after', REPLAY_HELP)
+    .action(async (file, flags) => (await import('../receipt/replay.js')).runReplay(file, flags));
 }

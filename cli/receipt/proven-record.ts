@@ -1,0 +1,56 @@
+import { readFileSync } from 'node:fs';
+import { type AuditRecord, checkProof, type ProofVerdict, type ReceiptDigests } from '../../audit/index.js';
+import { questionDigest } from '../../src/ask/receipts/digests.js';
+import { fieldsIn } from '../../src/surfaces/rest/bodies/json.js';
+import { type QueryRequest, queryRequestIn } from '../../src/surfaces/rest/bodies/query.js';
+import { keysIn } from '../audit/log.js';
+import { EXIT, Failure, usage } from '../exit.js';
+
+type Proven = Extract<ProofVerdict, { readonly ok: true }>;
+
+/** A receipt whose proof holds. */
+export interface ProvenReceipt {
+  readonly record: AuditRecord;
+  readonly receipt: ReceiptDigests;
+  readonly checkpoint: Proven['checkpoint'];
+}
+
+/** Reads a receipt and checks its proof. @throws Failure if it does not hold */
+export function provenReceipt(file: string, keyFile: string): ProvenReceipt {
+  const { record, checkpoint } = proven(readFileSync(file, 'utf8'), keysIn(keyFile));
+  const { receipt } = record;
+  if (receipt === undefined) throw notHolding('its record is not that of an answer with a receipt');
+  return { record, receipt, checkpoint };
+}
+
+function proven(text: string, keys: readonly string[]): Proven {
+  let reason = 'there is no key to check it with';
+  for (const key of keys) {
+    const verdict = checkProof(text, key);
+    if (verdict.ok) return verdict;
+    ({ reason } = verdict);
+  }
+  throw notHolding(reason);
+}
+
+export function notHolding(reason: string): Failure {
+  return new Failure(EXIT.failed, `error: the receipt does not hold: ${reason}`);
+}
+
+/** The salt of a receipt, by default from the file beside it. @throws Failure */
+export function saltOf(file: string, given: string | undefined): Buffer {
+  const saltFile = given ?? `${file}.salt`;
+  try {
+    return Buffer.from(readFileSync(saltFile, 'utf8').trim(), 'base64url');
+  } catch {
+    throw usage(`the salt that only the caller got is needed, and ${saltFile} cannot be read: name it with --salt`);
+  }
+}
+
+/** Reads a question from the body of its request. @throws Failure if it is not the one of the receipt */
+export function questionOf(file: string, { receipt }: ProvenReceipt, salt: Uint8Array): QueryRequest {
+  const question = queryRequestIn(fieldsIn(readFileSync(file)));
+  if (questionDigest(salt, question.body, question.parameters) !== receipt.question)
+    throw notHolding('the question is not the one that was answered');
+  return question;
+}

@@ -1,0 +1,69 @@
+import { compile, emit, type GovernedPlan, QueryError, ready } from 'osl-compiler';
+import { headIn } from '../../src/model/versions/index.js';
+import { accessOfChain } from '../../src/service/lineage/description.js';
+import { loadModel, publishedDir } from '../../src/service/model.js';
+import { EXIT, Failure, usage } from '../exit.js';
+import { type ServerFlags, settingsOfModel } from '../flags.js';
+import { print, printJson, visible } from '../output.js';
+import { notHolding, type ProvenReceipt, provenReceipt, questionOf, saltOf } from './proven-record.js';
+
+export interface ReplayFlags extends ServerFlags {
+  readonly key: string;
+  readonly question: string;
+  readonly salt?: string;
+}
+
+/**
+ * Compiles the question of a receipt under the versions that it names, and shows that this model and this policy give
+ * these objects and masks.
+ *
+ * @throws Failure if the receipt does not hold, the versions are others, or something else results
+ */
+export async function runReplay(file: string, flags: ReplayFlags): Promise<void> {
+  const proven = provenReceipt(file, flags.key);
+  const { body } = questionOf(flags.question, proven, saltOf(file, flags.salt));
+  if (body.kind === 'metrics') throw usage('only questions in OSL-SQL and SQL are replayed');
+  const { record } = proven;
+  const settings = settingsOfModel(flags);
+  await ready();
+  const published = flags.dataDir === undefined ? null : await headIn(publishedDir(settings));
+  const { manifest, snapshot } = await loadModel(settings.manifestFile, settings.policyFile, published);
+  const here = { manifest: manifest.version, policy: snapshot?.version ?? null };
+  if (snapshot === null || here.manifest !== record.versions?.manifest || here.policy !== record.versions.policy)
+    throw usage(
+      `the answer was given under manifest ${record.versions?.manifest} and policy ${record.versions?.policy}, and these are ${here.manifest} and ${here.policy}`,
+    );
+  const world = body.kind === 'sql' ? 'physical' : 'semantic';
+  const plan = compiled(() =>
+    compile(body.text, manifest.catalog, accessOfChain(record.chain, snapshot, manifest), { world }),
+  );
+  requireSame(proven, plan);
+  const { sql } = emit(plan);
+  if (flags.json) {
+    printJson({ objects: plan.objects, masked: plan.redactedColumns, versions: here, sql });
+    return;
+  }
+  print(visible(`the same objects: ${plan.objects.join(', ')}`));
+  print(visible(`the same masks: ${plan.redactedColumns.length === 0 ? 'none' : plan.redactedColumns.join(', ')}`));
+  print(visible(`for ${record.chain.join(', ')} with all roles that the policy gives, this is sent to the database:`));
+  print(visible(sql));
+}
+
+function compiled<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof QueryError) throw new Failure(EXIT.failed, `error ${error.code}: ${error.message}`);
+    throw error;
+  }
+}
+
+/** Fields of passages are redacted while a question runs, so they are not compared. */
+function requireSame({ record, receipt }: ProvenReceipt, plan: GovernedPlan): void {
+  const objects = plan.objects.slice(0, record.objects.length);
+  if (objects.join() !== record.objects.join() || plan.objects.length !== objects.length + record.objects_omitted)
+    throw notHolding(`this policy reads ${plan.objects.join(', ')}, and the answer read ${record.objects.join(', ')}`);
+  const missing = plan.redactedColumns.filter((column) => !receipt.masked.includes(column));
+  if (missing.length > receipt.masked_omitted)
+    throw notHolding(`this policy masks ${missing.join(', ')}, and the answer does not name it`);
+}
