@@ -201,7 +201,8 @@ class ReopeningLog implements AuditLog {
       if (this.#outage !== null) throw this.#outage.failure;
       const seq = await Promise.race([appended, failed]);
       const proof = await Promise.race([this.#current().proof(entry, seq), failed]);
-      if (proof === null) throw new AuditUnavailable('overloaded', 'the record to prove is no longer in memory');
+      if (proof === null)
+        throw new AuditUnavailable('overloaded', 'the record to prove is no longer in memory');
       return proof;
     } finally {
       this.#proving.delete(refuse);

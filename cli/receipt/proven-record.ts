@@ -43,7 +43,9 @@ export function saltOf(file: string, given: string | undefined): Buffer {
   try {
     return Buffer.from(readFileSync(saltFile, 'utf8').trim(), 'base64url');
   } catch {
-    throw usage(`the salt that only the caller got is needed, and ${saltFile} cannot be read: name it with --salt`);
+    throw usage(
+      `the salt that only the caller got is needed, and ${saltFile} cannot be read: name it with --salt`,
+    );
   }
 }
 

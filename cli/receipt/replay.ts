@@ -29,7 +29,11 @@ export async function runReplay(file: string, flags: ReplayFlags): Promise<void>
   const published = flags.dataDir === undefined ? null : await headIn(publishedDir(settings));
   const { manifest, snapshot } = await loadModel(settings.manifestFile, settings.policyFile, published);
   const here = { manifest: manifest.version, policy: snapshot?.version ?? null };
-  if (snapshot === null || here.manifest !== record.versions?.manifest || here.policy !== record.versions.policy)
+  if (
+    snapshot === null ||
+    here.manifest !== record.versions?.manifest ||
+    here.policy !== record.versions.policy
+  )
     throw usage(
       `the answer was given under manifest ${record.versions?.manifest} and policy ${record.versions?.policy}, and these are ${here.manifest} and ${here.policy}`,
     );
@@ -44,8 +48,16 @@ export async function runReplay(file: string, flags: ReplayFlags): Promise<void>
     return;
   }
   print(visible(`the same objects: ${plan.objects.join(', ')}`));
-  print(visible(`the same masks: ${plan.redactedColumns.length === 0 ? 'none' : plan.redactedColumns.join(', ')}`));
-  print(visible(`for ${record.chain.join(', ')} with all roles that the policy gives, this is sent to the database:`));
+  print(
+    visible(
+      `the same masks: ${plan.redactedColumns.length === 0 ? 'none' : plan.redactedColumns.join(', ')}`,
+    ),
+  );
+  print(
+    visible(
+      `for ${record.chain.join(', ')} with all roles that the policy gives, this is sent to the database:`,
+    ),
+  );
   print(visible(sql));
 }
 
@@ -61,8 +73,13 @@ function compiled<T>(work: () => T): T {
 /** Fields of passages are redacted while a question runs, so they are not compared. */
 function requireSame({ record, receipt }: ProvenReceipt, plan: GovernedPlan): void {
   const objects = plan.objects.slice(0, record.objects.length);
-  if (objects.join() !== record.objects.join() || plan.objects.length !== objects.length + record.objects_omitted)
-    throw notHolding(`this policy reads ${plan.objects.join(', ')}, and the answer read ${record.objects.join(', ')}`);
+  if (
+    objects.join() !== record.objects.join() ||
+    plan.objects.length !== objects.length + record.objects_omitted
+  )
+    throw notHolding(
+      `this policy reads ${plan.objects.join(', ')}, and the answer read ${record.objects.join(', ')}`,
+    );
   const missing = plan.redactedColumns.filter((column) => !receipt.masked.includes(column));
   if (missing.length > receipt.masked_omitted)
     throw notHolding(`this policy masks ${missing.join(', ')}, and the answer does not name it`);

@@ -39,7 +39,11 @@ async function compare(
   };
 }
 
-async function requireRows(file: string, { record, receipt }: ProvenReceipt, salt: Uint8Array): Promise<void> {
+async function requireRows(
+  file: string,
+  { record, receipt }: ProvenReceipt,
+  salt: Uint8Array,
+): Promise<void> {
   const answer = await readAnswer(file);
   if (answer.requestId !== record.request_id || answer.rowCount !== record.rows)
     throw notHolding('the answer is that of another request, or has another number of rows');

@@ -241,10 +241,17 @@ t.test('who waits for a proof is refused as soon as the log fails, and the recor
   disk.fault = failing('EIO');
   const next = { ...entry(3), ts: '2026-01-31T10:30:01.000Z' };
   await t.rejects(log.appendProven(next), { name: 'AuditUnavailable' }, 'while it fails');
-  await t.rejects(log.appendProven({ ...next, request_id: 'req-9' }), { name: 'AuditUnavailable' }, 'and after');
+  await t.rejects(
+    log.appendProven({ ...next, request_id: 'req-9' }),
+    { name: 'AuditUnavailable' },
+    'and after',
+  );
   disk.fault = null;
   await until(() => log.stats().failure === null);
-  t.ok(checkProof(await log.appendProven({ ...next, request_id: 'req-10' }), key).ok, 'and again once it works');
+  t.ok(
+    checkProof(await log.appendProven({ ...next, request_id: 'req-10' }), key).ok,
+    'and again once it works',
+  );
   await log.close();
   const kept = (await disk.records()).map(({ request_id }) => request_id);
   for (const id of ['req-0', 'req-1', 'req-9', 'req-10']) t.ok(kept.includes(id), `${id} is in the log`);

@@ -50,11 +50,7 @@ export interface RowDigest {
   digest(): string;
 }
 
-export function rowDigest(
-  order: RowOrder,
-  salt: Uint8Array,
-  columns: readonly DigestedColumn[],
-): RowDigest {
+export function rowDigest(order: RowOrder, salt: Uint8Array, columns: readonly DigestedColumn[]): RowDigest {
   return order === 'sequence' ? new SequenceDigest(salt, columns) : new MultisetDigest(salt, columns);
 }
 

@@ -108,7 +108,8 @@ export class SessionSettings {
 
   /** Makes SHOW return the receipt of an answer, unless another answer was begun after it. */
   endReceipt(receipt: ReceiptRequest | null): void {
-    if (receipt !== null && this.#receipt.begun === receipt) this.#receipt = { ...this.#receipt, request: receipt };
+    if (receipt !== null && this.#receipt.begun === receipt)
+      this.#receipt = { ...this.#receipt, request: receipt };
   }
 
   #newReceipt(): ReceiptRequest | null {

@@ -103,10 +103,7 @@ export async function explainQuestion(
  *
  * @param redacted true if the column is redacted in any row
  */
-export function columnDescription(
-  column: OutputColumn,
-  redacted: boolean,
-) {
+export function columnDescription(column: OutputColumn, redacted: boolean) {
   const { name, source, format } = column;
   const shown = format === null ? {} : { format };
   return { name, type: shownType(column), source, redacted, ...shown };

@@ -355,18 +355,29 @@ test('receipts', { timeout: 240_000 }, async (t) => {
   });
 
   await t.test('an answer that is not exactly the one that was given is refused', async (t) => {
-    const args = [kept('r.txt', receipt.proof), '--key', keyFile, '--salt', kept('r.salt', receipt.salt), '--rows'];
+    const args = [
+      kept('r.txt', receipt.proof),
+      '--key',
+      keyFile,
+      '--salt',
+      kept('r.salt', receipt.salt),
+      '--rows',
+    ];
     const text = json.bytes.toString();
     const answer = JSON.parse(text);
     const lines = [...answer.rows.map((row: unknown) => JSON.stringify(row)), ''];
     const { rows: _, ...trailer } = answer;
     const changed: Readonly<Record<string, string>> = {
       'another answer before it': `{"rows":[]}\n${text}`,
-      'columns with other names': text.replace('"name":"a_bool"', '"name":"a_boot"').replaceAll('"a_bool":', '"a_boot":'),
+      'columns with other names': text
+        .replace('"name":"a_bool"', '"name":"a_boot"')
+        .replaceAll('"a_bool":', '"a_boot":'),
       'a member more in a row': text.replace('"rows":[{', '"rows":[{"more":1,'),
       'another number of rows': text.replace('"row_count":64', '"row_count":65'),
       'another request': text.replace(answer.request_id, answer.request_id.replace(/^./, 'x')),
-      'a trailer in between': [`{"trailer":0}`, ...lines.slice(0, -1), JSON.stringify({ trailer }), ''].join('\n'),
+      'a trailer in between': [`{"trailer":0}`, ...lines.slice(0, -1), JSON.stringify({ trailer }), ''].join(
+        '\n',
+      ),
     };
     t.equal(python([...args, jsonFile]).status, 0);
     for (const [what, content] of Object.entries(changed))
