@@ -3,7 +3,7 @@ import { headIn } from '../../src/model/versions/index.js';
 import { accessOfChain } from '../../src/service/lineage/description.js';
 import { loadModel, publishedDir } from '../../src/service/model.js';
 import { EXIT, Failure, usage } from '../exit.js';
-import { type ServerFlags, settingsOfModel } from '../flags.js';
+import { besideManifest, type ServerFlags, settingsOfModel } from '../flags.js';
 import { print, printJson, visible } from '../output.js';
 import { notHolding, type ProvenReceipt, provenReceipt, questionOf, saltOf } from './proven-record.js';
 
@@ -24,7 +24,7 @@ export async function runReplay(file: string, flags: ReplayFlags): Promise<void>
   const { body } = questionOf(flags.question, proven, saltOf(file, flags.salt));
   if (body.kind === 'metrics') throw usage('only questions in OSL-SQL and SQL are replayed');
   const { record } = proven;
-  const settings = settingsOfModel(flags);
+  const settings = settingsOfModel(besideManifest(flags));
   await ready();
   const published = flags.dataDir === undefined ? null : await headIn(publishedDir(settings));
   const { manifest, snapshot } = await loadModel(settings.manifestFile, settings.policyFile, published);
@@ -43,16 +43,13 @@ export async function runReplay(file: string, flags: ReplayFlags): Promise<void>
   );
   requireSame(proven, plan);
   const { sql } = emit(plan);
+  const masked = [...masksOf(plan)];
   if (flags.json) {
-    printJson({ objects: plan.objects, masked: plan.redactedColumns, versions: here, sql });
+    printJson({ objects: plan.objects, masked, versions: here, sql });
     return;
   }
   print(visible(`the same objects: ${plan.objects.join(', ')}`));
-  print(
-    visible(
-      `the same masks: ${plan.redactedColumns.length === 0 ? 'none' : plan.redactedColumns.join(', ')}`,
-    ),
-  );
+  print(visible(`the same masks: ${masked.length === 0 ? 'none' : masked.join(', ')}`));
   print(
     visible(
       `for ${record.chain.join(', ')} with all roles that the policy gives, this is sent to the database:`,
@@ -70,7 +67,7 @@ function compiled<T>(work: () => T): T {
   }
 }
 
-/** Fields of passages are redacted while a question runs, so they are not compared. */
+/** Requires that the plan reads and masks what the receipt names. */
 function requireSame({ record, receipt }: ProvenReceipt, plan: GovernedPlan): void {
   const objects = plan.objects.slice(0, record.objects.length);
   if (
@@ -80,7 +77,17 @@ function requireSame({ record, receipt }: ProvenReceipt, plan: GovernedPlan): vo
     throw notHolding(
       `this policy reads ${plan.objects.join(', ')}, and the answer read ${record.objects.join(', ')}`,
     );
-  const missing = plan.redactedColumns.filter((column) => !receipt.masked.includes(column));
+  const masks = masksOf(plan);
+  const missing = [...masks].filter((column) => !receipt.masked.includes(column));
   if (missing.length > receipt.masked_omitted)
     throw notHolding(`this policy masks ${missing.join(', ')}, and the answer does not name it`);
+  const more = receipt.masked.filter((column) => !masks.has(column));
+  // Fields of passages are redacted while a question runs, and not in its plan.
+  if (more.length > 0 && plan.runtime.length === 0)
+    throw notHolding(`this policy does not mask ${more.join(', ')}, and the answer names it`);
+}
+
+/** Columns whose values a plan masks, in the answer or in its conditions. */
+function masksOf({ redactedColumns, maskedColumns }: GovernedPlan): ReadonlySet<string> {
+  return new Set([...redactedColumns, ...maskedColumns]);
 }

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { Page } from 'playwright-core';
 import { test } from 'tap';
@@ -137,6 +138,45 @@ test('Ask, task by task', { skip: SKIP }, async (t) => {
       /scan osl\.entities\.customer[\s\S]*email masked[\s\S]*Grants usedg\w+/,
     );
     await accessible(t, page, 'a plan');
+    visit.clean(t);
+  });
+
+  await t.test('an answer has a receipt, and whoever is shown it checks it in the browser', async (t) => {
+    await ask(page, 'select id, email from osl.entities.customer order by id limit 3');
+    await page.getByText(/3 rows in/).waitFor();
+    visit.clicks();
+    await visit.click('button', 'Receipt');
+    t.equal(visit.clicks(), 1);
+    const dialog = page.getByRole('dialog', { name: 'Receipt' });
+    const receipt = await dialog.getByRole('textbox', { name: 'Receipt' }).inputValue();
+    t.match(await dialog.getByRole('textbox', { name: 'Salt' }).inputValue(), /^[\w-]{22}$/);
+    await accessible(t, page, 'a receipt');
+    const saving = page.waitForEvent('download');
+    await visit.click('button', 'Save as a file');
+    t.equal(readFileSync(await (await saving).path(), 'utf8'), receipt);
+    await page.keyboard.press('Escape');
+
+    await page.getByRole('link', { name: 'Receipts' }).click();
+    const key = readFileSync(join(rest.test.auditDir, 'checkpoint.vkey'), 'utf8');
+    await page.getByLabel(/The key/).fill(key);
+    const pasted = page.getByRole('textbox', { name: 'Or paste a receipt' });
+    await pasted.fill(receipt);
+    await page.getByText(/^Proved: the outcome/).waitFor();
+    t.strictSame(await page.locator('.proof-facts dd').allTextContents(), [
+      'user:ann',
+      ...(await rest.test.records()).slice(-1).map(({ ts }) => ts),
+      'osl.entities.customer',
+      '3',
+      'customer.email',
+    ]);
+    await accessible(t, page, 'a receipt that holds');
+    const at = receipt.indexOf('extra ') + 30;
+    await pasted.fill(`${receipt.slice(0, at)}${receipt[at] === 'A' ? 'B' : 'A'}${receipt.slice(at + 1)}`);
+    await page.getByText('Not proved').waitFor();
+    await pasted.fill('something else');
+    await page.getByText(/a proof begins with/).waitFor();
+    await page.getByRole('link', { name: 'Ask' }).click();
+    await page.getByRole('textbox', { name: EDITOR }).waitFor();
     visit.clean(t);
   });
 

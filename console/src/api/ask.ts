@@ -37,6 +37,7 @@ export async function ask(
   const response = await send(caller, 'POST', '/osl/query', body, {
     signal: both,
     accept: 'application/x-ndjson',
+    headers: { prefer: 'receipt' },
   });
   if (response.body === null) throw new UnreachedError('the answer has no body');
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();

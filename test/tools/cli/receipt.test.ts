@@ -1,5 +1,5 @@
 import { copyFileSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import t from 'tap';
 import { startRest } from '../../surfaces/rest/fixture.js';
 import { osl, temporary } from './support.js';
@@ -46,6 +46,51 @@ t.test('it holds, with its rows and its question', async (t) => {
   t.match({ valid, compared }, { valid: true, compared: { rows: 'not compared', question: 'not compared' } });
   t.match(record, { subject: 'user:ann', receipt: { order: 'sequence' } });
 });
+
+t.test(
+  'it is replayed: the same versions give the same objects and masks, and the SQL that was sent',
+  async (t) => {
+    const manifest = join(dirname(rest.test.policyFile), 'manifest.yaml');
+    writeFileSync(file('question.json'), JSON.stringify({ osql: TEXT }));
+    const replay = (receipt: string, model: string) =>
+      osl([
+        'receipt',
+        'replay',
+        file(receipt),
+        ...KEY,
+        '--question',
+        file('question.json'),
+        '--manifest',
+        model,
+      ]);
+    const same = await replay('r.txt', manifest);
+    t.equal(same.code, 0, same.stderr);
+    t.match(same.stdout, /^the same objects: osl\.entities\.customer\nthe same masks: customer\.email\n/);
+    t.match(same.stdout, / from \(select '\[redacted\]'::text as email, .* from shop\.customers /);
+
+    const fewer = await rest.test.token('user:ada', { aclRoles: ['analyst'] });
+    const byAda = await osl([
+      ...['query', '--server', `http://127.0.0.1:${rest.port}`, '--token', fewer],
+      ...['--receipt', file('ada.txt'), '--json', TEXT],
+    ]);
+    t.equal(byAda.code, 0, byAda.stderr);
+    t.match(await replay('ada.txt', manifest), {
+      code: 1,
+      stderr: /this policy does not mask customer\.email, and the answer names it/,
+    });
+
+    const changed = temporary();
+    copyFileSync(manifest, join(changed, 'manifest.yaml'));
+    writeFileSync(
+      join(changed, 'policy.yaml'),
+      readFileSync(rest.test.policyFile, 'utf8').replace('pii: redact', 'pii: hash'),
+    );
+    t.match(await replay('r.txt', join(changed, 'manifest.yaml')), {
+      code: 2,
+      stderr: /was given under manifest .* and policy .*, and these are/,
+    });
+  },
+);
 
 t.test('what is wrong is said, with status 1', async (t) => {
   writeFileSync(file('other.json'), asked.stdout.replace('"Ada"', '"Bob"'));

@@ -1,25 +1,30 @@
 import { type FormEvent, useEffect, useId, useRef, useState } from 'react';
-import { CopyText } from '../../parts/CopyText.js';
+import type { AnswerTrailer } from '../../api/ask.js';
+import { CopyText, download } from '../../parts/CopyText.js';
 import { Dialog } from '../../parts/Dialog.js';
 import { Tabs } from '../../parts/Tabs.js';
+import { hashOf } from '../../shell/routes.js';
 import { useSession } from '../../shell/session.js';
 import { type CopyTarget, copyAs, WAY_TITLES, WAYS } from './copy-as.js';
 import { LibraryView } from './LibraryView.js';
 import type { LibraryState } from './library.js';
 import { linkTo, type QuestionDraft } from './useDraft.js';
 
-export type DialogName = 'library' | 'save' | 'share' | 'copy';
+export type DialogName = 'library' | 'save' | 'share' | 'copy' | 'receipt';
+
+type AnswerReceipt = NonNullable<AnswerTrailer['receipt']>;
 
 interface DialogsProps {
   readonly open: DialogName | null;
   readonly draft: QuestionDraft;
   readonly library: LibraryState;
+  readonly receipt: AnswerReceipt | null;
   readonly onClose: () => void;
   readonly onTake: (draft: QuestionDraft) => void;
 }
 
-/** Dialogs to open, save, share and export queries. */
-export function Dialogs({ open, draft, library, onClose, onTake }: DialogsProps) {
+/** Dialogs to open, save, share and export queries, and the receipt of an answer. */
+export function Dialogs({ open, draft, library, receipt, onClose, onTake }: DialogsProps) {
   return (
     <>
       <Dialog title="Questions" open={open === 'library'} onClose={onClose}>
@@ -43,6 +48,9 @@ export function Dialogs({ open, draft, library, onClose, onTake }: DialogsProps)
       </Dialog>
       <Dialog title="Run it elsewhere" open={open === 'copy'} onClose={onClose}>
         <CopyAs draft={draft} />
+      </Dialog>
+      <Dialog title="Receipt" open={open === 'receipt' && receipt !== null} onClose={onClose}>
+        {receipt !== null && <Receipt receipt={receipt} />}
       </Dialog>
     </>
   );
@@ -74,6 +82,26 @@ function SaveForm({ onSave }: { readonly onSave: (name: string) => boolean }) {
       <p className="quiet">Stored in this browser only, for this server and your user.</p>
       {isLost && <p role="alert">This browser blocks storage, so the query could not be saved.</p>}
     </form>
+  );
+}
+
+function Receipt({ receipt: { proof, salt } }: { readonly receipt: AnswerReceipt }) {
+  return (
+    <>
+      <p>
+        Shows who asked, when, what was read and masked, and digests of question and rows. Anybody with the
+        key of the audit log can <a href={hashOf('receipts')}>check it</a>.
+      </p>
+      <CopyText label="Receipt" text={proof} />
+      <button type="button" onClick={() => download('receipt.txt', proof, 'text/plain')}>
+        Save as a file
+      </button>
+      <p>
+        With the salt, the rows and the question can be compared with the receipt. Give it only to those who
+        may see the answer, since a small answer can be guessed with it.
+      </p>
+      <CopyText label="Salt" text={salt} />
+    </>
   );
 }
 

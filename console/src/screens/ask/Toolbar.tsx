@@ -56,10 +56,11 @@ export function Toolbar(props: ToolbarProps) {
 
 interface StatusLineProps {
   readonly state: AnswerState;
+  readonly onReceipt: () => void;
 }
 
-/** Status of the answer: rows, duration, masked columns, truncation, and its request ID in the audit log. */
-export function StatusLine({ state }: StatusLineProps) {
+/** Status of the answer: rows, duration, masked columns, truncation, its request ID in the audit log, and its receipt. */
+export function StatusLine({ state, onReceipt }: StatusLineProps) {
   return (
     <div className="ask-status" role="status">
       {state.kind === 'running' && <span>{count(state.rows)} so far …</span>}
@@ -92,6 +93,11 @@ export function StatusLine({ state }: StatusLineProps) {
             <span>as of {new Date(state.trailer.freshness.as_of).toLocaleString()}</span>
           )}
           {state.trailer !== null && <span className="quiet">request {state.trailer.request_id}</span>}
+          {state.trailer?.receipt !== undefined && (
+            <button type="button" className="plain" onClick={onReceipt}>
+              Receipt
+            </button>
+          )}
         </>
       )}
     </div>

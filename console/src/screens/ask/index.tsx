@@ -102,8 +102,15 @@ export function Screen() {
           <AnswerView state={state} schema={schema} />
         )}
       </section>
-      <StatusLine state={state} />
-      <Dialogs open={dialog} draft={draft} library={library} onClose={() => setDialog(null)} onTake={take} />
+      <StatusLine state={state} onReceipt={() => setDialog('receipt')} />
+      <Dialogs
+        open={dialog}
+        draft={draft}
+        library={library}
+        receipt={(state.kind === 'answered' ? state.trailer?.receipt : undefined) ?? null}
+        onClose={() => setDialog(null)}
+        onTake={take}
+      />
     </div>
   );
 }

@@ -5,9 +5,9 @@ import { download } from '../../parts/CopyText.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
 import { formatTime } from '../../parts/load/format.js';
 import { useLoad } from '../../parts/load/useLoad.js';
+import { Verdict } from '../../parts/proof/ProofFileCheck.js';
+import { checkProof, type ProofCheck } from '../../parts/proof/proof.js';
 import { useSession } from '../../shell/session.js';
-import { Verdict } from './ProofFileCheck.js';
-import { checkProof, type ProofCheck } from './proof.js';
 import { particularsOf, resultOf, sentenceOf, whoOf } from './RecordList.js';
 
 export interface ChosenRequest {

@@ -1,28 +1,35 @@
 import { type ChangeEvent, type DragEvent, useId, useState } from 'react';
-import { Empty } from '../../parts/Empty.js';
-import { formatTime } from '../../parts/load/format.js';
+import { Empty } from '../Empty.js';
+import { formatTime } from '../load/format.js';
 import { checkProof, type ProofCheck, proofsIn } from './proof.js';
+import './proof.css';
 
-interface ProofFile {
-  readonly name: string;
+/** Proofs that were pasted, or read from a file of this name. */
+interface GivenProofs {
+  readonly name: string | null;
   readonly text: string;
 }
 
 /** Maximum size of a file with proofs in bytes; the proof of one record has a few kilobytes. */
 const MOST_BYTES = 4_000_000;
 
-/** Checks a proof from a file with a key obtained from elsewhere. Nothing is sent over the network. */
+/** Checks receipts and proofs, pasted or from a file, with a key obtained from elsewhere. Nothing is sent over the network. */
 export function ProofFileCheck() {
   const id = useId();
   const [keys, setKeys] = useState('');
-  const [given, setGiven] = useState<ProofFile | null>(null);
+  const [given, setGiven] = useState<GivenProofs | null>(null);
   const [fault, setFault] = useState<string | null>(null);
   const [verdicts, setVerdicts] = useState<readonly ProofCheck[]>([]);
-  const check = async (file: ProofFile | null, by: string): Promise<void> => {
+  const check = async (proofs: GivenProofs | null, by: string): Promise<void> => {
     setVerdicts([]);
-    if (file === null || by.trim() === '') return;
-    const proofs = proofsIn(file.text);
-    setVerdicts(await Promise.all((proofs.length === 0 ? [''] : proofs).map((text) => checkProof(text, by))));
+    if (proofs === null || by.trim() === '') return;
+    const texts = proofsIn(proofs.text);
+    setVerdicts(await Promise.all((texts.length === 0 ? [''] : texts).map((text) => checkProof(text, by))));
+  };
+  const give = async (proofs: GivenProofs | null): Promise<void> => {
+    setFault(null);
+    setGiven(proofs);
+    await check(proofs, keys);
   };
   const take = async (file: File | undefined): Promise<void> => {
     if (file === undefined) return;
@@ -36,16 +43,14 @@ export function ProofFileCheck() {
       setFault(`${file.name} cannot be read`);
       return;
     }
-    const read = { name: file.name, text };
-    setGiven(read);
-    await check(read, keys);
+    await give({ name: file.name, text });
   };
   const drop = (event: DragEvent): void => {
     event.preventDefault();
     void take(event.dataTransfer.files[0]);
   };
   return (
-    <div className="check audit-pad">
+    <div className="check">
       <label htmlFor={`${id}-key`}>
         <h2>The key</h2>
         <span className="quiet">checkpoint.vkey, as it was kept elsewhere; of several chains one a line</span>
@@ -72,8 +77,19 @@ export function ProofFileCheck() {
           className="hidden"
           onChange={(event: ChangeEvent<HTMLInputElement>) => void take(event.target.files?.[0])}
         />
-        <span className="quiet">{given === null ? 'or drop the file here' : given.name}</span>
+        <span className="quiet">{given?.name ?? 'or drop the file here'}</span>
       </div>
+      <label htmlFor={`${id}-text`}>Or paste a receipt</label>
+      <textarea
+        id={`${id}-text`}
+        rows={4}
+        value={given?.name === null ? given.text : ''}
+        placeholder="c2sp.org/tlog-proof@v1 …"
+        spellCheck={false}
+        onChange={({ target: { value } }) =>
+          void give(value.trim() === '' ? null : { name: null, text: `${value.trimEnd()}\n` })
+        }
+      />
       {fault !== null && <p role="alert">{fault}</p>}
       {given !== null && keys.trim() === '' && (
         <p role="status">Now the key: without it nothing is proved.</p>
@@ -111,6 +127,7 @@ export function Verdict({ verdict }: { readonly verdict: ProofCheck }) {
           Signed {formatTime(checkpoint.time)} over {checkpoint.size} records
         </p>
       )}
+      {record !== null && <Facts record={record} />}
       {record !== null && (
         <details>
           <summary>The record</summary>
@@ -118,6 +135,33 @@ export function Verdict({ verdict }: { readonly verdict: ProofCheck }) {
         </details>
       )}
     </div>
+  );
+}
+
+const FACTS = [
+  ['caller', 'chain'],
+  ['answered', 'ts'],
+  ['objects', 'objects'],
+  ['rows', 'rows'],
+] as const;
+
+/** What a receipt says: who was answered when, of what, with how many rows, and what was masked. */
+function Facts({ record }: { readonly record: NonNullable<ProofCheck['record']> }) {
+  const { receipt } = record;
+  if (typeof receipt !== 'object' || receipt === null || !('masked' in receipt)) return null;
+  const facts = [
+    ...FACTS.map(([title, name]) => [title, record[name]] as const),
+    ['masked', receipt.masked] as const,
+  ];
+  return (
+    <dl className="proof-facts">
+      {facts.map(([title, value]) => (
+        <div key={title}>
+          <dt>{title}</dt>
+          <dd>{Array.isArray(value) ? value.join(', ') || 'nothing' : String(value)}</dd>
+        </div>
+      ))}
+    </dl>
   );
 }
 
