@@ -16,6 +16,8 @@ export interface AskOptions {
   readonly signal: AbortSignal;
   /** Receives each row and its length in characters; returning false cancels the query. */
   readonly row: (row: AnswerRow, characters: number) => boolean;
+  /** True if the answer shall have a receipt. */
+  readonly receipt?: boolean;
 }
 
 /** Time in ms after which reading rows yields to the browser, so that the page stays responsive. */
@@ -30,14 +32,14 @@ const TURN_MS = 24;
 export async function ask(
   caller: SignedInCaller,
   body: QuestionBody,
-  { signal, row }: AskOptions,
+  { signal, row, receipt = false }: AskOptions,
 ): Promise<AnswerTrailer | null> {
   const enough = new AbortController();
   const both = AbortSignal.any([signal, enough.signal]);
   const response = await send(caller, 'POST', '/osl/query', body, {
     signal: both,
     accept: 'application/x-ndjson',
-    headers: { prefer: 'receipt' },
+    headers: receipt ? { prefer: 'receipt' } : {},
   });
   if (response.body === null) throw new UnreachedError('the answer has no body');
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();

@@ -94,7 +94,7 @@ async function answer(
     return true;
   };
   try {
-    const trailer = await ask(caller, body, { signal, row });
+    const trailer = await ask(caller, body, { signal, row, receipt: true });
     const ms = performance.now() - began;
     const described = trailer ?? (await planned(caller, body));
     show({ kind: 'answered', text, store, trailer, described, ms });
