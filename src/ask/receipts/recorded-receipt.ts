@@ -26,6 +26,8 @@ export interface ReceiptParts extends RequestParts {
   readonly reading: LogProofs;
 }
 
+const REQUEST_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
 /**
  * Returns the receipt of an answer that the caller got, or, with an admin role, of any answer.
  *
@@ -41,6 +43,7 @@ export function recordedReceipt(
     bucket: 'authoring',
     decide: () => null,
     answer: async (_, caller) => {
+      if (!REQUEST_ID.test(requestId)) throw queryError('noReceipt', {}); // without reading the log
       const { tenant, subject, chain } = caller.identity;
       const asker = { requestId: call.requestId, tenant, subject, chain };
       for (const { text, verifier_key } of await parts.reading.prove(asker, requestId)) {
