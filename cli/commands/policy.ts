@@ -96,6 +96,18 @@ Examples:
   $ osl policy test tests/*.yaml --min-coverage 100
   $ osl policy test --no-coverage --json | jq '.files[].results[] | select(.ok | not)'`;
 
+const PROVE_HELP = `
+Tests show what somebody thought of; a proof holds for every row and every caller. \`claims\` of the file say what may never
+be seen, what always is, which roles see the same, and which callers have nothing in common (docs/policy-proofs.md). A claim
+is proved, refuted with a row and a caller, which were tried, or unknown, with the expression that it depends on. Rules
+that do nothing are noted. It needs the package z3-solver (npm install z3-solver).
+
+Exit status: 0 all proved, 1 a claim is refuted, 2 a file is wrong, 3 a claim is unknown.
+
+Examples:
+  $ osl policy prove
+  $ osl policy prove tests/policy.test.yaml --json`;
+
 export function addPolicy(program: Command): void {
   const policy = program.command('policy').addHelpText('after', HELP);
   policy
@@ -107,6 +119,14 @@ export function addPolicy(program: Command): void {
     .option('--json', 'the results as JSON on standard output')
     .addHelpText('after', TEST_HELP)
     .action(async (files, flags) => (await import('../policy/test.js')).runTest(files, flags));
+  policy
+    .command('prove')
+    .description('prove claims about a policy, for all rows and callers')
+    .argument('[file]', 'a file of policy tests with `claims` (default: policy.test.yaml)')
+    .option('--no-lint', 'do not look for rules that do nothing')
+    .option('--json', 'the verdicts as JSON on standard output')
+    .addHelpText('after', PROVE_HELP)
+    .action(async (file, flags) => (await import('../policy/prove.js')).runProve(file, flags));
   addClientOptions(
     policy
       .command('explain')

@@ -1,4 +1,5 @@
 import { dirname, resolve } from 'node:path';
+import type { Claim } from '../../policy/proof/index.js';
 import type { Visibility } from '../../src/model/graph/index.js';
 import { parseSource, readManifestText, throwProblems } from '../../src/model/manifest/index.js';
 import { shapeCheck } from '../../src/model/manifest/schema/check.js';
@@ -47,6 +48,12 @@ export interface PolicyTests {
   /** Rows by table, in the notation of `source`. */
   readonly data: ReadonlyMap<string, readonly JsonRow[]>;
   readonly tests: readonly PolicyTest[];
+  readonly claims: readonly NamedClaim[];
+}
+
+interface NamedClaim {
+  readonly name: string;
+  readonly claim: Claim;
 }
 
 interface TestDocument {
@@ -62,11 +69,29 @@ interface TestDocument {
   readonly expect: Expectation;
 }
 
+interface Sight {
+  readonly role?: string;
+  readonly roles?: readonly string[];
+  readonly sees: string;
+  readonly unless?: string;
+  readonly when?: string;
+}
+
+interface ClaimDocument {
+  readonly name?: string;
+  readonly never?: Sight;
+  readonly always?: Sight;
+  readonly same?: { readonly roles: readonly [string, string] };
+  readonly narrower?: { readonly role: string; readonly than: string };
+  readonly disjoint?: { readonly attribute: string; readonly on?: readonly string[] };
+}
+
 interface PolicyTestsDocument {
   readonly manifest?: string;
   readonly policy?: string;
   readonly data?: Readonly<Record<string, readonly JsonRow[]>>;
-  readonly tests: readonly TestDocument[];
+  readonly tests?: readonly TestDocument[];
+  readonly claims?: readonly ClaimDocument[];
 }
 
 class UnclearTest extends Error {
@@ -85,7 +110,8 @@ export async function loadPolicyTests(file: string): Promise<PolicyTests> {
     manifestFile: beside(document.manifest ?? 'manifest.yaml'),
     policyFile: beside(document.policy ?? 'policy.yaml'),
     data: new Map(Object.entries(document.data ?? {})),
-    tests: document.tests.map(testOf),
+    tests: (document.tests ?? []).map(testOf),
+    claims: (document.claims ?? []).map(claimOf),
   });
 }
 
@@ -102,6 +128,35 @@ function testOf({ name, as, chain, roles, from = {}, expect, ...questions }: Tes
   if (from.at !== undefined && (asked.kind !== 'object' || Number.isNaN(Date.parse(from.at))))
     throw fault('`at` is a moment, such as 2026-01-31T09:00:00Z, in which an `object` is seen');
   return Object.freeze({ name, chain: chain ?? [as ?? ''], roles: roles ?? null, from, asked, expect });
+}
+
+function claimOf({ name, ...stated }: ClaimDocument): NamedClaim {
+  const text = JSON.stringify(stated).slice(1, -1);
+  const claims = [...claimsIn(stated)];
+  const [claim] = claims;
+  if (claim === undefined || claims.length > 1)
+    throw new UnclearTest(
+      `claim ${name ?? text}: it needs exactly one of \`never\`, \`always\`, \`same\`, \`narrower\` and \`disjoint\``,
+    );
+  return { name: name ?? text, claim };
+}
+
+function* claimsIn({ never, always, same, narrower, disjoint }: ClaimDocument): Generator<Claim> {
+  if (never !== undefined)
+    yield { kind: 'never', roles: rolesOf(never), sees: never.sees, where: never.unless ?? null };
+  if (always !== undefined)
+    yield { kind: 'always', roles: rolesOf(always), sees: always.sees, where: always.when ?? null };
+  if (same !== undefined) yield { kind: 'same', roles: same.roles };
+  if (narrower !== undefined) yield { kind: 'narrower', ...narrower };
+  if (disjoint !== undefined)
+    yield { kind: 'disjoint', attribute: disjoint.attribute, on: disjoint.on ?? null };
+}
+
+function rolesOf({ role, roles, sees }: Sight): readonly string[] {
+  const named = roles ?? (role === undefined ? [] : [role]);
+  if (named.length === 0 || (role !== undefined && roles !== undefined))
+    throw new UnclearTest(`a claim about \`${sees}\`: name the caller, either in \`role\` or in \`roles\``);
+  return named;
 }
 
 function askedBy({ ask, sql, metrics, object }: Partial<TestDocument>): TestQuestion | null {

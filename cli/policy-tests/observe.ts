@@ -31,7 +31,7 @@ export type TestOutcome =
 export async function observe(
   stand: Pick<TestService, 'service' | 'means'>,
   snapshot: PolicySnapshot,
-  test: PolicyTest,
+  test: Pick<PolicyTest, 'chain' | 'roles' | 'from' | 'asked'>,
 ): Promise<TestOutcome> {
   const { service } = stand;
   const { claims } = test.from;

@@ -84,6 +84,61 @@ const test = closed(
   'One test. It has `as` or `chain`, and one of `ask`, `sql`, `metrics` and `object`.',
 );
 
+const ROLES = some({ type: 'string', minLength: 1 }, 'Data roles of a caller, all of them together.');
+const ROLE = { ...TEXT, description: 'A data role.' } as const;
+const SEES = { ...TEXT, description: 'An entity or a column: `person` or `person.email`.' } as const;
+const PREDICATE = (description: string) => ({ ...TEXT, description }) as const;
+
+const claim = closed(
+  {
+    name: { ...TEXT, description: 'Name of the claim. Default: the claim itself.' },
+    never: closed(
+      {
+        role: ROLE,
+        roles: ROLES,
+        sees: SEES,
+        unless: PREDICATE(
+          'Predicate over the entity, as `rows` of a grant: rows where it is true may be seen.',
+        ),
+      },
+      ['sees'],
+      'No caller with exactly these roles ever sees it in the clear, whatever the attributes are.',
+    ),
+    always: closed(
+      {
+        role: ROLE,
+        roles: ROLES,
+        sees: SEES,
+        when: PREDICATE(
+          'Predicate over the entity: rows where it is true are always seen. Default: all rows.',
+        ),
+      },
+      ['sees'],
+      'Every caller with exactly these roles, all attributes that their grants name and all conditions sees it.',
+    ),
+    same: closed(
+      { roles: { ...ROLES, minItems: 2, maxItems: 2 } },
+      ['roles'],
+      'Members of both roles see the same.',
+    ),
+    narrower: closed(
+      { role: ROLE, than: ROLE },
+      ['role', 'than'],
+      'Members of the role see nothing that members of the other do not see.',
+    ),
+    disjoint: closed(
+      {
+        attribute: { ...TEXT, description: 'An attribute of subjects, such as the tenant.' },
+        on: some(SEES, 'Entities of which it is claimed. Default: all that are granted.'),
+      },
+      ['attribute'],
+      'No two callers whose values of the attribute have nothing in common see one row.',
+    ),
+  },
+  [],
+  'One claim: exactly one of `never`, `always`, `same`, `narrower` and `disjoint`. `osl policy prove` proves it.',
+);
+
 export const POLICY_TESTS_SCHEMA = {
   $schema: DRAFT,
   title: 'Tests of an OSL Gateway policy',
@@ -111,8 +166,15 @@ export const POLICY_TESTS_SCHEMA = {
         maxItems: 10_000,
         description: 'Tests, independent of each other.',
       },
+      claims: {
+        type: 'array',
+        items: claim,
+        minItems: 1,
+        maxItems: 1_000,
+        description: 'What holds of all rows and callers; see `osl policy prove`.',
+      },
     },
-    ['version', 'tests'],
+    ['version'],
     'Tests of what callers may see under a policy.',
   ),
 } as const;

@@ -21,6 +21,10 @@ export function tablesSql({ tables }: Connector): Sql {
   return generatedSql(statements.join('\n'));
 }
 
+export function truncateSql({ tables }: Connector): Sql {
+  return generatedSql(`TRUNCATE ${[...tables.values()].map(tableSql).join(', ')};`);
+}
+
 /** SQL for enums with declared labels. A column of any other user-defined type is stored as text. */
 function enumsSql(tables: readonly Table[]): readonly string[] {
   const enums = new Map<string, readonly string[]>();

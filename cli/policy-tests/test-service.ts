@@ -11,13 +11,15 @@ import { type OpenService, openService } from '../../src/service/open.js';
 import type { Service } from '../../src/service/service.js';
 import { type Settings, settingsFrom } from '../../src/service/settings.js';
 import type { JsonRow, PolicyTests } from './document.js';
-import { copyOf, tablesSql, UnfitRows } from './tables.js';
+import { copyOf, tablesSql, truncateSql, UnfitRows } from './tables.js';
 
 /** A service on embedded copies of a manifest's tables, which contain only the rows of the tests. */
 export interface TestService {
   readonly service: Service;
   /** The audit log and limiter behind `service`. */
   readonly means: OpenService['means'];
+  /** Replaces the rows of all tables; facets are not indexed again. @throws UnfitRows */
+  refill(data: PolicyTests['data']): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -32,7 +34,11 @@ const SILENT: ServiceLog = Object.freeze({
  *
  * @throws ManifestProblems and PolicyFault for errors in the files, UnfitRows, StartProblem
  */
-export async function openTestService({ manifestFile, policyFile, data }: PolicyTests): Promise<TestService> {
+export async function openTestService({
+  manifestFile,
+  policyFile,
+  data,
+}: Pick<PolicyTests, 'manifestFile' | 'policyFile' | 'data'>): Promise<TestService> {
   const own = await loadModel(manifestFile, policyFile, null); // reports errors in the files with their locations
   const dir = mkdtempSync(join(tmpdir(), 'osl-policy-test-'));
   const remove = (): void => rmSync(dir, { recursive: true, force: true });
@@ -51,7 +57,11 @@ export async function openTestService({ manifestFile, policyFile, data }: Policy
     try {
       await fill(open, data);
       await index(open, settings.content);
-      return Object.freeze({ service: open.service, means: open.means, close });
+      const refill = async (rows: PolicyTests['data']): Promise<void> => {
+        await empty(open);
+        await copy(open, rows);
+      };
+      return Object.freeze({ service: open.service, means: open.means, refill, close });
     } catch (error) {
       await close();
       throw error;
@@ -74,26 +84,37 @@ function onEmbedded(document: ManifestDocument): object {
   return { ...document, connectors: Object.fromEntries(connectors), entities: Object.fromEntries(entities) };
 }
 
-async function fill(
-  { service, databases }: OpenService,
-  data: ReadonlyMap<string, readonly JsonRow[]>,
-): Promise<void> {
-  const { connectors } = service.model().manifest;
-  const left = new Set(data.keys());
-  for (const connector of connectors.values()) {
-    const engine = databases.get(connector.name);
-    if (engine === undefined) continue;
+async function fill(open: OpenService, data: ReadonlyMap<string, readonly JsonRow[]>): Promise<void> {
+  for (const { connector, engine } of connectorsOf(open)) {
     await engine.system.script(tablesSql(connector));
+    for (const schema of new Set([...connector.tables.values()].map((t) => t.schema)))
+      await engine.system.grantRead(schema);
+  }
+  await copy(open, data);
+}
+
+function connectorsOf({ service, databases }: OpenService) {
+  return [...service.model().manifest.connectors.values()].flatMap((connector) => {
+    const engine = databases.get(connector.name);
+    return engine === undefined ? [] : [{ connector, engine }];
+  });
+}
+
+async function copy(open: OpenService, data: ReadonlyMap<string, readonly JsonRow[]>): Promise<void> {
+  const left = new Set(data.keys());
+  for (const { connector, engine } of connectorsOf(open))
     for (const [key, table] of connector.tables) {
       const rows = data.get(`${connector.name}.${key}`) ?? [];
       left.delete(`${connector.name}.${key}`);
       await copyIn(engine.system, key, table, rows);
     }
-    for (const schema of new Set([...connector.tables.values()].map((t) => t.schema)))
-      await engine.system.grantRead(schema);
-  }
   const [unknown] = left;
   if (unknown !== undefined) throw new UnfitRows(`the manifest has no table \`${unknown}\``);
+}
+
+async function empty(open: OpenService): Promise<void> {
+  for (const { connector, engine } of connectorsOf(open))
+    if (connector.tables.size > 0) await engine.system.script(truncateSql(connector));
 }
 
 /** Indexes facets that need no model server; others have no passages here. */

@@ -128,6 +128,7 @@ export {
   type Transformation,
 } from './lineage/trace.js';
 export { type MentionedNames, mentionedNames } from './mentioned-names.js';
+export { fingerprint } from './plan/fingerprint.js';
 export { isKeyLookup } from './plan/key-lookup.js';
 export type { AttributeMatch, Expr, Form, Slot } from './plan/plan.js';
 export { relationsRead } from './plan/properties.js';

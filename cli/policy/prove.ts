@@ -1,0 +1,171 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { type Counterexample, lint, type Obligation, obligationsOf } from '../../policy/proof/index.js';
+import { EXIT, Failure, usage } from '../exit.js';
+import { counted, note, print, printJson, visible } from '../output.js';
+import type { Verdict } from '../policy-proof/decide.js';
+import type { Solver } from '../policy-proof/solver.js';
+import type { PolicyTests } from '../policy-tests/document.js';
+
+export interface ProveFlags {
+  readonly lint: boolean;
+  readonly json?: true;
+}
+
+interface ProvenClaim {
+  readonly name: string;
+  readonly verdict: Verdict;
+}
+
+type Findings = Awaited<ReturnType<typeof lint>>;
+
+/** Proves the claims of a file of policy tests, and looks for rules that do nothing. */
+export async function runProve(file: string | undefined, flags: ProveFlags): Promise<void> {
+  const named = file ?? 'policy.test.yaml';
+  if (!existsSync(named))
+    throw usage(`there is no ${named}\n  hint: name a file of policy tests with \`claims\``);
+  const { ready } = await import('osl-compiler');
+  const { loadPolicyTests } = await import('../policy-tests/document.js');
+  const { loadModel } = await import('../../src/service/model.js');
+  await ready();
+  const tests = await told(named, () => loadPolicyTests(resolve(named)));
+  const { manifest, snapshot } = await loadModel(tests.manifestFile, tests.policyFile, null);
+  if (snapshot === null) throw new Error('a policy that was loaded does not serve');
+  const policy = { snapshot, catalog: manifest.catalog };
+  const claims = await told(named, async () =>
+    tests.claims.map(({ name, claim }) => ({ name, obligations: obligationsOf(claim, policy) })),
+  );
+  const solver = await startSolver();
+  try {
+    const { isImpossible } = await import('../policy-proof/decide.js');
+    const verdicts = await proved(claims, tests, solver);
+    report(
+      named,
+      verdicts,
+      flags.lint ? await lint(policy, (obligation) => isImpossible(obligation, solver)) : [],
+      flags,
+    );
+  } finally {
+    solver.stop();
+  }
+}
+
+async function startSolver(): Promise<Solver> {
+  const { Solver, SolverFault } = await import('../policy-proof/solver.js');
+  try {
+    return await Solver.start();
+  } catch (error) {
+    if (!(error instanceof SolverFault)) throw error;
+    throw error.isMissing
+      ? usage(`${error.message}\n  hint: npm install z3-solver`)
+      : new Failure(EXIT.failed, `error: ${error.message}`);
+  }
+}
+
+const FILE_FAULTS: ReadonlySet<string> = new Set(['UnclearTest', 'UnclearClaim', 'UnfitRows']);
+
+async function told<T>(file: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof Error) || !FILE_FAULTS.has(error.name)) throw error;
+    throw new Failure(EXIT.usage, `error: ${file}: ${error.message}`);
+  }
+}
+
+interface ClaimObligations {
+  readonly name: string;
+  readonly obligations: readonly Obligation[];
+}
+
+async function proved(
+  claims: readonly ClaimObligations[],
+  tests: PolicyTests,
+  solver: Solver,
+): Promise<readonly ProvenClaim[]> {
+  const { decide } = await import('../policy-proof/decide.js');
+  const { openTrials } = await import('../policy-proof/replay.js');
+  const trials = openTrials(tests);
+  try {
+    const all: ProvenClaim[] = [];
+    for (const { name, obligations } of claims) {
+      if (process.stderr.isTTY) note(`claim ${all.length + 1} of ${claims.length}`);
+      all.push({ name, verdict: await decide(obligations, solver, trials.run) });
+    }
+    return all;
+  } finally {
+    await trials.close();
+  }
+}
+
+/** Exit status of a claim that is neither proved nor refuted. */
+const UNKNOWN = 3;
+
+function report(file: string, claims: readonly ProvenClaim[], findings: Findings, flags: ProveFlags): void {
+  const verdicts = new Set(claims.map(({ verdict }) => verdict.kind));
+  const exit = verdicts.has('refuted') ? EXIT.failed : verdicts.has('unknown') ? UNKNOWN : EXIT.ok;
+  if (flags.json) printJson({ claims: claims.map(claimJson), findings });
+  else {
+    for (const claim of claims) for (const line of claimLines(claim)) print(visible(line));
+    for (const { rule, code, message } of findings) print(visible(`note     ${rule}: ${message} (${code})`));
+    const of = (kind: string): number => claims.filter(({ verdict }) => verdict.kind === kind).length;
+    print(
+      `${file}: ${counted(claims.length, 'claim', 'claims')}: ${of('proved')} proved, ${of('refuted')} refuted, ${of('unknown')} unknown`,
+    );
+  }
+  if (exit !== EXIT.ok) process.exitCode = exit;
+}
+
+function* claimLines({ name, verdict }: ProvenClaim): Generator<string> {
+  switch (verdict.kind) {
+    case 'proved':
+      yield `proved   ${name}`;
+      return;
+    case 'unknown':
+      yield `unknown  ${name}`;
+      yield `           ${verdict.because}`;
+      return;
+    case 'refuted':
+      yield `REFUTED  ${name}`;
+      yield* counterexampleLines(verdict.counterexample);
+      return;
+    default: {
+      const other: never = verdict;
+      return other;
+    }
+  }
+}
+
+function* counterexampleLines({
+  part,
+  relation,
+  row,
+  callers,
+  conditions,
+}: Counterexample): Generator<string> {
+  yield `           ${part.says}`;
+  const cells = [...row].map(([column, value]) => `${column} = ${value ?? 'NULL'}`);
+  yield `           row of ${relation.name}: ${cells.length === 0 ? 'any' : cells.join(', ')}`;
+  for (const caller of new Set(part.checks.map((c) => c.caller))) {
+    const { roles = [], attributes = new Map() } = callers[caller] ?? {};
+    const has = [...attributes].map(
+      ([name, value]) => `${name} = ${value === 'any' ? 'any' : `[${value.join(', ')}]`}`,
+    );
+    yield `           caller with ${roles.join(', ')}${has.length === 0 ? '' : `, ${has.join(', ')}`}`;
+  }
+  for (const key of conditions) yield `           while ${key}`;
+}
+
+function claimJson({ name, verdict }: ProvenClaim) {
+  if (verdict.kind !== 'refuted') return { name, ...verdict, verdict: verdict.kind };
+  const { part, relation, row, callers, conditions } = verdict.counterexample;
+  return {
+    name,
+    verdict: 'refuted',
+    says: part.says,
+    entity: relation.name,
+    row: Object.fromEntries(row),
+    callers: callers.map(({ roles, attributes }) => ({ roles, attributes: Object.fromEntries(attributes) })),
+    conditions,
+  };
+}

@@ -1,0 +1,209 @@
+import type { Relation, TypeName } from 'osl-compiler';
+import { isArray, typeRow } from 'osl-compiler/types';
+import { not, variable } from './formula.js';
+import type { Obligation, ObligationCaller, ObligationPart } from './obligations.js';
+import type { Model, ModelValue } from './script.js';
+import type { Encoder, RowVariable } from './values.js';
+
+/** A row and callers that refute a claim, as values of the database. */
+export interface Counterexample {
+  readonly relation: Relation;
+  readonly part: ObligationPart;
+  /** By physical column, in Postgres' text format; columns that are left out do not matter. */
+  readonly row: ReadonlyMap<string, string | null>;
+  readonly callers: readonly CounterexampleCaller[];
+  /** Keys of the conditions of grants that hold. */
+  readonly conditions: readonly string[];
+  /** What it rests on that the solver does not know, such as `the function lower`. */
+  readonly unknowns: readonly string[];
+}
+
+export interface CounterexampleCaller extends Pick<ObligationCaller, 'roles' | 'snapshot'> {
+  /** Attributes that the caller has. */
+  readonly attributes: ReadonlyMap<string, 'any' | readonly string[]>;
+}
+
+/** Returns null if the solver's values are none that the database has. */
+export function counterexampleOf(obligation: Obligation, model: Model): Counterexample | null {
+  const { relation, encoders, callers, parts } = obligation;
+  const part = parts.find((p) => model.holds(p.formula));
+  const [rowEncoder] = encoders;
+  if (part === undefined || rowEncoder === undefined) return null;
+  const row = rowOf(relation, rowEncoder, part, model);
+  const attributes = encoders.map((encoder) => attributesOf(encoder, model));
+  if (row === null || attributes.includes(null)) return null;
+  const used = encoders.flatMap((encoder) =>
+    [...encoder.unknowns].filter(([name]) => model.value(name) !== null).map(([, what]) => what),
+  );
+  return {
+    relation,
+    part,
+    row,
+    callers: callers.map(({ encoder, roles, snapshot }) => ({
+      roles,
+      snapshot,
+      attributes: attributes[encoder] ?? new Map(),
+    })),
+    conditions: encoders.flatMap((encoder) =>
+      [...encoder.conditions].filter((key) => isTrue(model, `${encoder.caller} holds ${key}`)),
+    ),
+    unknowns: [...new Set(used)],
+  };
+}
+
+/** What makes a counterexample easier to read and to run, the most wanted first: the columns at stake are not NULL. */
+export function wishesOf({ encoders, parts, relation }: Obligation) {
+  const [encoder] = encoders;
+  const names = new Set(parts.flatMap((p) => p.checks.flatMap((c) => c.of ?? [])));
+  const physical = relation.columns.filter((c) => names.has(c.name)).map((c) => c.physical);
+  return [...(encoder?.columns.values() ?? [])]
+    .filter(({ column }) => physical.includes(column))
+    .map(({ isNull }) => not(variable(isNull, 'Bool')));
+}
+
+function isTrue(model: Model, name: string): boolean {
+  return model.value(name) === true;
+}
+
+function rowOf(
+  relation: Relation,
+  encoder: Encoder,
+  { checks }: ObligationPart,
+  model: Model,
+): ReadonlyMap<string, string | null> | null {
+  const row = new Map<string, string | null>();
+  for (const { physical, name, type, labels, stored } of relation.columns) {
+    const used = encoder.columns.get(physical);
+    if (used === undefined) {
+      const isShown = relation.primaryKey.includes(name) || checks.some((c) => c.of === name);
+      if (isShown && !isArray(type)) row.set(physical, labels?.[0] ?? sampleOf(type, stored));
+      continue;
+    }
+    const value = columnValue(used, model);
+    if (value === undefined) return null;
+    row.set(physical, value);
+  }
+  return row;
+}
+
+function sampleOf(type: TypeName, stored: string | undefined): string | null {
+  return isArray(type) || stored !== undefined ? null : typeRow(type).example;
+}
+
+/** Undefined if the database has no such value. */
+function columnValue({ type, isNull, value, rank }: RowVariable, model: Model): string | null | undefined {
+  if (isTrue(model, isNull)) return null;
+  if (value === null) return sampleOf(type, undefined) ?? undefined;
+  const infinite = rank === null ? '0' : String(model.value(rank) ?? '0');
+  const found = model.value(value);
+  if (infinite !== '0') return RANKS[infinite];
+  return found === null ? (sampleOf(type, undefined) ?? undefined) : valueText(found, type);
+}
+
+const RANKS: Readonly<Record<string, string>> = { '-1': '-infinity', '1': 'infinity', '2': 'NaN' };
+
+/** Text of a value in Postgres; undefined if it has none. */
+function valueText(value: ModelValue, type: TypeName): string | undefined {
+  if (typeof value === 'boolean') return String(value);
+  switch (type) {
+    case 'date':
+      return dateText(Number(value));
+    case 'time':
+      return timeText(BigInt(value));
+    case 'timestamp':
+    case 'timestamptz':
+      return momentText(BigInt(value), type === 'timestamptz' ? '+00' : '');
+    case 'numeric':
+    case 'float4':
+    case 'float8':
+      return decimalText(value);
+    default:
+      return value.includes('\u0000') ? undefined : value;
+  }
+}
+
+function dateText(days: number): string | undefined {
+  const date = new Date(days * 86_400_000);
+  const text = Number.isNaN(date.getTime()) ? '' : date.toISOString();
+  return /^\d{4}-/.test(text) && !text.startsWith('0000') ? text.slice(0, 10) : undefined;
+}
+
+const DAY_US = 86_400_000_000n;
+
+function momentText(us: bigint, zone: string): string | undefined {
+  const inDay = ((us % DAY_US) + DAY_US) % DAY_US;
+  const day = dateText(Number((us - inDay) / DAY_US));
+  return day === undefined ? undefined : `${day} ${timeText(inDay)}${zone}`;
+}
+
+function timeText(us: bigint): string {
+  const [seconds, rest] = [us / 1_000_000n, us % 1_000_000n];
+  const parts = [seconds / 3_600n, (seconds / 60n) % 60n, seconds % 60n].map((n) =>
+    String(n).padStart(2, '0'),
+  );
+  return `${parts.join(':')}${rest === 0n ? '' : `.${String(rest).padStart(6, '0')}`}`;
+}
+
+/** Decimal digits of a fraction; undefined if they do not end. */
+function decimalText(value: string): string | undefined {
+  const [above = '', below] = value.split('/');
+  if (below === undefined) return above;
+  const scale = 10n ** 30n;
+  const [numerator, denominator] = [BigInt(above), BigInt(below)];
+  if ((numerator * scale) % denominator !== 0n) return undefined;
+  const digits = ((numerator < 0n ? -numerator : numerator) * scale) / denominator;
+  const padded = String(digits).padStart(31, '0');
+  const text = `${padded.slice(0, -30)}.${padded.slice(-30)}`.replace(/\.?0+$/, '');
+  return `${numerator < 0n ? '-' : ''}${text}`;
+}
+
+/** The attributes that a caller has; null if a value has no text. */
+function attributesOf(encoder: Encoder, model: Model): ReadonlyMap<string, 'any' | readonly string[]> | null {
+  const attributes = new Map<string, 'any' | readonly string[]>();
+  for (const name of encoder.attributes) {
+    const has = (property: string): boolean => isTrue(model, `${encoder.caller} ${property} ${name}`);
+    if (has('missing')) continue;
+    if (has('any')) {
+      attributes.set(name, 'any');
+      continue;
+    }
+    if (has('empty')) {
+      attributes.set(name, []);
+      continue;
+    }
+    const values = valuesOf(name, encoder, model);
+    if (values === null) return null;
+    attributes.set(name, values);
+  }
+  return attributes;
+}
+
+function valuesOf(attribute: string, encoder: Encoder, model: Model): readonly string[] | null {
+  const own = encoder.memberships.filter((m) => m.attribute === attribute);
+  const values = new Set<string>();
+  const others = new Set<string>();
+  for (const { type, args, value } of own) {
+    const text = value === null ? undefined : columnValue(value, model);
+    const isMember = model.holds(encoder.membership(attribute, type, args));
+    if (text === undefined) return null;
+    if (text !== null) (isMember ? values : others).add(text);
+  }
+  if (values.size > 0) return [...values];
+  const [{ type } = { type: 'text' as const }] = own;
+  const other = OTHERS[type]?.find((candidate) => !others.has(candidate));
+  return other === undefined ? null : [other];
+}
+
+/** Values for an attribute that has none of the row's. */
+const OTHERS: Readonly<Partial<Record<TypeName, readonly string[]>>> = {
+  text: ['another', 'yet another'],
+  bpchar: ['another', 'yet another'],
+  int2: ['31001', '31002'],
+  int4: ['31001', '31002'],
+  int8: ['31001', '31002'],
+  numeric: ['31001', '31002'],
+  float8: ['31001', '31002'],
+  bool: ['true', 'false'],
+  date: ['2041-05-06', '2041-05-07'],
+  uuid: ['00000000-0000-4000-8000-000000000001', '00000000-0000-4000-8000-000000000002'],
+};

@@ -1,0 +1,198 @@
+import { assertNever } from 'osl-compiler';
+
+/** Formulas for a solver, and the same as SMT-LIB 2. They have no quantifiers, so the solver decides most of them. */
+
+export type Sort = 'Bool' | 'Int' | 'Real' | 'String';
+
+export type Formula =
+  | { readonly kind: 'boolean'; readonly sort: 'Bool'; readonly value: boolean }
+  | { readonly kind: 'number'; readonly sort: 'Int' | 'Real'; readonly text: string }
+  | { readonly kind: 'text'; readonly sort: 'String'; readonly value: string }
+  | { readonly kind: 'variable'; readonly sort: Sort; readonly name: string }
+  /** Application of an unknown function: equal arguments have equal results. */
+  | {
+      readonly kind: 'unknown';
+      readonly sort: 'Bool';
+      readonly name: string;
+      readonly args: readonly Formula[];
+    }
+  | { readonly kind: 'operation'; readonly sort: Sort; readonly op: Op; readonly args: readonly Formula[] };
+
+type Op = 'and' | 'or' | 'not' | '=' | '<' | '+' | '-' | '*' | 'ite' | 'to_real' | 'str.prefixof' | 'str.<';
+
+export const TRUE: Formula = Object.freeze({ kind: 'boolean', sort: 'Bool', value: true });
+export const FALSE: Formula = Object.freeze({ kind: 'boolean', sort: 'Bool', value: false });
+
+export function boolean(value: boolean): Formula {
+  return value ? TRUE : FALSE;
+}
+
+/** @param text decimal digits, with a sign and a fraction if it has them */
+export function number(text: string, sort: 'Int' | 'Real'): Formula {
+  return Object.freeze({ kind: 'number', sort, text });
+}
+
+export function text(value: string): Formula {
+  return Object.freeze({ kind: 'text', sort: 'String', value });
+}
+
+export function variable(name: string, sort: Sort): Formula {
+  return Object.freeze({ kind: 'variable', sort, name });
+}
+
+export function unknown(name: string, args: readonly Formula[]): Formula {
+  return Object.freeze({ kind: 'unknown', sort: 'Bool', name, args });
+}
+
+export function and(...args: readonly Formula[]): Formula {
+  return joined('and', args, TRUE, FALSE);
+}
+
+export function or(...args: readonly Formula[]): Formula {
+  return joined('or', args, FALSE, TRUE);
+}
+
+function joined(op: 'and' | 'or', args: readonly Formula[], neutral: Formula, absorbing: Formula): Formula {
+  const left = new Set<Formula>();
+  for (const arg of args) {
+    if (arg === absorbing) return absorbing;
+    if (arg !== neutral) left.add(arg);
+  }
+  for (const arg of left) {
+    const [inner] = arg.kind === 'operation' && arg.op === 'not' ? arg.args : [];
+    if (inner !== undefined && left.has(inner)) return absorbing;
+  }
+  const [only = neutral] = left;
+  return left.size < 2 ? only : operation(op, 'Bool', [...left]);
+}
+
+export function not(arg: Formula): Formula {
+  if (arg.kind === 'boolean') return boolean(!arg.value);
+  const [inner] = arg.kind === 'operation' && arg.op === 'not' ? arg.args : [];
+  return inner ?? operation('not', 'Bool', [arg]);
+}
+
+export function equal(a: Formula, b: Formula): Formula {
+  if (a === b) return TRUE;
+  const [left, right] = ofOneSort(a, b);
+  if (left.kind === 'number' && right.kind === 'number' && left.text === right.text) return TRUE;
+  return operation('=', 'Bool', [left, right]);
+}
+
+export function less(a: Formula, b: Formula): Formula {
+  return operation('<', 'Bool', ofOneSort(a, b));
+}
+
+/** Order of texts by code point. */
+export function textLess(a: Formula, b: Formula): Formula {
+  return operation('str.<', 'Bool', [a, b]);
+}
+
+export function isPrefix(prefix: Formula, of: Formula): Formula {
+  return operation('str.prefixof', 'Bool', [prefix, of]);
+}
+
+export function arithmetic(op: '+' | '-' | '*', a: Formula, b: Formula): Formula {
+  const args = ofOneSort(a, b);
+  return operation(op, args[0].sort, args);
+}
+
+export function either(condition: Formula, a: Formula, b: Formula): Formula {
+  if (condition === TRUE || a === b) return a;
+  if (condition === FALSE) return b;
+  const [left, right] = ofOneSort(a, b);
+  return operation('ite', left.sort, [condition, left, right]);
+}
+
+function operation(op: Op, sort: Sort, args: readonly Formula[]): Formula {
+  return Object.freeze({ kind: 'operation', sort, op, args });
+}
+
+function ofOneSort(a: Formula, b: Formula): readonly [Formula, Formula] {
+  return a.sort === b.sort ? [a, b] : [toReal(a), toReal(b)];
+}
+
+function toReal(formula: Formula): Formula {
+  if (formula.sort !== 'Int') return formula;
+  return formula.kind === 'number' ? number(formula.text, 'Real') : operation('to_real', 'Real', [formula]);
+}
+
+/** Variables and unknown functions of formulas, by name. */
+export class Symbols {
+  readonly variables = new Map<string, Sort>();
+  readonly functions = new Map<string, readonly Sort[]>();
+  /** Applications of unknown functions, so that a model can be asked for each. */
+  readonly applications = new Map<string, Extract<Formula, { readonly kind: 'unknown' }>>();
+  readonly #seen = new Set<Formula>();
+
+  add(formula: Formula): void {
+    if (this.#seen.has(formula)) return;
+    this.#seen.add(formula);
+    if (formula.kind === 'variable') this.variables.set(formula.name, formula.sort);
+    if (formula.kind === 'unknown') {
+      this.functions.set(
+        formula.name,
+        formula.args.map(({ sort }) => sort),
+      );
+      this.applications.set(smtText(formula), formula);
+    }
+    if (formula.kind === 'unknown' || formula.kind === 'operation')
+      for (const arg of formula.args) this.add(arg);
+  }
+
+  /** Declarations in SMT-LIB. */
+  declarations(): string {
+    const lines = [...this.variables].map(([name, sort]) => `(declare-const ${symbol(name)} ${sort})`);
+    const functions = [...this.functions].map(
+      ([name, sorts]) => `(declare-fun ${symbol(name)} (${sorts.join(' ')}) Bool)`,
+    );
+    return [...lines, ...functions].join('\n');
+  }
+}
+
+/** Writes a formula in SMT-LIB. */
+export function smtText(formula: Formula): string {
+  switch (formula.kind) {
+    case 'boolean':
+      return String(formula.value);
+    case 'number':
+      return numberText(formula.text, formula.sort);
+    case 'text':
+      return stringText(formula.value);
+    case 'variable':
+      return symbol(formula.name);
+    case 'unknown':
+      return formula.args.length === 0
+        ? symbol(formula.name)
+        : `(${symbol(formula.name)} ${formula.args.map(smtText).join(' ')})`;
+    case 'operation':
+      return `(${formula.op} ${formula.args.map(smtText).join(' ')})`;
+    default:
+      return assertNever(formula);
+  }
+}
+
+export function symbol(name: string): string {
+  return `|${symbolName(name)}|`;
+}
+
+/** A name as a quoted symbol of SMT-LIB may contain it: without `|` and `\\`. */
+export function symbolName(name: string): string {
+  return name.replace(/[|\\]/g, (c) => `#${c.charCodeAt(0)}#`);
+}
+
+function numberText(digits: string, sort: 'Int' | 'Real'): string {
+  const isNegative = digits.startsWith('-');
+  const plain = digits.replace(/^[+-]/, '');
+  const written = sort === 'Int' || plain.includes('.') ? plain : `${plain}.0`;
+  return isNegative ? `(- ${written})` : written;
+}
+
+/** Characters outside of printable ASCII are written as escapes, and so are quotes and backslashes. */
+function stringText(value: string): string {
+  const escaped = [...value].map((char) => {
+    const code = char.codePointAt(0) ?? 0;
+    return code < 0x20 || code > 0x7e || char === '"' || char === '\\' ? `\\u{${code.toString(16)}}` : char;
+  });
+  return `"${escaped.join('')}"`;
+}

@@ -1,0 +1,12 @@
+/** Proofs about policies: claims, comparisons and rules that do nothing, as questions to a solver. */
+
+export {
+  type Counterexample,
+  type CounterexampleCaller,
+  counterexampleOf,
+  wishesOf,
+} from './counterexample.js';
+export { lint } from './lint.js';
+export { type Check, type Claim, type Obligation, obligationsOf } from './obligations.js';
+export { scriptOf } from './script.js';
+export type { ProvenPolicy } from './views.js';

@@ -1,0 +1,92 @@
+import type { TypeName } from 'osl-compiler';
+
+/** Literals of numbers, dates and times as the solver's numbers. */
+
+const RANGES: Readonly<Partial<Record<TypeName, { readonly least: string; readonly most: string }>>> = {
+  int2: { least: '-32768', most: '32767' },
+  int4: { least: '-2147483648', most: '2147483647' },
+  int8: { least: '-9223372036854775808', most: '9223372036854775807' },
+  time: { least: '0', most: '86400000000' },
+};
+
+/** The values of a type that has neither infinity nor NaN; null for other types. */
+export function rangeOf(type: TypeName): { readonly least: string; readonly most: string } | null {
+  return RANGES[type] ?? null;
+}
+
+/** Decimal digits of a literal; null if it is written in another way. */
+export function numberIn(literal: string, type: TypeName): string | null {
+  const [, digits = null] = /^\s*\+?(-?\d{1,400}(?:\.\d{1,400})?)\s*$/.exec(literal) ?? [];
+  switch (type) {
+    case 'int2':
+    case 'int4':
+    case 'int8':
+      return digits?.includes('.') === true ? null : digits;
+    case 'numeric':
+      return digits;
+    case 'float8':
+      // More digits would be rounded to another number.
+      return digits !== null && digits.replace(/[-.]/g, '').length <= 15 ? digits : null;
+    default:
+      return null;
+  }
+}
+
+/** The rank of an infinity or of NaN; null for other literals, and for types that have none. */
+export function rankIn(literal: string, type: TypeName): string | null {
+  const word = literal.trim().toLowerCase();
+  const isNumber = type === 'numeric' || type === 'float4' || type === 'float8';
+  if (!isNumber && type !== 'date' && type !== 'timestamp' && type !== 'timestamptz') return null;
+  if (isNumber && word === 'nan') return '2';
+  if (/^\+?inf(inity)?$/.test(word) && (isNumber || word.endsWith('inity'))) return '1';
+  return /^-inf(inity)?$/.test(word) && (isNumber || word.endsWith('inity')) ? '-1' : null;
+}
+
+const DAY_MS = 86_400_000;
+
+/** Days since 1970 of a date, microseconds of other types; null if the literal is not in ISO notation. */
+export function momentOf(literal: string, type: TypeName): string | null {
+  const [, day, time = '00:00:00', zone] =
+    /^(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)(Z|[+-]\d\d(?::?\d\d)?)?)?$/.exec(literal) ??
+    [];
+  if (type === 'time') return timeIn(literal);
+  const days = day === undefined ? null : daysOf(day);
+  if (days === null) return null;
+  switch (type) {
+    case 'date':
+      return time === '00:00:00' && zone === undefined ? String(days) : null;
+    case 'timestamp':
+      return zone === undefined ? microseconds(days, time, 0) : null;
+    case 'timestamptz': {
+      const offset = zone === undefined ? 0 : minutesOf(zone);
+      return microseconds(days, time, offset);
+    }
+    default:
+      return null;
+  }
+}
+
+function daysOf(day: string): number | null {
+  const ms = Date.parse(`${day}T00:00:00Z`);
+  return Number.isNaN(ms) || !new Date(ms).toISOString().startsWith(day) ? null : ms / DAY_MS;
+}
+
+function minutesOf(zone: string): number {
+  if (zone === 'Z') return 0;
+  const [, sign, hours = '0', minutes = '0'] = /^([+-])(\d\d):?(\d\d)?$/.exec(zone) ?? [];
+  return (sign === '-' ? -1 : 1) * (60 * Number(hours) + Number(minutes));
+}
+
+function microseconds(days: number, time: string, offsetMinutes: number): string | null {
+  const own = timeIn(time);
+  if (own === null) return null;
+  return String(BigInt(days) * 86_400_000_000n + BigInt(own) - BigInt(offsetMinutes) * 60_000_000n);
+}
+
+function timeIn(text: string): string | null {
+  const [, hours, minutes, seconds = '0', fraction = ''] =
+    /^(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?$/.exec(text) ?? [];
+  if (hours === undefined || Number(hours) > 23 || Number(minutes) > 59 || Number(seconds) > 59) return null;
+  const whole = 3_600 * Number(hours) + 60 * Number(minutes) + Number(seconds);
+  return String(BigInt(whole) * 1_000_000n + BigInt(fraction.padEnd(6, '0')));
+}

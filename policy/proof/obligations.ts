@@ -1,0 +1,290 @@
+import { bindPredicate, QueryError, type Relation } from 'osl-compiler';
+import type { PolicySnapshot } from '../snapshot.js';
+import { and, type Formula, not, or } from './formula.js';
+import { Encoder } from './values.js';
+import { aggregatedColumn, type ProvenPolicy, relationNamed, rolesOn, type View, viewOf } from './views.js';
+
+/** A claim about a policy, as `claims` of the policy tests state it. */
+export type Claim =
+  | {
+      readonly kind: 'never' | 'always';
+      readonly roles: readonly string[];
+      /** An entity, or a column of one. */
+      readonly sees: string;
+      /** `never`: but where this predicate is true. `always`: where it is true. Null: everywhere. */
+      readonly where: string | null;
+    }
+  | { readonly kind: 'same'; readonly roles: readonly [string, string] }
+  | { readonly kind: 'narrower'; readonly role: string; readonly than: string }
+  | {
+      readonly kind: 'disjoint';
+      readonly attribute: string;
+      /** Entities of which it is claimed; null for all that are granted. */
+      readonly on: readonly string[] | null;
+    };
+
+/** What has to be impossible for a claim to hold, on one relation. */
+export interface Obligation {
+  readonly relation: Relation;
+  /** Any of these refutes the claim. */
+  readonly parts: readonly ObligationPart[];
+  /** What holds of the variables. */
+  readonly facts: readonly Formula[];
+  readonly encoders: readonly Encoder[];
+  /** Callers of one encoder have the same attributes. */
+  readonly callers: readonly ObligationCaller[];
+}
+
+export interface ObligationCaller {
+  /** Index in `encoders`. */
+  readonly encoder: number;
+  readonly roles: readonly string[];
+  /** The policy under which the caller asks. */
+  readonly snapshot: PolicySnapshot;
+}
+
+export interface ObligationPart {
+  readonly formula: Formula;
+  /** What the counterexample shows, as a sentence. */
+  readonly says: string;
+  /** What is observed if a counterexample is run. */
+  readonly checks: readonly Check[];
+}
+
+export interface Check {
+  /** Index in `callers`. */
+  readonly caller: number;
+  /** `where`: a predicate is true of the row; `other`: what cannot be observed of one row. */
+  readonly level: 'row' | 'clear' | 'shown' | 'where' | 'other';
+  /** The column, or the predicate; null for rows. */
+  readonly of: string | null;
+  readonly holds: boolean;
+}
+
+class UnclearClaim extends Error {
+  override readonly name = 'UnclearClaim';
+}
+
+/** @throws UnclearClaim if the claim names what does not exist, or a predicate that is invalid */
+export function obligationsOf(claim: Claim, policy: ProvenPolicy): readonly Obligation[] {
+  switch (claim.kind) {
+    case 'never':
+    case 'always':
+      return [sightObligation(claim, policy)];
+    case 'narrower':
+      return comparisons(requireRoles([claim.role, claim.than], policy), policy, policy);
+    case 'same': {
+      const [a, b] = claim.roles;
+      requireRoles([a, b], policy);
+      return [...comparisons([a, b], policy, policy), ...comparisons([b, a], policy, policy)];
+    }
+    case 'disjoint':
+      return disjointness(claim, policy);
+    default: {
+      const unknown: never = claim;
+      return unknown;
+    }
+  }
+}
+
+function requireRoles<R extends readonly string[]>(roles: R, { snapshot }: ProvenPolicy): R {
+  const missing = roles.find((role) => !snapshot.roles.has(role));
+  if (missing !== undefined) throw new UnclearClaim(`the policy has no role \`${missing}\``);
+  return roles;
+}
+
+function sightObligation(
+  { kind, roles, sees, where }: Extract<Claim, { readonly kind: 'never' | 'always' }>,
+  policy: ProvenPolicy,
+): Obligation {
+  requireRoles(roles, policy);
+  const { relation, column } = objectOf(sees, policy);
+  const encoder = new Encoder(relation);
+  const view = viewOf(roles, policy, encoder);
+  const seen = column === null ? view.row : (view.clear.get(column) ?? and());
+  const excepted = where === null ? null : encoder.accepts(predicateIn(where, relation));
+  const level = column === null ? 'row' : 'clear';
+  const part =
+    kind === 'never'
+      ? {
+          formula: and(seen, ...(excepted === null ? [] : [not(excepted)])),
+          says: `${roles.join(', ')} sees ${sees}`,
+        }
+      : {
+          formula: and(not(seen), ...(excepted === null ? [] : [excepted]), ...able(encoder, policy, roles)),
+          says: `${roles.join(', ')} does not see ${sees}`,
+        };
+  return {
+    relation,
+    parts: [
+      {
+        ...part,
+        checks: [
+          { caller: 0, level, of: column, holds: kind === 'never' },
+          ...(where === null
+            ? []
+            : [{ caller: 0, level: 'where' as const, of: where, holds: kind === 'always' }]),
+        ],
+      },
+    ],
+    facts: encoder.facts,
+    encoders: [encoder],
+    callers: [{ encoder: 0, roles, snapshot: policy.snapshot }],
+  };
+}
+
+/** `always` is claimed of callers who have every attribute that their grants name, and under whom all conditions hold. */
+function able(encoder: Encoder, { snapshot }: ProvenPolicy, roles: readonly string[]): readonly Formula[] {
+  const names = [...encoder.attributes];
+  const conditions = roles.flatMap((role) => [...(snapshot.roles.get(role)?.conditions.keys() ?? [])]);
+  return [
+    ...names.map((name) => not(encoder.attribute(name, 'missing'))),
+    ...conditions.map((key) => encoder.condition(key)),
+  ];
+}
+
+function objectOf(name: string, { catalog }: ProvenPolicy): { relation: Relation; column: string | null } {
+  const whole = relationNamed(name, catalog);
+  if (whole !== null) return { relation: whole, column: null };
+  const dot = name.lastIndexOf('.');
+  const relation = dot < 0 ? null : relationNamed(name.slice(0, dot), catalog);
+  const column = name.slice(dot + 1);
+  if (relation === null || !relation.columns.some((c) => c.name === column))
+    throw new UnclearClaim(`there is no entity and no column \`${name}\``);
+  return { relation, column };
+}
+
+function entityOf(name: string, { catalog }: ProvenPolicy): Relation {
+  const relation = relationNamed(name, catalog);
+  if (relation === null) throw new UnclearClaim(`there is no entity \`${name}\``);
+  return relation;
+}
+
+function predicateIn(text: string, relation: Relation) {
+  try {
+    return bindPredicate(text, relation);
+  } catch (error) {
+    if (error instanceof QueryError) throw new UnclearClaim(`\`${text}\`: ${error.message}`);
+    throw error;
+  }
+}
+
+/**
+ * Obligations that show that members of the first role, under the first policy, see nothing that members of the second
+ * role do not see under the second policy. Both have the same attributes, and the same conditions hold.
+ */
+function comparisons(
+  [role, than]: readonly [string, string],
+  policy: ProvenPolicy,
+  other: ProvenPolicy,
+): readonly Obligation[] {
+  const names = [...(policy.snapshot.roles.get(role)?.grants.keys() ?? [])];
+  return names.flatMap((name) => {
+    const relation = policy.catalog.relations.get(name);
+    return relation === undefined ? [] : [comparison(relation, [role, than], policy, other)];
+  });
+}
+
+function comparison(
+  relation: Relation,
+  [role, than]: readonly [string, string],
+  policy: ProvenPolicy,
+  other: ProvenPolicy,
+): Obligation {
+  const encoder = new Encoder(relation);
+  const [own, others] = [viewOf([role], policy, encoder), viewOf([than], other, encoder)];
+  return {
+    relation,
+    parts: [...wider(own, others, role, than)],
+    facts: encoder.facts,
+    encoders: [encoder],
+    callers: [
+      { encoder: 0, roles: [role], snapshot: policy.snapshot },
+      { encoder: 0, roles: [than], snapshot: other.snapshot },
+    ],
+  };
+}
+
+function* wider(own: View, others: View, role: string, than: string): Generator<ObligationPart> {
+  const { name } = own.relation;
+  const part = (
+    mine: Formula,
+    theirs: Formula,
+    level: Check['level'],
+    column: string | null,
+    what: string,
+  ) => ({
+    formula: and(mine, not(theirs)),
+    says: `${role} ${what}, and ${than} does not`,
+    checks: [
+      { caller: 0, level, of: column, holds: true },
+      { caller: 1, level, of: column, holds: false },
+    ],
+  });
+  yield part(own.row, others.row, 'row', null, `sees a row of ${name}`);
+  for (const [column, clear] of own.clear)
+    yield part(clear, others.clear.get(column) ?? or(), 'clear', column, `sees ${name}.${column}`);
+  for (const [column, shown] of own.shown)
+    yield part(
+      shown,
+      others.shown.get(column) ?? or(),
+      'shown',
+      column,
+      `sees ${name}.${column} or its mask`,
+    );
+  for (const [key, formula] of own.aggregated) {
+    const column = aggregatedColumn(key);
+    const theirs = or(others.aggregated.get(key) ?? or(), others.clear.get(column) ?? or());
+    yield part(formula, theirs, 'other', column, `may aggregate ${name}.${column} under its rule`);
+  }
+  yield part(own.decoded, others.decoded, 'other', null, `may send passages of ${name} to a model`);
+}
+
+/** No two callers whose values of the attribute have nothing in common see one row. */
+function disjointness(
+  { attribute, on }: Extract<Claim, { readonly kind: 'disjoint' }>,
+  policy: ProvenPolicy,
+): readonly Obligation[] {
+  const { catalog } = policy;
+  const relations = on === null ? [...catalog.relations.values()] : on.map((name) => entityOf(name, policy));
+  return relations.flatMap((relation) => {
+    const roles = rolesOn(relation.name, policy.snapshot);
+    if (roles.length === 0) return [];
+    const first = new Encoder(relation, 'first caller');
+    const second = new Encoder(relation, 'second caller', first);
+    const rows = [first, second].map((encoder) => roles.map((role) => viewOf([role], policy, encoder).row));
+    const [own = [], others = []] = rows;
+    const apart = and(...differing(attribute, first, second));
+    const seen = (caller: number): Check => ({ caller, level: 'row', of: null, holds: true });
+    const parts = own.flatMap((mine, i) =>
+      others.slice(i).map((theirs, n) => ({
+        formula: and(mine, theirs, apart),
+        says: `${roles[i]} and ${roles[i + n]} with different values of \`${attribute}\` see one row of ${relation.name}`,
+        checks: [seen(i), seen(roles.length + i + n)],
+      })),
+    );
+    const { snapshot } = policy;
+    return [
+      {
+        relation,
+        parts,
+        facts: [...first.facts, ...second.facts],
+        encoders: [first, second],
+        callers: [0, 1].flatMap((encoder) => roles.map((role) => ({ encoder, roles: [role], snapshot }))),
+      },
+    ];
+  });
+}
+
+function differing(attribute: string, first: Encoder, second: Encoder): readonly Formula[] {
+  const has = [first, second].flatMap((encoder) => [
+    not(encoder.attribute(attribute, 'missing')),
+    not(encoder.attribute(attribute, 'any')),
+    not(encoder.attribute(attribute, 'empty')),
+  ]);
+  const compared = [...first.memberships, ...second.memberships].filter((m) => m.attribute === attribute);
+  const apart = compared.map(({ type, args }) =>
+    not(and(first.membership(attribute, type, args), second.membership(attribute, type, args))),
+  );
+  return [...has, ...apart];
+}

@@ -1,0 +1,643 @@
+import {
+  type AttributeMatch,
+  assertNever,
+  type Expr,
+  fingerprint,
+  type Relation,
+  type TypeName,
+} from 'osl-compiler';
+import { attributesOf } from '../attributes.js';
+import {
+  and,
+  arithmetic,
+  boolean,
+  either,
+  equal,
+  FALSE,
+  type Formula,
+  isPrefix,
+  less,
+  not,
+  number,
+  or,
+  TRUE,
+  text,
+  textLess,
+  unknown,
+  variable,
+} from './formula.js';
+import { momentOf, numberIn, rangeOf, rankIn } from './literals.js';
+
+/**
+ * A predicate over a row as formulas, in SQL's logic of three values. What is outside of the fragment becomes an
+ * unknown value, the same for equal expressions of one row and caller: a proof then holds whatever the value is, and a
+ * counterexample may be spurious.
+ */
+
+/** A truth value: NULL if it is neither. */
+export interface Truth {
+  readonly isTrue: Formula;
+  readonly isFalse: Formula;
+}
+
+/**
+ * A value that is not a truth value.
+ *
+ * - `ordered`: numbers, dates and times. `rank` is 0 for finite values, -1 for -infinity, 1 for infinity, 2 for NaN.
+ * - `text`: `isBytewise` if its order is that of code points.
+ * - `opaque`: nothing is known of it.
+ */
+type Value =
+  | { readonly kind: 'ordered'; readonly isNull: Formula; readonly rank: Formula; readonly value: Formula }
+  | { readonly kind: 'text'; readonly isNull: Formula; readonly value: Formula; readonly isBytewise: boolean }
+  | { readonly kind: 'opaque'; readonly isNull: Formula };
+
+/** A column of the row, as variables of the solver. */
+export interface RowVariable {
+  readonly column: string;
+  readonly type: TypeName;
+  /** Names of variables: whether it is NULL, its value, and its rank if it can be infinite. */
+  readonly isNull: string;
+  readonly value: string | null;
+  readonly rank: string | null;
+}
+
+/** A comparison of a value of the row with an attribute. */
+export interface Membership {
+  readonly attribute: string;
+  readonly type: TypeName;
+  readonly args: readonly Formula[];
+  /** The column that is compared; null if it is another expression. */
+  readonly value: RowVariable | null;
+}
+
+const FINITE = number('0', 'Int');
+const NULL_TRUTH: Truth = { isTrue: FALSE, isFalse: FALSE };
+
+/** Encodes predicates over one row as one caller sees them. */
+export class Encoder {
+  /** Columns that were used, by physical name. */
+  readonly columns = new Map<string, RowVariable>();
+  /** What holds of variables: ranges of types, and of enums. */
+  readonly facts: Formula[] = [];
+  /** Unknown values, by the name of their variable: what they stand for. */
+  readonly unknowns = new Map<string, string>();
+  /** Values of the row that were compared with attributes of the caller. */
+  readonly memberships: Membership[] = [];
+  /** Attributes of the caller, and keys of conditions, that matter. */
+  readonly attributes = new Set<string>();
+  readonly conditions = new Set<string>();
+  readonly relation: Relation;
+  readonly caller: string;
+  readonly #shared: Encoder | null;
+  readonly #truths = new Map<Expr, Truth>();
+
+  /**
+   * @param caller name of the caller, in the names of variables
+   * @param sameRow encoder of another caller who looks at the same row
+   */
+  constructor(relation: Relation, caller = 'caller', sameRow: Encoder | null = null) {
+    this.relation = relation;
+    this.caller = caller;
+    this.#shared = sameRow;
+  }
+
+  /** True if the row passes a filter. A filter with an attribute that the caller lacks accepts nothing. */
+  accepts(filter: Expr | null): Formula {
+    if (filter === null) return TRUE;
+    const has = [...attributesOf(filter)].map((name) => not(this.attribute(name, 'missing')));
+    return and(...has, this.truth(filter).isTrue);
+  }
+
+  /** A property of an attribute of the caller. */
+  attribute(name: string, property: 'missing' | 'any' | 'empty'): Formula {
+    this.attributes.add(name);
+    return variable(`${this.caller} ${property} ${name}`, 'Bool');
+  }
+
+  /** Whether the conditions of a grant hold; equal conditions hold at the same time. */
+  condition(key: string): Formula {
+    this.conditions.add(key);
+    return variable(`${this.caller} holds ${key}`, 'Bool');
+  }
+
+  truth(expr: Expr): Truth {
+    const known = this.#truths.get(expr);
+    if (known !== undefined) return known;
+    const truth = this.#truth(expr);
+    this.#truths.set(expr, truth);
+    return truth;
+  }
+
+  #truth(expr: Expr): Truth {
+    switch (expr.kind) {
+      case 'boolean':
+        return { isTrue: boolean(expr.value), isFalse: boolean(!expr.value) };
+      case 'null':
+        return NULL_TRUTH;
+      case 'literal':
+        return expr.value === 'true' || expr.value === 't'
+          ? { isTrue: TRUE, isFalse: FALSE }
+          : expr.value === 'false' || expr.value === 'f'
+            ? { isTrue: FALSE, isFalse: TRUE }
+            : this.#unknownTruth(expr, 'a literal');
+      case 'base':
+        return this.#flag(expr.column);
+      case 'and': {
+        const args = expr.args.map((a) => this.truth(a));
+        return { isTrue: and(...args.map((a) => a.isTrue)), isFalse: or(...args.map((a) => a.isFalse)) };
+      }
+      case 'or': {
+        const args = expr.args.map((a) => this.truth(a));
+        return { isTrue: or(...args.map((a) => a.isTrue)), isFalse: and(...args.map((a) => a.isFalse)) };
+      }
+      case 'not': {
+        const { isTrue, isFalse } = this.truth(expr.arg);
+        return { isTrue: isFalse, isFalse: isTrue };
+      }
+      case 'null_test':
+        return certain(this.#isNull(expr.arg), expr.negated);
+      case 'truth_test': {
+        const { isTrue, isFalse } = this.truth(expr.arg);
+        const holds =
+          expr.test === 'true' ? isTrue : expr.test === 'false' ? isFalse : and(not(isTrue), not(isFalse));
+        return certain(holds, expr.negated);
+      }
+      case 'distinct_test':
+        return this.#distinct(expr);
+      case 'operation':
+        return expr.left === null
+          ? this.#unknownTruth(expr, `the operator ${expr.definition.name}`)
+          : this.#compared(expr.definition.name, expr.left, expr.right, expr);
+      case 'quantified':
+        return this.#quantified(expr);
+      case 'membership': {
+        const found = anyOf(expr.items.map((item) => this.#compared('=', expr.arg, item, expr)));
+        return expr.negated ? { isTrue: found.isFalse, isFalse: found.isTrue } : found;
+      }
+      case 'case': {
+        const arms = expr.arms.map(({ when, result }) => [this.truth(when), this.truth(result)] as const);
+        return arms.reduceRight<Truth>(
+          (rest, [when, result]) => ({
+            isTrue: either(when.isTrue, result.isTrue, rest.isTrue),
+            isFalse: either(when.isTrue, result.isFalse, rest.isFalse),
+          }),
+          this.truth(expr.otherwise),
+        );
+      }
+      case 'attribute_match':
+        return this.#match(expr);
+      case 'conditional':
+        return expr.form === 'coalesce'
+          ? expr.args.map((a) => this.truth(a)).reduceRight(firstOf)
+          : this.#unknownTruth(expr, expr.form);
+      default:
+        return this.#unknownTruth(expr, nameOf(expr));
+    }
+  }
+
+  #isNull(expr: Expr): Formula {
+    if (expr.type !== 'bool') return this.#value(expr).isNull;
+    const { isTrue, isFalse } = this.truth(expr);
+    return and(not(isTrue), not(isFalse));
+  }
+
+  #compared(operator: string, left: Expr, right: Expr, whole: Expr): Truth {
+    if (left.type === 'bool' && right.type === 'bool')
+      return this.#comparedTruths(operator, left, right, whole);
+    const [a, b] = [this.#value(left), this.#value(right)];
+    const known = and(not(a.isNull), not(b.isNull));
+    const holds = comparison(operator, a, b);
+    if (holds !== null) return { isTrue: and(known, holds), isFalse: and(known, not(holds)) };
+    const { isTrue, isFalse } = this.#unknownTruth(whole, this.#culprit(operator, left, right));
+    return { isTrue: and(known, isTrue), isFalse: and(known, isFalse) };
+  }
+
+  /** Names what is outside of the fragment: a side of which nothing is known, or else the operator. */
+  #culprit(operator: string, left: Expr, right: Expr): string {
+    const opaque = [left, right].find((side) => this.#value(side).kind === 'opaque');
+    return opaque === undefined ? `the operator ${operator} on ${left.type}` : nameOf(opaque);
+  }
+
+  #comparedTruths(operator: string, left: Expr, right: Expr, whole: Expr): Truth {
+    const [a, b] = [this.truth(left), this.truth(right)];
+    const same = or(and(a.isTrue, b.isTrue), and(a.isFalse, b.isFalse));
+    const other = or(and(a.isTrue, b.isFalse), and(a.isFalse, b.isTrue));
+    if (operator === '=') return { isTrue: same, isFalse: other };
+    if (operator === '<>') return { isTrue: other, isFalse: same };
+    return this.#unknownTruth(whole, `the operator ${operator} on bool`);
+  }
+
+  #distinct(expr: Extract<Expr, { readonly kind: 'distinct_test' }>): Truth {
+    const { isTrue, isFalse } = this.#compared('=', expr.left, expr.right, expr);
+    const [leftNull, rightNull] = [this.#isNull(expr.left), this.#isNull(expr.right)];
+    const isSame = or(isTrue, and(leftNull, rightNull));
+    const isOther = or(isFalse, and(leftNull, not(rightNull)), and(not(leftNull), rightNull));
+    return expr.negated ? { isTrue: isSame, isFalse: isOther } : { isTrue: isOther, isFalse: isSame };
+  }
+
+  #quantified(expr: Extract<Expr, { readonly kind: 'quantified' }>): Truth {
+    const { array, arg, definition, quantifier } = expr;
+    const items = itemsOf(array, arg.type);
+    if (items === null) return this.#unknownTruth(expr, nameOf(array));
+    const each = items.map((item) => this.#compared(definition.name, arg, item, expr));
+    if (quantifier === 'any') return anyOf(each);
+    return { isTrue: and(...each.map((t) => t.isTrue)), isFalse: or(...each.map((t) => t.isFalse)) };
+  }
+
+  /** True if the attribute is `any`; false if it has no value, even for NULL. */
+  #match({ attribute, arg }: AttributeMatch): Truth {
+    const [any, empty] = [this.attribute(attribute, 'any'), this.attribute(attribute, 'empty')];
+    const [isNull, among] = this.#among(arg, attribute);
+    const some = and(not(any), not(empty));
+    return {
+      isTrue: or(any, and(some, not(isNull), among)),
+      isFalse: or(and(not(any), empty), and(some, not(isNull), not(among))),
+    };
+  }
+
+  /** Whether the caller's attribute has a value, as an unknown function of the value. */
+  membership(attribute: string, type: TypeName, args: readonly Formula[]): Formula {
+    return unknown(`${this.caller} has ${attribute} of ${type}`, args);
+  }
+
+  #among(arg: Expr, attribute: string): readonly [isNull: Formula, among: Formula] {
+    const [isNull, args] = this.#argument(arg);
+    if (args === null) return [isNull, this.#unknownTruth(arg, nameOf(arg), `${attribute} among `).isTrue];
+    const value = arg.kind === 'base' ? (this.#row.columns.get(arg.column) ?? null) : null;
+    this.memberships.push({ attribute, type: arg.type, args, value });
+    return [isNull, this.membership(attribute, arg.type, args)];
+  }
+
+  #argument(arg: Expr): readonly [isNull: Formula, args: readonly Formula[] | null] {
+    if (arg.type === 'bool') {
+      const { isTrue } = this.truth(arg);
+      return [this.#isNull(arg), [either(isTrue, number('1', 'Int'), number('0', 'Int'))]];
+    }
+    const value = this.#value(arg);
+    switch (value.kind) {
+      case 'ordered':
+        return [value.isNull, [value.rank, value.value]];
+      case 'text':
+        return [value.isNull, [value.value]];
+      case 'opaque':
+        return [value.isNull, null];
+      default:
+        return assertNever(value);
+    }
+  }
+
+  // -------------------------------------------------------------- values
+
+  #value(expr: Expr): Value {
+    switch (expr.kind) {
+      case 'base':
+        return this.#column(expr);
+      case 'literal':
+        return typeof expr.value === 'string' ? this.#literal(expr.value, expr.type) : this.#opaque(expr);
+      case 'structural':
+        return this.#literal(expr.text, 'text');
+      case 'null':
+        return { kind: 'opaque', isNull: TRUE };
+      case 'collate': {
+        const value = this.#value(expr.arg);
+        return value.kind === 'text' ? { ...value, isBytewise: expr.collation === 'C' } : value;
+      }
+      case 'cast':
+        return this.#cast(expr);
+      case 'operation':
+        return this.#arithmetic(expr) ?? this.#opaque(expr);
+      case 'conditional':
+        return this.#conditional(expr);
+      case 'case': {
+        const arms = expr.arms.map(({ when, result }) => [this.truth(when), this.#value(result)] as const);
+        return arms.reduceRight<Value>(
+          (rest, [when, result]) => choice(when.isTrue, result, rest) ?? this.#opaque(expr),
+          this.#value(expr.otherwise),
+        );
+      }
+      default:
+        return this.#opaque(expr);
+    }
+  }
+
+  #literal(value: string, type: TypeName): Value {
+    if (isTextual(type)) {
+      const plain = type === 'bpchar' ? value.replace(/ +$/, '') : value;
+      const fits = [...plain].every((c) => (c.codePointAt(0) ?? 0) <= MOST_CODE);
+      return fits ? { kind: 'text', isNull: FALSE, value: text(plain), isBytewise: false } : UNKNOWN_LITERAL;
+    }
+    if (type === 'uuid')
+      return UUID.test(value)
+        ? { kind: 'text', isNull: FALSE, value: text(value.toLowerCase()), isBytewise: false }
+        : UNKNOWN_LITERAL;
+    const sort = sortOf(type);
+    const rank = rankIn(value, type);
+    const digits = rank === null ? (numberIn(value, type) ?? momentOf(value, type)) : '0';
+    return digits === null || sort === null
+      ? UNKNOWN_LITERAL
+      : { kind: 'ordered', isNull: FALSE, rank: number(rank ?? '0', 'Int'), value: number(digits, sort) };
+  }
+
+  #cast({ arg, type, modifiers }: Extract<Expr, { readonly kind: 'cast' }>): Value {
+    const value = this.#value(arg);
+    const isWider =
+      modifiers.length === 0 &&
+      ((isTextual(arg.type) && type === 'text') || WIDER.get(arg.type)?.has(type) === true);
+    return isWider ? value : { kind: 'opaque', isNull: value.isNull };
+  }
+
+  /** Sums, differences, and products with a literal. A result beyond the type is an error in the database. */
+  #arithmetic(expr: Extract<Expr, { readonly kind: 'operation' }>): Value | null {
+    const { definition, left, right, type } = expr;
+    const op = definition.name;
+    const range = rangeOf(type);
+    if (left === null || (op !== '+' && op !== '-' && op !== '*')) return null;
+    if (type !== 'numeric' && range === null) return null;
+    if (op === '*' && left.kind !== 'literal' && right.kind !== 'literal') return null;
+    const [a, b] = [this.#value(left), this.#value(right)];
+    if (a.kind !== 'ordered' || b.kind !== 'ordered') return null;
+    const value = arithmetic(op, a.value, b.value);
+    const isNull = or(a.isNull, b.isNull);
+    if (range === null) return { kind: 'ordered', isNull, rank: rankAfter(op, a, b), value };
+    const fits = within(value, range);
+    return { kind: 'ordered', isNull, rank: FINITE, value: either(fits, value, this.#beyond(expr)) };
+  }
+
+  #conditional(expr: Extract<Expr, { readonly kind: 'conditional' }>): Value {
+    const [first, second] = expr.args;
+    if (expr.form === 'coalesce')
+      return expr.args
+        .map((a) => this.#value(a))
+        .reduceRight((rest, value) => choice(not(value.isNull), value, rest) ?? this.#opaque(expr));
+    if (expr.form !== 'nullif' || first === undefined || second === undefined) return this.#opaque(expr);
+    const value = this.#value(first);
+    const { isTrue } = this.#compared('=', first, second, expr);
+    return { ...value, isNull: or(value.isNull, isTrue) };
+  }
+
+  #column({ column, type, stored }: Extract<Expr, { readonly kind: 'base' }>): Value {
+    const row = this.#row;
+    const names = `row ${column}`;
+    const isNull = variable(`${names} is null`, 'Bool');
+    const sort = isTextual(type) || type === 'uuid' ? 'String' : stored === undefined ? sortOf(type) : null;
+    const ranked = sort !== null && sort !== 'String' && rangeOf(type) === null;
+    if (!row.columns.has(column)) {
+      row.columns.set(column, {
+        column,
+        type,
+        isNull: `${names} is null`,
+        value: sort === null ? null : names,
+        rank: ranked ? `${names} rank` : null,
+      });
+      if (sort === null) row.unknowns.set(`${names} is null`, `column ${column} of type ${type}`);
+      const range = rangeOf(type);
+      if (sort === 'Int' && range !== null) row.facts.push(within(variable(names, sort), range));
+      if (ranked) row.facts.push(rankOf(variable(`${names} rank`, 'Int'), type));
+      row.#declared(column, isNull, names);
+    }
+    if (sort === null) return { kind: 'opaque', isNull };
+    if (sort === 'String') return { kind: 'text', isNull, value: variable(names, sort), isBytewise: false };
+    const rank = ranked ? variable(`${names} rank`, 'Int') : FINITE;
+    return { kind: 'ordered', isNull, rank, value: variable(names, sort) };
+  }
+
+  /** What the manifest declares of a column: that it is not NULL, and the labels of an enum. */
+  #declared(physical: string, isNull: Formula, value: string): void {
+    const column = this.relation.columns.find((c) => c.physical === physical);
+    if (column === undefined) return;
+    if (!column.nullable || this.relation.primaryKey.includes(column.name)) this.facts.push(not(isNull));
+    if (column.labels !== undefined)
+      this.facts.push(
+        or(isNull, ...column.labels.map((label) => equal(variable(value, 'String'), text(label)))),
+      );
+  }
+
+  #flag(column: string): Truth {
+    const row = this.#row;
+    const [isNull, value] = [`row ${column} is null`, `row ${column}`];
+    const [none, flag] = [variable(isNull, 'Bool'), variable(value, 'Bool')];
+    if (!row.columns.has(column)) {
+      row.columns.set(column, { column, type: 'bool', isNull, value, rank: null });
+      row.#declared(column, none, value);
+    }
+    return { isTrue: and(not(none), flag), isFalse: and(not(none), not(flag)) };
+  }
+
+  get #row(): Encoder {
+    return this.#shared ?? this;
+  }
+
+  // -------------------------------------------------------------- what is unknown
+
+  #unknownTruth(expr: Expr, what: string, more = ''): Truth {
+    const name = `${this.caller} unknown ${more}${fingerprint(expr)}`;
+    this.unknowns.set(name, what);
+    const [isTrue, isFalse] = [variable(name, 'Bool'), variable(`${name} is false`, 'Bool')];
+    return { isTrue, isFalse: and(not(isTrue), isFalse) };
+  }
+
+  /** A result that the type cannot hold, which is an error in the database. */
+  #beyond(expr: Expr): Formula {
+    const name = `${this.caller} unknown ${fingerprint(expr)}`;
+    this.unknowns.set(name, `a result beyond ${expr.type}`);
+    return variable(name, 'Int');
+  }
+
+  #opaque(expr: Expr): Value {
+    const name = `${this.caller} unknown ${fingerprint(expr)} is null`;
+    return { kind: 'opaque', isNull: variable(name, 'Bool') };
+  }
+}
+
+const UNKNOWN_LITERAL: Value = Object.freeze({ kind: 'opaque', isNull: FALSE });
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+/** The largest code point of the solver. */
+const MOST_CODE = 0x2ffff;
+
+/** Casts that keep the value. */
+const WIDER: ReadonlyMap<TypeName, ReadonlySet<TypeName>> = new Map([
+  ['int2', new Set<TypeName>(['int4', 'int8', 'numeric'])],
+  ['int4', new Set<TypeName>(['int8', 'numeric'])],
+  ['int8', new Set<TypeName>(['numeric'])],
+  ['float4', new Set<TypeName>(['float8'])],
+]);
+
+function isTextual(type: TypeName): boolean {
+  return type === 'text' || type === 'bpchar';
+}
+
+/** The sort of values of an ordered type; null if its values are not represented. */
+function sortOf(type: TypeName): 'Int' | 'Real' | null {
+  switch (type) {
+    case 'int2':
+    case 'int4':
+    case 'int8':
+    case 'date':
+    case 'time':
+    case 'timestamp':
+    case 'timestamptz':
+      return 'Int';
+    case 'numeric':
+    case 'float4':
+    case 'float8':
+      return 'Real';
+    default:
+      return null;
+  }
+}
+
+function firstOf(rest: Truth, first: Truth): Truth {
+  const isNull = and(not(first.isTrue), not(first.isFalse));
+  return {
+    isTrue: or(first.isTrue, and(isNull, rest.isTrue)),
+    isFalse: or(first.isFalse, and(isNull, rest.isFalse)),
+  };
+}
+
+/** The elements of an array that is written out; null for any other array. */
+function itemsOf(array: Expr, type: TypeName): readonly Expr[] | null {
+  if (array.kind === 'array') return array.items;
+  if (array.kind !== 'literal' || typeof array.value === 'string') return null;
+  return array.value.map((value) =>
+    value === null ? { kind: 'null', type } : { kind: 'literal', value, type },
+  );
+}
+
+function certain(holds: Formula, negated: boolean): Truth {
+  return negated ? { isTrue: not(holds), isFalse: holds } : { isTrue: holds, isFalse: not(holds) };
+}
+
+function anyOf(truths: readonly Truth[]): Truth {
+  return { isTrue: or(...truths.map((t) => t.isTrue)), isFalse: and(...truths.map((t) => t.isFalse)) };
+}
+
+/** A comparison of two values that are not NULL; null if it cannot be expressed. */
+function comparison(operator: string, a: Value, b: Value): Formula | null {
+  if (a.isNull === TRUE || b.isNull === TRUE) return FALSE; // the result is NULL in any case
+  const same = sameValue(a, b);
+  if (same !== null && operator === '=') return same;
+  if (same !== null && operator === '<>') return not(same);
+  if (a.kind === 'text' && b.kind === 'text' && operator === '~~') return likePrefix(a.value, b.value);
+  if (a.kind === 'text' && b.kind === 'text' && operator === '!~~')
+    return negated(likePrefix(a.value, b.value));
+  if (a.kind === 'text' && b.kind === 'text' && operator === '^@') return isPrefix(b.value, a.value);
+  const before = (x: Value, y: Value): Formula | null => lessValue(x, y);
+  switch (operator) {
+    case '<':
+      return before(a, b);
+    case '>':
+      return before(b, a);
+    case '<=':
+      return negated(before(b, a));
+    case '>=':
+      return negated(before(a, b));
+    default:
+      return null;
+  }
+}
+
+function negated(formula: Formula | null): Formula | null {
+  return formula === null ? null : not(formula);
+}
+
+function sameValue(a: Value, b: Value): Formula | null {
+  if (a.kind === 'text' && b.kind === 'text') return equal(a.value, b.value);
+  if (a.kind !== 'ordered' || b.kind !== 'ordered') return null;
+  const finite = equal(a.rank, FINITE);
+  return and(equal(a.rank, b.rank), or(not(finite), equal(a.value, b.value)));
+}
+
+function lessValue(a: Value, b: Value): Formula | null {
+  if (a.kind === 'text' && b.kind === 'text')
+    return a.isBytewise || b.isBytewise ? textLess(a.value, b.value) : null;
+  if (a.kind !== 'ordered' || b.kind !== 'ordered') return null;
+  if (isOrdinary(a) && isOrdinary(b)) return less(a.value, b.value);
+  return or(less(a.rank, b.rank), and(equal(a.rank, FINITE), equal(b.rank, FINITE), less(a.value, b.value)));
+}
+
+/** True if a value is finite whatever the row is. */
+function isOrdinary({ rank }: Ordered): boolean {
+  return rank.kind === 'number' && rank.text === '0';
+}
+
+/** LIKE with a literal that has no wildcard, or one `%` at its end. */
+function likePrefix(value: Formula, pattern: Formula): Formula | null {
+  if (pattern.kind !== 'text' || /[\\_]|%./s.test(pattern.value)) return null;
+  const prefix = pattern.value.replace(/%$/, '');
+  return prefix === pattern.value ? equal(value, pattern) : isPrefix(text(prefix), value);
+}
+
+function choice(condition: Formula, a: Value, b: Value): Value | null {
+  const isNull = either(condition, a.isNull, b.isNull);
+  if (a.isNull === TRUE) return { ...b, isNull };
+  if (b.isNull === TRUE) return { ...a, isNull };
+  if (a.kind === 'ordered' && b.kind === 'ordered')
+    return {
+      kind: 'ordered',
+      isNull,
+      rank: either(condition, a.rank, b.rank),
+      value: either(condition, a.value, b.value),
+    };
+  if (a.kind === 'text' && b.kind === 'text')
+    return {
+      kind: 'text',
+      isNull,
+      value: either(condition, a.value, b.value),
+      isBytewise: a.isBytewise && b.isBytewise,
+    };
+  return null;
+}
+
+function within(value: Formula, { least, most }: { readonly least: string; readonly most: string }): Formula {
+  return and(not(less(value, number(least, 'Int'))), not(less(number(most, 'Int'), value)));
+}
+
+type Ordered = Extract<Value, { readonly kind: 'ordered' }>;
+
+/** The rank of a sum, a difference or a product of numerics: NaN if a side is NaN, or if infinities cancel out. */
+function rankAfter(op: '+' | '-' | '*', a: Ordered, b: Ordered): Formula {
+  const [left, right] = [a.rank, op === '-' ? opposite(b.rank) : b.rank];
+  const isNan = or(equal(left, NAN), equal(right, NAN));
+  const rank =
+    op === '*'
+      ? either(equal(left, FINITE), signed(right, a.value), signed(left, b.value))
+      : either(equal(left, FINITE), right, either(or(equal(right, FINITE), equal(left, right)), left, NAN));
+  return either(isNan, NAN, rank);
+}
+
+const NAN = number('2', 'Int');
+
+function opposite(rank: Formula): Formula {
+  return either(equal(rank, NAN), NAN, arithmetic('-', FINITE, rank));
+}
+
+/** The rank of an infinity times a finite factor; also that of two finite numbers. */
+function signed(rank: Formula, factor: Formula): Formula {
+  const zero = number('0', factor.sort === 'Int' ? 'Int' : 'Real');
+  const times = either(less(zero, factor), rank, either(less(factor, zero), opposite(rank), NAN));
+  return either(equal(rank, FINITE), FINITE, times);
+}
+
+/** Ranks that values of a type may have: dates are never NaN. */
+function rankOf(rank: Formula, type: TypeName): Formula {
+  const most = sortOf(type) === 'Real' ? '2' : '1';
+  return and(not(less(rank, number('-1', 'Int'))), not(less(number(most, 'Int'), rank)));
+}
+
+function nameOf(expr: Expr): string {
+  switch (expr.kind) {
+    case 'call':
+      return `the function ${expr.definition.name}`;
+    case 'operation':
+      return `the operator ${expr.definition.name}`;
+    case 'cast':
+      return `a cast to ${expr.type}`;
+    case 'base':
+      return `column ${expr.column} of type ${expr.type}`;
+    case 'literal':
+      return `a literal of type ${expr.type}`;
+    default:
+      return `an expression of the kind ${expr.kind.replace('_', ' ')}`;
+  }
+}

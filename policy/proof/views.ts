@@ -1,0 +1,122 @@
+import type { Catalog, Relation } from 'osl-compiler';
+import type { PolicyGrant, PolicySnapshot } from '../snapshot.js';
+import { and, FALSE, type Formula, or, TRUE } from './formula.js';
+import type { Encoder } from './values.js';
+
+/** A policy and the catalog that it was compiled against. */
+export interface ProvenPolicy {
+  readonly snapshot: PolicySnapshot;
+  readonly catalog: Catalog;
+}
+
+/** What members of some roles see of one relation, as formulas over a row and a caller. */
+export interface View {
+  readonly relation: Relation;
+  /** The row is in answers, whatever is shown of it. */
+  readonly row: Formula;
+  /** By column: its value is shown. */
+  readonly clear: ReadonlyMap<string, Formula>;
+  /** By column: its value or its mask is shown. */
+  readonly shown: ReadonlyMap<string, Formula>;
+  /** By column and rule (JSON): it may be aggregated in groups under this rule. */
+  readonly aggregated: ReadonlyMap<string, Formula>;
+  /** The passages of a facet may be sent to a model. */
+  readonly decoded: Formula;
+}
+
+/** Encodes a caller that has exactly these roles. Whether the conditions of a grant hold is a variable. */
+export function viewOf(
+  roles: readonly string[],
+  { snapshot, catalog }: ProvenPolicy,
+  encoder: Encoder,
+): View {
+  const { relation } = encoder;
+  const grants = grantsOf(roles, relation.name, snapshot);
+  const showing = grants.filter((g) => g.groups === undefined);
+  const denied = deniedColumns(roles, relation, snapshot);
+  const entity = catalog.facets.get(relation.name)?.entity;
+  const isWithout = roles.some((role) => snapshot.roles.get(role)?.denied.get(entity ?? '') === 'all');
+  const isDenied = isWithout || relation.columns.every((c) => denied.has(c.name));
+  const opens = (some: readonly PolicyGrant[]): Formula =>
+    isDenied ? FALSE : or(...some.map((g) => and(conditionOf(g, encoder), encoder.accepts(g.filter))));
+  const byColumn = (covers: (grant: PolicyGrant, column: Relation['columns'][number]) => boolean) =>
+    new Map(
+      relation.columns.map((column) => [
+        column.name,
+        denied.has(column.name) ? FALSE : opens(showing.filter((g) => covers(g, column))),
+      ]),
+    );
+  const clear = byColumn(
+    (g, c) => g.columns.has(c.name) && (c.sensitivity === null || g.unmask.has(c.sensitivity)),
+  );
+  const masks = snapshot.masks.get(relation.name) ?? new Map();
+  const isRefused = (c: Relation['columns'][number]): boolean =>
+    c.sensitivity !== null && (masks.get(c.sensitivity) ?? 'deny') === 'deny' && clear.get(c.name) === FALSE;
+  return {
+    relation,
+    row: opens(showing),
+    clear,
+    shown: byColumn((g, c) => g.columns.has(c.name) && !isRefused(c)),
+    aggregated: aggregatedBy(grants, denied, opens),
+    decoded: opens(grants.filter((g) => g.decode === true)),
+  };
+}
+
+function grantsOf(
+  roles: readonly string[],
+  relation: string,
+  snapshot: PolicySnapshot,
+): readonly PolicyGrant[] {
+  return roles.flatMap((role) => snapshot.roles.get(role)?.grants.get(relation) ?? []);
+}
+
+function conditionOf({ conditions }: PolicyGrant, encoder: Encoder): Formula {
+  return conditions === null ? TRUE : encoder.condition(conditions.key);
+}
+
+function deniedColumns(
+  roles: readonly string[],
+  relation: Relation,
+  snapshot: PolicySnapshot,
+): ReadonlySet<string> {
+  const rules = roles.flatMap((role) => snapshot.roles.get(role)?.denied.get(relation.name) ?? []);
+  const all = rules.includes('all');
+  const named = rules.flatMap((rule) => (rule === 'all' ? [] : [...rule]));
+  return new Set(all ? relation.columns.map((c) => c.name) : named);
+}
+
+function aggregatedBy(
+  grants: readonly PolicyGrant[],
+  denied: ReadonlySet<string>,
+  opens: (some: readonly PolicyGrant[]) => Formula,
+): ReadonlyMap<string, Formula> {
+  const found = new Map<string, PolicyGrant[]>();
+  for (const grant of grants) {
+    if (grant.groups === undefined) continue;
+    const rule = JSON.stringify(grant.groups, (_, value: unknown) =>
+      value instanceof Map ? [...value] : value instanceof Set ? [...value].sort() : value,
+    );
+    for (const column of grant.columns) {
+      if (denied.has(column)) continue;
+      const key = JSON.stringify([column, rule, [...grant.unmask].sort()]);
+      found.set(key, [...(found.get(key) ?? []), grant]);
+    }
+  }
+  return new Map([...found].map(([key, some]) => [key, opens(some)]));
+}
+
+/** The column of a key of `aggregated`. */
+export function aggregatedColumn(key: string): string {
+  const [column]: readonly string[] = JSON.parse(key);
+  return column ?? '';
+}
+
+/** The relation of a name such as `customer` or `osl.entities.customer`; null if there is none. */
+export function relationNamed(name: string, catalog: Catalog): Relation | null {
+  return catalog.relations.get(name.replace(/^osl\.(?:entities|facets)\./, '')) ?? null;
+}
+
+/** Roles that have a grant on a relation. */
+export function rolesOn(relation: string, snapshot: PolicySnapshot): readonly string[] {
+  return [...snapshot.roles].filter(([, { grants }]) => grants.has(relation)).map(([name]) => name);
+}
