@@ -9,4 +9,3 @@ export {
 export { lint } from './lint.js';
 export { type Check, type Claim, type Obligation, obligationsOf } from './obligations.js';
 export { scriptOf } from './script.js';
-export type { ProvenPolicy } from './views.js';
