@@ -102,7 +102,8 @@ function* unusedMasks({ snapshot, catalog }: ProvenPolicy): Generator<Finding> {
         (grants.get(relation.name) ?? []).some(
           (g) =>
             !g.unmask.has(label) &&
-            relation.columns.some((c) => c.sensitivity === label && g.columns.has(c.name)),
+            (relation.columns.some((c) => c.sensitivity === label && g.columns.has(c.name)) ||
+              catalog.facets.get(relation.name)?.versions.some((v) => v.redacts.has(label)) === true),
         ),
       ),
     );

@@ -2,7 +2,15 @@ import { bindPredicate, QueryError, type Relation } from 'osl-compiler';
 import type { PolicySnapshot } from '../snapshot.js';
 import { and, type Formula, not, or } from './formula.js';
 import { Encoder } from './values.js';
-import { aggregatedColumn, type ProvenPolicy, relationNamed, rolesOn, type View, viewOf } from './views.js';
+import {
+  aggregatedColumn,
+  type ProvenPolicy,
+  relationNamed,
+  rolesOn,
+  unmaskedLabels,
+  type View,
+  viewOf,
+} from './views.js';
 
 /** A claim about a policy, as `claims` of the policy tests state it. */
 export type Claim =
@@ -236,6 +244,15 @@ function* wider(own: View, others: View, role: string, than: string): Generator<
     const column = aggregatedColumn(key);
     const theirs = or(others.aggregated.get(key) ?? or(), others.clear.get(column) ?? or());
     yield part(formula, theirs, 'other', column, `may aggregate ${name}.${column} under its rule`);
+  }
+  for (const [key, formula] of own.versions) {
+    const labels = unmaskedLabels(key);
+    const covering = [...others.versions].filter(([theirs]) => {
+      const unmasked = unmaskedLabels(theirs);
+      return labels.every((label) => unmasked.includes(label));
+    });
+    const theirs = or(...covering.map(([, shown]) => shown));
+    yield part(formula, theirs, 'other', null, `sees passages of ${name} in which less is redacted`);
   }
   yield part(own.decoded, others.decoded, 'other', null, `may send passages of ${name} to a model`);
 }

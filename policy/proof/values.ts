@@ -207,7 +207,9 @@ export class Encoder {
       return this.#comparedTruths(operator, left, right, whole);
     const [a, b] = [this.#value(left), this.#value(right)];
     const known = and(not(a.isNull), not(b.isNull));
-    const holds = comparison(operator, a, b);
+    // LIKE sees the blanks at the end of a char(n), which are not part of its value here.
+    const isPadded = left.type === 'bpchar' && PATTERNS.has(operator);
+    const holds = isPadded ? null : comparison(operator, a, b);
     if (holds !== null) return { isTrue: and(known, holds), isFalse: and(known, not(holds)) };
     const { isTrue, isFalse } = this.#unknownTruth(whole, this.#culprit(operator, left, right));
     return { isTrue: and(known, isTrue), isFalse: and(known, isFalse) };
@@ -449,6 +451,8 @@ export class Encoder {
     return { kind: 'opaque', isNull: variable(name, 'Bool') };
   }
 }
+
+const PATTERNS: ReadonlySet<string> = new Set(['~~', '!~~', '^@']);
 
 const UNKNOWN_LITERAL: Value = Object.freeze({ kind: 'opaque', isNull: FALSE });
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;

@@ -20,6 +20,8 @@ export interface View {
   readonly shown: ReadonlyMap<string, Formula>;
   /** By column and rule (JSON): it may be aggregated in groups under this rule. */
   readonly aggregated: ReadonlyMap<string, Formula>;
+  /** Of a facet, by unmasked labels (JSON): passages are shown in a version that leaves out no more than the others. */
+  readonly versions: ReadonlyMap<string, Formula>;
   /** The passages of a facet may be sent to a model. */
   readonly decoded: Formula;
 }
@@ -58,6 +60,7 @@ export function viewOf(
     clear,
     shown: byColumn((g, c) => g.columns.has(c.name) && !isRefused(c)),
     aggregated: aggregatedBy(grants, denied, opens),
+    versions: versionsBy(relation.kind === 'facet' ? showing : [], opens),
     decoded: opens(grants.filter((g) => g.decode === true)),
   };
 }
@@ -103,6 +106,21 @@ function aggregatedBy(
     }
   }
   return new Map([...found].map(([key, some]) => [key, opens(some)]));
+}
+
+function versionsBy(
+  grants: readonly PolicyGrant[],
+  opens: (some: readonly PolicyGrant[]) => Formula,
+): ReadonlyMap<string, Formula> {
+  const keys = new Set(grants.map((g) => JSON.stringify([...g.unmask].sort())));
+  return new Map(
+    [...keys].map((key) => [key, opens(grants.filter((g) => JSON.stringify([...g.unmask].sort()) === key))]),
+  );
+}
+
+/** The labels of a key of `versions`. */
+export function unmaskedLabels(key: string): readonly string[] {
+  return JSON.parse(key);
 }
 
 /** The column of a key of `aggregated`. */
