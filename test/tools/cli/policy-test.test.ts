@@ -59,7 +59,7 @@ test('the page’s example says what the page says', async (t) => {
   writeFileSync(join(dir, 'policy.test.yaml'), file);
   const run = await osl(['policy', 'test'], { cwd: dir });
   t.equal(run.code, 0, run.stderr);
-  const written = page.replace(output, () => run.stdout);
+  const written = page.replace(`$ osl policy test\n${output}`, () => `$ osl policy test\n${run.stdout}`);
   if (process.env['OSL_WRITE_DOCS'] === '1') writeFileSync(PAGE, written);
   t.equal(readFileSync(PAGE, 'utf8'), written, 'OSL_WRITE_DOCS=1 writes it anew');
 });
