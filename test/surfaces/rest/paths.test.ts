@@ -57,7 +57,13 @@ test('paths and methods', async (t) => {
             method,
             headers: { authorization, 'content-type': 'text/plain' },
           });
-          t.not(reply.status, 404, `${method} ${path}`);
+          // A route that finds nothing is on record with its own action, and what has no route as `http`.
+          const actions =
+            reply.status === 404 ? (await rest.trail(reply.requestId)).map((r) => r.action) : [];
+          t.ok(
+            reply.status !== 404 || (actions.length > 0 && !actions.includes('http')),
+            `${method} ${path}`,
+          );
           t.not(reply.status, 405, `${method} ${path}`);
         }
       }
