@@ -1,3 +1,5 @@
+import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 
@@ -47,6 +49,24 @@ export interface FaultProxy {
   close(): Promise<void>;
 }
 
+/** Below those that the system gives to connections, so that nobody takes the port while the proxy is shut. */
+const PORTS = { from: 10_000, count: 20_000 };
+const TRIES = 50;
+
+/** Listens on `port`, or, if it is 0, on one that is free. Returns the port. */
+async function listenOn(server: Server, port: number): Promise<number> {
+  for (let tries = 1; ; tries++) {
+    const tried = port === 0 ? PORTS.from + randomInt(PORTS.count) : port;
+    try {
+      server.listen(tried, '127.0.0.1');
+      await once(server, 'listening');
+      return tried;
+    } catch (error) {
+      if (port !== 0 || tries === TRIES) throw error;
+    }
+  }
+}
+
 const DELAY_MS = 30;
 /** So that the other side reads what passed before a reset throws it away. */
 const SETTLE_MS = 1;
@@ -76,10 +96,7 @@ export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
       link.closed.then(() => links.delete(link));
     });
     server = listening.unref();
-    await new Promise<void>((resolve) => listening.listen(port, '127.0.0.1', resolve));
-    const address = listening.address();
-    if (address === null || typeof address === 'string') throw new Error('the proxy has no port');
-    port = address.port;
+    port = await listenOn(listening, port);
   };
   const shut = async (): Promise<void> => {
     const listening = server;
