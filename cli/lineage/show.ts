@@ -1,4 +1,4 @@
-import { columnLineage, compile, type Influence, QueryError, ready } from 'osl-compiler';
+import { columnLineage, compile, type Influence, ready } from 'osl-compiler';
 import { version } from '../../src/base/package-root.js';
 import { headIn } from '../../src/model/versions/index.js';
 import { accessOfChain } from '../../src/service/lineage/description.js';
@@ -6,7 +6,8 @@ import { namespaceOf } from '../../src/service/lineage/index.js';
 import { columnLineageFacet, producerOf } from '../../src/service/lineage/openlineage.js';
 import { loadModel, publishedDir } from '../../src/service/model.js';
 import { queryText } from '../ask.js';
-import { EXIT, Failure, usage } from '../exit.js';
+import { compiled } from '../compiled.js';
+import { usage } from '../exit.js';
 import { type ServerFlags, settingsOfModel } from '../flags.js';
 import { print, printJson, visible } from '../output.js';
 
@@ -40,15 +41,6 @@ export async function runShow(argument: string | undefined, flags: ShowFlags): P
   }
   for (const { name, inputs } of outputs) report(name, inputs);
   report('(which rows, and their order)', rows);
-}
-
-function compiled<T>(work: () => T): T {
-  try {
-    return work();
-  } catch (error) {
-    if (error instanceof QueryError) throw new Failure(EXIT.failed, `error ${error.code}: ${error.message}`);
-    throw error;
-  }
 }
 
 function report(name: string, inputs: readonly Influence[]): void {

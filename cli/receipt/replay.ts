@@ -1,8 +1,9 @@
-import { compile, emit, type GovernedPlan, QueryError, ready } from 'osl-compiler';
+import { compile, emit, type GovernedPlan, ready } from 'osl-compiler';
 import { headIn } from '../../src/model/versions/index.js';
 import { accessOfChain } from '../../src/service/lineage/description.js';
 import { loadModel, publishedDir } from '../../src/service/model.js';
-import { EXIT, Failure, usage } from '../exit.js';
+import { compiled } from '../compiled.js';
+import { usage } from '../exit.js';
 import { besideManifest, type ServerFlags, settingsOfModel } from '../flags.js';
 import { print, printJson, visible } from '../output.js';
 import { notHolding, type ProvenReceipt, provenReceipt, questionOf, saltOf } from './proven-record.js';
@@ -56,15 +57,6 @@ export async function runReplay(file: string, flags: ReplayFlags): Promise<void>
     ),
   );
   print(visible(sql));
-}
-
-function compiled<T>(work: () => T): T {
-  try {
-    return work();
-  } catch (error) {
-    if (error instanceof QueryError) throw new Failure(EXIT.failed, `error ${error.code}: ${error.message}`);
-    throw error;
-  }
 }
 
 /** Requires that the plan reads and masks what the receipt names. */
