@@ -14,30 +14,81 @@ import { type AuditFlags, recordReading, withLog } from '../audit/log.js';
 import { parseTime } from '../audit/search.js';
 import { EXIT, usage } from '../exit.js';
 import { type ServerFlags, settingsOfModel } from '../flags.js';
-import { print, printJson, visible } from '../output.js';
+import { counted, print, printJson, visible } from '../output.js';
+import { counterexampleLines } from '../policy-proof/counterexample-lines.js';
 import { type PolicyFlags, policyBaseline, printJudgement } from './baseline.js';
+import type { RoleDifference } from './prove-difference.js';
 import { withControl } from './versions.js';
 
 export interface PolicyDiffFlags extends PolicyFlags, Pick<ServerFlags, 'policy' | 'dataDir'> {
   readonly since?: string;
   readonly dir?: string;
+  readonly prove?: true;
 }
 
 export async function runPolicyDiff(proposed: string, flags: PolicyDiffFlags): Promise<void> {
   const { text, model } = await comparedWith(proposed, flags);
   const judgement = judgePolicy(text, proposed, model);
   const { since } = flags;
+  const proofs = flags.prove === true && judgement.ok ? await provenDifferences(text, proposed, model, flags) : null;
   const questions =
     since === undefined || !judgement.ok
       ? null
       : await comparePastQueries(text, proposed, model, { ...flags, since });
   if (flags.json) {
-    printJson(questions === null ? judgement : { ...judgement, questions });
+    printJson({
+      ...judgement,
+      ...(questions !== null && { questions }),
+      ...(proofs !== null && { proofs: proofs.map(differenceJson) }),
+    });
     if (!judgement.ok) process.exitCode = EXIT.usage;
     return;
   }
   printJudgement(judgement, proposed);
   if (questions !== null) for (const line of pastLines(questions)) print(line);
+  if (proofs !== null) for (const line of proofLines(proofs)) print(visible(line));
+}
+
+/** Compares the roles of both policies by proof, and tries what it finds over an embedded database. */
+async function provenDifferences(
+  text: string,
+  file: string,
+  { manifest, snapshot }: Model,
+  flags: PolicyDiffFlags,
+): Promise<readonly RoleDifference[]> {
+  const { roleDifferences } = await import('./prove-difference.js');
+  const { openTrials } = await import('../policy-proof/replay.js');
+  const { startSolver } = await import('./solver.js');
+  if (snapshot === null) throw usage('no policy serves, so there is nothing to compare with by proof');
+  const { catalog } = manifest;
+  const after = { catalog, snapshot: compiledPolicy(text, file, manifest) };
+  const { manifestFile, policyFile } = settingsOfModel(flags);
+  const solver = await startSolver();
+  const trials = openTrials({ manifestFile, policyFile });
+  try {
+    const found: RoleDifference[] = [];
+    for await (const difference of roleDifferences({ catalog, snapshot }, after, solver, trials.run))
+      found.push(difference);
+    return found;
+  } finally {
+    solver.stop();
+    await trials.close();
+  }
+}
+
+function* proofLines(proofs: readonly RoleDifference[]): Generator<string> {
+  const equal = proofs.filter(({ change }) => change === 'equal').length;
+  yield `proved equal: ${counted(equal, 'role on an entity', 'roles on entities')} of ${proofs.length}`;
+  for (const { role, entity, change, gain, because } of proofs) {
+    if (change === 'equal') continue;
+    yield `${change.padEnd(12)} ${role} on ${entity}${because === null ? '' : `: ${because}`}`;
+    if (gain !== null) yield* counterexampleLines(gain);
+  }
+}
+
+function differenceJson({ role, entity, change, gain, because }: RoleDifference) {
+  const gained = gain === null ? null : { says: gain.part.says, row: Object.fromEntries(gain.row) };
+  return { role, entity, change, gain: gained, because };
 }
 
 /**

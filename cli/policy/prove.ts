@@ -3,8 +3,10 @@ import { resolve } from 'node:path';
 import { type Counterexample, lint, type Obligation, obligationsOf } from '../../policy/proof/index.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { counted, note, print, printJson, visible } from '../output.js';
+import { counterexampleLines } from '../policy-proof/counterexample-lines.js';
 import type { Verdict } from '../policy-proof/decide.js';
 import type { Solver } from '../policy-proof/solver.js';
+import { startSolver } from './solver.js';
 import type { PolicyTests } from '../policy-tests/document.js';
 
 export interface ProveFlags {
@@ -47,18 +49,6 @@ export async function runProve(file: string | undefined, flags: ProveFlags): Pro
     );
   } finally {
     solver.stop();
-  }
-}
-
-async function startSolver(): Promise<Solver> {
-  const { Solver, SolverFault } = await import('../policy-proof/solver.js');
-  try {
-    return await Solver.start();
-  } catch (error) {
-    if (!(error instanceof SolverFault)) throw error;
-    throw error.isMissing
-      ? usage(`${error.message}\n  hint: npm install z3-solver`)
-      : new Failure(EXIT.failed, `error: ${error.message}`);
   }
 }
 
@@ -134,26 +124,6 @@ function* claimLines({ name, verdict }: ProvenClaim): Generator<string> {
       return other;
     }
   }
-}
-
-function* counterexampleLines({
-  part,
-  relation,
-  row,
-  callers,
-  conditions,
-}: Counterexample): Generator<string> {
-  yield `           ${part.says}`;
-  const cells = [...row].map(([column, value]) => `${column} = ${value ?? 'NULL'}`);
-  yield `           row of ${relation.name}: ${cells.length === 0 ? 'any' : cells.join(', ')}`;
-  for (const caller of new Set(part.checks.map((c) => c.caller))) {
-    const { roles = [], attributes = new Map() } = callers[caller] ?? {};
-    const has = [...attributes].map(
-      ([name, value]) => `${name} = ${value === 'any' ? 'any' : `[${value.join(', ')}]`}`,
-    );
-    yield `           caller with ${roles.join(', ')}${has.length === 0 ? '' : `, ${has.join(', ')}`}`;
-  }
-  for (const key of conditions) yield `           while ${key}`;
 }
 
 function claimJson({ name, verdict }: ProvenClaim) {

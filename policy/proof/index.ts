@@ -7,5 +7,6 @@ export {
   wishesOf,
 } from './counterexample.js';
 export { lint } from './lint.js';
-export { type Check, type Claim, type Obligation, obligationsOf } from './obligations.js';
+export { type Check, type Claim, comparisons, type Obligation, obligationsOf } from './obligations.js';
+export type { ProvenPolicy } from './views.js';
 export { scriptOf } from './script.js';

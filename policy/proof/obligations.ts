@@ -181,7 +181,7 @@ function predicateIn(text: string, relation: Relation) {
  * Obligations that show that members of the first role, under the first policy, see nothing that members of the second
  * role do not see under the second policy. Both have the same attributes, and the same conditions hold.
  */
-function comparisons(
+export function comparisons(
   [role, than]: readonly [string, string],
   policy: ProvenPolicy,
   other: ProvenPolicy,

@@ -1,0 +1,44 @@
+import { comparisons, type Counterexample, type ProvenPolicy } from '../../policy/proof/index.js';
+import { decide, type Trial, type Verdict } from '../policy-proof/decide.js';
+import type { Solver } from '../policy-proof/solver.js';
+
+/** How members of one role see one entity under a proposed policy, compared with the one that serves. */
+export interface RoleDifference {
+  readonly role: string;
+  readonly entity: string;
+  readonly change: 'equal' | 'narrower' | 'wider' | 'incomparable' | 'unknown';
+  /** A row and a caller that gain access; null unless it is wider or incomparable. */
+  readonly gain: Counterexample | null;
+  /** Why it is unknown; null if it is not. */
+  readonly because: string | null;
+}
+
+/** Compares each role of either policy on each entity that it is granted. */
+export async function* roleDifferences(
+  before: ProvenPolicy,
+  after: ProvenPolicy,
+  solver: Solver,
+  trial: Trial,
+): AsyncGenerator<RoleDifference> {
+  const roles = new Set([...before.snapshot.roles.keys(), ...after.snapshot.roles.keys()]);
+  for (const role of roles) {
+    const gains = new Map(comparisons([role, role], after, before).map((o) => [o.relation.name, o]));
+    const losses = new Map(comparisons([role, role], before, after).map((o) => [o.relation.name, o]));
+    for (const entity of new Set([...gains.keys(), ...losses.keys()])) {
+      const verdictOf = (of: typeof gains): Promise<Verdict> => {
+        const obligation = of.get(entity);
+        return decide(obligation === undefined ? [] : [obligation], solver, trial);
+      };
+      yield differenceOf(role, entity, await verdictOf(gains), await verdictOf(losses));
+    }
+  }
+}
+
+function differenceOf(role: string, entity: string, gained: Verdict, lost: Verdict): RoleDifference {
+  const unknown = [gained, lost].find((verdict) => verdict.kind === 'unknown');
+  const gain = gained.kind === 'refuted' ? gained.counterexample : null;
+  if (unknown?.kind === 'unknown') return { role, entity, change: 'unknown', gain, because: unknown.because };
+  const isLost = lost.kind === 'refuted';
+  const change = gain === null ? (isLost ? 'narrower' : 'equal') : isLost ? 'incomparable' : 'wider';
+  return { role, entity, change, gain, because: null };
+}
