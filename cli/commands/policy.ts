@@ -78,9 +78,13 @@ A policy that could not serve is told with its faults; the exit status is 2 then
 holds no texts. It does not know either what a token claimed: a caller is taken to have every role that it can have, and
 what an object shows otherwise need not be what the question read of it. That the log was read is on record.
 
+--prove compares each role on each entity for all rows and callers: equal, narrower, wider or incomparable, with a row and
+a caller that gain access, which were tried.
+
 Examples:
   $ osl policy diff policy.yaml
   $ osl policy diff policy.yaml --since 7d
+  $ osl policy diff new.yaml --policy policy.yaml --prove
   $ osl policy diff 12`;
 
 const TEST_HELP = `
@@ -166,6 +170,7 @@ export function addPolicy(program: Command): void {
     .option('--since <time>', 'and which questions since then it would change: a day, a moment, or 7d')
     .option('--dir <dir>', 'their log (default: audit in the data directory)')
     .addOption(dataDirOption())
+    .option('--prove', 'and prove which roles see the same, more or less (needs z3-solver)')
     .option('--json', 'the judgement as JSON')
     .addHelpText('after', DIFF_HELP)
     .action(async (proposed: string, flags: PolicyDiffFlags) =>

@@ -227,6 +227,38 @@ masks: { money: redact }
   );
 });
 
+test('a change of a policy is proved equal, narrower, wider or incomparable, by role and entity', async (t) => {
+  const dir = temporary();
+  writeFileSync(join(dir, 'manifest.yaml'), MANIFEST);
+  const policy = (rows: readonly string[]): string =>
+    `version: 1\ntenant: acme\nsubjects: {}\nroles:\n${rows
+      .map((text, i) => `  role${i}: { grants: [{ on: account, columns: [id, owner], rows: "${text}" }] }\n`)
+      .join('')}masks: {}\n`;
+  const before = ['id in (1, 2)', "region = attribute('region')", 'active', 'id > 10', "lower(owner) = 'ann'"];
+  const after = [
+    'id = 1 or id = 2',
+    "region = attribute('region') or active",
+    'active and id > 5',
+    'id < 20',
+    "upper(owner) = 'ANN'",
+  ];
+  writeFileSync(join(dir, 'policy.yaml'), policy(before));
+  writeFileSync(join(dir, 'new.yaml'), policy(after));
+  const flags = ['--manifest', 'manifest.yaml', '--policy', 'policy.yaml', '--prove'];
+  const run = await osl(['policy', 'diff', 'new.yaml', ...flags, '--json'], { cwd: dir });
+  t.equal(run.code, 0, run.stderr);
+  const { proofs } = JSON.parse(run.stdout);
+  t.strictSame(
+    proofs.map(({ role, change }: { role: string; change: string }) => `${role} ${change}`),
+    ['role0 equal', 'role1 wider', 'role2 narrower', 'role3 incomparable', 'role4 unknown'],
+  );
+  t.match(proofs[1].gain.row, { active: 'true' });
+  const text = await osl(['policy', 'diff', 'new.yaml', ...flags], { cwd: dir });
+  t.match(text.stdout, /^proved equal: 1 role on an entity of 5$/m);
+  t.match(text.stdout, /^wider {8}role1 on account\n {11}role1 sees a row of account, and role1 does not$/m);
+  t.match(text.stdout, /^unknown {6}role4 on account: it depends on the function/m);
+});
+
 test('a claim about nothing is refused with its name', async (t) => {
   const dir = temporary();
   cpSync(join(ROOT, 'examples', 'reference'), dir, { recursive: true });
