@@ -223,7 +223,7 @@ function* wider(own: View, others: View, role: string, than: string): Generator<
     what: string,
   ) => ({
     formula: and(mine, not(theirs)),
-    says: `${role} ${what}, and ${than} does not`,
+    says: role === than ? `${role} ${what}, and did not before` : `${role} ${what}, and ${than} does not`,
     checks: [
       { caller: 0, level, of: column, holds: true },
       { caller: 1, level, of: column, holds: false },
