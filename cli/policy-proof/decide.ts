@@ -1,7 +1,10 @@
 import {
   type Counterexample,
   counterexampleOf,
+  type Encoder,
+  type Formula,
   type Obligation,
+  or,
   scriptOf,
   wishesOf,
 } from '../../policy/proof/index.js';
@@ -31,33 +34,36 @@ export async function decide(
 }
 
 async function decideOne(obligation: Obligation, solver: Solver, trial: Trial): Promise<Verdict> {
-  const wished = wishesOf(obligation);
-  const first = await counterexample(obligation, wished, solver);
-  const found =
-    first.kind === 'impossible' && wished.length > 0 ? await counterexample(obligation, [], solver) : first;
-  switch (found.kind) {
+  const search = await counterexample(obligation, solver);
+  switch (search.kind) {
     case 'impossible':
       return { kind: 'proved' };
     case 'unknown':
-      return found;
+      return search;
     case 'possible': {
-      const against = await trial(found.counterexample);
-      if (against === null) return { kind: 'refuted', counterexample: found.counterexample };
-      const { unknowns } = found.counterexample;
+      const against = await trial(search.counterexample);
+      if (against === null) return { kind: 'refuted', counterexample: search.counterexample };
+      const { unknowns } = search.counterexample;
       const because = unknowns.length > 0 ? `it depends on ${unknowns.join(', ')}` : against;
       return { kind: 'unknown', because };
     }
     default: {
-      const other: never = found;
+      const other: never = search;
       return other;
     }
   }
 }
 
-/** True if an obligation is proved impossible. */
-export async function isImpossible(obligation: Obligation, solver: Solver): Promise<boolean> {
-  if (obligation.parts.some(({ formula }) => formula.kind === 'boolean' && formula.value)) return false;
-  return (await counterexample(obligation, [], solver)).kind === 'impossible';
+/** Answers of each formula whether it is proved that no row and no caller satisfies it. */
+export async function areImpossible(
+  { facts }: Encoder,
+  formulas: readonly Formula[],
+  solver: Solver,
+): Promise<readonly boolean[]> {
+  const open = formulas.filter(({ kind }) => kind !== 'boolean');
+  const answers = open.length === 0 ? [] : await solver.check(scriptOf(facts, open.map((f) => [f])));
+  const impossible = new Set(open.filter((_, i) => answers[i]?.kind === 'unsat'));
+  return formulas.map((f) => (f.kind === 'boolean' ? !f.value : impossible.has(f)));
 }
 
 type Search =
@@ -65,29 +71,18 @@ type Search =
   | { readonly kind: 'possible'; readonly counterexample: Counterexample }
   | { readonly kind: 'unknown'; readonly because: string };
 
-async function counterexample(
-  obligation: Obligation,
-  wished: ReturnType<typeof wishesOf>,
-  solver: Solver,
-): Promise<Search> {
-  if (obligation.parts.every(({ formula }) => formula.kind === 'boolean' && !formula.value))
-    return { kind: 'impossible' };
-  const script = scriptOf(obligation, wished);
-  const answer = await solver.check(script.text);
-  switch (answer.kind) {
-    case 'unsat':
-      return { kind: 'impossible' };
-    case 'unknown':
-      return { kind: 'unknown', because: `the solver gave up: ${answer.reason}` };
-    case 'sat': {
-      const found = counterexampleOf(obligation, script.model(new Map(answer.constants)));
-      return found === null
-        ? { kind: 'unknown', because: 'the solver found values that the database does not have' }
-        : { kind: 'possible', counterexample: found };
-    }
-    default: {
-      const other: never = answer;
-      return other;
-    }
-  }
+async function counterexample(obligation: Obligation, solver: Solver): Promise<Search> {
+  const formulas = obligation.parts.map((p) => p.formula);
+  const refuted = or(...formulas);
+  if (refuted.kind === 'boolean' && !refuted.value) return { kind: 'impossible' };
+  const wished = [refuted, ...wishesOf(obligation)];
+  const script = scriptOf(obligation.facts, [[refuted], wished], formulas);
+  const [any, nice] = await solver.check(script, { wantsValues: true });
+  if (any === undefined || any.kind === 'unsat') return { kind: 'impossible' };
+  if (any.kind === 'unknown') return { kind: 'unknown', because: `the solver gave up: ${any.reason}` };
+  const { constants } = nice?.kind === 'sat' ? nice : any;
+  const found = counterexampleOf(obligation, script.model(new Map(constants)));
+  return found === null
+    ? { kind: 'unknown', because: 'the solver found values that the database does not have' }
+    : { kind: 'possible', counterexample: found };
 }

@@ -7,31 +7,16 @@ import {
   type RoleDocument,
 } from '../../policy/index.js';
 import type { Check, Counterexample, CounterexampleCaller } from '../../policy/proof/index.js';
-import type { JsonRow, PolicyTest, PolicyTests } from '../policy-tests/document.js';
+import type { JsonRow, PolicyTest } from '../policy-tests/document.js';
 import { observe } from '../policy-tests/observe.js';
 import { UnfitRows } from '../policy-tests/tables.js';
-import { openTestService, type TestService } from '../policy-tests/test-service.js';
-import type { Trial } from './decide.js';
+import type { TestService } from '../policy-tests/test-service.js';
 
 /**
- * Runs counterexamples: the row is written to an embedded database, and the callers ask for it as they would ask a
- * server, under a policy with their roles, attributes and conditions. The database is opened for the first one.
+ * Runs a counterexample: the row is written to an embedded database, and the callers ask for it as they would ask a
+ * server, under a policy with their roles, attributes and conditions. Returns null if what it says is seen, or why not.
  */
-export function openTrials(files: Pick<PolicyTests, 'manifestFile' | 'policyFile'>): {
-  readonly run: Trial;
-  close(): Promise<void>;
-} {
-  let stand: Promise<TestService> | null = null;
-  return {
-    run: async (counterexample) => {
-      stand ??= openTestService({ ...files, data: new Map() });
-      return trial(counterexample, await stand);
-    },
-    close: async () => (await stand)?.close(),
-  };
-}
-
-async function trial(counterexample: Counterexample, stand: TestService): Promise<string | null> {
+export async function trial(counterexample: Counterexample, stand: TestService): Promise<string | null> {
   const { relation, part, row } = counterexample;
   if (relation.kind === 'facet') return 'rows of a facet cannot be written to try it';
   try {
@@ -40,8 +25,11 @@ async function trial(counterexample: Counterexample, stand: TestService): Promis
     if (error instanceof UnfitRows) return 'the database does not take the row';
     throw error;
   }
+  const snapshots = callersIn(part.checks).map((index) => [index, trialSnapshot(index, counterexample, stand)] as const);
+  const byCaller = new Map(snapshots);
   for (const check of part.checks) {
-    const seen = await sees(check, counterexample, stand);
+    const snapshot = byCaller.get(check.caller) ?? null;
+    const seen = snapshot === null ? null : await sees(check, relation, snapshot, stand);
     if (seen === null) return 'what it says of aggregates and models is not tried';
     if (seen !== check.holds) return 'the product does not agree with the solver';
   }
@@ -55,29 +43,38 @@ function tableOf({ connector, schema, table }: Relation, stand: TestService): st
   return `${connector}.${key ?? table}`;
 }
 
-const ALL = 'everything';
+/** Subjects of a trial: the caller, one who sees everything, and one who sees the rows where the predicate is true. */
+const [CALLER, EVERYTHING, MATCHING] = ['user:caller', 'user:everything', 'user:matching'];
 
 async function sees(
   check: Check,
-  counterexample: Counterexample,
+  relation: Relation,
+  snapshot: PolicySnapshot,
   stand: TestService,
 ): Promise<boolean | null> {
-  const { relation, callers, conditions } = counterexample;
-  const caller = callers[check.caller];
-  if (caller === undefined || check.level === 'other') return null;
-  const { catalog, tenant } = stand.service.model().manifest;
-  const where = check.level === 'where' ? check.of : null;
-  const document = trialPolicy(caller.snapshot, caller, relation, conditions, where);
-  const snapshot = compileSnapshot(document, catalog, tenant ?? document.tenant);
   const ask = (subject: string, select: string): Promise<JsonRow | null> =>
     firstRow(stand, snapshot, subject, `select ${select} as x from ${nameOf(relation)}`);
-  if (check.level === 'where') return (await ask('user:where', 'count(*)'))?.['x'] === '1';
-  if (check.of === null) return (await ask('user:caller', 'count(*)'))?.['x'] === '1';
-  const column = identifier(check.of);
-  const [own, all] = [await ask('user:caller', column), await ask(`user:${ALL}`, column)];
-  if (own === null) return false;
-  const value = JSON.stringify(own['x']);
-  return check.level === 'clear' ? value === JSON.stringify(all?.['x']) : value !== 'null';
+  const seesRow = async (subject: string): Promise<boolean> => (await ask(subject, 'count(*)'))?.['x'] === '1';
+  switch (check.level) {
+    case 'row':
+      return seesRow(CALLER);
+    case 'predicate':
+      return seesRow(MATCHING);
+    case 'unmasked':
+    case 'shown': {
+      const column = identifier(check.of);
+      const [own, all] = [await ask(CALLER, column), await ask(EVERYTHING, column)];
+      if (own === null) return false;
+      const value = JSON.stringify(own['x']);
+      return check.level === 'unmasked' ? value === JSON.stringify(all?.['x']) : value !== 'null';
+    }
+    case 'other':
+      return null;
+    default: {
+      const unknown: never = check;
+      return unknown;
+    }
+  }
 }
 
 async function firstRow(
@@ -100,20 +97,33 @@ function nameOf({ name }: Relation): string {
   return `osl.entities.${identifier(name)}`;
 }
 
-/** The policy with the caller as its subject, beside one that sees everything and one that sees where a predicate is true. */
+/** The caller's policy with the subjects of a trial. */
+function trialSnapshot(index: number, counterexample: Counterexample, stand: TestService): PolicySnapshot | null {
+  const { relation, part, callers, conditions } = counterexample;
+  const caller = callers[index];
+  if (caller === undefined) return null;
+  const predicate = part.checks.find((c) => c.level === 'predicate' && c.caller === index)?.of ?? 'false';
+  const { catalog, tenant } = stand.service.model().manifest;
+  const document = trialPolicy(caller, relation, conditions, predicate);
+  return compileSnapshot(document, catalog, tenant ?? document.tenant);
+}
+
 function trialPolicy(
-  snapshot: PolicySnapshot,
-  { roles, attributes }: CounterexampleCaller,
+  { snapshot, roles, attributes }: CounterexampleCaller,
   { name, columns }: Relation,
   conditions: readonly string[],
-  where: string | null,
+  predicate: string,
 ): PolicyDocument {
   const { version, tenant, masks, order, privacy_units } = snapshot.document;
   const labels = [...new Set(columns.flatMap((c) => c.sensitivity ?? []))];
   const own = roles.map((role) => [role, withoutConditions(role, snapshot, conditions)] as const);
-  const given = [...attributes].map(
-    ([attribute, values]) => [attribute, values === 'any' ? ({ any: true } as const) : [...values]] as const,
+  const given = Object.fromEntries(
+    [...attributes].map(([attribute, values]) => [
+      attribute,
+      values === 'any' ? ({ any: true } as const) : [...values],
+    ]),
   );
+  const [everything, matching] = [newRole('everything', roles), newRole('matching', roles)];
   return {
     version,
     tenant,
@@ -121,16 +131,24 @@ function trialPolicy(
     ...(order !== undefined && { order }),
     ...(privacy_units !== undefined && { privacy_units }),
     subjects: {
-      'user:caller': { ceiling: roles, attributes: Object.fromEntries(given) },
-      [`user:${ALL}`]: { ceiling: [ALL] },
-      'user:where': { ceiling: ['where'], attributes: Object.fromEntries(given) },
+      [CALLER]: { ceiling: roles, attributes: given },
+      [EVERYTHING]: { ceiling: [everything] },
+      [MATCHING]: { ceiling: [matching], attributes: given },
     },
     roles: {
       ...Object.fromEntries(own),
-      [ALL]: { grants: [{ on: name, columns: '*', unmask: labels }] },
-      where: { grants: where === null ? [] : [{ on: name, columns: '*', rows: where }] },
+      [everything]: { grants: [{ on: name, columns: '*', unmask: labels }] },
+      [matching]: { grants: [{ on: name, columns: '*', rows: predicate }] },
     },
   };
+}
+
+function newRole(name: string, taken: readonly string[]): string {
+  return taken.includes(name) ? newRole(`${name}_`, taken) : name;
+}
+
+function callersIn(checks: readonly Check[]): readonly number[] {
+  return [...new Set(checks.map((c) => c.caller))];
 }
 
 /** The role with the grants whose conditions hold, as grants without conditions. */

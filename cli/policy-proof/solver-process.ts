@@ -1,21 +1,29 @@
+import type { Context, Expr, Model } from 'z3-solver';
+import type { ModelValue } from '../../policy/proof/index.js';
 import { messageOf } from '../../src/base/thrown.js';
 
 /** Runs Z3 in a process of its own: it needs half a gigabyte, and its threads never end. */
 
-/** Declarations and assertions in SMT-LIB 2. */
 export interface SolverRequest {
+  /** Declarations and assertions in SMT-LIB 2. */
   readonly text: string;
+  /** By case: names of constants that shall be true. */
+  readonly cases: readonly (readonly string[])[];
+  /** Whether answers contain the values of constants, which takes as long as a simple case. */
+  readonly wantsValues: boolean;
+  /** Time in ms for one case. */
   readonly timeoutMs: number;
 }
 
+type Constant = readonly [name: string, value: ModelValue];
+
 export type SolverAnswer =
   | { readonly kind: 'unsat' }
-  /** With the values of constants, as S-expressions by name. */
-  | { readonly kind: 'sat'; readonly constants: readonly (readonly [name: string, value: string])[] }
+  | { readonly kind: 'sat'; readonly constants: readonly Constant[] }
   | { readonly kind: 'unknown'; readonly reason: string };
 
 export type SolverReply =
-  | SolverAnswer
+  | { readonly kind: 'answers'; readonly answers: readonly SolverAnswer[] }
   | { readonly kind: 'ready' }
   | { readonly kind: 'missing' }
   | { readonly kind: 'failed'; readonly reason: string };
@@ -24,33 +32,69 @@ const say = (reply: SolverReply): void => void process.send?.(reply);
 
 async function started() {
   const { init } = await import('z3-solver');
-  const { Solver } = (await init()).Context('main');
-  const solver = new Solver();
-  return async ({ text, timeoutMs }: SolverRequest): Promise<SolverAnswer> => {
-    solver.reset();
-    solver.set('timeout', timeoutMs);
-    // Not `eval_smtlib2_string`, which reads its text after the memory of it has been given back.
-    solver.fromString(text);
-    const kind = await solver.check();
+  const { Context, Z3 } = await init();
+  const z3 = Context('main');
+  const solver = new z3.Solver();
+  const isText = ({ ast }: Expr<'main'>): boolean => Z3.is_string(z3.ptr, ast);
+  /** Replaces what is asserted; the solver is kept, since a new one takes as long as a simple case. */
+  const load = (text: string): void => {
+    solver.pop(solver.numScopes());
+    solver.push();
+    // Not `solver.fromString`, which keeps declarations, and not `eval_smtlib2_string`, which reads freed memory.
+    const formulas = Z3.parse_smtlib2_string(z3.ptr, text, [], [], [], []);
+    const code = Z3.get_error_code(z3.ptr);
+    if (code !== 0) throw new Error(Z3.get_error_msg(z3.ptr, code));
+    Z3.ast_vector_inc_ref(z3.ptr, formulas);
+    for (let i = 0; i < Z3.ast_vector_size(z3.ptr, formulas); i++)
+      Z3.solver_assert(z3.ptr, solver.ptr, Z3.ast_vector_get(z3.ptr, formulas, i));
+    Z3.ast_vector_dec_ref(z3.ptr, formulas);
+  };
+  const check = async (names: readonly string[], wantsValues: boolean): Promise<SolverAnswer> => {
+    // Constants are assumed, not asserted: Z3 then takes its incremental solver, which starts in half the time.
+    const kind = await solver.check(...names.map((name) => z3.Bool.const(name)));
     if (kind === 'unknown') return { kind, reason: solver.reasonUnknown() };
     if (kind === 'unsat') return { kind };
-    const model = solver.model();
-    const constants = model
-      .decls()
-      .filter((decl) => decl.arity() === 0)
-      .map((decl) => [String(decl.name()), valueText(model.get(decl))] as const);
-    return { kind, constants };
+    return { kind, constants: wantsValues ? constantsIn(solver.model(), z3, isText) : [] };
+  };
+  return async ({ text, cases, wantsValues, timeoutMs }: SolverRequest): Promise<readonly SolverAnswer[]> => {
+    solver.set('timeout', timeoutMs);
+    load(text);
+    const answers: SolverAnswer[] = [];
+    for (const names of cases) {
+      const isMore = (other: readonly string[], i: number): boolean =>
+        answers[i]?.kind === 'unsat' && other.every((name) => names.includes(name));
+      answers.push(cases.some(isMore) ? { kind: 'unsat' } : await check(names, wantsValues));
+    }
+    return answers;
   };
 }
 
-function valueText(value: { sexpr(): string } | object): string {
-  return 'sexpr' in value ? value.sexpr() : '';
+/** Values that are literals; `sexpr` would have any, and takes 2 ms for each. */
+function constantsIn(model: Model<'main'>, z3: Context<'main'>, isText: (value: Expr<'main'>) => boolean) {
+  const constants: Constant[] = [];
+  for (const decl of model.decls()) {
+    if (decl.arity() > 0) continue;
+    const value = model.get(decl);
+    const name = String(decl.name());
+    if (z3.isTrue(value) || z3.isFalse(value)) constants.push([name, z3.isTrue(value)]);
+    else if (z3.isIntVal(value) || z3.isRealVal(value)) constants.push([name, value.asString()]);
+    else if (z3.isString(value) && isText(value)) constants.push([name, plainText(value.asString())]);
+  }
+  return constants;
+}
+
+/** Replaces the escapes in a text of Z3. */
+function plainText(escaped: string): string {
+  return escaped.replace(/\\u\{([0-9a-fA-F]+)\}/g, (_, code: string) => String.fromCodePoint(Number.parseInt(code, 16)));
 }
 
 try {
   const run = await started();
   process.on('message', (request: SolverRequest) => {
-    run(request).then(say, (error: unknown) => say({ kind: 'failed', reason: messageOf(error) }));
+    run(request).then(
+      (answers) => say({ kind: 'answers', answers }),
+      (error: unknown) => say({ kind: 'failed', reason: messageOf(error) }),
+    );
   });
   say({ kind: 'ready' });
 } catch (error) {

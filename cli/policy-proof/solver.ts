@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import type { Script } from '../../policy/proof/index.js';
 import type { SolverAnswer, SolverReply, SolverRequest } from './solver-process.js';
 
 const PROGRAM = fileURLToPath(new URL('./solver-process.js', import.meta.url));
@@ -15,13 +16,14 @@ export class SolverFault extends Error {
   }
 }
 
-/** Time in ms for one question. */
+/** Time in ms for one case. */
 const MOST_MS = 10_000;
 
-/** A Z3 that is asked one question at a time. */
+/** A Z3 in a process of its own; questions wait for each other. */
 export class Solver {
   readonly #child: ChildProcess;
   #waiting: ((reply: SolverReply) => void) | null = null;
+  #last: Promise<unknown> = Promise.resolve();
 
   private constructor() {
     this.#child = fork(PROGRAM, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
@@ -38,14 +40,23 @@ export class Solver {
     throw failed(reply);
   }
 
-  /** Checks whether declarations and assertions can be satisfied. @throws SolverFault */
-  async check(text: string, timeoutMs = MOST_MS): Promise<SolverAnswer> {
+  /** Checks of each case of a script whether it can be satisfied. @throws SolverFault */
+  check(
+    { text, cases }: Pick<Script, 'text' | 'cases'>,
+    { wantsValues = false, timeoutMs = MOST_MS } = {},
+  ): Promise<readonly SolverAnswer[]> {
+    const answers = this.#last.then(() => this.#ask({ text, cases, wantsValues, timeoutMs }));
+    this.#last = answers.catch(() => undefined);
+    return answers;
+  }
+
+  async #ask(request: SolverRequest): Promise<readonly SolverAnswer[]> {
+    if (!this.#child.connected) throw failed({ kind: 'failed', reason: 'it has ended' });
     const reply = this.#reply();
-    this.#child.send({ text, timeoutMs } satisfies SolverRequest);
+    this.#child.send(request);
     const answer = await reply;
-    if (answer.kind === 'ready' || answer.kind === 'missing' || answer.kind === 'failed')
-      throw failed(answer);
-    return answer;
+    if (answer.kind !== 'answers') throw failed(answer);
+    return answer.answers;
   }
 
   stop(): void {

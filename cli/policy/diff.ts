@@ -57,23 +57,21 @@ async function provenDifferences(
   flags: PolicyDiffFlags,
 ): Promise<readonly RoleDifference[]> {
   const { roleDifferences } = await import('./prove-difference.js');
-  const { openTrials } = await import('../policy-proof/replay.js');
-  const { startSolver } = await import('./solver.js');
+  const { openTrials } = await import('../policy-proof/trials.js');
+  const { withSolver } = await import('./solver.js');
   if (snapshot === null) throw usage('no policy serves, so there is nothing to compare with by proof');
   const { catalog } = manifest;
   const after = { catalog, snapshot: compiledPolicy(text, file, manifest) };
   const { manifestFile, policyFile } = settingsOfModel(flags);
-  const solver = await startSolver();
-  const trials = openTrials({ manifestFile, policyFile });
-  try {
-    const found: RoleDifference[] = [];
-    for await (const difference of roleDifferences({ catalog, snapshot }, after, solver, trials.run))
-      found.push(difference);
-    return found;
-  } finally {
-    solver.stop();
-    await trials.close();
-  }
+  return withSolver(async (starting) => {
+    const solver = await starting;
+    const trials = openTrials({ manifestFile, policyFile });
+    try {
+      return await roleDifferences({ catalog, snapshot }, after, solver, trials.run);
+    } finally {
+      await trials.close();
+    }
+  });
 }
 
 function* proofLines(proofs: readonly RoleDifference[]): Generator<string> {

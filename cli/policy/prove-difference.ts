@@ -14,25 +14,27 @@ export interface RoleDifference {
 }
 
 /** Compares each role of either policy on each entity that it is granted. */
-export async function* roleDifferences(
+export function roleDifferences(
   before: ProvenPolicy,
   after: ProvenPolicy,
   solver: Solver,
   trial: Trial,
-): AsyncGenerator<RoleDifference> {
-  const roles = new Set([...before.snapshot.roles.keys(), ...after.snapshot.roles.keys()]);
-  for (const role of roles) {
+): Promise<readonly RoleDifference[]> {
+  const roles = [...new Set([...before.snapshot.roles.keys(), ...after.snapshot.roles.keys()])];
+  const compared = roles.flatMap((role) => {
     const gains = new Map(comparisons([role, role], after, before).map((o) => [o.relation.name, o]));
     const losses = new Map(comparisons([role, role], before, after).map((o) => [o.relation.name, o]));
-    for (const entity of new Set([...gains.keys(), ...losses.keys()])) {
-      const verdictOf = (of: typeof gains): Promise<Verdict> => {
-        const obligation = of.get(entity);
-        return decide(obligation === undefined ? [] : [obligation], solver, trial);
-      };
-      yield differenceOf(role, entity, await verdictOf(gains), await verdictOf(losses));
-    }
-  }
+    return [...new Set([...gains.keys(), ...losses.keys()])].map(async (entity) => {
+      const [gained, lost] = await Promise.all(
+        [gains, losses].map((of) => decide([of.get(entity)].flatMap((o) => o ?? []), solver, trial)),
+      );
+      return differenceOf(role, entity, gained ?? PROVED, lost ?? PROVED);
+    });
+  });
+  return Promise.all(compared);
 }
+
+const PROVED: Verdict = { kind: 'proved' };
 
 function differenceOf(role: string, entity: string, gained: Verdict, lost: Verdict): RoleDifference {
   const unknown = [gained, lost].find((verdict) => verdict.kind === 'unknown');

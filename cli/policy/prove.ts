@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { type Counterexample, lint, type Obligation, obligationsOf } from '../../policy/proof/index.js';
+import { lint, type Obligation, obligationsOf } from '../../policy/proof/index.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { counted, note, print, printJson, visible } from '../output.js';
 import { counterexampleLines } from '../policy-proof/counterexample-lines.js';
 import type { Verdict } from '../policy-proof/decide.js';
 import type { Solver } from '../policy-proof/solver.js';
-import { startSolver } from './solver.js';
+import { withSolver } from './solver.js';
 import type { PolicyTests } from '../policy-tests/document.js';
 
 export interface ProveFlags {
@@ -26,30 +26,31 @@ export async function runProve(file: string | undefined, flags: ProveFlags): Pro
   const named = file ?? 'policy.test.yaml';
   if (!existsSync(named))
     throw usage(`there is no ${named}\n  hint: name a file of policy tests with \`claims\``);
+  await withSolver(async (starting) => {
+    const { tests, policy, claims } = await provenFile(named);
+    const { areImpossible } = await import('../policy-proof/decide.js');
+    const solver = await starting;
+    const [verdicts, findings] = await Promise.all([
+      proved(claims, tests, solver),
+      flags.lint ? lint(policy, (encoder, formulas) => areImpossible(encoder, formulas, solver)) : [],
+    ]);
+    report(named, verdicts, findings, flags);
+  });
+}
+
+async function provenFile(file: string) {
   const { ready } = await import('osl-compiler');
   const { loadPolicyTests } = await import('../policy-tests/document.js');
   const { loadModel } = await import('../../src/service/model.js');
   await ready();
-  const tests = await told(named, () => loadPolicyTests(resolve(named)));
+  const tests = await told(file, () => loadPolicyTests(resolve(file)));
   const { manifest, snapshot } = await loadModel(tests.manifestFile, tests.policyFile, null);
   if (snapshot === null) throw new Error('a policy that was loaded does not serve');
   const policy = { snapshot, catalog: manifest.catalog };
-  const claims = await told(named, async () =>
+  const claims = await told(file, async () =>
     tests.claims.map(({ name, claim }) => ({ name, obligations: obligationsOf(claim, policy) })),
   );
-  const solver = await startSolver();
-  try {
-    const { isImpossible } = await import('../policy-proof/decide.js');
-    const verdicts = await proved(claims, tests, solver);
-    report(
-      named,
-      verdicts,
-      flags.lint ? await lint(policy, (obligation) => isImpossible(obligation, solver)) : [],
-      flags,
-    );
-  } finally {
-    solver.stop();
-  }
+  return { tests, policy, claims };
 }
 
 const FILE_FAULTS: ReadonlySet<string> = new Set(['UnclearTest', 'UnclearClaim', 'UnfitRows']);
@@ -74,15 +75,17 @@ async function proved(
   solver: Solver,
 ): Promise<readonly ProvenClaim[]> {
   const { decide } = await import('../policy-proof/decide.js');
-  const { openTrials } = await import('../policy-proof/replay.js');
+  const { openTrials } = await import('../policy-proof/trials.js');
   const trials = openTrials(tests);
+  let done = 0;
   try {
-    const all: ProvenClaim[] = [];
-    for (const { name, obligations } of claims) {
-      if (process.stderr.isTTY) note(`claim ${all.length + 1} of ${claims.length}`);
-      all.push({ name, verdict: await decide(obligations, solver, trials.run) });
-    }
-    return all;
+    return await Promise.all(
+      claims.map(async ({ name, obligations }) => {
+        const verdict = await decide(obligations, solver, trials.run);
+        if (process.stderr.isTTY) note(`${++done} of ${claims.length} claims`);
+        return { name, verdict };
+      }),
+    );
   } finally {
     await trials.close();
   }

@@ -20,8 +20,10 @@ export interface Counterexample {
 
 export interface CounterexampleCaller extends Pick<ObligationCaller, 'roles' | 'snapshot'> {
   /** Attributes that the caller has. */
-  readonly attributes: ReadonlyMap<string, 'any' | readonly string[]>;
+  readonly attributes: ReadonlyMap<string, AttributeValues>;
 }
+
+type AttributeValues = 'any' | readonly string[];
 
 /** Returns null if the solver's values are none that the database has. */
 export function counterexampleOf(obligation: Obligation, model: Model): Counterexample | null {
@@ -30,8 +32,13 @@ export function counterexampleOf(obligation: Obligation, model: Model): Countere
   const [rowEncoder] = encoders;
   if (part === undefined || rowEncoder === undefined) return null;
   const row = rowOf(relation, rowEncoder, part, model);
-  const attributes = encoders.map((encoder) => attributesOf(encoder, model));
-  if (row === null || attributes.includes(null)) return null;
+  const attributes: ReadonlyMap<string, AttributeValues>[] = [];
+  for (const encoder of encoders) {
+    const own = attributesOf(encoder, model, attributes);
+    if (own === null) return null;
+    attributes.push(own);
+  }
+  if (row === null) return null;
   const used = encoders.flatMap((encoder) =>
     [...encoder.unknowns].filter(([name]) => model.value(name) !== null).map(([, what]) => what),
   );
@@ -44,9 +51,13 @@ export function counterexampleOf(obligation: Obligation, model: Model): Countere
       snapshot,
       attributes: attributes[encoder] ?? new Map(),
     })),
-    conditions: encoders.flatMap((encoder) =>
-      [...encoder.conditions].filter((key) => isTrue(model, `${encoder.caller} holds ${key}`)),
-    ),
+    conditions: [
+      ...new Set(
+        encoders.flatMap((encoder) =>
+          [...encoder.conditions].filter((key) => isTrue(model, `${encoder.caller} holds ${key}`)),
+        ),
+      ),
+    ],
     unknowns: [...new Set(used)],
   };
 }
@@ -157,31 +168,44 @@ function decimalText(value: string): string | undefined {
   return `${numerator < 0n ? '-' : ''}${text}`;
 }
 
-/** The attributes that a caller has; null if a value has no text. */
-function attributesOf(encoder: Encoder, model: Model): ReadonlyMap<string, 'any' | readonly string[]> | null {
-  const attributes = new Map<string, 'any' | readonly string[]>();
+/**
+ * The attributes that a caller has; null if a value has no text. Values that do not matter are none that earlier callers
+ * have, since claims compare callers with different values.
+ */
+function attributesOf(
+  encoder: Encoder,
+  model: Model,
+  earlier: readonly ReadonlyMap<string, AttributeValues>[],
+): ReadonlyMap<string, AttributeValues> | null {
+  const attributes = new Map<string, AttributeValues>();
   for (const name of encoder.attributes) {
     const has = (property: string): boolean => isTrue(model, `${encoder.caller} ${property} ${name}`);
     if (has('missing')) continue;
-    if (has('any')) {
-      attributes.set(name, 'any');
-      continue;
+    if (has('any')) attributes.set(name, 'any');
+    else if (has('empty')) attributes.set(name, []);
+    else {
+      const values = valuesOf(
+        name,
+        encoder,
+        model,
+        earlier.flatMap((a) => a.get(name) ?? []),
+      );
+      if (values === null) return null;
+      attributes.set(name, values);
     }
-    if (has('empty')) {
-      attributes.set(name, []);
-      continue;
-    }
-    const values = valuesOf(name, encoder, model);
-    if (values === null) return null;
-    attributes.set(name, values);
   }
   return attributes;
 }
 
-function valuesOf(attribute: string, encoder: Encoder, model: Model): readonly string[] | null {
+function valuesOf(
+  attribute: string,
+  encoder: Encoder,
+  model: Model,
+  taken: readonly string[],
+): readonly string[] | null {
   const own = encoder.memberships.filter((m) => m.attribute === attribute);
   const values = new Set<string>();
-  const others = new Set<string>();
+  const others = new Set(taken);
   for (const { type, args, value } of own) {
     const text = value === null ? undefined : columnValue(value, model);
     const isMember = model.holds(encoder.membership(attribute, type, args));
@@ -196,13 +220,13 @@ function valuesOf(attribute: string, encoder: Encoder, model: Model): readonly s
 
 /** Values for an attribute that has none of the row's. */
 const OTHERS: Readonly<Partial<Record<TypeName, readonly string[]>>> = {
-  text: ['another', 'yet another'],
-  bpchar: ['another', 'yet another'],
-  int2: ['31001', '31002'],
-  int4: ['31001', '31002'],
-  int8: ['31001', '31002'],
-  numeric: ['31001', '31002'],
-  float8: ['31001', '31002'],
+  text: ['another', 'yet another', 'a third'],
+  bpchar: ['another', 'yet another', 'a third'],
+  int2: ['31001', '31002', '31003'],
+  int4: ['31001', '31002', '31003'],
+  int8: ['31001', '31002', '31003'],
+  numeric: ['31001', '31002', '31003'],
+  float8: ['31001', '31002', '31003'],
   bool: ['true', 'false'],
   date: ['2041-05-06', '2041-05-07'],
   uuid: ['00000000-0000-4000-8000-000000000001', '00000000-0000-4000-8000-000000000002'],

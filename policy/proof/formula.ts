@@ -1,6 +1,4 @@
-import { assertNever } from 'osl-compiler';
-
-/** Formulas for a solver, and the same as SMT-LIB 2. They have no quantifiers, so the solver decides most of them. */
+/** Formulas for a solver. They have no quantifiers, so the solver decides most of them. */
 
 export type Sort = 'Bool' | 'Int' | 'Real' | 'String';
 
@@ -115,84 +113,4 @@ function ofOneSort(a: Formula, b: Formula): readonly [Formula, Formula] {
 function toReal(formula: Formula): Formula {
   if (formula.sort !== 'Int') return formula;
   return formula.kind === 'number' ? number(formula.text, 'Real') : operation('to_real', 'Real', [formula]);
-}
-
-/** Variables and unknown functions of formulas, by name. */
-export class Symbols {
-  readonly variables = new Map<string, Sort>();
-  readonly functions = new Map<string, readonly Sort[]>();
-  /** Applications of unknown functions, so that a model can be asked for each. */
-  readonly applications = new Map<string, Extract<Formula, { readonly kind: 'unknown' }>>();
-  readonly #seen = new Set<Formula>();
-
-  add(formula: Formula): void {
-    if (this.#seen.has(formula)) return;
-    this.#seen.add(formula);
-    if (formula.kind === 'variable') this.variables.set(formula.name, formula.sort);
-    if (formula.kind === 'unknown') {
-      this.functions.set(
-        formula.name,
-        formula.args.map(({ sort }) => sort),
-      );
-      this.applications.set(smtText(formula), formula);
-    }
-    if (formula.kind === 'unknown' || formula.kind === 'operation')
-      for (const arg of formula.args) this.add(arg);
-  }
-
-  /** Declarations in SMT-LIB. */
-  declarations(): string {
-    const lines = [...this.variables].map(([name, sort]) => `(declare-const ${symbol(name)} ${sort})`);
-    const functions = [...this.functions].map(
-      ([name, sorts]) => `(declare-fun ${symbol(name)} (${sorts.join(' ')}) Bool)`,
-    );
-    return [...lines, ...functions].join('\n');
-  }
-}
-
-/** Writes a formula in SMT-LIB. */
-export function smtText(formula: Formula): string {
-  switch (formula.kind) {
-    case 'boolean':
-      return String(formula.value);
-    case 'number':
-      return numberText(formula.text, formula.sort);
-    case 'text':
-      return stringText(formula.value);
-    case 'variable':
-      return symbol(formula.name);
-    case 'unknown':
-      return formula.args.length === 0
-        ? symbol(formula.name)
-        : `(${symbol(formula.name)} ${formula.args.map(smtText).join(' ')})`;
-    case 'operation':
-      return `(${formula.op} ${formula.args.map(smtText).join(' ')})`;
-    default:
-      return assertNever(formula);
-  }
-}
-
-export function symbol(name: string): string {
-  return `|${symbolName(name)}|`;
-}
-
-/** A name as a quoted symbol of SMT-LIB may contain it: without `|` and `\\`. */
-export function symbolName(name: string): string {
-  return name.replace(/[|\\]/g, (c) => `#${c.charCodeAt(0)}#`);
-}
-
-function numberText(digits: string, sort: 'Int' | 'Real'): string {
-  const isNegative = digits.startsWith('-');
-  const plain = digits.replace(/^[+-]/, '');
-  const written = sort === 'Int' || plain.includes('.') ? plain : `${plain}.0`;
-  return isNegative ? `(- ${written})` : written;
-}
-
-/** Characters outside of printable ASCII are written as escapes, and so are quotes and backslashes. */
-function stringText(value: string): string {
-  const escaped = [...value].map((char) => {
-    const code = char.codePointAt(0) ?? 0;
-    return code < 0x20 || code > 0x7e || char === '"' || char === '\\' ? `\\u{${code.toString(16)}}` : char;
-  });
-  return `"${escaped.join('')}"`;
 }

@@ -6,7 +6,9 @@ export {
   counterexampleOf,
   wishesOf,
 } from './counterexample.js';
+export { type Formula, or } from './formula.js';
 export { lint } from './lint.js';
 export { type Check, type Claim, comparisons, type Obligation, obligationsOf } from './obligations.js';
+export { type ModelValue, type Script, scriptOf } from './script.js';
+export type { Encoder } from './values.js';
 export type { ProvenPolicy } from './views.js';
-export { scriptOf } from './script.js';

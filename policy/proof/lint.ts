@@ -1,7 +1,6 @@
 import { type Column, labelsOf, type Relation } from 'osl-compiler';
-import type { PolicyGrant } from '../snapshot.js';
-import { and, type Formula, not, or } from './formula.js';
-import type { Obligation } from './obligations.js';
+import type { PolicyGrant, PolicySnapshot } from '../snapshot.js';
+import { and, type Formula, not, or, TRUE } from './formula.js';
 import { Encoder } from './values.js';
 import type { ProvenPolicy } from './views.js';
 
@@ -14,59 +13,78 @@ interface Finding {
   readonly message: string;
 }
 
-/** Answers whether an obligation is proved impossible. */
-type Impossible = (obligation: Obligation) => Promise<boolean>;
+/** Answers of each formula over an encoder's row and caller whether it is proved impossible. */
+type AreImpossible = (encoder: Encoder, formulas: readonly Formula[]) => Promise<readonly boolean[]>;
 
-export async function lint(policy: ProvenPolicy, isImpossible: Impossible): Promise<readonly Finding[]> {
-  const { snapshot, catalog } = policy;
-  const findings: Finding[] = [];
-  const empty = new Set<PolicyGrant>();
-  for (const [role, { grants, denied }] of snapshot.roles) {
-    for (const [name, own] of grants) {
-      const relation = catalog.relations.get(name);
-      if (relation === undefined) continue;
-      for (const grant of own) {
-        const rule = `roles.${role}.grants[${grant.id.slice(grant.id.lastIndexOf('.') + 1)}]`;
-        if (await isImpossible(filterOf(grant, relation))) {
-          empty.add(grant);
-          const message = 'no row satisfies `rows`, whoever asks';
-          findings.push({ code: 'empty_filter', rule, message });
-        } else if (await isImpossible(aloneOf(grant, own, relation))) {
-          const message = `other grants of the role on \`${relation.name}\` show all that it shows`;
-          findings.push({ code: 'dead_grant', rule, message });
-        }
-      }
-    }
-    for (const name of denied.keys())
-      if (![...snapshot.roles.values()].some((other) => other.grants.has(name))) {
-        const message = `it denies \`${name}\`, which no role grants`;
-        findings.push({ code: 'dead_deny', rule: `roles.${role}.deny`, message });
-      }
-  }
-  return [...findings, ...unseenColumns(policy, empty), ...unusedMasks(policy)];
+export async function lint(policy: ProvenPolicy, areImpossible: AreImpossible): Promise<readonly Finding[]> {
+  const relations = [...policy.catalog.relations.values()];
+  const faults = await Promise.all(relations.map((r) => grantFaults(r, policy.snapshot, areImpossible)));
+  const byGrant = new Map(faults.flat());
+  return [...ruleFindings(policy, byGrant), ...unseenColumns(policy, byGrant), ...unusedMasks(policy)];
 }
 
-/** That a row satisfies the filter of a grant. */
-function filterOf({ filter }: PolicyGrant, relation: Relation): Obligation {
+type GrantFault = Extract<Finding['code'], 'dead_grant' | 'empty_filter'>;
+
+/** Grants on a relation that show nothing, or nothing that other grants of the same role do not show. */
+async function grantFaults(
+  relation: Relation,
+  { roles }: PolicySnapshot,
+  areImpossible: AreImpossible,
+): Promise<readonly (readonly [PolicyGrant, GrantFault])[]> {
   const encoder = new Encoder(relation);
-  return impossible(encoder, encoder.accepts(filter));
+  const questions = [...roles.values()].flatMap(({ grants }) =>
+    (grants.get(relation.name) ?? []).flatMap((grant, _, own) => [
+      { grant, code: 'empty_filter' as const, formula: encoder.accepts(grant.filter) },
+      { grant, code: 'dead_grant' as const, formula: showsAlone(grant, own, encoder) },
+    ]),
+  );
+  const answers = await areImpossible(
+    encoder,
+    questions.map((q) => q.formula),
+  );
+  const faulty = questions.filter((_, i) => answers[i] === true);
+  // A grant whose filter is empty is dead as well: the first fault explains it.
+  return faulty.filter((q, i) => faulty[i - 1]?.grant !== q.grant).map(({ grant, code }) => [grant, code]);
+}
+
+const GRANT_FAULTS: Readonly<Record<GrantFault, (relation: string) => string>> = {
+  empty_filter: () => 'no row satisfies `rows`, whoever asks',
+  dead_grant: (relation) => `other grants of the role on \`${relation}\` show all that it shows`,
+};
+
+function* ruleFindings(
+  { snapshot }: ProvenPolicy,
+  faults: ReadonlyMap<PolicyGrant, GrantFault>,
+): Generator<Finding> {
+  for (const [role, { grants, denied }] of snapshot.roles) {
+    for (const [name, own] of grants)
+      for (const grant of own) {
+        const code = faults.get(grant);
+        if (code === undefined) continue;
+        const rule = `roles.${role}.grants[${grant.id.slice(grant.id.lastIndexOf('.') + 1)}]`;
+        yield { code, rule, message: GRANT_FAULTS[code](name) };
+      }
+    for (const name of denied.keys()) {
+      if ([...snapshot.roles.values()].some((other) => other.grants.has(name))) continue;
+      const message = `it denies \`${name}\`, which no role grants`;
+      yield { code: 'dead_deny', rule: `roles.${role}.deny`, message };
+    }
+  }
 }
 
 /** That a grant shows something that no other one of the role shows. */
-function aloneOf(grant: PolicyGrant, own: readonly PolicyGrant[], relation: Relation): Obligation {
-  const encoder = new Encoder(relation);
+function showsAlone(grant: PolicyGrant, own: readonly PolicyGrant[], encoder: Encoder): Formula {
   const others = own.filter((g) => g !== grant && g.groups === undefined);
-  if (grant.groups !== undefined || grant.decode === true || others.length === 0)
-    return impossible(encoder, and());
+  if (grant.groups !== undefined || grant.decode === true || others.length === 0) return TRUE;
   const accepts = (g: PolicyGrant) =>
-    and(g.conditions === null ? and() : encoder.condition(g.conditions.key), encoder.accepts(g.filter));
-  const alone = relation.columns
+    and(g.conditions === null ? TRUE : encoder.condition(g.conditions.key), encoder.accepts(g.filter));
+  const alone = encoder.relation.columns
     .filter((column) => grant.columns.has(column.name))
     .map((column) => {
       const isClear = shows(grant, column, true);
       return not(or(...others.filter((g) => shows(g, column, isClear)).map(accepts)));
     });
-  return impossible(encoder, and(accepts(grant), or(...alone)));
+  return and(accepts(grant), or(...alone));
 }
 
 function shows(g: PolicyGrant, { name, sensitivity }: Column, isClear: boolean): boolean {
@@ -76,7 +94,7 @@ function shows(g: PolicyGrant, { name, sensitivity }: Column, isClear: boolean):
 /** A column is unseen if each grant that covers it has a filter that no row satisfies, or belongs to a role that denies it. */
 function* unseenColumns(
   { snapshot, catalog }: ProvenPolicy,
-  empty: ReadonlySet<PolicyGrant>,
+  faults: ReadonlyMap<PolicyGrant, GrantFault>,
 ): Generator<Finding> {
   for (const relation of catalog.relations.values()) {
     const roles = [...snapshot.roles.values()].filter(({ grants }) => grants.has(relation.name));
@@ -85,7 +103,7 @@ function* unseenColumns(
       const isSeen = roles.some(({ grants, denied }) => {
         const rule = denied.get(relation.name);
         if (rule === 'all' || rule?.has(name) === true) return false;
-        return (grants.get(relation.name) ?? []).some((g) => !empty.has(g) && g.columns.has(name));
+        return (grants.get(relation.name) ?? []).some((g) => faults.get(g) !== 'empty_filter' && g.columns.has(name));
       });
       if (isSeen) continue;
       const message = `no role sees \`${relation.name}.${name}\`, nor its mask`;
@@ -115,14 +133,4 @@ function* unusedMasks({ snapshot, catalog }: ProvenPolicy): Generator<Finding> {
       message: `no grant shows a column with the label \`${label}\` masked`,
     };
   }
-}
-
-function impossible(encoder: Encoder, formula: Formula): Obligation {
-  return {
-    relation: encoder.relation,
-    parts: [{ formula, says: '', checks: [] }],
-    facts: encoder.facts,
-    encoders: [encoder],
-    callers: [],
-  };
 }

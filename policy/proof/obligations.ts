@@ -59,15 +59,21 @@ export interface ObligationPart {
   readonly checks: readonly Check[];
 }
 
-export interface Check {
+/** What a caller may observe of one row. */
+type Observation =
+  | { readonly level: 'row'; readonly of: null }
+  /** Of a column: its value, or its value or its mask. */
+  | { readonly level: 'unmasked' | 'shown'; readonly of: string }
+  /** That a predicate is true of the row. */
+  | { readonly level: 'predicate'; readonly of: string }
+  /** What one row does not show. */
+  | { readonly level: 'other'; readonly of: null };
+
+export type Check = Observation & {
   /** Index in `callers`. */
   readonly caller: number;
-  /** `where`: a predicate is true of the row; `other`: what cannot be observed of one row. */
-  readonly level: 'row' | 'clear' | 'shown' | 'where' | 'other';
-  /** The column, or the predicate; null for rows. */
-  readonly of: string | null;
   readonly holds: boolean;
-}
+};
 
 class UnclearClaim extends Error {
   override readonly name = 'UnclearClaim';
@@ -109,9 +115,10 @@ function sightObligation(
   const { relation, column } = objectOf(sees, policy);
   const encoder = new Encoder(relation);
   const view = viewOf(roles, policy, encoder);
-  const seen = column === null ? view.row : (view.clear.get(column) ?? and());
+  const seen = column === null ? view.row : (view.unmasked.get(column) ?? and());
   const excepted = where === null ? null : encoder.accepts(predicateIn(where, relation));
-  const level = column === null ? 'row' : 'clear';
+  const sight: Observation =
+    column === null ? { level: 'row', of: null } : { level: 'unmasked', of: column };
   const part =
     kind === 'never'
       ? {
@@ -128,10 +135,10 @@ function sightObligation(
       {
         ...part,
         checks: [
-          { caller: 0, level, of: column, holds: kind === 'never' },
+          { caller: 0, ...sight, holds: kind === 'never' },
           ...(where === null
             ? []
-            : [{ caller: 0, level: 'where' as const, of: where, holds: kind === 'always' }]),
+            : [{ caller: 0, level: 'predicate' as const, of: where, holds: kind === 'always' }]),
         ],
       },
     ],
@@ -213,37 +220,27 @@ function comparison(
   };
 }
 
+const UNSEEN: Observation = { level: 'other', of: null };
+
 function* wider(own: View, others: View, role: string, than: string): Generator<ObligationPart> {
   const { name } = own.relation;
-  const part = (
-    mine: Formula,
-    theirs: Formula,
-    level: Check['level'],
-    column: string | null,
-    what: string,
-  ) => ({
+  const part = (mine: Formula, theirs: Formula, observed: Observation, what: string): ObligationPart => ({
     formula: and(mine, not(theirs)),
     says: role === than ? `${role} ${what}, and did not before` : `${role} ${what}, and ${than} does not`,
     checks: [
-      { caller: 0, level, of: column, holds: true },
-      { caller: 1, level, of: column, holds: false },
+      { caller: 0, ...observed, holds: true },
+      { caller: 1, ...observed, holds: false },
     ],
   });
-  yield part(own.row, others.row, 'row', null, `sees a row of ${name}`);
-  for (const [column, clear] of own.clear)
-    yield part(clear, others.clear.get(column) ?? or(), 'clear', column, `sees ${name}.${column}`);
-  for (const [column, shown] of own.shown)
-    yield part(
-      shown,
-      others.shown.get(column) ?? or(),
-      'shown',
-      column,
-      `sees ${name}.${column} or its mask`,
-    );
+  yield part(own.row, others.row, { level: 'row', of: null }, `sees a row of ${name}`);
+  for (const [of, unmasked] of own.unmasked)
+    yield part(unmasked, others.unmasked.get(of) ?? or(), { level: 'unmasked', of }, `sees ${name}.${of}`);
+  for (const [of, shown] of own.shown)
+    yield part(shown, others.shown.get(of) ?? or(), { level: 'shown', of }, `sees ${name}.${of} or its mask`);
   for (const [key, formula] of own.aggregated) {
     const column = aggregatedColumn(key);
-    const theirs = or(others.aggregated.get(key) ?? or(), others.clear.get(column) ?? or());
-    yield part(formula, theirs, 'other', column, `may aggregate ${name}.${column} under its rule`);
+    const theirs = or(others.aggregated.get(key) ?? or(), others.unmasked.get(column) ?? or());
+    yield part(formula, theirs, UNSEEN, `may aggregate ${name}.${column} under its rule`);
   }
   for (const [key, formula] of own.versions) {
     const labels = unmaskedLabels(key);
@@ -252,9 +249,9 @@ function* wider(own: View, others: View, role: string, than: string): Generator<
       return labels.every((label) => unmasked.includes(label));
     });
     const theirs = or(...covering.map(([, shown]) => shown));
-    yield part(formula, theirs, 'other', null, `sees passages of ${name} in which less is redacted`);
+    yield part(formula, theirs, UNSEEN, `sees passages of ${name} in which less is redacted`);
   }
-  yield part(own.decoded, others.decoded, 'other', null, `may send passages of ${name} to a model`);
+  yield part(own.decoded, others.decoded, UNSEEN, `may send passages of ${name} to a model`);
 }
 
 /** No two callers whose values of the attribute have nothing in common see one row. */

@@ -1,9 +1,9 @@
-import { and, type Formula, or, type Sort, Symbols, smtText, symbol, symbolName } from './formula.js';
-import type { Obligation } from './obligations.js';
+import type { Formula } from './formula.js';
+import { SmtWriter, symbolName } from './smt.js';
 
-/** SMT-LIB scripts of obligations, and what a solver answers to them. */
+/** Questions to a solver as SMT-LIB scripts, and its answers. */
 
-/** A model of the solver: values of variables by name, and what was asked besides. */
+/** A model of the solver: values of variables by name, and the truth of formulas. */
 export interface Model {
   value(name: string): ModelValue | null;
   /** The truth of a formula. */
@@ -14,93 +14,37 @@ export interface Model {
 export type ModelValue = boolean | string;
 
 export interface Script {
-  /** Declarations and assertions; they are satisfied by what has to be impossible. */
+  /** Declarations and assertions. */
   readonly text: string;
-  /** @param constants values of constants by name, as S-expressions */
-  model(constants: ReadonlyMap<string, string>): Model;
+  /** By case: names of constants that shall be true. */
+  readonly cases: readonly (readonly string[])[];
+  model(constants: ReadonlyMap<string, ModelValue>): Model;
 }
 
-/** @param wished formulas that shall hold besides */
-export function scriptOf({ parts, facts }: Obligation, wished: readonly Formula[] = []): Script {
-  const whole = and(...facts, or(...parts.map((p) => p.formula)), ...wished);
-  const symbols = new Symbols();
-  symbols.add(whole);
-  for (const { formula } of parts) symbols.add(formula);
-  // Formulas that are asked for get a name, since a model gives values of names.
-  const asked = new Map(
-    [...symbols.applications.keys(), ...parts.map((p) => smtText(p.formula))].map((text, i) => [
-      text,
-      `asked ${i}`,
-    ]),
-  );
-  const named = [...asked].map(
-    ([text, name]) => `(declare-const ${symbol(name)} Bool)\n(assert (= ${symbol(name)} ${text}))`,
-  );
+/**
+ * @param facts formulas that hold in each case
+ * @param cases formulas that hold in one case
+ * @param observed formulas whose truth a model tells
+ */
+export function scriptOf(
+  facts: readonly Formula[],
+  cases: readonly (readonly Formula[])[],
+  observed: readonly Formula[] = [],
+): Script {
+  const writer = new SmtWriter();
+  for (const fact of facts) writer.assert(fact);
+  for (const formula of observed) writer.truthOf(formula);
+  const named = cases.map((formulas) => formulas.map((formula) => writer.truthOf(formula)));
+  return { text: writer.text(), cases: named, model: (constants) => modelOf(constants, writer) };
+}
+
+function modelOf(constants: ReadonlyMap<string, ModelValue>, writer: SmtWriter): Model {
+  const constant = (name: string): ModelValue | null => constants.get(symbolName(name)) ?? null;
   return {
-    text: [symbols.declarations(), ...named, `(assert ${smtText(whole)})`].join('\n'),
-    model: (constants) => modelOf(constants, asked, symbols.variables),
+    value: (name) => (writer.variables.has(name) ? constant(name) : null),
+    holds: (formula) => {
+      if (formula.kind === 'boolean') return formula.value;
+      return constant(formula.kind === 'variable' ? formula.name : (writer.knownTruthOf(formula) ?? '')) === true;
+    },
   };
-}
-
-function modelOf(
-  constants: ReadonlyMap<string, string>,
-  asked: ReadonlyMap<string, string>,
-  sorts: ReadonlyMap<string, Sort>,
-): Model {
-  const constant = (name: string): ModelValue | null => {
-    const text = constants.get(symbolName(name));
-    return text === undefined ? null : valueIn(expressionsIn(text)[0]);
-  };
-  return {
-    value: (name) => (sorts.has(name) ? constant(name) : null),
-    holds: (formula) =>
-      formula.kind === 'boolean'
-        ? formula.value
-        : constant(
-            asked.get(smtText(formula)) ?? symbolName(formula.kind === 'variable' ? formula.name : ''),
-          ) === true,
-  };
-}
-
-/** An S-expression; a text literal has its quotes. */
-type Expression = string | undefined | readonly Expression[];
-
-/** Reads S-expressions. @throws Error if they are not closed */
-function expressionsIn(text: string): readonly Expression[] {
-  const stack: Expression[][] = [[]];
-  for (const [token] of text.matchAll(/\(|\)|"(?:[^"]|"")*"|\|[^|]*\||[^\s()"|]+/g)) {
-    if (token === '(') stack.push([]);
-    else if (token === ')') {
-      const done = stack.pop();
-      stack.at(-1)?.push(done);
-    } else stack.at(-1)?.push(token);
-  }
-  const [all] = stack;
-  if (stack.length !== 1 || all === undefined)
-    throw new Error('the solver wrote something that cannot be read');
-  return all;
-}
-
-function valueIn(expression: Expression): ModelValue | null {
-  if (expression === undefined) return null;
-  if (typeof expression !== 'string') {
-    const [op, a, b] = expression;
-    const [left, right] = [valueIn(a), valueIn(b)];
-    if (op === '-' && typeof left === 'string') return left.startsWith('-') ? left.slice(1) : `-${left}`;
-    if (op === '/' && typeof left === 'string' && typeof right === 'string')
-      return `${left.replace(/\.0$/, '')}/${right.replace(/\.0$/, '')}`;
-    return null;
-  }
-  if (expression === 'true' || expression === 'false') return expression === 'true';
-  if (expression.startsWith('"')) return textIn(expression);
-  return /^\d+(?:\.\d+)?$/.test(expression) ? expression.replace(/\.0$/, '') : null;
-}
-
-function textIn(literal: string): string {
-  return literal
-    .slice(1, -1)
-    .replaceAll('""', '"')
-    .replace(/\\u\{([0-9a-fA-F]+)\}|\\u([0-9a-fA-F]{4})/g, (_, braced: string | undefined, plain: string) =>
-      String.fromCodePoint(Number.parseInt(braced ?? plain, 16)),
-    );
 }

@@ -15,12 +15,12 @@ export interface View {
   /** The row is in answers, whatever is shown of it. */
   readonly row: Formula;
   /** By column: its value is shown. */
-  readonly clear: ReadonlyMap<string, Formula>;
+  readonly unmasked: ReadonlyMap<string, Formula>;
   /** By column: its value or its mask is shown. */
   readonly shown: ReadonlyMap<string, Formula>;
   /** By column and rule (JSON): it may be aggregated in groups under this rule. */
   readonly aggregated: ReadonlyMap<string, Formula>;
-  /** Of a facet, by unmasked labels (JSON): passages are shown in a version that leaves out no more than the others. */
+  /** Of a facet, by unmasked labels (JSON): a grant that unmasks exactly these shows passages, the other labels redacted. */
   readonly versions: ReadonlyMap<string, Formula>;
   /** The passages of a facet may be sent to a model. */
   readonly decoded: Formula;
@@ -48,16 +48,16 @@ export function viewOf(
         denied.has(column.name) ? FALSE : opens(showing.filter((g) => covers(g, column))),
       ]),
     );
-  const clear = byColumn(
+  const unmasked = byColumn(
     (g, c) => g.columns.has(c.name) && (c.sensitivity === null || g.unmask.has(c.sensitivity)),
   );
   const masks = snapshot.masks.get(relation.name) ?? new Map();
   const isRefused = (c: Relation['columns'][number]): boolean =>
-    c.sensitivity !== null && (masks.get(c.sensitivity) ?? 'deny') === 'deny' && clear.get(c.name) === FALSE;
+    c.sensitivity !== null && (masks.get(c.sensitivity) ?? 'deny') === 'deny' && unmasked.get(c.name) === FALSE;
   return {
     relation,
     row: opens(showing),
-    clear,
+    unmasked,
     shown: byColumn((g, c) => g.columns.has(c.name) && !isRefused(c)),
     aggregated: aggregatedBy(grants, denied, opens),
     versions: versionsBy(relation.kind === 'facet' ? showing : [], opens),

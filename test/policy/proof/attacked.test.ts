@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { ready } from 'osl-compiler';
 import t, { test } from 'tap';
 import { decide } from '../../../cli/policy-proof/decide.js';
-import { openTrials } from '../../../cli/policy-proof/replay.js';
+import { openTrials } from '../../../cli/policy-proof/trials.js';
 import { Solver } from '../../../cli/policy-proof/solver.js';
 import { observe } from '../../../cli/policy-tests/observe.js';
 import { openTestService } from '../../../cli/policy-tests/test-service.js';

@@ -171,20 +171,10 @@ test('a predicate is true, false or NULL of a row in the solver as it is in the 
       const value = expected[i];
       if (value === 'error') continue; // the whole query fails, and nobody sees anything
       // The row leaves no choice, so any model has the truth value.
-      const says = { says: '', checks: [] };
-      const script = scriptOf({
-        relation: RELATION,
-        parts: [
-          { formula: isTrue, ...says },
-          { formula: isFalse, ...says },
-          { formula: and(), ...says },
-        ],
-        facts: [...encoder.facts, isRow(row, encoder)],
-        encoders: [encoder],
-        callers: [],
-      });
-      const answer = await solver.check(script.text);
-      if (answer.kind !== 'sat') {
+      const facts = [...encoder.facts, isRow(row, encoder)];
+      const script = scriptOf(facts, [[]], [isTrue, isFalse]);
+      const [answer] = await solver.check(script, { wantsValues: true });
+      if (answer?.kind !== 'sat') {
         t.fail(`${predicate}: row ${JSON.stringify(row)} is impossible in the solver`);
         continue;
       }

@@ -189,6 +189,33 @@ test('claims are proved, refuted or unknown', async (t) => {
   }
 });
 
+test('roles may have the names that trials use', async (t) => {
+  const dir = temporary();
+  writeFileSync(join(dir, 'manifest.yaml'), MANIFEST);
+  writeFileSync(
+    join(dir, 'policy.yaml'),
+    `version: 1
+tenant: acme
+subjects: {}
+roles:
+  everything: { grants: [{ on: account, columns: "*", rows: region = 'eu' }] }
+  matching: { grants: [{ on: account, columns: [id, balance], rows: region = 'eu' }] }
+masks: { money: redact }
+`,
+  );
+  writeFileSync(
+    join(dir, 'policy.test.yaml'),
+    `version: 1
+claims:
+  - never: { role: everything, sees: account.owner, unless: active }
+  - never: { role: matching, sees: account, unless: active }
+  - never: { role: everything, sees: account.balance }
+`,
+  );
+  const run = await osl(['policy', 'prove', '--no-lint'], { cwd: dir });
+  t.match(run.stdout, /^policy\.test\.yaml: 3 claims: 1 proved, 2 refuted, 0 unknown$/m);
+});
+
 test('rules that do nothing are noted', async (t) => {
   const dir = temporary();
   writeFileSync(join(dir, 'manifest.yaml'), MANIFEST);
