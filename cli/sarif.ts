@@ -28,7 +28,9 @@ export function sarifLog(diagnostics: readonly Diagnostic[]) {
 
 function ruleOf(id: string) {
   const name = NAMES.get(id);
-  const words = name?.replace(/[A-Z]/g, (c) => ` ${c.toLowerCase()}`) ?? 'fault of a policy';
+  const words =
+    name?.replace(/[A-Z]/g, (c) => ` ${c.toLowerCase()}`) ??
+    (/^[A-Z]/.test(id) ? 'fault of a policy' : id.replaceAll('_', ' '));
   return { id, ...(name === undefined ? {} : { name }), shortDescription: { text: words } };
 }
 

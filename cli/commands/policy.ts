@@ -4,7 +4,7 @@ import { addClientOptions } from '../ask.js';
 import { dataDirOption, manifestOption, policyOption, wholeNumber } from '../flags.js';
 import type { AuthorFlags, PolicyFlags } from '../policy/baseline.js';
 import type { PolicyDiffFlags } from '../policy/diff.js';
-import type { PushFlags } from '../policy/versions.js';
+import type { ActivateFlags, PushFlags } from '../policy/versions.js';
 
 const HELP = `
 test holds a policy to what callers are to see, explain says how somebody sees an object and which rules decide.
@@ -27,6 +27,13 @@ function authorOption(): Option {
 
 function commentOption(): Option {
   return new Option('--comment <text>', 'why, for the history');
+}
+
+function claimsOption(): Option {
+  return new Option(
+    '--claims <file>',
+    'what must be proved where the policy says `claims: required`',
+  ).default(undefined, 'policy.test.yaml beside the policy');
 }
 
 const SHOW_HELP = `
@@ -129,6 +136,9 @@ export function addPolicy(program: Command): void {
     .argument('[file]', 'a file of policy tests with `claims` (default: policy.test.yaml)')
     .option('--no-lint', 'do not look for rules that do nothing')
     .option('--json', 'the verdicts as JSON on standard output')
+    .addOption(
+      new Option('--sarif', 'what is not proved as SARIF 2.1.0 on standard output').conflicts('json'),
+    )
     .addHelpText('after', PROVE_HELP)
     .action(async (file, flags) => (await import('../policy/prove.js')).runProve(file, flags));
   addClientOptions(
@@ -156,6 +166,7 @@ export function addPolicy(program: Command): void {
     .addOption(authorOption())
     .addOption(commentOption())
     .option('--activate', 'and have it serve at once')
+    .addOption(claimsOption())
     .option('--json', 'what it changes, and its number, as JSON')
     .addHelpText('after', PUSH_HELP)
     .action(async (file: string, flags: PushFlags) =>
@@ -187,9 +198,10 @@ function addVersions(policy: Command): void {
     .addOption(manifestOption())
     .addOption(authorOption())
     .addOption(commentOption())
+    .addOption(claimsOption())
     .option('--json', 'what it changes, and its number, as JSON')
     .addHelpText('after', ACTIVATE_HELP)
-    .action(async (version: number, flags: AuthorFlags) =>
+    .action(async (version: number, flags: ActivateFlags) =>
       (await import('../policy/versions.js')).runActivate(version, flags),
     );
   policy

@@ -61,7 +61,15 @@ export async function areImpossible(
   solver: Solver,
 ): Promise<readonly boolean[]> {
   const open = formulas.filter(({ kind }) => kind !== 'boolean');
-  const answers = open.length === 0 ? [] : await solver.check(scriptOf(facts, open.map((f) => [f])));
+  const answers =
+    open.length === 0
+      ? []
+      : await solver.check(
+          scriptOf(
+            facts,
+            open.map((f) => [f]),
+          ),
+        );
   const impossible = new Set(open.filter((_, i) => answers[i]?.kind === 'unsat'));
   return formulas.map((f) => (f.kind === 'boolean' ? !f.value : impossible.has(f)));
 }

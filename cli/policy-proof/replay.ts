@@ -25,7 +25,9 @@ export async function trial(counterexample: Counterexample, stand: TestService):
     if (error instanceof UnfitRows) return 'the database does not take the row';
     throw error;
   }
-  const snapshots = callersIn(part.checks).map((index) => [index, trialSnapshot(index, counterexample, stand)] as const);
+  const snapshots = callersIn(part.checks).map(
+    (index) => [index, trialSnapshot(index, counterexample, stand)] as const,
+  );
   const byCaller = new Map(snapshots);
   for (const check of part.checks) {
     const snapshot = byCaller.get(check.caller) ?? null;
@@ -54,7 +56,8 @@ async function sees(
 ): Promise<boolean | null> {
   const ask = (subject: string, select: string): Promise<JsonRow | null> =>
     firstRow(stand, snapshot, subject, `select ${select} as x from ${nameOf(relation)}`);
-  const seesRow = async (subject: string): Promise<boolean> => (await ask(subject, 'count(*)'))?.['x'] === '1';
+  const seesRow = async (subject: string): Promise<boolean> =>
+    (await ask(subject, 'count(*)'))?.['x'] === '1';
   switch (check.level) {
     case 'row':
       return seesRow(CALLER);
@@ -98,7 +101,11 @@ function nameOf({ name }: Relation): string {
 }
 
 /** The caller's policy with the subjects of a trial. */
-function trialSnapshot(index: number, counterexample: Counterexample, stand: TestService): PolicySnapshot | null {
+function trialSnapshot(
+  index: number,
+  counterexample: Counterexample,
+  stand: TestService,
+): PolicySnapshot | null {
   const { relation, part, callers, conditions } = counterexample;
   const caller = callers[index];
   if (caller === undefined) return null;

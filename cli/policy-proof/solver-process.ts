@@ -85,7 +85,9 @@ function constantsIn(model: Model<'main'>, z3: Context<'main'>, isText: (value: 
 
 /** Replaces the escapes in a text of Z3. */
 function plainText(escaped: string): string {
-  return escaped.replace(/\\u\{([0-9a-fA-F]+)\}/g, (_, code: string) => String.fromCodePoint(Number.parseInt(code, 16)));
+  return escaped.replace(/\\u\{([0-9a-fA-F]+)\}/g, (_, code: string) =>
+    String.fromCodePoint(Number.parseInt(code, 16)),
+  );
 }
 
 try {

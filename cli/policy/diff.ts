@@ -30,7 +30,8 @@ export async function runPolicyDiff(proposed: string, flags: PolicyDiffFlags): P
   const { text, model } = await comparedWith(proposed, flags);
   const judgement = judgePolicy(text, proposed, model);
   const { since } = flags;
-  const proofs = flags.prove === true && judgement.ok ? await provenDifferences(text, proposed, model, flags) : null;
+  const proofs =
+    flags.prove === true && judgement.ok ? await provenDifferences(text, proposed, model, flags) : null;
   const questions =
     since === undefined || !judgement.ok
       ? null

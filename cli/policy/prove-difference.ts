@@ -1,4 +1,4 @@
-import { comparisons, type Counterexample, type ProvenPolicy } from '../../policy/proof/index.js';
+import { type Counterexample, comparisons, type ProvenPolicy } from '../../policy/proof/index.js';
 import { decide, type Trial, type Verdict } from '../policy-proof/decide.js';
 import type { Solver } from '../policy-proof/solver.js';
 
@@ -26,7 +26,13 @@ export function roleDifferences(
     const losses = new Map(comparisons([role, role], before, after).map((o) => [o.relation.name, o]));
     return [...new Set([...gains.keys(), ...losses.keys()])].map(async (entity) => {
       const [gained, lost] = await Promise.all(
-        [gains, losses].map((of) => decide([of.get(entity)].flatMap((o) => o ?? []), solver, trial)),
+        [gains, losses].map((of) =>
+          decide(
+            [of.get(entity)].flatMap((o) => o ?? []),
+            solver,
+            trial,
+          ),
+        ),
       );
       return differenceOf(role, entity, gained ?? PROVED, lost ?? PROVED);
     });

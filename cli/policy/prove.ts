@@ -1,132 +1,93 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { lint, type Obligation, obligationsOf } from '../../policy/proof/index.js';
-import { EXIT, Failure, usage } from '../exit.js';
+import { type Finding, lint } from '../../policy/proof/index.js';
+import { EXIT, usage } from '../exit.js';
 import { counted, note, print, printJson, visible } from '../output.js';
-import { counterexampleLines } from '../policy-proof/counterexample-lines.js';
-import type { Verdict } from '../policy-proof/decide.js';
-import type { Solver } from '../policy-proof/solver.js';
+import { claimLines, type ProvenClaim, proveClaims } from '../policy-proof/claims.js';
+import { areImpossible } from '../policy-proof/decide.js';
 import { withSolver } from './solver.js';
-import type { PolicyTests } from '../policy-tests/document.js';
+import { TESTS_FILE, withTestsFile } from './tests-file.js';
 
 export interface ProveFlags {
   readonly lint: boolean;
   readonly json?: true;
+  readonly sarif?: true;
 }
-
-interface ProvenClaim {
-  readonly name: string;
-  readonly verdict: Verdict;
-}
-
-type Findings = Awaited<ReturnType<typeof lint>>;
 
 /** Proves the claims of a file of policy tests, and looks for rules that do nothing. */
 export async function runProve(file: string | undefined, flags: ProveFlags): Promise<void> {
-  const named = file ?? 'policy.test.yaml';
+  const named = file ?? TESTS_FILE;
   if (!existsSync(named))
     throw usage(`there is no ${named}\n  hint: name a file of policy tests with \`claims\``);
   await withSolver(async (starting) => {
-    const { tests, policy, claims } = await provenFile(named);
-    const { areImpossible } = await import('../policy-proof/decide.js');
-    const solver = await starting;
-    const [verdicts, findings] = await Promise.all([
-      proved(claims, tests, solver),
-      flags.lint ? lint(policy, (encoder, formulas) => areImpossible(encoder, formulas, solver)) : [],
+    const { tests, policy } = await loadProven(named);
+    const progress = (done: number, of: number): void => {
+      if (process.stderr.isTTY) note(`${done} of ${of} claims`);
+    };
+    const [claims, findings] = await Promise.all([
+      withTestsFile(named, () => proveClaims(tests, policy, starting, progress)),
+      flags.lint
+        ? lint(policy, async (encoder, formulas) => areImpossible(encoder, formulas, await starting))
+        : [],
     ]);
-    report(named, verdicts, findings, flags);
+    const exit = exitStatus(claims);
+    if (flags.json) printJson({ claims: claims.map(claimJson), findings: findings.map(findingJson) });
+    else if (flags.sarif) await printSarif(named, tests.policyFile, claims, findings);
+    else printReport(named, claims, findings);
+    if (exit !== EXIT.ok) process.exitCode = exit;
   });
 }
 
-async function provenFile(file: string) {
+async function loadProven(file: string) {
   const { ready } = await import('osl-compiler');
   const { loadPolicyTests } = await import('../policy-tests/document.js');
   const { loadModel } = await import('../../src/service/model.js');
   await ready();
-  const tests = await told(file, () => loadPolicyTests(resolve(file)));
+  const tests = await withTestsFile(file, () => loadPolicyTests(resolve(file)));
   const { manifest, snapshot } = await loadModel(tests.manifestFile, tests.policyFile, null);
   if (snapshot === null) throw new Error('a policy that was loaded does not serve');
-  const policy = { snapshot, catalog: manifest.catalog };
-  const claims = await told(file, async () =>
-    tests.claims.map(({ name, claim }) => ({ name, obligations: obligationsOf(claim, policy) })),
-  );
-  return { tests, policy, claims };
-}
-
-const FILE_FAULTS: ReadonlySet<string> = new Set(['UnclearTest', 'UnclearClaim', 'UnfitRows']);
-
-async function told<T>(file: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (!(error instanceof Error) || !FILE_FAULTS.has(error.name)) throw error;
-    throw new Failure(EXIT.usage, `error: ${file}: ${error.message}`);
-  }
-}
-
-interface ClaimObligations {
-  readonly name: string;
-  readonly obligations: readonly Obligation[];
-}
-
-async function proved(
-  claims: readonly ClaimObligations[],
-  tests: PolicyTests,
-  solver: Solver,
-): Promise<readonly ProvenClaim[]> {
-  const { decide } = await import('../policy-proof/decide.js');
-  const { openTrials } = await import('../policy-proof/trials.js');
-  const trials = openTrials(tests);
-  let done = 0;
-  try {
-    return await Promise.all(
-      claims.map(async ({ name, obligations }) => {
-        const verdict = await decide(obligations, solver, trials.run);
-        if (process.stderr.isTTY) note(`${++done} of ${claims.length} claims`);
-        return { name, verdict };
-      }),
-    );
-  } finally {
-    await trials.close();
-  }
+  return { tests, policy: { snapshot, catalog: manifest.catalog } };
 }
 
 /** Exit status of a claim that is neither proved nor refuted. */
 const UNKNOWN = 3;
 
-function report(file: string, claims: readonly ProvenClaim[], findings: Findings, flags: ProveFlags): void {
+function exitStatus(claims: readonly ProvenClaim[]): number {
   const verdicts = new Set(claims.map(({ verdict }) => verdict.kind));
-  const exit = verdicts.has('refuted') ? EXIT.failed : verdicts.has('unknown') ? UNKNOWN : EXIT.ok;
-  if (flags.json) printJson({ claims: claims.map(claimJson), findings });
-  else {
-    for (const claim of claims) for (const line of claimLines(claim)) print(visible(line));
-    for (const { rule, code, message } of findings) print(visible(`note     ${rule}: ${message} (${code})`));
-    const of = (kind: string): number => claims.filter(({ verdict }) => verdict.kind === kind).length;
-    print(
-      `${file}: ${counted(claims.length, 'claim', 'claims')}: ${of('proved')} proved, ${of('refuted')} refuted, ${of('unknown')} unknown`,
-    );
-  }
-  if (exit !== EXIT.ok) process.exitCode = exit;
+  return verdicts.has('refuted') ? EXIT.failed : verdicts.has('unknown') ? UNKNOWN : EXIT.ok;
 }
 
-function* claimLines({ name, verdict }: ProvenClaim): Generator<string> {
-  switch (verdict.kind) {
-    case 'proved':
-      yield `proved   ${name}`;
-      return;
-    case 'unknown':
-      yield `unknown  ${name}`;
-      yield `           ${verdict.because}`;
-      return;
-    case 'refuted':
-      yield `REFUTED  ${name}`;
-      yield* counterexampleLines(verdict.counterexample);
-      return;
-    default: {
-      const other: never = verdict;
-      return other;
-    }
-  }
+function printReport(file: string, claims: readonly ProvenClaim[], findings: readonly Finding[]): void {
+  for (const claim of claims) for (const line of claimLines(claim)) print(visible(line));
+  for (const { path, code, message } of findings)
+    print(visible(`note     ${ruleText(path)}: ${message} (${code})`));
+  const of = (kind: string): number => claims.filter(({ verdict }) => verdict.kind === kind).length;
+  print(
+    `${file}: ${counted(claims.length, 'claim', 'claims')}: ${of('proved')} proved, ${of('refuted')} refuted, ${of('unknown')} unknown`,
+  );
+}
+
+/** A place in the policy as people write it: `roles.sales.grants[0]`. */
+function ruleText(path: Finding['path']): string {
+  return path
+    .map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`))
+    .join('')
+    .slice(1);
+}
+
+function findingJson({ code, path, message }: Finding) {
+  return { code, rule: ruleText(path), message };
+}
+
+async function printSarif(
+  file: string,
+  policyFile: string,
+  claims: readonly ProvenClaim[],
+  findings: readonly Finding[],
+): Promise<void> {
+  const { proofDiagnostics } = await import('./proof-sarif.js');
+  const { sarifLog } = await import('../sarif.js');
+  printJson(sarifLog(await proofDiagnostics(file, policyFile, claims, findings)));
 }
 
 function claimJson({ name, verdict }: ProvenClaim) {

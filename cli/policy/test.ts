@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { EXIT, Failure, usage } from '../exit.js';
+import { EXIT, usage } from '../exit.js';
 import { counted, print, printJson, visible } from '../output.js';
 import type { Coverage, PolicyTestRun } from '../policy-tests/run.js';
+import { TESTS_FILE, withTestsFile } from './tests-file.js';
 
 interface TestFlags {
   readonly minCoverage?: number;
@@ -10,9 +11,7 @@ interface TestFlags {
   readonly json?: true;
 }
 
-const DEFAULT_FILE = 'policy.test.yaml';
-
-const NO_FILE = `there is no ${DEFAULT_FILE} in this folder
+const NO_FILE = `there is no ${TESTS_FILE} in this folder
   hint: name a file of tests, or begin with these lines beside manifest.yaml and policy.yaml; docs/policy-tests.md has all keys
 
 version: 1
@@ -25,8 +24,8 @@ tests:
 export async function runTest(files: readonly string[], flags: TestFlags): Promise<void> {
   if (!flags.coverage && flags.minCoverage !== undefined)
     throw usage('--min-coverage needs the coverage that --no-coverage leaves out');
-  if (files.length === 0 && !existsSync(DEFAULT_FILE)) throw usage(NO_FILE);
-  const named = files.length === 0 ? [DEFAULT_FILE] : files;
+  if (files.length === 0 && !existsSync(TESTS_FILE)) throw usage(NO_FILE);
+  const named = files.length === 0 ? [TESTS_FILE] : files;
   const runs: (PolicyTestRun & { readonly file: string })[] = [];
   for (const file of named) {
     const run = { file, ...(await runFile(file, flags.coverage)) };
@@ -43,16 +42,8 @@ async function runFile(file: string, withCoverage: boolean): Promise<PolicyTestR
   const { loadPolicyTests } = await import('../policy-tests/document.js');
   const { runPolicyTests } = await import('../policy-tests/run.js');
   await ready();
-  try {
-    return await runPolicyTests(await loadPolicyTests(resolve(file)), withCoverage);
-  } catch (error) {
-    if (!(error instanceof Error) || !FILE_FAULTS.has(error.name)) throw error;
-    const cause = error.cause instanceof Error ? `: ${error.cause.message}` : '';
-    throw new Failure(EXIT.usage, `error: ${file}: ${error.message}${cause}`);
-  }
+  return withTestsFile(file, async () => runPolicyTests(await loadPolicyTests(resolve(file)), withCoverage));
 }
-
-const FILE_FAULTS: ReadonlySet<string> = new Set(['UnclearTest', 'UnfitRows']);
 
 function isEnough(coverage: Coverage | null, least: number): boolean {
   return coverage === null || percentOf(coverage) >= least;

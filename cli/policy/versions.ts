@@ -32,8 +32,15 @@ import {
   printJudgement,
   tenantFor,
 } from './baseline.js';
+import { requireClaims } from './required-claims.js';
 
-export interface PushFlags extends AuthorFlags {
+interface ClaimFlags {
+  readonly claims?: string;
+}
+
+export interface ActivateFlags extends AuthorFlags, ClaimFlags {}
+
+export interface PushFlags extends AuthorFlags, ClaimFlags {
   readonly activate?: true;
 }
 
@@ -103,7 +110,7 @@ export function runHistory(flags: PolicyFlags): Promise<void> {
 const VERSION_COLUMNS = ['version', 'at', 'author', 'login', 'digest', 'parent', 'comment'];
 const ACTIVATION_COLUMNS = ['activation', 'at', 'what', 'author', 'login', 'comment'];
 
-export function runActivate(version: number, flags: AuthorFlags): Promise<void> {
+export function runActivate(version: number, flags: ActivateFlags): Promise<void> {
   return withControl(async ({ database }) => {
     const { tenant, model, active, seen } = await policyBaseline(database, flags);
     const text = await policyText(database, tenant, version);
@@ -115,6 +122,7 @@ export function runActivate(version: number, flags: AuthorFlags): Promise<void> 
       else note(`version ${version} is active already`);
       return;
     }
+    await requireClaims(text, null, model, flags.claims);
     const asked = { version, action: 'activate', ...authorshipOf(flags) } as const;
     const activation = await activatePolicy(database, tenant, asked, seen);
     if (flags.json) printJson({ version, activation, diff: judgement.diff });
@@ -128,6 +136,7 @@ export function runPush(file: string, flags: PushFlags): Promise<void> {
     const { tenant, model, seen } = await policyBaseline(database, flags);
     const judgement = judgePolicy(text, file, model);
     if (!flags.json || !judgement.ok) printJudgement(judgement, file);
+    await requireClaims(text, file, model, flags.claims);
     const by = authorshipOf(flags);
     const { number, added } = await pushPolicy(database, tenant, text, by);
     if (!flags.json) note(added ? `kept as version ${number}` : `version ${number} has this text already`);

@@ -168,7 +168,7 @@ function policyTestsJob(policyFile: string, log: ServiceLog): ThreadJob {
   const file = join(dirname(policyFile), TESTS_FILE);
   return new ThreadJob({
     name: 'the tests of the policy',
-    file: new URL('../policy-tests/job-thread.js', import.meta.url),
+    file: new URL('../policy/tests-thread.js', import.meta.url),
     data: () => (existsSync(file) ? { file } : `there is no ${TESTS_FILE} beside the policy that is served`),
     deadlineMs: DEADLINE_MS,
     memoryMb: MEMORY_MB,

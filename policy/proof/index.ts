@@ -7,7 +7,7 @@ export {
   wishesOf,
 } from './counterexample.js';
 export { type Formula, or } from './formula.js';
-export { lint } from './lint.js';
+export { type Finding, lint, type Path } from './lint.js';
 export { type Check, type Claim, comparisons, type Obligation, obligationsOf } from './obligations.js';
 export { type ModelValue, type Script, scriptOf } from './script.js';
 export type { Encoder } from './values.js';

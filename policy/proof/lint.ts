@@ -6,12 +6,15 @@ import type { ProvenPolicy } from './views.js';
 
 /** Rules of a policy that do nothing. */
 
-interface Finding {
+export interface Finding {
   readonly code: 'dead_grant' | 'empty_filter' | 'dead_deny' | 'unseen_column' | 'unused_mask';
-  /** The rule in the policy file: `roles.sales.grants[0]`. */
-  readonly rule: string;
+  /** The rule in the policy file. */
+  readonly path: Path;
   readonly message: string;
 }
+
+/** Steps into a policy file: names of members and indexes of elements. */
+export type Path = readonly (string | number)[];
 
 /** Answers of each formula over an encoder's row and caller whether it is proved impossible. */
 type AreImpossible = (encoder: Encoder, formulas: readonly Formula[]) => Promise<readonly boolean[]>;
@@ -61,13 +64,13 @@ function* ruleFindings(
       for (const grant of own) {
         const code = faults.get(grant);
         if (code === undefined) continue;
-        const rule = `roles.${role}.grants[${grant.id.slice(grant.id.lastIndexOf('.') + 1)}]`;
-        yield { code, rule, message: GRANT_FAULTS[code](name) };
+        const index = Number(grant.id.slice(grant.id.lastIndexOf('.') + 1));
+        yield { code, path: ['roles', role, 'grants', index], message: GRANT_FAULTS[code](name) };
       }
     for (const name of denied.keys()) {
       if ([...snapshot.roles.values()].some((other) => other.grants.has(name))) continue;
       const message = `it denies \`${name}\`, which no role grants`;
-      yield { code: 'dead_deny', rule: `roles.${role}.deny`, message };
+      yield { code: 'dead_deny', path: ['roles', role, 'deny'], message };
     }
   }
 }
@@ -103,11 +106,13 @@ function* unseenColumns(
       const isSeen = roles.some(({ grants, denied }) => {
         const rule = denied.get(relation.name);
         if (rule === 'all' || rule?.has(name) === true) return false;
-        return (grants.get(relation.name) ?? []).some((g) => faults.get(g) !== 'empty_filter' && g.columns.has(name));
+        return (grants.get(relation.name) ?? []).some(
+          (g) => faults.get(g) !== 'empty_filter' && g.columns.has(name),
+        );
       });
       if (isSeen) continue;
       const message = `no role sees \`${relation.name}.${name}\`, nor its mask`;
-      yield { code: 'unseen_column', rule: 'roles', message };
+      yield { code: 'unseen_column', path: ['roles'], message };
     }
   }
 }
@@ -129,7 +134,7 @@ function* unusedMasks({ snapshot, catalog }: ProvenPolicy): Generator<Finding> {
     if (applies || !exists) continue;
     yield {
       code: 'unused_mask',
-      rule: `masks.${label}`,
+      path: ['masks', label],
       message: `no grant shows a column with the label \`${label}\` masked`,
     };
   }

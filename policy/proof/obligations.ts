@@ -117,8 +117,7 @@ function sightObligation(
   const view = viewOf(roles, policy, encoder);
   const seen = column === null ? view.row : (view.unmasked.get(column) ?? and());
   const excepted = where === null ? null : encoder.accepts(predicateIn(where, relation));
-  const sight: Observation =
-    column === null ? { level: 'row', of: null } : { level: 'unmasked', of: column };
+  const sight: Observation = column === null ? { level: 'row', of: null } : { level: 'unmasked', of: column };
   const part =
     kind === 'never'
       ? {

@@ -44,7 +44,9 @@ function modelOf(constants: ReadonlyMap<string, ModelValue>, writer: SmtWriter):
     value: (name) => (writer.variables.has(name) ? constant(name) : null),
     holds: (formula) => {
       if (formula.kind === 'boolean') return formula.value;
-      return constant(formula.kind === 'variable' ? formula.name : (writer.knownTruthOf(formula) ?? '')) === true;
+      return (
+        constant(formula.kind === 'variable' ? formula.name : (writer.knownTruthOf(formula) ?? '')) === true
+      );
     },
   };
 }

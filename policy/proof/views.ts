@@ -53,7 +53,9 @@ export function viewOf(
   );
   const masks = snapshot.masks.get(relation.name) ?? new Map();
   const isRefused = (c: Relation['columns'][number]): boolean =>
-    c.sensitivity !== null && (masks.get(c.sensitivity) ?? 'deny') === 'deny' && unmasked.get(c.name) === FALSE;
+    c.sensitivity !== null &&
+    (masks.get(c.sensitivity) ?? 'deny') === 'deny' &&
+    unmasked.get(c.name) === FALSE;
   return {
     relation,
     row: opens(showing),

@@ -134,6 +134,8 @@ if (SKIP !== false || postgres === null) {
     await visit.click('button', 'Run the tests');
     await page.getByText('1 failed', { exact: true }).waitFor({ timeout: 60_000 });
     t.match(await page.getByRole('list', { name: 'Tests' }).textContent(), /<img src=x onerror=/);
+    const claims = page.getByRole('list', { name: 'Claims' });
+    t.match(await claims.textContent(), /proved: analysts see no label <img.*refuted: auditors.*row of big/s);
     await accessible(t, page, 'tests');
     await visit.click('tab', 'Access requests');
     const requests = page.getByRole('list', { name: 'Access requests' });

@@ -142,6 +142,11 @@ export interface PolicyTestsJob {
       readonly held: number;
       readonly unheld: readonly { readonly rule: string; readonly change: string; }[];
     } | null;
+    readonly claims: readonly {
+      readonly name: string;
+      readonly verdict: "proved" | "refuted" | "unknown";
+      readonly shows: readonly string[];
+    }[];
     readonly tested: { readonly manifest: string; readonly policy: string | null; };
   } | null;
 }

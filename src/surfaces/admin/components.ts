@@ -200,6 +200,9 @@ const POLICY_TESTS_JOB = object({
           unheld: list(object({ rule: text(), change: text() })),
         }),
       ),
+      claims: list(
+        object({ name: text(), verdict: oneOf('proved', 'refuted', 'unknown'), shows: list(text()) }),
+      ),
       tested: object({ manifest: text(), policy: textOrNull() }),
     }),
   ),

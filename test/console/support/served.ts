@@ -42,6 +42,11 @@ tests:
     as: user:analyst
     ask: select id from osl.entities.account
     expect: { rows: [{ id: '${HOSTILE}' }] }
+claims:
+  - name: 'analysts see no label ${HOSTILE}'
+    never: { role: analyst, sees: big }
+  - name: auditors see nothing
+    never: { role: auditor, sees: big }
 `;
 
 /** `osl serve` with a console for admins, over a native Postgres with the tables of the small shop. */

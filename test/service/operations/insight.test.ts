@@ -47,6 +47,11 @@ tests:
     as: user:analyst
     ask: select name from osl.entities.account
     expect: { rows: [{ name: ann }] }
+claims:
+  - name: analysts never see the big one
+    never: { role: analyst, sees: big }
+  - name: auditors never see it either
+    never: { role: auditor, sees: big }
 `;
 
 const PATHS = [
@@ -255,24 +260,38 @@ async function ofServer(t: Test, server: Server, place: Place, inTable: boolean)
     t.match(recovered, { state: 'done', result: { ok: false } }, 'a flipped byte is found');
   });
 
-  await t.test('the tests of the policy run, and say which rules they hold', async (t) => {
-    t.match((await get('/admin/policy/tests')).body, { state: 'never' });
-    t.match(await post('/admin/policy/tests'), { status: 200 });
-    const done = await until(async () => {
-      const { body } = await get('/admin/policy/tests');
-      return body['state'] === 'running' ? null : body;
-    });
-    t.match(done, {
-      state: 'done',
-      result: {
-        ok: true,
-        results: [{ name: 'analysts see names', ok: true }],
-        coverage: { changes: 2, held: 1, unheld: [{ rule: 'roles.auditor.grants[0]' }] },
-      },
-    });
-    const { body } = await get('/admin/freshness');
-    t.equal((body['versions'] as Members)['policy'], Object((done['result'] as Members)['tested'])['policy']);
-  });
+  await t.test(
+    'the tests of the policy run and say which rules they hold, and its claims are decided',
+    async (t) => {
+      t.match((await get('/admin/policy/tests')).body, { state: 'never' });
+      t.match(await post('/admin/policy/tests'), { status: 200 });
+      const done = await until(async () => {
+        const { body } = await get('/admin/policy/tests');
+        return body['state'] === 'running' ? null : body;
+      });
+      t.match(done, {
+        state: 'done',
+        result: {
+          ok: false,
+          results: [{ name: 'analysts see names', ok: true }],
+          coverage: { changes: 2, held: 1, unheld: [{ rule: 'roles.auditor.grants[0]' }] },
+          claims: [
+            { name: 'analysts never see the big one', verdict: 'proved', shows: [] },
+            {
+              name: 'auditors never see it either',
+              verdict: 'refuted',
+              shows: ['auditor sees big', /^row of big: /, 'caller with auditor'],
+            },
+          ],
+        },
+      });
+      const { body } = await get('/admin/freshness');
+      t.equal(
+        (body['versions'] as Members)['policy'],
+        Object((done['result'] as Members)['tested'])['policy'],
+      );
+    },
+  );
 
   await t.test('requests for access, with the grant that would be given', async (t) => {
     const ask = { object: 'osl.entities.big.id', reason: 'to count them' };

@@ -241,6 +241,24 @@ masks: { money: redact }
   const run = await osl(['policy', 'prove', '--json'], { cwd: dir });
   t.equal(run.code, 0, run.stderr);
   const { findings } = JSON.parse(run.stdout);
+  writeFileSync(
+    join(dir, 'policy.test.yaml'),
+    `version: 1\nclaims:\n  - never: { role: a, sees: account.opened }\n  - name: no owner\n    never: { role: a, sees: account.owner }\n`,
+  );
+  const { runs } = JSON.parse((await osl(['policy', 'prove', '--sarif'], { cwd: dir })).stdout);
+  const [refuted, , ...rules] = runs[0].results;
+  t.match(refuted, {
+    ruleId: 'claim_refuted',
+    level: 'error',
+    message: { text: /^no owner: a sees account\.owner; row of account: id = / },
+    locations: [
+      { physicalLocation: { artifactLocation: { uri: 'policy.test.yaml' }, region: { startLine: 4 } } },
+    ],
+  });
+  t.match(rules.find((r: { ruleId: string }) => r.ruleId === 'empty_filter').locations[0].physicalLocation, {
+    artifactLocation: { uri: 'policy.yaml' },
+    region: { startLine: 9 },
+  });
   t.strictSame(
     findings.map(({ code, rule }: { code: string; rule: string }) => `${code} ${rule}`).toSorted(),
     [
@@ -261,7 +279,13 @@ test('a change of a policy is proved equal, narrower, wider or incomparable, by 
     `version: 1\ntenant: acme\nsubjects: {}\nroles:\n${rows
       .map((text, i) => `  role${i}: { grants: [{ on: account, columns: [id, owner], rows: "${text}" }] }\n`)
       .join('')}masks: {}\n`;
-  const before = ['id in (1, 2)', "region = attribute('region')", 'active', 'id > 10', "lower(owner) = 'ann'"];
+  const before = [
+    'id in (1, 2)',
+    "region = attribute('region')",
+    'active',
+    'id > 10',
+    "lower(owner) = 'ann'",
+  ];
   const after = [
     'id = 1 or id = 2',
     "region = attribute('region') or active",

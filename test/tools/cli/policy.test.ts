@@ -84,4 +84,25 @@ t.test('policies in the control database', { skip: SKIP }, async (t) => {
     { code: 0, stdout: /loses role analyst/ },
     'files are compared without a control database',
   );
+
+  const claimed = `${second}claims: required\n`;
+  writeFileSync(policy, claimed);
+  t.match(await run(['push', policy]), {
+    code: 2,
+    stderr: /there is no .*policy\.test\.yaml\n {2}hint: name it with --claims/,
+  });
+  const claims = join(dir, 'policy.test.yaml');
+  writeFileSync(claims, 'version: 1\nclaims:\n  - never: { role: analyst, sees: package }\n');
+  t.match(await run(['push', policy]), { code: 1, stderr: /1 of 1 claims are not proved.*\nREFUTED/ });
+  t.notMatch(await run(['history']), { stdout: /^3 /m }, 'it was not kept');
+  writeFileSync(claims, 'version: 1\nclaims:\n  - never: { role: analyst, sees: person.email }\n');
+  t.match(await run(['push', policy]), { code: 0, stderr: /all 1 claims are proved\nkept as version 3/ });
+  t.match(await run(['activate', '3']), { code: 0, stderr: /all 1 claims are proved\nversion 3 is active/ });
+  writeFileSync(claims, 'version: 1\nclaims:\n  - never: { role: analyst, sees: package }\n');
+  t.match(
+    await run(['activate', '2']),
+    { code: 1, stderr: /REFUTED/ },
+    'what serves requires it of its successor',
+  );
+  t.match(await run(['rollback', '1']), { code: 0 }, 'going back needs no proof');
 });

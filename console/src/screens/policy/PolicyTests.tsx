@@ -72,13 +72,15 @@ function Standing({ job: { state, progress, ended_at, by } }: { readonly job: Po
   }
 }
 
+type TestRun = NonNullable<PolicyTestsJob['result']>;
+
 interface ResultsProps {
-  readonly result: NonNullable<PolicyTestsJob['result']>;
+  readonly result: TestRun;
   readonly serving: string | null;
 }
 
 function Results({ result, serving }: ResultsProps) {
-  const { results, coverage, tested } = result;
+  const { results, coverage, claims, tested } = result;
   const [all, setAll] = useState(false);
   const failed = results.filter(({ ok }) => !ok);
   const shown = all || failed.length === 0 ? results : failed;
@@ -99,6 +101,15 @@ function Results({ result, serving }: ResultsProps) {
             good={coverage.unheld.length === 0}
           >
             {formatCount(coverage.held)} of {formatCount(coverage.changes)} changed rules were caught
+          </Card>
+        )}
+        {claims.length > 0 && (
+          <Card
+            title="Claims"
+            figure={`${claims.filter((c) => c.verdict === 'proved').length} / ${claims.length}`}
+            good={claims.every((c) => c.verdict === 'proved')}
+          >
+            proved for all rows and callers
           </Card>
         )}
         <Card
@@ -130,6 +141,7 @@ function Results({ result, serving }: ResultsProps) {
           {all ? 'Failed ones alone' : 'All of them'}
         </button>
       )}
+      {claims.length > 0 && <Claims claims={claims} />}
       {coverage !== null && coverage.unheld.length > 0 && (
         <section>
           <h3>Changes to these rules would not fail any test</h3>
@@ -143,6 +155,25 @@ function Results({ result, serving }: ResultsProps) {
         </section>
       )}
     </>
+  );
+}
+
+/** Claims about the policy; those that are not proved with a row and callers, or the reason. */
+function Claims({ claims }: { readonly claims: TestRun['claims'] }) {
+  return (
+    <section>
+      <h3>Claims</h3>
+      <ul className="test-list" aria-label="Claims">
+        {claims.map(({ name, verdict, shows }) => (
+          <li key={name} className={verdict === 'proved' ? 'test-ok' : 'test-failed'}>
+            <span aria-hidden="true">{verdict === 'proved' ? '✓' : verdict === 'refuted' ? '✗' : '?'}</span>
+            <span className="hidden">{verdict}: </span>
+            {name}
+            {shows.length > 0 && <pre>{shows.join('\n')}</pre>}
+          </li>
+        ))}
+      </ul>
+    </section>
   );
 }
 

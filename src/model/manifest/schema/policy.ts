@@ -369,6 +369,10 @@ export const POLICY_SCHEMA = {
         closed({ description: TEXT }, [], 'A purpose.'),
         'Purposes of data use. A token names them in the claim `purpose`, a request in `OSL-Purpose` or `SET osl.purpose`.',
       ),
+      claims: choice(
+        ['required'],
+        'With `required`, `osl policy push` and `activate` refuse a policy unless all claims of `policy.test.yaml` are proved.',
+      ),
       service_accounts: named(
         NAME_RULE,
         serviceAccount,

@@ -4,8 +4,9 @@ import type { JobReply } from '../../src/base/threads/job.js';
 import { yieldToOthers } from '../../src/base/threads/thread.js';
 import { messageOf } from '../../src/base/thrown.js';
 import { loadModel } from '../../src/service/model.js';
-import { loadPolicyTests } from './document.js';
-import { runPolicyTests } from './run.js';
+import { claimReports } from '../policy-proof/claims.js';
+import { loadPolicyTests } from '../policy-tests/document.js';
+import { runPolicyTests } from '../policy-tests/run.js';
 
 if (parentPort === null) throw new Error('this is a thread, not a program');
 const port = parentPort;
@@ -21,7 +22,10 @@ try {
   const { manifest, snapshot } = await loadModel(tests.manifestFile, tests.policyFile, null);
   const tested = { manifest: manifest.version, policy: snapshot?.version ?? null };
   const { ok, results, coverage } = await runPolicyTests(tests, true, reporter());
-  say({ kind: 'done', result: { ok, results, coverage, tested } });
+  const policy = snapshot === null ? null : { snapshot, catalog: manifest.catalog };
+  const claims = policy === null || tests.claims.length === 0 ? [] : await claimReports(tests, policy);
+  const isRefuted = claims.some(({ verdict }) => verdict === 'refuted');
+  say({ kind: 'done', result: { ok: ok && !isRefuted, results, coverage, claims, tested } });
 } catch (error) {
   say({ kind: 'failed', reason: messageOf(error) });
 }

@@ -1,0 +1,91 @@
+import { obligationsOf, type ProvenPolicy } from '../../policy/proof/index.js';
+import type { PolicyTests } from '../policy-tests/document.js';
+import { counterexampleLines } from './counterexample-lines.js';
+import { decide, type Verdict } from './decide.js';
+import { Solver, SolverFault } from './solver.js';
+import { openTrials } from './trials.js';
+
+export interface ProvenClaim {
+  readonly name: string;
+  readonly verdict: Verdict;
+}
+
+/**
+ * Decides the claims of a file of policy tests.
+ *
+ * @param starting the solver, which may be starting still
+ * @throws UnclearClaim, SolverFault
+ */
+export async function proveClaims(
+  { claims, ...files }: Pick<PolicyTests, 'claims' | 'manifestFile' | 'policyFile'>,
+  policy: ProvenPolicy,
+  starting: Promise<Solver>,
+  progress: (done: number, of: number) => void = () => undefined,
+): Promise<readonly ProvenClaim[]> {
+  const stated = claims.map(({ name, claim }) => ({ name, obligations: obligationsOf(claim, policy) }));
+  const solver = await starting;
+  const trials = openTrials(files);
+  let done = 0;
+  try {
+    return await Promise.all(
+      stated.map(async ({ name, obligations }) => {
+        const verdict = await decide(obligations, solver, trials.run);
+        progress(++done, claims.length);
+        return { name, verdict };
+      }),
+    );
+  } finally {
+    await trials.close();
+  }
+}
+
+/** A claim and its verdict for a person to read. */
+export function* claimLines({ name, verdict }: ProvenClaim): Generator<string> {
+  switch (verdict.kind) {
+    case 'proved':
+      yield `proved   ${name}`;
+      return;
+    case 'unknown':
+      yield `unknown  ${name}`;
+      yield `           ${verdict.because}`;
+      return;
+    case 'refuted':
+      yield `REFUTED  ${name}`;
+      yield* counterexampleLines(verdict.counterexample);
+      return;
+    default: {
+      const other: never = verdict;
+      return other;
+    }
+  }
+}
+
+/** A claim, its verdict, and lines that explain it if it is not proved. */
+interface ClaimReport {
+  readonly name: string;
+  readonly verdict: Verdict['kind'];
+  readonly shows: readonly string[];
+}
+
+/** Decides claims with a solver of their own; without the solver all are unknown. */
+export async function claimReports(
+  tests: PolicyTests,
+  policy: ProvenPolicy,
+): Promise<readonly ClaimReport[]> {
+  const starting = Solver.start();
+  try {
+    const proven = await proveClaims(tests, policy, starting);
+    return proven.map((claim) => {
+      const [, ...shows] = [...claimLines(claim)].map((line) => line.trim());
+      return { name: claim.name, verdict: claim.verdict.kind, shows };
+    });
+  } catch (error) {
+    if (!(error instanceof SolverFault)) throw error;
+    return tests.claims.map(({ name }) => ({ name, verdict: 'unknown', shows: [error.message] }));
+  } finally {
+    await starting.then(
+      (solver) => solver.stop(),
+      () => undefined, // told above
+    );
+  }
+}
