@@ -3,7 +3,9 @@ export {
   CHECKPOINTS_FILE,
   checkpointNotes,
   LATEST_FILE,
+  openCheckpoint,
   PUBLIC_KEY_FILE,
+  parseVerifierKey,
   RETAINED_FILE,
 } from './checkpoint.js';
 export type { AppendDone } from './commit-group.js';
@@ -28,6 +30,7 @@ export {
   type AuditProof,
   checkProof,
   type ProofVerdict,
+  type ProvenCheckpoint,
   type ProveOptions,
   prove,
   recordOfProof,

@@ -58,9 +58,15 @@ export type ProofVerdict =
   | {
       readonly ok: true;
       readonly record: AuditRecord;
-      readonly checkpoint: { readonly origin: string; readonly size: number; readonly time: string | null };
+      readonly checkpoint: ProvenCheckpoint;
     }
   | { readonly ok: false; readonly reason: string };
+
+/** The checkpoint under which a record is proved. */
+export interface ProvenCheckpoint extends Pick<Checkpoint, 'origin' | 'size' | 'time'> {
+  /** base64. */
+  readonly root: string;
+}
 
 export interface ProveOptions {
   /** True to read every record instead of using an index. */
@@ -226,7 +232,7 @@ export function checkProof(text: string, verifierKey: string): ProofVerdict {
   return {
     ok: true,
     record: JSON.parse(record.toString()) as AuditRecord,
-    checkpoint: { origin, size, time },
+    checkpoint: { origin, size, root: root.toString('base64'), time },
   };
 }
 

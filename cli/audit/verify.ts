@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
 import {
   type AuditProof,
   type AuditVerdict,
@@ -13,7 +12,6 @@ import {
   verifyAuditLog,
 } from '../../audit/index.js';
 import { isEndedChain } from '../../src/service/process-files.js';
-import { readSetting } from '../../src/service/settings/table.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { note, print, printJson } from '../output.js';
 import { type AuditFlags, chainName, keysIn, nameOfKey, recordReading, withLog } from './log.js';
@@ -40,7 +38,7 @@ async function verifyChains(flags: VerifyFlags, sources: readonly LogSource[]): 
     sources.map(async (source): Promise<NamedChain> => ({ source, name: await chainName(source) })),
   );
   const keys = flags.key === undefined ? null : keysIn(flags.key);
-  const witnessed = flags.witness === undefined ? [] : await witnessedNotes(flags.witness);
+  const witnessed = flags.witness === undefined ? [] : await notesOfWitness(flags.witness);
   const anchors = [...(flags.anchor === undefined ? [] : notesIn(flags.anchor)), ...witnessed];
   const checked: ChainResult[] = [];
   for (const chain of chains) {
@@ -73,6 +71,11 @@ async function verifyChains(flags: VerifyFlags, sources: readonly LogSource[]): 
   ]);
 }
 
+async function notesOfWitness(place: string): Promise<readonly string[]> {
+  const { witnessedNotes } = await import('./witness.js');
+  return witnessedNotes(place);
+}
+
 function progressOn(terminal: NodeJS.WriteStream): (progress: VerifyProgress) => void {
   let last = 0;
   return ({ records, segments, allSegments }) => {
@@ -82,20 +85,6 @@ function progressOn(terminal: NodeJS.WriteStream): (progress: VerifyProgress) =>
     const text = `${records} records, ${segments} of ${allSegments} segments`;
     terminal.write(segments < allSegments ? `\r${text}` : `\r${' '.repeat(text.length)}\r`);
   };
-}
-
-async function witnessedNotes(place: string): Promise<readonly string[]> {
-  const { witnessAt } = await import('../../audit/witness/index.js');
-  const at = /^[\w+.-]+:/.test(place) ? place : resolve(place);
-  const witness = witnessAt(at, process.env, readSetting('OSL_AUDIT_WITNESS_SECRET'));
-  try {
-    const notes = await witness.kept();
-    if (notes === null) throw usage('a webhook cannot be asked what it keeps: give that as --anchor');
-    if (notes.length === 0) throw usage(`${witness.name} keeps no checkpoint`);
-    return notes;
-  } finally {
-    await witness.close();
-  }
 }
 
 function originOf(note: string): string {

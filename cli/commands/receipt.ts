@@ -28,6 +28,7 @@ export function addReceipt(program: Command): void {
     .option('--rows <file>', 'the answer, in JSON or NDJSON')
     .option('--question <file>', 'the body of the request, in JSON')
     .option('--salt <file>', 'what only the caller got; by default beside the receipt, with .salt')
+    .option('--witness <place>', 'and whether a witness of the log knows of it: a folder, s3:, postgres:')
     .option('--json', 'the record and what was compared, as JSON')
     .addHelpText('after', HELP)
     .action(async (file, flags) => (await import('../receipt/verify.js')).runVerifyReceipt(file, flags));

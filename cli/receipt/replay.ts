@@ -1,4 +1,6 @@
-import { compile, emit, type GovernedPlan, ready } from 'osl-compiler';
+import { type Catalog, compile, compileMetrics, emit, type GovernedPlan, ready } from 'osl-compiler';
+import type { EffectiveAccess } from '../../policy/index.js';
+import type { QuestionBody } from '../../src/ask/request/request-target.js';
 import { headIn } from '../../src/model/versions/index.js';
 import { accessOfChain } from '../../src/service/lineage/description.js';
 import { loadModel, publishedDir } from '../../src/service/model.js';
@@ -23,7 +25,6 @@ export interface ReplayFlags extends ServerFlags {
 export async function runReplay(file: string, flags: ReplayFlags): Promise<void> {
   const proven = provenReceipt(file, flags.key);
   const { body } = questionOf(flags.question, proven, saltOf(file, flags.salt));
-  if (body.kind === 'metrics') throw usage('only questions in OSL-SQL and SQL are replayed');
   const { record } = proven;
   const settings = settingsOfModel(besideManifest(flags));
   await ready();
@@ -38,10 +39,8 @@ export async function runReplay(file: string, flags: ReplayFlags): Promise<void>
     throw usage(
       `the answer was given under manifest ${record.versions?.manifest} and policy ${record.versions?.policy}, and these are ${here.manifest} and ${here.policy}`,
     );
-  const world = body.kind === 'sql' ? 'physical' : 'semantic';
-  const plan = compiled(() =>
-    compile(body.text, manifest.catalog, accessOfChain(record.chain, snapshot, manifest), { world }),
-  );
+  const access = accessOfChain(record.chain, snapshot, manifest);
+  const plan = compiled(() => planOf(body, manifest.catalog, access));
   requireSame(proven, plan);
   const { sql } = emit(plan);
   const masked = [...masksOf(plan)];
@@ -57,6 +56,21 @@ export async function runReplay(file: string, flags: ReplayFlags): Promise<void>
     ),
   );
   print(visible(sql));
+}
+
+function planOf(body: QuestionBody, catalog: Catalog, access: EffectiveAccess): GovernedPlan {
+  switch (body.kind) {
+    case 'metrics':
+      return compileMetrics(body.request, catalog, access);
+    case 'sql':
+    case 'osql':
+    case 'wire':
+      return compile(body.text, catalog, access, { world: body.kind === 'sql' ? 'physical' : 'semantic' });
+    default: {
+      const unknown: never = body;
+      return unknown;
+    }
+  }
 }
 
 /** Requires that the plan reads and masks what the receipt names. */

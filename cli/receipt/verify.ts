@@ -1,13 +1,16 @@
 import { rowDigest } from '../../src/ask/receipts/digests.js';
+import { keysIn } from '../audit/log.js';
 import { print, printJson, visible } from '../output.js';
 import { readAnswer } from './answer-rows.js';
 import { notHolding, type ProvenReceipt, provenReceipt, questionOf, saltOf } from './proven-record.js';
+import { type WitnessVerdict, witnessed } from './witnessed.js';
 
 export interface VerifyReceiptFlags {
   readonly key: string;
   readonly salt?: string;
   readonly rows?: string;
   readonly question?: string;
+  readonly witness?: string;
   readonly json?: true;
 }
 
@@ -22,8 +25,12 @@ export async function runVerifyReceipt(file: string, flags: VerifyReceiptFlags):
   const proven = provenReceipt(file, flags.key);
   const compared = await compare(proven, file, flags);
   const { record, checkpoint } = proven;
-  if (flags.json) printJson({ valid: true, record, checkpoint, compared });
-  else for (const line of linesOf(proven, compared)) print(visible(line));
+  const witness =
+    flags.witness === undefined
+      ? null
+      : await witnessed(flags.witness, checkpoint, record.seq, keysIn(flags.key));
+  if (flags.json) printJson({ valid: true, record, checkpoint, compared, witness });
+  else for (const line of linesOf(proven, compared, witness)) print(visible(line));
 }
 
 async function compare(
@@ -52,13 +59,18 @@ async function requireRows(
   if (digest.digest() !== receipt.rows) throw notHolding('the rows are not those of the answer');
 }
 
-function* linesOf({ record, receipt, checkpoint }: ProvenReceipt, compared: Comparison): Generator<string> {
+function* linesOf(
+  { record, receipt, checkpoint }: ProvenReceipt,
+  compared: Comparison,
+  witness: WitnessVerdict | null,
+): Generator<string> {
   const { subject, chain, ts, surface, versions, objects, rows, seq } = record;
   const { masked, masked_omitted, truncated, as_of } = receipt;
   const { origin, size, time } = checkpoint;
   const through = chain.length > 1 ? ` through ${chain.slice(1).join(', ')}` : '';
   const more = masked_omitted > 0 ? `, and ${masked_omitted} more` : '';
-  yield `valid: record ${seq} of ${origin}, signed at ${time ?? '?'} with ${size} records`;
+  const doubt = witness === null ? '' : doubtOf(witness);
+  yield `valid${doubt}: record ${seq} of ${origin}, signed at ${time ?? '?'} with ${size} records`;
   yield `  caller    ${chain[0] ?? subject ?? '?'}${through}`;
   yield `  answered  ${ts}, over ${surface}: ${rows ?? '?'} rows${truncated ? ', truncated' : ''}`;
   if (as_of !== null) yield `  as of     ${as_of}`;
@@ -67,4 +79,17 @@ function* linesOf({ record, receipt, checkpoint }: ProvenReceipt, compared: Comp
   yield `  masked    ${masked.length === 0 ? 'no column' : masked.join(', ')}${more}`;
   yield `  question  ${compared.question}`;
   yield `  rows      ${compared.rows}`;
+  if (witness !== null) yield `  witness   ${WITNESS_LINES[witness.kind]}`;
 }
+
+function doubtOf({ kind, time }: WitnessVerdict): string {
+  if (kind === 'same' || kind === 'later') return '';
+  return `, but not witnessed${time === null ? '' : ` since ${time}`}`;
+}
+
+const WITNESS_LINES: Readonly<Record<WitnessVerdict['kind'], string>> = {
+  same: 'keeps this checkpoint',
+  later: 'keeps a later checkpoint: osl audit verify --witness tells whether it is of this log',
+  earlier: 'keeps no checkpoint with this record',
+  nothing: 'keeps no checkpoint of this log',
+};

@@ -1,4 +1,5 @@
-import { copyFileSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createPrivateKey, sign } from 'node:crypto';
+import { copyFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import t from 'tap';
 import { startRest } from '../../surfaces/rest/fixture.js';
@@ -91,6 +92,75 @@ t.test(
     });
   },
 );
+
+t.test('a question for metrics is replayed too', async (t) => {
+  const body = JSON.stringify({ metrics: ['revenue'] });
+  const reply = await fetch(`http://127.0.0.1:${rest.port}/osl/query`, {
+    method: 'POST',
+    body,
+    headers: {
+      authorization: `Bearer ${await rest.test.token('user:ann')}`,
+      'content-type': 'application/json',
+      prefer: 'receipt',
+    },
+  });
+  const { receipt } = (await reply.json()) as { receipt: { proof: string; salt: string } };
+  writeFileSync(file('m.txt'), receipt.proof);
+  writeFileSync(file('m.txt.salt'), receipt.salt);
+  writeFileSync(file('m.json'), body);
+  const run = await osl([
+    ...['receipt', 'replay', file('m.txt'), ...KEY, '--question', file('m.json')],
+    ...['--manifest', join(dirname(rest.test.policyFile), 'manifest.yaml')],
+  ]);
+  t.equal(run.code, 0, run.stderr);
+  t.match(run.stdout, /^the same objects: .*osl\.metrics\.revenue.*\nthe same masks: none\n.*sum\(/s);
+});
+
+t.test('a witness tells whether the log of a receipt is the one that it knows', async (t) => {
+  const noteOf = (receipt: string): string => {
+    const proof = readFileSync(file(receipt), 'utf8');
+    return proof.slice(proof.indexOf('\n\n') + 2);
+  };
+  const place = (...notes: readonly string[]): string => {
+    const folder = temporary();
+    for (const note of notes) {
+      const [origin = '', size = ''] = note.split('\n');
+      const of = join(folder, origin.slice('osl-audit/'.length));
+      mkdirSync(of, { recursive: true });
+      writeFileSync(join(of, `${size.padStart(16, '0')}.note`), note);
+    }
+    return folder;
+  };
+  const [first, later] = [noteOf('r.txt'), noteOf('m.txt')];
+  const check = (receipt: string, ...notes: readonly string[]) =>
+    osl(['receipt', 'verify', file(receipt), ...KEY, '--witness', place(...notes)]);
+  t.match(await check('r.txt', first), {
+    code: 0,
+    stdout: /^valid: .* {2}witness {3}keeps this checkpoint\n/s,
+  });
+  t.match(await check('r.txt', later), {
+    code: 0,
+    stdout: /^valid: .* {2}witness {3}keeps a later checkpoint/s,
+  });
+  t.match(await check('m.txt', first), {
+    code: 0,
+    stdout:
+      /^valid, but not witnessed since 20\d\d-.*: record .* {2}witness {3}keeps no checkpoint with this record\n/s,
+  });
+  t.match(await check('m.txt', later.replace(/\w(?==\n)/, 'x')), {
+    code: 0,
+    stdout: /^valid, but not witnessed: .*keeps no checkpoint of this log/s,
+  });
+  const [origin = '', size = ''] = first.split('\n');
+  const fork = `${origin}\n${size}\n${Buffer.alloc(32, 1).toString('base64')}\n`;
+  const key = createPrivateKey(readFileSync(join(rest.test.auditDir, 'checkpoint.key')));
+  const id = Buffer.from(readFileSync(file('key'), 'utf8').split('+')[1] ?? '', 'hex');
+  const signature = Buffer.concat([id, sign(null, Buffer.from(fork), key)]).toString('base64');
+  t.match(await check('r.txt', `${fork}\n\u2014 ${origin} ${signature}\n`), {
+    code: 1,
+    stderr: /the witness has another log with \d+ records under this name/,
+  });
+});
 
 t.test('what is wrong is said, with status 1', async (t) => {
   writeFileSync(file('other.json'), asked.stdout.replace('"Ada"', '"Bob"'));
