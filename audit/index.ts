@@ -9,6 +9,7 @@ export {
   RETAINED_FILE,
 } from './checkpoint.js';
 export type { AppendDone } from './commit-group.js';
+export { coseReceipt } from './cose-receipt.js';
 export { AuditDamaged, AuditLocked, AuditUnavailable } from './errors.js';
 export { keepSegmentKey } from './file-store.js';
 export { Fingerprints } from './fingerprint.js';

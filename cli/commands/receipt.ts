@@ -18,6 +18,13 @@ database, for the caller with all roles that the policy gives. Exit status: 0 th
 Example:
   $ osl receipt replay r.txt --key checkpoint.vkey --question question.json --manifest manifest.yaml`;
 
+const EXPORT_HELP = `
+For verifiers that read COSE and not the text of C2SP. It has the path of the same record in the same tree, and needs a
+signature of its own over the root, so only who runs the log can make it. Its entry is the record, byte for byte.
+
+Example:
+  $ osl receipt export r.txt --key checkpoint.vkey --signing-key .osl/audit/checkpoint.key --cose r.cose`;
+
 export function addReceipt(program: Command): void {
   const receipt = program.command('receipt').addHelpText('after', HELP);
   receipt
@@ -32,6 +39,15 @@ export function addReceipt(program: Command): void {
     .option('--json', 'the record and what was compared, as JSON')
     .addHelpText('after', HELP)
     .action(async (file, flags) => (await import('../receipt/verify.js')).runVerifyReceipt(file, flags));
+  receipt
+    .command('export')
+    .description('write a receipt as COSE receipt (RFC 9942)')
+    .argument('<file>', 'the receipt')
+    .requiredOption('--key <file>', "the log's verifier key")
+    .requiredOption('--signing-key <file>', "the log's signing key, checkpoint.key")
+    .requiredOption('--cose <file>', 'where to; the record, which it is about, goes to <file>.record.json')
+    .addHelpText('after', EXPORT_HELP)
+    .action(async (file, flags) => (await import('../receipt/export.js')).runExportReceipt(file, flags));
   receipt
     .command('replay')
     .description('compile the question of a receipt again, under the versions that it names')

@@ -24,6 +24,8 @@ export class Solver {
   readonly #child: ChildProcess;
   #waiting: ((reply: SolverReply) => void) | null = null;
   #last: Promise<unknown> = Promise.resolve();
+  /** Answers by question; grants of many entities often have the same filter. */
+  readonly #known = new Map<string, Promise<readonly SolverAnswer[]>>();
 
   private constructor() {
     this.#child = fork(PROGRAM, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
@@ -45,8 +47,13 @@ export class Solver {
     { text, cases }: Pick<Script, 'text' | 'cases'>,
     { wantsValues = false, timeoutMs = MOST_MS } = {},
   ): Promise<readonly SolverAnswer[]> {
-    const answers = this.#last.then(() => this.#ask({ text, cases, wantsValues, timeoutMs }));
+    const request = { text, cases, wantsValues, timeoutMs };
+    const key = JSON.stringify(request);
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
+    const answers = this.#last.then(() => this.#ask(request));
     this.#last = answers.catch(() => undefined);
+    this.#known.set(key, answers);
     return answers;
   }
 

@@ -1,6 +1,7 @@
-import { createPrivateKey, sign } from 'node:crypto';
+import * as crypto from 'node:crypto';
 import { copyFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { type CoseSign1DetachedVerifier, cbor, receipt as receipts } from '@transmute/cose';
 import t from 'tap';
 import { startRest } from '../../surfaces/rest/fixture.js';
 import { osl, temporary } from './support.js';
@@ -153,12 +154,57 @@ t.test('a witness tells whether the log of a receipt is the one that it knows', 
   });
   const [origin = '', size = ''] = first.split('\n');
   const fork = `${origin}\n${size}\n${Buffer.alloc(32, 1).toString('base64')}\n`;
-  const key = createPrivateKey(readFileSync(join(rest.test.auditDir, 'checkpoint.key')));
+  const key = crypto.createPrivateKey(readFileSync(join(rest.test.auditDir, 'checkpoint.key')));
   const id = Buffer.from(readFileSync(file('key'), 'utf8').split('+')[1] ?? '', 'hex');
-  const signature = Buffer.concat([id, sign(null, Buffer.from(fork), key)]).toString('base64');
+  const signature = Buffer.concat([id, crypto.sign(null, Buffer.from(fork), key)]).toString('base64');
   t.match(await check('r.txt', `${fork}\n\u2014 ${origin} ${signature}\n`), {
     code: 1,
     stderr: /the witness has another log with \d+ records under this name/,
+  });
+});
+
+t.test('as COSE receipt it holds for a verifier that is not ours', async (t) => {
+  const signingKey = join(rest.test.auditDir, 'checkpoint.key');
+  const exported = (receipt: string, key = signingKey) =>
+    osl(['receipt', 'export', file(receipt), ...KEY, '--signing-key', key, '--cose', file('r.cose')]);
+  const publicKey = crypto.createPublicKey(crypto.createPrivateKey(readFileSync(signingKey)));
+  /** Signatures with Ed25519, which the library lacks, over what it reads from the receipt. */
+  const verifier: CoseSign1DetachedVerifier = {
+    verify: async ({ coseSign1, payload }) => {
+      const [headers, , , signature] = cbor.decode(coseSign1).value;
+      const signed = Buffer.from(cbor.encode(['Signature1', headers, Buffer.alloc(0), Buffer.from(payload)]));
+      if (!crypto.verify(null, signed, publicKey, signature)) throw new Error('the signature is wrong');
+      return payload;
+    },
+  };
+  const check = async (receipt: Buffer, record: Buffer) =>
+    receipts.inclusion.verify({
+      entry: await receipts.leaf(record),
+      receipt: Uint8Array.from(receipt).buffer,
+      verifier,
+    });
+  for (const name of ['r.txt', 'm.txt']) {
+    t.match(await exported(name), {
+      code: 0,
+      stderr: /r\.cose is about the record in .*r\.cose\.record\.json/,
+    });
+    const [receipt, record] = [readFileSync(file('r.cose')), readFileSync(file('r.cose.record.json'))];
+    t.equal((await check(receipt, record)).byteLength, 32, 'the root of the tree');
+    for (let i = 0; i < receipt.length; i += 7) {
+      const changed = Buffer.from(receipt);
+      changed[i] = (changed[i] ?? 0) ^ 4;
+      await t.rejects(check(changed, record), `byte ${i} of ${receipt.length}`);
+    }
+    await t.rejects(check(receipt, Buffer.concat([record, Buffer.from(' ')])), 'another record');
+  }
+  const other = file('other.key');
+  writeFileSync(
+    other,
+    crypto.generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }),
+  );
+  t.match(await exported('r.txt', other), {
+    code: 2,
+    stderr: /the signing key does not belong to the verifier key/,
   });
 });
 

@@ -1,0 +1,75 @@
+import { createPublicKey, type KeyObject, sign } from 'node:crypto';
+import { openCheckpoint, type VerifierKey } from './checkpoint.js';
+import { parseProof } from './proof-text.js';
+
+/** A value in CBOR (RFC 8949), as far as receipts need it. Members of maps are in the order of their encoded keys. */
+type Cbor = number | string | Uint8Array | null | readonly Cbor[] | ReadonlyMap<number, Cbor>;
+
+/** Labels and values of COSE (RFC 9052, RFC 9053) and of COSE receipts (RFC 9942). */
+const LABEL = { algorithm: 1, keyId: 4, tree: 395, proofs: 396, inclusion: -1 } as const;
+const EDDSA = -8;
+const RFC9162_SHA256 = 1;
+/** Tag 18, a single signer. */
+const SIGN1_TAG = 0xd2;
+
+export interface CoseReceipt {
+  readonly receipt: Buffer;
+  /** The entry of the tree that it is about: the record in canonical JSON. */
+  readonly entry: Buffer;
+}
+
+/**
+ * COSE receipt of a record: its path in the tree, and a signature of the log over the root, which is not repeated.
+ *
+ * @param proof C2SP tlog-proof that `trusted` has signed
+ * @param key private half of `trusted`
+ * @throws RangeError if the proof is not one, or the keys are not a pair
+ */
+export function coseReceipt(proof: string, trusted: VerifierKey, key: KeyObject): CoseReceipt {
+  const parts = parseProof(proof);
+  const checkpoint = parts === null ? null : openCheckpoint(parts.note, trusted);
+  if (parts === null || checkpoint === null)
+    throw new RangeError('the text is not a proof that the key has signed');
+  if (!createPublicKey(key).equals(trusted.key))
+    throw new RangeError('the signing key does not belong to the verifier key');
+  const headers = encoded(
+    new Map<number, Cbor>([
+      [LABEL.algorithm, EDDSA],
+      [LABEL.keyId, Buffer.from(trusted.name)],
+      [LABEL.tree, RFC9162_SHA256],
+    ]),
+  );
+  const inclusion = encoded([checkpoint.size, parts.index, parts.path]);
+  const signature = sign(null, encoded(['Signature1', headers, Buffer.alloc(0), checkpoint.root]), key);
+  const proofs = new Map([[LABEL.proofs, new Map([[LABEL.inclusion, [inclusion]]])]]);
+  const message = encoded([headers, proofs, null, signature]);
+  return { receipt: Buffer.concat([Buffer.from([SIGN1_TAG]), message]), entry: parts.record };
+}
+
+function encoded(value: Cbor): Buffer {
+  if (value === null) return Buffer.from([0xf6]);
+  if (typeof value === 'number') return value < 0 ? head(1, -1 - value) : head(0, value);
+  if (typeof value === 'string')
+    return Buffer.concat([head(3, Buffer.byteLength(value)), Buffer.from(value)]);
+  if (value instanceof Uint8Array) return Buffer.concat([head(2, value.length), value]);
+  if (value instanceof Map)
+    return Buffer.concat([head(5, value.size), ...[...value].flat().map((item: Cbor) => encoded(item))]);
+  if (!isList(value)) throw new TypeError('not a value in CBOR');
+  return Buffer.concat([head(4, value.length), ...value.map(encoded)]);
+}
+
+function isList(value: Cbor): value is readonly Cbor[] {
+  return Array.isArray(value);
+}
+
+/** Type of an item, and its value or length. */
+function head(major: number, argument: number): Buffer {
+  const type = major << 5;
+  if (argument < 24) return Buffer.from([type | argument]);
+  const bytes = Buffer.alloc(9);
+  bytes.writeBigUInt64BE(BigInt(argument), 1);
+  const [width, code] =
+    argument < 2 ** 8 ? [1, 24] : argument < 2 ** 16 ? [2, 25] : argument < 2 ** 32 ? [4, 26] : [8, 27];
+  bytes[8 - width] = type | code;
+  return bytes.subarray(8 - width);
+}
