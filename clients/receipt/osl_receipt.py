@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Checks receipts of OSL Gateway. Needs Python 3.9 and nothing else.
 
-    osl_receipt.py RECEIPT --key CHECKPOINT.VKEY [--salt FILE] [--rows ANSWER] [--question FILE]
+    osl_receipt.py RECEIPT --key CHECKPOINT.VKEY [--salt FILE] [--rows ANSWER] [--question FILE] [--witnessed NOTES]
 
-ANSWER is what REST sent, in JSON or NDJSON. The definitions are in docs/receipts.md.
+ANSWER is what REST sent, in JSON or NDJSON. NOTES are the checkpoints that a witness of the log keeps, one after the
+other. The definitions are in docs/receipts.md.
 Exit status: 0 valid, 1 wrong.
 """
 
@@ -166,6 +167,25 @@ def proven_record(text, keys):
         raise Wrong("the path does not lead to the signed root")
     require_signed(checkpoint, keys)
     return json.loads(record), checkpoint
+
+
+def doubt(checkpoint, seq, notes, keys):
+    """What is to be said if a witness, which keeps these notes, knows nothing of record `seq` or later."""
+    kept = []
+    for note in NOTE.finditer(notes):
+        try:
+            require_signed(note, keys)
+        except Wrong:
+            continue  # it is of another log
+        if note["origin"] == checkpoint["origin"]:
+            kept.append(note)
+    if any(n["size"] == checkpoint["size"] and n["root"] != checkpoint["root"] for n in kept):
+        raise Wrong("the witness has another log with as many records")
+    newest = max(kept, key=lambda note: int(note["size"]), default=None)
+    if newest is None or int(newest["size"]) <= seq:
+        time = re.search(r"^time (\S+)$", newest["more"], re.MULTILINE) if newest else None
+        return ", but not witnessed" + (f" since {time[1]}" if time else "")
+    return ""
 
 
 # ---- digests of the question and of the rows
@@ -362,6 +382,7 @@ def main():
     parser.add_argument("--salt", help="what only the caller got; for --rows and --question")
     parser.add_argument("--rows", help="the answer, in JSON or NDJSON")
     parser.add_argument("--question", help="the body of the request, in JSON")
+    parser.add_argument("--witnessed", help="checkpoints that a witness keeps")
     given = parser.parse_args()
     if (given.rows or given.question) and not given.salt:
         parser.error("--rows and --question need --salt")
@@ -369,10 +390,12 @@ def main():
     try:
         question = question_in(given.question) if given.question else None
         answer = read_answer(given.rows) if given.rows else None
-        record, checkpoint = checked(read(given.receipt), verifier_keys(read(given.key)), salt, answer, question)
+        keys = verifier_keys(read(given.key))
+        record, checkpoint = checked(read(given.receipt), keys, salt, answer, question)
+        doubts = doubt(checkpoint, record["seq"], read(given.witnessed), keys) if given.witnessed else ""
     except (Wrong, ValueError, KeyError, IndexError) as error:
         sys.exit(f"wrong: {error}")
-    print(f"valid: record {record['seq']} of {checkpoint['origin']}, under a checkpoint of {checkpoint['size']} records")
+    print(f"valid{doubts}: record {record['seq']} of {checkpoint['origin']}, under a checkpoint of {checkpoint['size']} records")
     print(json.dumps(record, indent=2, ensure_ascii=False))
 
 

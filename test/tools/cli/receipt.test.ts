@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import * as crypto from 'node:crypto';
 import { copyFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -22,6 +23,7 @@ writeFileSync(file('answer.json'), asked.stdout);
 copyFileSync(join(rest.test.auditDir, 'checkpoint.vkey'), file('key'));
 const verify = (...more: readonly string[]) => osl(['receipt', 'verify', file('r.txt'), ...more]);
 const KEY = ['--key', file('key')];
+const PYTHON = join(process.cwd(), 'clients', 'receipt', 'osl_receipt.py');
 
 t.test('the receipt is kept, and its salt for its owner alone', async (t) => {
   t.equal(asked.code, 0, asked.stderr);
@@ -133,8 +135,16 @@ t.test('a witness tells whether the log of a receipt is the one that it knows', 
     return folder;
   };
   const [first, later] = [noteOf('r.txt'), noteOf('m.txt')];
-  const check = (receipt: string, ...notes: readonly string[]) =>
-    osl(['receipt', 'verify', file(receipt), ...KEY, '--witness', place(...notes)]);
+  /** The verdict of our command; the first line of the one in Python is the same up to the record. */
+  const check = async (receipt: string, ...notes: readonly string[]) => {
+    writeFileSync(file('notes'), notes.join(''));
+    const args = [PYTHON, file(receipt), ...KEY, '--witnessed', file('notes')];
+    const { status, stdout } = spawnSync('python3', args, { encoding: 'utf8' });
+    const run = await osl(['receipt', 'verify', file(receipt), ...KEY, '--witness', place(...notes)]);
+    t.equal(status, run.code);
+    t.equal(stdout.split(': record')[0], run.stdout.split(': record')[0]);
+    return run;
+  };
   t.match(await check('r.txt', first), {
     code: 0,
     stdout: /^valid: .* {2}witness {3}keeps this checkpoint\n/s,
