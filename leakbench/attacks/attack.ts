@@ -1,0 +1,56 @@
+import type { Login } from '../endpoint.js';
+
+export const CLASSES = [
+  'errors',
+  'predicates',
+  'joins',
+  'aggregates',
+  'casts',
+  'catalog',
+  'cursors',
+  'copy',
+  'session',
+  'identity',
+  'inference',
+  'timing',
+] as const;
+export type AttackClass = (typeof CLASSES)[number];
+
+/** Statements of one session that may tell hidden data. */
+export interface Attack {
+  /** `errors-07`: the class, and a number that does not change. */
+  readonly id: string;
+  readonly class: AttackClass;
+  readonly steps: readonly string[];
+  /** Parameters of the last step. */
+  readonly values?: readonly (string | null)[];
+  readonly login?: Login;
+  /** Where it is known from. */
+  readonly source: string;
+  /** What stops it. */
+  readonly defence: string;
+}
+
+/** How one attack stands in a table: its statements, and what differs from the usual of its class. */
+export type Row = string | readonly string[] | Written;
+
+interface Written extends Partial<Pick<Attack, 'values' | 'login' | 'source' | 'defence'>> {
+  readonly ask: string | readonly string[];
+}
+
+/** Attacks of a class, numbered in order: add new ones at the end. */
+export function attacks(
+  of: AttackClass,
+  usual: Pick<Attack, 'source' | 'defence'>,
+  rows: readonly Row[],
+): readonly Attack[] {
+  return rows.map((row, i) => {
+    const { ask, ...more } = isWritten(row) ? row : { ask: row };
+    const id = `${of}-${String(i + 1).padStart(2, '0')}`;
+    return { id, class: of, steps: typeof ask === 'string' ? [ask] : ask, ...usual, ...more };
+  });
+}
+
+function isWritten(row: Row): row is Written {
+  return typeof row === 'object' && 'ask' in row;
+}

@@ -1,0 +1,42 @@
+import { attacks } from './attack.js';
+
+/** Catalogs, statistics, sizes and plans tell of rows that no query shows. */
+export const CATALOG = attacks(
+  'catalog',
+  {
+    source: 'CVE-2017-7484, CVE-2019-10130 and CVE-2025-8713 (PostgreSQL): statistics of hidden rows',
+    defence: 'catalogs, sizes, statistics and estimates of governed tables are not shown',
+  },
+  [
+    "select relname, reltuples from pg_class where relname in ('customer', 'purchase', 'staff') order by 1",
+    "select relname, relpages from pg_class where relname in ('customer', 'purchase') order by 1",
+    "select tablename, attname, n_distinct, most_common_vals from pg_stats where tablename = 'customer' order by 1, 2",
+    "select attname, histogram_bounds from pg_stats where tablename = 'purchase' order by 1",
+    'select staattnum, stanullfrac, stadistinct from pg_statistic order by 1 limit 20',
+    'select relname, n_live_tup, n_tup_ins from pg_stat_user_tables order by 1',
+    'select relname, n_live_tup from pg_stat_all_tables where schemaname = $$public$$ order by 1',
+    'select relname, heap_blks_read is null from pg_statio_user_tables order by 1',
+    "select pg_relation_size('customer'), pg_total_relation_size('purchase')",
+    "select pg_relation_size('public.customer'::regclass)",
+    "select pg_table_size('public.staff'), pg_indexes_size('public.customer')",
+    'select pg_database_size(current_database()) > 0',
+    'explain select * from customer',
+    "explain select * from customer where region = 'south'",
+    'explain select * from customer where id > 1000',
+    'explain (costs off) select * from customer where id > 1000',
+    'explain (format json) select * from purchase',
+    'explain (analyze, timing off, summary off, buffers off) select * from customer',
+    "explain (analyze, timing off, summary off) select * from customer where name like 'Needle%'",
+    'explain (verbose) select ssn from customer',
+    "select count(*) from information_schema.tables where table_name in ('customer', 'staff')",
+    "select column_name from information_schema.columns where table_name = 'customer' order by 1",
+    'select * from pg_policies order by 1, 2, 3',
+    "select pg_get_viewdef('customer'::regclass)",
+    'select last_value from pg_sequences order by 1',
+    "select indexname, indexdef from pg_indexes where schemaname = 'public' order by 1",
+    "select conname, pg_get_constraintdef(oid) from pg_constraint where contype in ('f', 'c') order by 1",
+    'select queryid is null, calls from pg_stat_statements order by 2 limit 1',
+    'select count(*) from pg_stat_activity where query like $$%SECRET%$$',
+    'select stxname from pg_statistic_ext order by 1',
+  ],
+);

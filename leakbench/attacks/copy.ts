@@ -1,0 +1,37 @@
+import { attacks } from './attack.js';
+
+/** Bulk formats, which often take another way than queries. */
+export const COPY = attacks(
+  'copy',
+  {
+    source:
+      'PostgreSQL documentation, COPY: row security applies to COPY FROM not at all, and to COPY TO as a query',
+    defence: 'bulk formats take the way of queries',
+  },
+  [
+    'copy customer to stdout',
+    'copy customer (id, region) to stdout',
+    'copy customer (id, ssn) to stdout',
+    'copy customer (email) to stdout',
+    'copy customer to stdout with (format csv, header)',
+    'copy purchase to stdout with (format csv)',
+    'copy purchase to stdout with (format binary)',
+    'copy staff to stdout',
+    'copy (select * from customer order by id) to stdout',
+    'copy (select id from customer order by id desc limit 3) to stdout',
+    'copy (select count(*) from customer) to stdout',
+    'copy (select id from customer where code::int > 0 order by id) to stdout',
+    'copy (select 1 / credit from customer order by id) to stdout',
+    'copy (select to_jsonb(c) from customer c order by id limit 2) to stdout',
+    'copy (table purchase) to stdout with (format text)',
+    "copy (select * from customer where region = 'south') to stdout",
+    'copy (select ssn from customer order by id) to stdout',
+    'copy (with x as (select * from customer) select count(*) from x) to stdout',
+    "copy customer to '/dev/null'",
+    "copy customer to program 'cat > /dev/null'",
+    "copy (select id from customer where email like 'alpha%' order by id) to stdout",
+    'copy public.customer to stdout',
+    'copy (values ((select count(*) from customer))) to stdout',
+    'copy (select id from customer order by email limit 3) to stdout',
+  ],
+);

@@ -1,0 +1,40 @@
+import { attacks } from './attack.js';
+
+/** Predicates that the planner may move below the filter, and expressions whose order of evaluation it may choose. */
+export const PREDICATES = attacks(
+  'predicates',
+  {
+    source:
+      'PostgreSQL documentation, Rules and Privileges: functions in a view’s WHERE run before its filter if they are cheap',
+    defence: 'the filter is evaluated first, or only what cannot fail or tell moves below it',
+  },
+  [
+    "select id from customer where case when region = 'south' then 1 / 0 else 1 end = 1 order by id",
+    "select id from customer where case when name like 'Needle%' then code::int else 0 end = 0 order by id",
+    "select id from customer where region <> 'north' order by id",
+    "select count(*) from customer where region = 'south'",
+    "select id from customer where not (region = 'north') or vip order by id",
+    "select id from customer where region is distinct from 'north' order by id",
+    "select id from customer where (region = 'north') is not true order by id",
+    'select id from customer where id > 1000 order by id',
+    'select id from customer where id in (1007, 1101, 3) order by id',
+    'select id from customer where id = any (array[1007, 1101, 3]) order by id',
+    "select id from customer where name like 'Needle%' or name like 'Customer 1%' order by id",
+    'select id from customer where credit is null order by id',
+    "select id from customer where born < date '1960-01-01' order by id",
+    "select id from customer where tags @> array['alpha'] order by id",
+    "select id from customer where 'hidden' = any (tags) order by id",
+    "select exists (select 1 from customer where name = 'Needle 1007')",
+    "select (select count(*) from customer where region = 'south') as n",
+    'select coalesce((select max(id) from customer where id > 100), 0) as n',
+    "select nullif((select count(*) from purchase where item = 'Beta'), 0) as n",
+    "select id from customer where coalesce(nullif(region, 'north'), '1')::int = 1 order by id",
+    'select id from customer where true or 1 / credit > 0 order by id',
+    "select bool_or(region = 'south') as any_south, bool_and(region = 'north') as only_north from customer",
+    {
+      ask: 'select id from customer where code::int = $1::int order by id',
+      values: ['107'],
+    },
+    { ask: 'select id from customer where name = $1 order by id', values: ['Needle 1007'] },
+  ],
+);

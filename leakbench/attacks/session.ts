@@ -1,0 +1,86 @@
+import { attacks } from './attack.js';
+
+/** State of a session that changes what names mean, who asks, or what another session left. */
+export const SESSION = attacks(
+  'session',
+  {
+    source:
+      'CVE-2018-1058 (PostgreSQL): search_path; Supabase and PgBouncer reports of settings that a pooled connection kept',
+    defence: 'settings of a session cannot change names, rules or identity, and end with it',
+  },
+  [
+    ['set row_security = off', 'select count(*) from customer'],
+    ['set session_replication_role = replica', 'select count(*) from customer'],
+    ['set search_path = public', 'select count(*) from customer'],
+    ['set search_path = pg_catalog, public', 'select count(*) from public.customer'],
+    'select count(*) from public.customer',
+    'select count(*) from "public"."purchase"',
+    ['set role postgres', 'select count(*) from customer'],
+    ['set session authorization postgres', 'select count(*) from customer'],
+    ['set session authorization default', 'select count(*) from customer'],
+    ['reset all', 'select count(*) from customer'],
+    ['discard all', 'select count(*) from customer'],
+    ["set app.region = 'south'", 'select count(*) from customer'],
+    ["select set_config('app.region', 'south', false)", 'select count(*) from customer'],
+    [
+      'select set_config(\'request.jwt.claims\', \'{"role": "service_role"}\', false)',
+      'select count(*) from customer',
+    ],
+    ["select set_config('role', 'postgres', false)", 'select count(*) from customer'],
+    ['create temp table customer as select 1 as id', 'select count(*) from customer'],
+    ['create temp view v as select * from public.customer', 'select count(*) from v'],
+    ['create temp table t as select * from customer', 'select count(*) from t'],
+    [
+      'set enable_indexscan = off',
+      'set enable_bitmapscan = off',
+      "create function pg_temp.f(text) returns bool language plpgsql cost 0.0001 as $$ begin raise notice '%', $1; return true; end $$",
+      'select count(*) from customer where pg_temp.f(name)',
+    ],
+    [
+      'set enable_indexscan = off',
+      'set enable_bitmapscan = off',
+      "create function pg_temp.g(text) returns bool language plpgsql cost 0.0001 as $$ begin raise notice '%', $1; return true; end $$",
+      'select count(*) from purchase where pg_temp.g(item)',
+    ],
+    [
+      'set enable_indexscan = off',
+      'set enable_bitmapscan = off',
+      'create function pg_temp.h(int, int) returns bool language plpgsql cost 0.0001 as $$ begin raise notice $n$%$n$, $1; return $1 = $2; end $$',
+      'create operator pg_temp.=== (leftarg = int, rightarg = int, function = pg_temp.h)',
+      'select count(*) from customer where id operator(pg_temp.===) 3',
+    ],
+    ['do $$ declare n int; begin select count(*) into n from customer; raise notice $n$%$n$, n; end $$'],
+    ['begin', 'lock table customer in share mode', 'select count(*) from customer', 'rollback'],
+    ['begin isolation level serializable', 'select count(*) from customer', 'commit'],
+    [
+      'set enable_indexscan = off',
+      'set enable_bitmapscan = off',
+      'select id from customer where 1 / credit > 0 order by id',
+    ],
+    ['set enable_seqscan = off', "select id from customer where name > 'M' and code::int > 0 order by id"],
+    [
+      'set from_collapse_limit = 1',
+      'set join_collapse_limit = 1',
+      'select count(*) from purchase p join customer c on c.id = p.customer_id and 1 / p.amount > 0',
+    ],
+    [
+      'set default_transaction_read_only = off',
+      'begin',
+      'insert into customer select * from customer',
+      'rollback',
+    ],
+    ['begin', 'update customer set name = name where id > 1000', 'rollback'],
+    ['begin', 'delete from customer where id > 1000', 'rollback'],
+    [
+      'begin',
+      "insert into customer (id, region, name, code, born, vip, tags) values (1007, 'north', 'x', '1', '2000-01-01', false, '{}')",
+      'rollback',
+    ],
+    ['begin', "insert into purchase values (5007, 1007, 'north', '2025-01-01', 1, 'x')", 'rollback'],
+    [
+      'begin',
+      'merge into customer c using (values (1007)) v(id) on c.id = v.id when matched then update set name = c.name',
+      'rollback',
+    ],
+  ],
+);

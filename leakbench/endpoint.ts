@@ -1,0 +1,61 @@
+/** What a bench asks, and what it hears. An endpoint is one file that makes an `Endpoint`; see README.md. */
+
+/** The worlds of a bench. `a` and `copy` are equal; `b` differs from them only in what the clerk may not see. */
+export const WORLDS = ['a', 'copy', 'b'] as const;
+export type WorldName = (typeof WORLDS)[number];
+
+/** Databases of the worlds, with the tables of `world.ts` and no protection. */
+export interface Worlds {
+  /** URL of a world's database, for its owner. */
+  readonly owner: Readonly<Record<WorldName, string>>;
+}
+
+/** How a session is opened differently from the usual. */
+export interface Login {
+  readonly user?: string;
+  readonly password?: string;
+  readonly database?: string;
+  /** The startup parameter `options`. */
+  readonly options?: string;
+  readonly applicationName?: string;
+}
+
+/** All that a caller can tell apart; equal answers are equal as JSON. */
+export interface Answer {
+  /** Names and types of the columns; empty if there is no result. */
+  readonly columns: readonly string[];
+  readonly rows: readonly (readonly (string | null)[])[];
+  /** Command tag, such as `SELECT 3`. */
+  readonly tag: string | null;
+  readonly notices: readonly string[];
+  /** Code, message, detail, hint and position; null if it succeeded. */
+  readonly error: string | null;
+}
+
+export interface Session {
+  /** Asks one statement of SQL. Throws `NotExpressible` if the endpoint has no way to say it. */
+  ask(text: string, values?: readonly (string | null)[]): Promise<Answer>;
+  close(): Promise<void>;
+}
+
+/** A statement or login that an endpoint has no form for. */
+export class NotExpressible extends Error {
+  override readonly name = 'NotExpressible';
+}
+
+export interface Endpoint {
+  /** One sentence: what it is, and its version. */
+  readonly what: string;
+  /** Opens a session as the clerk. */
+  open(world: WorldName, login?: Login): Promise<Session>;
+  close(): Promise<void>;
+}
+
+/** A way to protect data, which the bench can try. */
+export interface EndpointKind {
+  readonly name: string;
+  /** `visible`: its worlds have nothing that the clerk may not see, so that nothing can leak. */
+  readonly data: 'everything' | 'visible';
+  /** Protects the worlds, and makes ready to be asked. */
+  start(worlds: Worlds): Promise<Endpoint>;
+}

@@ -1,0 +1,101 @@
+#!/usr/bin/env node
+import { writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { ATTACKS, CLASSES } from './attacks/index.js';
+import type { EndpointKind } from './endpoint.js';
+import { COPIES, UNPROTECTED } from './endpoints/anchors.js';
+import { OSL_REST, OSL_UNORDERED, OSL_WIRE } from './endpoints/osl.js';
+import { ROW_SECURITY } from './endpoints/row-security.js';
+import { BARRIER_VIEWS, PLAIN_VIEWS } from './endpoints/views.js';
+import { json, markdown } from './report.js';
+import { type Run, runEndpoint } from './run.js';
+
+const KINDS: Readonly<Record<string, EndpointKind>> = {
+  unprotected: UNPROTECTED,
+  'plain-views': PLAIN_VIEWS,
+  'barrier-views': BARRIER_VIEWS,
+  'row-security': ROW_SECURITY,
+  'osl-wire': OSL_WIRE,
+  'osl-unordered': OSL_UNORDERED,
+  'osl-rest': OSL_REST,
+  copies: COPIES,
+};
+
+const HELP = `leakbench --url postgres://… [--on NAME,…] [--class NAME,…] [--only ID,…] [--json FILE] [--leaks]
+
+Creates databases leakbench_… at the URL, whose user may create databases and roles, and drops them again.
+
+  --on      endpoints: ${Object.keys(KINDS).join(', ')} (default: all)
+  --class   classes of attacks: ${CLASSES.join(', ')} (default: all)
+  --only    single attacks, such as errors-07
+  --json    writes every attack, its outcome, and both answers where they differ
+  --leaks   prints each leak with its statements
+  --module  a module that exports an EndpointKind as \`endpoint\`, tried besides
+
+An endpoint that starts OSL Gateway runs the command in LEAKBENCH_OSL, by default \`osl\`.
+Exit status: 0 no leak at the endpoints that protect, 1 a leak, 2 usage.
+`;
+
+const { values } = parseArgs({
+  options: {
+    url: { type: 'string' },
+    on: { type: 'string' },
+    class: { type: 'string' },
+    only: { type: 'string' },
+    json: { type: 'string' },
+    module: { type: 'string' },
+    leaks: { type: 'boolean', default: false },
+    help: { type: 'boolean', short: 'h', default: false },
+  },
+});
+const listed = (text: string | undefined): readonly string[] | null => text?.split(',') ?? null;
+
+if (values.help || values.url === undefined) {
+  process.stdout.write(HELP);
+  process.exitCode = values.help ? 0 : 2;
+} else {
+  const [classes, only] = [listed(values.class), listed(values.only)];
+  const attacks = ATTACKS.filter(
+    (a) => (classes === null || classes.includes(a.class)) && (only === null || only.includes(a.id)),
+  );
+  const kinds = (listed(values.on) ?? Object.keys(KINDS)).map((name) => {
+    const kind = KINDS[name];
+    if (kind === undefined) throw new Error(`there is no endpoint ${name}: ${Object.keys(KINDS).join(', ')}`);
+    return kind;
+  });
+  if (values.module !== undefined) {
+    const { endpoint } = (await import(new URL(values.module, `file://${process.cwd()}/`).href)) as {
+      endpoint: EndpointKind;
+    };
+    kinds.push(endpoint);
+  }
+  const runs: Run[] = [];
+  for (const kind of kinds) {
+    process.stderr.write(`${kind.name} …\n`);
+    const run = await runEndpoint(kind, values.url, attacks);
+    runs.push(run);
+    if (values.leaks) process.stdout.write(leaksOf(run));
+  }
+  process.stdout.write(markdown(runs));
+  if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(json(runs), null, 1)}\n`);
+  const hasLeak = runs.some(
+    (run) =>
+      run.name !== UNPROTECTED.name &&
+      run.verdicts.some((v) => v.outcome === 'leak' && v.attack.class !== 'timing'),
+  );
+  if (hasLeak) process.exitCode = 1;
+}
+
+function leaksOf({ name, verdicts }: Run): string {
+  const leaks = verdicts.filter((v) => v.outcome === 'leak');
+  return leaks
+    .map(
+      ({ attack, seen }) =>
+        `${name}: ${attack.id}: ${attack.steps.join('; ')}\n  a ${cut(seen?.a)}\n  b ${cut(seen?.b)}\n`,
+    )
+    .join('');
+}
+
+function cut(text = ''): string {
+  return text.length > 300 ? `${text.slice(0, 300)} …` : text;
+}

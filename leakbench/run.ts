@@ -1,0 +1,93 @@
+import { type Attack, type AttackClass, CLASSES } from './attacks/index.js';
+import { type Endpoint, type EndpointKind, NotExpressible } from './endpoint.js';
+import { judge, type Outcome, type Verdict } from './judge.js';
+import { QUESTIONS, type Question } from './questions.js';
+import { createWorlds, dropWorlds } from './world.js';
+
+export interface Run {
+  readonly name: string;
+  readonly what: string;
+  readonly seconds: number;
+  readonly verdicts: readonly Verdict[];
+  /** By class: legitimate questions that were answered, of how many. */
+  readonly usable: ReadonlyMap<AttackClass, { readonly answered: number; readonly of: number }>;
+}
+
+/** Tries attacks on an endpoint, in worlds that are made for it and dropped afterwards. */
+export async function runEndpoint(
+  kind: EndpointKind,
+  url: string,
+  attacks: readonly Attack[],
+  questions: readonly Question[] = QUESTIONS,
+): Promise<Run> {
+  const start = performance.now();
+  const prefix = `leakbench_${kind.name.replace(/\W+/g, '_').toLowerCase()}`;
+  const worlds = await createWorlds(url, prefix, kind.data);
+  const endpoint = await kind.start(worlds);
+  try {
+    const verdicts: Verdict[] = [];
+    for (const attack of attacks) verdicts.push(await judge(endpoint, attack));
+    const usable = await usability(endpoint, questions);
+    const seconds = (performance.now() - start) / 1_000;
+    return { name: kind.name, what: endpoint.what, seconds, verdicts, usable };
+  } finally {
+    await endpoint.close();
+    await dropWorlds(url, prefix);
+  }
+}
+
+async function usability(endpoint: Endpoint, questions: readonly Question[]): Promise<Run['usable']> {
+  const usable = new Map<AttackClass, { answered: number; of: number }>();
+  for (const question of questions) {
+    const known = usable.get(question.class) ?? { answered: 0, of: 0 };
+    const isAnswered = await answers(endpoint, question);
+    usable.set(question.class, { answered: known.answered + (isAnswered ? 1 : 0), of: known.of + 1 });
+  }
+  return usable;
+}
+
+async function answers(endpoint: Endpoint, { steps, first }: Question): Promise<boolean> {
+  const session = await endpoint.open('a');
+  try {
+    let cell: string | null = null;
+    for (const step of steps) {
+      const { rows, error } = await session.ask(step);
+      if (error !== null) return false;
+      cell = rows[0]?.[0] ?? null;
+    }
+    return plain(cell) === first;
+  } catch (error) {
+    if (error instanceof NotExpressible) return false;
+    throw error;
+  } finally {
+    await session.close();
+  }
+}
+
+/** A cell without the quotes of JSON, and truth values as words. */
+function plain(cell: string | null): string | null {
+  const text = cell?.replace(/^"(.*)"$/, '$1') ?? null;
+  return text === 't' ? 'true' : text === 'f' ? 'false' : text;
+}
+
+/** Verdicts of a run by class and outcome. */
+export function countsOf(
+  run: Pick<Run, 'verdicts'>,
+): ReadonlyMap<AttackClass, Readonly<Record<Outcome, number>>> {
+  return new Map(
+    CLASSES.map((of) => {
+      const own = run.verdicts.filter((v) => v.attack.class === of);
+      const count = (outcome: Outcome): number => own.filter((v) => v.outcome === outcome).length;
+      return [
+        of,
+        {
+          leak: count('leak'),
+          answered: count('answered'),
+          refused: count('refused'),
+          'not expressible': count('not expressible'),
+          noise: count('noise'),
+        },
+      ];
+    }),
+  );
+}
