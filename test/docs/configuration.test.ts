@@ -22,7 +22,7 @@ const OTHER_READERS: ReadonlyMap<string, string> = new Map([
   ['src/content/http.ts', 'URLs and keys of models, by the names that the manifest gives'],
   ['src/service/settings/table.ts', 'the settings'],
   ['src/service/audit.ts', 'credentials of an object store, by the names of AWS'],
-  ['cli/audit/verify.ts', 'the same'],
+  ['cli/audit/witness.ts', 'the same'],
   ['src/service/lineage/config/secret.ts', 'secrets, by the names that files of the operator give'],
   ...[
     'src/service/data-epochs.ts',
