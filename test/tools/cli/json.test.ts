@@ -14,6 +14,7 @@ const WITHOUT: ReadonlyMap<string, string> = new Map([
   ['login', 'a person goes on in a browser'],
   ['logout', 'it takes away what is stored, and says so'],
   ['keys make', 'it writes files, and says where'],
+  ['receipt export', 'it writes files, and says where'],
   ['audit table', 'it prints SQL'],
   ['audit witness-table', 'it prints SQL'],
   ['audit export', 'its formats are others'],
