@@ -1,4 +1,4 @@
-/** What a bench asks, and what it hears. An endpoint is one file that makes an `Endpoint`; see README.md. */
+/** Types between the bench and the endpoints that it tries; README.md shows how to add one. */
 
 /** The worlds of a bench. `a` and `copy` are equal; `b` differs from them only in what the clerk may not see. */
 export const WORLDS = ['a', 'copy', 'b'] as const;
@@ -10,7 +10,7 @@ export interface Worlds {
   readonly owner: Readonly<Record<WorldName, string>>;
 }
 
-/** How a session is opened differently from the usual. */
+/** Differences from the usual login. */
 export interface Login {
   readonly user?: string;
   readonly password?: string;

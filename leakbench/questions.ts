@@ -1,6 +1,6 @@
 import type { AttackClass } from './attacks/index.js';
 
-/** What the clerk may ask, and the first cell of the answer: an endpoint that refuses everything protects nobody. */
+/** A question that the clerk may ask, and the first cell of its answer. An endpoint that refuses everything is of no use. */
 export interface Question {
   readonly class: AttackClass;
   readonly steps: readonly string[];

@@ -23,15 +23,18 @@ export async function runEndpoint(
   const start = performance.now();
   const prefix = `leakbench_${kind.name.replace(/\W+/g, '_').toLowerCase()}`;
   const worlds = await createWorlds(url, prefix, kind.data);
-  const endpoint = await kind.start(worlds);
   try {
-    const verdicts: Verdict[] = [];
-    for (const attack of attacks) verdicts.push(await judge(endpoint, attack));
-    const usable = await usability(endpoint, questions);
-    const seconds = (performance.now() - start) / 1_000;
-    return { name: kind.name, what: endpoint.what, seconds, verdicts, usable };
+    const endpoint = await kind.start(worlds);
+    try {
+      const verdicts: Verdict[] = [];
+      for (const attack of attacks) verdicts.push(await judge(endpoint, attack));
+      const usable = await usability(endpoint, questions);
+      const seconds = (performance.now() - start) / 1_000;
+      return { name: kind.name, what: endpoint.what, seconds, verdicts, usable };
+    } finally {
+      await endpoint.close();
+    }
   } finally {
-    await endpoint.close();
     await dropWorlds(url, prefix);
   }
 }

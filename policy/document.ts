@@ -28,7 +28,7 @@ export interface PolicyDocument {
   readonly privacy_units?: Readonly<Record<string, string>>;
   /** Purposes for which data may be requested, by name. */
   readonly purposes?: Readonly<Record<string, { readonly description?: string }>>;
-  /** Whether a policy is published only if all claims about it are proved. */
+  /** `required`: the policy is published only if all claims about it are proved. */
   readonly claims?: 'required';
   /** Password logins for the Postgres port, by login name. */
   readonly service_accounts?: Readonly<Record<string, ServiceAccountDocument>>;

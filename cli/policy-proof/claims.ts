@@ -2,7 +2,7 @@ import { obligationsOf, type ProvenPolicy } from '../../policy/proof/index.js';
 import type { PolicyTests } from '../policy-tests/document.js';
 import { counterexampleLines } from './counterexample-lines.js';
 import { decide, type Verdict } from './decide.js';
-import { Solver, SolverFault } from './solver.js';
+import { type Solver, SolverFault, withSolver } from './solver.js';
 import { openTrials } from './trials.js';
 
 export interface ProvenClaim {
@@ -72,9 +72,8 @@ export async function claimReports(
   tests: PolicyTests,
   policy: ProvenPolicy,
 ): Promise<readonly ClaimReport[]> {
-  const starting = Solver.start();
   try {
-    const proven = await proveClaims(tests, policy, starting);
+    const proven = await withSolver((starting) => proveClaims(tests, policy, starting));
     return proven.map((claim) => {
       const [, ...shows] = [...claimLines(claim)].map((line) => line.trim());
       return { name: claim.name, verdict: claim.verdict.kind, shows };
@@ -82,10 +81,5 @@ export async function claimReports(
   } catch (error) {
     if (!(error instanceof SolverFault)) throw error;
     return tests.claims.map(({ name }) => ({ name, verdict: 'unknown', shows: [error.message] }));
-  } finally {
-    await starting.then(
-      (solver) => solver.stop(),
-      () => undefined, // told above
-    );
   }
 }

@@ -85,12 +85,12 @@ async function counterexample(obligation: Obligation, solver: Solver): Promise<S
   if (refuted.kind === 'boolean' && !refuted.value) return { kind: 'impossible' };
   const wished = [refuted, ...wishesOf(obligation)];
   const script = scriptOf(obligation.facts, [[refuted], wished], formulas);
-  const [any, nice] = await solver.check(script, { wantsValues: true });
-  if (any === undefined || any.kind === 'unsat') return { kind: 'impossible' };
-  if (any.kind === 'unknown') return { kind: 'unknown', because: `the solver gave up: ${any.reason}` };
-  const { constants } = nice?.kind === 'sat' ? nice : any;
-  const found = counterexampleOf(obligation, script.model(new Map(constants)));
-  return found === null
+  const [found, readable] = await solver.check(script, { wantsValues: true });
+  if (found === undefined || found.kind === 'unsat') return { kind: 'impossible' };
+  if (found.kind === 'unknown') return { kind: 'unknown', because: `the solver gave up: ${found.reason}` };
+  const { constants } = readable?.kind === 'sat' ? readable : found;
+  const values = counterexampleOf(obligation, script.model(new Map(constants)));
+  return values === null
     ? { kind: 'unknown', because: 'the solver found values that the database does not have' }
-    : { kind: 'possible', counterexample: found };
+    : { kind: 'possible', counterexample: values };
 }

@@ -25,12 +25,10 @@ export async function trial(counterexample: Counterexample, stand: TestService):
     if (error instanceof UnfitRows) return 'the database does not take the row';
     throw error;
   }
-  const snapshots = callersIn(part.checks).map(
-    (index) => [index, trialSnapshot(index, counterexample, stand)] as const,
-  );
-  const byCaller = new Map(snapshots);
+  const callers = new Set(part.checks.map((c) => c.caller));
+  const snapshots = new Map([...callers].map((i) => [i, trialSnapshot(i, counterexample, stand)]));
   for (const check of part.checks) {
-    const snapshot = byCaller.get(check.caller) ?? null;
+    const snapshot = snapshots.get(check.caller) ?? null;
     const seen = snapshot === null ? null : await sees(check, relation, snapshot, stand);
     if (seen === null) return 'what it says of aggregates and models is not tried';
     if (seen !== check.holds) return 'the product does not agree with the solver';
@@ -152,10 +150,6 @@ function trialPolicy(
 
 function newRole(name: string, taken: readonly string[]): string {
   return taken.includes(name) ? newRole(`${name}_`, taken) : name;
-}
-
-function callersIn(checks: readonly Check[]): readonly number[] {
-  return [...new Set(checks.map((c) => c.caller))];
 }
 
 /** The role with the grants whose conditions hold, as grants without conditions. */

@@ -9,7 +9,7 @@ export interface SolverRequest {
   readonly text: string;
   /** By case: names of constants that shall be true. */
   readonly cases: readonly (readonly string[])[];
-  /** Whether answers contain the values of constants, which takes as long as a simple case. */
+  /** True if answers contain the values of constants, which takes as long as a simple case. */
   readonly wantsValues: boolean;
   /** Time in ms for one case. */
   readonly timeoutMs: number;

@@ -82,6 +82,20 @@ export class Solver {
   }
 }
 
+/** Starts a solver for some work, which may begin before it has started. @throws SolverFault */
+export async function withSolver<T>(work: (starting: Promise<Solver>) => Promise<T>): Promise<T> {
+  const starting = Solver.start();
+  starting.catch(() => undefined); // it may fail before `work` waits for it
+  try {
+    return await work(starting);
+  } finally {
+    await starting.then(
+      (solver) => solver.stop(),
+      () => undefined, // `work` has thrown it
+    );
+  }
+}
+
 function failed(reply: SolverReply): SolverFault {
   if (reply.kind === 'missing')
     return new SolverFault('proofs need the package z3-solver, which is not installed', true);

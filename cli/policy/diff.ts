@@ -59,12 +59,12 @@ async function provenDifferences(
 ): Promise<readonly RoleDifference[]> {
   const { roleDifferences } = await import('./prove-difference.js');
   const { openTrials } = await import('../policy-proof/trials.js');
-  const { withSolver } = await import('./solver.js');
+  const { withInstalledSolver } = await import('./solver.js');
   if (snapshot === null) throw usage('no policy serves, so there is nothing to compare with by proof');
   const { catalog } = manifest;
   const after = { catalog, snapshot: compiledPolicy(text, file, manifest) };
   const { manifestFile, policyFile } = settingsOfModel(flags);
-  return withSolver(async (starting) => {
+  return withInstalledSolver(async (starting) => {
     const solver = await starting;
     const trials = openTrials({ manifestFile, policyFile });
     try {

@@ -2,7 +2,7 @@ import { type Counterexample, comparisons, type ProvenPolicy } from '../../polic
 import { decide, type Trial, type Verdict } from '../policy-proof/decide.js';
 import type { Solver } from '../policy-proof/solver.js';
 
-/** How members of one role see one entity under a proposed policy, compared with the one that serves. */
+/** Difference between what members of a role see of an entity under a proposed policy and under the one that serves. */
 export interface RoleDifference {
   readonly role: string;
   readonly entity: string;
@@ -22,17 +22,11 @@ export function roleDifferences(
 ): Promise<readonly RoleDifference[]> {
   const roles = [...new Set([...before.snapshot.roles.keys(), ...after.snapshot.roles.keys()])];
   const compared = roles.flatMap((role) => {
-    const gains = new Map(comparisons([role, role], after, before).map((o) => [o.relation.name, o]));
-    const losses = new Map(comparisons([role, role], before, after).map((o) => [o.relation.name, o]));
+    const gains = new Map(comparisons([role, role], after, before).map((o) => [o.relation.name, [o]]));
+    const losses = new Map(comparisons([role, role], before, after).map((o) => [o.relation.name, [o]]));
     return [...new Set([...gains.keys(), ...losses.keys()])].map(async (entity) => {
       const [gained, lost] = await Promise.all(
-        [gains, losses].map((of) =>
-          decide(
-            [of.get(entity)].flatMap((o) => o ?? []),
-            solver,
-            trial,
-          ),
-        ),
+        [gains, losses].map((of) => decide(of.get(entity) ?? [], solver, trial)),
       );
       return differenceOf(role, entity, gained ?? PROVED, lost ?? PROVED);
     });

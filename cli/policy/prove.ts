@@ -5,7 +5,7 @@ import { EXIT, usage } from '../exit.js';
 import { counted, note, print, printJson, visible } from '../output.js';
 import { claimLines, type ProvenClaim, proveClaims } from '../policy-proof/claims.js';
 import { areImpossible } from '../policy-proof/decide.js';
-import { withSolver } from './solver.js';
+import { withInstalledSolver } from './solver.js';
 import { TESTS_FILE, withTestsFile } from './tests-file.js';
 
 export interface ProveFlags {
@@ -19,7 +19,7 @@ export async function runProve(file: string | undefined, flags: ProveFlags): Pro
   const named = file ?? TESTS_FILE;
   if (!existsSync(named))
     throw usage(`there is no ${named}\n  hint: name a file of policy tests with \`claims\``);
-  await withSolver(async (starting) => {
+  await withInstalledSolver(async (starting) => {
     const { tests, policy } = await loadProven(named);
     const progress = (done: number, of: number): void => {
       if (process.stderr.isTTY) note(`${done} of ${of} claims`);

@@ -28,12 +28,12 @@ export async function requireClaims(
     );
   const { loadPolicyTests } = await import('../policy-tests/document.js');
   const { claimLines, proveClaims } = await import('../policy-proof/claims.js');
-  const { withSolver } = await import('./solver.js');
+  const { withInstalledSolver } = await import('./solver.js');
   const tests = await withTestsFile(named, () => loadPolicyTests(resolve(named)));
   if (tests.claims.length === 0)
     throw usage(`the policy says \`claims: required\`, and ${named} has no \`claims\``);
   const policy = { snapshot, catalog: manifest.catalog };
-  const proven = await withSolver((starting) =>
+  const proven = await withInstalledSolver((starting) =>
     withTestsFile(named, () => proveClaims(tests, policy, starting)),
   );
   const open = proven.filter(({ verdict }) => verdict.kind !== 'proved');

@@ -27,11 +27,11 @@ export interface Attack {
   readonly login?: Login;
   /** Where it is known from. */
   readonly source: string;
-  /** What stops it. */
+  /** Property of an endpoint that stops it. */
   readonly defence: string;
 }
 
-/** How one attack stands in a table: its statements, and what differs from the usual of its class. */
+/** One attack in a table: its statements, and what is not as usual in its class. */
 export type Row = string | readonly string[] | Written;
 
 interface Written extends Partial<Pick<Attack, 'values' | 'login' | 'source' | 'defence'>> {

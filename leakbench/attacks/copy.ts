@@ -4,8 +4,7 @@ import { attacks } from './attack.js';
 export const COPY = attacks(
   'copy',
   {
-    source:
-      'PostgreSQL documentation, COPY: row security applies to COPY FROM not at all, and to COPY TO as a query',
+    source: 'PostgreSQL documentation, COPY: its own rules under row security',
     defence: 'bulk formats take the way of queries',
   },
   [

@@ -5,7 +5,7 @@ export const SESSION = attacks(
   'session',
   {
     source:
-      'CVE-2018-1058 (PostgreSQL): search_path; Supabase and PgBouncer reports of settings that a pooled connection kept',
+      'CVE-2018-1058 (PostgreSQL): search_path; PgBouncer documentation, Features: settings of a session in pooled transactions',
     defence: 'settings of a session cannot change names, rules or identity, and end with it',
   },
   [

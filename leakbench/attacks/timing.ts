@@ -1,11 +1,11 @@
 import { attacks } from './attack.js';
 
-/** How long an answer takes. Judged by statistics, and in a column of its own: nobody defends against all of it. */
+/** Questions whose answers may take longer the more is hidden. Judged by statistics, and in a column of its own: nobody defends against all of it. */
 export const TIMING = attacks(
   'timing',
   {
     source:
-      'Kocher, Timing Attacks, CRYPTO 1996; PostgreSQL mailing list, covert channels of row security (2014)',
+      'Kocher, Timing Attacks, CRYPTO 1996; PostgreSQL documentation, Row Security Policies: covert channels',
     defence: 'filters use indexes, so that hidden rows are not visited',
   },
   [

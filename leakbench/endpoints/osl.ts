@@ -103,6 +103,15 @@ async function startGateway(url: string, policy: string): Promise<Gateway> {
   throw new Error(`the gateway ended before it listened: ${readFileSync(join(dir, 'log'), 'utf8')}`);
 }
 
+async function stopGateway({ process: child, dir }: Gateway): Promise<void> {
+  if (child.exitCode === null && child.signalCode === null) {
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    child.kill('SIGTERM');
+    await ended;
+  }
+  rmSync(dir, { recursive: true, force: true });
+}
+
 /** Milliseconds for which a token is used; it lasts 300 s. */
 const TOKEN_MS = 200_000;
 
@@ -128,10 +137,18 @@ function osl(name: string, what: string, surface: 'wire' | 'rest', policy = POLI
     start: async ({ owner }) => {
       const grants = `grant usage on schema public to ${ROLE}; grant select on all tables in schema public to ${ROLE};`;
       const gateways = new Map<WorldName, Gateway>();
-      for (const world of WORLDS) {
-        await run(owner[world], withRole(ROLE, grants));
-        const url = Object.assign(new URL(owner[world]), { username: ROLE, password: 'clerk' }).href;
-        gateways.set(world, await startGateway(url, policy));
+      const close = async (): Promise<void> => {
+        for (const gateway of gateways.values()) await stopGateway(gateway);
+      };
+      try {
+        for (const world of WORLDS) {
+          await run(owner[world], withRole(ROLE, grants));
+          const url = Object.assign(new URL(owner[world]), { username: ROLE, password: 'clerk' }).href;
+          gateways.set(world, await startGateway(url, policy));
+        }
+      } catch (error) {
+        await close();
+        throw error;
       }
       const tokens = new Tokens();
       return {
@@ -144,14 +161,7 @@ function osl(name: string, what: string, surface: 'wire' | 'rest', policy = POLI
           const url = `postgres://user%3Aclerk:${token}@127.0.0.1:${gateway.pgPort}/osl`;
           return openPostgres(url, login);
         },
-        close: async () => {
-          for (const { process: child, dir } of gateways.values()) {
-            const ended = new Promise((resolve) => child.once('exit', resolve));
-            child.kill('SIGTERM');
-            await ended;
-            rmSync(dir, { recursive: true, force: true });
-          }
-        },
+        close,
       };
     },
   };

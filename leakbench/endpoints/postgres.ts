@@ -1,5 +1,14 @@
 import pg from 'pg';
-import { type Answer, type Login, NotExpressible, type Session } from '../endpoint.js';
+import {
+  type Answer,
+  type Endpoint,
+  type EndpointKind,
+  type Login,
+  NotExpressible,
+  type Session,
+  type Worlds,
+} from '../endpoint.js';
+import { run } from '../world.js';
 
 /** A session over the Postgres protocol, which most endpoints speak. */
 export async function openPostgres(url: string, login: Login = {}): Promise<Session> {
@@ -97,17 +106,34 @@ function faultText(fault: unknown): string {
   return parts.flatMap((part) => (Reflect.get(fault, part) as string | undefined) ?? []).join(' | ');
 }
 
-/** Opens sessions of a role on the server of the bench itself, for endpoints that stand in no other process. */
-export async function directSessions(
-  url: string,
-  role: string,
-): Promise<(at: string, login?: Login) => Promise<Session>> {
-  const trusts = await trustsAnybody(url, role);
-  return async (at, login) => {
-    if (trusts && (login?.user !== undefined || login?.password !== undefined))
-      throw new NotExpressible('this server asks nobody for a password');
-    return openPostgres(at, { user: role, password: 'clerk', ...login });
+/** Protection by objects of the databases themselves, and the role as which the clerk logs in. */
+export interface OnServer extends Pick<EndpointKind, 'name' | 'data'> {
+  readonly what: string;
+  readonly role: string;
+  /** Creates the objects in each world; the role exists. */
+  readonly script: string;
+  /** The startup parameter `options`, such as `-c search_path=shop`. */
+  readonly options?: string;
+}
+
+/** Endpoint that is the server of the bench itself. */
+export function onServer({ name, data, what, role, script, options = '' }: OnServer): EndpointKind {
+  const start = async ({ owner }: Worlds): Promise<Endpoint> => {
+    for (const url of Object.values(owner)) await run(url, withRole(role, script));
+    const trusts = await trustsAnybody(owner.a, role);
+    return {
+      what,
+      open: async (world, login) => {
+        if (trusts && (login?.user !== undefined || login?.password !== undefined))
+          throw new NotExpressible('this server asks nobody for a password');
+        const all = `${options} ${login?.options ?? ''}`.trim();
+        const more = all === '' ? {} : { options: all };
+        return openPostgres(owner[world], { user: role, password: 'clerk', ...login, ...more });
+      },
+      close: async () => undefined,
+    };
   };
+  return { name, data, start };
 }
 
 async function trustsAnybody(url: string, role: string): Promise<boolean> {

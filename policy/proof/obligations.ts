@@ -59,14 +59,14 @@ export interface ObligationPart {
   readonly checks: readonly Check[];
 }
 
-/** What a caller may observe of one row. */
+/** Observation of one row by one caller. */
 type Observation =
   | { readonly level: 'row'; readonly of: null }
   /** Of a column: its value, or its value or its mask. */
   | { readonly level: 'unmasked' | 'shown'; readonly of: string }
   /** That a predicate is true of the row. */
   | { readonly level: 'predicate'; readonly of: string }
-  /** What one row does not show. */
+  /** Cannot be observed of one row. */
   | { readonly level: 'other'; readonly of: null };
 
 export type Check = Observation & {
