@@ -47,11 +47,18 @@ async function runCommand(session: SessionParts, command: Command): Promise<Comm
   }
   if (endsBreakGlass(command)) session.caller.endBreakGlass();
   if (command.kind === 'show') await awaitReceipt(session, command.name);
+  const opensBlock = command.kind === 'begin' && !state.inBlock;
   const result = state.run(await withResolvedZones(service, command), state.several);
   if (command.kind === 'commit' || command.kind === 'rollback')
     await cursors.endBlock(result.tag !== 'ROLLBACK');
   if (command.kind === 'discard' && command.what === 'ALL') await cursors.closeAll();
-  await records.admit();
+  try {
+    await records.admit();
+  } catch (refused) {
+    // As in Postgres, a BEGIN that fails opens no block, not even a failed one.
+    if (opensBlock) state.abandonBlock();
+    throw refused;
+  }
   return { ...result, notices: audible(settings, result.notices ?? []) };
 }
 

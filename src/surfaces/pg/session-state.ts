@@ -92,6 +92,12 @@ export class SessionState {
     return { tag };
   }
 
+  /** Undoes a BEGIN that was refused. */
+  abandonBlock(): void {
+    this.isolation.end();
+    this.block.end('rollback');
+  }
+
   /**
    * COMMIT or ROLLBACK. A failed block is rolled back in either case. `chain` starts the next block at the same
    * isolation level.

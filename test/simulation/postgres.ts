@@ -1,0 +1,610 @@
+import { errorMessage, int, type Message, MessageSplitter, message, Reader } from './backend-messages.js';
+import { type Host, type Network, SimulatedServer, type SimulatedSocket } from './network.js';
+import type { Scheduler } from './scheduler.js';
+import { closedAt, DEALS, type Deal, dealOf, ZONES } from './world.js';
+
+export const DATABASE_PORT = 5432;
+
+/** Type OIDs of Postgres. */
+const OID = { bool: 16, int8: 20, int4: 23, text: 25, timestamptz: 1184 } as const;
+
+interface Column {
+  readonly name: string;
+  readonly oid: number;
+}
+
+type Value = string | number | boolean | null;
+
+/** What a statement does, once its parameters are known. */
+interface Program {
+  readonly columns: readonly Column[];
+  readonly parameters: number;
+  rows(values: readonly string[], session: Settings): readonly (readonly Value[])[];
+  readonly tag: (rows: number) => string;
+  /** True if it reads a table, and so takes time. */
+  readonly reads: boolean;
+}
+
+type Settings = Map<string, string>;
+
+class DatabaseError extends Error {
+  readonly sqlstate: string;
+
+  constructor(sqlstate: string, text: string) {
+    super(text);
+    this.sqlstate = sqlstate;
+  }
+}
+
+const column = (name: string, oid: number = OID.text): Column => ({ name, oid });
+const selected = (rows: number): string => `SELECT ${rows}`;
+
+/** Statements that the gateway sends for itself, by a part of their text. */
+const SYSTEM: readonly (readonly [
+  part: RegExp,
+  columns: readonly Column[],
+  rows: readonly (readonly Value[])[],
+])[] = [
+  [
+    /select current_user::text as name/,
+    [
+      column('name'),
+      column('version'),
+      column('vector'),
+      column('said'),
+      column('citus', OID.bool),
+      column('aurora', OID.bool),
+    ],
+    [['reader', '15.18', null, 'PostgreSQL 15.18 on x86_64-pc-linux-gnu', false, false]],
+  ],
+  [
+    /from pg_catalog\.pg_roles r/,
+    [column('name'), column('super', OID.bool), column('bypass', OID.bool), column('replication', OID.bool)],
+    [['reader', false, false, false]],
+  ],
+  [
+    /from pg_catalog\.pg_foreign_table/,
+    [column('name'), column('timed', OID.bool), column('partitions', OID.bool), column('readable')],
+    [],
+  ],
+  [/select n\.nspname as name from pg_catalog/, [column('name')], []],
+  [/select c\.oid::pg_catalog\.regclass::text as name/, [column('name')], []],
+  [/^SELECT set_config\(name/, [column('set_config')], [['force_custom_plan']]],
+  [/^SELECT 1::pg_catalog\.int4$/, [column('int4', OID.int4)], [[1]]],
+];
+
+const GOVERNED =
+  /^select (?<outputs>.+) from \(select (?<columns>.*?) ?from app\.(?<table>\w+) as t where \(t\.owner = \$(?<owner>\d+)::text\)\) as r1(?: where \(r1\.id (?<operator><?=) \$(?<id>\d+)::int4\))?(?: order by 1)?$/;
+
+/** Values of one output of a governed statement. */
+function outputOf(
+  text: string,
+  inner: string,
+  table: string,
+): { readonly column: Column; of(deal: Deal, session: Settings, values: readonly string[]): Value } {
+  const [, expression = '', name = ''] = /^(.+) as (c\d+)$/.exec(text) ?? [];
+  const isMasked = inner.includes("'[redacted]'::text as note");
+  switch (expression) {
+    case 'r1.id':
+      return { column: column(name, OID.int4), of: ({ id }) => id };
+    case 'r1.amount':
+      return { column: column(name, OID.int4), of: ({ amount }) => amount };
+    case 'r1.note':
+      return { column: column(name), of: ({ note }) => (isMasked ? '[redacted]' : note) };
+    case 'r1.closed':
+      return {
+        column: column(name, OID.timestamptz),
+        of: ({ id }, session) => closedAt(id, zoneOf(session)),
+      };
+    default: {
+      const [, dividend, divisor] =
+        /^\(\$(\d+)::int4 \/ \(r1\.id - \$(\d+)::int4\)\)$/.exec(expression) ?? [];
+      if (dividend === undefined)
+        throw new DatabaseError('42601', `the model knows no ${expression} of ${table}`);
+      const of = ({ id }: Deal, _: Settings, values: readonly string[]): Value => {
+        const by = id - Number(values[Number(divisor) - 1]);
+        if (by === 0) throw new DatabaseError('22012', 'division by zero');
+        return Math.trunc(Number(values[Number(dividend) - 1]) / by);
+      };
+      return { column: column(name, OID.int4), of };
+    }
+  }
+}
+
+function zoneOf(session: Settings) {
+  return ZONES.find(({ name }) => name === session.get('TimeZone')) ?? ZONES[0];
+}
+
+/** The program of a statement. @throws DatabaseError for one that the model does not know */
+function programOf(sql: string): Program {
+  const text = sql.trim();
+  const set = /^SET (\w[\w.]*) TO '?(.*?)'?$/i.exec(text);
+  if (set !== null)
+    return {
+      columns: [],
+      parameters: 0,
+      reads: false,
+      tag: () => 'SET',
+      rows: (_, session) => {
+        session.set(set[1] ?? '', set[2] ?? '');
+        return [];
+      },
+    };
+  const local = /^SELECT pg_catalog\.set_config\('(\w[\w.]*)', \$1, true\)((?:, .*)?)$/.exec(text);
+  if (local !== null) return settingProgram(text);
+  if (/^SELECT pg_catalog\.current_setting\('TimeZone'\)$/.test(text))
+    return {
+      columns: [column('current_setting')],
+      parameters: 0,
+      reads: false,
+      tag: selected,
+      rows: (_, s) => [[s.get('TimeZone') ?? 'UTC']],
+    };
+  for (const [part, columns, rows] of SYSTEM)
+    if (part.test(text)) return { columns, parameters: 0, reads: false, tag: selected, rows: () => rows };
+  return governedProgram(text);
+}
+
+function settingProgram(text: string): Program {
+  const names = [...text.matchAll(/set_config\('([\w.]+)', \$(\d+), true\)/g)].map(([, name = '']) => name);
+  return {
+    columns: names.map(() => column('set_config')),
+    parameters: names.length,
+    reads: false,
+    tag: selected,
+    rows: (values, session) => {
+      for (const [i, name] of names.entries()) {
+        const value = values[i] ?? '';
+        if (name === 'TimeZone' && !ZONES.some((zone) => zone.name === value))
+          throw new DatabaseError('22023', `invalid value for parameter "TimeZone": "${value}"`);
+        session.set(`local ${name}`, session.get(name) ?? '');
+        session.set(name, value);
+      }
+      return [names.map((_, i) => values[i] ?? '')];
+    },
+  };
+}
+
+function governedProgram(text: string): Program {
+  const groups = GOVERNED.exec(text)?.groups;
+  if (groups === undefined) throw new DatabaseError('42601', `the model does not know: ${text}`);
+  const { outputs = '', columns: inner = '', table = '', owner, operator, id } = groups;
+  const matching = (values: readonly string[]): Deal[] => {
+    const limit = id === undefined ? DEALS : Number(values[Number(id) - 1]);
+    const from = operator === '=' ? limit : 1;
+    const found: Deal[] = [];
+    for (let n = Math.max(1, from); n <= Math.min(DEALS, limit); n++) {
+      const deal = dealOf(table, n);
+      if (deal.owner === values[Number(owner) - 1]) found.push(deal);
+    }
+    return found;
+  };
+  const parameters = Math.max(0, ...[...text.matchAll(/\$(\d+)/g)].map(([, n]) => Number(n)));
+  const common = { parameters, reads: true, tag: selected };
+  if (outputs === 'pg_catalog.count(*) as c1, pg_catalog.sum(r1.amount) as c2')
+    return {
+      ...common,
+      columns: [column('c1', OID.int8), column('c2', OID.int8)],
+      rows: (values) => {
+        const deals = matching(values);
+        return [
+          [deals.length, deals.length === 0 ? null : deals.reduce((sum, { amount }) => sum + amount, 0)],
+        ];
+      },
+    };
+  const parts = outputs.split(/, (?=\(|r1\.)/).map((output) => outputOf(output, inner, table));
+  return {
+    ...common,
+    columns: parts.map((part) => part.column),
+    rows: (values, session) =>
+      matching(values).map((deal) => parts.map((part) => part.of(deal, session, values))),
+  };
+}
+
+/** A value as the protocol carries it. */
+function cell(value: Value, { oid }: Column, format: number): Buffer {
+  if (value === null) return int(-1, 4);
+  let bytes: Buffer = Buffer.from(value === true ? 't' : value === false ? 'f' : String(value));
+  if (format === 1 && oid === OID.int4) bytes = int(Number(value), 4);
+  if (format === 1 && oid === OID.int8) bytes = int(Number(value), 8);
+  if (format === 1 && oid === OID.timestamptz)
+    bytes = int(
+      (Date.parse(
+        String(value)
+          .replace(' ', 'T')
+          .replace(/([+-]\d\d)$/, '$1:00'),
+      ) -
+        Date.UTC(2000, 0, 1)) *
+        1_000,
+      8,
+    );
+  return Buffer.concat([int(bytes.length, 4), bytes]);
+}
+
+function rowDescription(columns: readonly Column[], formats: readonly number[]): Buffer {
+  const fields = columns.map(({ name, oid }, i) =>
+    Buffer.concat([
+      Buffer.from(`${name}\0`),
+      int(0, 4),
+      int(0, 2),
+      int(oid, 4),
+      int(-1, 2),
+      int(-1, 4),
+      int(formatAt(formats, i), 2),
+    ]),
+  );
+  return message('T', int(columns.length, 2), ...fields);
+}
+
+function formatAt(formats: readonly number[], i: number): number {
+  return (formats.length === 1 ? formats[0] : formats[i]) ?? 0;
+}
+
+/** Faults and speed of the database, which a run changes. */
+export interface DatabaseMood {
+  /** Largest time of an ordinary statement, in µs. */
+  usualUs: number;
+  /** Share of statements that take far longer. */
+  slow: number;
+  /** Share of statements at which the connection breaks. */
+  breaks: number;
+  /** True if new connections are refused for lack of places. */
+  isFull: boolean;
+}
+
+/** A model of Postgres: answers what the gateway asks from memory, over the real protocol. */
+export class Database {
+  readonly mood: DatabaseMood = { usualUs: 1_500, slow: 0.01, breaks: 0, isFull: false };
+  readonly #scheduler: Scheduler;
+  readonly #host: Host;
+  readonly #sessions = new Map<number, DatabaseSession>();
+  #nextPid = 100;
+
+  constructor(scheduler: Scheduler, network: Network, host: Host) {
+    this.#scheduler = scheduler;
+    this.#host = host;
+    new SimulatedServer(network, host, {}, (socket) => {
+      const session = new DatabaseSession(this, scheduler, host, socket, this.#nextPid++);
+      void session.serve();
+    }).listen(DATABASE_PORT);
+  }
+
+  get sessions(): number {
+    return this.#sessions.size;
+  }
+
+  add(session: DatabaseSession): void {
+    this.#sessions.set(session.pid, session);
+  }
+
+  delete(session: DatabaseSession): void {
+    this.#sessions.delete(session.pid);
+  }
+
+  /** Passes a cancel request on, which the session may see late. */
+  async cancel(pid: number, key: number): Promise<void> {
+    await this.#scheduler.pause(
+      this.#host.party,
+      this.#scheduler.random.between(10, 3_000),
+      'cancel request',
+    );
+    const session = this.#sessions.get(pid);
+    if (session?.key === key) session.interrupt();
+  }
+
+  /** Ends all sessions, as an administrator or a restart does. */
+  endSessions(abruptly: boolean): void {
+    for (const session of [...this.#sessions.values()]) session.end(abruptly);
+  }
+}
+
+class DatabaseSession {
+  readonly pid: number;
+  readonly key: number;
+  readonly #database: Database;
+  readonly #scheduler: Scheduler;
+  readonly #host: Host;
+  readonly #socket: SimulatedSocket;
+  readonly #splitter = new MessageSplitter(true);
+  readonly #waiting: Message[] = [];
+  readonly #settings: Settings = new Map([['TimeZone', 'UTC']]);
+  readonly #prepared = new Map<string, { readonly program: Program; readonly sql: string }>();
+  #portal: {
+    readonly program: Program;
+    readonly values: readonly string[];
+    readonly formats: readonly number[];
+    sent: number;
+  } | null = null;
+  #wake: (() => void) | null = null;
+  #out: Buffer[] = [];
+  /** Called when the statement that runs is to stop; null while none does. */
+  #stop: ((error: DatabaseError) => void) | null = null;
+  #status: 'I' | 'T' | 'E' = 'I';
+  #isOver = false;
+
+  constructor(database: Database, scheduler: Scheduler, host: Host, socket: SimulatedSocket, pid: number) {
+    this.#database = database;
+    this.#scheduler = scheduler;
+    this.#host = host;
+    this.#socket = socket;
+    this.pid = pid;
+    this.key = scheduler.random.below(2 ** 31);
+    socket.on('data', (bytes: Buffer) => {
+      this.#waiting.push(...this.#splitter.push(bytes));
+      this.#awake();
+    });
+    socket.on('error', () => undefined); // followed by `close`
+    socket.on('close', () => {
+      this.#isOver = true;
+      this.#stop?.(new DatabaseError('08006', 'the client has gone'));
+      this.#awake();
+    });
+  }
+
+  /** Stops the statement that runs; one that comes later is not meant. */
+  interrupt(): void {
+    this.#stop?.(new DatabaseError('57014', 'canceling statement due to user request'));
+  }
+
+  end(abruptly: boolean): void {
+    if (!abruptly) {
+      this.#out.push(errorMessage('FATAL', '57P01', 'terminating connection due to administrator command'));
+      this.#flush();
+    }
+    this.#isOver = true;
+    this.#stop?.(new DatabaseError('57P01', 'terminating connection due to administrator command'));
+    if (abruptly) this.#socket.resetAndDestroy();
+    else this.#socket.end();
+  }
+
+  #awake(): void {
+    this.#wake?.();
+    this.#wake = null;
+  }
+
+  async #next(): Promise<Message | null> {
+    while (this.#waiting.length === 0 && !this.#isOver) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    return this.#isOver ? null : (this.#waiting.shift() ?? null);
+  }
+
+  #flush(): void {
+    const bytes = Buffer.concat(this.#out.splice(0));
+    if (bytes.length > 0 && !this.#socket.destroyed && this.#socket.writable) this.#socket.write(bytes);
+  }
+
+  async serve(): Promise<void> {
+    const startup = await this.#next();
+    if (startup === null) return;
+    const code = startup.body.readInt32BE(0);
+    if (code === 80_877_102) {
+      await this.#database.cancel(startup.body.readInt32BE(4), startup.body.readInt32BE(8));
+      this.#socket.end();
+      return;
+    }
+    if (this.#database.mood.isFull) {
+      this.#out.push(errorMessage('FATAL', '53300', 'sorry, too many clients already'));
+      this.#flush();
+      this.#socket.end();
+      return;
+    }
+    this.#database.add(this);
+    const parameter = (name: string, value: string): Buffer => message('S', name, value);
+    this.#out.push(
+      message('R', 0),
+      parameter('server_version', '15.18'),
+      parameter('client_encoding', 'UTF8'),
+      parameter('standard_conforming_strings', 'on'),
+      message('K', this.pid, this.key),
+      message('Z', Buffer.from('I')),
+    );
+    this.#flush();
+    let isSkipping = false;
+    for (let next = await this.#next(); next !== null; next = await this.#next()) {
+      if (next.type === 'X') break;
+      if (isSkipping && next.type !== 'S') continue;
+      isSkipping = false;
+      try {
+        await this.#handle(next);
+      } catch (error) {
+        if (!(error instanceof DatabaseError)) throw error;
+        if (this.#isOver) break;
+        this.#out.push(errorMessage('ERROR', error.sqlstate, error.message));
+        if (this.#status === 'T') this.#status = 'E';
+        isSkipping = next.type !== 'Q';
+        if (next.type === 'Q') this.#ready();
+      }
+    }
+    this.#database.delete(this);
+    if (!this.#socket.destroyed) this.#socket.end();
+  }
+
+  async #handle({ type, body }: Message): Promise<void> {
+    const reader = new Reader(body);
+    switch (type) {
+      case 'Q':
+        await this.#simple(reader.text());
+        this.#ready();
+        return;
+      case 'P': {
+        const name = reader.text();
+        const sql = reader.text();
+        if (name !== '' && this.#prepared.has(name))
+          throw new DatabaseError('42P05', `prepared statement "${name}" already exists`);
+        this.#prepared.set(name, { program: programOfCommand(sql), sql });
+        this.#out.push(message('1'));
+        return;
+      }
+      case 'D': {
+        const kind = reader.bytes(1).toString();
+        const { program } = this.#find(kind === 'S' ? reader.text() : '');
+        if (kind === 'S')
+          this.#out.push(
+            message(
+              't',
+              int(program.parameters, 2),
+              ...new Array<Buffer>(program.parameters).fill(int(OID.text, 4)),
+            ),
+          );
+        this.#out.push(program.columns.length === 0 ? message('n') : rowDescription(program.columns, []));
+        return;
+      }
+      case 'B':
+        this.#bind(reader);
+        return;
+      case 'E': {
+        reader.text();
+        await this.#execute(reader.int(4));
+        return;
+      }
+      case 'C': {
+        reader.bytes(1);
+        this.#prepared.delete(reader.text());
+        this.#out.push(message('3'));
+        return;
+      }
+      case 'S':
+        this.#endStatement();
+        this.#ready();
+        return;
+      case 'H':
+        this.#flush();
+        return;
+      default:
+        throw new DatabaseError('08P01', `the model knows no message ${type}`);
+    }
+  }
+
+  #find(name: string) {
+    const found = this.#prepared.get(name);
+    if (found === undefined) throw new DatabaseError('26000', `prepared statement "${name}" does not exist`);
+    return found;
+  }
+
+  #bind(reader: Reader): void {
+    reader.text();
+    const { program } = this.#find(reader.text());
+    const list = <T>(item: () => T): T[] => Array.from({ length: reader.int(2) }, item);
+    const formats = list(() => reader.int(2));
+    const values = list(() => {
+      const length = reader.int(4);
+      return length < 0 ? Buffer.alloc(0) : reader.bytes(length);
+    });
+    const texts = values.map((bytes, i) =>
+      formatAt(formats, i) === 1 ? String(bytes.readInt32BE(0)) : bytes.toString(),
+    );
+    this.#portal = { program, values: texts, formats: list(() => reader.int(2)), sent: 0 };
+    this.#out.push(message('2'));
+  }
+
+  async #execute(limit: number): Promise<void> {
+    const portal = this.#portal;
+    if (portal === null) throw new DatabaseError('34000', 'portal "" does not exist');
+    const { program, values, formats } = portal;
+    if (this.#status === 'E' && program.tag(0) !== 'ROLLBACK')
+      throw new DatabaseError('25P02', 'current transaction is aborted');
+    await this.#work(program);
+    const rows = program.rows(values, this.#settings);
+    const most = limit === 0 ? rows.length : portal.sent + limit;
+    await this.#sendRows(rows.slice(portal.sent, most), program, formats);
+    portal.sent = Math.min(most, rows.length);
+    this.#out.push(most < rows.length ? message('s') : message('C', program.tag(rows.length)));
+    this.#transact(program.tag(0));
+  }
+
+  async #sendRows(
+    rows: readonly (readonly Value[])[],
+    { columns }: Program,
+    formats: readonly number[],
+  ): Promise<void> {
+    for (const [n, row] of rows.entries()) {
+      const cells = columns.map((of, i) => cell(row[i] ?? null, of, formatAt(formats, i)));
+      this.#out.push(message('D', int(columns.length, 2), ...cells));
+      if (n % 64 !== 63) continue;
+      this.#flush();
+      await this.#during(this.#scheduler.random.between(20, 600));
+      while (this.#socket.writableNeedDrain && !this.#isOver) await this.#during(500);
+    }
+  }
+
+  async #simple(text: string): Promise<void> {
+    if (text.trim() === '') this.#out.push(message('I'));
+    for (const sql of text.split(';').map((part) => part.trim())) {
+      if (sql === '') continue;
+      const program = programOfCommand(sql);
+      await this.#work(program);
+      const rows = program.rows([], this.#settings);
+      if (program.columns.length > 0) this.#out.push(rowDescription(program.columns, []));
+      await this.#sendRows(rows, program, []);
+      this.#out.push(message('C', program.tag(rows.length)));
+      this.#transact(program.tag(0));
+    }
+    this.#endStatement();
+  }
+
+  #transact(tag: string): void {
+    if (tag === 'BEGIN') this.#status = 'T';
+    if (tag === 'COMMIT' || tag === 'ROLLBACK') this.#status = 'I';
+  }
+
+  /** Takes the time of a statement, within its timeout. */
+  async #work(program: Program): Promise<void> {
+    const { random } = this.#scheduler;
+    const { usualUs, slow, breaks } = this.#database.mood;
+    if (program.reads && random.chance(breaks)) {
+      this.end(random.chance(0.7));
+      throw new DatabaseError('08006', 'broken');
+    }
+    const us = program.reads
+      ? random.chance(slow)
+        ? random.between(20_000, 400_000)
+        : random.between(50, usualUs)
+      : 20;
+    const timeoutUs = 1_000 * Number(this.#settings.get('statement_timeout') ?? 0);
+    const isLate = timeoutUs > 0 && us > timeoutUs;
+    await this.#during(isLate ? timeoutUs : us);
+    if (isLate) throw new DatabaseError('57014', 'canceling statement due to statement timeout');
+  }
+
+  /** Waits, unless it is interrupted. */
+  #during(us: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const stop = (error: DatabaseError): void => {
+        this.#stop = null;
+        reject(error);
+      };
+      this.#stop = stop;
+      this.#scheduler.after(this.#host.party, us, 'work of the database', () => {
+        if (this.#stop !== stop) return;
+        this.#stop = null;
+        if (this.#isOver) reject(new DatabaseError('08006', 'the client has gone'));
+        else resolve();
+      });
+    });
+  }
+
+  /** Takes back what was set for a transaction that has ended. */
+  #endStatement(): void {
+    if (this.#status === 'T') return;
+    for (const [name, value] of [...this.#settings]) {
+      if (!name.startsWith('local ')) continue;
+      this.#settings.set(name.slice(6), value);
+      this.#settings.delete(name);
+    }
+  }
+
+  #ready(): void {
+    this.#out.push(message('Z', Buffer.from(this.#status)));
+    this.#flush();
+  }
+}
+
+/** `programOf`, and the commands of transactions. */
+function programOfCommand(sql: string): Program {
+  const tag = /^(BEGIN|COMMIT|ROLLBACK)\b/i.exec(sql.trim())?.[1]?.toUpperCase();
+  if (tag !== undefined) return { columns: [], parameters: 0, reads: false, tag: () => tag, rows: () => [] };
+  return programOf(sql);
+}
