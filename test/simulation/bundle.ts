@@ -41,6 +41,8 @@ export type GatewayCode = (...globals: readonly unknown[]) => void;
 
 /** Builds the gateway from its sources, with the change of a planted bug if one is given. */
 export async function bundleGateway(bug: PlantedBug | null): Promise<GatewayCode> {
+  // Its WebAssembly is compiled once, before any run: how long that takes must not decide what happens when.
+  await (requireOutside('libpg-query') as { loadModule(): Promise<void> }).loadModule();
   const result = await build({
     absWorkingDir: ROOT,
     entryPoints: [ENTRY],

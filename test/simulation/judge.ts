@@ -4,7 +4,7 @@ import { MessageSplitter } from './backend-messages.js';
 import type { Disk } from './disk.js';
 import type { SimulatedSocket } from './network.js';
 import type { Scheduler } from './scheduler.js';
-import { expectedOf, type Question, type Zone } from './world.js';
+import { expectedOf, type Question, type Version, type Zone } from './world.js';
 
 /** Something that must not happen. */
 export interface Violation {
@@ -36,7 +36,7 @@ export interface Exchange {
 }
 
 interface VersionSpan {
-  readonly version: number;
+  readonly version: Version;
   readonly fromUs: number;
   untilUs: number;
 }
@@ -45,6 +45,12 @@ interface VersionSpan {
 const TROUBLES = /^(08|53|57P|58|55)/;
 /** How long trouble may be felt after it has ended, in µs: pauses before another attempt, and waits for a place. */
 const AFTERWARDS_US = 12_000_000;
+
+/** Time after which all gateways follow a decision: they are told at once, and look once a second. */
+const PROMISED_US = 2_500_000;
+/** Time after which a gateway that does not hear the control database serves nothing (OSL_CONTROL_SILENCE_SECONDS). */
+export const SILENCE_SECONDS = 5;
+const SILENCE_US = (SILENCE_SECONDS + 1) * 1_000_000;
 
 /** Knows what may happen in a run, and notes what may not. */
 export class Judge {
@@ -70,7 +76,7 @@ export class Judge {
   }
 
   /** A version begins to be taken up: it may be in force from now on. */
-  beginVersion(gateway: number, version: number): () => void {
+  beginVersion(gateway: number, version: Version): () => void {
     const spans = this.#spans.get(gateway) ?? [];
     this.#spans.set(gateway, spans);
     const earlier = [...spans];
@@ -80,8 +86,20 @@ export class Judge {
     };
   }
 
-  newestVersion(gateway: number): number {
-    return this.#spans.get(gateway)?.at(-1)?.version ?? 0;
+  /** A policy was activated for all gateways: each takes it up within the promised time. */
+  activated(gateways: number, version: Version): void {
+    for (let gateway = 0; gateway < gateways; gateway++) {
+      const earlier = [...(this.#spans.get(gateway) ?? [])];
+      this.beginVersion(gateway, version);
+      const { now } = this.#scheduler;
+      for (const span of earlier)
+        span.untilUs = Math.min(span.untilUs, now + SILENCE_US, this.#promisedAt(now));
+    }
+  }
+
+  /** Time at which what is decided now is in force everywhere, unless something is in trouble meanwhile. */
+  #promisedAt(now: number): number {
+    return this.#hadTrouble(now - AFTERWARDS_US) ? now + SILENCE_US : now + PROMISED_US;
   }
 
   /** The tokens of a caller are being revoked; the returned function is called once they are. */
@@ -89,6 +107,18 @@ export class Judge {
     const key = `${gateway} ${caller}`;
     this.#revoking.add(key);
     return () => void this.#revoked.set(key, this.#scheduler.now);
+  }
+
+  /** The same at the other gateways, which learn of it within the promised time. */
+  beginSharedRevocation(gateways: number, gateway: number, caller: number): () => void {
+    const own = this.beginRevocation(gateway, caller);
+    const others = Array.from({ length: gateways }, (_, n) => n).filter((n) => n !== gateway);
+    for (const other of others) this.#revoking.add(`${other} ${caller}`);
+    return () => {
+      own();
+      const { now } = this.#scheduler;
+      for (const other of others) this.#revoked.set(`${other} ${caller}`, this.#promisedAt(now));
+    };
   }
 
   /** Trouble begins; the returned function ends it. */
@@ -125,7 +155,7 @@ export class Judge {
       if (reply.rows.length > 0 || (reply.isWhole && reply.sqlstate === null)) {
         this.note(
           'rows that no version of the policy explains',
-          `${describe()}; versions ${versions.join()}`,
+          `${describe()}; versions ${versions.map(({ policy }) => policy).join()}`,
         );
         return;
       }
@@ -153,7 +183,8 @@ export class Judge {
   ): void {
     const text = sqlstate ?? '';
     const isExpected = expected.some((e) => e !== null && 'sqlstate' in e && e.sqlstate === text);
-    const isRefusal = (isRevoked || expected.includes(null)) && /^(28|42501|57P|53400)/.test(text);
+    const mayBeRefused = isRevoked || expected.includes(null) || this.#revoking.has(`${gateway} ${caller}`);
+    const isRefusal = mayBeRefused && /^(28|42501|57P|53400)/.test(text);
     // Revocation ends the session, and so stops what it runs.
     const isStopped = isDisturbed || this.#revoking.has(`${gateway} ${caller}`);
     const isCancelled = isStopped && /^(57014|57P|28000)/.test(text);
@@ -165,7 +196,7 @@ export class Judge {
     else this.note(`an error for no reason: ${text}`, describe());
   }
 
-  #versionsDuring(gateway: number, sentAtUs: number): readonly number[] {
+  #versionsDuring(gateway: number, sentAtUs: number): readonly Version[] {
     const spans = this.#spans.get(gateway) ?? [];
     return spans.filter(({ untilUs }) => untilUs >= sentAtUs).map(({ version }) => version);
   }

@@ -34,7 +34,7 @@ export class GatewayProcess implements Party {
   gateway: RunningGateway | null = null;
 
   constructor(machine: MachineOptions, number: number) {
-    const { name, scheduler, network, disk, wireTap, code, env } = machine;
+    const { name, scheduler, network, disk, wireTap, code } = machine;
     this.#machine = machine;
     this.name = `${name}.${number}`;
     this.timers = new Timers(scheduler, this);
@@ -50,7 +50,10 @@ export class GatewayProcess implements Party {
       ['timers', this.timers],
       ['crypto', this.#crypto()],
       ['os', { ...realOs, hostname: () => name, availableParallelism: () => 2, totalmem: () => 8 * 2 ** 30 }],
-      ['worker_threads', { ...(requireOutside('node:worker_threads') as object), Worker: this.#deadThread() }],
+      [
+        'worker_threads',
+        { ...(requireOutside('node:worker_threads') as object), Worker: this.#deadThread() },
+      ],
     ]);
     const require = (id: string): unknown => modules.get(id.replace(/^node:/, '')) ?? requireOutside(id);
     const { timers } = this;
@@ -58,11 +61,7 @@ export class GatewayProcess implements Party {
       require,
       module,
       module.exports,
-      Object.create(process, {
-        pid: { value: 100 + number },
-        env: { value: { ...env } },
-        cwd: { value: () => SIMULATED },
-      }),
+      this.#process(100 + number),
       timers.dateClass(),
       {
         now: timers.elapsed,
@@ -80,6 +79,20 @@ export class GatewayProcess implements Party {
       Object.assign(Object.create(Math), { random: () => scheduler.random.next() }),
     );
     this.#modules = module.exports;
+  }
+
+  /** The global `process`: what it tells of the machine is the same on every machine. */
+  #process(pid: number): object {
+    const { scheduler, env } = this.#machine;
+    const values = {
+      pid,
+      env: { ...env },
+      cwd: () => SIMULATED,
+      constrainedMemory: () => 0,
+      hrtime: (): readonly number[] => [Math.floor(scheduler.now / 1e6), (scheduler.now % 1e6) * 1_000],
+    };
+    const own = Object.entries(values).map(([name, value]) => [name, { value }]);
+    return Object.create(process, Object.fromEntries(own) as PropertyDescriptorMap);
   }
 
   async start(): Promise<void> {
@@ -192,4 +205,3 @@ export class GatewayProcess implements Party {
     };
   }
 }
-

@@ -41,7 +41,14 @@ export type Event =
     }
   | { readonly do: 'end sessions' | 'reset sessions'; readonly atUs: number }
   | {
-      readonly do: 'database down' | 'database full' | 'database breaks' | 'database slow';
+      readonly do:
+        | 'database down'
+        | 'database full'
+        | 'database breaks'
+        | 'database slow'
+        | 'control down'
+        | 'control resets'
+        | 'control slow';
       readonly atUs: number;
       readonly forUs: number;
     };
@@ -50,6 +57,8 @@ export type Event =
 export interface Plan {
   readonly seed: number;
   readonly gateways: number;
+  /** True if the gateways share a control database, which has their policy. */
+  readonly isShared: boolean;
   readonly sync: 'disk' | 'kernel';
   readonly poolSize: number;
   readonly sessions: readonly SessionPlan[];
@@ -65,18 +74,32 @@ const SPACING_US = 3_000;
 
 export function planOf(seed: number, { sessions }: PlanSize): Plan {
   const random = new Random(seed ^ 0x5eed);
-  const gateways = random.chance(0.6) ? 1 : 2;
+  const gateways = random.of([1, 1, 2, 3] as const);
+  const isShared = gateways > 1 && random.chance(0.7);
   const spanUs = sessions * SPACING_US;
   const bold = random.of(['calm', 'model', 'database', 'disk', 'death', 'all'] as const);
   // Few callers and few questions, so that they meet in caches and on shared sessions.
-  const callers = random.between(2, CALLERS);
-  const favourites = Array.from({ length: random.between(1, 4) }, () => questionOf(random));
+  const isNarrow = random.chance(0.5);
+  const callers = random.between(2, isNarrow ? 4 : CALLERS);
+  const kinds: readonly [Kind, ...Kind[]] = isNarrow
+    ? random.of<[Kind, ...Kind[]]>([
+        ['point'],
+        ['dated'],
+        ['tariff'],
+        ['point', 'division'],
+        ['point', 'upTo'],
+        ['dated', 'tariff'],
+      ])
+    : [...KINDS, 'point', 'point', 'point', 'dated', 'tariff'];
+  const favourites = Array.from({ length: random.between(1, 4) }, () => questionOf(random, kinds));
   const question = (): Question =>
-    random.chance(0.6) ? random.of([questionOf(random), ...favourites]) : questionOf(random);
+    random.chance(0.6) ? random.of([questionOf(random, kinds), ...favourites]) : questionOf(random, kinds);
   const all: SessionPlan[] = [];
   for (let n = 0; n < sessions; n++) {
     const surface = random.chance(0.65) ? 'wire' : 'rest';
-    const acts = Array.from({ length: random.between(2, 9) }, () => actOf(random, surface, question));
+    const acts = Array.from({ length: isNarrow ? random.between(4, 24) : random.between(2, 9) }, () =>
+      actOf(random, surface, question),
+    );
     all.push({
       caller: random.below(callers),
       gateway: random.below(gateways),
@@ -89,15 +112,16 @@ export function planOf(seed: number, { sessions }: PlanSize): Plan {
   return {
     seed,
     gateways,
+    isShared,
     sync,
     poolSize: random.between(2, 6),
     sessions: all.sort((a, b) => a.atUs - b.atUs),
-    events: eventsOf(random, { bold, gateways, spanUs, callers, sync }),
+    events: eventsOf(random, { bold, gateways, spanUs, callers, sync, isShared }),
   };
 }
 
-function questionOf(random: Random): Question {
-  const kind = random.of<Kind>([...KINDS, 'point', 'point', 'point', 'dated', 'tariff']);
+function questionOf(random: Random, kinds: readonly [Kind, ...Kind[]]): Question {
+  const kind = random.of(kinds);
   const most = kind === 'upTo' ? random.of([30, 200, DEALS]) : random.of([24, DEALS]);
   return { kind, id: random.between(1, most) };
 }
@@ -130,9 +154,13 @@ interface EventScope {
   readonly spanUs: number;
   readonly callers: number;
   readonly sync: 'disk' | 'kernel';
+  readonly isShared: boolean;
 }
 
-function eventsOf(random: Random, { bold, gateways, spanUs, callers, sync }: EventScope): readonly Event[] {
+function eventsOf(
+  random: Random,
+  { bold, gateways, spanUs, callers, sync, isShared }: EventScope,
+): readonly Event[] {
   const events: Event[] = [];
   const at = (): { readonly atUs: number; readonly gateway: number } => ({
     atUs: random.below(spanUs),
@@ -149,6 +177,11 @@ function eventsOf(random: Random, { bold, gateways, spanUs, callers, sync }: Eve
     const what = random.of(['database down', 'database full', 'database breaks', 'database slow'] as const);
     events.push({ do: what, ...at(), forUs: random.between(10_000, 600_000) });
   });
+  if (isShared)
+    some('database', 2, () => {
+      const what = random.of(['control down', 'control resets', 'control slow'] as const);
+      events.push({ do: what, ...at(), forUs: random.between(10_000, 9_000_000) });
+    });
   some('disk', 4, () => {
     const what = random.of(['disk full', 'disk slow', 'disk broken'] as const);
     events.push({ do: what, ...at(), forUs: random.between(5_000, 400_000) });

@@ -1,31 +1,36 @@
 import { errorMessage, int, type Message, MessageSplitter, message, Reader } from './backend-messages.js';
+import type { ControlStore } from './control-store.js';
 import { type Host, type Network, SimulatedServer, type SimulatedSocket } from './network.js';
 import type { Scheduler } from './scheduler.js';
 import { closedAt, DEALS, type Deal, dealOf, ZONES } from './world.js';
 
 export const DATABASE_PORT = 5432;
+export const CONTROL_PORT = 5433;
 
 /** Type OIDs of Postgres. */
 const OID = { bool: 16, int8: 20, int4: 23, text: 25, timestamptz: 1184 } as const;
 
-interface Column {
+export interface Column {
   readonly name: string;
   readonly oid: number;
 }
 
-type Value = string | number | boolean | null;
+export type Value = string | number | boolean | null;
 
 /** What a statement does, once its parameters are known. */
-interface Program {
+export interface Program {
   readonly columns: readonly Column[];
   readonly parameters: number;
   rows(values: readonly string[], session: Settings): readonly (readonly Value[])[];
   readonly tag: (rows: number) => string;
   /** True if it reads a table, and so takes time. */
   readonly reads: boolean;
+  /** True as long as it must wait for a lock. */
+  waits?(values: readonly string[], session: Settings): boolean;
 }
 
-type Settings = Map<string, string>;
+/** Settings of a session, by which it is also known. */
+export type Settings = Map<string, string>;
 
 class DatabaseError extends Error {
   readonly sqlstate: string;
@@ -254,19 +259,26 @@ export interface DatabaseMood {
 
 /** A model of Postgres: answers what the gateway asks from memory, over the real protocol. */
 export class Database {
+  /** The control database has its own statements; null for the database of the data. */
+  readonly control: ControlStore | null;
   readonly mood: DatabaseMood = { usualUs: 1_500, slow: 0.01, breaks: 0, isFull: false };
   readonly #scheduler: Scheduler;
   readonly #host: Host;
   readonly #sessions = new Map<number, DatabaseSession>();
   #nextPid = 100;
 
-  constructor(scheduler: Scheduler, network: Network, host: Host) {
+  constructor(scheduler: Scheduler, network: Network, host: Host, control: ControlStore | null = null) {
+    this.control = control;
     this.#scheduler = scheduler;
     this.#host = host;
+    if (control !== null)
+      control.onNotice = (payload) => {
+        for (const session of this.#sessions.values()) session.notify('osl_control', payload);
+      };
     new SimulatedServer(network, host, {}, (socket) => {
       const session = new DatabaseSession(this, scheduler, host, socket, this.#nextPid++);
       void session.serve();
-    }).listen(DATABASE_PORT);
+    }).listen(control === null ? DATABASE_PORT : CONTROL_PORT);
   }
 
   get sessions(): number {
@@ -321,6 +333,7 @@ class DatabaseSession {
   #stop: ((error: DatabaseError) => void) | null = null;
   #status: 'I' | 'T' | 'E' = 'I';
   #isOver = false;
+  #isListening = false;
 
   constructor(database: Database, scheduler: Scheduler, host: Host, socket: SimulatedSocket, pid: number) {
     this.#database = database;
@@ -419,6 +432,7 @@ class DatabaseSession {
       }
     }
     this.#database.delete(this);
+    this.#database.control?.end(this.#settings, 'rollback');
     if (!this.#socket.destroyed) this.#socket.end();
   }
 
@@ -434,7 +448,7 @@ class DatabaseSession {
         const sql = reader.text();
         if (name !== '' && this.#prepared.has(name))
           throw new DatabaseError('42P05', `prepared statement "${name}" already exists`);
-        this.#prepared.set(name, { program: programOfCommand(sql), sql });
+        this.#prepared.set(name, { program: this.#programOf(sql), sql });
         this.#out.push(message('1'));
         return;
       }
@@ -478,6 +492,26 @@ class DatabaseSession {
     }
   }
 
+  /** The program of a statement, a command of transactions, or LISTEN. */
+  #programOf(sql: string): Program {
+    const text = sql.trim();
+    const tag = /^(BEGIN|COMMIT|ROLLBACK|LISTEN)\b/i.exec(text)?.[1]?.toUpperCase();
+    if (tag === 'LISTEN') this.#isListening = true;
+    if (tag !== undefined)
+      return { columns: [], parameters: 0, reads: false, tag: () => tag, rows: () => [] };
+    return this.#database.control?.programOf(text) ?? programOf(text);
+  }
+
+  /** Sends a notification, unless the session listens to none. */
+  notify(channel: string, payload: string): void {
+    if (!this.#isListening) return;
+    const { random } = this.#scheduler;
+    this.#scheduler.after(this.#host.party, random.between(50, 5_000), `notify ${payload}`, () => {
+      this.#out.push(message('A', this.pid, channel, payload));
+      this.#flush();
+    });
+  }
+
   #find(name: string) {
     const found = this.#prepared.get(name);
     if (found === undefined) throw new DatabaseError('26000', `prepared statement "${name}" does not exist`);
@@ -507,6 +541,7 @@ class DatabaseSession {
     if (this.#status === 'E' && program.tag(0) !== 'ROLLBACK')
       throw new DatabaseError('25P02', 'current transaction is aborted');
     await this.#work(program);
+    while (program.waits?.(values, this.#settings) === true) await this.#during(400);
     const rows = program.rows(values, this.#settings);
     const most = limit === 0 ? rows.length : portal.sent + limit;
     await this.#sendRows(rows.slice(portal.sent, most), program, formats);
@@ -525,6 +560,7 @@ class DatabaseSession {
       this.#out.push(message('D', int(columns.length, 2), ...cells));
       if (n % 64 !== 63) continue;
       this.#flush();
+      this.#breakNowAndThen();
       await this.#during(this.#scheduler.random.between(20, 600));
       while (this.#socket.writableNeedDrain && !this.#isOver) await this.#during(500);
     }
@@ -534,7 +570,7 @@ class DatabaseSession {
     if (text.trim() === '') this.#out.push(message('I'));
     for (const sql of text.split(';').map((part) => part.trim())) {
       if (sql === '') continue;
-      const program = programOfCommand(sql);
+      const program = this.#programOf(sql);
       await this.#work(program);
       const rows = program.rows([], this.#settings);
       if (program.columns.length > 0) this.#out.push(rowDescription(program.columns, []));
@@ -546,18 +582,28 @@ class DatabaseSession {
   }
 
   #transact(tag: string): void {
-    if (tag === 'BEGIN') this.#status = 'T';
-    if (tag === 'COMMIT' || tag === 'ROLLBACK') this.#status = 'I';
+    const control = this.#database.control;
+    if (tag === 'BEGIN') {
+      this.#status = 'T';
+      control?.begin(this.#settings);
+    }
+    if (tag !== 'COMMIT' && tag !== 'ROLLBACK') return;
+    control?.end(this.#settings, tag === 'COMMIT' && this.#status !== 'E' ? 'commit' : 'rollback');
+    this.#status = 'I';
+  }
+
+  #breakNowAndThen(): void {
+    const { random } = this.#scheduler;
+    if (!random.chance(this.#database.mood.breaks)) return;
+    this.end(random.chance(0.7));
+    throw new DatabaseError('08006', 'broken');
   }
 
   /** Takes the time of a statement, within its timeout. */
   async #work(program: Program): Promise<void> {
     const { random } = this.#scheduler;
-    const { usualUs, slow, breaks } = this.#database.mood;
-    if (program.reads && random.chance(breaks)) {
-      this.end(random.chance(0.7));
-      throw new DatabaseError('08006', 'broken');
-    }
+    const { usualUs, slow } = this.#database.mood;
+    if (program.reads) this.#breakNowAndThen();
     const us = program.reads
       ? random.chance(slow)
         ? random.between(20_000, 400_000)
@@ -600,11 +646,4 @@ class DatabaseSession {
     this.#out.push(message('Z', Buffer.from(this.#status)));
     this.#flush();
   }
-}
-
-/** `programOf`, and the commands of transactions. */
-function programOfCommand(sql: string): Program {
-  const tag = /^(BEGIN|COMMIT|ROLLBACK)\b/i.exec(sql.trim())?.[1]?.toUpperCase();
-  if (tag !== undefined) return { columns: [], parameters: 0, reads: false, tag: () => tag, rows: () => [] };
-  return programOf(sql);
 }

@@ -2,16 +2,17 @@ import { mintToken } from '../../policy/index.js';
 import type { GatewayCode } from './bundle.js';
 import { Disk, dataPath, FileSystem } from './disk.js';
 import type { RunningGateway } from './gateway.js';
-import { Judge, type Violation } from './judge.js';
+import { Judge, SILENCE_SECONDS, type Violation } from './judge.js';
 import { GatewayProcess, type MachineOptions } from './machine.js';
 import { type Host, Network } from './network.js';
 import type { Event, Plan, SessionPlan } from './plan.js';
-import { DATABASE_PORT, Database } from './postgres.js';
+import { ControlStore } from './control-store.js';
+import { CONTROL_PORT, DATABASE_PORT, Database } from './postgres.js';
 import { RestClient } from './rest-client.js';
 import { type Party, Scheduler } from './scheduler.js';
 import { START_MS, Timers } from './timers.js';
 import { type ClientParts, WireClient } from './wire-client.js';
-import { CALLERS, manifestOf, policyOf } from './world.js';
+import { CALLERS, manifestOf, policyOf, priceOf, type Version } from './world.js';
 
 export interface RunResult {
   readonly violations: readonly Violation[];
@@ -73,6 +74,9 @@ class Simulation {
   readonly #world: Party = { name: 'world', alive: true };
   readonly #clients: Party = { name: 'clients', alive: true };
   readonly #database: Database;
+  /** Null unless the gateways share their policy. */
+  readonly #control: { readonly store: ControlStore; readonly database: Database } | null;
+  #activated = 0;
   readonly #machines: Machine[];
   #left = 0;
 
@@ -84,7 +88,15 @@ class Simulation {
     this.#judge = new Judge(this.#scheduler);
     const upstream: Party = { name: 'database', alive: true };
     this.#database = new Database(this.#scheduler, this.#network, this.#hostOf(upstream));
+    this.#control = plan.isShared ? this.#shared() : null;
     this.#machines = Array.from({ length: plan.gateways }, (_, n) => this.#machine(n, code));
+  }
+
+  #shared() {
+    const store = new ControlStore(this.#scheduler);
+    const host = this.#hostOf({ name: 'control', alive: true });
+    store.activate(policyOf(0));
+    return { store, database: new Database(this.#scheduler, this.#network, host, store) };
   }
 
   #hostOf(party: Party): Host {
@@ -110,6 +122,11 @@ class Simulation {
         OSL_MANIFEST: dataPath(`gateway${number}`, 'manifest.yaml'),
         OSL_POLICY: dataPath(`gateway${number}`, 'policy.yaml'),
         OSL_DATA_DIR: dataPath(`gateway${number}`, '.osl'),
+        ...(this.#plan.isShared && {
+          OSL_CONTROL_URL: `postgres://gateway@127.0.0.1:${CONTROL_PORT}/control`,
+          OSL_CONTROL_SILENCE_SECONDS: String(SILENCE_SECONDS),
+          OSL_POLICY_SOURCE: 'control',
+        }),
       },
       segmentBytes: 128 * 1024,
       wireTap: this.#judge.wireTap,
@@ -212,7 +229,7 @@ class Simulation {
 
   async #startAll(): Promise<void> {
     for (const [number, machine] of this.#machines.entries()) {
-      this.#judge.beginVersion(number, 0)();
+      this.#judge.beginVersion(number, versionOf(0))();
       await machine.process.start();
     }
   }
@@ -242,6 +259,7 @@ class Simulation {
     this.#scheduler.trace?.(`    ${JSON.stringify(event)}`);
     switch (event.do) {
       case 'reload':
+        if (this.#control !== null) return this.#activate(this.#control.store);
         return this.#withMachine(event.gateway, (machine) => this.#reload(event.gateway, machine));
       case 'revoke':
         return this.#withMachine(event.gateway, (machine) =>
@@ -267,6 +285,10 @@ class Simulation {
         over();
         return;
       }
+      case 'control down':
+      case 'control resets':
+      case 'control slow':
+        return this.#controlTrouble(event.do, event.forUs);
       default:
         return this.#databaseTrouble(event.do, event.forUs);
     }
@@ -297,15 +319,28 @@ class Simulation {
     });
     files.writeFileSync(dataPath(options.name, 'policy.yaml'), policyOf(version), { flag: 'w', flush: true });
     Object.assign(options.disk.faults, faults);
-    const ended = this.#judge.beginVersion(number, version);
+    const ended = this.#judge.beginVersion(number, versionOf(version));
     await process.gateway?.open.reload();
     ended();
   }
 
+  async #activate(store: ControlStore): Promise<void> {
+    this.#activated += 1;
+    this.#judge.activated(this.#plan.gateways, { policy: this.#activated, price: 7 });
+    store.activate(policyOf(this.#activated));
+  }
+
   async #revoke(number: number, caller: number, { process }: Machine): Promise<void> {
-    const revoked = this.#judge.beginRevocation(number, caller);
-    await process.gateway?.service.revocations.revoke({ kind: 'subject', name: `user:${caller}` });
-    revoked();
+    const { gateways, isShared } = this.#plan;
+    const revoked = isShared
+      ? this.#judge.beginSharedRevocation(gateways, number, caller)
+      : this.#judge.beginRevocation(number, caller);
+    const result = await process.gateway?.service.revocations.revoke({
+      kind: 'subject',
+      name: `user:${caller}`,
+    });
+    // What could not be shared is shared later, at a time that nobody promises.
+    if (result?.shared !== false) revoked();
   }
 
   async #crash(how: 'kill' | 'power', number: number, machine: Machine): Promise<void> {
@@ -330,7 +365,7 @@ class Simulation {
     machine.starts += 1;
     machine.process = new GatewayProcess(machine.options, machine.starts);
     await machine.process.start();
-    this.#judge.beginVersion(number, machine.version)();
+    if (this.#control === null) this.#judge.beginVersion(number, versionOf(machine.version))();
   }
 
   async #diskTrouble(
@@ -367,6 +402,22 @@ class Simulation {
     over();
   }
 
+  async #controlTrouble(
+    how: 'control down' | 'control resets' | 'control slow',
+    forUs: number,
+  ): Promise<void> {
+    const control = this.#control?.database;
+    if (control === undefined) return;
+    const over = this.#judge.beginTrouble();
+    control.endSessions(true);
+    if (how === 'control down') this.#network.down.add(CONTROL_PORT);
+    if (how === 'control slow') control.mood.usualUs = 900_000;
+    await this.#scheduler.pause(this.#world, how === 'control resets' ? 0 : forUs, how);
+    this.#network.down.delete(CONTROL_PORT);
+    control.mood.usualUs = 1_500;
+    over();
+  }
+
   /** After all clients have gone: nothing of them is left, and the log says what happened. */
   async #judgeRest(number: number, machine: Machine): Promise<void> {
     const { gateway } = machine.process;
@@ -384,6 +435,11 @@ class Simulation {
     if (verdict.integrity !== 'intact') this.#judge.note('the log is not intact', JSON.stringify(verdict));
     this.#judge.judgeLog(number, await process.records());
   }
+}
+
+/** The version that files have: each has a manifest of its own. */
+function versionOf(number: number): Version {
+  return { policy: number, price: priceOf(number) };
 }
 
 /** What a gateway still holds although all clients have gone. */

@@ -133,17 +133,23 @@ export function dealOf(table: string, id: number): Deal {
 /** Rows of an answer as text, or the SQLSTATE of its error. */
 export type Expected = { readonly rows: readonly (readonly string[])[] } | { readonly sqlstate: string };
 
-/** What a caller is answered under a version of the policy; null if it is refused everything. */
+/** A version of the policy, and the manifest beside it. */
+export interface Version {
+  readonly policy: number;
+  /** Amount of deal 1: which table the manifest says deals are in. */
+  readonly price: 7 | 9;
+}
+
+/** What a caller is answered under a version; null if it is refused everything. */
 export function expectedOf(
   { kind, id }: Question,
   caller: number,
-  version: number,
+  { policy, price }: Version,
   zone: Zone,
 ): Expected | null {
-  if (isLeftOut(caller, version)) return null;
-  const owner = ownerOf(caller, version);
+  if (isLeftOut(caller, policy)) return null;
+  const owner = ownerOf(caller, policy);
   const sees = id % CALLERS === owner && id >= 1 && id <= DEALS;
-  const price = priceOf(version);
   const ids = (most: number): readonly number[] =>
     Array.from({ length: Math.min(most, DEALS) }, (_, i) => i + 1).filter((n) => n % CALLERS === owner);
   switch (kind) {

@@ -3,6 +3,7 @@ import type { Bind, FastAnswer, FastLane, WireStatement } from '../../../wire/in
 import type { AnswerReceiver, RunValues, SessionQuestions, TimeLimit } from '../../ask/index.js';
 import { audible, columnsOf, DataStatement, planNotices } from './data-statement.js';
 import type { SessionParts } from './session-parts.js';
+import { rowSink } from './session-requests.js';
 
 /** Shorter session timeouts need a timer per query, which the fast lane does not have. */
 const LEAST_TIMEOUT_MS = 1_000;
@@ -102,7 +103,7 @@ function receiverOf({ settings, records }: SessionParts, answer: FastAnswer): An
     streaming: (plan) => {
       const stream = answer.streaming(columnsOf(plan.outputs));
       return {
-        write: (rows) => stream.write(rows),
+        ...rowSink(stream),
         finished: (count) => stream.finished(`SELECT ${count}`, noticesOf(plan)),
         failed: (error, requestId, text) => stream.failed(toWireError(error, requestId, text)),
       };

@@ -275,17 +275,27 @@ class UnencodableRow extends ForeignFault {
   }
 }
 
+/** SQLSTATE connection_failure: the client has gone. */
+const CLIENT_GONE = '08006';
+
+/** A sink whose failures are those of a request: a client that has gone has cancelled its query. */
 export function rowSink(rows: RowWriter): { write(messages: Uint8Array): Awaitable<void> } {
   return {
     write: (messages) => {
-      const written = rows.write(messages);
-      return written instanceof Promise ? written.catch(rethrown) : written;
+      try {
+        const written = rows.write(messages);
+        return written instanceof Promise ? written.catch(throwAsRequestError) : written;
+      } catch (cause) {
+        return throwAsRequestError(cause);
+      }
     },
   };
 }
 
-function rethrown(cause: unknown): never {
-  throw cause instanceof WireError && cause.sqlstate === UNTRANSLATABLE ? new UnencodableRow(cause) : cause;
+function throwAsRequestError(cause: unknown): never {
+  if (!(cause instanceof WireError)) throw cause;
+  if (cause.sqlstate === UNTRANSLATABLE) throw new UnencodableRow(cause);
+  throw cause.sqlstate === CLIENT_GONE ? queryError('cancelled', {}) : cause;
 }
 
 /**
