@@ -133,6 +133,16 @@ const STEPS: readonly Step[] = [
     file: 'audit/table/crash',
     size: sized('rounds', 'OSL_TABLE_CRASH_ROUNDS', 1_000),
   },
+  {
+    name: 'simulation',
+    file: 'simulation/simulation',
+    size: sized('sessions', 'OSL_SIMULATION_SESSIONS', 1_000_000),
+  },
+  {
+    name: 'planted bugs of the simulation',
+    file: 'simulation/simulation',
+    size: sized('sessions for each', 'OSL_SIMULATION_BUG_SESSIONS', 100_000),
+  },
   { name: 'release and executable', file: 'tools/package/made.js', size: null },
 ];
 

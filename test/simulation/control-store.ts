@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Column, Program, Settings, Value } from './postgres.js';
 import type { Scheduler } from './scheduler.js';
+import type { Column, Program, Settings, Value } from './statements.js';
 
 /** Type OIDs of Postgres. */
 const [BOOL, INT8, INT4, TEXT, FLOAT8] = [16, 20, 23, 25, 701];

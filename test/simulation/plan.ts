@@ -69,14 +69,15 @@ export interface PlanSize {
   readonly sessions: number;
 }
 
-/** Time over which sessions begin, for each of them, in µs. */
-const SPACING_US = 3_000;
+/** Time over which sessions begin, for each of them, in µs: close together, or over as long as gateways take to follow. */
+const CLOSE_US = 3_000;
+const WIDE_US = 200_000;
 
 export function planOf(seed: number, { sessions }: PlanSize): Plan {
   const random = new Random(seed ^ 0x5eed);
   const gateways = random.of([1, 1, 2, 3] as const);
   const isShared = gateways > 1 && random.chance(0.7);
-  const spanUs = sessions * SPACING_US;
+  const spanUs = sessions * (isShared && random.chance(0.6) ? WIDE_US : CLOSE_US);
   const bold = random.of(['calm', 'model', 'database', 'disk', 'death', 'all'] as const);
   // Few callers and few questions, so that they meet in caches and on shared sessions.
   const isNarrow = random.chance(0.5);

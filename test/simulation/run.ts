@@ -1,13 +1,13 @@
 import { mintToken } from '../../policy/index.js';
 import type { GatewayCode } from './bundle.js';
+import { ControlStore } from './control-store.js';
 import { Disk, dataPath, FileSystem } from './disk.js';
 import type { RunningGateway } from './gateway.js';
 import { Judge, SILENCE_SECONDS, type Violation } from './judge.js';
 import { GatewayProcess, type MachineOptions } from './machine.js';
 import { type Host, Network } from './network.js';
 import type { Event, Plan, SessionPlan } from './plan.js';
-import { ControlStore } from './control-store.js';
-import { CONTROL_PORT, DATABASE_PORT, Database } from './postgres.js';
+import { CONTROL_PORT, DATABASE_PORT, Database, USUAL_US } from './postgres.js';
 import { RestClient } from './rest-client.js';
 import { type Party, Scheduler } from './scheduler.js';
 import { START_MS, Timers } from './timers.js';
@@ -24,6 +24,9 @@ export interface RunResult {
 
 /** Signs all tokens of all runs. */
 const SECRET = Buffer.alloc(48, 'simulated signing key');
+
+/** Largest time of a slow statement in the database, in µs. */
+const SLOW_US = 90_000;
 
 /** Virtual time after which a run that has not ended is stuck. */
 const LONGEST_US = 1_500_000_000;
@@ -388,17 +391,19 @@ class Simulation {
   ): Promise<void> {
     const over = this.#judge.beginTrouble();
     const { mood } = this.#database;
-    const usual = { ...mood };
     if (how === 'database down') {
       this.#network.down.add(DATABASE_PORT);
       this.#database.endSessions(true);
     }
     if (how === 'database full') mood.isFull = true;
     if (how === 'database breaks') mood.breaks = 0.05;
-    if (how === 'database slow') mood.usualUs = 60_000;
+    if (how === 'database slow') mood.usualUs = SLOW_US;
     await this.#scheduler.pause(this.#world, forUs, how);
-    this.#network.down.delete(DATABASE_PORT);
-    Object.assign(mood, usual);
+    // Another trouble may go on.
+    if (how === 'database down') this.#network.down.delete(DATABASE_PORT);
+    if (how === 'database full') mood.isFull = false;
+    if (how === 'database breaks') mood.breaks = 0;
+    if (how === 'database slow') mood.usualUs = USUAL_US;
     over();
   }
 
@@ -411,10 +416,10 @@ class Simulation {
     const over = this.#judge.beginTrouble();
     control.endSessions(true);
     if (how === 'control down') this.#network.down.add(CONTROL_PORT);
-    if (how === 'control slow') control.mood.usualUs = 900_000;
+    if (how === 'control slow') control.mood.usualUs = 10 * SLOW_US;
     await this.#scheduler.pause(this.#world, how === 'control resets' ? 0 : forUs, how);
     this.#network.down.delete(CONTROL_PORT);
-    control.mood.usualUs = 1_500;
+    control.mood.usualUs = USUAL_US;
     over();
   }
 

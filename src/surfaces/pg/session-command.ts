@@ -1,3 +1,4 @@
+import { QueryError } from 'osl-compiler';
 import { type ColumnDescription, error, type WireStatement } from '../../../wire/index.js';
 import { sessionCommand } from '../../ask/index.js';
 import type { SettingChange } from '../catalog/index.js';
@@ -35,7 +36,7 @@ function columnsOf(command: Command, state: SessionState): readonly ColumnDescri
 const VOID = 2278;
 
 async function runCommand(session: SessionParts, command: Command): Promise<CommandResult> {
-  const { service, records, settings, state, cursors } = session;
+  const { records, settings, state, cursors } = session;
   if (!ALLOWED_IN_FAILED_BLOCK.has(command.kind)) state.block.requireUsable();
   const token = tokenIn(command);
   if (token !== null) return renewToken(session, token);
@@ -48,7 +49,7 @@ async function runCommand(session: SessionParts, command: Command): Promise<Comm
   if (endsBreakGlass(command)) session.caller.endBreakGlass();
   if (command.kind === 'show') await awaitReceipt(session, command.name);
   const opensBlock = command.kind === 'begin' && !state.inBlock;
-  const result = state.run(await withResolvedZones(service, command), state.several);
+  const result = state.run(await zonesOf(session, command), state.several);
   if (command.kind === 'commit' || command.kind === 'rollback')
     await cursors.endBlock(result.tag !== 'ROLLBACK');
   if (command.kind === 'discard' && command.what === 'ALL') await cursors.closeAll();
@@ -60,6 +61,15 @@ async function runCommand(session: SessionParts, command: Command): Promise<Comm
     throw refused;
   }
   return { ...result, notices: audible(settings, result.notices ?? []) };
+}
+
+/** The command with its time zones resolved by the database, which may not answer. @throws WireError */
+async function zonesOf({ service, records }: SessionParts, command: Command): Promise<Command> {
+  try {
+    return await withResolvedZones(service, command);
+  } catch (reason) {
+    throw reason instanceof QueryError ? records.refusal(reason) : reason;
+  }
 }
 
 /**
@@ -108,14 +118,14 @@ function namedIn(command: Command, name: string): { readonly value: string | nul
 
 /** Applies setting changes that a catalog statement made through `set_config`, like SET. @throws WireError */
 export async function changeSettings(
-  { service, state }: SessionParts,
+  session: SessionParts,
   changes: readonly SettingChange[],
 ): Promise<void> {
   for (const { name, value, local } of changes) {
     if (ONLY_BY_SET.has(name.toLowerCase())) throw error('42501', `parameter "${name}" is for SET only`);
     const assignments = [{ name, value }];
     const set: Command = { kind: 'set', assignments, local: local ? 'SET LOCAL' : null };
-    state.run(await withResolvedZones(service, set), true);
+    session.state.run(await zonesOf(session, set), true);
   }
 }
 
