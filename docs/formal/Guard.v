@@ -22,11 +22,6 @@ Fixpoint total (e : expr) : bool :=
   | ECase w a b => total w && total a && total b
   end.
 
-(** The test that the row of a source is shown. [outer]: the level has an outer join, whose padded rows pass. *)
-Definition shown (outer : bool) (s : nat) : expr := if outer then EIsNotFalse (ECol s 0) else ECol s 0.
-Fixpoint all_shown (outer : bool) (ss : list nat) : expr :=
-  match ss with [] => EConst true_ | s :: ss => EAnd (shown outer s) (all_shown outer ss) end.
-
 Definition guard (outer : bool) (c : expr) : expr :=
   if total c then c else ECase (all_shown outer (sources_of c)) c (EConst false_).
 
@@ -54,7 +49,7 @@ Definition governed_having (s n : nat) (c : expr) : expr := if keys_only s n c t
 
 Fixpoint governed_from (outer : bool) (f : from) : plan :=
   match f with
-  | QTable s tbl => Scan s tbl fence [ECol s 0]
+  | QTable s tbl => if fence then Filter (Scan s tbl true [ECol s 0]) [] else Scan s tbl false [ECol s 0]
   | QJoin k l r on =>
       Join k Nested (governed_from outer l) (governed_from outer r) (map (governed_condition outer) on) []
   | QGroup s all keys aggs f wh having =>
@@ -383,30 +378,22 @@ Proof.
   specialize (R (s0, c) (or_introl eq_refl)). cbn in R. subst. now rewrite K.
 Qed.
 
-Theorem step_secure p p' : step p p' -> secure p -> secure p'.
+Lemma weaker_safe a b : weaker a b -> (forall s, safe s a = true -> safe s b = true) /\ incl (reads b) (reads a).
 Proof.
-  induction 1; cbn [secure]; rewrite ?conditions_app, ?conditions_cons; intros S; parts; auto using conditions_nil;
-    try (eapply reordered_conditions; eauto; fail);
-    try (apply push_secure; auto; fail).
-  - eapply reordered_column; eauto.
-  - intros c I. destruct (reordered_in _ _ _ H I) as (b & B & W).
-    destruct (rewrites_same _ _ W) as (_ & E & _). rewrite <- E. auto.
-  - intros A. destruct (H1 A) as [G C]. split; auto. intros F c I K.
-    destruct (reordered_in _ _ _ H I) as (b & B & W). apply (guarded_rewrites b); auto.
-    apply C; auto. eapply keys_only_rewrites; eauto.
-  - destruct (H2 eq_refl) as [G C]. apply push_secure; auto. intros F. apply guarded_subst; auto.
-    apply C; auto. now left.
-  - intros _. destruct (H2 eq_refl) as [G C]. split; auto. intros F b I. apply C; auto. now right.
-  - now right.
-  - intros b [<-|I]; auto. now apply infer_safe.
+  induction 1; cbn; split; intros;
+    repeat match goal with
+      | H : _ /\ _ |- _ => destruct H
+      | H : _ && _ = true |- _ => apply andb_prop in H; destruct H
+      end; auto using incl_refl, incl_appl, incl_appr, incl_app.
+  all: apply andb_true_intro; auto.
 Qed.
 
-Theorem allowed_secure p p' : allowed p p' -> secure p -> secure p'.
-Proof. induction 1; eauto using step_secure. Qed.
+Lemma guarded_weaker a b : weaker a b -> guarded a -> guarded b.
+Proof.
+  intros W G s M. destruct (weaker_safe _ _ W) as [S I]. apply S, G. apply mentions_reads.
+  apply mentions_reads in M. destruct M as [i M]. exists i. now apply I.
+Qed.
 
-(** * The governed query is secure *)
-
-Section Sound.
 Hypothesis no_risk : forallb (fun x => negb (Nat.eqb (snd x) 0)) risks = true.
 
 Lemma shown_not_risky s : risky s 0 = false.
@@ -433,14 +420,40 @@ Qed.
 Lemma mentions_sources s c : mentions s c = true -> In s (sources_of c).
 Proof. rewrite mentions_reads. intros [i I]. apply nodup_In. apply (in_map fst _ _ I). Qed.
 
-Lemma guard_guarded o c : guarded (guard o c).
+Lemma tested_guarded o c : guarded (ECase (all_shown o (sources_of c)) c (EConst false_)).
 Proof.
-  unfold guard. destruct (total c) eqn:T; intros s M; [now apply total_safe|].
-  assert (In s (sources_of c)) as I.
+  intros s M. assert (In s (sources_of c)) as I.
   { apply mentions_reads in M. destruct M as [i I]. cbn in I. rewrite app_nil_r in I. apply in_app_iff in I.
     destruct I as [I|I]; [apply (all_shown_mentions o)|apply mentions_sources]; apply mentions_reads; eauto. }
   cbn. rewrite all_shown_tests, total_safe by auto using all_shown_total. reflexivity.
 Qed.
+
+Theorem step_secure p p' : step p p' -> secure p -> secure p'.
+Proof.
+  induction 1; cbn [secure]; rewrite ?conditions_app, ?conditions_cons; intros S; parts; auto using conditions_nil;
+    try (eapply reordered_conditions; eauto; fail);
+    try (apply push_secure; auto; fail); try (intros F; apply tested_guarded);
+    try (intros F; eapply guarded_weaker; eauto; fail).
+  - eapply reordered_column; eauto.
+  - intros c I. destruct (reordered_in _ _ _ H I) as (b & B & W).
+    destruct (rewrites_same _ _ W) as (_ & E & _). rewrite <- E. auto.
+  - intros A. destruct (H1 A) as [G C]. split; auto. intros F c I K.
+    destruct (reordered_in _ _ _ H I) as (b & B & W). apply (guarded_rewrites b); auto.
+    apply C; auto. eapply keys_only_rewrites; eauto.
+  - destruct (H2 eq_refl) as [G C]. apply push_secure; auto. intros F. apply guarded_subst; auto.
+    apply C; auto. now left.
+  - intros _. destruct (H2 eq_refl) as [G C]. split; auto. intros F b I. apply C; auto. now right.
+  - now right.
+  - intros b [<-|I]; auto. now apply infer_safe.
+Qed.
+
+Theorem allowed_secure p p' : allowed p p' -> secure p -> secure p'.
+Proof. induction 1; eauto using step_secure. Qed.
+
+(** * The governed query is secure *)
+
+Lemma guard_guarded o c : guarded (guard o c).
+Proof. unfold guard. destruct (total c) eqn:T; [intros s M; now apply total_safe|apply tested_guarded]. Qed.
 Lemma governed_conditions o cs : conditions (map (governed_condition o) cs).
 Proof.
   intros F c I. apply in_map_iff in I. destruct I as (b & <- & _). unfold governed_condition. rewrite F.
@@ -453,13 +466,22 @@ Proof.
   right. replace (n + S i) with (S n + i) by lia. apply IH. lia.
 Qed.
 
+Lemma scan_secure s tbl : forallb (fun x => negb (Nat.eqb (fst x) s)) risks = true -> secure (Scan s tbl fence [ECol s 0]).
+Proof.
+  intros W. rewrite forallb_forall in W. cbn. repeat split; auto.
+  - intros c [<-|[]]. cbn. now rewrite shown_not_risky.
+  - intros i. unfold risky. apply not_true_is_false. rewrite existsb_exists. intros ([a b] & I & E).
+    apply W in I. apply andb_prop in E. destruct E as [E _]. cbn in E, I. now rewrite E in I.
+Qed.
+
+Lemma fenced_scan_secure s tbl cs b : fence = b -> secure (Scan s tbl fence cs) ->
+  secure (if b then Filter (Scan s tbl true cs) [] else Scan s tbl false cs).
+Proof. intros <- (_ & W). destruct fence eqn:F; cbn; rewrite ?F; repeat split; try apply W; apply conditions_nil. Qed.
+
 Theorem governed_secure o f : well_formed_from f = true -> secure (governed_from o f).
 Proof.
   revert o; induction f; intros o W; cbn [well_formed_from governed_from] in *; cbn [secure].
-  - rewrite forallb_forall in W. repeat split; auto; [now left| |].
-    + intros c [<-|[]]. cbn. now rewrite shown_not_risky.
-    + intros i. unfold risky. apply not_true_is_false. rewrite existsb_exists. intros ([a b] & I & E).
-      apply W in I. apply andb_prop in E. destruct E as [E _]. cbn in E, I. now rewrite E in I.
+  - exact (fenced_scan_secure _ _ _ fence eq_refl (scan_secure s tbl W)).
   - apply andb_prop in W. destruct W. auto using governed_conditions, conditions_nil.
   - apply andb_prop in W. destruct W as [W R]. apply andb_prop in W. destruct W as [W L].
     split; [split; auto using governed_conditions|]. intros ->. split.
@@ -474,7 +496,6 @@ Proof.
     + intros F c I K. apply in_map_iff in I. destruct I as (b & <- & _). unfold governed_having in K |- *.
       destruct (keys_only _ _ b) eqn:B; [|congruence]. unfold governed_condition. rewrite F. apply guard_guarded.
 Qed.
-End Sound.
 
 Lemma run_ext p d1 d2 : (forall tbl, d1 tbl = d2 tbl) -> forall env, run p d1 env = run p d2 env.
 Proof.

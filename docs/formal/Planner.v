@@ -55,6 +55,18 @@ Fixpoint no_arith (e : expr) : bool :=
   | ECase w a b => no_arith w && no_arith a && no_arith b
   end.
 
+(** What follows from a condition: operands of AND left out, also below OR. *)
+Inductive weaker : expr -> expr -> Prop :=
+| WSame e : weaker e e
+| WLeft a b a' : weaker a a' -> weaker (EAnd a b) a'
+| WRight a b b' : weaker b b' -> weaker (EAnd a b) b'
+| WAnd a b a' b' : weaker a a' -> weaker b b' -> weaker (EAnd a b) (EAnd a' b')
+| WOr a b a' b' : weaker a a' -> weaker b b' -> weaker (EOr a b) (EOr a' b').
+
+(** The guard of a condition by the sources that it reads and no others. *)
+Definition narrowed (outer : bool) (c : expr) : expr :=
+  ECase (all_shown outer (sources_of c)) c (EConst false_).
+
 Inductive step : plan -> plan -> Prop :=
 (* Conditions in another order. *)
 | SScanOrder s tbl f cs cs' : reordered cs cs' -> step (Scan s tbl f cs) (Scan s tbl f cs')
@@ -78,6 +90,15 @@ Inductive step : plan -> plan -> Prop :=
 (* A condition that the planner infers, such as an equality from two others. *)
 | SInfer s tbl cs c :
     no_arith c = true -> (forall x, In x (reads c) -> fst x = s) -> step (Scan s tbl false cs) (Scan s tbl false (c :: cs))
+(* A condition that follows from one of a join, for a scan below it. *)
+| SExtract k m l r on c c' cs : weaker c c' -> step (Join k m l r on (c :: cs)) (Join k m l r on (c' :: c :: cs))
+| SExtractOn k m l r c c' on cs : weaker c c' -> step (Join k m l r (c :: on) cs) (Join k m l r (c' :: c :: on) cs)
+(* No step of Postgres: a grouping of the model reports the visibility of all its scans in one column, the compiler
+   in one for each. So a guard that has been pushed below a grouping may test only the sources that it needs. *)
+| SNarrow o w c p cs :
+    step (Filter p (ECase w c (EConst false_) :: cs)) (Filter p (narrowed o c :: cs))
+| SNarrowJoin o w c k m l r on cs :
+    step (Join k m l r on (ECase w c (EConst false_) :: cs)) (Join k m l r on (narrowed o c :: cs))
 (* Joins: a left join made an inner one, ON made WHERE, other orders, other methods. *)
 | SReduce m l r on cs : step (Join Left m l r on cs) (Join Inner m l r on cs)
 | SOnToWhere m l r on cs : step (Join Inner m l r on cs) (Join Inner m l r [] (on ++ cs))
@@ -152,12 +173,51 @@ Fixpoint null_on (ss : list nat) (e : expr) : bool :=
   | _ => false
   end.
 
+
+(** A plan below conditions [cs], of which some are never true on the rows that a left join in it has padded. *)
+Fixpoint reduced (cs : list expr) (p : plan) : plan :=
+  match p with
+  | Join k m l r on cs' =>
+      Join (if existsb (null_on (sources_in r)) cs then Inner else k) m (reduced cs l) (reduced cs r) on cs'
+  | Filter p cs' => Filter (reduced cs p) cs'
+  | Arrange f p => Arrange f (reduced cs p)
+  | Probe e p => Probe e (reduced cs p)
+  | Scan _ _ _ _ | Group _ _ _ _ _ _ => p
+  end.
+
+(** What an OR says of source [s] alone. *)
+Fixpoint extract (s : nat) (c : expr) : option expr :=
+  match c with
+  | EOr a b => match extract s a, extract s b with Some a, Some b => Some (EOr a b) | _, _ => None end
+  | EAnd a b =>
+      match extract s a, extract s b with
+      | Some a, Some b => Some (EAnd a b)
+      | Some a, None => Some a
+      | None, b => b
+      end
+  | _ => if mentions s c && forallb (fun x => Nat.eqb (fst x) s) (reads c) then Some c else None
+  end.
+Definition extracted (ss : list nat) (c : expr) : list expr :=
+  match c with
+  | EOr _ _ => flat_map (fun s => match extract s c with Some c' => [c'] | None => [] end) ss
+  | _ => []
+  end.
+
+(** The two sides of an equality, which a hash or merge join computes before it compares them. *)
+Definition sides (c : expr) : list (expr * expr) :=
+  match c with ECmp CEq a b | ECase _ (ECmp CEq a b) _ => [(a, b); (b, a)] | _ => [] end.
+
+Definition narrowings (c : expr) : list expr :=
+  match c with ECase w c (EConst (Some Z0)) => [narrowed true c] | _ => [] end.
+
 Definition moves_here (p : plan) : list plan :=
   match p with
   | Scan s tbl f cs => map (fun x => Scan s tbl f (fst x :: snd x)) (picks cs)
   | Filter p cs =>
       flat_map (fun x => Filter p (fst x :: snd x) ::
-        (if takes p (fst x) then [Filter (push (fst x) p) (snd x)] else [])) (picks cs)
+        (if takes p (fst x) then [Filter (push (fst x) p) (snd x)] else []) ++
+        map (fun c => Filter p (c :: snd x)) (narrowings (fst x))) (picks cs)
+      ++ [Filter (reduced cs p) cs]
       ++ match cs with [] => [p] | _ => [] end
   | Group s all keys aggs p cs =>
       flat_map (fun x => Group s all keys aggs p (fst x :: snd x) ::
@@ -168,14 +228,22 @@ Definition moves_here (p : plan) : list plan :=
       let near c := match m with Nested => true | Hash => negb (mentions_any (sources_in l) c) end in
       let inner := match k with Inner => true | Left => false end in
       let alone := negb (depends (sources_in l) r) in
+      let all := sources_in l ++ sources_in r in
       flat_map (fun x =>
         Join k m l r on (fst x :: snd x) ::
         (if takes l (fst x) && negb (mentions_any (sources_in r) (fst x))
          then [Join k m (push (fst x) l) r on (snd x)] else []) ++
-        (if inner && takes r (fst x) && near (fst x) then [Join k m l (push (fst x) r) on (snd x)] else [])) (picks cs)
+        (if inner && takes r (fst x) && near (fst x) then [Join k m l (push (fst x) r) on (snd x)] else []) ++
+        map (fun c => Join k m l r on (c :: snd x)) (narrowings (fst x)) ++
+        map (fun c => Join k m l r on (c :: fst x :: snd x)) (extracted all (fst x))) (picks cs)
       ++ flat_map (fun x =>
         Join k m l r (fst x :: snd x) cs ::
-        (if takes r (fst x) && near (fst x) then [Join k m l (push (fst x) r) (snd x) cs] else [])) (picks on)
+        (if takes r (fst x) && near (fst x) then [Join k m l (push (fst x) r) (snd x) cs] else []) ++
+        map (fun c => Join k m l r (c :: fst x :: snd x) cs) (extracted (sources_in r) (fst x))) (picks on)
+      ++ [Join k m (reduced (if inner then on ++ cs else cs) l) (reduced (on ++ cs) r) on cs]
+      ++ flat_map (fun c => flat_map (fun ab =>
+        if negb (mentions_any (sources_in r) (fst ab)) && negb (mentions_any (sources_in l) (snd ab))
+        then [Join k m (Probe (fst ab) l) r on cs; Join k m l (Probe (snd ab) r) on cs] else []) (sides c)) (on ++ cs)
       ++ (if inner then [Join Inner m l r [] (on ++ cs)] else
           if existsb (null_on (sources_in r)) cs then [Join Inner m l r on cs] else [])
       ++ (if alone then [Join k match m with Nested => Hash | Hash => Nested end l r on cs] else [])
@@ -204,7 +272,8 @@ Fixpoint moves (p : plan) : list plan :=
       map (fun l => Join k m l r on cs) (moves l) ++ map (fun r => Join k m l r on cs) (moves r)
   | Group s all keys aggs p cs => map (fun p => Group s all keys aggs p cs) (moves p)
   | Filter p cs => map (fun p => Filter p cs) (moves p)
-  | Scan _ _ _ _ | Arrange _ _ | Probe _ _ => []
+  | Probe e p => p :: map (Probe e) (moves p)
+  | Scan _ _ _ _ | Arrange _ _ => []
   end.
 
 Lemma picks_reordered cs c rest : In (c, rest) (picks cs) -> reordered cs (c :: rest).
@@ -235,6 +304,49 @@ Ltac cases := repeat match goal with
   | H : _ && _ = true |- _ => apply andb_prop in H; destruct H
   end.
 
+Lemma allowed_in (F : plan -> plan) : (forall p q, step p q -> step (F p) (F q)) ->
+  forall p q, allowed p q -> allowed (F p) (F q).
+Proof. intros S p q A. induction A; [constructor|eapply AStep; eauto]. Qed.
+
+Lemma trans p q r : allowed p q -> allowed q r -> allowed p r.
+Proof. intros A B. induction B; eauto using AStep. Qed.
+
+Lemma join_in k m l r on cs l' r' : allowed l l' -> allowed r r' -> allowed (Join k m l r on cs) (Join k m l' r' on cs).
+Proof.
+  intros L R. eapply trans.
+  - apply (allowed_in (fun l => Join k m l r on cs)); eauto. intros; now constructor.
+  - apply (allowed_in (fun r => Join k m l' r on cs)); eauto. intros; now constructor.
+Qed.
+
+Lemma reduced_allowed cs p : allowed p (reduced cs p).
+Proof.
+  induction p; cbn [reduced]; try constructor.
+  - eapply trans; [apply join_in; eauto|]. destruct (existsb _ cs), k; try constructor. apply one, SReduce.
+  - apply (allowed_in (fun p => Filter p cs0)); auto. intros; now constructor.
+  - apply (allowed_in (Arrange f)); auto. intros; now constructor.
+  - apply (allowed_in (Probe e)); auto. intros; now constructor.
+Qed.
+
+Lemma extract_weaker s c c' : extract s c = Some c' -> weaker c c'.
+Proof.
+  revert c'; induction c; cbn [extract]; intros c' E;
+    try (destruct (_ && _); [injection E as <-; constructor|discriminate]).
+  - destruct (extract s c1), (extract s c2); try discriminate; injection E as <-;
+      [apply WAnd|apply WLeft|apply WRight]; auto.
+  - destruct (extract s c1); [|discriminate]. destruct (extract s c2); [|discriminate].
+    injection E as <-. constructor; auto.
+Qed.
+Lemma extracted_weaker ss c c' : In c' (extracted ss c) -> weaker c c'.
+Proof.
+  destruct c; cbn [extracted]; try easy. intros I. apply in_flat_map in I. destruct I as (s & _ & I).
+  destruct (extract s _) eqn:E; [|easy]. destruct I as [<-|[]]. eapply extract_weaker; eauto.
+Qed.
+Lemma narrowings_form c c' : In c' (narrowings c) ->
+  exists w b, c = ECase w b (EConst false_) /\ c' = narrowed true b.
+Proof.
+  destruct c; cbn; try easy. destruct c3; try easy. destruct v as [[]|]; try easy. intros [<-|[]]. eauto.
+Qed.
+
 Lemma moves_here_allowed p p' : In p' (moves_here p) -> allowed p p'.
 Proof.
   destruct p; cbn [moves_here]; intros I; cases;
@@ -242,6 +354,19 @@ Proof.
     try (eapply two; [constructor; eauto using reordered_same|];
          try (apply SPushFilter; assumption); try (apply SPushLeft; assumption); try (apply SPushOn; assumption);
          try (apply SPushRight; assumption); fail).
+  - match goal with H : In _ (map _ _) |- _ => apply in_map_iff in H; destruct H as (c & <- & N) end.
+    apply narrowings_form in N. destruct N as (w & b & -> & ->).
+    eapply two; [apply SJoinOrder; eauto using reordered_same|apply SNarrowJoin].
+  - match goal with H : In _ (map _ _) |- _ => apply in_map_iff in H; destruct H as (c & <- & X) end.
+    apply extracted_weaker in X.
+    eapply two; [apply SJoinOrder; eauto using reordered_same|now apply SExtract].
+  - match goal with H : In _ (map _ _) |- _ => apply in_map_iff in H; destruct H as (c & <- & X) end.
+    apply extracted_weaker in X.
+    eapply two; [apply SJoinOrder; eauto using reordered_same|now apply SExtractOn].
+  - apply join_in; apply reduced_allowed.
+  - match goal with H : In _ _ |- _ => apply in_flat_map in H; destruct H as (c & _ & H);
+      apply in_flat_map in H; destruct H as ([a b] & _ & H); cbn [fst snd] in H end.
+    cases; apply one; constructor; constructor.
   - destruct k; try discriminate. apply one, SOnToWhere.
   - destruct k; try discriminate. apply one, SReduce.
   - destruct k; try discriminate. apply one, SCommute.
@@ -250,11 +375,11 @@ Proof.
   - destruct p1; cases; match goal with k : kind |- _ => destruct k end; cases; try discriminate; apply one;
       first [apply SLeftBelowInner|apply SLeftSwap].
   - destruct all; try discriminate. eapply two; [apply SGroupOrder; eassumption|now apply SPushGroup].
+  - match goal with H : In _ (map _ _) |- _ => apply in_map_iff in H; destruct H as (c & <- & N) end.
+    apply narrowings_form in N. destruct N as (w & b & -> & ->).
+    eapply two; [apply SFilterOrder; eauto using reordered_same|apply SNarrow].
+  - apply (allowed_in (fun p => Filter p cs)); [intros; now constructor|apply reduced_allowed].
 Qed.
-
-Lemma allowed_in (F : plan -> plan) : (forall p q, step p q -> step (F p) (F q)) ->
-  forall p q, allowed p q -> allowed (F p) (F q).
-Proof. intros S p q A. induction A; [constructor|eapply AStep; eauto]. Qed.
 
 Theorem moves_allowed p p' : In p' (moves p) -> allowed p p'.
 Proof.
@@ -268,4 +393,6 @@ Proof.
   - apply (allowed_in (fun r => Join k m p1 r on cs)); auto. intros; now constructor.
   - apply (allowed_in (fun p => Group s all keys aggs p cs)); auto. intros; now constructor.
   - apply (allowed_in (fun p => Filter p cs)); auto. intros; now constructor.
+  - destruct I as [<-|I]; [apply one, SNoProbe|]. apply in_map_iff in I. destruct I as (q & <- & I).
+    apply (allowed_in (Probe e)); auto. intros; now constructor.
 Qed.

@@ -104,3 +104,8 @@ Fixpoint run (p : plan) (d : database) (env : tuple) : res (list tuple) :=
 (** The outcome of a statement: the rows of its select list, or the error. *)
 Definition outcome (p : plan) (outs : list expr) (d : database) : res (list row) :=
   do ts <- run p d []; mapM (fun t => mapM (eval t) outs) ts.
+
+(** The test that the row of a source is shown. [outer]: the level has an outer join, whose padded rows pass. *)
+Definition shown (outer : bool) (s : nat) : expr := if outer then EIsNotFalse (ECol s 0) else ECol s 0.
+Fixpoint all_shown (outer : bool) (ss : list nat) : expr :=
+  match ss with [] => EConst true_ | s :: ss => EAnd (shown outer s) (all_shown outer ss) end.

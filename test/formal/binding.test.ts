@@ -1,0 +1,121 @@
+import { Client } from 'pg';
+import t from 'tap';
+import { diceFrom } from '../proof/oracle/dice.js';
+import { startNativePostgres } from '../support/native-postgres.js';
+import { Compiled, governedSql, outcomeIn, PLANNERS, rowsSql, TABLES_SQL, unguardedSql } from './compared.js';
+import { Explorer, hasCoq, hasOcaml, NO_COQ } from './model.js';
+import { type Query, queryWords, querySql, randomQuery, randomTables, type Table, tableWords } from './queries.js';
+
+/**
+ * The model of docs/formal against the compiler and Postgres: what Postgres makes of the governed SQL of a random
+ * query, under several settings of its planner, is the outcome of a plan that the model allows. `OSL_FORMAL_RUNS`
+ * queries, from `OSL_TEST_SEED`.
+ */
+const RUNS = Number(process.env['OSL_FORMAL_RUNS'] ?? 300);
+const SEED = Number(process.env['OSL_TEST_SEED'] ?? 20_261_129);
+const PER_WORLD = 40;
+/** Numbers of plans to try until one has the outcome of Postgres. */
+const BUDGETS = [24, 400, 6_000, 60_000];
+
+t.setTimeout(3 * 3_600_000);
+
+const postgres = hasCoq() && hasOcaml() ? await startNativePostgres() : null;
+if (postgres === null) t.test('the compiler and Postgres do as the model says', { skip: NO_COQ }, async () => undefined);
+else {
+  const clients = await Promise.all(
+    PLANNERS.map(async (settings) => {
+      const client = new Client({ connectionString: postgres.url });
+      await client.connect();
+      // Without JIT, which would compile each of the plans whose cost a setting has made enormous.
+      await client.query(`set jit = off; ${settings}`);
+      return client;
+    }),
+  );
+  const [owner] = clients;
+  if (owner === undefined) throw new Error('no planner');
+  const explorer = Explorer.build();
+  t.teardown(async () => {
+    explorer.close();
+    for (const client of clients) await client.end();
+    await postgres.stop();
+  });
+  await owner.query(TABLES_SQL);
+
+  const enter = async (tables: readonly Table[], analyze: boolean): Promise<Compiled> => {
+    await owner.query(`begin; ${rowsSql(tables)} commit`);
+    if (analyze) await owner.query('analyze formal.t0, formal.t1, formal.t2');
+    explorer.world(`${tables.length} ${tables.map(tableWords).join(' ')}`);
+    return new Compiled(tables);
+  };
+
+  /** Outcomes of Postgres that no plan of the model has; empty if they agree. */
+  const difference = async (
+    query: Query,
+    seed: number,
+    given: readonly string[],
+    fenced: boolean,
+    budgets = BUDGETS,
+  ): Promise<readonly string[]> => {
+    let missing = [...new Set(given)];
+    for (const budget of budgets) {
+      const found = await explorer.outcomes(queryWords(query), seed, budget, fenced);
+      missing = missing.filter((o) => !found.includes(o));
+      if (missing.length === 0) return [];
+    }
+    return missing;
+  };
+
+  t.test('the compiler and Postgres do as the model says', async (t) => {
+    const counts = { queries: 0, guarded: 0, fenced: 0, failed: 0, differentPlans: 0, rows: 0 };
+    const started = Date.now();
+    for (let world = 0; counts.queries < RUNS; world++) {
+      const dice = diceFrom(SEED + world);
+      const tables = randomTables(dice);
+      const compiled = await enter(tables, dice.chance(0.3));
+      for (let i = 0; i < PER_WORLD && counts.queries < RUNS; i++) {
+        const query = randomQuery(dice);
+        const plan = compiled.plan(query);
+        if (plan === null) continue;
+        const sql = governedSql(plan);
+        const given = await Promise.all(clients.map((client) => outcomeIn(client, sql)));
+        const fenced = sql.sql.includes(' offset 0)');
+        counts.queries++;
+        if (sql.sql.includes('case when') && sql.sql.includes('#shown')) counts.guarded++;
+        if (fenced) counts.fenced++;
+        if (given.some((o) => o.startsWith('!'))) counts.failed++;
+        if (new Set(given).size > 1) counts.differentPlans++;
+        if (given.some((o) => o !== '' && !o.startsWith('!'))) counts.rows++;
+        const missing = await difference(query, SEED + i, given, fenced);
+        if (missing.length > 0) {
+          const found = await explorer.outcomes(queryWords(query), SEED, 400, fenced);
+          t.fail(
+            [`world ${SEED + world}`, querySql(query), sql.sql, JSON.stringify(sql.slots), ...missing, 'but the model:', ...found, `world ${tables.length} ${tables.map(tableWords).join(' ')}`, queryWords(query)].join('\n'),
+          );
+          if (process.env['OSL_FORMAL_ALL'] === undefined) return;
+        }
+      }
+    }
+    t.comment(`seed ${SEED}: ${JSON.stringify(counts)} in ${Date.now() - started} ms`);
+    t.ok(counts.failed > counts.queries / 20, 'some fail');
+    t.ok(counts.guarded > counts.queries / 4, 'many are guarded');
+  });
+
+  t.test('SQL without its guards is told from the model', async (t) => {
+    let [queries, differences] = [0, 0];
+    for (let world = 0; world < 200 && differences === 0; world++) {
+      const dice = diceFrom(SEED + world);
+      const compiled = await enter(randomTables(dice), false);
+      for (let i = 0; i < PER_WORLD; i++) {
+        const query = randomQuery(dice);
+        const plan = compiled.plan(query);
+        if (plan === null) continue;
+        const sql = unguardedSql(plan);
+        const given = await Promise.all(clients.map((client) => outcomeIn(client, sql)));
+        queries++;
+        if ((await difference(query, SEED + i, given, false, BUDGETS.slice(0, 2))).length > 0) differences++;
+      }
+    }
+    t.comment(`${differences} differences in ${queries} queries`);
+    t.ok(differences > 0);
+  });
+}
