@@ -100,19 +100,56 @@ let printed = function
       let cell = function None -> "_" | Some z -> string_of_int (int_of_z z) in
       List.map (fun r -> String.concat "," (List.map cell r)) rows |> List.sort compare |> String.concat ";"
 
-(* Outcomes of [budget] plans on random walks from the governed query, and the number of plans. *)
+(* How far down conditions are in a plan. Postgres pushes them down as far as it can. *)
+let rec size = function
+  | ECol _ | EConst _ -> 1
+  | EArith (_, a, b) | ECmp (_, a, b) | EAnd (a, b) | EOr (a, b) -> 1 + size a + size b
+  | ENot a | EIsNull a | EIsNotFalse a -> 1 + size a
+  | ECase (w, a, b) -> 1 + size w + size a + size b
+let rec depth at p =
+  let all cs = List.fold_left (fun n c -> n + (100 * at) - size c) 0 cs in
+  match p with
+  | Scan (_, _, _, cs) -> all cs
+  | Join (_, _, l, r, on, cs) -> all on + all cs + depth (at + 1) l + depth (at + 1) r
+  | Group (_, _, _, _, p, cs) | Filter (p, cs) -> all cs + depth (at + 1) p
+  | Arrange (_, p) | Probe (_, p) -> depth at p
+
+let pick l = List.nth l (Random.int (List.length l))
+
+(* A random move; if [down], one that pushes a condition down if there is one. *)
+let moved down p =
+  match moves p with
+  | [] -> p
+  | next ->
+      let lower = if down then List.filter (fun q -> depth 0 q > depth 0 p) next else [] in
+      pick (if lower = [] then next else lower)
+
+(* Outcomes of [budget] plans on random walks from the governed query. Behind `~` an error that a plan that fails
+   raises on some of the rows: Postgres passes rows on one by one, the model list by list, so that of several errors
+   another may come first. *)
 let explored tables fence keep f wh outs budget =
   let start = governed_query fence keep f wh in
   let found = Hashtbl.create 4 in
   let tried = ref 0 in
-  let try_plan d p = incr tried; Hashtbl.replace found (printed (outcome p outs d)) () in
+  let try_plan d p =
+    incr tried;
+    let o = outcome p outs d in
+    Hashtbl.replace found (printed o) ();
+    match o with
+    | Ok _ -> ()
+    | Raise _ -> (
+        match outcome p outs (scans tables (List.filter (fun _ -> Random.bool ()))) with
+        | Ok _ -> ()
+        | o -> Hashtbl.replace found ("~" ^ printed o) ())
+  in
   try_plan (scans tables (fun x -> x)) start;
   while !tried < budget do
     let d = scans tables shuffled in
     let p = ref start in
+    let bias = Random.int 10 in
     let length = 2 + Random.int 20 in
     for i = 1 to length do
-      (match moves !p with [] -> () | next -> p := List.nth next (Random.int (List.length next)));
+      p := moved (Random.int 10 < bias) !p;
       if i = length || i mod 4 = 0 then try_plan d !p
     done
   done;

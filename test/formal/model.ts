@@ -72,10 +72,7 @@ export class Explorer {
     const args = ['-w', '-a', 'model.mli', 'model.ml', 'explore.ml', '-o', 'explore'];
     const { status, stderr } = spawnSync('ocamlopt', args, { cwd: folder, encoding: 'utf8' });
     if (status !== 0) throw new Error(`explore.ml is not accepted: ${stderr}`);
-    return new Explorer(
-      spawn(join(folder, 'explore'), { stdio: ['pipe', 'pipe', 'inherit'] }),
-      folder,
-    );
+    return new Explorer(spawn(join(folder, 'explore'), { stdio: ['pipe', 'pipe', 'inherit'] }), folder);
   }
 
   /** Sets the world of the following queries. */

@@ -11,7 +11,7 @@ export type Expr =
   | { readonly kind: 'null' }
   | { readonly kind: 'binary'; readonly operator: Operator; readonly left: Expr; readonly right: Expr }
   | { readonly kind: 'unary'; readonly operator: 'not' | 'null' | 'notfalse'; readonly arg: Expr }
-  | { readonly kind: 'case'; readonly when: Expr; readonly then: Expr; readonly otherwise: Expr };
+  | { readonly kind: 'case'; readonly when: Expr; readonly result: Expr; readonly otherwise: Expr };
 
 type Operator = '+' | '-' | '*' | '/' | '=' | '<>' | '<' | '<=' | 'and' | 'or';
 
@@ -22,7 +22,12 @@ interface Aggregate {
 
 type From =
   | { readonly kind: 'table'; readonly source: number; readonly table: number }
-  | { readonly kind: 'join' | 'left'; readonly left: From; readonly right: From; readonly on: readonly Expr[] }
+  | {
+      readonly kind: 'join' | 'left';
+      readonly left: From;
+      readonly right: From;
+      readonly on: readonly Expr[];
+    }
   | Grouping;
 
 interface Grouping {
@@ -88,7 +93,8 @@ export function randomTables(dice: Dice): readonly Table[] {
       const h = dice.of([0, 0, 1, 2, 2, 3, 4, null]);
       const number = (): number | null => {
         if (dice.chance(0.1)) return null;
-        if ((h === null || h < 2 || poison) && dice.chance(0.25)) return dice.of([POISON, POISON, 2_147_483_647]);
+        if ((h === null || h < 2 || poison) && dice.chance(0.25))
+          return dice.of([POISON, POISON, 2_147_483_647]);
         return dice.of([0, 1, 2, 3, 5, -4]);
       };
       return [id, dice.of([1, 2, 3, 57]), number(), number(), h];
@@ -114,6 +120,8 @@ export function randomQuery(dice: Dice): Query {
 class QueryMaker {
   readonly #dice: Dice;
   #sources = 0;
+  /** Columns in equalities of two sources. */
+  readonly #linked = new Set<string>();
 
   constructor(dice: Dice) {
     this.#dice = dice;
@@ -143,17 +151,30 @@ class QueryMaker {
     for (let more = dice.of([0, 0, 1, 1, 2]); more > 0; more--) {
       const [right, added] = this.#source(groups, read);
       const both = [...sources, ...added];
-      const on = dice.times(1, 2, () => (dice.chance(0.6) ? this.#link(sources, added) : this.#condition(both)));
+      const on = dice.times(1, 2, () =>
+        dice.chance(0.6) ? this.#link(sources, added) : this.#condition(both),
+      );
       from = { kind: dice.of(['join', 'join', 'left']), left: from, right, on };
       sources = both;
     }
     return [from, sources];
   }
 
-  /** An equality of two sources; some can fail. */
+  /** A comparison of two sources, in most cases an equality; some can fail. */
   #link(left: readonly Source[], right: readonly Source[]): Expr {
     const fails = this.#dice.chance(0.15);
-    return binary('=', this.#number(left, fails ? 1 : 0, fails), this.#number(right, 0, false));
+    return this.#equality(this.#number(left, fails ? 1 : 0, fails), this.#number(right, 0, false));
+  }
+
+  /**
+   * No two equalities of a query share a column, since Postgres would infer a third from them, which the model does
+   * not.
+   */
+  #equality(a: Expr, b: Expr): Expr {
+    const used = [...columnsOf(a), ...columnsOf(b)];
+    if (used.some((c) => this.#linked.has(c))) return binary('<=', a, b);
+    for (const c of used) this.#linked.add(c);
+    return binary('=', a, b);
   }
 
   #source(groups: boolean, read: boolean): readonly [From, readonly Source[]] {
@@ -211,7 +232,11 @@ class QueryMaker {
         const parts = dice.times(2, 3, () => this.#simple(sources));
         const [a, b, c] = parts;
         // Of equal operands Postgres would leave one out.
-        if (a === undefined || b === undefined || new Set(parts.map((x) => JSON.stringify(x))).size < parts.length)
+        if (
+          a === undefined ||
+          b === undefined ||
+          new Set(parts.map((x) => JSON.stringify(x))).size < parts.length
+        )
           return this.#simple(sources);
         return binary('or', c === undefined ? a : binary('and', a, c), b);
       }
@@ -235,7 +260,8 @@ class QueryMaker {
     // Wrapped, a test for NULL makes no anti-join of a left join, which would stop early.
     if (dice.chance(0.12)) return unary('notfalse', unary('null', this.#number(sources, 1, fails)));
     const operator = dice.of(['=', '<>', '<', '<='] as const);
-    return binary(operator, this.#number(sources, 1, fails), this.#number(sources, dice.upTo(1), fails, true));
+    const [a, b] = [this.#number(sources, 1, fails), this.#number(sources, dice.upTo(1), fails, true)];
+    return operator === '=' ? this.#equality(a, b) : binary(operator, a, b);
   }
 
   #failing(columns: readonly Expr[]): Expr {
@@ -261,18 +287,39 @@ class QueryMaker {
     if (depth === 0 || !fails) {
       if (depth > 0 && dice.chance(0.15)) {
         const when = binary('<', this.#column(sources), value(dice.upTo(3)));
-        return { kind: 'case', when, then: this.#column(sources), otherwise: { kind: 'null' } };
+        return { kind: 'case', when, result: this.#column(sources), otherwise: { kind: 'null' } };
       }
       return this.#column(sources);
     }
     if (dice.chance(0.2)) {
       const when = binary('<>', this.#column(sources), value(dice.of([0, POISON])));
-      const then = this.#number(sources, depth - 1, true);
-      return { kind: 'case', when, then: binary('/', value(100), then), otherwise: this.#column(sources) };
+      const result = this.#number(sources, depth - 1, true);
+      return {
+        kind: 'case',
+        when,
+        result: binary('/', value(100), result),
+        otherwise: this.#column(sources),
+      };
     }
     const left = this.#number(sources, depth - 1, true);
     if (dice.chance(0.4)) return binary('/', value(100), binary('-', left, value(dice.of([POISON, 3]))));
     return binary(dice.of(['+', '-', '*', '/']), left, this.#column(sources));
+  }
+}
+
+function columnsOf(e: Expr): readonly string[] {
+  switch (e.kind) {
+    case 'column':
+      return [keyOf(e.source, e.place)];
+    case 'value':
+    case 'null':
+      return [];
+    case 'binary':
+      return [...columnsOf(e.left), ...columnsOf(e.right)];
+    case 'unary':
+      return columnsOf(e.arg);
+    case 'case':
+      return [...columnsOf(e.when), ...columnsOf(e.result), ...columnsOf(e.otherwise)];
   }
 }
 
@@ -298,10 +345,12 @@ export function exprSql(e: Expr, names: Names): string {
       return `(${exprSql(e.left, names)} ${e.operator} ${exprSql(e.right, names)})`;
     case 'unary': {
       const arg = exprSql(e.arg, names);
-      return e.operator === 'not' ? `(not ${arg})` : `(${arg} is ${e.operator === 'null' ? 'null' : 'not false'})`;
+      return e.operator === 'not'
+        ? `(not ${arg})`
+        : `(${arg} is ${e.operator === 'null' ? 'null' : 'not false'})`;
     }
     case 'case':
-      return `case when ${exprSql(e.when, names)} then ${exprSql(e.then, names)} else ${exprSql(e.otherwise, names)} end`;
+      return `case when ${exprSql(e.when, names)} then ${exprSql(e.result, names)} else ${exprSql(e.otherwise, names)} end`;
   }
 }
 
@@ -369,7 +418,7 @@ function exprWords(e: Expr): string {
     case 'unary':
       return `${e.operator} ${exprWords(e.arg)}`;
     case 'case':
-      return `case ${exprWords(e.when)} ${exprWords(e.then)} ${exprWords(e.otherwise)}`;
+      return `case ${exprWords(e.when)} ${exprWords(e.result)} ${exprWords(e.otherwise)}`;
   }
 }
 
@@ -408,7 +457,7 @@ export function tableWords({ rows, filters }: Table): string {
   const masks = COLUMNS.map((_, i): Expr => {
     const clear = column(0, i);
     if (i !== MASKED || second === null) return clear;
-    return { kind: 'case', when: second, then: clear, otherwise: { kind: 'null' } };
+    return { kind: 'case', when: second, result: clear, otherwise: { kind: 'null' } };
   });
   const cells = listWords(rows, (row) => listWords(row, (cell) => (cell === null ? '_' : String(cell))));
   return `${exprWords(filter)} ${listWords(masks, exprWords)} ${cells}`;
