@@ -49,6 +49,23 @@ Proof.
   - apply SInFilter. now apply (SPushRight Inner Nested (scan 1 [ECol 1 0]) (scan 0 [ECol 0 0])).
 Qed.
 
+(** A HAVING condition with an aggregate, NOT (100 / credit > 0 OR count( * ) > 9), without a guard: NOT moved inwards
+    makes two conditions of it, and the one that reads the key alone runs below the grouping. *)
+Definition by_credit (cs : list expr) : plan :=
+  Group 5 false [ECol 0 0; ECol 0 2] [Count] (scan 0 [ECol 0 0]) cs.
+Definition key_fails : expr := ECmp CLt (EConst (Some 0)) (EArith Div (EConst (Some 100)) (ECol 5 1)).
+Definition many : expr := ECmp CLt (EConst (Some 9)) (ECol 5 2).
+Theorem bare_having :
+  exists p, allowed (by_credit [ENot (EOr key_fails many)]) p /\ tell_apart p d1 d2.
+Proof.
+  exists (Group 5 false [ECol 0 0; ECol 0 2] [Count] (scan 0 [ENot fails; ECol 0 0]) [ENot many]).
+  split; [|cbv; discriminate].
+  eapply AStep; [eapply two|].
+  - apply SGroupOrder. exists [ENot (EOr key_fails many)]. split; auto. repeat constructor; apply RNotOr.
+  - apply SSplitGroup.
+  - now apply (SPushGroup 5 [ECol 0 0; ECol 0 2] [Count] (scan 0 [ECol 0 0]) (ENot key_fails)).
+Qed.
+
 (** Row filters stay in their scans, by assumption: if the one of table 0 ran after a join with table 1, then a
     condition on table 1 alone, guarded as it should be, would fail only if table 0 has a row, hidden or not. *)
 Definition e1 := db [(0, 9)] [(1, 0)].

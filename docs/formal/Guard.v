@@ -45,7 +45,16 @@ Definition keys_of (all : bool) (keys : list expr) (f : from) : list expr :=
 Variable fence : bool.
 Variable keep : expr -> bool.
 Definition governed_condition (outer : bool) (c : expr) : expr := if fence && keep c then c else guard outer c.
-Definition governed_having (s n : nat) (c : expr) : expr := if keys_only s n c then governed_condition false c else c.
+
+(** A HAVING condition: guarded if it reads keys alone. An AND, OR or NOT that may raise and reads an aggregate is kept
+    whole by a CASE whose test reads one, too, since a part that reads keys alone could otherwise be pushed below. *)
+Definition composite (c : expr) : bool :=
+  match c with EAnd _ _ | EOr _ _ | ENot _ => true | _ => false end.
+Definition governed_having (s n : nat) (c : expr) : expr :=
+  if keys_only s n c then governed_condition false c
+  else if composite c && negb (total c)
+  then ECase (EIsNotFalse (ECmp CEq (ECol s n) (ECol s n))) c (EConst false_)
+  else c.
 
 Fixpoint governed_from (outer : bool) (f : from) : plan :=
   match f with
@@ -99,6 +108,16 @@ Fixpoint safe (s : nat) (e : expr) : bool :=
 Definition guarded (c : expr) : Prop := forall s, mentions s c = true -> safe s c = true.
 Definition conditions (cs : list expr) : Prop := fence = false -> forall c, In c cs -> guarded c.
 
+(** Of a condition on source [s] above its grouping: each operand of AND, OR and NOT in it that reads keys alone is safe
+    for each source in [ss]. *)
+Fixpoint parts_safe (ss : nat -> Prop) (s n : nat) (c : expr) : Prop :=
+  match c with
+  | EAnd a b | EOr a b => parts_safe ss s n a /\ parts_safe ss s n b
+  | ENot a => parts_safe ss s n a
+  | _ => keys_only s n c = true -> forall s', ss s' -> safe s' c = true
+  end.
+Definition having_safe (s n : nat) (c : expr) : Prop := parts_safe (fun s' => mentions s' c = true) s n c.
+
 (** Keys of a grouping: the first tests each source that any of them reads, and those that are not risky are total. *)
 Definition good_keys (s : nat) (keys : list expr) : Prop :=
   (forall i, risky s i = false -> total (nth i keys (EConst None)) = true) /\
@@ -111,7 +130,7 @@ Fixpoint secure (p : plan) : Prop :=
   | Join _ _ l r on cs => secure l /\ secure r /\ conditions on /\ conditions cs
   | Group s all keys _ p cs =>
       secure p /\ (all = false -> good_keys s keys /\
-        (fence = false -> forall c, In c cs -> keys_only s (length keys) c = true -> guarded c))
+        (fence = false -> forall c, In c cs -> having_safe s (length keys) c))
   | Filter p cs => secure p /\ conditions cs
   | Arrange _ p | Probe _ p => secure p
   end.
@@ -207,18 +226,36 @@ Qed.
 
 (** * Steps of the planner keep plans secure *)
 
+Ltac parts := repeat match goal with
+  | H : _ /\ _ |- _ => destruct H
+  | |- _ /\ _ => split
+  end.
+
+Lemma rewrites_reads a b : rewrites a b -> forall x, In x (reads a) <-> In x (reads b).
+Proof.
+  induction 1; intros y; cbn; rewrite ?in_app_iff;
+    repeat match goal with H : forall x, In x _ <-> In x _ |- _ => specialize (H y) end; tauto.
+Qed.
+
+Ltac booleans :=
+  repeat match goal with
+    | H : _ && _ = true |- _ => apply andb_prop in H; destruct H
+    | H : _ || _ = true |- _ => apply orb_prop in H; destruct H
+    end; try discriminate; auto;
+  repeat match goal with
+    | |- _ && _ = true => apply andb_true_intro; split
+    | |- _ || _ = true => apply orb_true_intro
+    end; auto.
+
+Lemma rewrites_tests a b : rewrites a b -> forall s, tests s a = true -> tests s b = true.
+Proof. induction 1; cbn; intros; booleans. Qed.
+
 Lemma rewrites_same a b : rewrites a b ->
-  total a = total b /\ (forall s, safe s a = safe s b) /\ (forall s, tests s a = tests s b) /\
+  (forall s, safe s a = true -> safe s b = true) /\ (forall s, tests s a = true -> tests s b = true) /\
   (forall x, In x (reads a) <-> In x (reads b)).
 Proof.
-  induction 1; cbn;
-    repeat match goal with
-      | H : _ /\ _ |- _ => destruct H
-      | H : forall s, safe s _ = _ |- _ => setoid_rewrite H; clear H
-      | H : forall s, tests s _ = _ |- _ => setoid_rewrite H; clear H
-      | H : total _ = _ |- _ => rewrite H; clear H
-      end; repeat split; intros; auto;
-    try (rewrite ?in_app_iff in *; firstorder; fail); auto using andb_comm, orb_comm.
+  intros R. split; [|split; [now apply rewrites_tests|now apply rewrites_reads]].
+  induction R; cbn; intros; booleans. left. eapply rewrites_tests; eauto.
 Qed.
 
 Lemma mentions_reads s c : mentions s c = true <-> exists i, In (s, i) (reads c).
@@ -230,13 +267,13 @@ Qed.
 
 Lemma guarded_rewrites a b : rewrites a b -> guarded a -> guarded b.
 Proof.
-  intros R G s M. destruct (rewrites_same _ _ R) as (_ & S & _ & I). rewrite <- S. apply G.
+  intros R G s M. destruct (rewrites_same _ _ R) as (S & _ & I). apply S, G.
   apply mentions_reads. apply mentions_reads in M. destruct M as [i M]. exists i. now apply I.
 Qed.
 
 Lemma keys_only_rewrites a b s n : rewrites a b -> keys_only s n b = true -> keys_only s n a = true.
 Proof.
-  intros R. destruct (rewrites_same _ _ R) as (_ & _ & _ & I). unfold keys_only. rewrite !forallb_forall.
+  intros R. destruct (rewrites_same _ _ R) as (_ & _ & I). unfold keys_only. rewrite !forallb_forall.
   intros F x Hx. apply F. now apply I.
 Qed.
 
@@ -336,6 +373,56 @@ Proof.
     + apply C. apply mentions_reads. eauto.
 Qed.
 
+Lemma keys_only_app s n a b c :
+  (forall x, In x (reads c) <-> In x (reads a) \/ In x (reads b)) ->
+  keys_only s n c = true -> keys_only s n a = true /\ keys_only s n b = true.
+Proof. unfold keys_only. rewrite !forallb_forall. intros I F. split; intros x H; apply F, I; auto. Qed.
+
+Lemma parts_safe_keys ss s n c :
+  parts_safe ss s n c -> keys_only s n c = true -> forall s', ss s' -> safe s' c = true.
+Proof.
+  induction c; cbn [parts_safe]; intros P K; try exact (P K); intros s' I; cbn.
+  1,2: destruct P as [P1 P2]; apply (keys_only_app s n c1 c2) in K; [|intros x; cbn; apply in_app_iff];
+    destruct K; rewrite IHc1, IHc2; auto.
+  apply IHc; auto.
+Qed.
+Lemma safe_parts (ss : nat -> Prop) s n c : (forall s', ss s' -> safe s' c = true) -> parts_safe ss s n c.
+Proof.
+  induction c; cbn [parts_safe]; intros S; try (intros _; exact S).
+  1,2: split; [apply IHc1|apply IHc2]; intros s' I; specialize (S s' I); cbn in S; apply andb_prop in S; tauto.
+  apply IHc. exact S.
+Qed.
+Lemma parts_safe_incl (ss ss' : nat -> Prop) s n c :
+  (forall x, ss' x -> ss x) -> parts_safe ss s n c -> parts_safe ss' s n c.
+Proof. intros I; induction c; cbn [parts_safe]; intuition auto. Qed.
+Lemma parts_safe_rewrites ss s n a b : rewrites a b -> parts_safe ss s n a -> parts_safe ss s n b.
+Proof.
+  induction 1; cbn [parts_safe]; auto; try tauto; intros P K s' I;
+    (eapply rewrites_same; [constructor; eassumption|]; apply P; auto;
+     eapply keys_only_rewrites; [constructor; eassumption|assumption]).
+Qed.
+Lemma having_rewrites s n a b : rewrites a b -> having_safe s n a -> having_safe s n b.
+Proof.
+  intros R P. apply (parts_safe_rewrites _ _ _ _ _ R). eapply parts_safe_incl; [|exact P]. intros x M.
+  apply mentions_reads. apply mentions_reads in M. destruct M as [i M]. exists i.
+  now apply (rewrites_same _ _ R).
+Qed.
+Lemma having_guarded s n c : guarded c -> having_safe s n c.
+Proof. intros G. now apply safe_parts. Qed.
+
+Lemma mentions_and s a b : mentions s (EAnd a b) = mentions s a || mentions s b.
+Proof. unfold mentions. cbn. apply existsb_app. Qed.
+Lemma having_and s n a b : having_safe s n (EAnd a b) -> having_safe s n a /\ having_safe s n b.
+Proof.
+  intros [A B]. split; (eapply parts_safe_incl; [|eassumption]); cbn beta; intros x M; rewrite mentions_and, M;
+    auto using orb_true_r.
+Qed.
+Lemma guarded_and a b : guarded (EAnd a b) -> guarded a /\ guarded b.
+Proof.
+  intros G. split; intros s M; specialize (G s); rewrite mentions_and, M in G; cbn in G;
+    rewrite ?orb_true_r in G; specialize (G eq_refl); apply andb_prop in G; tauto.
+Qed.
+
 Lemma push_secure c p :
   takes p c = true -> (fence = false -> guarded c) -> secure p -> secure (push c p).
 Proof.
@@ -345,7 +432,7 @@ Proof.
     intros e [<-|E]; auto. now apply G.
   - intros (S1 & S2 & C1 & C2). repeat split; auto. intros F e [<-|E]; [now apply G|now apply C2].
   - intros (S & K). split; auto. intros A. destruct (K A) as [GK C]. split; auto.
-    intros F e [<-|E]; auto.
+    intros F e [<-|E]; [apply having_guarded; now apply G|now apply C].
   - intros (S & C). split; auto. intros F e [<-|E]; [now apply G|now apply C].
 Qed.
 
@@ -363,11 +450,6 @@ Proof.
 Qed.
 Lemma conditions_nil : conditions [].
 Proof. intros _ c []. Qed.
-
-Ltac parts := repeat match goal with
-  | H : _ /\ _ |- _ => destruct H
-  | |- _ /\ _ => split
-  end.
 
 Lemma infer_safe s c :
   no_arith c = true -> (forall x, In x (reads c) -> fst x = s) -> (forall i, risky s i = false) -> safe s c = true.
@@ -433,16 +515,26 @@ Proof.
   induction 1; cbn [secure]; rewrite ?conditions_app, ?conditions_cons; intros S; parts; auto using conditions_nil;
     try (eapply reordered_conditions; eauto; fail);
     try (apply push_secure; auto; fail); try (intros F; apply tested_guarded);
-    try (intros F; eapply guarded_weaker; eauto; fail).
+    try (intros F; eapply guarded_weaker; eauto; fail);
+    try (match goal with H : fence = false -> guarded (EAnd _ _) |- fence = false -> guarded _ =>
+      intros F; destruct (guarded_and _ _ (H F)); assumption end).
   - eapply reordered_column; eauto.
   - intros c I. destruct (reordered_in _ _ _ H I) as (b & B & W).
-    destruct (rewrites_same _ _ W) as (_ & E & _). rewrite <- E. auto.
-  - intros A. destruct (H1 A) as [G C]. split; auto. intros F c I K.
-    destruct (reordered_in _ _ _ H I) as (b & B & W). apply (guarded_rewrites b); auto.
-    apply C; auto. eapply keys_only_rewrites; eauto.
-  - destruct (H2 eq_refl) as [G C]. apply push_secure; auto. intros F. apply guarded_subst; auto.
-    apply C; auto. now left.
-  - intros _. destruct (H2 eq_refl) as [G C]. split; auto. intros F b I. apply C; auto. now right.
+    destruct (rewrites_same _ _ W) as (E & _). auto.
+  - intros A. destruct (H1 A) as [G C]. split; auto. intros F c I.
+    destruct (reordered_in _ _ _ H I) as (b & B & W). apply (having_rewrites _ _ b); auto.
+  - match goal with H : In _ (EAnd _ _ :: _) |- _ => destruct H as [H|H]; [discriminate|] end. right. now right.
+  - intros c [<-|[<-|I]]; [..|match goal with H : forall c, In c (_ :: _) -> _ |- _ => apply H; now right end];
+      match goal with H : forall c, In c (EAnd a b :: _) -> safe _ c = true |- _ =>
+        specialize (H _ (or_introl eq_refl)); cbn in H; apply andb_prop in H; tauto end.
+  - intros A. match goal with H : all = false -> _ |- _ => destruct (H A) as [G C] end. split; auto.
+    intros F c I. pose proof (having_and _ _ _ _ (C F _ (or_introl eq_refl))) as [P Q].
+    destruct I as [<-|[<-|I]]; auto. apply C; auto. now right.
+  - match goal with H : false = false -> _ |- _ => destruct (H eq_refl) as [G C] end.
+    apply push_secure; auto. intros F. apply guarded_subst; auto. intros s' M.
+    apply (parts_safe_keys _ _ _ _ (C F _ (or_introl eq_refl))); auto.
+  - intros _. match goal with H : false = false -> _ |- _ => destruct (H eq_refl) as [G C] end. split; auto.
+    intros F b I. apply C; auto. now right.
   - now right.
   - intros b [<-|I]; auto. now apply infer_safe.
 Qed.
@@ -493,8 +585,13 @@ Proof.
         specialize (L _ I). rewrite forallb_forall in L. specialize (L _ (mentions_sources _ _ M)).
         apply existsb_exists in L. destruct L as (x & I' & E). apply Nat.eqb_eq in E. now subst.
       * discriminate.
-    + intros F c I K. apply in_map_iff in I. destruct I as (b & <- & _). unfold governed_having in K |- *.
-      destruct (keys_only _ _ b) eqn:B; [|congruence]. unfold governed_condition. rewrite F. apply guard_guarded.
+    + intros F c I. apply in_map_iff in I. destruct I as (b & <- & _). unfold governed_having.
+      destruct (keys_only _ _ b) eqn:B; [apply having_guarded; unfold governed_condition; rewrite F; apply guard_guarded|].
+      destruct (total b) eqn:T; [rewrite andb_false_r; apply having_guarded; intros s' _; now apply total_safe|].
+      destruct (composite b) eqn:K; cbn [andb negb].
+      * intros N. exfalso. apply not_true_iff_false in B. apply B. clear B. unfold keys_only in *. rewrite forallb_forall in *. intros x X. apply N. cbn.
+        rewrite app_nil_r. auto.
+      * destruct b; try discriminate; intros N; congruence.
 Qed.
 
 Lemma run_ext p d1 d2 : (forall tbl, d1 tbl = d2 tbl) -> forall env, run p d1 env = run p d2 env.

@@ -5,12 +5,17 @@ From Coq Require Import ZArith List Bool Lia Arith Permutation.
 Require Import Values Plans.
 Import ListNotations.
 
-(** Operands of AND and OR in another order, anywhere; those of CASE stay in place. *)
+(** Operands of AND and OR in another order, NOT moved inwards, a common operand moved out, anywhere. The parts of a
+    CASE stay in place. *)
 Inductive rewrites : expr -> expr -> Prop :=
 | RSame e : rewrites e e
 | RTrans a b c : rewrites a b -> rewrites b c -> rewrites a c
 | RAndSwap a b : rewrites (EAnd a b) (EAnd b a)
 | ROrSwap a b : rewrites (EOr a b) (EOr b a)
+| RNotOr a b : rewrites (ENot (EOr a b)) (EAnd (ENot a) (ENot b))
+| RNotAnd a b : rewrites (ENot (EAnd a b)) (EOr (ENot a) (ENot b))
+| RNotNot a : rewrites (ENot (ENot a)) a
+| RFactor f a b : rewrites (EOr (EAnd f a) (EAnd f b)) (EAnd f (EOr a b))
 | RAnd a b a' b' : rewrites a a' -> rewrites b b' -> rewrites (EAnd a b) (EAnd a' b')
 | ROr a b a' b' : rewrites a a' -> rewrites b b' -> rewrites (EOr a b) (EOr a' b')
 | RArith op a b a' b' : rewrites a a' -> rewrites b b' -> rewrites (EArith op a b) (EArith op a' b')
@@ -75,6 +80,13 @@ Inductive step : plan -> plan -> Prop :=
 | SGroupOrder s all keys aggs p cs cs' :
     reordered cs cs' -> step (Group s all keys aggs p cs) (Group s all keys aggs p cs')
 | SFilterOrder p cs cs' : reordered cs cs' -> step (Filter p cs) (Filter p cs')
+(* An AND made two conditions. *)
+| SSplitScan s tbl f a b cs : step (Scan s tbl f (EAnd a b :: cs)) (Scan s tbl f (a :: b :: cs))
+| SSplitJoin k m l r on a b cs : step (Join k m l r on (EAnd a b :: cs)) (Join k m l r on (a :: b :: cs))
+| SSplitOn k m l r a b on cs : step (Join k m l r (EAnd a b :: on) cs) (Join k m l r (a :: b :: on) cs)
+| SSplitGroup s all keys aggs p a b cs :
+    step (Group s all keys aggs p (EAnd a b :: cs)) (Group s all keys aggs p (a :: b :: cs))
+| SSplitFilter p a b cs : step (Filter p (EAnd a b :: cs)) (Filter p (a :: b :: cs))
 (* Conditions pushed down, or copied down: into either side of a join, below a grouping, into a scan that they read. *)
 | SPushLeft k m l r on c cs : takes l c = true -> step (Join k m l r on (c :: cs)) (Join k m (push c l) r on cs)
 | SPushRight k m l r on c cs : takes r c = true -> step (Join k m l r on (c :: cs)) (Join k m l (push c r) on cs)
