@@ -35,8 +35,6 @@ export const EXPECTED_SKIPS: readonly ExpectedSkip[] = [
   { file: 'console/shell', name: 'signing in, looking, and signing out', why: NEEDS_BROWSER },
   { file: 'formal/formal', name: 'Coq accepts the proof', why: NEEDS_COQ },
   { file: 'formal/binding', name: 'the compiler and Postgres do as the model says', why: NEEDS_COQ },
-  { file: 'formal/binding', name: 'SQL without its guards is told from the model', why: NEEDS_COQ },
-  { file: 'formal/binding', name: 'a model with other filters is told from Postgres', why: NEEDS_COQ },
   { file: 'proof/oracle/oracle', name: 'every cell is filled', why: 'so many questions are asked at night' },
   {
     file: 'surfaces/rest/arrow/pyarrow',

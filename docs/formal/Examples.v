@@ -60,8 +60,8 @@ Theorem bare_having :
 Proof.
   exists (Group 5 false [ECol 0 0; ECol 0 2] [Count] (scan 0 [ENot fails; ECol 0 0]) [ENot many]).
   split; [|cbv; discriminate].
-  eapply AStep; [eapply two|].
-  - apply SGroupOrder. exists [ENot (EOr key_fails many)]. split; auto. repeat constructor; apply RNotOr.
+  eapply AStep; [apply (two _ (by_credit [EAnd (ENot key_fails) (ENot many)]))|].
+  - apply SGroupOrder. exists [ENot (EOr key_fails many)]. split; auto. constructor; [apply RNotOr|constructor].
   - apply SSplitGroup.
   - now apply (SPushGroup 5 [ECol 0 0; ECol 0 2] [Count] (scan 0 [ECol 0 0]) (ENot key_fails)).
 Qed.

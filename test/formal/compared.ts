@@ -13,14 +13,14 @@ import {
   ready,
   valuesOf,
 } from 'osl-compiler';
-import type { Client } from 'pg';
+import { Client } from 'pg';
 import { emitUngoverned } from '../proof/oracle/internals.js';
 import { withoutBarrier } from '../proof/oracle/no-barrier.js';
 import { COLUMNS, exprSql, type Query, querySql, STORED, type Table } from './queries.js';
 
 await ready();
 
-/** The real compiler and Postgres on worlds and queries of `queries.ts`. */
+/** Schema of the tables that the real compiler and Postgres read. */
 const SCHEMA = 'formal';
 
 const RELATIONS: readonly Relation[] = [0, 1, 2].map((i) => ({
@@ -120,8 +120,41 @@ export const PLANNERS: readonly string[] = [
   'set enable_hashjoin = off; set enable_nestloop = off; set enable_seqscan = off; set enable_sort = off',
 ];
 
-/** What Postgres makes of a statement, as the model prints it. */
-export async function outcomeIn(client: Client, { sql, slots }: EmittedSql): Promise<string> {
+/** A session with settings of its own; runs one statement after another. */
+export class PlannerSession {
+  readonly #client: Client;
+  #last: Promise<unknown> = Promise.resolve();
+
+  private constructor(client: Client) {
+    this.#client = client;
+  }
+
+  static async open(url: string, settings: string): Promise<PlannerSession> {
+    const client = new Client({ connectionString: url });
+    await client.connect();
+    // Without JIT, which would compile each of the plans whose cost a setting has made enormous.
+    await client.query(`set jit = off; ${settings}`);
+    return new PlannerSession(client);
+  }
+
+  /** Runs statements without parameters. */
+  async run(sql: string): Promise<void> {
+    await this.#client.query(sql);
+  }
+
+  /** Rows or SQLSTATE of a statement, printed as the model prints them. */
+  outcome(emitted: EmittedSql): Promise<string> {
+    const outcome = this.#last.then(() => outcomeIn(this.#client, emitted));
+    this.#last = outcome.catch(() => undefined);
+    return outcome;
+  }
+
+  close(): Promise<void> {
+    return this.#client.end();
+  }
+}
+
+async function outcomeIn(client: Client, { sql, slots }: EmittedSql): Promise<string> {
   const values = valuesOf<string | null>(slots, {
     text: (value) => value,
     client: () => null,

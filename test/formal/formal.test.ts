@@ -5,7 +5,8 @@ import { checkProof, hasCoq, NO_COQ, proofTexts } from './model.js';
 /** The proof of docs/formal: complete, small, and accepted by Coq. */
 const LINES = 1_500;
 /** Words with which a proof would leave something out. */
-const GAPS = /\b(Admitted|admit|Axiom|Axioms|Parameter|Parameters|Conjecture|Unset Guard Checking|bypass_check)\b/;
+const GAPS =
+  /\b(Admitted|admit|Axiom|Axioms|Parameter|Parameters|Conjecture|Unset Guard Checking|bypass_check)\b/;
 
 t.setTimeout(300_000);
 

@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 /** The proof, and the program that Coq extracts from it. Both are built in a temporary folder. */
-export const PROOF = fileURLToPath(new URL('../../../docs/formal/', import.meta.url));
+const PROOF = fileURLToPath(new URL('../../../docs/formal/', import.meta.url));
 const EXPLORER = fileURLToPath(new URL('../../../test/formal/explore.ml', import.meta.url));
 
 /** Why a test without Coq does not run. */
@@ -18,8 +18,6 @@ const FILES = ['Values', 'Plans', 'Planner', 'Guard', 'Examples', 'Extract'];
 const runs = (command: string, args: readonly string[]): boolean => spawnSync(command, args).status === 0;
 export const hasCoq = (): boolean => runs('coqc', ['--version']);
 export const hasOcaml = (): boolean => runs('ocamlopt', ['-version']);
-
-export const proofFiles = (): readonly string[] => readdirSync(PROOF).filter((f) => f.endsWith('.v'));
 
 /** What coqc printed for each file. */
 export interface CheckedProof {
@@ -105,4 +103,8 @@ export class Explorer {
 
 /** Texts of the proof's files. */
 export const proofTexts = (): ReadonlyMap<string, string> =>
-  new Map(proofFiles().map((f) => [f, readFileSync(join(PROOF, f), 'utf8')]));
+  new Map(
+    readdirSync(PROOF)
+      .filter((f) => f.endsWith('.v'))
+      .map((f) => [f, readFileSync(join(PROOF, f), 'utf8')]),
+  );
