@@ -640,3 +640,32 @@ Proof.
   intros tbl. rewrite !stripped_scanned. f_equal. apply A.
 Qed.
 Print Assumptions guard_is_secure.
+
+(** The copy of a database that has only what the caller may see. *)
+Definition copy (pol : policy) (d : database) : database := fun tbl => map (cons true_) (visible pol d tbl).
+
+(** Every allowed plan has the same outcome on the database as on the copy. *)
+Theorem as_on_the_copy : forall pol d fence keep f wh outs p,
+  well_formed (risks_of f) f = true ->
+  allowed (governed_query fence keep f wh) p ->
+  outcome p outs (scanned pol d) = outcome p outs (copy pol d).
+Proof.
+  intros pol d fence keep f wh outs p W P. apply andb_prop in W. destruct W as [R W].
+  assert (secure (risks_of f) fence p) as S.
+  { eapply allowed_secure; eauto. cbn. split; auto using governed_secure, governed_conditions. }
+  unfold outcome. rewrite (run_stripped _ _ p (scanned pol d) S). rewrite (run_ext p _ (copy pol d)); auto.
+  apply stripped_scanned.
+Qed.
+
+(** On visible rows, and on those that a left join has padded, a guard changes nothing. *)
+Theorem guard_on_visible : forall risks outer t c,
+  (forall s, In s (sources_of c) -> column t s 0 = true_ \/ outer = true /\ column t s 0 = None) ->
+  eval t (guard risks outer c) = eval t c.
+Proof.
+  intros risks o t c H. unfold guard. destruct (total risks c); auto. cbn.
+  assert (eval t (all_shown o (sources_of c)) = Ok true_) as ->; auto.
+  induction (sources_of c) as [|s ss IH]; auto. cbn [all_shown eval]. specialize (IH (fun s I => H s (or_intror I))).
+  destruct (H s (or_introl eq_refl)) as [E|[-> E]]; [destruct o|]; cbn; rewrite E; cbn; now rewrite IH.
+Qed.
+Print Assumptions as_on_the_copy.
+Print Assumptions guard_on_visible.
