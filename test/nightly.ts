@@ -47,6 +47,8 @@ const STEPS: readonly Step[] = [
   },
   { name: 'groups', file: 'proof/oracle/groups', size: questions('OSL_GROUPS_RUNS', 20_000) },
   { name: 'rollups', file: 'proof/oracle/rollups', size: questions('OSL_ORACLE_ROLLUPS', 20_000) },
+  { name: 'formal proof', file: 'formal/formal', size: null },
+  { name: 'formal model', file: 'formal/binding', size: questions('OSL_FORMAL_RUNS', 100_000) },
   { name: 'faults', file: 'proof/oracle/faults', size: null },
   { name: 'barrier', file: 'proof/oracle/barrier', size: null },
   {
