@@ -41,6 +41,7 @@ export function withBarrier(root: Query, literals: LiteralSlots, slots: Governed
 class GuardCollector implements Guards {
   readonly reach: RowReach;
   readonly conditions = new Set<Expr>();
+  readonly aboveGroups = new Set<Expr>();
   readonly sealed = new Set<Query>();
   fenced = false;
 
@@ -49,7 +50,9 @@ class GuardCollector implements Guards {
   }
 
   get isEmpty(): boolean {
-    return this.conditions.size === 0 && this.sealed.size === 0 && !this.fenced;
+    return (
+      this.conditions.size === 0 && this.aboveGroups.size === 0 && this.sealed.size === 0 && !this.fenced
+    );
   }
 
   look(query: Query): void {
@@ -57,7 +60,10 @@ class GuardCollector implements Guards {
     if (query.kind !== 'select') return;
     const links = new JoinedItems(query, this.reach);
     for (const c of query.where) if (!this.#becomesJoin(c, links)) this.#judge(c, links);
-    for (const c of query.having) if (!dependsOnAggregate(c)) this.#judge(c, links);
+    for (const c of query.having) {
+      if (!dependsOnAggregate(c)) this.#judge(c, links);
+      else if (partsBelowGroups(c).some((part) => this.#failsOnHiddenRows(part))) this.aboveGroups.add(c);
+    }
     if (query.from?.kind === 'join') this.#lookAtJoins(query.from, links, 0);
   }
 
@@ -93,6 +99,10 @@ class GuardCollector implements Guards {
     if (this.reach.isHarmless(condition)) return;
     if (this.#equates(condition, links)) this.fenced = true;
     else if (this.reach.reached(condition).length > 0) this.conditions.add(condition);
+  }
+
+  #failsOnHiddenRows(condition: Expr): boolean {
+    return !this.reach.isHarmless(condition) && this.reach.reached(condition).length > 0;
   }
 
   #fenceUnlessHarmless(condition: Expr): void {
@@ -187,7 +197,17 @@ class JoinedItems {
   }
 }
 
-/** True if a HAVING condition depends on an aggregate, so that it cannot move below the groups. */
+/**
+ * Parts of a HAVING condition that Postgres may move below the groups: it moves NOT inwards, splits AND, and factors
+ * what the operands of an OR have in common.
+ */
+function partsBelowGroups(condition: Expr): readonly Expr[] {
+  if (!dependsOnAggregate(condition)) return [condition];
+  if (condition.kind === 'and' || condition.kind === 'or') return condition.args.flatMap(partsBelowGroups);
+  return condition.kind === 'not' ? partsBelowGroups(condition.arg) : [];
+}
+
+/** True if a HAVING condition depends on an aggregate, so that it cannot move below the groups as a whole. */
 function dependsOnAggregate(condition: Expr): boolean {
   const visit = (e: Expr): boolean =>
     e.kind === 'aggregate' || e.kind === 'grouping' || childrenOf(e).some(visit);

@@ -33,6 +33,8 @@ export interface Guards {
   readonly reach: RowReach;
   /** Conditions that must first test whether the rows that reach them are shown. */
   readonly conditions: ReadonlySet<Expr>;
+  /** HAVING conditions of which Postgres would move a part that can fail below the groups. */
+  readonly aboveGroups: ReadonlySet<Expr>;
   /** Queries whose output must be complete before anything is compared with it. */
   readonly sealed: ReadonlySet<Query>;
   /** True if every scan with a row filter is fenced. */
@@ -287,7 +289,9 @@ class GuardPass {
       where: mapped(where.length === query.where.length ? query.where : where, (c) => this.#condition(c)),
       groupBy: keys.length === 0 ? all(query.groupBy) : Object.freeze([...all(query.groupBy), ...keys]),
       having: mapped(stays, (c) =>
-        isGuarded(c) ? this.#guard(this.#deep(c), TRUE_PER_GROUP) : this.#condition(c),
+        isGuarded(c) || this.#guards.aboveGroups.has(c)
+          ? this.#guard(this.#deep(c), TRUE_PER_GROUP)
+          : this.#condition(c),
       ),
       outputs: this.#outputs(query.outputs, carried),
       distinctOn: all(query.distinctOn),

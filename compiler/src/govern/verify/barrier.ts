@@ -223,7 +223,7 @@ class BarrierCheck {
     }
     if (query.kind !== 'select') return;
     for (const c of query.where) if (!this.#isJoin(c, query)) this.#condition(c);
-    for (const c of query.having) if (!hasAggregate(c)) this.#condition(c);
+    for (const c of query.having) for (const part of withoutAggregates(c)) this.#condition(part);
     for (const c of onOf(query.from)) this.#condition(c);
   }
 
@@ -937,6 +937,12 @@ function queriesInAll(values: readonly Expr[]): readonly Query[] {
 
 function hasAggregate(e: Expr): boolean {
   return e.kind === 'aggregate' || e.kind === 'grouping' || below(e).some(hasAggregate);
+}
+
+/** Operands of AND, OR and NOT that have no aggregate: the planner may evaluate each of them on rows, before they are grouped. */
+function withoutAggregates(e: Expr): readonly Expr[] {
+  if (!hasAggregate(e)) return [e];
+  return e.kind === 'and' || e.kind === 'or' || e.kind === 'not' ? below(e).flatMap(withoutAggregates) : [];
 }
 
 function hasWindow(e: Expr): boolean {
