@@ -326,6 +326,12 @@ function columnsOf(body: Buffer): readonly Column[] {
 function textIn(cell: Buffer | null, column: Column | undefined, { hours, suffix }: Zone): string {
   if (cell === null) return '∅';
   if (column?.isBinary !== true) return cell.toString();
+  // A value of another length has another format than was asked for.
+  if (
+    cell.length !==
+    (column.oid === TIMESTAMPTZ || column.oid === 20 ? 8 : column.oid === 23 ? 4 : cell.length)
+  )
+    return `${cell.toString('hex')} in the wrong format`;
   if (column.oid === TIMESTAMPTZ) {
     const ms = Number(cell.readBigInt64BE(0) / 1_000n) + Date.UTC(2000, 0, 1) + hours * 3_600_000;
     return `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')}${suffix}`;
