@@ -1,5 +1,12 @@
 import type { Attack } from './attacks/index.js';
-import { type Answer, type Endpoint, NotExpressible, WORLDS, type WorldName } from './endpoint.js';
+import {
+  type Answer,
+  type Endpoint,
+  NotExpressible,
+  type Session,
+  WORLDS,
+  type WorldName,
+} from './endpoint.js';
 
 /**
  * What came of an attack.
@@ -40,24 +47,33 @@ export async function judge(endpoint: Endpoint, attack: Attack): Promise<Verdict
   }
 }
 
+/** Answers of a world to each step; null if the endpoint has no form for one of them. */
 async function observed(
   endpoint: Endpoint,
   world: WorldName,
   attack: Attack,
 ): Promise<readonly Answer[] | null> {
+  const { steps, values, login, before, language = 'sql' } = attack;
+  if (language !== 'sql' && endpoint.languages?.includes(language) !== true) return null;
+  if (before !== undefined && endpoint.others === undefined) return null;
+  const open: Session[] = [];
   try {
-    const session = await endpoint.open(world, attack.login);
-    try {
-      const answers: Answer[] = [];
-      for (const [i, step] of attack.steps.entries())
-        answers.push(await session.ask(step, i === attack.steps.length - 1 ? attack.values : undefined));
-      return answers;
-    } finally {
-      await session.close();
+    const clerk = await endpoint.open(world, login);
+    open.push(clerk);
+    for (const caller of before === undefined ? [] : (endpoint.others ?? [])) {
+      const session = await endpoint.open(world, undefined, caller);
+      open.push(session);
+      for (const step of before ?? []) await session.ask(step);
     }
+    const answers: Answer[] = [];
+    for (const [i, step] of steps.entries())
+      answers.push(await clerk.ask(step, i === steps.length - 1 ? values : undefined));
+    return answers;
   } catch (error) {
     if (error instanceof NotExpressible) return null;
     throw error;
+  } finally {
+    for (const session of open) await session.close();
   }
 }
 

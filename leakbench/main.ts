@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util';
 import { ATTACKS, CLASSES } from './attacks/index.js';
 import type { EndpointKind } from './endpoint.js';
 import { COPIES, UNPROTECTED } from './endpoints/anchors.js';
-import { OSL_REST, OSL_UNORDERED, OSL_WIRE } from './endpoints/osl.js';
+import { OSL_MCP, OSL_REST, OSL_UNORDERED, OSL_WIRE } from './endpoints/osl.js';
 import { ROW_SECURITY } from './endpoints/row-security.js';
 import { BARRIER_VIEWS, PLAIN_VIEWS } from './endpoints/views.js';
 import { json, markdown } from './report.js';
@@ -18,6 +18,7 @@ const KINDS: Readonly<Record<string, EndpointKind>> = {
   'osl-wire': OSL_WIRE,
   'osl-unordered': OSL_UNORDERED,
   'osl-rest': OSL_REST,
+  'osl-mcp': OSL_MCP,
   copies: COPIES,
 };
 

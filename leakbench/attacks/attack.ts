@@ -1,4 +1,4 @@
-import type { Login } from '../endpoint.js';
+import type { Language, Login } from '../endpoint.js';
 
 export const CLASSES = [
   'errors',
@@ -25,6 +25,10 @@ export interface Attack {
   /** Parameters of the last step. */
   readonly values?: readonly (string | null)[];
   readonly login?: Login;
+  /** Statements that every other caller asks before, in sessions that stay open. The clerk's is opened first. */
+  readonly before?: readonly string[];
+  /** SQL by default. */
+  readonly language?: Language;
   /** Where it is known from. */
   readonly source: string;
   /** Property of an endpoint that stops it. */
@@ -34,7 +38,8 @@ export interface Attack {
 /** One attack in a table: its statements, and what is not as usual in its class. */
 export type Row = string | readonly string[] | Written;
 
-interface Written extends Partial<Pick<Attack, 'values' | 'login' | 'source' | 'defence'>> {
+interface Written
+  extends Partial<Pick<Attack, 'values' | 'login' | 'before' | 'language' | 'source' | 'defence'>> {
   readonly ask: string | readonly string[];
 }
 
