@@ -5,8 +5,9 @@ import { ATTACKS, CLASSES } from './attacks/index.js';
 import type { EndpointKind } from './endpoint.js';
 import { COPIES, UNPROTECTED } from './endpoints/anchors.js';
 import { OSL_MCP, OSL_REST, OSL_UNORDERED, OSL_WIRE } from './endpoints/osl.js';
+import { PGBOUNCER } from './endpoints/pgbouncer.js';
 import { ROW_SECURITY } from './endpoints/row-security.js';
-import { BARRIER_VIEWS, PLAIN_VIEWS } from './endpoints/views.js';
+import { BARRIER_VIEWS, MASKING_VIEWS, PLAIN_VIEWS } from './endpoints/views.js';
 import { json, markdown } from './report.js';
 import { type Run, runEndpoint } from './run.js';
 
@@ -14,7 +15,9 @@ const KINDS: Readonly<Record<string, EndpointKind>> = {
   unprotected: UNPROTECTED,
   'plain-views': PLAIN_VIEWS,
   'barrier-views': BARRIER_VIEWS,
+  'masking-views': MASKING_VIEWS,
   'row-security': ROW_SECURITY,
+  pgbouncer: PGBOUNCER,
   'osl-wire': OSL_WIRE,
   'osl-unordered': OSL_UNORDERED,
   'osl-rest': OSL_REST,

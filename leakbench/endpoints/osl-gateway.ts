@@ -1,15 +1,15 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { execFile } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { type Caller, WORLDS, type WorldName, type Worlds } from '../endpoint.js';
 import { run } from '../world.js';
 import { withRole } from './postgres.js';
+import { logOf, newDirectory, type Running, start } from './process.js';
 
 /** Command that starts OSL Gateway. */
-const command = (): readonly string[] => (process.env['LEAKBENCH_OSL'] ?? 'osl').split(' ');
+const command = (): string => process.env['LEAKBENCH_OSL'] ?? 'osl';
 const ROLE = 'leakbench_osl';
 /** Part of the policy. Without it the order of groups depends on statistics, of hidden rows too. */
 export const ORDER = 'order: { customer: by_key, purchase: by_key }\n';
@@ -82,38 +82,25 @@ limits: { query: 100000, catalog: 100000 }
 `;
 
 /** A running gateway of one world. */
-export interface Gateway {
-  readonly process: ChildProcess;
-  readonly dir: string;
+export interface Gateway extends Running {
   readonly httpPort: number;
   readonly pgPort: number;
 }
 
 async function startGateway(url: string, policy: string): Promise<Gateway> {
-  const dir = mkdtempSync(join(tmpdir(), 'leakbench-osl-'));
+  const dir = newDirectory('osl');
   writeFileSync(join(dir, 'manifest.yaml'), MANIFEST);
   writeFileSync(join(dir, 'policy.yaml'), policy);
-  const [program = '', ...args] = [...command(), 'serve', '--http-port', '0', '--pg-port', '0', '--json'];
-  const child = spawn(program, args, {
-    cwd: dir,
-    env: { ...process.env, LEAKBENCH_URL: url },
-    stdio: ['ignore', 'pipe', openSync(join(dir, 'log'), 'w')],
-  });
-  if (child.stdout === null) throw new Error('a child has a standard output');
-  for await (const line of createInterface({ input: child.stdout })) {
+  const args = ['serve', '--http-port', '0', '--pg-port', '0', '--json'];
+  const running = await start(dir, command(), args, { LEAKBENCH_URL: url }, true);
+  if (running.child.stdout === null) throw new Error('a child has a standard output');
+  for await (const line of createInterface({ input: running.child.stdout })) {
     const { httpPort, pgPort } = JSON.parse(line) as { readonly httpPort?: number; readonly pgPort?: number };
-    if (httpPort !== undefined && pgPort !== undefined) return { process: child, dir, httpPort, pgPort };
+    if (httpPort !== undefined && pgPort !== undefined) return { ...running, httpPort, pgPort };
   }
-  throw new Error(`the gateway ended before it listened: ${readFileSync(join(dir, 'log'), 'utf8')}`);
-}
-
-async function stopGateway({ process: child, dir }: Gateway): Promise<void> {
-  if (child.exitCode === null && child.signalCode === null) {
-    const ended = new Promise((resolve) => child.once('exit', resolve));
-    child.kill('SIGTERM');
-    await ended;
-  }
-  rmSync(dir, { recursive: true, force: true });
+  const log = logOf(running);
+  await running.stop();
+  throw new Error(`the gateway ended before it listened: ${log}`);
 }
 
 /** Milliseconds for which a token is used; it lasts 300 s. */
@@ -159,12 +146,12 @@ export class Gateways {
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#gateways.values()].map(stopGateway));
+    await Promise.all([...this.#gateways.values()].map((gateway) => gateway.stop()));
   }
 }
 
 async function createToken({ dir }: Gateway, caller: Caller): Promise<string> {
-  const [program = '', ...args] = [...command(), 'token', '--subject', `user:${caller}`];
+  const [program = '', ...args] = [...command().split(' '), 'token', '--subject', `user:${caller}`];
   const { stdout } = await promisify(execFile)(program, args, { cwd: dir });
   return stdout.trim();
 }
