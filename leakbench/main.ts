@@ -6,6 +6,7 @@ import type { EndpointKind } from './endpoint.js';
 import { COPIES, UNPROTECTED } from './endpoints/anchors.js';
 import { OSL_MCP, OSL_REST, OSL_UNORDERED, OSL_WIRE } from './endpoints/osl.js';
 import { PGBOUNCER } from './endpoints/pgbouncer.js';
+import { POSTGRAPHILE } from './endpoints/postgraphile.js';
 import { ROW_SECURITY } from './endpoints/row-security.js';
 import { BARRIER_VIEWS, MASKING_VIEWS, PLAIN_VIEWS } from './endpoints/views.js';
 import { json, markdown } from './report.js';
@@ -18,6 +19,7 @@ const KINDS: Readonly<Record<string, EndpointKind>> = {
   'masking-views': MASKING_VIEWS,
   'row-security': ROW_SECURITY,
   pgbouncer: PGBOUNCER,
+  postgraphile: POSTGRAPHILE,
   'osl-wire': OSL_WIRE,
   'osl-unordered': OSL_UNORDERED,
   'osl-rest': OSL_REST,

@@ -35,7 +35,6 @@ export async function start(
     cwd: dir,
     env: { ...process.env, ...env },
     stdio: ['ignore', listen ? 'pipe' : log, log],
-    detached: true,
   });
   await new Promise((resolve, reject) => child.once('spawn', resolve).once('error', reject));
   closeSync(log);
@@ -46,9 +45,9 @@ export async function start(
 export const logOf = ({ dir }: Running): string => readFileSync(join(dir, 'log'), 'utf8');
 
 async function stop(child: ChildProcess, dir: string): Promise<void> {
-  if (child.exitCode === null && child.signalCode === null && child.pid !== undefined) {
+  if (child.exitCode === null && child.signalCode === null) {
     const ended = new Promise((resolve) => child.once('exit', resolve));
-    process.kill(-child.pid, 'SIGTERM'); // the group: a command may be a launcher, such as npx
+    child.kill('SIGTERM');
     await ended;
   }
   rmSync(dir, { recursive: true, force: true });
