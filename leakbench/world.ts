@@ -6,7 +6,7 @@ import { type EndpointKind, WORLDS, type WorldName, type Worlds } from './endpoi
  * `CLERK_COLUMNS`, all regions, and nothing of `staff`.
  *
  * What the clerk may not see differs between the worlds `a` and `b` in every way that somebody may look for: how many
- * rows, their keys, extremes, texts that cannot be cast, zeros to divide by, NULLs, and sizes.
+ * rows, their keys, extremes, texts that cannot be cast, zeros to divide by, NULLs, sizes, and hidden columns and tables.
  */
 export const CLERK_COLUMNS: Readonly<Record<string, readonly string[]>> = {
   customer: ['id', 'region', 'name', 'code', 'credit', 'born', 'vip', 'tags'],
@@ -64,7 +64,10 @@ insert into customer select n, 'south', 'Other ' || n, n::text, 3, date '1980-01
   array['hidden', 'beta'], 'beta' || n || '@example.com', 'b-' || n, null from generate_series(1101, 1500) n;
 insert into purchase select n, 1101 + n % 300, 'south', date '2010-01-01' + n % 30, 7, 'Beta'
   from generate_series(6001, 6900) n;
-insert into staff select n, 'Chief ' || n, 77 * n from generate_series(11, 40) n;`,
+insert into staff select n, 'Chief ' || n, 77 * n from generate_series(11, 40) n;
+alter table customer add column risk int;
+create table complaint (id int primary key, about text not null);
+insert into complaint select n, 'Complaint ' || n from generate_series(1, 5) n;`,
 };
 
 /**

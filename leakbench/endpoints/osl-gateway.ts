@@ -14,7 +14,8 @@ const ROLE = 'leakbench_osl';
 /** Part of the policy. Without it the order of groups depends on statistics, of hidden rows too. */
 export const ORDER = 'order: { customer: by_key, purchase: by_key }\n';
 
-const MANIFEST = `version: 1
+/** In the world `b` there are a column and an entity more, which the clerk may not see. */
+const manifestOf = (world: WorldName): string => `version: 1
 tenant: leakbench
 features: { joins: any }
 connectors:
@@ -35,7 +36,7 @@ connectors:
           tags: { type: "text[]", nullable: false }
           email: { type: text, nullable: false, sensitivity: pii }
           ssn: { type: text, nullable: false, sensitivity: secret }
-          notes: { type: jsonb, sensitivity: secret }
+          notes: { type: jsonb, sensitivity: secret }${world === 'b' ? '\n          risk: { type: int4, sensitivity: secret }' : ''}
       public.purchase:
         columns:
           id: { type: int4, nullable: false }
@@ -44,15 +45,15 @@ connectors:
           placed: { type: date, nullable: false }
           amount: { type: numeric, nullable: false }
           item: { type: text, nullable: false }
-      public.staff: { columns: { id: { type: int4, nullable: false }, name: { type: text }, salary: { type: int4 } } }
+      public.staff: { columns: { id: { type: int4, nullable: false }, name: { type: text }, salary: { type: int4 } } }${world === 'b' ? '\n      public.complaint: { columns: { id: { type: int4, nullable: false }, about: { type: text, nullable: false } } }' : ''}
 entities:
   region: { source: db.public.region, primary_key: [code], columns: [code, label] }
   customer:
     source: db.public.customer
     primary_key: [id]
-    columns: [id, region, name, code, credit, born, vip, tags, email, ssn, notes]
+    columns: [id, region, name, code, credit, born, vip, tags, email, ssn, notes${world === 'b' ? ', risk' : ''}]
   purchase: { source: db.public.purchase, primary_key: [id], columns: [id, customer_id, region, placed, amount, item] }
-  staff: { source: db.public.staff, primary_key: [id], columns: [id, name, salary] }
+  staff: { source: db.public.staff, primary_key: [id], columns: [id, name, salary] }${world === 'b' ? '\n  complaint: { source: db.public.complaint, primary_key: [id], columns: [id, about] }' : ''}
 `;
 
 /** Policy of the clerk and of the callers who warm caches. No world has staff enough for a figure. */
@@ -87,9 +88,9 @@ export interface Gateway extends Running {
   readonly pgPort: number;
 }
 
-async function startGateway(url: string, policy: string): Promise<Gateway> {
+async function startGateway(world: WorldName, url: string, policy: string): Promise<Gateway> {
   const dir = newDirectory('osl');
-  writeFileSync(join(dir, 'manifest.yaml'), MANIFEST);
+  writeFileSync(join(dir, 'manifest.yaml'), manifestOf(world));
   writeFileSync(join(dir, 'policy.yaml'), policy);
   const args = ['serve', '--http-port', '0', '--pg-port', '0', '--json'];
   const running = await start(dir, command(), args, { LEAKBENCH_URL: url }, true);
@@ -120,7 +121,7 @@ export class Gateways {
         WORLDS.map(async (world) => {
           await run(owner[world], grants);
           const url = Object.assign(new URL(owner[world]), { username: ROLE, password: 'clerk' }).href;
-          started.#gateways.set(world, await startGateway(url, policy));
+          started.#gateways.set(world, await startGateway(world, url, policy));
         }),
       );
     } catch (error) {

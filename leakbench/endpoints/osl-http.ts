@@ -55,6 +55,12 @@ function mcpAnswer({ error, result }: McpReply, parts: readonly string[]): Answe
   return answerOf(result?.isError === true ? (problem ?? { code: 'unknown' }) : content, parts);
 }
 
+/**
+ * Version of the manifest, a hash of the whole file. It tells that something changed, hidden or not, but not what; left
+ * out here, as otherwise each answer would be the same leak. `docs/leakbench.md` names it.
+ */
+const MANIFEST_VERSION = /(\\*"manifest\\*": ?\\*")[0-9a-f]{32}/g;
+
 /** Headers that are new with each response. */
 const RANDOM = ['date', 'x-request-id'];
 
@@ -74,7 +80,7 @@ async function post(
     },
     body: JSON.stringify(body),
   });
-  const text = await response.text();
+  const text = (await response.text()).replace(MANIFEST_VERSION, '$1');
   const headers = [...response.headers].filter(([name]) => !RANDOM.includes(name)).map((h) => h.join(': '));
   const data = /^data: (.*)$/m.exec(text)?.[1] ?? text;
   return { json: JSON.parse(data) as unknown, parts: [`${response.status}`, ...headers, text] };

@@ -30,7 +30,7 @@ async function startPgBouncer(owner: Readonly<Record<WorldName, string>>, port: 
   });
   const settings = `[databases]\n${databases.join('\n')}
 [pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = ${port}\nunix_socket_dir =
-auth_type = plain\nauth_file = users\npool_mode = transaction\ndefault_pool_size = 1
+auth_type = plain\nauth_file = users\npool_mode = transaction\ndefault_pool_size = 1\nquery_wait_timeout = 2
 ignore_startup_parameters = options,extra_float_digits\n`;
   writeFileSync(join(dir, 'pgbouncer.ini'), settings);
   writeFileSync(
