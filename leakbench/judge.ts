@@ -1,6 +1,7 @@
 import type { Attack } from './attacks/index.js';
 import {
   type Answer,
+  type Caller,
   type Endpoint,
   NotExpressible,
   type Session,
@@ -27,23 +28,25 @@ export interface Verdict {
 
 /** IDs of requests, which are random. */
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
-/** Rounds in which a difference must show. */
+/** Rounds in which a difference must show, between worlds that differ or between equal ones. */
 const ROUNDS = 3;
 
 /** Judges an attack by whether worlds that differ only in hidden data answer differently, and equal ones do not. */
 export async function judge(endpoint: Endpoint, attack: Attack): Promise<Verdict> {
   if (attack.class === 'timing') return judgeTime(endpoint, attack);
-  for (let round = 1; ; round++) {
+  for (let [leaks, noises] = [0, 0]; ; ) {
     const seen = await Promise.all(WORLDS.map((world) => observed(endpoint, world, attack)));
     const [a = null, copy = null, b = null] = seen;
     if (a === null || copy === null || b === null) return { attack, outcome: 'not expressible', seen: null };
-    const [textA, textCopy, textB] = [a, copy, b].map((answers) =>
+    const [textA = '', textCopy = '', textB = ''] = [a, copy, b].map((answers) =>
       JSON.stringify(answers).replace(UUID, 'uuid'),
     );
     if (textA === textB && textA === textCopy)
       return { attack, outcome: a.at(-1)?.error == null ? 'answered' : 'refused', seen: null };
-    if (textA !== textCopy) return { attack, outcome: 'noise', seen: { a: textA ?? '', b: textCopy ?? '' } };
-    if (round === ROUNDS) return { attack, outcome: 'leak', seen: { a: textA ?? '', b: textB ?? '' } };
+    if (textA !== textCopy) noises++;
+    else leaks++;
+    if (noises === ROUNDS) return { attack, outcome: 'noise', seen: { a: textA, b: textCopy } };
+    if (leaks === ROUNDS) return { attack, outcome: 'leak', seen: { a: textA, b: textB } };
   }
 }
 
@@ -53,18 +56,20 @@ async function observed(
   world: WorldName,
   attack: Attack,
 ): Promise<readonly Answer[] | null> {
-  const { steps, values, login, before, language = 'sql' } = attack;
+  const { steps, values, login, before, first = [], language = 'sql' } = attack;
   if (language !== 'sql' && endpoint.languages?.includes(language) !== true) return null;
   if (before !== undefined && endpoint.others === undefined) return null;
   const open: Session[] = [];
   try {
-    const clerk = await endpoint.open(world, login);
-    open.push(clerk);
-    for (const caller of before === undefined ? [] : (endpoint.others ?? [])) {
-      const session = await endpoint.open(world, undefined, caller);
+    const start = async (caller: Caller, questions: readonly string[]): Promise<Session> => {
+      const session = await endpoint.open(world, caller === 'clerk' ? login : undefined, caller);
       open.push(session);
-      for (const step of before ?? []) await session.ask(step);
-    }
+      for (const question of questions) await session.ask(question);
+      return session;
+    };
+    const early = first.length > 0 ? await start('clerk', first) : null;
+    if (before !== undefined) for (const caller of endpoint.others ?? []) await start(caller, before);
+    const clerk = early ?? (await start('clerk', []));
     const answers: Answer[] = [];
     for (const [i, step] of steps.entries())
       answers.push(await clerk.ask(step, i === steps.length - 1 ? values : undefined));

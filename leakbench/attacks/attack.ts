@@ -26,8 +26,10 @@ export interface Attack {
   /** Parameters of the last step. */
   readonly values?: readonly (string | null)[];
   readonly login?: Login;
-  /** Statements that every other caller asks before, in sessions that stay open. The clerk's is opened first. */
+  /** Statements that every other caller asks before the clerk, in sessions that stay open. */
   readonly before?: readonly string[];
+  /** Statements that the clerk asks before the other callers, in the same session as `steps`. */
+  readonly first?: readonly string[];
   /** SQL by default. */
   readonly language?: Language;
   /** Where it is known from. */
@@ -39,7 +41,7 @@ export interface Attack {
 /** One attack in a table: its statements, or these with what is not as usual. */
 type Row = string | readonly string[] | Written;
 
-interface Written extends Partial<Pick<Attack, 'values' | 'login' | 'before' | 'language'>> {
+interface Written extends Partial<Pick<Attack, 'values' | 'login' | 'before' | 'first' | 'language'>> {
   readonly ask: string | readonly string[];
 }
 

@@ -71,4 +71,9 @@ export const CASTS = attacks('casts', [
     { language: 'graphql', ask: '{ allCustomers(orderBy: [EMAIL_DESC], first: 3) { nodes { id } } }' },
     { language: 'graphql', ask: '{ customerById(id: 7) { notes } }' },
   ]),
+  ...from(SOURCE.columnGrants, [
+    'select count(*) from complain',
+    'select rsk from customer',
+    'select customer.risk from customer order by 1 limit 1',
+  ]),
 ]);

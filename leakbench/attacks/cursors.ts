@@ -1,6 +1,9 @@
 import { attacks, from } from './attack.js';
 import { SOURCE } from './sources.js';
 
+/** A statement, many times. */
+const often = (text: string): readonly string[] => Array.from({ length: 16 }, () => text);
+
 /** Statements that are kept: a plan or a cursor that forgets for whom it was made. */
 export const CURSORS = attacks('cursors', [
   ...from(SOURCE.cursorRules, [
@@ -178,10 +181,12 @@ export const CURSORS = attacks('cursors', [
   ]),
   ...from(SOURCE.pooledSettings, [
     {
+      first: ['select 1'],
       before: ['prepare p as select id from customer order by id desc limit 3', 'execute p'],
       ask: ['execute p'],
     },
     {
+      first: ['select 1'],
       before: [
         'begin',
         'declare c cursor with hold for select id from customer order by id desc limit 3',
@@ -189,9 +194,14 @@ export const CURSORS = attacks('cursors', [
       ],
       ask: ['fetch all from c', 'select count(*) from customer'],
     },
-    { before: ['create temp table t as select * from customer'], ask: ['select count(*) from t'] },
-    { before: ["set app.region = 'south'"], ask: ['select count(*) from customer'] },
     {
+      first: ['select 1'],
+      before: ['create temp table t as select * from customer'],
+      ask: ['select count(*) from t'],
+    },
+    { first: ['select 1'], before: ["set app.region = 'south'"], ask: ['select count(*) from customer'] },
+    {
+      first: ['select 1'],
       before: ['set search_path = public', 'begin', 'select count(*) from customer'],
       ask: ['select count(*) from customer'],
     },
@@ -215,5 +225,13 @@ export const CURSORS = attacks('cursors', [
       ask: '{ allCustomers(first: 2, after: "WyJwcmltYXJ5X2tleV9hc2MiLFsxMDA2XV0=") { nodes { id } } }',
     },
     { language: 'graphql', ask: '{ allCustomers(offset: 60, first: 3) { nodes { id } } }' },
+  ]),
+  ...from(SOURCE.reusedPlans, [
+    // So often that a gateway keeps the statement for short ways.
+    { before: often('select count(*) from purchase'), ask: 'select count(*) from purchase' },
+    {
+      before: often("select id from customer where region = 'south' order by id limit 3"),
+      ask: "select id from customer where region = 'west' order by id limit 3",
+    },
   ]),
 ]);

@@ -64,4 +64,10 @@ export const JOINS = attacks('joins', [
       ask: '{ regionByCode(code: "south") { customersByRegion(first: 3) { nodes { id purchasesByCustomerId { totalCount } } } } }',
     },
   ]),
+  ...from(SOURCE.cells, [
+    'select c.id from customer c join (values ($$alpha7@example.com$$)) v(email) on c.email = v.email order by 1',
+    'select c.id from customer c join (values ($$alpha7@example.com$$)) v(email) using (email) order by 1',
+    'select c.id from customer c where c.email in (select x from (values ($$alpha7@example.com$$)) v(x)) order by 1',
+    'select v.n, c.id from (values (7, $$alpha7@example.com$$)) v(n, email) left join customer c on c.email = v.email order by 1, 2',
+  ]),
 ]);

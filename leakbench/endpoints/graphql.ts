@@ -50,6 +50,7 @@ const FIELDS: Readonly<Record<string, string>> = {
   purchase: 'allPurchases',
   region: 'allRegions',
   staff: 'allStaffs',
+  ticket: 'allTickets',
 };
 const NAMES = String.raw`\w+(?:\s*,\s*\w+)*`;
 const SELECT = new RegExp(

@@ -12,7 +12,7 @@ import { logOf, newDirectory, type Running, start } from './process.js';
 const command = (): string => process.env['LEAKBENCH_OSL'] ?? 'osl';
 const ROLE = 'leakbench_osl';
 /** Part of the policy. Without it the order of groups depends on statistics, of hidden rows too. */
-export const ORDER = 'order: { customer: by_key, purchase: by_key }\n';
+export const ORDER = 'order: { customer: by_key, purchase: by_key, ticket: by_key }\n';
 
 /** In the world `b` there are a column and an entity more, which the clerk may not see. */
 const manifestOf = (world: WorldName): string => `version: 1
@@ -45,6 +45,13 @@ connectors:
           placed: { type: date, nullable: false }
           amount: { type: numeric, nullable: false }
           item: { type: text, nullable: false }
+      public.ticket:
+        columns:
+          id: { type: int4, nullable: false }
+          region: { type: text, nullable: false }
+          code: { type: text, nullable: false }
+          amount: { type: int4, nullable: false }
+          about: { type: text, nullable: false }
       public.staff: { columns: { id: { type: int4, nullable: false }, name: { type: text }, salary: { type: int4 } } }${world === 'b' ? '\n      public.complaint: { columns: { id: { type: int4, nullable: false }, about: { type: text, nullable: false } } }' : ''}
 entities:
   region: { source: db.public.region, primary_key: [code], columns: [code, label] }
@@ -53,6 +60,7 @@ entities:
     primary_key: [id]
     columns: [id, region, name, code, credit, born, vip, tags, email, ssn, notes${world === 'b' ? ', risk' : ''}]
   purchase: { source: db.public.purchase, primary_key: [id], columns: [id, customer_id, region, placed, amount, item] }
+  ticket: { source: db.public.ticket, primary_key: [id], columns: [id, region, code, amount, about] }
   staff: { source: db.public.staff, primary_key: [id], columns: [id, name, salary] }${world === 'b' ? '\n  complaint: { source: db.public.complaint, primary_key: [id], columns: [id, about] }' : ''}
 `;
 
@@ -70,6 +78,7 @@ roles:
       - { on: customer, columns: "*", unmask: [pii, secret] }
       - { on: purchase, columns: "*" }
       - { on: staff, columns: "*" }
+      - { on: ticket, columns: "*" }
   clerk:
     grants:
       - { on: region, columns: "*" }
@@ -77,6 +86,7 @@ roles:
         columns: [id, region, name, code, credit, born, vip, tags, email]
         rows: region = attribute('region')
       - { on: purchase, columns: "*", rows: region = attribute('region') }
+      - { on: ticket, columns: "*", rows: "replace(lower(btrim(region)), ' ', '') = attribute('region')" }
       - { on: staff, columns: [salary], min_group_size: 1000 }
 masks: { pii: redact, secret: deny }
 limits: { query: 100000, catalog: 100000 }
@@ -88,9 +98,9 @@ export interface Gateway extends Running {
   readonly pgPort: number;
 }
 
-async function startGateway(world: WorldName, url: string, policy: string): Promise<Gateway> {
+async function startGateway(url: string, manifest: string, policy: string): Promise<Gateway> {
   const dir = newDirectory('osl');
-  writeFileSync(join(dir, 'manifest.yaml'), manifestOf(world));
+  writeFileSync(join(dir, 'manifest.yaml'), manifest);
   writeFileSync(join(dir, 'policy.yaml'), policy);
   const args = ['serve', '--http-port', '0', '--pg-port', '0', '--json'];
   const running = await start(dir, command(), args, { LEAKBENCH_URL: url }, true);
@@ -112,7 +122,11 @@ export class Gateways {
   readonly #gateways = new Map<WorldName, Gateway>();
   readonly #tokens = new Map<string, { readonly token: Promise<string>; readonly until: number }>();
 
-  static async start({ owner }: Worlds, policy: string): Promise<Gateways> {
+  static async start(
+    { owner }: Worlds,
+    policy: string,
+    change: (manifest: string) => string,
+  ): Promise<Gateways> {
     const started = new Gateways();
     const grants = `grant usage on schema public to ${ROLE}; grant select on all tables in schema public to ${ROLE};`;
     try {
@@ -121,7 +135,7 @@ export class Gateways {
         WORLDS.map(async (world) => {
           await run(owner[world], grants);
           const url = Object.assign(new URL(owner[world]), { username: ROLE, password: 'clerk' }).href;
-          started.#gateways.set(world, await startGateway(world, url, policy));
+          started.#gateways.set(world, await startGateway(url, change(manifestOf(world)), policy));
         }),
       );
     } catch (error) {

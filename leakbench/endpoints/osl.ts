@@ -3,21 +3,29 @@ import { type Gateway, Gateways, ORDER, POLICY } from './osl-gateway.js';
 import { mcpSession, restSession } from './osl-http.js';
 import { openPostgres } from './postgres.js';
 
+type Surface = 'wire' | 'rest' | 'mcp';
+
+interface Model {
+  readonly policy?: string;
+  /** Changes the manifest. */
+  readonly manifest?: (text: string) => string;
+}
+
 /** OSL Gateway: over the Postgres protocol, REST and MCP. `LEAKBENCH_OSL` is the command to start it: `osl` by default. */
-function osl(
+export function osl(
   name: string,
   what: string,
-  surface: 'wire' | 'rest' | 'mcp',
-  policy = POLICY + ORDER,
+  surface: Surface,
+  { policy = POLICY + ORDER, manifest = (text: string) => text }: Model = {},
 ): EndpointKind {
   return {
     name,
     data: 'everything',
     start: async (worlds) => {
-      const gateways = await Gateways.start(worlds, policy);
+      const gateways = await Gateways.start(worlds, policy, manifest);
       return {
         what,
-        others: ['admin', 'peer'],
+        others: ['peer', 'admin'],
         ...(surface === 'mcp' && { languages: ['mcp'] as const }),
         open: async (world: WorldName, login, caller: Caller = 'clerk'): Promise<Session> => {
           const gateway = gateways.of(world);
@@ -41,7 +49,7 @@ export const OSL_UNORDERED = osl(
   'OSL Gateway, wire, groups in any order',
   'OSL Gateway over the Postgres protocol, without `order` in its policy',
   'wire',
-  POLICY,
+  { policy: POLICY },
 );
 export const OSL_REST = osl('OSL Gateway, REST', 'OSL Gateway over REST', 'rest');
 export const OSL_MCP = osl('OSL Gateway, MCP', 'OSL Gateway over MCP (streamable HTTP)', 'mcp');

@@ -1,7 +1,7 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Caller, type EndpointKind, type Session, WORLDS, type WorldName } from '../endpoint.js';
-import { CLERK_COLUMNS, run } from '../world.js';
+import { CLERK_COLUMNS, rowsOf, run } from '../world.js';
 import { openPostgres, withRole } from './postgres.js';
 import { freePort, newDirectory, type Running, ready, start } from './process.js';
 
@@ -15,7 +15,7 @@ const SCRIPT = Object.entries(CLERK_COLUMNS)
     ([table, columns]) => `
 alter table ${table} enable row level security;
 create policy by_region on ${table} for select to ${ROLE}
-  using (${table === 'region' ? 'true' : "region = current_setting('app.region', true)"});
+  using (${rowsOf(table, "current_setting('app.region', true)")});
 grant select (${columns.join(', ')}) on ${table} to ${ROLE};`,
   )
   .join('');
@@ -62,7 +62,7 @@ export const PGBOUNCER: EndpointKind = {
     const open = new Map<WorldName, number>();
     return {
       what: 'PgBouncer with pooled transactions, and row security by a setting of the session',
-      others: ['admin', 'peer'],
+      others: ['peer', 'admin'],
       open: async (world, login, caller = 'clerk'): Promise<Session> => {
         open.set(world, (open.get(world) ?? 0) + 1);
         const session = await openPostgres(url(world, caller), login);

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { type EndpointKind, NotExpressible, WORLDS, type WorldName } from '../endpoint.js';
-import { CLERK_COLUMNS, CLERK_ROWS, run } from '../world.js';
+import { CLERK_COLUMNS, rowsOf, run } from '../world.js';
 import { graphqlSession } from './graphql.js';
 import { withRole } from './postgres.js';
 import { freePort, newDirectory, type Running, ready, start } from './process.js';
@@ -16,7 +16,7 @@ ${Object.entries(CLERK_COLUMNS)
   .map(
     ([table, columns]) => `
 alter table ${table} enable row level security;
-create policy clerk on ${table} for select to ${CLERK} using (${CLERK_ROWS[table]});
+create policy clerk on ${table} for select to ${CLERK} using (${rowsOf(table)});
 create policy admin on ${table} for select to ${ADMIN} using (true);
 grant select (${columns.join(', ')}) on ${table} to ${CLERK};`,
   )

@@ -1,5 +1,5 @@
 import type { EndpointKind } from '../endpoint.js';
-import { CLERK_COLUMNS, CLERK_ROWS } from '../world.js';
+import { CLERK_COLUMNS, rowsOf } from '../world.js';
 import { onServer } from './postgres.js';
 
 interface Views {
@@ -9,20 +9,19 @@ interface Views {
   readonly option?: string;
   /** Columns of customers besides those that the clerk may see. */
   readonly masked?: readonly string[];
-  /** Condition of the rows, instead of the clerk's. */
-  readonly rows?: string;
+  /** The region of the rows, as an expression; the clerk's by default. */
+  readonly region?: string;
   /** The startup parameter `options`, besides the search path. */
   readonly settings?: string;
 }
 
 /** Views in a schema that is all that the clerk may read. */
-function views({ name, what, option = '', masked = [], rows, settings = '' }: Views): EndpointKind {
+function views({ name, what, option = '', masked = [], region, settings = '' }: Views): EndpointKind {
   const schema = name.replace(/\W/g, '_');
   const role = `leakbench_${schema}_clerk`;
   const objects = Object.entries(CLERK_COLUMNS).map(([table, columns]) => {
     const all = table === 'customer' ? [...columns, ...masked] : columns;
-    const condition = rows === undefined || table === 'region' ? CLERK_ROWS[table] : rows;
-    return `create view ${schema}.${table} ${option} as select ${all.join(', ')} from public.${table} where ${condition};`;
+    return `create view ${schema}.${table} ${option} as select ${all.join(', ')} from public.${table} where ${rowsOf(table, region)};`;
   });
   const script = `create schema ${schema};
 ${objects.join('\n')}
@@ -57,6 +56,6 @@ export const MASKING_VIEWS = views({
     "case when pg_has_role(current_user, 'pg_read_all_data', 'member') then ssn else '***' end as ssn",
     "case when pg_has_role(current_user, 'pg_read_all_data', 'member') then notes end as notes",
   ],
-  rows: "region = current_setting('app.region', true)",
+  region: "current_setting('app.region', true)",
   settings: '-c app.region=north',
 });
