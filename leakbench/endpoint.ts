@@ -39,7 +39,7 @@ export interface Answer {
 export type Caller = 'clerk' | 'admin' | 'peer';
 
 /** Languages of statements. What is not SQL is sent as it is. */
-export type Language = 'sql' | 'graphql' | 'mcp';
+export type Language = 'sql' | 'graphql' | 'mcp' | 'directus';
 
 export interface Session {
   /** Asks one statement. Throws `NotExpressible` if the endpoint has no way to say it. */

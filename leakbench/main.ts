@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util';
 import { ATTACKS, CLASSES } from './attacks/index.js';
 import type { EndpointKind } from './endpoint.js';
 import { COPIES, UNPROTECTED } from './endpoints/anchors.js';
+import { DIRECTUS } from './endpoints/directus.js';
 import { OSL_MCP, OSL_REST, OSL_UNORDERED, OSL_WIRE } from './endpoints/osl.js';
 import { PGBOUNCER } from './endpoints/pgbouncer.js';
 import { POSTGRAPHILE } from './endpoints/postgraphile.js';
@@ -20,6 +21,7 @@ const KINDS: Readonly<Record<string, EndpointKind>> = {
   'row-security': ROW_SECURITY,
   pgbouncer: PGBOUNCER,
   postgraphile: POSTGRAPHILE,
+  directus: DIRECTUS,
   'osl-wire': OSL_WIRE,
   'osl-unordered': OSL_UNORDERED,
   'osl-rest': OSL_REST,

@@ -133,6 +133,12 @@ const STEPS: readonly Step[] = [
     file: 'audit/table/crash',
     size: sized('rounds', 'OSL_TABLE_CRASH_ROUNDS', 1_000),
   },
+  {
+    name: 'leakbench without alarm',
+    file: 'leakbench/copies',
+    size: sized('attacks', 'OSL_LEAKBENCH_RUNS', 10_000),
+  },
+  { name: 'planted holes', file: 'leakbench/holes', size: sized('holes', 'OSL_HOLES', 99) },
   { name: 'release and executable', file: 'tools/package/made.js', size: null },
 ];
 

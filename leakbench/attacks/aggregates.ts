@@ -51,4 +51,13 @@ export const AGGREGATES = attacks('aggregates', [
     { language: 'graphql', ask: '{ allStaffs { totalCount } }' },
     { language: 'graphql', ask: '{ allCustomers(first: 60) { pageInfo { hasNextPage } } }' },
   ]),
+  ...from(SOURCE.itemApis, [
+    { language: 'directus', ask: '/items/customer?limit=0&meta=*' },
+    { language: 'directus', ask: '/items/customer?limit=1&meta=total_count' },
+    { language: 'directus', ask: '/items/customer?limit=1&meta=filter_count' },
+    { language: 'directus', ask: '/items/staff?limit=0&meta=*' },
+    { language: 'directus', ask: '/items/customer?aggregate[count]=*&groupBy[]=region' },
+    { language: 'directus', ask: '/items/customer?aggregate[countDistinct]=email' },
+    { language: 'directus', ask: '/items/customer?aggregate[max]=ssn' },
+  ]),
 ]);

@@ -76,4 +76,11 @@ export const CASTS = attacks('casts', [
     'select rsk from customer',
     'select customer.risk from customer order by 1 limit 1',
   ]),
+  ...from(SOURCE.itemApis, [
+    { language: 'directus', ask: '/items/customer?fields=*&limit=1' },
+    { language: 'directus', ask: '/items/customer?fields=*.*&limit=1' },
+    { language: 'directus', ask: '/items/customer?fields=id,email,ssn&limit=1' },
+    { language: 'directus', ask: '/items/customer?alias[x]=email&fields=x&limit=1' },
+    { language: 'directus', ask: '/items/customer?fields=id&export=csv&limit=1' },
+  ]),
 ]);

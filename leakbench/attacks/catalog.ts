@@ -75,4 +75,15 @@ export const CATALOG = attacks('catalog', [
       ask: '{"name": "semantic_explain", "arguments": {"osql": "select count(*) from purchase where id > 5000"}}',
     },
   ]),
+  ...from(SOURCE.itemApis, [
+    { language: 'directus', ask: '/collections' },
+    { language: 'directus', ask: '/fields' },
+    { language: 'directus', ask: '/fields/customer' },
+    { language: 'directus', ask: '/relations' },
+    { language: 'directus', ask: '/server/specs/oas' },
+    { language: 'directus', ask: '/permissions/me' },
+    { language: 'directus', ask: '/users' },
+    { language: 'directus', ask: '/roles' },
+    { language: 'directus', ask: '/schema/snapshot' },
+  ]),
 ]);

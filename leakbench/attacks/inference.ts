@@ -64,4 +64,14 @@ export const INFERENCE = attacks('inference', [
     'select distinct tags from customer',
     'select item, count(*) from purchase group by item',
   ]),
+  ...from(SOURCE.itemApis, [
+    { language: 'directus', ask: '/items/customer/1007' },
+    { language: 'directus', ask: '/items/customer/7?fields=*' },
+    { language: 'directus', ask: '/items/customer?sort=ssn&fields=id&limit=3' },
+    { language: 'directus', ask: '/items/customer?sort=-email&fields=id&limit=3' },
+    { language: 'directus', ask: '/items/complaint' },
+    { language: 'directus', ask: '/items/complain' },
+    { language: 'directus', ask: '/items/customer?fields=risk&limit=1' },
+    { language: 'directus', ask: '/items/customer?fields=rsk&limit=1' },
+  ]),
 ]);

@@ -70,4 +70,10 @@ export const JOINS = attacks('joins', [
     'select c.id from customer c where c.email in (select x from (values ($$alpha7@example.com$$)) v(x)) order by 1',
     'select v.n, c.id from (values (7, $$alpha7@example.com$$)) v(n, email) left join customer c on c.email = v.email order by 1, 2',
   ]),
+  ...from(SOURCE.itemApis, [
+    { language: 'directus', ask: '/items/purchase?fields=id,customer_id.id,customer_id.name&limit=3' },
+    { language: 'directus', ask: '/items/purchase?fields=id,customer_id.email&limit=3' },
+    { language: 'directus', ask: '/items/customer?fields=id,region.label&limit=3' },
+    { language: 'directus', ask: '/items/purchase?filter[customer_id][id][_eq]=1007&fields=id' },
+  ]),
 ]);

@@ -60,4 +60,14 @@ export const PREDICATES = attacks('predicates', [
       ask: '{ allCustomers(condition: { email: "alpha7@example.com" }) { nodes { id } } }',
     },
   ]),
+  ...from(SOURCE.itemApis, [
+    { language: 'directus', ask: '/items/customer?filter[email][_starts_with]=alpha&fields=id&limit=3' },
+    { language: 'directus', ask: '/items/customer?filter[notes][_nnull]=true&fields=id&limit=3' },
+    { language: 'directus', ask: '/items/customer?search=alpha7&fields=id&limit=3' },
+    { language: 'directus', ask: '/items/customer?search=Needle&fields=id&limit=3' },
+    {
+      language: 'directus',
+      ask: '/items/purchase?filter[customer_id][email][_starts_with]=alpha&fields=id&limit=3',
+    },
+  ]),
 ]);

@@ -175,6 +175,10 @@ export const SOURCE = {
     'OWASP GraphQL Cheat Sheet: access by IDs, through relations, and by batches',
     'each node is filtered, by whatever way it is reached',
   ),
+  itemApis: source(
+    'Directus documentation, Query Parameters and Access Control: filters, orders, counts and fields of relations in a path',
+    'a parameter reads no field and no row that its caller may not see',
+  ),
   agentTools: source(
     'Model Context Protocol specification, Security Best Practices: tools act with the rights of their user',
     'a tool shows what its caller may see, in results, schemas and errors',

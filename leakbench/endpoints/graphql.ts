@@ -1,4 +1,5 @@
 import { type Answer, NotExpressible, type Session } from '../endpoint.js';
+import { parseSelect } from './select.js';
 
 /** Session that sends GraphQL, and the simple SELECTs for which PostGraphile's schema has a form. */
 export function graphqlSession(url: string, token: string | null): Session {
@@ -52,46 +53,27 @@ const FIELDS: Readonly<Record<string, string>> = {
   staff: 'allStaffs',
   ticket: 'allTickets',
 };
-const NAMES = String.raw`\w+(?:\s*,\s*\w+)*`;
-const SELECT = new RegExp(
-  String.raw`^select (?<columns>${NAMES}|\*|count\(\*\)) from (?<table>\w+)` +
-    String.raw`(?: where (?<where>.+?))?(?: order by (?<order>.+?))?(?: limit (?<limit>\d+))?(?: offset (?<offset>\d+))?$`,
-);
 /** Columns of customers that GraphQL asks for `*`. */
-const EVERYTHING = 'id, region, name, code, credit, born, vip, tags, email, ssn, notes';
+const EVERYTHING = 'id region name code credit born vip tags email ssn notes'.split(' ');
 
 /** `select id from customer where region = 'south' order by id limit 3` as a connection of PostGraphile. */
 function toGraphql(sql: string): string {
-  const parts = SELECT.exec(sql)?.groups;
-  const field = FIELDS[parts?.['table'] ?? ''];
-  if (parts === undefined || field === undefined) throw new NotExpressible(sql);
-  const { columns = '', where, order, limit, offset } = parts;
+  const { table, columns, where, order, limit, offset } = parseSelect(sql);
+  const field = FIELDS[table];
+  if (field === undefined) throw new NotExpressible(sql);
+  const conditions = where.map(({ column, value }) => `${camel(column)}: ${JSON.stringify(value)}`);
+  const keys = order.map(({ column, descends }) => `${column.toUpperCase()}_${descends ? 'DESC' : 'ASC'}`);
   const args = [
-    ...(where === undefined ? [] : [`condition: { ${where.split(' and ').map(equality).join(', ')} }`]),
-    ...(order === undefined ? [] : [`orderBy: [${order.split(',').map(ordering).join(', ')}]`]),
-    ...(limit === undefined ? [] : [`first: ${limit}`]),
-    ...(offset === undefined ? [] : [`offset: ${offset}`]),
+    ...(where.length === 0 ? [] : [`condition: { ${conditions.join(', ')} }`]),
+    ...(order.length === 0 ? [] : [`orderBy: [${keys.join(', ')}]`]),
+    ...(limit === null ? [] : [`first: ${limit}`]),
+    ...(offset === null ? [] : [`offset: ${offset}`]),
   ];
-  const list = columns === '*' ? EVERYTHING : columns;
-  if (/\d/.test(list)) throw new NotExpressible(sql);
-  const wanted = list.startsWith('count')
-    ? 'totalCount'
-    : `nodes { ${list.split(',').map(camel).join(' ')} }`;
+  const nodes = columns === '*' ? EVERYTHING : columns;
+  const wanted = nodes === 'count' ? 'totalCount' : `nodes { ${nodes.map(camel).join(' ')} }`;
   return `{ ${field}${args.length === 0 ? '' : `(${args.join(', ')})`} { ${wanted} } }`;
 }
 
-function equality(text: string): string {
-  const [, column = '', value = ''] = /^(\w+) = ('[^']*'|\d+)$/.exec(text.trim()) ?? [];
-  if (column === '') throw new NotExpressible(text);
-  return `${camel(column)}: ${value.replaceAll("'", '"')}`;
-}
-
-function ordering(text: string): string {
-  const [, column = '', desc] = /^([a-z]\w*)( desc)?$/.exec(text.trim()) ?? [];
-  if (column === '') throw new NotExpressible(text);
-  return `${column.toUpperCase()}_${desc === undefined ? 'ASC' : 'DESC'}`;
-}
-
 function camel(name: string): string {
-  return name.trim().replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+  return name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 }

@@ -191,6 +191,11 @@ const CELLS: readonly Hole[] = [
     ),
     compiler(
       'govern/keys.js',
+      "if ((rule.masked === 'all' && rule.mask !== 'hash') || nullSafe || fixed.has(ref)) {",
+      'if (rule === null) {',
+    ),
+    compiler(
+      'govern/keys.js',
       "if (rule.masked !== 'none' && (crossesModes || !isHashed(rule)))",
       'if (rule === null)',
     ),
@@ -211,6 +216,11 @@ const BARRIERS: readonly Hole[] = [
       compiler('govern/barrier/barrier.js', "if (query.from?.kind === 'join')", 'if (query === null)'),
       ...NO_PROOF,
     ],
+  ),
+  wire(
+    'no guard in HAVING',
+    ['errors'],
+    [compiler('govern/barrier/barrier.js', 'if (!dependsOnAggregate(c))', 'if (c === null)'), ...NO_PROOF],
   ),
   wire(
     'division counted as harmless',
