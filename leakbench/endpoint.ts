@@ -68,6 +68,8 @@ export interface EndpointKind {
   readonly name: string;
   /** `visible`: its worlds have nothing that the clerk may not see, so that nothing can leak. */
   readonly data: 'everything' | 'visible';
+  /** Endpoints with the same text here share their worlds, and may share what they start. */
+  readonly shares?: string;
   /** Protects the worlds, and makes ready to be asked. */
   start(worlds: Worlds): Promise<Endpoint>;
 }

@@ -10,8 +10,9 @@ import { PGBOUNCER } from './endpoints/pgbouncer.js';
 import { POSTGRAPHILE } from './endpoints/postgraphile.js';
 import { ROW_SECURITY } from './endpoints/row-security.js';
 import { BARRIER_VIEWS, MASKING_VIEWS, PLAIN_VIEWS } from './endpoints/views.js';
+import { page } from './page.js';
 import { json, markdown } from './report.js';
-import { type Run, runEndpoint } from './run.js';
+import { type Run, runEndpoints } from './run.js';
 
 const KINDS: Readonly<Record<string, EndpointKind>> = {
   unprotected: UNPROTECTED,
@@ -29,7 +30,7 @@ const KINDS: Readonly<Record<string, EndpointKind>> = {
   copies: COPIES,
 };
 
-const HELP = `leakbench --url postgres://… [--on NAME,…] [--class NAME,…] [--only ID,…] [--json FILE] [--leaks]
+const HELP = `leakbench --url postgres://… [--on NAME,…] [--class NAME,…] [--only ID,…] [--json FILE] [--html FILE] [--leaks]
 
 Creates databases leakbench_… at the URL, whose user may create databases and roles, and drops them again.
 
@@ -37,6 +38,7 @@ Creates databases leakbench_… at the URL, whose user may create databases and 
   --class   classes of attacks: ${CLASSES.join(', ')} (default: all)
   --only    single attacks, such as errors-07
   --json    writes every attack, its outcome, and both answers where they differ
+  --html    writes a page with charts, and each leak with both answers
   --leaks   prints each leak with its statements
   --module  a module that exports an EndpointKind as \`endpoint\`, tried besides
 
@@ -51,6 +53,7 @@ const { values } = parseArgs({
     class: { type: 'string' },
     only: { type: 'string' },
     json: { type: 'string' },
+    html: { type: 'string' },
     module: { type: 'string' },
     leaks: { type: 'boolean', default: false },
     help: { type: 'boolean', short: 'h', default: false },
@@ -77,15 +80,13 @@ if (values.help || values.url === undefined) {
     };
     kinds.push(endpoint);
   }
-  const runs: Run[] = [];
-  for (const kind of kinds) {
-    process.stderr.write(`${kind.name} …\n`);
-    const run = await runEndpoint(kind, values.url, attacks);
-    runs.push(run);
+  const runs = await runEndpoints(kinds, values.url, attacks, (run) => {
+    process.stderr.write(`${run.name}: ${run.seconds.toFixed(0)} s\n`);
     if (values.leaks) process.stdout.write(leaksOf(run));
-  }
+  });
   process.stdout.write(markdown(runs));
   if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(json(runs), null, 1)}\n`);
+  if (values.html !== undefined) writeFileSync(values.html, page(runs));
   const hasLeak = runs.some(
     (run) =>
       run.name !== UNPROTECTED.name &&

@@ -63,8 +63,12 @@ export const PREDICATES = attacks('predicates', [
   ...from(SOURCE.itemApis, [
     { language: 'directus', ask: '/items/customer?filter[email][_starts_with]=alpha&fields=id&limit=3' },
     { language: 'directus', ask: '/items/customer?filter[notes][_nnull]=true&fields=id&limit=3' },
+  ]),
+  ...from(SOURCE.search, [
     { language: 'directus', ask: '/items/customer?search=alpha7&fields=id&limit=3' },
     { language: 'directus', ask: '/items/customer?search=Needle&fields=id&limit=3' },
+  ]),
+  ...from(SOURCE.itemApis, [
     {
       language: 'directus',
       ask: '/items/purchase?filter[customer_id][email][_starts_with]=alpha&fields=id&limit=3',

@@ -98,6 +98,10 @@ export const SOURCE = {
     'CVE-2019-9193 (PostgreSQL, disputed): COPY runs programs',
     'no statement reaches files or programs of the server',
   ),
+  search: source(
+    'CVE-2025-30352 (Directus): a search over fields that its caller may not see',
+    'a search reads visible fields alone',
+  ),
   // ---------------------------------------------------------------- documentation
   leakyViews: source(
     'PostgreSQL documentation, Rules and Privileges: cheap functions in WHERE run before the filter of a view',

@@ -1,4 +1,11 @@
-import { type Caller, type EndpointKind, NotExpressible, type Session, type WorldName } from '../endpoint.js';
+import {
+  type Caller,
+  type EndpointKind,
+  NotExpressible,
+  type Session,
+  type WorldName,
+  type Worlds,
+} from '../endpoint.js';
 import { type Gateway, Gateways, ORDER, POLICY } from './osl-gateway.js';
 import { mcpSession, restSession } from './osl-http.js';
 import { openPostgres } from './postgres.js';
@@ -21,8 +28,9 @@ export function osl(
   return {
     name,
     data: 'everything',
+    ...(policy === POLICY + ORDER && { shares: 'OSL Gateway' }),
     start: async (worlds) => {
-      const gateways = await Gateways.start(worlds, policy, manifest);
+      const { gateways, close } = await shared(worlds, () => Gateways.start(worlds, policy, manifest));
       return {
         what,
         others: ['peer', 'admin'],
@@ -34,10 +42,35 @@ export function osl(
           if (login !== undefined) throw new NotExpressible('a request has no login but its token');
           return surface === 'rest' ? restSession(gateway, token) : mcpSession(gateway, token);
         },
-        close: () => gateways.close(),
+        close,
       };
     },
   };
+}
+
+interface Shared {
+  readonly gateways: Promise<Gateways>;
+  users: number;
+}
+
+const SHARED = new WeakMap<Worlds, Shared>();
+
+/** The gateways of these worlds, which endpoints share; the last of them that closes ends them. */
+async function shared(
+  worlds: Worlds,
+  start: () => Promise<Gateways>,
+): Promise<{ readonly gateways: Gateways; close(): Promise<void> }> {
+  const known = SHARED.get(worlds) ?? { gateways: start(), users: 0 };
+  SHARED.set(worlds, known);
+  known.users++;
+  const gateways = await known.gateways;
+  const close = async (): Promise<void> => {
+    known.users--;
+    if (known.users > 0) return;
+    SHARED.delete(worlds);
+    await gateways.close();
+  };
+  return { gateways, close };
 }
 
 function wireUrl({ pgPort }: Gateway, token: string, caller: Caller): string {
