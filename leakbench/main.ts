@@ -30,11 +30,15 @@ const KINDS: Readonly<Record<string, EndpointKind>> = {
   copies: COPIES,
 };
 
+/** Endpoints that need another program. */
+const OTHERS = ['pgbouncer', 'postgraphile', 'directus'];
+
 const HELP = `leakbench --url postgres://… [--on NAME,…] [--class NAME,…] [--only ID,…] [--json FILE] [--html FILE] [--leaks]
 
 Creates databases leakbench_… at the URL, whose user may create databases and roles, and drops them again.
 
-  --on      endpoints: ${Object.keys(KINDS).join(', ')} (default: all)
+  --on      endpoints: ${Object.keys(KINDS).join(', ')}, or all
+            (default: those that need no other program than Postgres and OSL Gateway)
   --class   classes of attacks: ${CLASSES.join(', ')} (default: all)
   --only    single attacks, such as errors-07
   --json    writes every attack, its outcome, and both answers where they differ
@@ -42,7 +46,8 @@ Creates databases leakbench_… at the URL, whose user may create databases and 
   --leaks   prints each leak with its statements
   --module  a module that exports an EndpointKind as \`endpoint\`, tried besides
 
-An endpoint that starts OSL Gateway runs the command in LEAKBENCH_OSL, by default \`osl\`.
+Commands of the endpoints that start a program: LEAKBENCH_OSL (osl), LEAKBENCH_PGBOUNCER (pgbouncer),
+LEAKBENCH_POSTGRAPHILE (npx --yes postgraphile@4), LEAKBENCH_DIRECTUS (npx --yes directus).
 Exit status: 0 no leak at the endpoints that protect, 1 a leak, 2 usage.
 `;
 
@@ -69,9 +74,11 @@ if (values.help || values.url === undefined) {
   const attacks = ATTACKS.filter(
     (a) => (classes === null || classes.includes(a.class)) && (only === null || only.includes(a.id)),
   );
-  const kinds = (listed(values.on) ?? Object.keys(KINDS)).map((name) => {
+  const all = Object.keys(KINDS);
+  const usual = all.filter((name) => !OTHERS.includes(name));
+  const kinds = (values.on === 'all' ? all : (listed(values.on) ?? usual)).map((name) => {
     const kind = KINDS[name];
-    if (kind === undefined) throw new Error(`there is no endpoint ${name}: ${Object.keys(KINDS).join(', ')}`);
+    if (kind === undefined) throw new Error(`there is no endpoint ${name}: ${all.join(', ')}`);
     return kind;
   });
   if (values.module !== undefined) {

@@ -44,7 +44,7 @@ export const CATALOG = attacks('catalog', [
   ]),
   ...from(SOURCE.counters, [
     'select queryid is null, calls from pg_stat_statements order by 2 limit 1',
-    'select count(*) from pg_stat_activity where query like $$%SECRET%$$',
+    'select count(*) from pg_stat_activity where datname = current_database() and query like $$%SECRET%$$',
   ]),
   ...from(SOURCE.statistics, ['select stxname from pg_statistic_ext order by 1']),
   ...from(SOURCE.catalogs, [

@@ -1,4 +1,5 @@
 import { type Answer, NotExpressible, type Session } from '../endpoint.js';
+import { partsOf } from './http.js';
 import { parseSelect } from './select.js';
 
 /** Session that sends GraphQL, and the simple SELECTs for which PostGraphile's schema has a form. */
@@ -32,16 +33,15 @@ interface Connection {
 }
 
 /** The answer in the form of others, with all that was received besides. */
-function answerOf({ status, headers }: Response, text: string): Answer {
+function answerOf(response: Response, text: string): Answer {
   const { data, errors } = JSON.parse(text) as Reply;
   const { nodes = [], totalCount } = Object.values(data ?? {})[0] ?? {};
   const rows = totalCount === undefined ? nodes : [{ totalCount }];
-  const received = [...headers].filter(([name]) => name !== 'date').map((header) => header.join(': '));
   return {
     columns: Object.keys(rows[0] ?? {}),
     rows: rows.map((row) => Object.values(row).map((cell) => JSON.stringify(cell))),
     tag: null,
-    notices: [String(status), ...received, text],
+    notices: partsOf(response, text),
     error: errors === undefined ? null : JSON.stringify(errors),
   };
 }

@@ -1,4 +1,5 @@
 import type { Answer, Session } from '../endpoint.js';
+import { partsOf } from './http.js';
 import type { Gateway } from './osl-gateway.js';
 
 type Cells = Readonly<Record<string, unknown>>;
@@ -61,9 +62,6 @@ function mcpAnswer({ error, result }: McpReply, parts: readonly string[]): Answe
  */
 const MANIFEST_VERSION = /(\\*"manifest\\*": ?\\*")[0-9a-f]{32}/g;
 
-/** Headers that are new with each response. */
-const RANDOM = ['date', 'x-request-id'];
-
 async function post(
   { httpPort }: Gateway,
   path: string,
@@ -81,9 +79,8 @@ async function post(
     body: JSON.stringify(body),
   });
   const text = (await response.text()).replace(MANIFEST_VERSION, '$1');
-  const headers = [...response.headers].filter(([name]) => !RANDOM.includes(name)).map((h) => h.join(': '));
   const data = /^data: (.*)$/m.exec(text)?.[1] ?? text;
-  return { json: JSON.parse(data) as unknown, parts: [`${response.status}`, ...headers, text] };
+  return { json: JSON.parse(data) as unknown, parts: partsOf(response, text) };
 }
 
 /** The answer in the form of others, with all that was received besides. */

@@ -71,7 +71,7 @@ export const PGBOUNCER: EndpointKind = {
           await session.close();
           const left = (open.get(world) ?? 1) - 1;
           open.set(world, left);
-          // The connection is kept: the last one clears it, so that an attack does not meet traces of others.
+          // The last one clears the connection, so that an attack does not meet traces of others.
           if (left === 0) await ask(url(world, 'clerk'), 'discard all');
         };
         return { ask: session.ask, close };
