@@ -1,5 +1,5 @@
 import { CLASSES } from './attacks/index.js';
-import type { Verdict } from './judge.js';
+import type { Outcome, Verdict } from './judge.js';
 import { countsOf, type Run } from './run.js';
 
 const STYLE = `
@@ -12,15 +12,15 @@ body { margin: 0 auto; max-width: 76rem; padding: 2rem 1.25rem 4rem; background:
 h1 { font-size: 1.5rem; margin: 0 0 .25rem; } h2 { font-size: 1.1rem; margin: 2.5rem 0 .75rem; }
 p { margin: .25rem 0; color: var(--dim); max-width: 46rem; }
 .scroll { overflow-x: auto; }
-table { border-collapse: collapse; font-size: 13px; } th, td { padding: .35rem .6rem; text-align: left; vertical-align: top; }
-thead th { border-bottom: 1px solid var(--line); font-weight: 600; min-width: 5.2rem; }
-tbody th { font-weight: 500; white-space: nowrap; } tbody tr + tr > * { border-top: 1px solid var(--line); }
-td b { color: var(--leak); font-size: 15px; } td .zero { color: var(--fine); }
-.bar { display: flex; height: 6px; margin-top: 3px; min-width: 4.5rem; background: var(--fine); border-radius: 3px; overflow: hidden; }
+table { border-collapse: collapse; font-size: 13px; } th, td { padding: .35rem .45rem; text-align: left; vertical-align: top; }
+thead th { border-bottom: 1px solid var(--line); font-weight: 600; }
+tbody th { font-weight: 500; min-width: 9rem; } tbody tr + tr > * { border-top: 1px solid var(--line); }
+td { color: var(--dim); font-variant-numeric: tabular-nums; } td b { color: var(--leak); }
+.bar { display: flex; height: 6px; margin-top: 3px; min-width: 3.6rem; background: var(--panel); border-radius: 3px; overflow: hidden; }
 .bar i { display: block; height: 100%; } .leak { background: var(--leak); } .refused { background: var(--refused); }
 .no { background: var(--no); } .noise { background: var(--noise); } .answered { background: var(--fine); }
-.totals { display: grid; grid-template-columns: max-content 1fr max-content; gap: .35rem .75rem; align-items: center; max-width: 46rem; }
-.totals .bar { margin: 0; height: 10px; background: var(--panel); }
+.totals { display: grid; grid-template-columns: max-content 1fr max-content; gap: .35rem .75rem; align-items: center; }
+.totals .bar { margin: 0; height: 10px; }
 .key { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; font-size: 13px; color: var(--dim); margin: .75rem 0; }
 .key i { display: inline-block; width: 10px; height: 10px; border-radius: 2px; margin-right: .4rem; }
 details { border: 1px solid var(--line); border-radius: 6px; margin: .4rem 0; padding: .4rem .75rem; }
@@ -73,23 +73,35 @@ function totals(runs: readonly Run[]): string {
 }
 
 function table(runs: readonly Run[]): string {
-  const head = runs.map((run) => `<th>${escaped(run.name)}</th>`).join('');
-  const rows = CLASSES.map((of) => {
-    const cells = runs.map((run) => {
-      const counts = countsOf(run).get(of);
-      if (counts === undefined) return '<td></td>';
-      const { leak, answered, refused, noise, 'not expressible': no } = counts;
-      const all = leak + answered + refused + noise + no;
-      const part = (name: string, n: number): string =>
-        n === 0 ? '' : `<i class="${name}" style="width:${percent(n, all)}"></i>`;
-      const bar = `${part('leak', leak)}${part('noise', noise)}${part('answered', answered)}${part('refused', refused)}${part('no', no)}`;
-      const title = `${leak} leak, ${noise} noise, ${answered} answered, ${refused} refused, ${no} not expressible`;
-      const number = leak === 0 ? '<span class="zero">0</span>' : `<b>${leak}</b>`;
-      return all === 0 ? '<td></td>' : `<td title="${title}">${number}<div class="bar">${bar}</div></td>`;
-    });
-    return `<tr><th>${of}</th>${cells.join('')}</tr>`;
+  const head = CLASSES.map((of) => `<th>${of}</th>`).join('');
+  const rows = runs.map((run) => {
+    const counts = countsOf(run);
+    const cells = CLASSES.map((of) => cell(counts.get(of))).join('');
+    return `<tr><th>${escaped(run.name)}</th>${cells}</tr>`;
   });
-  return `<div class="scroll"><table><thead><tr><th>class</th>${head}</tr></thead><tbody>${rows.join('\n')}</tbody></table></div>`;
+  return `<div class="scroll"><table><thead><tr><th>endpoint</th>${head}</tr></thead><tbody>${rows.join('\n')}</tbody></table></div>`;
+}
+
+/** Outcomes in the order of their bar, with the class of their color. */
+const BAR: readonly (readonly [Outcome, string])[] = [
+  ['leak', 'leak'],
+  ['noise', 'noise'],
+  ['answered', 'answered'],
+  ['refused', 'refused'],
+  ['not expressible', 'no'],
+];
+
+/** The number of leaks, over a bar of all outcomes. */
+function cell(counts: Readonly<Record<Outcome, number>> | undefined): string {
+  const all = counts === undefined ? 0 : BAR.reduce((sum, [outcome]) => sum + counts[outcome], 0);
+  if (counts === undefined || all === 0) return '<td></td>';
+  const parts = BAR.filter(([outcome]) => counts[outcome] > 0);
+  const bar = parts.map(
+    ([outcome, name]) => `<i class="${name}" style="width:${percent(counts[outcome], all)}"></i>`,
+  );
+  const title = parts.map(([outcome]) => `${counts[outcome]} ${outcome}`).join(', ');
+  const number = counts.leak > 0 ? `<b>${counts.leak}</b>` : counts['not expressible'] === all ? '–' : '0';
+  return `<td title="${title}">${number}<div class="bar">${bar.join('')}</div></td>`;
 }
 
 function leaks({ name, what, verdicts }: Run): string {
