@@ -19,7 +19,7 @@ export function markdown(runs: readonly Run[]): string {
     const leaks = CLASSES.map((of) => {
       const { leak = 0, 'not expressible': no = 0 } = counts.get(of) ?? {};
       const attacks = run.verdicts.filter((v) => v.attack.class === of).length;
-      return leak > 0 ? `**${leak}**` : no === attacks ? '–' : '0';
+      return leak > 0 ? `**${leak}**` : attacks === 0 ? '' : no === attacks ? '–' : '0';
     });
     const sum = (outcome: Outcome): string =>
       String(run.verdicts.filter((v) => v.outcome === outcome).length);

@@ -35,9 +35,11 @@ export async function start(
     cwd: dir,
     env: { ...process.env, ...env },
     stdio: ['ignore', listen ? 'pipe' : log, log],
+    detached: true,
   });
   await new Promise((resolve, reject) => child.once('spawn', resolve).once('error', reject));
   closeSync(log);
+  endWithUs(child);
   return { child, dir, stop: () => stop(child, dir) };
 }
 
@@ -47,10 +49,33 @@ export const logOf = ({ dir }: Running): string => readFileSync(join(dir, 'log')
 async function stop(child: ChildProcess, dir: string): Promise<void> {
   if (child.exitCode === null && child.signalCode === null) {
     const ended = new Promise((resolve) => child.once('exit', resolve));
-    child.kill('SIGTERM');
+    end(child);
     await ended;
   }
   rmSync(dir, { recursive: true, force: true });
+}
+
+/** Ends a process and those that it started: a command may be a launcher, such as npx. */
+function end({ pid, exitCode, signalCode }: ChildProcess): void {
+  if (pid !== undefined && exitCode === null && signalCode === null) process.kill(-pid, 'SIGTERM');
+}
+
+const STARTED = new Set<ChildProcess>();
+let isHooked = false;
+
+/** Ends a process when this one ends, by itself or by a signal. */
+function endWithUs(child: ChildProcess): void {
+  if (!isHooked) {
+    isHooked = true;
+    process.once('exit', () => STARTED.forEach(end));
+    for (const [signal, code] of [
+      ['SIGINT', 130],
+      ['SIGTERM', 143],
+    ] as const)
+      process.once(signal, () => process.exit(code));
+  }
+  STARTED.add(child);
+  child.once('exit', () => STARTED.delete(child));
 }
 
 /** Waits until a check holds; after 30 s, or if the process ends, fails with its log. */

@@ -15,7 +15,7 @@ const runs = Number(process.env['OSL_LEAKBENCH_RUNS'] ?? ATTACKS.length);
 const native = await startNativePostgres();
 const skip = native === null && 'no native Postgres is installed here';
 t.teardown(() => native?.stop());
-const PREFIX = 'leakbench_copies_runs';
+const PREFIX = `leakbench_copies_${process.pid}`;
 
 test('no attack alarms where nothing is hidden', { skip }, async (t) => {
   const url = native?.url ?? '';

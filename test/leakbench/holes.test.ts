@@ -22,7 +22,7 @@ const chosen =
 const native = await startNativePostgres();
 const skip = native === null && 'no native Postgres is installed here';
 t.teardown(() => native?.stop());
-const PREFIX = 'leakbench_holes';
+const PREFIX = `leakbench_holes_${process.pid}`;
 
 test('the holes have names of their own, and there are enough', (t) => {
   t.equal(new Set(HOLES.map((hole) => hole.name)).size, HOLES.length);

@@ -4,7 +4,7 @@ import type { Patch } from './gateway-copy.js';
 /** A fault planted in a copy of the gateway. Attacks of its classes are tried until one finds it. */
 export interface Hole {
   readonly name: string;
-  readonly on: 'wire' | 'rest' | 'mcp';
+  readonly on: 'wire' | 'mcp';
   readonly classes: readonly AttackClass[];
   readonly patches: readonly Patch[];
   /** Change of the manifest that the hole needs. */
@@ -302,6 +302,27 @@ const CALLERS: readonly Hole[] = [
 ];
 
 const CATALOGS: readonly Hole[] = [
+  wire(
+    'EXPLAIN with the plan of the database',
+    ['catalog'],
+    [
+      gateway(
+        'src/ask/data/explain.js',
+        'return { plan, caller, upstream: statement',
+        'const lines = (await upstreamPlan(parts, caller, plan, signal)).plan.split("\\n"); return { plan, caller, lines, upstream: statement',
+      ),
+      gateway(
+        'src/surfaces/pg/explain-statement.js',
+        'const { plan } = await explainPlan(',
+        'const { plan, lines } = await explainPlan(',
+      ),
+      gateway(
+        'src/surfaces/pg/explain-statement.js',
+        ': planLines(tellable);',
+        ': [...planLines(tellable), ...lines];',
+      ),
+    ],
+  ),
   wire(
     'hidden columns in the catalog',
     ['catalog'],
