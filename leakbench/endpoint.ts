@@ -32,8 +32,17 @@ export interface Answer {
   readonly error: string | null;
 }
 
+/**
+ * Who opens a session. The `clerk` attacks. The `admin` may see everything and the `peer` what the clerk may not, a
+ * caller of the same role in the region `south`: they ask before the clerk, to fill what callers share.
+ */
+export type Caller = 'clerk' | 'admin' | 'peer';
+
+/** Languages of statements. What is not SQL is sent as it is. */
+export type Language = 'sql' | 'graphql' | 'mcp' | 'directus';
+
 export interface Session {
-  /** Asks one statement of SQL. Throws `NotExpressible` if the endpoint has no way to say it. */
+  /** Asks one statement. Throws `NotExpressible` if the endpoint has no way to say it. */
   ask(text: string, values?: readonly (string | null)[]): Promise<Answer>;
   close(): Promise<void>;
 }
@@ -46,8 +55,11 @@ export class NotExpressible extends Error {
 export interface Endpoint {
   /** One sentence: what it is, and its version. */
   readonly what: string;
-  /** Opens a session as the clerk. */
-  open(world: WorldName, login?: Login): Promise<Session>;
+  /** Languages that it understands; SQL alone by default. */
+  readonly languages?: readonly Language[];
+  /** Callers besides the clerk; none by default. */
+  readonly others?: readonly Exclude<Caller, 'clerk'>[];
+  open(world: WorldName, login?: Login, caller?: Caller): Promise<Session>;
   close(): Promise<void>;
 }
 
@@ -56,6 +68,8 @@ export interface EndpointKind {
   readonly name: string;
   /** `visible`: its worlds have nothing that the clerk may not see, so that nothing can leak. */
   readonly data: 'everything' | 'visible';
+  /** Endpoints with the same text here share their worlds, and may share what they start. */
+  readonly shares?: string;
   /** Protects the worlds, and makes ready to be asked. */
   start(worlds: Worlds): Promise<Endpoint>;
 }

@@ -1,5 +1,13 @@
 import type { Attack } from './attacks/index.js';
-import { type Answer, type Endpoint, NotExpressible, WORLDS, type WorldName } from './endpoint.js';
+import {
+  type Answer,
+  type Caller,
+  type Endpoint,
+  NotExpressible,
+  type Session,
+  WORLDS,
+  type WorldName,
+} from './endpoint.js';
 
 /**
  * What came of an attack.
@@ -20,44 +28,57 @@ export interface Verdict {
 
 /** IDs of requests, which are random. */
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
-/** Rounds in which a difference must show. */
+/** Rounds in which a difference must show, between worlds that differ or between equal ones. */
 const ROUNDS = 3;
 
 /** Judges an attack by whether worlds that differ only in hidden data answer differently, and equal ones do not. */
 export async function judge(endpoint: Endpoint, attack: Attack): Promise<Verdict> {
   if (attack.class === 'timing') return judgeTime(endpoint, attack);
-  for (let round = 1; ; round++) {
+  for (let [leaks, noises] = [0, 0]; ; ) {
     const seen = await Promise.all(WORLDS.map((world) => observed(endpoint, world, attack)));
     const [a = null, copy = null, b = null] = seen;
     if (a === null || copy === null || b === null) return { attack, outcome: 'not expressible', seen: null };
-    const [textA, textCopy, textB] = [a, copy, b].map((answers) =>
+    const [textA = '', textCopy = '', textB = ''] = [a, copy, b].map((answers) =>
       JSON.stringify(answers).replace(UUID, 'uuid'),
     );
     if (textA === textB && textA === textCopy)
       return { attack, outcome: a.at(-1)?.error == null ? 'answered' : 'refused', seen: null };
-    if (textA !== textCopy) return { attack, outcome: 'noise', seen: { a: textA ?? '', b: textCopy ?? '' } };
-    if (round === ROUNDS) return { attack, outcome: 'leak', seen: { a: textA ?? '', b: textB ?? '' } };
+    if (textA !== textCopy) noises++;
+    else leaks++;
+    if (noises === ROUNDS) return { attack, outcome: 'noise', seen: { a: textA, b: textCopy } };
+    if (leaks === ROUNDS) return { attack, outcome: 'leak', seen: { a: textA, b: textB } };
   }
 }
 
+/** Answers of a world to each step; null if the endpoint has no form for one of them. */
 async function observed(
   endpoint: Endpoint,
   world: WorldName,
   attack: Attack,
 ): Promise<readonly Answer[] | null> {
+  const { steps, values, login, before, first = [], language = 'sql' } = attack;
+  if (language !== 'sql' && endpoint.languages?.includes(language) !== true) return null;
+  if (before !== undefined && endpoint.others === undefined) return null;
+  const open: Session[] = [];
   try {
-    const session = await endpoint.open(world, attack.login);
-    try {
-      const answers: Answer[] = [];
-      for (const [i, step] of attack.steps.entries())
-        answers.push(await session.ask(step, i === attack.steps.length - 1 ? attack.values : undefined));
-      return answers;
-    } finally {
-      await session.close();
-    }
+    const start = async (caller: Caller, questions: readonly string[]): Promise<Session> => {
+      const session = await endpoint.open(world, caller === 'clerk' ? login : undefined, caller);
+      open.push(session);
+      for (const question of questions) await session.ask(question);
+      return session;
+    };
+    const early = first.length > 0 ? await start('clerk', first) : null;
+    if (before !== undefined) for (const caller of endpoint.others ?? []) await start(caller, before);
+    const clerk = early ?? (await start('clerk', []));
+    const answers: Answer[] = [];
+    for (const [i, step] of steps.entries())
+      answers.push(await clerk.ask(step, i === steps.length - 1 ? values : undefined));
+    return answers;
   } catch (error) {
     if (error instanceof NotExpressible) return null;
     throw error;
+  } finally {
+    for (const session of open) await session.close();
   }
 }
 

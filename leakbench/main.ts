@@ -4,35 +4,50 @@ import { parseArgs } from 'node:util';
 import { ATTACKS, CLASSES } from './attacks/index.js';
 import type { EndpointKind } from './endpoint.js';
 import { COPIES, UNPROTECTED } from './endpoints/anchors.js';
-import { OSL_REST, OSL_UNORDERED, OSL_WIRE } from './endpoints/osl.js';
+import { DIRECTUS } from './endpoints/directus.js';
+import { OSL_MCP, OSL_REST, OSL_UNORDERED, OSL_WIRE } from './endpoints/osl.js';
+import { PGBOUNCER } from './endpoints/pgbouncer.js';
+import { POSTGRAPHILE } from './endpoints/postgraphile.js';
 import { ROW_SECURITY } from './endpoints/row-security.js';
-import { BARRIER_VIEWS, PLAIN_VIEWS } from './endpoints/views.js';
+import { BARRIER_VIEWS, MASKING_VIEWS, PLAIN_VIEWS } from './endpoints/views.js';
+import { page } from './page.js';
 import { json, markdown } from './report.js';
-import { type Run, runEndpoint } from './run.js';
+import { type Run, runEndpoints } from './run.js';
 
 const KINDS: Readonly<Record<string, EndpointKind>> = {
   unprotected: UNPROTECTED,
   'plain-views': PLAIN_VIEWS,
   'barrier-views': BARRIER_VIEWS,
+  'masking-views': MASKING_VIEWS,
   'row-security': ROW_SECURITY,
+  pgbouncer: PGBOUNCER,
+  postgraphile: POSTGRAPHILE,
+  directus: DIRECTUS,
   'osl-wire': OSL_WIRE,
   'osl-unordered': OSL_UNORDERED,
   'osl-rest': OSL_REST,
+  'osl-mcp': OSL_MCP,
   copies: COPIES,
 };
 
-const HELP = `leakbench --url postgres://… [--on NAME,…] [--class NAME,…] [--only ID,…] [--json FILE] [--leaks]
+/** Endpoints that need another program. */
+const OTHERS = ['pgbouncer', 'postgraphile', 'directus'];
+
+const HELP = `leakbench --url postgres://… [--on NAME,…] [--class NAME,…] [--only ID,…] [--json FILE] [--html FILE] [--leaks]
 
 Creates databases leakbench_… at the URL, whose user may create databases and roles, and drops them again.
 
-  --on      endpoints: ${Object.keys(KINDS).join(', ')} (default: all)
+  --on      endpoints: ${Object.keys(KINDS).join(', ')}, or all
+            (default: those that need no other program than Postgres and OSL Gateway)
   --class   classes of attacks: ${CLASSES.join(', ')} (default: all)
   --only    single attacks, such as errors-07
   --json    writes every attack, its outcome, and both answers where they differ
+  --html    writes a page with charts, and each leak with both answers
   --leaks   prints each leak with its statements
   --module  a module that exports an EndpointKind as \`endpoint\`, tried besides
 
-An endpoint that starts OSL Gateway runs the command in LEAKBENCH_OSL, by default \`osl\`.
+Commands of the endpoints that start a program: LEAKBENCH_OSL (osl), LEAKBENCH_PGBOUNCER (pgbouncer),
+LEAKBENCH_POSTGRAPHILE (npx --yes postgraphile@4), LEAKBENCH_DIRECTUS (npx --yes directus).
 Exit status: 0 no leak at the endpoints that protect, 1 a leak, 2 usage.
 `;
 
@@ -43,6 +58,7 @@ const { values } = parseArgs({
     class: { type: 'string' },
     only: { type: 'string' },
     json: { type: 'string' },
+    html: { type: 'string' },
     module: { type: 'string' },
     leaks: { type: 'boolean', default: false },
     help: { type: 'boolean', short: 'h', default: false },
@@ -58,9 +74,11 @@ if (values.help || values.url === undefined) {
   const attacks = ATTACKS.filter(
     (a) => (classes === null || classes.includes(a.class)) && (only === null || only.includes(a.id)),
   );
-  const kinds = (listed(values.on) ?? Object.keys(KINDS)).map((name) => {
+  const all = Object.keys(KINDS);
+  const usual = all.filter((name) => !OTHERS.includes(name));
+  const kinds = (values.on === 'all' ? all : (listed(values.on) ?? usual)).map((name) => {
     const kind = KINDS[name];
-    if (kind === undefined) throw new Error(`there is no endpoint ${name}: ${Object.keys(KINDS).join(', ')}`);
+    if (kind === undefined) throw new Error(`there is no endpoint ${name}: ${all.join(', ')}`);
     return kind;
   });
   if (values.module !== undefined) {
@@ -69,15 +87,13 @@ if (values.help || values.url === undefined) {
     };
     kinds.push(endpoint);
   }
-  const runs: Run[] = [];
-  for (const kind of kinds) {
-    process.stderr.write(`${kind.name} …\n`);
-    const run = await runEndpoint(kind, values.url, attacks);
-    runs.push(run);
+  const runs = await runEndpoints(kinds, values.url, attacks, (run) => {
+    process.stderr.write(`${run.name}: ${run.seconds.toFixed(0)} s\n`);
     if (values.leaks) process.stdout.write(leaksOf(run));
-  }
+  });
   process.stdout.write(markdown(runs));
   if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(json(runs), null, 1)}\n`);
+  if (values.html !== undefined) writeFileSync(values.html, page(runs));
   const hasLeak = runs.some(
     (run) =>
       run.name !== UNPROTECTED.name &&

@@ -1,37 +1,34 @@
 import { CLASSES } from './attacks/index.js';
+import type { Outcome } from './judge.js';
 import { countsOf, type Run } from './run.js';
 
-/** The runs as a table in Markdown: leaks of each class, and which share of legitimate questions was answered. */
+/** The runs as a table in Markdown: leaks of each class (– if it has no form for any), and other outcomes in all. */
 export function markdown(runs: readonly Run[]): string {
-  const head = ['class', 'attacks', ...runs.map((run) => run.name)];
-  const lines = CLASSES.map((of) => {
-    const attacks = runs[0]?.verdicts.filter((v) => v.attack.class === of).length ?? 0;
-    const cells = runs.map((run) => {
-      const { leak = 0, refused = 0, noise = 0, 'not expressible': no = 0 } = countsOf(run).get(of) ?? {};
-      const more = [
-        ...(refused > 0 ? [`${refused} refused`] : []),
-        ...(no > 0 ? [`${no} not expressible`] : []),
-        ...(noise > 0 ? [`${noise} noise`] : []),
-      ];
-      return `${leak === 0 ? '0' : `**${leak}**`}${more.length === 0 ? '' : ` (${more.join(', ')})`}`;
-    });
-    return [of, String(attacks), ...cells];
-  });
-  const total = runs.map((run) => String(run.verdicts.filter((v) => v.outcome === 'leak').length));
-  const usable = runs.map((run) => {
-    const all = [...run.usable.values()];
-    const sum = (of: 'answered' | 'of'): number => all.reduce((n, counts) => n + counts[of], 0);
-    return `${sum('answered')} of ${sum('of')}`;
-  });
-  const attacks = String(runs[0]?.verdicts.length ?? 0);
-  const rows = [
-    head,
-    head.map(() => '---'),
-    ...lines,
-    ['**leaks in all**', attacks, ...total],
-    ['legitimate questions answered', '', ...usable],
-    ['seconds', '', ...runs.map((run) => run.seconds.toFixed(0))],
+  const head = [
+    'endpoint',
+    ...CLASSES,
+    'leaks',
+    'refused',
+    'not expressible',
+    'noise',
+    'questions answered',
+    'seconds',
   ];
+  const lines = runs.map((run) => {
+    const counts = countsOf(run);
+    const leaks = CLASSES.map((of) => {
+      const { leak = 0, 'not expressible': no = 0 } = counts.get(of) ?? {};
+      const attacks = run.verdicts.filter((v) => v.attack.class === of).length;
+      return leak > 0 ? `**${leak}**` : attacks === 0 ? '' : no === attacks ? '–' : '0';
+    });
+    const sum = (outcome: Outcome): string =>
+      String(run.verdicts.filter((v) => v.outcome === outcome).length);
+    const questions = [...run.usable.values()];
+    const total = (of: 'answered' | 'of'): number => questions.reduce((n, count) => n + count[of], 0);
+    const rest = [sum('leak'), sum('refused'), sum('not expressible'), sum('noise')];
+    return [run.name, ...leaks, ...rest, `${total('answered')} of ${total('of')}`, run.seconds.toFixed(0)];
+  });
+  const rows = [head, head.map(() => '---'), ...lines];
   return `${rows.map((cells) => `| ${cells.join(' | ')} |`).join('\n')}\n`;
 }
 

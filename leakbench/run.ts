@@ -13,30 +13,58 @@ export interface Run {
   readonly usable: ReadonlyMap<AttackClass, { readonly answered: number; readonly of: number }>;
 }
 
-/** Tries attacks on an endpoint, in worlds that are made for it and dropped afterwards. */
-export async function runEndpoint(
-  kind: EndpointKind,
+/** Tries attacks on endpoints one after another, in worlds that are made for them and dropped afterwards. */
+export async function runEndpoints(
+  kinds: readonly EndpointKind[],
   url: string,
   attacks: readonly Attack[],
-  questions: readonly Question[] = QUESTIONS,
-): Promise<Run> {
-  const start = performance.now();
-  const prefix = `leakbench_${kind.name.replace(/\W+/g, '_').toLowerCase()}`;
-  const worlds = await createWorlds(url, prefix, kind.data);
+  onRun: (run: Run) => void = () => undefined,
+): Promise<readonly Run[]> {
+  const runs: Run[] = [];
+  const done = (run: Run): void => {
+    runs.push(run);
+    onRun(run);
+  };
+  const groups = new Map<string, EndpointKind[]>();
+  for (const kind of kinds) {
+    const name = kind.shares ?? kind.name;
+    groups.set(name, [...(groups.get(name) ?? []), kind]);
+  }
+  for (const [name, group] of groups) await runGroup(name, group, url, attacks, done);
+  return runs;
+}
+
+async function runGroup(
+  name: string,
+  kinds: readonly EndpointKind[],
+  url: string,
+  attacks: readonly Attack[],
+  done: (run: Run) => void,
+): Promise<void> {
+  const prefix = `leakbench_${name.replace(/\W+/g, '_').toLowerCase()}`;
+  const worlds = await createWorlds(url, prefix, kinds[0]?.data ?? 'everything');
+  const endpoints: Endpoint[] = [];
   try {
-    const endpoint = await kind.start(worlds);
-    try {
+    for (const kind of kinds) {
+      const start = performance.now();
+      const endpoint = await kind.start(worlds);
+      endpoints.push(endpoint);
       const verdicts: Verdict[] = [];
-      for (const attack of attacks) verdicts.push(await judge(endpoint, attack));
-      const usable = await usability(endpoint, questions);
+      for (const attack of coldFirst(attacks)) verdicts.push(await judge(endpoint, attack));
+      const usable = await usability(endpoint, QUESTIONS);
       const seconds = (performance.now() - start) / 1_000;
-      return { name: kind.name, what: endpoint.what, seconds, verdicts, usable };
-    } finally {
-      await endpoint.close();
+      done({ name: kind.name, what: endpoint.what, seconds, verdicts, usable });
     }
   } finally {
+    for (const endpoint of endpoints) await endpoint.close();
     await dropWorlds(url, prefix);
   }
+}
+
+/** The attacks that others warm caches for come first: the clerk has then filled none. */
+export function coldFirst(attacks: readonly Attack[]): readonly Attack[] {
+  const isWarm = ({ before }: Attack): boolean => before !== undefined;
+  return [...attacks.filter(isWarm), ...attacks.filter((attack) => !isWarm(attack))];
 }
 
 async function usability(endpoint: Endpoint, questions: readonly Question[]): Promise<Run['usable']> {

@@ -145,6 +145,11 @@ const STEPS: readonly Step[] = [
     file: 'simulation/simulation',
     size: sized('sessions for each', 'OSL_SIMULATION_BUG_SESSIONS', 100_000),
   },
+    name: 'leakbench without alarm',
+    file: 'leakbench/copies',
+    size: sized('attacks', 'OSL_LEAKBENCH_RUNS', 10_000),
+  },
+  { name: 'planted holes', file: 'leakbench/holes', size: sized('holes', 'OSL_HOLES', 99) },
   { name: 'release and executable', file: 'tools/package/made.js', size: null },
 ];
 

@@ -1,13 +1,9 @@
-import { attacks } from './attack.js';
+import { attacks, from } from './attack.js';
+import { SOURCE } from './sources.js';
 
 /** Bulk formats, which often take another way than queries. */
-export const COPY = attacks(
-  'copy',
-  {
-    source: 'PostgreSQL documentation, COPY: its own rules under row security',
-    defence: 'bulk formats take the way of queries',
-  },
-  [
+export const COPY = attacks('copy', [
+  ...from(SOURCE.copyRules, [
     'copy customer to stdout',
     'copy customer (id, region) to stdout',
     'copy customer (id, ssn) to stdout',
@@ -26,11 +22,19 @@ export const COPY = attacks(
     "copy (select * from customer where region = 'south') to stdout",
     'copy (select ssn from customer order by id) to stdout',
     'copy (with x as (select * from customer) select count(*) from x) to stdout',
-    "copy customer to '/dev/null'",
-    "copy customer to program 'cat > /dev/null'",
+  ]),
+  ...from(SOURCE.programs, ["copy customer to '/dev/null'", "copy customer to program 'cat > /dev/null'"]),
+  ...from(SOURCE.copyRules, [
     "copy (select id from customer where email like 'alpha%' order by id) to stdout",
     'copy public.customer to stdout',
     'copy (values ((select count(*) from customer))) to stdout',
     'copy (select id from customer order by email limit 3) to stdout',
-  ],
-);
+  ]),
+  ...from(SOURCE.cells, [
+    'copy (select email from customer order by id limit 3) to stdout',
+    'copy (select c from customer c order by id limit 2) to stdout with (format csv)',
+  ]),
+  ...from(SOURCE.subqueries, [
+    'copy (select r.code, (select count(*) from customer c where c.region = r.code) from region r order by 1) to stdout',
+  ]),
+]);

@@ -116,14 +116,16 @@ export interface OnServer extends Pick<EndpointKind, 'name' | 'data'> {
   readonly options?: string;
 }
 
-/** Endpoint that is the server of the bench itself. */
+/** Endpoint that is the server of the bench itself. The admin is the owner of the databases. */
 export function onServer({ name, data, what, role, script, options = '' }: OnServer): EndpointKind {
   const start = async ({ owner }: Worlds): Promise<Endpoint> => {
     for (const url of Object.values(owner)) await run(url, withRole(role, script));
     const trusts = await trustsAnybody(owner.a, role);
     return {
       what,
-      open: async (world, login) => {
+      others: ['admin'],
+      open: async (world, login, caller) => {
+        if (caller === 'admin') return openPostgres(owner[world]);
         if (trusts && (login?.user !== undefined || login?.password !== undefined))
           throw new NotExpressible('this server asks nobody for a password');
         const all = `${options} ${login?.options ?? ''}`.trim();

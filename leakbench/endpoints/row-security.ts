@@ -1,4 +1,4 @@
-import { CLERK_COLUMNS, CLERK_ROWS } from '../world.js';
+import { CLERK_COLUMNS, rowsOf } from '../world.js';
 import { onServer } from './postgres.js';
 
 const ROLE = 'leakbench_rls_clerk';
@@ -13,7 +13,7 @@ export const ROW_SECURITY = onServer({
     .map(
       ([table, columns]) => `
 alter table ${table} enable row level security;
-create policy clerk on ${table} for select to ${ROLE} using (${CLERK_ROWS[table]});
+create policy clerk on ${table} for select to ${ROLE} using (${rowsOf(table)});
 grant select (${columns.join(', ')}) on ${table} to ${ROLE};`,
     )
     .join(''),

@@ -1,0 +1,98 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** A process that an endpoint needs, with a directory for its files. */
+export interface Running {
+  readonly child: ChildProcess;
+  readonly dir: string;
+  /** Ends the process and removes its directory. */
+  stop(): Promise<void>;
+}
+
+/** A new directory for the files of a process. */
+export const newDirectory = (name: string): string => mkdtempSync(join(tmpdir(), `leakbench-${name}-`));
+
+/**
+ * Starts a command in a directory; its output goes to the file `log` there.
+ *
+ * @param command program and arguments, separated by blanks
+ * @param listen true to read the standard output instead of logging it
+ */
+export async function start(
+  dir: string,
+  command: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  listen = false,
+): Promise<Running> {
+  const [program = '', ...more] = [...command.split(' '), ...args];
+  const log = openSync(join(dir, 'log'), 'w');
+  const child = spawn(program, more, {
+    cwd: dir,
+    env: { ...process.env, ...env },
+    stdio: ['ignore', listen ? 'pipe' : log, log],
+    detached: true,
+  });
+  await new Promise((resolve, reject) => child.once('spawn', resolve).once('error', reject));
+  closeSync(log);
+  endWithUs(child);
+  return { child, dir, stop: () => stop(child, dir) };
+}
+
+/** What the process has logged. */
+export const logOf = ({ dir }: Running): string => readFileSync(join(dir, 'log'), 'utf8');
+
+async function stop(child: ChildProcess, dir: string): Promise<void> {
+  if (child.exitCode === null && child.signalCode === null) {
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    end(child);
+    await ended;
+  }
+  rmSync(dir, { recursive: true, force: true });
+}
+
+/** Ends a process and those that it started: a command may be a launcher, such as npx. */
+function end({ pid, exitCode, signalCode }: ChildProcess): void {
+  if (pid !== undefined && exitCode === null && signalCode === null) process.kill(-pid, 'SIGTERM');
+}
+
+const STARTED = new Set<ChildProcess>();
+let isHooked = false;
+
+/** Ends a process when this one ends, by itself or by a signal. */
+function endWithUs(child: ChildProcess): void {
+  if (!isHooked) {
+    isHooked = true;
+    process.once('exit', () => STARTED.forEach(end));
+    for (const [signal, code] of [
+      ['SIGINT', 130],
+      ['SIGTERM', 143],
+    ] as const)
+      process.once(signal, () => process.exit(code));
+  }
+  STARTED.add(child);
+  child.once('exit', () => STARTED.delete(child));
+}
+
+/** Waits until a check holds; after 30 s, or if the process ends, fails with its log. */
+export async function ready(running: Running, check: () => Promise<boolean>): Promise<void> {
+  for (const until = Date.now() + 30_000; !(await check()); await sleep(100)) {
+    if (Date.now() < until && running.child.exitCode === null) continue;
+    const log = logOf(running);
+    await running.stop();
+    throw new Error(`the process does not answer: ${log}`);
+  }
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (address === null || typeof address === 'string') throw new Error('a TCP server has a port');
+  return address.port;
+}
