@@ -145,6 +145,7 @@ const STEPS: readonly Step[] = [
     file: 'simulation/simulation',
     size: sized('sessions for each', 'OSL_SIMULATION_BUG_SESSIONS', 100_000),
   },
+  {
     name: 'leakbench without alarm',
     file: 'leakbench/copies',
     size: sized('attacks', 'OSL_LEAKBENCH_RUNS', 10_000),
