@@ -11,7 +11,7 @@ import { startNativePostgres } from '../support/native-postgres.js';
  */
 
 t.setTimeout(7_200_000);
-const runs = Number(process.env['OSL_LEAKBENCH_RUNS'] ?? ATTACKS.length);
+const runs = Number(process.env['OSL_LEAKBENCH_RUNS'] ?? 60);
 const native = await startNativePostgres();
 const skip = native === null && 'no native Postgres is installed here';
 t.teardown(() => native?.stop());

@@ -47,6 +47,23 @@ test('each planted hole is found', { skip }, async (t) => {
   }
 });
 
+const isShort = count < 2 && 'part of the nightly run';
+
+test('an unchanged copy leaks nothing, and with a cache neither', { skip: skip || isShort }, async (t) => {
+  const url = native?.url ?? '';
+  const copy = new GatewayCopy(process.cwd());
+  process.env['LEAKBENCH_OSL'] = copy.command;
+  try {
+    const worlds = await createWorlds(url, PREFIX, 'everything');
+    const unchanged: Hole = { name: 'none', on: 'wire', classes: ['cursors', 'errors'], patches: [] };
+    for (const { manifest = null } of [unchanged, ...HOLES.filter((hole) => hole.manifest !== undefined)])
+      t.equal(await firstLeak({ ...unchanged, ...(manifest !== null && { manifest }) }, worlds), null);
+  } finally {
+    copy.remove();
+    await dropWorlds(url, PREFIX);
+  }
+});
+
 /** The first attack of the hole's classes that leaks at the gateway as it is patched now. */
 async function firstLeak({ on, classes, manifest }: Hole, worlds: Worlds): Promise<Attack | null> {
   const kind = osl('planted', 'a copy with a hole', on, manifest === undefined ? {} : { manifest });
