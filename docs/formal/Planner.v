@@ -186,11 +186,21 @@ Fixpoint null_on (ss : list nat) (e : expr) : bool :=
   end.
 
 
+(** True if a condition is not true on NULLs in place of the columns of [ss]. *)
+Fixpoint never_true (ss : list nat) (c : expr) : bool :=
+  null_on ss c ||
+  match c with
+  | EAnd a b => never_true ss a || never_true ss b
+  | EOr a b => never_true ss a && never_true ss b
+  | ECase _ a (EConst (Some Z0)) => never_true ss a
+  | _ => false
+  end.
+
 (** A plan below conditions [cs], of which some are never true on the rows that a left join in it has padded. *)
 Fixpoint reduced (cs : list expr) (p : plan) : plan :=
   match p with
   | Join k m l r on cs' =>
-      Join (if existsb (null_on (sources_in r)) cs then Inner else k) m (reduced cs l) (reduced cs r) on cs'
+      Join (if existsb (never_true (sources_in r)) cs then Inner else k) m (reduced cs l) (reduced cs r) on cs'
   | Filter p cs' => Filter (reduced cs p) cs'
   | Arrange f p => Arrange f (reduced cs p)
   | Probe e p => Probe e (reduced cs p)
@@ -257,7 +267,7 @@ Definition moves_here (p : plan) : list plan :=
         if negb (mentions_any (sources_in r) (fst ab)) && negb (mentions_any (sources_in l) (snd ab))
         then [Join k m (Probe (fst ab) l) r on cs; Join k m l (Probe (snd ab) r) on cs] else []) (sides c)) (on ++ cs)
       ++ (if inner then [Join Inner m l r [] (on ++ cs)] else
-          if existsb (null_on (sources_in r)) cs then [Join Inner m l r on cs] else [])
+          if existsb (never_true (sources_in r)) cs then [Join Inner m l r on cs] else [])
       ++ (if alone then [Join k match m with Nested => Hash | Hash => Nested end l r on cs] else [])
       ++ (if inner && alone then [Join Inner Nested r l on cs] else [])
       ++ match k, l with

@@ -147,7 +147,7 @@ let explored tables fence keep f wh outs budget =
     let d = scans tables shuffled in
     let p = ref start in
     let bias = Random.int 10 in
-    let length = 2 + Random.int 20 in
+    let length = 2 + Random.int (if budget > 1000 then 45 else 20) in
     for i = 1 to length do
       p := moved (Random.int 10 < bias) !p;
       if i = length || i mod 4 = 0 then try_plan d !p
