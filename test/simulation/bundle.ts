@@ -19,7 +19,7 @@ const OUTSIDE = [
 ];
 
 /** Globals that each process has of its own. */
-export const GLOBALS = [
+const GLOBALS = [
   'require',
   'module',
   'exports',

@@ -48,16 +48,16 @@ export function closedAt(id: number, { hours, suffix }: Zone): string {
 }
 
 /** In every version a caller sees the deals of another owner. */
-export function ownerOf(caller: number, version: number): number {
+function ownerOf(caller: number, version: number): number {
   return (caller + version) % CALLERS;
 }
 
-export function readsNotes(caller: number): boolean {
+function readsNotes(caller: number): boolean {
   return caller % 2 === 1;
 }
 
 /** Now and then the policy does not know a caller. */
-export function isLeftOut(caller: number, version: number): boolean {
+function isLeftOut(caller: number, version: number): boolean {
   return version % 3 === 2 && caller % 4 === version % 4;
 }
 
