@@ -2,8 +2,8 @@ import { frameAt } from '../../audit/format.js';
 import type { AuditRecord } from '../../audit/index.js';
 import { MessageSplitter } from './backend-messages.js';
 import type { Disk } from './disk.js';
-import type { SimulatedSocket } from './network.js';
 import type { Scheduler } from './scheduler.js';
+import type { SimulatedSocket } from './socket.js';
 import { expectedOf, type Question, type Version, type Zone } from './world.js';
 
 /** Something that must not happen. */

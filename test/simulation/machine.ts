@@ -3,10 +3,12 @@ import { EventEmitter } from 'node:events';
 import * as realOs from 'node:os';
 import type { ServiceLog } from '../../src/base/log.js';
 import { type GatewayCode, requireOutside } from './bundle.js';
-import { type Disk, dataPath, FileSystem, SIMULATED } from './disk.js';
+import { type Disk, dataPath, SIMULATED } from './disk.js';
+import { FileSystem } from './file-system.js';
 import type { GatewayModule, RunningGateway } from './gateway.js';
-import type { Host, Network, Tap } from './network.js';
+import type { Network } from './network.js';
 import type { Party, Scheduler } from './scheduler.js';
+import type { Host, Tap } from './socket.js';
 import { Timers } from './timers.js';
 
 export interface MachineOptions {

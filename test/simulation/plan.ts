@@ -178,11 +178,13 @@ function eventsOf(
     const what = random.of(['database down', 'database full', 'database breaks', 'database slow'] as const);
     events.push({ do: what, ...at(), forUs: random.between(10_000, 600_000) });
   });
-  if (isShared)
+  if (isShared) {
+    some('database', 2, () => events.push({ do: 'reload', ...at() }));
     some('database', 2, () => {
       const what = random.of(['control down', 'control resets', 'control slow'] as const);
       events.push({ do: what, ...at(), forUs: random.between(10_000, 9_000_000) });
     });
+  }
   some('disk', 4, () => {
     const what = random.of(['disk full', 'disk slow', 'disk broken'] as const);
     events.push({ do: what, ...at(), forUs: random.between(5_000, 400_000) });

@@ -1,7 +1,8 @@
 import { errorMessage, int, type Message, MessageSplitter, message, Reader } from './backend-messages.js';
 import type { ControlStore } from './control-store.js';
-import { type Host, type Network, SimulatedServer, type SimulatedSocket } from './network.js';
+import { type Network, SimulatedServer } from './network.js';
 import type { Scheduler } from './scheduler.js';
+import type { Host, SimulatedSocket } from './socket.js';
 import {
   cell,
   DatabaseError,
@@ -16,6 +17,8 @@ import {
 
 export const DATABASE_PORT = 5432;
 export const CONTROL_PORT = 5433;
+/** Rows that are sent at once. */
+const ROWS_AT_ONCE = 16;
 /** Largest time of an ordinary statement, in µs. */
 export const USUAL_US = 1_500;
 
@@ -332,7 +335,7 @@ class DatabaseSession {
     for (const [n, row] of rows.entries()) {
       const cells = columns.map((of, i) => cell(row[i] ?? null, of, formatAt(formats, i)));
       this.#out.push(message('D', int(columns.length, 2), ...cells));
-      if (n % 64 !== 63) continue;
+      if (n % ROWS_AT_ONCE !== ROWS_AT_ONCE - 1) continue;
       this.#flush();
       this.#breakNowAndThen();
       await this.#during(this.#scheduler.random.between(20, 600));

@@ -1,6 +1,6 @@
 import type { Reply } from './judge.js';
-import { SimulatedSocket } from './network.js';
 import type { Act } from './plan.js';
+import { SimulatedSocket } from './socket.js';
 import type { ClientParts } from './wire-client.js';
 import { type Question, textOf, ZONES } from './world.js';
 

@@ -1,8 +1,9 @@
 import { cellsOf, fieldsOf, int, type Message, MessageSplitter, message } from './backend-messages.js';
 import type { Judge, Reply } from './judge.js';
-import { type Host, type Network, SimulatedSocket } from './network.js';
+import type { Network } from './network.js';
 import type { Act } from './plan.js';
 import type { Scheduler } from './scheduler.js';
+import { type Host, SimulatedSocket } from './socket.js';
 import { preparedTextOf, type Question, textOf, ZONES, type Zone } from './world.js';
 
 export interface ClientParts {
