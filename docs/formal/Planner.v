@@ -232,6 +232,10 @@ Definition sides (c : expr) : list (expr * expr) :=
 Definition narrowings (c : expr) : list expr :=
   match c with ECase w c (EConst (Some Z0)) => [narrowed true c] | _ => [] end.
 
+(** Rows on which a side of an equality is not NULL; a hash join stores no others. *)
+Definition with_key (e : expr) (p : plan) : plan :=
+  Arrange (filter (fun t => match eval t e with Ok None => false | _ => true end)) (Probe e p).
+
 Definition moves_here (p : plan) : list plan :=
   match p with
   | Scan s tbl f cs => map (fun x => Scan s tbl f (fst x :: snd x)) (picks cs)
@@ -265,7 +269,9 @@ Definition moves_here (p : plan) : list plan :=
       ++ [Join k m (reduced (if inner then on ++ cs else cs) l) (reduced (on ++ cs) r) on cs]
       ++ flat_map (fun c => flat_map (fun ab =>
         if negb (mentions_any (sources_in r) (fst ab)) && negb (mentions_any (sources_in l) (snd ab))
-        then [Join k m (Probe (fst ab) l) r on cs; Join k m l (Probe (snd ab) r) on cs] else []) (sides c)) (on ++ cs)
+        then [Join k m (Probe (fst ab) l) r on cs; Join k m l (Probe (snd ab) r) on cs;
+              Join k m (if inner then with_key (fst ab) l else l) (with_key (snd ab) r) on cs]
+        else []) (sides c)) (on ++ cs)
       ++ (if inner then [Join Inner m l r [] (on ++ cs)] else
           if existsb (never_true (sources_in r)) cs then [Join Inner m l r on cs] else [])
       ++ (if alone then [Join k match m with Nested => Hash | Hash => Nested end l r on cs] else [])
@@ -295,7 +301,8 @@ Fixpoint moves (p : plan) : list plan :=
   | Group s all keys aggs p cs => map (fun p => Group s all keys aggs p cs) (moves p)
   | Filter p cs => map (fun p => Filter p cs) (moves p)
   | Probe e p => p :: map (Probe e) (moves p)
-  | Scan _ _ _ _ | Arrange _ _ => []
+  | Arrange f p => map (Arrange f) (moves p)
+  | Scan _ _ _ _ => []
   end.
 
 Lemma picks_reordered cs c rest : In (c, rest) (picks cs) -> reordered cs (c :: rest).
@@ -369,6 +376,9 @@ Proof.
   destruct c; cbn; try easy. destruct c3; try easy. destruct v as [[]|]; try easy. intros [<-|[]]. eauto.
 Qed.
 
+Lemma with_key_allowed e p : allowed p (with_key e p).
+Proof. eapply two; [apply SProbe|apply SArrange]. Qed.
+
 Lemma moves_here_allowed p p' : In p' (moves_here p) -> allowed p p'.
 Proof.
   destruct p; cbn [moves_here]; intros I; cases;
@@ -388,7 +398,8 @@ Proof.
   - apply join_in; apply reduced_allowed.
   - match goal with H : In _ _ |- _ => apply in_flat_map in H; destruct H as (c & _ & H);
       apply in_flat_map in H; destruct H as ([a b] & _ & H); cbn [fst snd] in H end.
-    cases; apply one; constructor; constructor.
+    cases; try (apply one; constructor; constructor; fail).
+    apply join_in; [destruct k; [|constructor]|]; apply with_key_allowed.
   - destruct k; try discriminate. apply one, SOnToWhere.
   - destruct k; try discriminate. apply one, SReduce.
   - destruct k; try discriminate. apply one, SCommute.
@@ -415,6 +426,7 @@ Proof.
   - apply (allowed_in (fun r => Join k m p1 r on cs)); auto. intros; now constructor.
   - apply (allowed_in (fun p => Group s all keys aggs p cs)); auto. intros; now constructor.
   - apply (allowed_in (fun p => Filter p cs)); auto. intros; now constructor.
+  - apply (allowed_in (Arrange f)); auto. intros; now constructor.
   - destruct I as [<-|I]; [apply one, SNoProbe|]. apply in_map_iff in I. destruct I as (q & <- & I).
     apply (allowed_in (Probe e)); auto. intros; now constructor.
 Qed.
