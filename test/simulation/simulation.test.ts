@@ -12,7 +12,7 @@ import { run } from './run.js';
 
 const SEED = Number(process.env['OSL_TEST_SEED'] ?? 20261129);
 /** Sessions of all runs, and for each planted bug; null: a few bugs only. */
-const SESSIONS = Number(process.env['OSL_SIMULATION_SESSIONS'] ?? 900);
+const SESSIONS = Number(process.env['OSL_SIMULATION_SESSIONS'] ?? 600);
 const BUG_SESSIONS = Number(process.env['OSL_SIMULATION_BUG_SESSIONS'] ?? 0);
 
 /** Sessions of one run. */
