@@ -137,6 +137,8 @@ class Simulation {
       wireTap: this.#judge.wireTap,
       logged: (level, message, fields) => {
         this.#scheduler.trace?.(`    log ${level} ${message} ${JSON.stringify(fields)}`);
+        if (JSON.stringify(fields).includes('the model does not know'))
+          this.#judge.note('a statement that the model of the database lacks', JSON.stringify(fields));
         if (/internal error/.test(message))
           this.#judge.note('an internal error', `${message} ${JSON.stringify(fields)}`);
       },

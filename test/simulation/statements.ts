@@ -129,7 +129,7 @@ export function programOf(sql: string): Program {
         return [];
       },
     };
-  const local = /^SELECT pg_catalog\.set_config\('(\w[\w.]*)', \$1, true\)((?:, .*)?)$/.exec(text);
+  const local = /^SELECT pg_catalog\.set_config\('(\w[\w.]*)', \$1, (?:true|false)\)((?:, .*)?)$/.exec(text);
   if (local !== null) return settingProgram(text);
   if (/^SELECT pg_catalog\.current_setting\('TimeZone'\)$/.test(text))
     return {
@@ -145,7 +145,9 @@ export function programOf(sql: string): Program {
 }
 
 function settingProgram(text: string): Program {
-  const names = [...text.matchAll(/set_config\('([\w.]+)', \$(\d+), true\)/g)].map(([, name = '']) => name);
+  const names = [...text.matchAll(/set_config\('([\w.]+)', \$(\d+), (?:true|false)\)/g)].map(
+    ([, name = '']) => name,
+  );
   return {
     columns: names.map(() => column('set_config')),
     parameters: names.length,
@@ -156,7 +158,8 @@ function settingProgram(text: string): Program {
         const value = values[i] ?? '';
         if (name === 'TimeZone' && !ZONES.some((zone) => zone.name === value))
           throw new DatabaseError('22023', `invalid value for parameter "TimeZone": "${value}"`);
-        session.set(`local ${name}`, session.get(name) ?? '');
+        // Otherwise it is for the session, and stays.
+        if (text.includes(', true)')) session.set(`local ${name}`, session.get(name) ?? '');
         session.set(name, value);
       }
       return [names.map((_, i) => values[i] ?? '')];
