@@ -58,6 +58,7 @@ export class Judge {
   readonly #scheduler: Scheduler;
   readonly #spans = new Map<number, VersionSpan[]>();
   readonly #revoking = new Set<string>();
+  readonly #stopping = new Set<number>();
   readonly #revoked = new Map<string, number>();
   readonly #troubles: { readonly fromUs: number; untilUs: number }[] = [];
   readonly #logs = new Map<number, DecisionLog>();
@@ -119,6 +120,11 @@ export class Judge {
       const { now } = this.#scheduler;
       for (const other of others) this.#revoked.set(`${other} ${caller}`, this.#promisedAt(now));
     };
+  }
+
+  /** A gateway is being stopped: what does not end in time is cancelled. */
+  beginStop(gateway: number): void {
+    this.#stopping.add(gateway);
   }
 
   /** Trouble begins; the returned function ends it. */
@@ -185,8 +191,9 @@ export class Judge {
     const isExpected = expected.some((e) => e !== null && 'sqlstate' in e && e.sqlstate === text);
     const mayBeRefused = isRevoked || expected.includes(null) || this.#revoking.has(`${gateway} ${caller}`);
     const isRefusal = mayBeRefused && /^(28|42501|57P|53400)/.test(text);
-    // Revocation ends the session, and so stops what it runs.
-    const isStopped = isDisturbed || this.#revoking.has(`${gateway} ${caller}`);
+    // Revocation and the end of the gateway stop what a session runs.
+    const isStopped =
+      isDisturbed || this.#revoking.has(`${gateway} ${caller}`) || this.#stopping.has(gateway);
     const isCancelled = isStopped && /^(57014|57P|28000)/.test(text);
     // A query whose rights changed while it ran is stopped.
     const isOvertaken =

@@ -361,6 +361,7 @@ class Simulation {
 
   async #restart(number: number, machine: Machine): Promise<void> {
     const over = this.#judge.beginTrouble();
+    this.#judge.beginStop(number);
     await machine.process.gateway?.stop(this.#scheduler.random.between(0, 200));
     await this.#judgeStopped(number, machine);
     machine.process.kill();
@@ -468,7 +469,6 @@ function leftOf({ service, pg, http }: RunningGateway): readonly string[] {
     }
   left('bytes of the spool', service.spool?.stats().bytes ?? 0);
   left('statements that wait for memory', service.memory.stats().waiting);
-  // Answers that are cached stay.
-  left('bytes of answers', service.memory.stats().held, 262_144);
+  left('bytes of answers', service.memory.stats().held - service.answers.stats().bytes);
   return found;
 }
