@@ -43,7 +43,7 @@ export async function start(
   return { child, dir, stop: () => stop(child, dir) };
 }
 
-/** What the process has logged. */
+/** Log of the process so far. */
 export const logOf = ({ dir }: Running): string => readFileSync(join(dir, 'log'), 'utf8');
 
 async function stop(child: ChildProcess, dir: string): Promise<void> {

@@ -19,7 +19,7 @@ const runs = (command: string, args: readonly string[]): boolean => spawnSync(co
 export const hasCoq = (): boolean => runs('coqc', ['--version']);
 export const hasOcaml = (): boolean => runs('ocamlopt', ['-version']);
 
-/** What coqc printed for each file. */
+/** Output of coqc for each file. */
 export interface CheckedProof {
   readonly folder: string;
   readonly printed: string;

@@ -1,9 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Scheduler } from './scheduler.js';
-import type { Column, Program, Settings, Value } from './statements.js';
-
-/** Type OIDs of Postgres. */
-const [BOOL, INT8, INT4, TEXT, FLOAT8] = [16, 20, 23, 25, 701];
+import { type Column, OID, type Program, type Settings, type Value } from './statements.js';
 
 interface Revocation {
   readonly number: number;
@@ -37,7 +34,7 @@ export class ControlStore {
   readonly #counts = new Map<string, Count>();
   /** Named locks of transactions, and who has them. */
   readonly #locks = new Map<string, Settings>();
-  /** What a transaction writes, until it commits. */
+  /** Writes of transactions that have not committed. */
   readonly #pending = new Map<Settings, (() => void)[]>();
   /** Called when something is committed that listeners are told of. */
   onNotice: (payload: string) => void = () => undefined;
@@ -103,51 +100,55 @@ export class ControlStore {
   ])[] {
     const nothing: Program['rows'] = () => [];
     return [
-      ["to_regclass('osl_control.migration')", [of('made', BOOL), of('may', BOOL)], () => [[true, false]]],
-      ['from osl_control.migration', [of('number', INT4)], () => [[4]]],
+      [
+        "to_regclass('osl_control.migration')",
+        [of('made', OID.bool), of('may', OID.bool)],
+        () => [[true, false]],
+      ],
+      ['from osl_control.migration', [of('number', OID.int4)], () => [[4]]],
       ['insert into osl_control.gateway_key', [], (v) => this.#addKey(v)],
       ['select fingerprint from osl_control.gateway_key', [of('fingerprint')], (v) => this.#keyOf(v)],
       [
         'from osl_control.policy_activation a',
-        [of('activation', INT8), of('version', INT8), of('digest'), of('text')],
+        [of('activation', OID.int8), of('version', OID.int8), of('digest'), of('text')],
         () => this.#active(),
       ],
       [
         'from osl_control.policy_activation where tenant',
-        [of('activation', INT8), of('published', INT8)],
+        [of('activation', OID.int8), of('published', OID.int8)],
         () => [[this.#policies.length, 0]],
       ],
       [
         'from osl_control.published_version',
-        [of('number', INT8), of('id'), of('parent'), of('bytes')],
+        [of('number', OID.int8), of('id'), of('parent'), of('bytes')],
         nothing,
       ],
       ['insert into osl_control.revocation', [], (v, s) => this.#revoke(v, s)],
       [
         'select coalesce(max(number), 0) as number from osl_control.revocation',
-        [of('number', INT8)],
+        [of('number', OID.int8)],
         () => [[this.#revocations.length]],
       ],
       [
         'select id::text as id, kind',
-        [of('id'), of('kind'), of('name'), of('at_ms', INT8), of('until_ms', INT8)],
+        [of('id'), of('kind'), of('name'), of('at_ms', OID.int8), of('until_ms', OID.int8)],
         (v) => this.#revokedAfter(v),
       ],
-      ['pg_advisory_xact_lock', [of('pg_advisory_xact_lock', 2278)], () => [['']], true],
+      ['pg_advisory_xact_lock', [of('pg_advisory_xact_lock', OID.void)], () => [['']], true],
       ['insert into osl_control.limit_peer', [], (v) => this.#hear(v)],
-      ['select count(*)::int as peers', [of('peers', INT4)], ([ms]) => [[this.#peersSince(Number(ms))]]],
+      ['select count(*)::int as peers', [of('peers', OID.int4)], ([ms]) => [[this.#peersSince(Number(ms))]]],
       ['delete from osl_control.limit_', [], nothing],
       [
         'insert into osl_control.limit_count as c (key, ends_at, used, granted) values',
-        [of('granted', INT8), of('ms', FLOAT8)],
+        [of('granted', OID.int8), of('ms', OID.float8)],
         (v) => this.#lease(v),
       ],
       [
         'insert into osl_control.limit_count as c (key, ends_at, used, granted) select',
-        [of('key'), of('used', INT8), of('ms', FLOAT8)],
+        [of('key'), of('used', OID.int8), of('ms', OID.float8)],
         (v) => this.#charge(v),
       ],
-      ['select 1', [of('?column?', INT4)], () => [[1]]],
+      ['select 1', [of('?column?', OID.int4)], () => [[1]]],
     ];
   }
 
@@ -223,6 +224,6 @@ export class ControlStore {
   }
 }
 
-function of(name: string, oid: number = TEXT): Column {
+function of(name: string, oid: number = OID.text): Column {
   return { name, oid };
 }

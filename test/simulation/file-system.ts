@@ -28,11 +28,6 @@ export class FileSystem {
     this.#party = party;
   }
 
-  /** Paths of open files, for the check that all are closed in the end. */
-  get openPaths(): readonly string[] {
-    return [...this.#open.values()].map(({ path }) => path);
-  }
-
   /** The path without `/proc/self/fd/N`; null if it is not on a simulated disk. */
   locate(path: unknown): string | null {
     const text = normalize(path instanceof URL ? path.pathname : String(path));

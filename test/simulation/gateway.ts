@@ -5,7 +5,7 @@ import { settingsFrom } from '../../src/service/settings.js';
 import { createHttpServer } from '../../src/surfaces/http/server.js';
 import { createPgFrontend } from '../../src/surfaces/pg/index.js';
 
-/** What is built for the simulator: a gateway with both surfaces, put together as `osl serve` does. */
+/** Exports of the bundle that the simulator runs: a gateway with both surfaces, put together as `osl serve` does. */
 export interface GatewayModule {
   openGateway: typeof openGateway;
   readRecords: typeof readRecords;

@@ -1,7 +1,7 @@
 import { frameAt } from '../../audit/format.js';
 import type { AuditRecord } from '../../audit/index.js';
 import { MessageSplitter } from './backend-messages.js';
-import type { Disk } from './disk.js';
+import type { Disk, Inode } from './disk.js';
 import type { Scheduler } from './scheduler.js';
 import type { SimulatedSocket } from './socket.js';
 import { expectedOf, type Question, type Version, type Zone } from './world.js';
@@ -31,8 +31,6 @@ export interface Exchange {
   readonly reply: Reply;
   /** True if the client itself cancelled it, or stopped reading. */
   readonly isDisturbed: boolean;
-  /** Time at which the token was issued. */
-  readonly loginAtUs: number;
 }
 
 interface VersionSpan {
@@ -43,7 +41,7 @@ interface VersionSpan {
 
 /** SQLSTATEs that are in order while the database, the disk or the gateway itself is in trouble. */
 const TROUBLES = /^(08|53|57P|58|55)/;
-/** How long trouble may be felt after it has ended, in µs: pauses before another attempt, and waits for a place. */
+/** Time after the end of trouble in which errors may still follow from it, in µs: retries and waits for a session. */
 const AFTERWARDS_US = 12_000_000;
 
 /** Time after which all gateways follow a decision: they are told at once, and look once a second. */
@@ -66,7 +64,6 @@ export class Judge {
   /** By gateway and caller: answers of which rows have been sent. */
   readonly #begun = new Map<string, number>();
   exchanges = 0;
-  explained = 0;
 
   constructor(scheduler: Scheduler) {
     this.#scheduler = scheduler;
@@ -139,11 +136,11 @@ export class Judge {
   /** Judges a finished question. */
   judge(exchange: Exchange): void {
     this.exchanges += 1;
-    const { gateway, caller, question, zone, sentAtUs, reply, loginAtUs } = exchange;
+    const { gateway, caller, question, zone, sentAtUs, reply } = exchange;
     const describe = (): string =>
       `caller ${caller} at gateway ${gateway}: ${question.kind} ${question.id} (${zone.name}), sent at ${sentAtUs} µs: ${JSON.stringify(reply).slice(0, 400)}`;
     const revokedAt = this.#revoked.get(`${gateway} ${caller}`);
-    const isRevoked = revokedAt !== undefined && loginAtUs <= revokedAt && sentAtUs > revokedAt;
+    const isRevoked = revokedAt !== undefined && sentAtUs > revokedAt;
     const versions = this.#versionsDuring(gateway, sentAtUs);
     if (isRevoked && (reply.rows.length > 0 || (reply.isWhole && reply.sqlstate === null))) {
       this.note('answered after its token was revoked', describe());
@@ -175,7 +172,6 @@ export class Judge {
         !this.#hadTrouble(sentAtUs)
       )
         this.note('a connection ended for no reason', describe());
-      else this.explained += 1;
       return;
     }
     this.#judgeError(exchange, expected, isRevoked, describe);
@@ -199,8 +195,8 @@ export class Judge {
     const isOvertaken =
       text === '55000' && (expected.length > 1 || this.#revoking.has(`${gateway} ${caller}`));
     const isTrouble = TROUBLES.test(text) && this.#hadTrouble(sentAtUs);
-    if (isExpected || isRefusal || isCancelled || isOvertaken || isTrouble) this.explained += 1;
-    else this.note(`an error for no reason: ${text}`, describe());
+    if (!isExpected && !isRefusal && !isCancelled && !isOvertaken && !isTrouble)
+      this.note(`an error for no reason: ${text}`, describe());
   }
 
   #versionsDuring(gateway: number, sentAtUs: number): readonly Version[] {
@@ -311,7 +307,7 @@ class SentAnswers {
 /** Decisions that are on disk, read from the segments as they are written. */
 class DecisionLog {
   readonly #sync: 'disk' | 'kernel';
-  readonly #at = new WeakMap<object, number>();
+  readonly #at = new WeakMap<Inode, number>();
   readonly #seen = new Set<string>();
   readonly #allowed = new Map<string, number>();
 
@@ -323,11 +319,7 @@ class DecisionLog {
     return this.#allowed.get(`user:${caller}`) ?? 0;
   }
 
-  read(inode: {
-    readonly bytes: Buffer;
-    readonly syncedTo: number;
-    readonly unsynced: readonly unknown[];
-  }): void {
+  read(inode: Inode): void {
     const { bytes } = inode;
     const end = this.#sync === 'kernel' ? bytes.length : Math.min(bytes.length, inode.syncedTo);
     let at = this.#at.get(inode) ?? bytes.indexOf(0x0a) + 1;

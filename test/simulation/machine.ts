@@ -47,7 +47,7 @@ export class GatewayProcess implements Party {
       ['fs', this.files.module()],
       ['fs/promises', this.files.promises()],
       ['net', network.module(host, wireTap)],
-      ['http', network.httpModule(host, null)],
+      ['http', network.httpModule(host)],
       ['timers/promises', this.timers.promises],
       ['timers', this.timers],
       ['crypto', this.#crypto()],
@@ -118,7 +118,7 @@ export class GatewayProcess implements Party {
     return { info: at('info'), warn: at('warn'), error: at('error') };
   }
 
-  /** What the independent verifier says of the log. */
+  /** Verdict of the independent verifier on the log. */
   verify(): ReturnType<GatewayModule['verifyAuditLog']> {
     return this.#modules.verifyAuditLog(dataPath(this.#machine.name, '.osl', 'audit'));
   }

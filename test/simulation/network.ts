@@ -95,10 +95,6 @@ export class SimulatedServer extends EventEmitter {
     this.#network.scheduler.after(this.host.party, 5, 'server closed', closed);
   }
 
-  get connections(): ReadonlySet<SimulatedSocket> {
-    return this.#open;
-  }
-
   ref(): this {
     return this;
   }
@@ -195,7 +191,7 @@ export class Network {
   }
 
   /** Replaces `node:http`: its own parser and server, over simulated connections. */
-  httpModule(host: Host, tap: Tap | null): object {
+  httpModule(host: Host): object {
     return {
       ...realHttp,
       createServer: (options: realHttp.ServerOptions, handler: realHttp.RequestListener) => {
@@ -203,7 +199,6 @@ export class Network {
         const listener = new SimulatedServer(this, host, { allowHalfOpen: true }, (socket) => {
           server.emit('connection', socket);
         });
-        listener.tap = tap;
         listener.on('listening', () => server.emit('listening'));
         listener.on('error', (error) => server.emit('error', error));
         return Object.assign(server, {

@@ -1,7 +1,7 @@
 import { Random } from './random.js';
 import { CALLERS, DEALS, KINDS, type Kind, type Question, ZONES } from './world.js';
 
-/** What one session does, one act after another. */
+/** One act of a session. */
 export type Act =
   | { readonly do: 'ask'; readonly question: Question }
   /** By a prepared statement that the session keeps. */
@@ -28,7 +28,7 @@ export interface SessionPlan {
   readonly acts: readonly Act[];
 }
 
-/** What happens to the gateways, their disks and the database. */
+/** Change or trouble of the gateways, their disks or the database. */
 export type Event =
   | { readonly do: 'reload'; readonly gateway: number; readonly atUs: number }
   | { readonly do: 'revoke'; readonly gateway: number; readonly caller: number; readonly atUs: number }

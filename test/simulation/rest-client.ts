@@ -1,10 +1,8 @@
 import type { Reply } from './judge.js';
 import type { Act } from './plan.js';
 import { SimulatedSocket } from './socket.js';
-import type { ClientParts } from './wire-client.js';
+import { type ClientParts, PATIENCE_US } from './wire-client.js';
 import { type Question, textOf, ZONES } from './world.js';
-
-const PATIENCE_US = 120_000_000;
 
 interface Response {
   readonly status: number;
@@ -106,7 +104,6 @@ export class RestClient {
       sentAtUs,
       reply: replyIn(response),
       isDisturbed,
-      loginAtUs: 0,
     });
   }
 

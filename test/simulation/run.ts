@@ -14,7 +14,7 @@ import { type Party, Scheduler } from './scheduler.js';
 import type { Host } from './socket.js';
 import { START_MS, Timers } from './timers.js';
 import { type ClientParts, WireClient } from './wire-client.js';
-import { CALLERS, manifestOf, policyOf, priceOf, type Version } from './world.js';
+import { manifestOf, policyOf, priceOf, type Version } from './world.js';
 
 export interface RunResult {
   readonly violations: readonly Violation[];
@@ -248,7 +248,7 @@ class Simulation {
   async #session({ caller, gateway, surface, acts }: SessionPlan): Promise<void> {
     const machine = this.#machines[gateway];
     if (machine === undefined) return;
-    const { scheduler, network, pgPort, httpPort } = { ...machine.options };
+    const { scheduler, network, pgPort, httpPort } = machine.options;
     const parts: ClientParts = {
       scheduler,
       network,
@@ -257,7 +257,7 @@ class Simulation {
       gateway,
       port: surface === 'wire' ? pgPort : httpPort,
       caller,
-      token: await tokenOf(caller % CALLERS),
+      token: await tokenOf(caller),
     };
     await (surface === 'wire' ? new WireClient(parts) : new RestClient(parts)).live(acts);
   }
@@ -452,7 +452,7 @@ function versionOf(number: number): Version {
   return { policy: number, price: priceOf(number) };
 }
 
-/** What a gateway still holds although all clients have gone. */
+/** Resources that a gateway still holds although all clients have gone. */
 function leftOf({ service, pg, http }: RunningGateway): readonly string[] {
   const found: string[] = [];
   const left = (what: string, count: number, most = 0): void => {

@@ -35,10 +35,6 @@ export class Channel {
     return this.#waiting[0] ?? null;
   }
 
-  get length(): number {
-    return this.#waiting.length;
-  }
-
   /** Appends a happening, no earlier than the one before it. */
   add(delay: number, label: string, run: Happening['run']): void {
     const at = Math.max(this.#scheduler.now + delay, this.#waiting.at(-1)?.at ?? 0);

@@ -8,7 +8,7 @@ import type { Timers } from './timers.js';
 /** Bytes under way in one direction at which a writer must wait, like the buffers of two kernels. */
 const WINDOW = 96 * 1024;
 
-/** What belongs to one process: its sockets and listeners end with it. */
+/** A process with its clock and files; its sockets and listeners end with it. */
 export interface Host {
   readonly party: Party;
   readonly timers: Timers;

@@ -2,7 +2,15 @@ import { int, message } from './backend-messages.js';
 import { closedAt, DEALS, type Deal, dealOf, ZONES } from './world.js';
 
 /** Type OIDs of Postgres. */
-export const OID = { bool: 16, int8: 20, int4: 23, text: 25, timestamptz: 1184 } as const;
+export const OID = {
+  bool: 16,
+  int8: 20,
+  int4: 23,
+  text: 25,
+  float8: 701,
+  timestamptz: 1184,
+  void: 2278,
+} as const;
 
 export interface Column {
   readonly name: string;
@@ -11,7 +19,7 @@ export interface Column {
 
 export type Value = string | number | boolean | null;
 
-/** What a statement does, once its parameters are known. */
+/** Columns, rows and waits of a statement, once its parameters are known. */
 export interface Program {
   readonly columns: readonly Column[];
   readonly parameters: number;

@@ -5,7 +5,7 @@ export const START_MS = Date.UTC(2026, 0, 1);
 
 type Callback = (...args: unknown[]) => void;
 
-/** What the global `setTimeout` returns. */
+/** Return value of the global `setTimeout`. */
 class Timer {
   readonly #timers: Timers;
   readonly #callback: Callback;
@@ -61,12 +61,10 @@ export class Timers {
   readonly scheduler: Scheduler;
   readonly channel: Channel;
   readonly #immediates: Channel;
-  readonly #party: Party;
   readonly #startedAt: number;
 
   constructor(scheduler: Scheduler, party: Party) {
     this.scheduler = scheduler;
-    this.#party = party;
     this.channel = scheduler.channel(party);
     this.#immediates = scheduler.channel(party);
     this.#startedAt = scheduler.now;
@@ -114,11 +112,6 @@ export class Timers {
       new Promise((resolve) => void this.setImmediate(() => resolve(value))),
   };
 
-  /** Number of timers that are running. */
-  get count(): number {
-    return this.channel.length;
-  }
-
   /** Milliseconds since the process started, as `performance.now()` tells them. */
   readonly elapsed = (): number => (this.scheduler.now - this.#startedAt) / 1_000;
 
@@ -135,9 +128,5 @@ export class Timers {
         return now();
       }
     } as DateConstructor; // called as a function it fails, which no code here does
-  }
-
-  get party(): Party {
-    return this.#party;
   }
 }

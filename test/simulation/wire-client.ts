@@ -4,6 +4,7 @@ import type { Network } from './network.js';
 import type { Act } from './plan.js';
 import type { Scheduler } from './scheduler.js';
 import { type Host, SimulatedSocket } from './socket.js';
+import { OID } from './statements.js';
 import { preparedTextOf, type Question, textOf, ZONES, type Zone } from './world.js';
 
 export interface ClientParts {
@@ -17,9 +18,8 @@ export interface ClientParts {
   readonly token: string;
 }
 
-const TIMESTAMPTZ = 1184;
 /** Virtual time in µs within which every question must be answered or its connection ended. */
-const PATIENCE_US = 120_000_000;
+export const PATIENCE_US = 120_000_000;
 
 interface Column {
   readonly oid: number;
@@ -38,7 +38,6 @@ export class WireClient {
   #columns: readonly Column[] = [];
   #key: { readonly pid: number; readonly secret: Buffer } = { pid: 0, secret: Buffer.alloc(0) };
   #zone: Zone = ZONES[0];
-  #loginAtUs = 0;
 
   constructor(parts: ClientParts) {
     this.#parts = parts;
@@ -96,13 +95,11 @@ export class WireClient {
           sentAtUs,
           reply,
           isDisturbed: false,
-          loginAtUs: -1,
         });
         return false;
       }
       if (next.type === 'Z') break;
     }
-    this.#loginAtUs = 0; // tokens of a run are issued before it begins
     return true;
   }
 
@@ -258,7 +255,6 @@ export class WireClient {
       sentAtUs,
       reply,
       isDisturbed,
-      loginAtUs: this.#loginAtUs,
     });
   }
 
@@ -330,13 +326,17 @@ function textIn(cell: Buffer | null, column: Column | undefined, { hours, suffix
   // A value of another length has another format than was asked for.
   if (
     cell.length !==
-    (column.oid === TIMESTAMPTZ || column.oid === 20 ? 8 : column.oid === 23 ? 4 : cell.length)
+    (column.oid === OID.timestamptz || column.oid === OID.int8
+      ? 8
+      : column.oid === OID.int4
+        ? 4
+        : cell.length)
   )
     return `${cell.toString('hex')} in the wrong format`;
-  if (column.oid === TIMESTAMPTZ) {
+  if (column.oid === OID.timestamptz) {
     const ms = Number(cell.readBigInt64BE(0) / 1_000n) + Date.UTC(2000, 0, 1) + hours * 3_600_000;
     return `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')}${suffix}`;
   }
-  if (column.oid === 23) return String(cell.readInt32BE(0));
-  return column.oid === 20 ? String(cell.readBigInt64BE(0)) : cell.toString();
+  if (column.oid === OID.int4) return String(cell.readInt32BE(0));
+  return column.oid === OID.int8 ? String(cell.readBigInt64BE(0)) : cell.toString();
 }

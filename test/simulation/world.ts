@@ -6,7 +6,7 @@
 export const CALLERS = 12;
 export const DEALS = 1_200;
 
-/** What may be asked. `id` chooses the row, or how many. */
+/** Kinds of questions; `id` chooses the row, or how many rows. */
 export const KINDS = ['point', 'upTo', 'dated', 'division', 'total', 'tariff', 'unknown'] as const;
 export type Kind = (typeof KINDS)[number];
 
@@ -140,7 +140,7 @@ export interface Version {
   readonly price: 7 | 9;
 }
 
-/** What a caller is answered under a version; null if it is refused everything. */
+/** Answer that a caller gets under a version; null if it is refused everything. */
 export function expectedOf(
   { kind, id }: Question,
   caller: number,

@@ -61,8 +61,9 @@ class GuardCollector implements Guards {
     const links = new JoinedItems(query, this.reach);
     for (const c of query.where) if (!this.#becomesJoin(c, links)) this.#judge(c, links);
     for (const c of query.having) {
-      if (!dependsOnAggregate(c)) this.#judge(c, links);
-      else if (partsBelowGroups(c).some((part) => this.#failsOnHiddenRows(part))) this.aboveGroups.add(c);
+      const parts = partsBelowGroups(c);
+      if (parts[0] === c) this.#judge(c, links);
+      else if (parts.some((part) => this.#failsOnHiddenRows(part))) this.aboveGroups.add(c);
     }
     if (query.from?.kind === 'join') this.#lookAtJoins(query.from, links, 0);
   }
@@ -198,20 +199,25 @@ class JoinedItems {
 }
 
 /**
- * Parts of a HAVING condition that Postgres may move below the groups: it moves NOT inwards, splits AND, and factors
- * what the operands of an OR have in common.
+ * Parts of a HAVING condition that Postgres may move below the groups, since they depend on no aggregate: it moves NOT
+ * inwards, splits AND, and factors what the operands of an OR have in common. The condition itself, if it depends on none.
  */
 function partsBelowGroups(condition: Expr): readonly Expr[] {
-  if (!dependsOnAggregate(condition)) return [condition];
-  if (condition.kind === 'and' || condition.kind === 'or') return condition.args.flatMap(partsBelowGroups);
-  return condition.kind === 'not' ? partsBelowGroups(condition.arg) : [];
-}
-
-/** True if a HAVING condition depends on an aggregate, so that it cannot move below the groups as a whole. */
-function dependsOnAggregate(condition: Expr): boolean {
-  const visit = (e: Expr): boolean =>
-    e.kind === 'aggregate' || e.kind === 'grouping' || childrenOf(e).some(visit);
-  return visit(condition);
+  const dependent = new Set<Expr>();
+  const visit = (e: Expr): boolean => {
+    const found = childrenOf(e).filter(visit).length > 0 || e.kind === 'aggregate' || e.kind === 'grouping';
+    if (found) dependent.add(e);
+    return found;
+  };
+  visit(condition);
+  const parts: Expr[] = [];
+  const collect = (e: Expr): void => {
+    if (!dependent.has(e)) parts.push(e);
+    else if (e.kind === 'and' || e.kind === 'or') for (const arg of e.args) collect(arg);
+    else if (e.kind === 'not') collect(e.arg);
+  };
+  collect(condition);
+  return parts;
 }
 
 /**

@@ -935,8 +935,14 @@ function queriesInAll(values: readonly Expr[]): readonly Query[] {
   return found;
 }
 
+/** Results of `hasAggregate`, which is asked of each level of a condition. */
+const AGGREGATED = new WeakMap<Expr, boolean>();
+
 function hasAggregate(e: Expr): boolean {
-  return e.kind === 'aggregate' || e.kind === 'grouping' || below(e).some(hasAggregate);
+  const has =
+    AGGREGATED.get(e) ?? (e.kind === 'aggregate' || e.kind === 'grouping' || below(e).some(hasAggregate));
+  AGGREGATED.set(e, has);
+  return has;
 }
 
 /** Operands of AND, OR and NOT that have no aggregate: the planner may evaluate each of them on rows, before they are grouped. */
