@@ -190,8 +190,8 @@ const MUTANTS: readonly Mutant[] = [
   mutant(
     'only aggregates hold HAVING back',
     'barrier/barrier',
-    "e.kind === 'aggregate' || e.kind === 'grouping' || childrenOf(e).some(visit)",
-    'true',
+    "childrenOf(e).filter(visit).length > 0 || e.kind === 'aggregate' || e.kind === 'grouping'",
+    'childrenOf(e).filter(visit).length >= 0',
   ),
   mutant(
     'every touched scan is asked about',
