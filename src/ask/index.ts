@@ -1,5 +1,6 @@
 /** Public interface of `src/ask`. */
 
+export { StandbyReads } from '../engine/index.js';
 export { ask, prepare, type QueryAnswer } from './data/ask.js';
 export { explainPlan } from './data/explain.js';
 export type { AnswerParts, RunningParts } from './data/parts.js';

@@ -1,6 +1,7 @@
 import { QueryError } from 'osl-compiler';
 import type { ForeignServer } from './postgres/foreign-servers.js';
 import { Runner, type RunnerOptions } from './runner.js';
+import { QueryServers } from './servers.js';
 import type { UpstreamStatement } from './statement.js';
 import { type UpstreamError, wordsOf } from './upstream-report.js';
 
@@ -14,6 +15,11 @@ export type UnhealthyReason =
   | 'it refuses the session';
 
 export const UNREACHED: UnhealthyReason = 'it cannot be reached, or cut the session';
+
+/** The primary without shared sessions. */
+function alone({ servers }: RunnerOptions): QueryServers {
+  return new QueryServers({ pool: servers.primary.pool, lanes: null }, null);
+}
 
 /** Runs a probe; returns null if a governed session answers within two seconds. */
 export async function unhealthyReasonOf(runner: Runner): Promise<UnhealthyReason | null> {
@@ -120,7 +126,7 @@ export class ForeignNodes implements DataNodes {
     const onUpstreamError = (error: UpstreamError): void => {
       said = error;
     };
-    const runner = new Runner({ ...this.#options, lanes: null, onUpstreamError });
+    const runner = new Runner({ ...this.#options, servers: alone(this.#options), onUpstreamError });
     try {
       await probe(runner, `SELECT 1::pg_catalog.int4 FROM ${table} LIMIT 0`, LOOK_MS);
       return null;

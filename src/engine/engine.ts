@@ -2,6 +2,7 @@ import type { AnswerMemory } from './answer-memory.js';
 import type { ConnectionChange } from './connection-status.js';
 import type { GovernedEngine } from './governed.js';
 import type { OutOfServiceCause } from './out-of-service.js';
+import type { StandbyChange } from './postgres/standby/standby-set.js';
 import type { SpoolRoom } from './spool/spool-room.js';
 import type { SystemEngine } from './system.js';
 import type { ReportUpstreamError } from './upstream-report.js';
@@ -15,9 +16,19 @@ export interface OpenedEngine {
   readonly system: SystemEngine;
   /** Replaces the set of relations whose queries are refused. */
   takeOutOfService(relations: ReadonlyMap<string, OutOfServiceCause>): void;
+  /** Requires that answers of standbys contain everything committed until now. */
+  requireCurrent(): void;
   /** Replaces the credentials for new sessions; open sessions are kept. */
-  renew(urls: { readonly url: string | null; readonly systemUrl: string | null }): void;
+  renew(urls: RenewedLogins): void;
   close(): Promise<void>;
+}
+
+/** The URLs with which new sessions log in; null for one that is not known. */
+export interface RenewedLogins {
+  readonly url: string | null;
+  readonly systemUrl: string | null;
+  /** URLs of the standbys, by name. */
+  readonly standbys: ReadonlyMap<string, string | null>;
 }
 
 /** State shared by the engines of a process. */
@@ -46,4 +57,6 @@ export interface EngineEvents {
   readonly onUpstreamError: ReportUpstreamError;
   /** Reports that sessions can no longer be opened, or that they can be opened again. */
   readonly onReach: (change: ConnectionChange) => void;
+  /** Reports that a standby stops answering queries, or begins to. */
+  readonly onStandby: (change: StandbyChange) => void;
 }

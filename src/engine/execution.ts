@@ -9,9 +9,11 @@ import {
   sameOids,
 } from './protocol/backend-messages.js';
 import type { FrontendEncoder } from './protocol/encoder.js';
+import { type ChosenServer, sinceEpoch } from './servers.js';
 import { applySettings, type SentPreamble, type SettingForm } from './settings.js';
 import type { SpoolRoom } from './spool/spool-room.js';
 import { SpoolingSink } from './spool/spooling-sink.js';
+import type { StandbyReads } from './standby-reads.js';
 import type { BoundValue, ExecuteOptions, ExecuteResult, RowSink, UpstreamStatement } from './statement.js';
 import {
   changedColumn,
@@ -57,6 +59,9 @@ export type Lane = 'alone' | 'shared';
 const QUICK_MS = 1_000;
 const MOST_LOSSES = 2;
 
+/** serialization_failure: on a standby, the statement stood in the way of the primary's log. */
+const RECOVERY_CONFLICT = '40001';
+
 /** Maximum rows of a shared execution; if it returns more, it runs again alone. */
 export const SHARED_ROWS = 128;
 export const SHARED_BYTES = 65_536;
@@ -64,13 +69,19 @@ export const SHARED_BYTES = 65_536;
 export class Execution implements SessionJob {
   readonly statement: UpstreamStatement;
   readonly subject: string | null;
-  /** Set if the execution must be sent again: on the same session (`here`) or on an unshared one (`alone`). */
-  again: 'here' | 'alone' | null = null;
+  readonly standby: StandbyReads | null;
+  /**
+   * Set if the execution must be sent again: on the same session (`here`), on an unshared one (`alone`), or on an
+   * unshared one of the primary.
+   */
+  again: 'here' | 'alone' | 'primary' | null = null;
   lane: Lane = 'alone';
   startedAt = 0;
   rowCount = 0;
   byteCount = 0;
   settled = false;
+  /** The server that it is sent to; null until one is chosen. */
+  chosen: ChosenServer | null = null;
 
   readonly #values: readonly BoundValue[];
   readonly #options: ExecuteOptions;
@@ -109,6 +120,7 @@ export class Execution implements SessionJob {
   ) {
     this.statement = request.statement;
     this.subject = request.options.subject;
+    this.standby = request.options.standby ?? null;
     this.#values = request.values;
     this.#options = request.options;
     this.#sink = request.sink;
@@ -264,7 +276,7 @@ export class Execution implements SessionJob {
     this.#session = null;
     if (cause === undefined && session !== null && this.#mayRunAgain()) {
       this.#losses += 1;
-      this.again = 'alone';
+      this.again = 'primary';
     } else {
       if (!this.settled && this.#error !== null) this.#tell(this.#error);
       this.#settle(null, cause ?? connectionLost());
@@ -290,6 +302,8 @@ export class Execution implements SessionJob {
       this.again = 'here';
     } else if (this.lane === 'shared' && error.sqlstate === '57014') {
       this.again = 'alone';
+    } else if (this.#conflictsWithRecovery(error)) {
+      this.again = 'primary';
     } else {
       this.#tell(error);
       const unknown = this.#applying > 0 && error.sqlstate === '22023';
@@ -311,7 +325,8 @@ export class Execution implements SessionJob {
     if (this.again !== null) return;
     if (this.#held.length > 0) this.#deliverHeld();
     if (this.settled) return;
-    const done = (): void => this.#settle({ rows: this.rowCount, truncated: this.#truncated }, null);
+    const asOf = sinceEpoch(this.chosen?.asOf ?? null);
+    const done = (): void => this.#settle({ rows: this.rowCount, truncated: this.#truncated, asOf }, null);
     if (this.#lastWrite === null) done();
     else this.#lastWrite.then(() => this.#onceDelivered(done));
   }
@@ -391,10 +406,19 @@ export class Execution implements SessionJob {
     this.#host.onUpstreamError(error, this.statement.reads?.tables ?? []);
   }
 
+  /** True if a standby cancelled the statement to go on with the primary's log, and the primary may answer instead. */
+  #conflictsWithRecovery(error: UpstreamError): boolean {
+    const onStandby = this.chosen !== null && this.chosen.asOf !== null;
+    return onStandby && error.sqlstate === RECOVERY_CONFLICT && this.#isUndelivered && this.#host.runsAgain;
+  }
+
+  get #isUndelivered(): boolean {
+    return this.lane === 'shared' || this.rowCount === 0;
+  }
+
   /** False if the statement has run for a while: it may have crashed the server or been ended by an operator. */
   #mayRunAgain(): boolean {
-    const delivered = this.lane === 'alone' && this.rowCount > 0;
-    if (this.settled || delivered || this.#discard || !this.#host.runsAgain) return false;
+    if (this.settled || !this.#isUndelivered || this.#discard || !this.#host.runsAgain) return false;
     return this.#losses < MOST_LOSSES && performance.now() - this.startedAt < QUICK_MS;
   }
 

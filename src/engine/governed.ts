@@ -11,6 +11,7 @@ import {
 import { type OutOfService, throwCause } from './out-of-service.js';
 import type { Runner } from './runner.js';
 import { type ShortStatement, shortStatement } from './short.js';
+import type { StandbyReads } from './standby-reads.js';
 import type {
   BoundValue,
   ExecuteOptions,
@@ -29,7 +30,11 @@ interface GovernedParts {
   readonly status: EngineStatus;
   readonly runner: Runner;
   readonly outOfService: OutOfService;
-  readonly snapshot: (level: IsolationLevel, subject: string | null) => TransactionSnapshot | null;
+  readonly snapshot: (
+    level: IsolationLevel,
+    subject: string | null,
+    standby: StandbyReads | null,
+  ) => TransactionSnapshot | null;
   /** Returns the name of a syntax form in `sql` that the server lacks; null if it supports them all. */
   readonly lacking: (sql: string) => string | null;
 }
@@ -56,9 +61,15 @@ export class GovernedEngine {
    * Opens a snapshot for one subject's statements, or returns null if the engine does not support snapshots. The
    * caller must end it. No session is used before the first statement, which fails with `overloaded` if too many
    * snapshots are open.
+   *
+   * @param standby permits a standby to answer all of them; null if only the primary may
    */
-  snapshot(level: IsolationLevel, subject: string | null): TransactionSnapshot | null {
-    return this.#parts.snapshot(level, subject);
+  snapshot(
+    level: IsolationLevel,
+    subject: string | null,
+    standby: StandbyReads | null,
+  ): TransactionSnapshot | null {
+    return this.#parts.snapshot(level, subject, standby);
   }
 
   /**
@@ -112,11 +123,12 @@ export class GovernedEngine {
    */
   short(plan: GovernedPlan): ShortStatement | null {
     const { outOfService, runner } = this.#parts;
-    const { lanes, backstopSeconds, onUpstreamError } = runner;
+    const { servers, backstopSeconds, onUpstreamError } = runner;
     const statement = statementOf(plan);
     // `execute` reports the error for plans that must be refused.
-    if (lanes === null || !this.status.reached || this.#lackOf(statement) !== null) return null;
-    return shortStatement({ lanes, outOfService, backstopSeconds, onUpstreamError }, statement);
+    if (servers.primary.lanes === null || !this.status.reached || this.#lackOf(statement) !== null)
+      return null;
+    return shortStatement({ servers, outOfService, backstopSeconds, onUpstreamError }, statement);
   }
 
   /**

@@ -4,7 +4,7 @@ export { sql } from '../base/sql.js';
 export { type AnswerBounds, AnswerMemory, LARGE_ROW_BYTES, MemoryShare, noMemory } from './answer-memory.js';
 export type { ConnectionChange } from './connection-status.js';
 export { unreachableNodes } from './data-nodes.js';
-export type { EngineEvents, OpenedEngine } from './engine.js';
+export type { EngineEvents, OpenedEngine, RenewedLogins } from './engine.js';
 export { rowScheduler, SLICE_BYTES } from './fair-scheduler.js';
 export type { FairShareParty } from './fair-share.js';
 export { FairShare } from './fair-share.js';
@@ -16,11 +16,15 @@ export type { EnginePool } from './pool.js';
 export type { PostgresConfig } from './postgres/engine.js';
 export { withoutLogin, withoutPassword } from './postgres/hosts.js';
 export { listenOn, type NotificationSubscription } from './postgres/notifications.js';
+export type { StandbyConfigs } from './postgres/standby/open.js';
+export type { StandbyView } from './postgres/standby/standby.js';
+export type { StandbyChange } from './postgres/standby/standby-set.js';
 export { type Survey, surveyPostgres } from './postgres/survey.js';
 export { DataRowReader, dataRow, eachDataRow, textValuesOf } from './protocol/backend-messages.js';
 export { GrowingBytes } from './protocol/growing-bytes.js';
 export { type ShortAnswer, ShortRun, type ShortStatement } from './short.js';
 export { SpoolRoom, type SpoolStats } from './spool/spool-room.js';
+export { StandbyReads } from './standby-reads.js';
 export type {
   BoundValue,
   ExecuteOptions,

@@ -65,12 +65,14 @@ export class Lanes {
     this.#proofs.set(sql, verdict === 'short' ? proof + 1 : -PENALTY);
   }
 
-  seen(reach: EnginePool['reach']): EnginePool {
+  /** @param standby name of the standby; null for the primary */
+  seen(reach: EnginePool['reach'], standby: string | null = null): EnginePool {
     const places = Object.values(this.#sessions).flat();
     const sessions = places.filter((session) => session !== null).filter((session) => !session.closed);
     const running = sessions.reduce((sum, session) => sum + session.load, 0);
     return {
       purpose: 'short',
+      standby,
       size: places.length,
       open: sessions.length,
       running,

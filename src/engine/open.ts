@@ -14,6 +14,7 @@ export async function openEngine(
   const heard = {
     onUpstreamError: ignored,
     onReach: ignored,
+    onStandby: ignored,
     spool: null,
     serving: null,
     memory: unboundedMemory(),

@@ -8,6 +8,8 @@ import type { UpstreamSession } from './upstream-session.js';
 export interface EnginePool {
   /** `questions`: for one query at a time; `short`: shared by short queries; `system`: for the gateway itself. */
   readonly purpose: 'questions' | 'short' | 'system';
+  /** Name of the standby that its sessions are with; null for the primary. */
+  readonly standby: string | null;
   /** Maximum number of sessions. */
   readonly size: number;
   readonly open: number;
@@ -103,10 +105,28 @@ export class Pool {
     );
   }
 
-  seen(purpose: EnginePool['purpose']): EnginePool {
+  /** Number of sessions in use and of requests that wait for one. */
+  get load(): number {
+    return this.#lent.size + this.#share.waiting;
+  }
+
+  get reach(): EnginePool['reach'] {
+    return this.#options.reach.state;
+  }
+
+  /** @param standby name of the standby; null for the primary */
+  seen(purpose: EnginePool['purpose'], standby: string | null = null): EnginePool {
     const { size, reach } = this.#options;
     const { waiting } = this.#share;
-    return { purpose, size, open: this.#all.size, running: this.#lent.size, waiting, reach: reach.state };
+    return {
+      purpose,
+      standby,
+      size,
+      open: this.#all.size,
+      running: this.#lent.size,
+      waiting,
+      reach: reach.state,
+    };
   }
 
   /** Rejects waiting requests and closes every session. */

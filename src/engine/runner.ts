@@ -1,8 +1,7 @@
 import { InternalError } from 'osl-compiler';
 import type { AnswerMemory } from './answer-memory.js';
 import { Execution, type ExecutionHost } from './execution.js';
-import type { Lanes } from './lanes.js';
-import type { Pool } from './pool.js';
+import type { ChosenServer, QueryServers } from './servers.js';
 import type { SettingForm } from './settings.js';
 import { PinnedSnapshot } from './snapshot.js';
 import type { SpoolRoom } from './spool/spool-room.js';
@@ -11,8 +10,7 @@ import type { ReportUpstreamError } from './upstream-report.js';
 import type { UpstreamSession } from './upstream-session.js';
 
 export interface RunnerOptions {
-  readonly pool: Pool;
-  readonly lanes: Lanes | null;
+  readonly servers: QueryServers;
   readonly limitRows: boolean;
   readonly settingForm: SettingForm;
   readonly backstopSeconds: number;
@@ -27,6 +25,12 @@ export interface RunnerOptions {
 
 const LOST_MS = 50;
 
+/** @throws InternalError before a server is chosen */
+function chosenBy({ chosen }: Execution): ChosenServer {
+  if (chosen === null) throw new InternalError('a statement was sent before its server was chosen');
+  return chosen;
+}
+
 /** Finds a session for each statement, sends the statement, and repeats it if that is allowed. */
 export class Runner implements ExecutionHost {
   readonly limitRows: boolean;
@@ -37,13 +41,13 @@ export class Runner implements ExecutionHost {
   readonly spool: SpoolRoom | null;
   readonly memory: AnswerMemory;
   readonly runsAgain: boolean;
-  readonly lanes: Lanes | null;
+  readonly servers: QueryServers;
   readonly #options: RunnerOptions;
 
   constructor(options: RunnerOptions) {
     this.#options = options;
     this.limitRows = options.limitRows;
-    this.lanes = options.lanes;
+    this.servers = options.servers;
     this.settingForm = options.settingForm;
     this.backstopSeconds = options.backstopSeconds;
     this.onUpstreamError = options.onUpstreamError;
@@ -72,14 +76,16 @@ export class Runner implements ExecutionHost {
   }
 
   onEnded(execution: Execution, session: UpstreamSession): void {
+    const { server } = chosenBy(execution);
     if (!session.closed && execution.again !== 'here' && execution.statement.asks === 'rows')
-      this.lanes?.observe(execution);
+      server.lanes?.observe(execution);
     if (execution.again === 'here' && !execution.settled && !session.closed && session.quiet() === null) {
       execution.start(session, execution.lane);
       return;
     }
-    if (execution.lane === 'alone') this.#options.pool.release(session);
+    if (execution.lane === 'alone') server.pool.release(session);
     if (execution.again === null || execution.settled) return;
+    if (execution.again === 'primary') execution.chosen = this.servers.ofPrimary();
     // Several sessions may have died together, each noticed separately: wait a moment, so that the next one is not
     // dead as well.
     if (session.closed) setTimeout(() => this.#runAlone(execution), LOST_MS);
@@ -87,27 +93,52 @@ export class Runner implements ExecutionHost {
   }
 
   #dispatch(execution: Execution): void {
-    const { statement } = execution;
-    const shared = statement.asks === 'rows' ? (this.lanes?.pick(statement) ?? null) : null;
+    const { statement, standby } = execution;
+    const chosen = this.servers.choose(standby);
+    execution.chosen = chosen;
+    const shared = statement.asks === 'rows' ? (chosen.server.lanes?.pick(statement) ?? null) : null;
     if (shared !== null) execution.start(shared, 'shared');
     else this.#runAlone(execution);
   }
 
   #runAlone(execution: Execution): void {
-    const session = this.#options.pool.take(execution.subject);
+    const { server, asOf } = chosenBy(execution);
+    const session = server.pool.take(execution.subject);
     if (session !== null) {
       this.#begin(execution, session);
       return;
     }
-    this.#options.pool.acquire(execution.subject).then(
-      (found) => this.#begin(execution, found),
-      (error) => execution.stop(error),
+    server.pool.acquire(execution.subject).then(
+      (found) => this.#beginLate(execution, found),
+      (error) => {
+        if (asOf === null) execution.stop(error);
+        else this.#runOnPrimary(execution);
+      },
     );
   }
 
+  /** Begins on a session that was waited for; a standby may have fallen behind meanwhile. */
+  #beginLate(execution: Execution, session: UpstreamSession): void {
+    const chosen = chosenBy(execution);
+    const now = this.servers.recheck(chosen, execution.standby);
+    if (now.server === chosen.server) {
+      execution.chosen = now;
+      this.#begin(execution, session);
+      return;
+    }
+    chosen.server.pool.release(session);
+    this.#runOnPrimary(execution);
+  }
+
+  #runOnPrimary(execution: Execution): void {
+    execution.chosen = this.servers.ofPrimary();
+    if (!execution.settled) this.#runAlone(execution);
+  }
+
   #begin(execution: Execution, session: UpstreamSession): void {
+    const { pool } = chosenBy(execution).server;
     if (execution.settled) {
-      this.#options.pool.release(session);
+      pool.release(session);
       return;
     }
     const governing = this.#options.govern(session);
@@ -117,7 +148,7 @@ export class Runner implements ExecutionHost {
     }
     governing.then(
       () => {
-        if (execution.settled) this.#options.pool.release(session);
+        if (execution.settled) pool.release(session);
         else execution.start(session, 'alone');
       },
       () => {

@@ -5,6 +5,8 @@ import type { OutOfService } from './out-of-service.js';
 import type { PreparedUpstream } from './prepared.js';
 import { sameOids } from './protocol/backend-messages.js';
 import type { FrontendEncoder } from './protocol/encoder.js';
+import { type ChosenServer, type QueryServers, sinceEpoch } from './servers.js';
+import type { StandbyReads } from './standby-reads.js';
 import type { SentValue, UpstreamStatement } from './statement.js';
 import { executionError, parseErrorResponse, StatementFault } from './upstream-error.js';
 import type { ReportUpstreamError, UpstreamError } from './upstream-report.js';
@@ -29,14 +31,19 @@ export interface ShortStatement {
   /**
    * Finds a session for a run that begins in the same turn of the event loop. Returns false if the statement is not
    * known to be short or the session has not prepared it.
+   *
+   * @param reads permits a standby to answer; null if only the primary may
    */
-  isReady(): boolean;
-  /** Sends a run after `isReady` has returned true; values are for the plan's slots, in the order of `emit`. */
-  begin(run: ShortRun, values: readonly SentValue[], resultFormats: readonly (0 | 1)[]): void;
+  isReady(reads: StandbyReads | null): boolean;
+  /**
+   * Sends a run after `isReady` has returned true; values are for the plan's slots, in the order of `emit`. Returns the
+   * time in ms since the epoch before which all commits are in the answer; null if the primary answers.
+   */
+  begin(run: ShortRun, values: readonly SentValue[], resultFormats: readonly (0 | 1)[]): number | null;
 }
 
 export interface ShortHost {
-  readonly lanes: Lanes;
+  readonly servers: QueryServers;
   readonly outOfService: OutOfService;
   readonly backstopSeconds: number;
   readonly onUpstreamError: ReportUpstreamError;
@@ -44,24 +51,30 @@ export interface ShortHost {
 
 export function shortStatement(host: ShortHost, statement: UpstreamStatement): ShortStatement {
   const { sql, columnOids } = statement;
+  let chosen: ChosenServer = host.servers.ofPrimary();
   let session: UpstreamSession | null = null;
   let prepared: PreparedUpstream | undefined;
   return {
-    isReady() {
-      session = host.outOfService.relations.size > 0 ? null : host.lanes.pick(statement);
+    isReady(reads) {
+      chosen = host.servers.choose(reads);
+      const { lanes } = chosen.server;
+      session = host.outOfService.relations.size > 0 ? null : (lanes?.pick(statement) ?? null);
       prepared = session?.prepared.find(sql);
       return prepared?.columnOids != null && sameOids(prepared.columnOids, columnOids);
     },
     begin(run, values, resultFormats) {
-      if (session === null || prepared === undefined)
+      const { lanes } = chosen.server;
+      if (session === null || prepared === undefined || lanes === null)
         throw new InternalError('no session was found for a run');
-      run.submit({ host, statement, session, prepared, values, resultFormats });
+      run.submit({ host, lanes, statement, session, prepared, values, resultFormats });
+      return sinceEpoch(chosen.asOf);
     },
   };
 }
 
 interface SharedExecution {
   readonly host: ShortHost;
+  readonly lanes: Lanes;
   readonly statement: UpstreamStatement;
   readonly session: UpstreamSession;
   readonly prepared: PreparedUpstream;
@@ -178,9 +191,9 @@ export class ShortRun implements SessionJob {
   }
 
   /** Hands the run to the slow path. An outdated prepared statement does not lower the statement's score. */
-  #giveUp({ host, statement }: SharedExecution, error: UpstreamError | null): void {
+  #giveUp({ lanes, statement }: SharedExecution, error: UpstreamError | null): void {
     if (error === null || error.sqlstate === '57014')
-      host.lanes.observe({
+      lanes.observe({
         statement,
         again: 'alone',
         lane: 'shared',
@@ -192,5 +205,8 @@ export class ShortRun implements SessionJob {
   }
 }
 
-/** SQLSTATEs for a statement timeout, a missing prepared statement, and a changed result type. */
-const RUN_AGAIN: ReadonlySet<string> = new Set(['57014', '26000', '0A000']);
+/**
+ * SQLSTATEs for a statement timeout, a missing prepared statement, a changed result type, and a statement that stood in
+ * the way of a standby's replay.
+ */
+const RUN_AGAIN: ReadonlySet<string> = new Set(['57014', '26000', '0A000', '40001']);

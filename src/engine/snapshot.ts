@@ -1,7 +1,8 @@
 import { queryError } from 'osl-compiler';
 import type { AnswerMemory } from './answer-memory.js';
 import type { Execution, ExecutionHost } from './execution.js';
-import type { Pool } from './pool.js';
+import type { ChosenServer, QueryServer, QueryServers } from './servers.js';
+import type { StandbyReads } from './standby-reads.js';
 import type { IsolationLevel, TransactionSnapshot } from './statement.js';
 import { connectionLost } from './upstream-error.js';
 import type { ReportUpstreamError } from './upstream-report.js';
@@ -40,7 +41,8 @@ export class SnapshotPlaces {
 export interface SnapshotOptions {
   readonly level: IsolationLevel;
   readonly subject: string | null;
-  readonly pool: Pool;
+  readonly standby: StandbyReads | null;
+  readonly servers: QueryServers;
   readonly places: SnapshotPlaces;
   readonly backstopSeconds: number;
   readonly onUpstreamError: ReportUpstreamError;
@@ -63,6 +65,7 @@ export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost {
   readonly runsAgain = false;
   readonly #options: SnapshotOptions;
   #session: UpstreamSession | null = null;
+  #chosen: ChosenServer | null = null;
   #state: 'new' | 'open' | 'lost' | 'ended' = 'new';
   #tail: Promise<void> = Promise.resolve();
   #wake: () => void = () => undefined;
@@ -106,6 +109,7 @@ export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost {
         const answered = new Promise<void>((resolve) => {
           this.#wake = resolve;
         });
+        execution.chosen = this.#chosen;
         execution.start(session, 'alone');
         await answered;
         await session.quiet();
@@ -120,10 +124,10 @@ export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost {
   async #pin(): Promise<UpstreamSession> {
     if (this.#session !== null && !this.#session.closed && this.#state === 'open') return this.#session;
     if (this.#state !== 'new') throw connectionLost();
-    const { level, subject, pool, places } = this.#options;
+    const { level, subject, places } = this.#options;
     places.take(subject);
     try {
-      this.#session = pool.take(subject) ?? (await pool.acquire(subject));
+      this.#session = await this.#acquire();
     } catch (error) {
       places.free(subject);
       this.#state = 'lost';
@@ -135,12 +139,27 @@ export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost {
     return this.#session;
   }
 
+  async #acquire(): Promise<UpstreamSession> {
+    const { level, subject, standby, servers } = this.#options;
+    // A standby refuses SERIALIZABLE.
+    const reads = level === 'SERIALIZABLE' ? null : standby;
+    const chosen = servers.choose(reads);
+    if (chosen.asOf !== null) {
+      const session = await sessionOf(chosen.server, subject).catch(() => null); // the primary is asked instead
+      this.#chosen = session === null ? null : servers.recheck(chosen, reads);
+      if (session !== null && this.#chosen?.server === chosen.server) return session;
+      if (session !== null) chosen.server.pool.release(session);
+    }
+    this.#chosen = servers.ofPrimary();
+    return sessionOf(servers.primary, subject);
+  }
+
   async #finish(): Promise<void> {
     const session = this.#session;
     if (this.#state === 'open' && session !== null) {
       try {
         await command(session, 'ROLLBACK', IDLE);
-        this.#options.pool.release(session);
+        this.#chosen?.server.pool.release(session);
       } catch {
         session.destroy(); // its state is unknown
       }
@@ -157,6 +176,11 @@ export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost {
     this.#state = 'lost';
     this.#options.places.free(this.#options.subject);
   }
+}
+
+/** A session for `subject`, waited for if none is idle. @throws the errors of `Pool.acquire` */
+async function sessionOf({ pool }: QueryServer, subject: string | null): Promise<UpstreamSession> {
+  return pool.take(subject) ?? pool.acquire(subject);
 }
 
 const IDLE = 0x49;

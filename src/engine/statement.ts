@@ -1,3 +1,5 @@
+import type { StandbyReads } from './standby-reads.js';
+
 /** A parameter value in wire form: format 0 is text, 1 binary; null bytes are NULL. */
 export interface BoundValue {
   readonly format: 0 | 1;
@@ -62,6 +64,8 @@ export interface ExecuteOptions {
   readonly spent?: (ms: number) => void;
   /** Settings for this statement alone. */
   readonly settings?: StatementSettings | undefined;
+  /** Permits a standby to answer; by default only the primary may. */
+  readonly standby?: StandbyReads | null;
   /** Snapshot to read from; by default the state committed when the statement begins. */
   readonly snapshot?: TransactionSnapshot | null;
 }
@@ -80,6 +84,8 @@ export interface ExecuteResult {
   readonly rows: number;
   /** True if a cap truncated the answer. */
   readonly truncated: boolean;
+  /** If a standby answered: everything committed before this time is in the answer, in ms since the epoch. */
+  readonly asOf: number | null;
 }
 
 export interface UpstreamStatement {

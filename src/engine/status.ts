@@ -2,6 +2,7 @@ import { QueryError } from 'osl-compiler';
 import { type DataNodes, UNREACHED, type UnhealthyReason, unhealthyReasonOf } from './data-nodes.js';
 import type { OutOfService, OutOfServiceCause } from './out-of-service.js';
 import type { EnginePool } from './pool.js';
+import type { StandbyView } from './postgres/standby/standby.js';
 import { textValuesOf } from './protocol/backend-messages.js';
 import type { Runner } from './runner.js';
 import type { UpstreamStatement } from './statement.js';
@@ -25,6 +26,7 @@ export interface StatusParts {
   /** Returns the facts about the server; null before the first session. */
   readonly server: () => ServerFacts | null;
   readonly whenReached: Promise<void>;
+  readonly standbys: () => readonly StandbyView[];
   readonly pools: () => readonly EnginePool[];
 }
 
@@ -77,6 +79,11 @@ export class EngineStatus {
   /** Foreign servers of the database. */
   get nodes(): DataNodes {
     return this.#parts.nodes;
+  }
+
+  /** The standbys that may answer queries. */
+  standbys(): readonly StandbyView[] {
+    return this.#parts.standbys();
   }
 
   pools(): readonly EnginePool[] {

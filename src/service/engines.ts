@@ -11,11 +11,21 @@ import {
   type GovernedEngine,
   type OpenedEngine,
   openEngine,
+  type PostgresConfig,
+  type RenewedLogins,
   SpoolRoom,
+  type StandbyChange,
+  type StandbyConfigs,
   withoutLogin,
   wordsOf,
 } from '../engine/index.js';
-import { type Connector, type Manifest, systemUrlVariable, urlVariable } from '../model/manifest/index.js';
+import {
+  type Connector,
+  type ConnectorStandbys,
+  type Manifest,
+  systemUrlVariable,
+  urlVariable,
+} from '../model/manifest/index.js';
 import type { ServedModel } from '../model/served-model.js';
 import { CommandFailed, connectFault, connectorUrl, namesUrl, withoutPassword } from './connector-url.js';
 import type { TenantKeys } from './keys.js';
@@ -208,6 +218,7 @@ async function openConnector(
         ...(tables.length > 0 && { tables }),
       }),
     onReach: (change) => logReachability(connector, config, reached, change, log),
+    onStandby: (change) => logStandby(name, change, log),
     spool: serving?.spool ?? null,
     ...(serving !== null && { memory: serving.memory }),
     serving: serving === null ? null : { admit, systemSilenceMs: SYSTEM_SILENCE_MS },
@@ -247,6 +258,11 @@ function logReachability(
       ...fields,
       url: shownUrl(config),
     });
+}
+
+function logStandby(connector: string, { name, fault }: StandbyChange, log: ServiceLog): void {
+  if (fault === null) log.info('a standby answers queries', { connector, standby: name });
+  else log.warn('a standby does not answer queries', { connector, standby: name, cause: fault });
 }
 
 function shownUrl(config: EngineConfig): string {
@@ -293,10 +309,32 @@ export async function engineConfig(
       url: await connectorUrl(process.env, name),
       systemUrl: await connectorUrl(process.env, systemName),
     }),
+    ...(connector.standbys !== null && {
+      standbys: await standbyConfigs(connector.standbys, connector, urlNow),
+    }),
     poolSize: poolSizeOf(connector, settings),
     systemPoolSize: settings.systemPoolSize,
     poolReserve: settings.poolReserve,
   };
+}
+
+/** @throws StartProblem if a variable is not set */
+async function standbyConfigs(
+  { urlEnvs, maxLagMs }: ConnectorStandbys,
+  connector: Connector,
+  urlNow: (variable: string) => Promise<string | null>,
+): Promise<StandbyConfigs> {
+  const unset = urlEnvs.find((variable) => !namesUrl(process.env, variable));
+  if (unset !== undefined)
+    throw new StartProblem(
+      `connector \`${connector.name}\` takes the URL of a standby from ${unset}, which is not set`,
+    );
+  const servers = urlEnvs.map(async (name) => ({
+    name,
+    url: await urlNow(name),
+    logins: async () => ({ url: await connectorUrl(process.env, name), systemUrl: null }),
+  }));
+  return { servers: await Promise.all(servers), maxLagMs };
 }
 
 /** An engine and the configuration with which it was opened. */
@@ -312,11 +350,28 @@ export interface OpenEngine {
 export function renewal(name: string, { engine, config }: OpenEngine, next: EngineConfig): ReloadStep {
   const nothing = { now: null, kept: null, take: () => undefined };
   if (config.kind !== 'postgres' || next.kind !== 'postgres') return nothing;
+  if (JSON.stringify(standbysIn(config)) !== JSON.stringify(standbysIn(next)))
+    return { ...nothing, kept: `connector ${name} has other standbys: restart to change them` };
   const same =
     sameDatabase(config.url, next.url, true) &&
     sameDatabase(config.systemUrl, next.systemUrl, config.hasSystem === true);
   if (!same) return { ...nothing, kept: `connector ${name} names another database: restart to change it` };
-  return { now: `connector ${name} by its URL of now`, kept: null, take: () => engine.renew(next) };
+  return { now: `connector ${name} by its URL of now`, kept: null, take: () => engine.renew(loginsIn(next)) };
+}
+
+/** What must not change while the standbys are in use. */
+function standbysIn({ standbys }: PostgresConfig): unknown {
+  if (standbys === undefined) return null;
+  const { servers, maxLagMs } = standbys;
+  return {
+    maxLagMs,
+    servers: servers.map(({ name, url }) => [name, url === null ? null : withoutLogin(url)]),
+  };
+}
+
+function loginsIn({ url, systemUrl, standbys }: PostgresConfig): RenewedLogins {
+  const urls = (standbys?.servers ?? []).map((s): [string, string | null] => [s.name, s.url]);
+  return { url, systemUrl, standbys: new Map(urls) };
 }
 
 /** @param late true if a null `a` means that the URL was not known at startup */

@@ -224,6 +224,10 @@ async function openedIn(
   const { engines, runners, reads, memory, spool, databases, opened, defaultConnector } = closing.add(
     await startEngines(model, keys, settings, log),
   );
+  // What was published must be seen at once, on a standby too.
+  serving.follow(() => {
+    for (const database of databases.values()) database.requireCurrent();
+  });
   const trustKeys = { ...keys, exchangeKey: await seat.exchangeKey() };
   const trust = closing.add(await startTrust(settings, tenant, trustKeys, () => model().snapshot, log));
   const revocations = closing.add(

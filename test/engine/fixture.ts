@@ -30,6 +30,7 @@ export async function pgliteFixture(dataDir: string | null = null): Promise<Fixt
     {
       onUpstreamError: (error) => heard.push(error),
       onReach: () => undefined,
+    onStandby: () => undefined,
       spool: null,
       memory: unboundedMemory(),
       serving: null,
@@ -63,6 +64,7 @@ export async function fixtureOver(
     {
       onUpstreamError: (error) => heard.push(error),
       onReach: (change) => reached.push(change),
+      onStandby: () => undefined,
       spool: null,
       memory: unboundedMemory(),
       serving: null,

@@ -90,6 +90,7 @@ t.test(
       {
         onUpstreamError: () => undefined,
         onReach: () => undefined,
+        onStandby: () => undefined,
         spool: null,
         memory: unboundedMemory(),
         serving: { admit: async () => undefined, systemSilenceMs: 500 },

@@ -17,7 +17,7 @@ import {
 const PASSWORD = 'osl';
 
 /** A server that its caller may kill, start and promote. */
-interface Member {
+export interface Member {
   readonly port: number;
   /** Of a superuser. */
   readonly url: string;
@@ -25,6 +25,8 @@ interface Member {
   /** As a machine that goes down: at once, and without a word to clients. */
   kill(): Promise<void>;
   promote(): Promise<void>;
+  /** Streams from `other` from now on. */
+  follow(other: Member): Promise<void>;
   query(sql: string): Promise<Record<string, unknown>[]>;
 }
 
@@ -37,6 +39,20 @@ export interface Pair {
 
 /** Null where there are no server binaries. */
 export async function startPair(): Promise<Pair | null> {
+  const group = await startGroup(1);
+  const [standby] = group?.standbys ?? [];
+  return group === null || standby === undefined ? null : { ...group, standby };
+}
+
+/** A primary and streaming standbys of it. */
+export interface Group {
+  readonly primary: Member;
+  readonly standbys: readonly Member[];
+  stop(): Promise<void>;
+}
+
+/** Null where there are no server binaries. @param count number of standbys */
+export async function startGroup(count: number): Promise<Group | null> {
   const bin = newestBinaries();
   if (bin === null) return null;
   const owner = process.getuid?.() === 0 ? postgresUser() : {};
@@ -89,12 +105,16 @@ export async function startPair(): Promise<Pair | null> {
         await gone;
       },
       promote: async () => run('pg_ctl', ['promote', '-w', '-D', dir]),
+      follow: async (other) => {
+        const from = `host=127.0.0.1 port=${other.port} user=postgres password=${PASSWORD}`;
+        await rowsAt(url, `alter system set primary_conninfo = '${from}'`);
+        await rowsAt(url, 'select pg_reload_conf()');
+      },
       query: (sql) => rowsAt(url, sql),
     };
   };
 
   const first = join(root, 'first');
-  const second = join(root, 'second');
   mkdirSync(first);
   own(first);
   const how = ['-U', 'postgres', '-A', 'scram-sha-256', `--pwfile=${join(root, 'password')}`];
@@ -105,13 +125,18 @@ export async function startPair(): Promise<Pair | null> {
     await client.query(`create role osl_reader login password '${PASSWORD}'`);
   });
   const from = ['-h', '127.0.0.1', '-p', `${primary.port}`, '-U', 'postgres'];
-  run('pg_basebackup', ['-D', second, ...from, '-R', '-X', 'stream', '--checkpoint=fast', '--no-sync']);
-  appendFileSync(join(second, 'postgresql.auto.conf'), 'hot_standby = on\n');
-  const standby = member(second, await freePort());
-  await standby.up();
+  const standbys: Member[] = [];
+  for (let i = 1; i <= count; i += 1) {
+    const dir = join(root, `standby-${i}`);
+    run('pg_basebackup', ['-D', dir, ...from, '-R', '-X', 'stream', '--checkpoint=fast', '--no-sync']);
+    appendFileSync(join(dir, 'postgresql.auto.conf'), 'hot_standby = on\n');
+    const standby = member(dir, await freePort());
+    await standby.up();
+    standbys.push(standby);
+  }
   return {
     primary,
-    standby,
+    standbys,
     stop: async () => {
       process.off('exit', onExit);
       for (const server of running) await ended(server, 'SIGINT');

@@ -1,5 +1,5 @@
 import { EVIDENCE, emit, type GovernedPlan, OPERATORS, PASSAGE_COLUMNS, queryError } from 'osl-compiler';
-import { type ExecuteResult, MemoryShare, type RowSink } from '../../engine/index.js';
+import { type ExecuteResult, MemoryShare, type RowSink, type StandbyReads } from '../../engine/index.js';
 import type { ReceiptRequest } from '../receipts/receipt-request.js';
 import { type Caller, type ServedVersions, versionsOf } from '../request/caller.js';
 import type { DecisionRecord } from '../request/ledger.js';
@@ -263,16 +263,17 @@ async function execute(
     snapshot,
     copies,
   };
-  const live = (into: RowSink, stopped: AbortSignal | null): Promise<ExecuteResult> =>
-    engine.execute(plan, values, { ...options, ...charged, signal: stopped }, into);
+  const live = (into: RowSink, stopped: AbortSignal | null, standby: StandbyReads | null) =>
+    engine.execute(plan, values, { ...options, ...charged, signal: stopped, standby }, into);
   const rest = { runtime, indexes: indexes.list() };
   const mayKeep = delivery.again !== undefined && delivery.maxRows === 0 && snapshots === undefined;
   const keeping =
     mayKeep && parts.answers.isOn ? cacheKeyOf({ caller, plan, values, resultFormats, settings }) : null;
   if (keeping === null) {
     // Read before the statement runs, since a rollup may be rebuilt in the meantime.
-    const freshness = rollupFreshness(parts, caller, plan);
-    return { ...(await live(sink, signal)), ...rest, freshness };
+    const rollup = rollupFreshness(parts, caller, plan);
+    const result = await live(sink, signal, standbyFor(plan, delivery));
+    return { ...result, ...rest, freshness: rollup ?? standbyFreshness(result) };
   }
   const time = questionTime(timeoutMs, signal);
   const { answers, epochs } = parts;
@@ -286,7 +287,8 @@ async function execute(
       spending,
       signal: time.signal,
       requireInService: () => engine.requireInService(plan),
-      live: (into) => live(into, time.signal),
+      // At the primary: what is kept for an epoch must contain everything of that epoch.
+      live: (into) => live(into, time.signal, null),
     },
     sink,
   ).finally(time.end);
@@ -303,6 +305,15 @@ function rollupFreshness(
   // If the rollup became too old after planning, report the maximum age.
   const oldest = Date.now() - (manifest.rollups.get(plan.rollup)?.maxAgeMs ?? 0);
   return { from: 'rollup', asOf: known ?? oldest };
+}
+
+/** Only the primary has what earlier steps have just read, and the rollup whose age is known. */
+function standbyFor(plan: GovernedPlan, { standby }: Pick<ResultDelivery, 'standby'>): StandbyReads | null {
+  return plan.runtime.length === 0 && plan.rollup === null ? (standby ?? null) : null;
+}
+
+function standbyFreshness({ asOf }: ExecuteResult): AnswerFreshness | null {
+  return asOf === null ? null : { from: 'standby', asOf };
 }
 
 interface QueryExecution extends ExecuteResult {

@@ -4,6 +4,7 @@ import {
   type GovernedEngine,
   type IsolationLevel,
   type RowSink,
+  type StandbyReads,
   type StatementSettings,
   stopError,
   type TransactionSnapshot,
@@ -48,6 +49,8 @@ export interface ResultDelivery {
   readonly signal: AbortSignal | null;
   /** Session settings for the client's statement. They do not affect policy or metric expressions. */
   readonly settings?: StatementSettings;
+  /** Permits a standby to answer; by default only the primary may. */
+  readonly standby?: StandbyReads | null;
   /** The snapshots of the enclosing transaction if its level is REPEATABLE READ or above. */
   readonly snapshots?: Snapshots;
   /**
@@ -91,8 +94,8 @@ export function unlessStopped<T>(work: Promise<T>, signal: AbortSignal | null): 
 }
 
 export interface AnswerFreshness {
-  /** Source of the answer; `live` means it was read from the entities. */
-  readonly from: 'live' | 'cache' | 'rollup';
+  /** Source of the answer; `live` means it was read from the entities, at the primary if there are standbys. */
+  readonly from: 'live' | 'standby' | 'cache' | 'rollup';
   /** The answer is at least as recent as this time, in ms since the epoch. */
   readonly asOf: number;
 }
@@ -111,18 +114,21 @@ export function asOfText({ asOf }: AnswerFreshness): string {
 export class Snapshots {
   readonly #level: IsolationLevel;
   readonly #subject: string;
+  readonly #standby: StandbyReads | null;
   readonly #byEngine = new Map<GovernedEngine, TransactionSnapshot>();
 
-  constructor(level: IsolationLevel, subject: string) {
+  /** @param standby permits a standby to answer; null if only the primary may */
+  constructor(level: IsolationLevel, subject: string, standby: StandbyReads | null) {
     this.#level = level;
     this.#subject = subject;
+    this.#standby = standby;
   }
 
   /** @throws QueryError E0511 if the engine does not support snapshots */
   of(engine: GovernedEngine): TransactionSnapshot {
     const known = this.#byEngine.get(engine);
     if (known !== undefined) return known;
-    const begun = engine.snapshot(this.#level, this.#subject);
+    const begun = engine.snapshot(this.#level, this.#subject, this.#standby);
     if (begun === null)
       throw queryError('unresolvable', {
         detail: 'the embedded engine keeps no snapshot for the statements of a transaction',

@@ -1,9 +1,16 @@
 import { type GovernedPlan, InternalError, type QueryError, queryError } from 'osl-compiler';
 import type { Identity } from '../../../policy/index.js';
-import { type BoundValue, type RowSink, type ShortAnswer, ShortRun, ValueError } from '../../engine/index.js';
+import {
+  type BoundValue,
+  type RowSink,
+  type ShortAnswer,
+  ShortRun,
+  type StandbyReads,
+  ValueError,
+} from '../../engine/index.js';
 import { CountedSink, run } from '../data/ask.js';
 import type { AnswerParts } from '../data/parts.js';
-import { requireWhole } from '../data/question.js';
+import { type AnswerFreshness, requireWhole } from '../data/question.js';
 import { PermittedRequest } from '../request/permitted-request.js';
 import { publicError } from '../request/public-error.js';
 import { SealedValue } from '../request/sealed.js';
@@ -19,6 +26,8 @@ interface RoutedQuestion extends RunValues {
   readonly end: number;
   readonly literals: Literals;
   readonly timeout: TimeLimit;
+  /** Permits a standby to answer; null if only the primary may. */
+  readonly standby: StandbyReads | null;
 }
 
 export interface RunValues {
@@ -36,8 +45,8 @@ export interface TimeLimit {
 /** Receives the results of fast queries. Called once per query, and never before `begin` has returned. */
 export interface AnswerReceiver {
   readonly whole: boolean;
-  /** Receives all rows at once; the decision has been recorded. */
-  answered(plan: GovernedPlan, rows: Uint8Array, count: number): void;
+  /** Receives all rows at once; the decision has been recorded. `freshness` is null if the primary answered. */
+  answered(plan: GovernedPlan, rows: Uint8Array, count: number, freshness: AnswerFreshness | null): void;
   /** Opens a sink for an answer that turned out to be long. */
   streaming(plan: GovernedPlan): LongAnswerSink;
   /** `text` is the query text that the error's position refers to; empty if it has no position. */
@@ -46,7 +55,7 @@ export interface AnswerReceiver {
 
 interface LongAnswerSink extends RowSink {
   /** The answer is complete, or `truncated` by a cap. */
-  finished(count: number, truncated: boolean, requestId: string): void;
+  finished(count: number, truncated: boolean, requestId: string, freshness: AnswerFreshness | null): void;
   failed(error: QueryError, requestId: string, text: string): void;
 }
 
@@ -96,6 +105,7 @@ export class FastQuestion implements ShortAnswer {
   #asked: RoutedQuestion | null = null;
   #rows: Uint8Array | null = null;
   #count = 0;
+  #freshness: AnswerFreshness | null = null;
   /** Error for the client, to be sent once the decision is recorded or recording it has failed. */
   #failure: { readonly error: unknown; readonly cancelled: boolean } | null = null;
   /** Aborts the long answer that the governed engine is producing; null if there is none. */
@@ -117,7 +127,7 @@ export class FastQuestion implements ShortAnswer {
     if (parameters.length !== route.plan.clientOids.length) return false;
     const slots = route.slotsWith(literals);
     const values = slots === null ? null : route.valuesOf(slots, parameters);
-    if (values === null || !route.statement.isReady()) return false;
+    if (values === null || !route.statement.isReady(question.standby)) return false;
     const { identity, requestId, bytes, start, end } = question;
     if (!this.#request.begin(route.permit, identity, requestId, bytes, start, end)) return false;
     this.#asked = question;
@@ -126,7 +136,8 @@ export class FastQuestion implements ShortAnswer {
     this.#stopAt = performance.now() + question.timeout.ms;
     this.#all.sweep.add(this);
     this.#all.taken += 1;
-    route.statement.begin(this.#run, values, resultFormats);
+    const asOf = route.statement.begin(this.#run, values, resultFormats);
+    this.#freshness = asOf === null ? null : { from: 'standby', asOf };
     return true;
   }
 
@@ -208,7 +219,7 @@ export class FastQuestion implements ShortAnswer {
       const rows = this.#rows;
       this.#rest();
       this.#request.answered(this.#count, rows.length);
-      this.#receiver.answered(route.plan, rows, this.#count);
+      this.#receiver.answered(route.plan, rows, this.#count, this.#freshness);
     }
   }
 
@@ -236,7 +247,7 @@ export class FastQuestion implements ShortAnswer {
   }
 
   async #goOn(asked: RoutedQuestion, signal: AbortSignal): Promise<void> {
-    const { route, literals, parameters, resultFormats } = asked;
+    const { route, literals, parameters, resultFormats, standby } = asked;
     const { requestId } = this.#request;
     const sink = this.#receiver.streaming(route.plan);
     const counted = new CountedSink(sink);
@@ -244,14 +255,22 @@ export class FastQuestion implements ShortAnswer {
     try {
       const plan = route.planWith(literals);
       if (plan === null) throw new InternalError('a question of a route has another plan');
-      const delivery = { parameters, resultFormats, signal, maxRows: 0, whole: this.#receiver.whole };
+      const delivery = {
+        parameters,
+        resultFormats,
+        signal,
+        maxRows: 0,
+        whole: this.#receiver.whole,
+        standby,
+      };
       const { caller } = route.permit;
-      const { rows, truncated } = await run(this.#parts, caller, plan, delivery, recorded, () => counted);
+      const answer = await run(this.#parts, caller, plan, delivery, recorded, () => counted);
+      const { rows, truncated } = answer;
       await recorded;
       if (truncated) requireWhole(delivery, rows);
       this.#rest();
       this.#request.ended(truncated ? 'truncated' : 'ok', rows, null);
-      sink.finished(rows, truncated, requestId);
+      sink.finished(rows, truncated, requestId, answer.freshness);
     } catch (error) {
       // A failure to record the decision takes precedence.
       const cause = await recorded.then(

@@ -1,9 +1,10 @@
 import type { GovernedPlan } from 'osl-compiler';
 import { type Identity, isExpired } from '../../../policy/index.js';
-import type { RowSink } from '../../engine/index.js';
+import type { RowSink, StandbyReads } from '../../engine/index.js';
 import { ask, prepare, type QueryAnswer, redactionOf } from '../data/ask.js';
 import type { AnswerParts } from '../data/parts.js';
 import {
+  type AnswerFreshness,
   type CompiledQuestion,
   type DataQuestion,
   formatsOf,
@@ -108,6 +109,7 @@ export class QuestionRouter {
       parameters,
       resultFormats: formatsOf(delivery, route.plan),
       timeout: { ms: this.#parts.caps.timeoutMs, own: false },
+      standby: delivery.standby ?? null,
     });
     if (!begins) return null;
     const onAbort = (): void => fast.cancel();
@@ -146,7 +148,7 @@ function receiverOf(
   // Routes have no runtime relations.
   const open = (): RowSink =>
     typeof sink === 'function' ? sink(plan, versionsOf(caller), redactionOf(plan, [])) : sink;
-  const give = (rows: number, truncated: boolean): void =>
+  const give = (rows: number, truncated: boolean, freshness: AnswerFreshness | null): void =>
     promise.resolve({
       requestId: question.requestId,
       plan,
@@ -159,22 +161,26 @@ function receiverOf(
       indexes: NONE,
       errors: NONE,
       permits: null,
-      freshness: null,
+      freshness,
       receipt: null,
     });
   return {
     whole: delivery.whole === true,
-    answered: (_plan, rows, count) => {
+    answered: (_plan, rows, count, freshness) => {
       try {
         const given = open();
         const writing = count === 0 ? undefined : given.write(rows, count);
-        if (writing === undefined) give(count, false);
-        else writing.then(() => give(count, false), promise.reject);
+        if (writing === undefined) give(count, false, freshness);
+        else writing.then(() => give(count, false, freshness), promise.reject);
       } catch (error) {
         promise.reject(error);
       }
     },
-    streaming: () => ({ ...open(), finished: give, failed: (error) => promise.reject(error) }),
+    streaming: () => ({
+      ...open(),
+      finished: (rows, truncated, _requestId, freshness) => give(rows, truncated, freshness),
+      failed: (error) => promise.reject(error),
+    }),
     failed: (_plan, error) => promise.reject(error),
   };
 }
@@ -282,6 +288,7 @@ export class SessionQuestions {
    * side effects, if it must be prepared.
    *
    * @param valuesOf returns the values of the run, given the plan
+   * @param standby permits a standby to answer; null if only the primary may
    */
   begin(
     bytes: Buffer,
@@ -290,6 +297,7 @@ export class SessionQuestions {
     parameterTypes: readonly number[],
     valuesOf: (plan: GovernedPlan) => RunValues,
     timeout: TimeLimit,
+    standby: StandbyReads | null,
   ): boolean {
     const known = this.#routesNow();
     if (known === null) return false;
@@ -308,12 +316,18 @@ export class SessionQuestions {
         parameters,
         resultFormats,
         timeout,
+        standby,
       });
     });
   }
 
   /** Runs `prepared`. Returns false, without side effects, if it must take the full path. */
-  beginPrepared(prepared: PreparedQuestion, values: RunValues, timeout: TimeLimit): boolean {
+  beginPrepared(
+    prepared: PreparedQuestion,
+    values: RunValues,
+    timeout: TimeLimit,
+    standby: StandbyReads | null,
+  ): boolean {
     const known = prepared.hasRoute ? this.#routesNow() : null;
     const found = known === null ? null : prepared.routeFor(known.caller);
     if (known === null || found === null) return false;
@@ -329,6 +343,7 @@ export class SessionQuestions {
       parameters: values.parameters,
       resultFormats: values.resultFormats,
       timeout,
+      standby,
     });
   }
 

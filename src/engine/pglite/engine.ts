@@ -10,6 +10,7 @@ import { GovernedEngine } from '../governed.js';
 import { OutOfService, type OutOfServiceCause } from '../out-of-service.js';
 import { Pool } from '../pool.js';
 import { Runner } from '../runner.js';
+import { QueryServers } from '../servers.js';
 import { EngineStatus } from '../status.js';
 import { lendFrom, SystemEngine } from '../system.js';
 import { UpstreamSession } from '../upstream-session.js';
@@ -52,8 +53,7 @@ export async function openPglite(
       connect: firstThen(first, () => servers.start()),
     });
     const runner = new Runner({
-      pool,
-      lanes: null,
+      servers: new QueryServers({ pool, lanes: null }, null),
       limitRows: true,
       settingForm: 'command',
       backstopSeconds: 0,
@@ -76,6 +76,7 @@ export async function openPglite(
       nodes: NO_NODES,
       server: () => server,
       whenReached: Promise.resolve(),
+      standbys: () => [],
       pools: () => [pool.seen('questions')],
     });
     const governed = new GovernedEngine({
@@ -91,6 +92,7 @@ export async function openPglite(
       takeOutOfService: (relations: ReadonlyMap<string, OutOfServiceCause>) =>
         outOfService.replace(relations),
       renew: () => undefined, // there is no login
+      requireCurrent: () => undefined, // there is no standby
       async close() {
         await servers.stop(pool);
         place.giveBack();

@@ -4,25 +4,39 @@ import { StartProblem } from '../../base/start-problem.js';
 import type { AnswerMemory } from '../answer-memory.js';
 import { ConnectionStatus } from '../connection-status.js';
 import { ForeignNodes } from '../data-nodes.js';
-import type { EngineEvents, EngineSurroundings, OpenedEngine, ServingOptions } from '../engine.js';
+import type {
+  EngineEvents,
+  EngineSurroundings,
+  OpenedEngine,
+  RenewedLogins,
+  ServingOptions,
+} from '../engine.js';
 import { GovernedEngine } from '../governed.js';
-import { Lanes, SHARED_TIMEOUT_MS } from '../lanes.js';
 import { OutOfService, type OutOfServiceCause } from '../out-of-service.js';
 import { Pool } from '../pool.js';
 import { Runner, type RunnerOptions } from '../runner.js';
-import { governedSettings, type Timeouts } from '../settings.js';
+import { QueryServers } from '../servers.js';
 import { PinnedSnapshot, SnapshotPlaces } from '../snapshot.js';
-import type { PlanMode } from '../statement.js';
 import { EngineStatus } from '../status.js';
 import { lendFrom, SystemEngine } from '../system.js';
 import { connectionLost, NoSystemCredentials } from '../upstream-error.js';
 import { UpstreamSession } from '../upstream-session.js';
 import { connectTransport } from './connect.js';
-import { type ForeignTables, PARTITIONWISE } from './foreign-servers.js';
+import type { ForeignTables } from './foreign-servers.js';
 import { upstreamOf } from './hosts.js';
 import { type ConnectorLogins, CurrentLogins } from './logins.js';
-import { inspectRole, type RoleReport } from './role.js';
+import {
+  type ConnectGoverned,
+  connectGoverned,
+  MAX_WAITING,
+  poolsOf,
+  queryServer,
+  type ServerSizes,
+  timeoutsOf,
+} from './query-server.js';
+import type { RoleReport } from './role.js';
 import { lackingFor } from './server-kind.js';
+import { openStandbys, type StandbyConfigs } from './standby/open.js';
 
 export interface PostgresConfig {
   readonly kind: 'postgres';
@@ -34,6 +48,8 @@ export interface PostgresConfig {
   readonly hasSystem?: boolean;
   /** Rereads both URLs when a server refuses a login, since a password may have changed. */
   readonly logins?: () => Promise<ConnectorLogins>;
+  /** Standbys that may answer queries; none by default. */
+  readonly standbys?: StandbyConfigs;
   /** Number of sessions that run one statement at a time. */
   readonly poolSize: number;
   /** Number of sessions of the system engine; default 2. */
@@ -51,9 +67,6 @@ export interface PostgresConfig {
   readonly statementTimeoutMs?: number;
 }
 
-const LOCK_TIMEOUT_MS = 5_000;
-const IDLE_IN_TRANSACTION_MS = 30_000;
-const MAX_WAITING = 10_000;
 /** Fraction of the pool that a subject holding half of it leaves free. */
 const RESERVE = 0.25;
 const SYSTEM_SESSIONS = 2;
@@ -65,40 +78,42 @@ const SYSTEM_WAIT_MS = 60_000;
  */
 export async function openPostgres(
   config: PostgresConfig,
-  { onUpstreamError, onReach, spool, memory, serving }: EngineSurroundings,
+  surroundings: EngineSurroundings,
 ): Promise<{ readonly engine: OpenedEngine; readonly runner: Runner }> {
-  if (config.url !== null) checkUrl(config.url);
+  for (const url of [config.url, ...(config.standbys?.servers ?? []).map((s) => s.url)])
+    if (url !== null) checkUrl(url);
+  const { onUpstreamError, onReach, onStandby, spool, memory, serving } = surroundings;
   const statementMs = config.statementTimeoutMs ?? 300_000;
+  const sizes: ServerSizes = {
+    poolSize: config.poolSize,
+    poolReserve: config.poolReserve ?? RESERVE,
+    sharedSessions: config.sharedSessions ?? 2,
+    waitMs: config.waitMs ?? 5_000,
+    statementMs,
+  };
   const logins = new CurrentLogins(config);
   let foreign: ForeignTables | null = null;
-  const connect = async (ms: number, mode?: PlanMode): Promise<[UpstreamSession, RoleReport]> => {
-    const connected = await logins.connect('url', (url) => connectGoverned(url, memory, timeouts(ms), mode));
+  const reach = new ConnectionStatus(onReach);
+  const connect: ConnectGoverned = async (limits, mode) => {
+    const connected = await logins.connect('url', (url) => connectGoverned(url, memory, limits, mode));
     foreign = connected[1].foreign;
     return connected;
   };
-  const reach = new ConnectionStatus(onReach);
   const first = new FirstSession(async () => {
-    const [session, report] = await connect(statementMs);
+    const [session, report] = await connect(timeoutsOf(statementMs));
     session.destroy();
     return report;
   }, reach);
   await first.begin(serving);
-  const shared = config.sharedSessions ?? 2;
-  const pool = new Pool({
-    size: config.poolSize,
-    reserve: config.poolReserve ?? RESERVE,
-    waitMs: config.waitMs ?? 5_000,
-    maxWaiting: MAX_WAITING,
-    reach,
-    connect: async () => (await connect(statementMs))[0],
-  });
-  const short = (mode: PlanMode): Promise<UpstreamSession> =>
-    reach.attempt(async () => (await connect(SHARED_TIMEOUT_MS, mode))[0]);
-  const lanes = shared > 0 ? new Lanes(shared, short) : null;
+  const primary = queryServer(connect, reach, sizes);
+  const standbys =
+    config.standbys === undefined
+      ? null
+      : openStandbys(config.standbys, { primary: logins, sizes, memory, onStandby });
   const system = systemPool(config, logins, onReach, memory);
+  const servers = new QueryServers(primary, standbys?.set ?? null);
   const running: RunnerOptions = {
-    pool,
-    lanes,
+    servers,
     limitRows: false,
     settingForm: 'function',
     backstopSeconds: statementMs / 1000,
@@ -110,7 +125,7 @@ export async function openPostgres(
   };
   const runner = new Runner(running);
   const places = new SnapshotPlaces(Math.floor(config.poolSize / 2));
-  const shape = { pool, places, backstopSeconds: statementMs / 1000, onUpstreamError, memory };
+  const shape = { servers, places, backstopSeconds: statementMs / 1000, onUpstreamError, memory };
   const outOfService = new OutOfService();
   const reported = (): RoleReport => {
     if (first.report === null) throw connectionLost();
@@ -123,9 +138,10 @@ export async function openPostgres(
     nodes: new ForeignNodes(() => foreign?.servers ?? [], running),
     server: () => first.report,
     whenReached: first.whenReached,
+    standbys: () => standbys?.set.views() ?? [],
     pools: () => [
-      pool.seen('questions'),
-      ...(lanes === null ? [] : [lanes.seen(reach.state)]),
+      ...poolsOf(primary),
+      ...(standbys?.set.pools() ?? []),
       ...(system === null ? [] : [system.seen('system')]),
     ],
   });
@@ -133,7 +149,7 @@ export async function openPostgres(
     status,
     runner,
     outOfService,
-    snapshot: (level, subject) => new PinnedSnapshot({ ...shape, level, subject }),
+    snapshot: (level, subject, standby) => new PinnedSnapshot({ ...shape, level, subject, standby }),
     lacking: (sql) => lackingFor(reported().kind, sql),
   });
   const lend = system === null ? refuseSystem : lendFrom(system, undefined, serving?.systemSilenceMs);
@@ -141,11 +157,16 @@ export async function openPostgres(
     governed,
     system: new SystemEngine(lend, () => reported().role),
     takeOutOfService: (relations: ReadonlyMap<string, OutOfServiceCause>) => outOfService.replace(relations),
-    renew: (next: ConnectorLogins) => logins.renew(next),
+    requireCurrent: () => standbys?.set.requireCurrent(),
+    renew: (next: RenewedLogins) => {
+      logins.renew(next);
+      standbys?.renew(next.standbys);
+    },
     async close() {
       first.close();
-      pool.close();
-      lanes?.close();
+      standbys?.set.close();
+      primary.pool.close();
+      primary.lanes?.close();
       system?.close();
     },
   });
@@ -157,28 +178,6 @@ export async function openPostgres(
  */
 function checkUrl(url: string): void {
   for (const host of upstreamOf(url).urls) new PostgresClient({ connectionString: host });
-}
-
-function timeouts(statementMs: number): Timeouts {
-  return { statementMs, lockMs: LOCK_TIMEOUT_MS, idleInTransactionMs: IDLE_IN_TRANSACTION_MS };
-}
-
-/** INVARIANT: the role is inspected on every connection, since its rights may have grown. */
-async function connectGoverned(
-  url: string,
-  memory: AnswerMemory,
-  limits: Timeouts,
-  mode?: PlanMode,
-): Promise<[UpstreamSession, RoleReport]> {
-  const reports: RoleReport[] = [];
-  const transport = await connectTransport(url, 'osl-gateway', async (query) => {
-    const found = await inspectRole(query);
-    reports.push(found);
-    await query(`${governedSettings(limits, mode)}${found.foreign.partitions ? PARTITIONWISE : ''}`);
-  });
-  const [report] = reports;
-  if (report === undefined) throw new Error('the governed role was not inspected');
-  return [new UpstreamSession(transport, memory), report];
 }
 
 /** Creates the pool of the system engine; null if the connector has no system credentials. */

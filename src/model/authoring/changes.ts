@@ -95,8 +95,8 @@ function differences(before: ManifestPart['facts'], after: ManifestPart['facts']
 function partsOf(manifest: Manifest): ReadonlyMap<string, ManifestPart> {
   const { catalog } = manifest;
   const parts: ManifestPart[] = [
-    ...[...manifest.connectors.values()].map(({ name, kind, urlEnv }) =>
-      part('connector', name, { kind, url_env: urlEnv }),
+    ...[...manifest.connectors.values()].map(({ name, kind, urlEnv, standbys }) =>
+      part('connector', name, { kind, url_env: urlEnv, standbys }),
     ),
     ...relationParts(manifest),
     ...facetParts(manifest),

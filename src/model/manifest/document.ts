@@ -26,6 +26,7 @@ export type NamedMembers<T> = Readonly<Record<string, T>>;
 export interface ConnectorDocument {
   readonly kind: 'pglite' | 'postgres';
   readonly url_env?: string;
+  readonly standbys?: { readonly url_envs: readonly string[]; readonly max_lag_ms?: number };
   readonly row_security?: boolean;
   readonly tables: NamedMembers<{ readonly columns: NamedMembers<TableColumnDocument> }>;
 }

@@ -29,6 +29,7 @@ export type {
   Bridge,
   CacheRule,
   Connector,
+  ConnectorStandbys,
   DeclaredFacetVersion,
   DeclaredTableColumn,
   DerivedAttributeSettings,

@@ -38,10 +38,19 @@ export interface Connector {
   readonly kind: 'pglite' | 'postgres';
   /** Environment variable that holds the URL; null for the embedded engine. */
   readonly urlEnv: string | null;
+  /** Null if there are none. */
+  readonly standbys: ConnectorStandbys | null;
   /** True if the database enforces row security too, so that each statement carries its caller's rights. */
   readonly rowSecurity: boolean;
   /** Tables by `schema.table`. */
   readonly tables: ReadonlyMap<string, Table>;
+}
+
+export interface ConnectorStandbys {
+  /** Environment variables that hold the URLs, without duplicates. */
+  readonly urlEnvs: readonly string[];
+  /** Maximum age of the data of an answer in ms. */
+  readonly maxLagMs: number;
 }
 
 export interface Table {

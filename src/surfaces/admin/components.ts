@@ -46,6 +46,7 @@ const POOL_VIEW = object({
   process: PROCESS,
   connector: text(),
   purpose: oneOf('questions', 'short', 'system'),
+  standby: textOrNull('Name of the standby that the sessions are with; null for the primary.'),
   size: count(),
   open: count(),
   running: count(),

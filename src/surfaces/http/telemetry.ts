@@ -5,6 +5,7 @@ import {
   type EnginePool,
   objectsOutOfService,
   type SpoolRoom,
+  type StandbyView,
   unreachableNodes,
 } from '../../engine/index.js';
 import type { RestParts } from '../rest/parts.js';
@@ -205,6 +206,30 @@ function poolGauges(registry: Registry, { engines }: Pick<HttpParts, 'engines'>)
     'osl_pool_unreachable',
     'Pools whose database cannot be reached or accepts no more sessions',
     (pool) => (pool.reach === 'open' ? 0 : 1),
+  );
+  standbyGauges(registry, () => [...engines.values()].flatMap((engine) => engine.standbys()));
+}
+
+/** Labelled by their place in the manifest. */
+function standbyGauges(registry: Registry, standbys: () => readonly StandbyView[]): void {
+  const each = (name: string, help: string, read: (standby: StandbyView) => number | null): void => {
+    new Gauge({
+      name,
+      help,
+      labelNames: ['standby'],
+      registers: [registry],
+      collect: function collect() {
+        this.reset();
+        for (const [place, standby] of standbys().entries()) {
+          const value = read(standby);
+          if (value !== null) this.set({ standby: String(place + 1) }, value);
+        }
+      },
+    });
+  };
+  each('osl_standby_usable', '1 if the standby answers queries', ({ fault }) => (fault === null ? 1 : 0));
+  each('osl_standby_age_seconds', "Upper bound on the age of a standby's data", ({ ageMs }) =>
+    ageMs === null ? null : ageMs / 1_000,
   );
 }
 

@@ -90,6 +90,7 @@ function withSettings(session: SessionParts, delivery: ResultDelivery): ResultDe
   const again = session.state.inBlock ? null : session.settings.cacheMode();
   return {
     ...delivery,
+    standby: session.settings.standbyReads(),
     ...(settings.length > 0 && { settings }),
     ...(again !== null && { again }),
   };

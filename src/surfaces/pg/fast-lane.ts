@@ -1,6 +1,7 @@
 import type { GovernedPlan, QueryError } from 'osl-compiler';
 import type { Bind, FastAnswer, FastLane, WireStatement } from '../../../wire/index.js';
 import type { AnswerReceiver, RunValues, SessionQuestions, TimeLimit } from '../../ask/index.js';
+import type { StandbyReads } from '../../engine/index.js';
 import { audible, columnsOf, DataStatement, planNotices } from './data-statement.js';
 import type { SessionParts } from './session-parts.js';
 import { rowSink } from './session-requests.js';
@@ -29,13 +30,15 @@ export class PgFastLane implements FastLane {
     if (timeout === null) return false;
     const last = statementEnd(bytes, start, end);
     if (bytes[last - 1] === SEMICOLON) return false; // the parser handles several semicolons
-    return this.#begun(this.#questions.begin(bytes, start, last, NONE, noValues, timeout));
+    return this.#begun(this.#questions.begin(bytes, start, last, NONE, noValues, timeout, this.#standby));
   }
 
   execute(statement: WireStatement, bind: Bind): boolean {
     const timeout = statement instanceof DataStatement ? this.#timeout() : null;
     if (timeout === null || !(statement instanceof DataStatement)) return false;
-    return this.#begun(this.#questions.beginPrepared(statement.question, valuesIn(bind), timeout));
+    return this.#begun(
+      this.#questions.beginPrepared(statement.question, valuesIn(bind), timeout, this.#standby),
+    );
   }
 
   parse(
@@ -49,7 +52,13 @@ export class PgFastLane implements FastLane {
     if (timeout === null) return false;
     const valuesOf = ({ clientOids, outputs }: GovernedPlan): RunValues =>
       valuesIn(bindTo({ parameterTypes: clientOids, columns: columnsOf(outputs) }));
-    return this.#begun(this.#questions.begin(bytes, start, end, parameterTypes, valuesOf, timeout));
+    return this.#begun(
+      this.#questions.begin(bytes, start, end, parameterTypes, valuesOf, timeout, this.#standby),
+    );
+  }
+
+  get #standby(): StandbyReads | null {
+    return this.#session.settings.standbyReads();
   }
 
   get isAsking(): boolean {
@@ -66,7 +75,6 @@ export class PgFastLane implements FastLane {
 
   #begun(begun: boolean): boolean {
     if (begun) {
-      this.#session.settings.setFreshness(null);
       this.#session.settings.beginReceipt();
     }
     return begun;
@@ -98,13 +106,18 @@ function receiverOf({ settings, records }: SessionParts, answer: FastAnswer): An
     records.toWireError(error, requestId, text);
   return {
     whole: true, // an incomplete answer is an error: the protocol cannot express it
-    answered: (plan, rows, count) =>
-      answer.answered(columnsOf(plan.outputs), rows, `SELECT ${count}`, noticesOf(plan)),
+    answered: (plan, rows, count, freshness) => {
+      settings.setFreshness(freshness);
+      answer.answered(columnsOf(plan.outputs), rows, `SELECT ${count}`, noticesOf(plan));
+    },
     streaming: (plan) => {
       const stream = answer.streaming(columnsOf(plan.outputs));
       return {
         ...rowSink(stream),
-        finished: (count) => stream.finished(`SELECT ${count}`, noticesOf(plan)),
+        finished: (count, _truncated, _requestId, freshness) => {
+          settings.setFreshness(freshness);
+          stream.finished(`SELECT ${count}`, noticesOf(plan));
+        },
         failed: (error, requestId, text) => stream.failed(toWireError(error, requestId, text)),
       };
     },

@@ -275,7 +275,7 @@ export class Isolation {
     this.#asked = true;
     const level = KEPT.get(this.#settings.show(LEVEL).value as 'serializable'); // undefined for the other levels
     if (level === undefined) return null;
-    this.#snapshots ??= new Snapshots(level, subject);
+    this.#snapshots ??= new Snapshots(level, subject, this.#settings.standbyReads());
     return this.#snapshots;
   }
 

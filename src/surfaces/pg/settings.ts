@@ -7,7 +7,12 @@ import {
   timeZoneNamed,
 } from '../../ask/index.js';
 import { ReceiptRequest } from '../../ask/receipts/receipt-request.js';
-import type { OutputSetting, PlanSetting, StatementSettings } from '../../engine/index.js';
+import {
+  type OutputSetting,
+  type PlanSetting,
+  StandbyReads,
+  type StatementSettings,
+} from '../../engine/index.js';
 import type { Command } from './command.js';
 import { ValueFault } from './setting-kinds.js';
 import { CACHE, FRESHNESS, RECEIPT, RECEIPTS, SETTINGS, type SessionSetting } from './setting-list.js';
@@ -47,6 +52,7 @@ export class SessionSettings {
   readonly #atStart: ReadonlyMap<string, string>;
   #reported: ReadonlyMap<string, string>;
   #freshness: AnswerFreshness | null = null;
+  readonly #standbyReads = new StandbyReads();
   #receipt: LastReceipt = NO_RECEIPT;
   #output: { readonly of: ReadonlyMap<string, string>; readonly settings: StatementSettings } | null = null;
 
@@ -84,6 +90,16 @@ export class SessionSettings {
 
   cacheMode(): NonNullable<ResultDelivery['again']> {
     return this.#valueOf(settingNamed(CACHE)) === 'off' ? 'anew' : 'given before';
+  }
+
+  /**
+   * Permits a standby to answer; null if the session wants current answers. Later answers of a standby contain
+   * everything committed until such a request.
+   */
+  standbyReads(): StandbyReads | null {
+    if (this.cacheMode() === 'given before') return this.#standbyReads;
+    this.#standbyReads.advance(performance.now());
+    return null;
   }
 
   /** Sets the value that SHOW returns for `osl.freshness`; null means live. */

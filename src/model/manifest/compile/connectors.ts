@@ -6,7 +6,13 @@ import type {
   SourceDocument,
   TableColumnDocument,
 } from '../document.js';
-import { type Connector, type DeclaredTableColumn, frozenMap, type Table } from '../manifest.js';
+import {
+  type Connector,
+  type ConnectorStandbys,
+  type DeclaredTableColumn,
+  frozenMap,
+  type Table,
+} from '../manifest.js';
 import { tableNamed } from '../name.js';
 import { membersOf, type Problems, suggestion } from './problems.js';
 
@@ -35,6 +41,9 @@ function connectorOf(name: string, document: ConnectorDocument, problems: Proble
   if (document.kind === 'pglite' && document.url_env !== undefined) {
     conflict(['url_env'], 'the embedded engine has no URL', 'remove it, or use `kind: postgres`');
   }
+  if (document.kind === 'pglite' && document.standbys !== undefined) {
+    conflict(['standbys'], 'the embedded engine has no standbys', 'remove them, or use `kind: postgres`');
+  }
   if (document.kind === 'pglite' && document.row_security === true) {
     conflict(
       ['row_security'],
@@ -54,9 +63,18 @@ function connectorOf(name: string, document: ConnectorDocument, problems: Proble
     name,
     kind: document.kind,
     urlEnv: document.url_env ?? null,
+    standbys: standbysOf(document),
     rowSecurity: document.row_security === true,
     tables: frozenMap(tables),
   });
+}
+
+const MAX_LAG_MS = 5_000;
+
+function standbysOf({ standbys }: ConnectorDocument): ConnectorStandbys | null {
+  if (standbys === undefined) return null;
+  const { url_envs, max_lag_ms = MAX_LAG_MS } = standbys;
+  return Object.freeze({ urlEnvs: Object.freeze([...new Set(url_envs)]), maxLagMs: max_lag_ms });
 }
 
 /** The name without quotes; differs from `key` if any part needs quotes. */

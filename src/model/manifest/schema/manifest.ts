@@ -70,6 +70,26 @@ const connector = closed(
       description:
         'Name of the environment variable with the connection URL. URLs and passwords do not belong in this file.',
     },
+    standbys: closed(
+      {
+        url_envs: some(
+          {
+            type: 'string',
+            pattern: '^[A-Z][A-Z0-9_]*$',
+          },
+          'Names of the environment variables with the URLs of the standbys, one server each.',
+        ),
+        max_lag_ms: {
+          type: 'integer',
+          minimum: 100,
+          maximum: 3_600_000,
+          description:
+            'Maximum age of what a standby answers, in milliseconds. Default: 5000. An older standby is not asked.',
+        },
+      },
+      ['url_envs'],
+      'Streaming standbys of the database, which answer queries instead of it while their data are recent enough.',
+    ),
     row_security: flag(
       'True if the policy is also enforced by row security in the database; `osl row-security` writes it.',
     ),

@@ -55,12 +55,12 @@ const INDEXED_AT = textOrNull(
 
 const FRESHNESS = object(
   {
-    from: oneOf('live', 'cache', 'rollup'),
+    from: oneOf('live', 'standby', 'cache', 'rollup'),
     as_of: text(
       'Time, RFC 3339 in UTC: the answer includes all changes made before it; later ones may be missing.',
     ),
   },
-  'Source and age of the answer, if the manifest allows cached or precomputed answers. Absent: the answer is current.',
+  'Source and age of the answer, if the manifest allows cached or precomputed answers or answers of standbys. Absent: the answer is current.',
 );
 
 const RECEIPT = object(

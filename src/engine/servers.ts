@@ -1,0 +1,63 @@
+import type { Lanes } from './lanes.js';
+import type { Pool } from './pool.js';
+import type { StandbyReads } from './standby-reads.js';
+
+/** A server with sessions for queries. */
+export interface QueryServer {
+  readonly pool: Pool;
+  /** Null if the server has no shared sessions. */
+  readonly lanes: Lanes | null;
+}
+
+/**
+ * The server that a statement runs on. `asOf` is the time before which all commits are in the answer, in ms on the
+ * clock of `performance.now()`; null on the primary, which has all of them.
+ */
+export interface ChosenServer {
+  readonly server: QueryServer;
+  readonly asOf: number | null;
+}
+
+/** A time on the clock of `performance.now()` in ms since the epoch. */
+export function sinceEpoch(asOf: number | null): number | null {
+  return asOf === null ? null : Date.now() - (performance.now() - asOf);
+}
+
+/** A standby that may answer. */
+export interface UsableStandby extends ChosenServer {
+  readonly asOf: number;
+}
+
+/** The standbys of a database. */
+export interface Standbys {
+  /** The least busy standby whose data are recent enough for `reads`, to which `reads` moves on; null if there is none. */
+  choose(reads: StandbyReads): UsableStandby | null;
+  /** `chosen` as it is now; null if it is not recent enough any more. */
+  recheck(chosen: UsableStandby, reads: StandbyReads): UsableStandby | null;
+}
+
+/** The primary of a database and its standbys. */
+export class QueryServers {
+  readonly primary: QueryServer;
+  readonly #standbys: Standbys | null;
+
+  constructor(primary: QueryServer, standbys: Standbys | null) {
+    this.primary = primary;
+    this.#standbys = standbys;
+  }
+
+  /** @param reads null if only the primary may answer */
+  choose(reads: StandbyReads | null): ChosenServer {
+    return (reads === null ? null : this.#standbys?.choose(reads)) ?? this.ofPrimary();
+  }
+
+  /** Called when a session has been waited for: `chosen`, or the primary if the standby fell behind meanwhile. */
+  recheck(chosen: ChosenServer, reads: StandbyReads | null): ChosenServer {
+    if (chosen.asOf === null || reads === null || this.#standbys === null) return chosen;
+    return this.#standbys.recheck({ ...chosen, asOf: chosen.asOf }, reads) ?? this.ofPrimary();
+  }
+
+  ofPrimary(): ChosenServer {
+    return { server: this.primary, asOf: null };
+  }
+}

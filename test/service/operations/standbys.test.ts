@@ -1,0 +1,280 @@
+import { writeFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import t, { type Test } from 'tap';
+import { NO_BINARIES } from '../../support/native-postgres.js';
+import { type Member, startGroup } from '../../support/replicated-postgres.js';
+import type { Server } from '../../tools/cli/support.js';
+import { ACCOUNTS_MANIFEST, files, tables } from './store.js';
+import { asked, served, tokenFor } from './support.js';
+
+/** Two streaming standbys that answer queries: how old an answer may be, seen from outside `osl serve`. */
+
+const MAX_LAG_MS = 1_000;
+const MANIFEST = `${ACCOUNTS_MANIFEST}features: { joins: any }
+`.replace(
+  'url_env: STORE_URL',
+  `url_env: STORE_URL
+    standbys: { url_envs: [STANDBY_A, STANDBY_B], max_lag_ms: ${MAX_LAG_MS} }`,
+);
+const POLICY = `version: 1
+tenant: demo
+subjects: { user:analyst: { ceiling: [analyst] } }
+roles: { analyst: { grants: [{ on: account, columns: [id, name] }] } }
+masks: {}
+limits: { query: 100000, catalog: 100000 }
+`;
+/** Its answer is the number of the last change. */
+const LAST = 'select name from osl.entities.account where id = 1';
+
+const ACCOUNTS = 3_000;
+/** It runs for a while. */
+const PAIRS =
+  'select count(*) as name from osl.entities.account a join osl.entities.account b on a.name = b.name or a.id > 0';
+
+interface Answer {
+  readonly change: number;
+  readonly from: 'live' | 'standby';
+  /** ms since the epoch; when it was asked, if the primary answered. */
+  readonly asOf: number;
+}
+
+const group = await startGroup(2);
+if (group === null) {
+  t.test('standbys', { skip: NO_BINARIES }, async () => undefined);
+} else {
+  t.teardown(() => group.stop());
+  const { primary, standbys } = group;
+  const [a, b] = standbys as readonly [Member, Member]; // it was started with two
+  await primary.query(tables(`select n, '0' from generate_series(1, ${ACCOUNTS}) n`));
+  for (const one of standbys)
+    while ((await one.query("select to_regclass('shop.account') as t"))[0]?.['t'] === null) await sleep(20);
+
+  const urlOf = (...members: readonly Member[]): string =>
+    `postgres://osl_reader:osl@${members.map(({ port }) => `127.0.0.1:${port}`).join()}/postgres`;
+
+  const opened = async (t: Test, env: Readonly<Record<string, string>> = {}) => {
+    const where = files(MANIFEST, POLICY);
+    const server = await served(t, where, {
+      STORE_URL: urlOf(primary),
+      STANDBY_A: urlOf(a),
+      STANDBY_B: urlOf(b),
+      OSL_POOL_SIZE: '4',
+      ...env,
+    });
+    const token = await tokenFor(where.dataDir);
+    const rest = async (headers: Readonly<Record<string, string>> = {}, osql = LAST): Promise<Answer> => {
+      const more = { authorization: `Bearer ${token}`, ...headers };
+      const askedAt = Date.now();
+      const { status, body } = await asked(server, '/osl/query', { osql }, more);
+      if (status !== 200) throw new Error(`${status} ${body}`);
+      const { rows, freshness } = JSON.parse(body);
+      const from = freshness?.from ?? 'live';
+      return {
+        change: Number(rows[0].name),
+        from,
+        asOf: from === 'live' ? askedAt : Date.parse(freshness.as_of),
+      };
+    };
+    const wire = async (): Promise<pg.Client> => {
+      const at = { host: '127.0.0.1', port: Number(server.record().pgPort), database: 'osl' };
+      const client = new pg.Client({ ...at, user: 'user:analyst', password: token });
+      await client.connect();
+      t.teardown(() => client.end());
+      return client;
+    };
+    const until = async (usable: string): Promise<void> => {
+      while (usableIn((await asked(server, '/metrics')).body) !== usable) await sleep(20);
+    };
+    await until('11');
+    return { where, server, rest, wire, until };
+  };
+  const lastOn = async (client: pg.Client): Promise<number> =>
+    Number((await client.query(LAST)).rows[0].name);
+  const sourceOn = async (client: pg.Client): Promise<string> =>
+    String((await client.query('show osl.freshness')).rows[0]['osl.freshness']).split(',')[0] ?? '';
+
+  let change = 0;
+  const committed: number[] = [];
+  /** Commits the next change, and notes when that was over. */
+  const commit = async (): Promise<void> => {
+    change += 1;
+    await primary.query(`update shop.account set name = '${change}' where id = 1`);
+    committed[change] = Date.now();
+  };
+  /** False if the answer lacks a change that was committed before the time that it names. */
+  const isHonest = ({ change, asOf }: Answer): boolean =>
+    committed.every((at, number) => number <= change || at > asOf);
+  const pause = (...members: readonly Member[]) =>
+    Promise.all(members.map((m) => m.query('select pg_wal_replay_pause()')));
+  const resume = (...members: readonly Member[]) =>
+    Promise.all(members.map((m) => m.query('select pg_wal_replay_resume()')));
+
+  const runningAt = async (member: Member): Promise<number> => {
+    const sql =
+      "select count(*)::int as n from pg_stat_activity where application_name = 'osl-gateway' and state = 'active'";
+    return Number((await member.query(sql))[0]?.['n']);
+  };
+
+  await t.test('standbys answer, and say how old their answers are', async (t) => {
+    const { rest, wire } = await opened(t);
+    const client = await wire();
+    for (let i = 0; i < 10; i += 1) {
+      const answer = await rest();
+      t.equal(answer.from, 'standby');
+      t.ok(Date.now() - answer.asOf < MAX_LAG_MS, 'within the limit');
+      await lastOn(client);
+      t.equal(await sourceOn(client), 'standby', 'prepared or not, fast lane or not');
+    }
+    await client.query('begin isolation level repeatable read');
+    await lastOn(client);
+    t.equal(await sourceOn(client), 'standby');
+    await client.query('commit; begin isolation level serializable');
+    await lastOn(client);
+    t.equal(await sourceOn(client), 'live', 'a standby cannot');
+    await client.query('commit');
+  });
+
+  await t.test('who asks for current data gets them from the primary', async (t) => {
+    const { rest, wire } = await opened(t);
+    const client = await wire();
+    await pause(a, b);
+    await lastOn(client);
+    for (let i = 0; i < 5; i += 1) {
+      await commit();
+      const answer = await rest({ 'cache-control': 'no-cache' });
+      t.same([answer.change, answer.from], [change, 'live']);
+    }
+    await client.query('set osl.cache = off');
+    t.equal(await lastOn(client), change);
+    await client.query('set osl.cache = on');
+    t.equal(await lastOn(client), change, 'and never again older ones');
+    await resume(a, b);
+    while ((await lastOn(client)) === change && (await sourceOn(client)) !== 'standby') await sleep(10);
+    t.equal(await lastOn(client), change);
+  });
+
+  await t.test('no answer lacks what was committed before the time that it names', async (t) => {
+    const { rest, wire, until } = await opened(t);
+    const clients = await Promise.all([wire(), wire()]);
+    let going = true;
+    const answers: Answer[] = [];
+    const seen: number[][] = clients.map(() => []);
+    const load = [
+      (async () => {
+        while (going) {
+          await commit();
+          await sleep(5);
+        }
+      })(),
+      ...[0, 1].map(async () => {
+        while (going) answers.push(await rest());
+      }),
+      ...clients.map(async (client, i) => {
+        while (going) {
+          seen[i]?.push(await lastOn(client));
+          await sleep(1);
+        }
+      }),
+    ];
+    await sleep(300);
+    await pause(a);
+    await until('01');
+    await resume(a);
+    await until('11');
+    await pause(a, b);
+    await until('00');
+    t.equal((await rest()).from, 'live', 'both lag: the primary answers');
+    await resume(a, b);
+    await until('11');
+    await b.kill();
+    await until('10');
+    await b.up();
+    await until('11');
+    going = false;
+    await Promise.all(load);
+    t.same(answers.filter((answer) => !isHonest(answer)).slice(0, 3), []);
+    const ages = answers.filter(({ from }) => from === 'standby').length;
+    t.ok(ages > answers.length / 3, `${ages} of ${answers.length} answers are of standbys`);
+    t.ok(seen.every((numbers) => numbers.length > 50));
+  });
+
+  await t.test('a session does not go back from one standby to another', async (t) => {
+    const { wire } = await opened(t);
+    const client = await wire();
+    await pause(a);
+    let last = 0;
+    for (let i = 0; i < 40; i += 1) {
+      await commit();
+      const now = await lastOn(client);
+      if ((await sourceOn(client)) === 'live') continue;
+      t.ok(now >= last, `${now} after ${last}`);
+      last = now;
+    }
+    await resume(a);
+  });
+
+  await t.test('after a reload nothing older than it is told', async (t) => {
+    const { where, server, rest } = await opened(t);
+    await pause(a, b);
+    await commit();
+    t.equal((await rest()).change, change - 1, 'of a standby, and a little old');
+    writeFileSync(where.policy, `${POLICY}# another version\n`);
+    await reloaded(server);
+    t.same(await rest().then(({ change, from }) => [change, from]), [change, 'live']);
+    await resume(a, b);
+  });
+
+  await t.test('a statement that a standby cancels for its replay is answered by the primary', async (t) => {
+    const { rest } = await opened(t);
+    for (const one of standbys) {
+      await one.query("alter system set max_standby_streaming_delay = '0'");
+      await one.query('select pg_reload_conf()');
+    }
+    const cancelled = async (): Promise<number> => {
+      const counts = standbys.map((one) =>
+        one.query('select sum(confl_lock + confl_snapshot)::int as n from pg_stat_database_conflicts'),
+      );
+      return (await Promise.all(counts)).reduce((sum, [row]) => sum + Number(row?.['n']), 0);
+    };
+    const before = await cancelled();
+    const asking = rest({}, PAIRS);
+    while ((await runningAt(a)) + (await runningAt(b)) === 0) await sleep(5);
+    await primary.query('begin; lock table shop.account in access exclusive mode; commit');
+    t.same(await asking.then(({ change, from }) => [change, from]), [ACCOUNTS ** 2, 'live']);
+    while ((await cancelled()) === before) await sleep(20); // told a moment later
+  });
+
+  await t.test('a standby that becomes the primary is one, and the other follows it', async (t) => {
+    const { rest, until } = await opened(t, {
+      STORE_URL: `${urlOf(primary, a)}?target_session_attrs=primary`,
+    });
+    await primary.kill();
+    await a.promote();
+    await until('00');
+    const answer = await rest();
+    t.equal(answer.from, 'live');
+    t.equal(answer.change, change, 'nothing is lost');
+    await b.follow(a);
+    await a.query(`update shop.account set name = '-1' where id = 1`);
+    while ((await b.query('select name from shop.account where id = 1'))[0]?.['name'] !== '-1')
+      await sleep(20);
+    t.equal((await rest()).from, 'live', 'its control file does not tell the timeline yet');
+    await b.query('checkpoint');
+    await until('01');
+    t.same(await rest().then(({ change, from }) => [change, from]), [-1, 'standby']);
+  });
+}
+
+async function reloaded(server: Server): Promise<void> {
+  const before = server.stderr.length;
+  server.hangUp();
+  while (!/reloaded/m.test(server.stderr.slice(before))) await sleep(20);
+}
+
+/** One digit for each standby, 1 if it answers. */
+function usableIn(metrics: string): string {
+  return [...metrics.matchAll(/^osl_standby_usable\{standby="\d"\} (\d)/gm)]
+    .map(([, usable]) => usable)
+    .join('');
+}
