@@ -122,14 +122,17 @@ function topText({ processes }: ReplyFields, { pools }: ReplyFields, sessions: R
     ];
   });
   const rows = membersOf(pools).map((p) =>
-    ['process', 'connector', 'purpose', 'running', 'waiting', 'open', 'size', 'reach'].map((name) =>
-      textOf(p[name]),
+    ['process', 'connector', 'standby', 'purpose', 'running', 'waiting', 'open', 'size', 'reach'].map(
+      (name) => textOf(p[name]),
     ),
   );
   return [
     formatTable(['process', 'sessions', 'state', 'audit waits'], standing),
     '',
-    formatTable(['process', 'database', 'purpose', 'running', 'waiting', 'open', 'most', 'reach'], rows),
+    formatTable(
+      ['process', 'database', 'standby', 'purpose', 'running', 'waiting', 'open', 'most', 'reach'],
+      rows,
+    ),
     '',
     sessionsText(sessions),
     '',

@@ -149,9 +149,9 @@ export interface Answer {
   }[];
   /** Passages for which a decoder operator failed, with the reason. */
   readonly errors?: readonly { readonly chunk_id: string; readonly reason: string; }[];
-  /** Source and age of the answer, if the manifest allows cached or precomputed answers. Absent: the answer is current. */
+  /** Source and age of the answer, if the manifest allows cached or precomputed answers or answers of standbys. Absent: the answer is current. */
   readonly freshness?: {
-    readonly from: "live" | "cache" | "rollup";
+    readonly from: "live" | "standby" | "cache" | "rollup";
     /** Time, RFC 3339 in UTC: the answer includes all changes made before it; later ones may be missing. */
     readonly as_of: string;
   };

@@ -1,11 +1,12 @@
 /** Public interface of `src/ask`. */
 
 export { StandbyReads } from '../engine/index.js';
+export { type AnswerFreshness, asOfText } from './data/answer-freshness.js';
 export { ask, prepare, type QueryAnswer } from './data/ask.js';
 export { explainPlan } from './data/explain.js';
 export type { AnswerParts, RunningParts } from './data/parts.js';
 export type { DataQuestion, ResultDelivery } from './data/question.js';
-export { type AnswerFreshness, asOfText, Snapshots } from './data/question.js';
+export { Snapshots } from './data/question.js';
 export { timeZoneNamed } from './data/runtime/step.js';
 export { isShort } from './parsing/index.js';
 export { type BreakGlassParts, breakGlass } from './request/break-glass.js';
@@ -39,5 +40,6 @@ export {
   TooManyGuesses,
   useUp,
 } from './request/session.js';
-export type { AnswerReceiver, RunValues, TimeLimit } from './routes/fast-question.js';
+export type { AnswerReceiver } from './routes/answer-receiver.js';
+export type { RunValues, TimeLimit } from './routes/fast-question.js';
 export { type PreparedQuestion, QuestionRouter, type SessionQuestions } from './routes/questions.js';

@@ -1,5 +1,6 @@
 import { queryError } from 'osl-compiler';
 import { type AnswerMemory, noMemory, rowTooLarge } from './answer-memory.js';
+import { SHARED_BYTES, SHARED_ROWS } from './lanes.js';
 import type { PreparedStatements, PreparedUpstream } from './prepared.js';
 import {
   describedColumns,
@@ -61,10 +62,6 @@ const MOST_LOSSES = 2;
 
 /** serialization_failure: on a standby, the statement stood in the way of the primary's log. */
 const RECOVERY_CONFLICT = '40001';
-
-/** Maximum rows of a shared execution; if it returns more, it runs again alone. */
-export const SHARED_ROWS = 128;
-export const SHARED_BYTES = 65_536;
 
 export class Execution implements SessionJob {
   readonly statement: UpstreamStatement;

@@ -1,13 +1,4 @@
-import {
-  emit,
-  GovernedPlan,
-  InternalError,
-  isKeyLookup,
-  oidOf,
-  queryError,
-  relationsRead,
-  type Slot,
-} from 'osl-compiler';
+import { emit, GovernedPlan, InternalError, isKeyLookup, oidOf, queryError, type Slot } from 'osl-compiler';
 import { type OutOfService, throwCause } from './out-of-service.js';
 import type { Runner } from './runner.js';
 import { type ShortStatement, shortStatement } from './short.js';
@@ -21,8 +12,8 @@ import type {
   StatementReads,
   TransactionSnapshot,
   UpstreamStatement,
-  ValueSource,
 } from './statement.js';
+import { readsOf, sourceOf } from './statement-reads.js';
 import type { EngineStatus } from './status.js';
 import { connectionLost } from './upstream-error.js';
 
@@ -187,28 +178,4 @@ function statementOf(plan: GovernedPlan): GovernedStatement {
   };
   STATEMENTS.set(plan.query, statement);
   return statement;
-}
-
-/** The source of a slot's value; parts added by policy, a metric or the compiler belong to the gateway. */
-function sourceOf(slot: Slot): ValueSource {
-  if (slot.kind === 'client') return { kind: 'client', type: slot.type, number: slot.index + 1 };
-  return slot.kind === 'literal' && slot.written ? { kind: 'literal', type: slot.type } : { kind: 'gateway' };
-}
-
-function readsOf({ query, objects, outputs }: GovernedPlan): StatementReads {
-  const relations = relationsRead(query);
-  return {
-    objects: namedIn(objects),
-    relations: relations.map((r) => r.name),
-    tables: relations.map((r) => `${r.schema}.${r.table}`),
-    columns: outputs.map((output) => output.source ?? output.name),
-  };
-}
-
-const METRICS = 'osl.metrics.';
-
-/** The names to show; definitions of metrics are hidden from callers who query the metrics. */
-function namedIn(objects: readonly string[]): readonly string[] {
-  const metrics = objects.filter((name) => name.startsWith(METRICS));
-  return (metrics.length > 0 ? metrics : objects).map((name) => name.slice(name.lastIndexOf('.') + 1));
 }

@@ -1,9 +1,11 @@
 import { LRUCache } from 'lru-cache';
-import { type Execution, SHARED_ROWS } from './execution.js';
 import type { EnginePool } from './pool.js';
 import type { PlanMode, UpstreamStatement } from './statement.js';
 import type { UpstreamSession } from './upstream-session.js';
 
+/** Maximum rows of a shared execution; if it returns more, it runs again alone. */
+export const SHARED_ROWS = 128;
+export const SHARED_BYTES = 65_536;
 /**
  * Answers within this time and `SHARED_ROWS` rows prove that a statement is short. Slower answers, up to the timeout,
  * prove nothing: the machine may have been busy.
@@ -104,9 +106,17 @@ export class Lanes {
   }
 }
 
-export type ExecutionCost = Pick<Execution, 'again' | 'lane' | 'rowCount' | 'byteCount' | 'startedAt'> & {
-  readonly statement: Pick<Execution['statement'], 'sql'>;
-};
+/** What an execution, or a part of one that runs again, has cost. */
+interface ExecutionCost {
+  readonly statement: Pick<UpstreamStatement, 'sql'>;
+  /** Null if the execution is over. */
+  readonly again: string | null;
+  readonly lane: 'alone' | 'shared';
+  readonly rowCount: number;
+  readonly byteCount: number;
+  /** ms on the clock of `performance.now()`. */
+  readonly startedAt: number;
+}
 
 /** The change to the statement's score; null if the answer proves nothing. */
 function verdictOf({ again, lane, rowCount, byteCount, startedAt }: ExecutionCost): 'short' | 'long' | null {

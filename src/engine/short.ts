@@ -1,6 +1,5 @@
 import { InternalError } from 'osl-compiler';
-import { SHARED_BYTES, SHARED_ROWS } from './execution.js';
-import type { Lanes } from './lanes.js';
+import { type Lanes, SHARED_BYTES, SHARED_ROWS } from './lanes.js';
 import type { OutOfService } from './out-of-service.js';
 import type { PreparedUpstream } from './prepared.js';
 import { sameOids } from './protocol/backend-messages.js';

@@ -30,7 +30,7 @@ export async function pgliteFixture(dataDir: string | null = null): Promise<Fixt
     {
       onUpstreamError: (error) => heard.push(error),
       onReach: () => undefined,
-    onStandby: () => undefined,
+      onStandby: () => undefined,
       spool: null,
       memory: unboundedMemory(),
       serving: null,

@@ -275,6 +275,8 @@ export interface PoolView {
   readonly process: string;
   readonly connector: string;
   readonly purpose: "questions" | "short" | "system";
+  /** Name of the standby that the sessions are with; null for the primary. */
+  readonly standby: string | null;
   readonly size: number;
   readonly open: number;
   readonly running: number;

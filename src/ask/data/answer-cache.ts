@@ -12,8 +12,9 @@ import {
 } from '../../engine/index.js';
 import type { CacheRule, Manifest } from '../../model/manifest/index.js';
 import type { Caller } from '../request/caller.js';
+import type { AnswerFreshness } from './answer-freshness.js';
 import type { ModelUsage } from './model-usage.js';
-import { type AnswerFreshness, unlessStopped } from './question.js';
+import { unlessStopped } from './question.js';
 
 interface CachedAnswer {
   readonly pieces: readonly { readonly bytes: Uint8Array; readonly rows: number }[];

@@ -6,18 +6,20 @@ import type { DecisionRecord } from '../request/ledger.js';
 import { Payment } from '../request/limit.js';
 import { type AnswerSteps, authorize, type Decision, type Permits, respond } from '../request/respond.js';
 import { answerFromCache, cacheKeyOf } from './answer-cache.js';
+import { type AnswerFreshness, rollupFreshness, standbyFreshness } from './answer-freshness.js';
 import { withinCost } from './cost-limit.js';
+import { CountedSink } from './counted-sink.js';
 import { IndexesRead, type IndexRead, ModelUsage } from './model-usage.js';
 import type { AnswerParts } from './parts.js';
 import { placedError, planOf, throwStepError } from './planning.js';
 import {
-  type AnswerFreshness,
   type CompiledQuestion,
   type DataQuestion,
   formatsOf,
   type ResultDelivery,
   requireWhole,
 } from './question.js';
+import { type QuestionTime, questionTime } from './question-time.js';
 import { engineOf, type RuntimeRows, runtimeRows, slotValues } from './runtime/index.js';
 import { chargingSink, settingsFor, timeCharge } from './runtime/step.js';
 
@@ -159,25 +161,6 @@ function answerStepsOf(
   };
 }
 
-/** Counts the rows that were sent. */
-export class CountedSink implements RowSink {
-  readonly #sink: RowSink;
-  #rows = 0;
-
-  constructor(sink: RowSink) {
-    this.#sink = sink;
-  }
-
-  write(dataRows: Uint8Array, rows: number): void | Promise<void> {
-    this.#rows += rows;
-    return this.#sink.write(dataRows, rows);
-  }
-
-  left(): number {
-    return this.#sink.left?.() ?? this.#rows;
-  }
-}
-
 type OpenSink = (runtime: readonly RuntimeRows[]) => RowSink;
 
 /** Runs a plan; no row is sent before `recorded` resolves. @throws the errors of `GovernedEngine.execute` */
@@ -271,7 +254,7 @@ async function execute(
     mayKeep && parts.answers.isOn ? cacheKeyOf({ caller, plan, values, resultFormats, settings }) : null;
   if (keeping === null) {
     // Read before the statement runs, since a rollup may be rebuilt in the meantime.
-    const rollup = rollupFreshness(parts, caller, plan);
+    const rollup = rollupFreshness(parts.rollups, caller, plan);
     const result = await live(sink, signal, standbyFor(plan, delivery));
     return { ...result, ...rest, freshness: rollup ?? standbyFreshness(result) };
   }
@@ -295,25 +278,9 @@ async function execute(
   return { ...result, ...rest };
 }
 
-function rollupFreshness(
-  parts: AnswerParts,
-  { manifest }: Caller,
-  plan: GovernedPlan,
-): AnswerFreshness | null {
-  if (plan.rollup === null) return null;
-  const known = parts.rollups.usable(manifest).builtAt.get(plan.rollup);
-  // If the rollup became too old after planning, report the maximum age.
-  const oldest = Date.now() - (manifest.rollups.get(plan.rollup)?.maxAgeMs ?? 0);
-  return { from: 'rollup', asOf: known ?? oldest };
-}
-
 /** Only the primary has what earlier steps have just read, and the rollup whose age is known. */
 function standbyFor(plan: GovernedPlan, { standby }: Pick<ResultDelivery, 'standby'>): StandbyReads | null {
   return plan.runtime.length === 0 && plan.rollup === null ? (standby ?? null) : null;
-}
-
-function standbyFreshness({ asOf }: ExecuteResult): AnswerFreshness | null {
-  return asOf === null ? null : { from: 'standby', asOf };
 }
 
 interface QueryExecution extends ExecuteResult {
@@ -332,25 +299,6 @@ function whenRecorded(decided: Promise<void>, sink: RowSink): RowSink {
   return {
     write: (dataRows, rows) =>
       durable ? sink.write(dataRows, rows) : settled.then(() => sink.write(dataRows, rows)),
-  };
-}
-
-interface QuestionTime {
-  /** The deadline on the clock of `performance.now()`; `Infinity` if there is none. */
-  readonly until: number;
-  readonly signal: AbortSignal | null;
-  end(): void;
-}
-
-function questionTime(timeoutMs: number, signal: AbortSignal | null): QuestionTime {
-  if (timeoutMs <= 0) return { until: Number.POSITIVE_INFINITY, signal, end: () => undefined };
-  const up = new AbortController();
-  const late = (): void => up.abort(queryError('timedOut', { seconds: timeoutMs / 1_000 }));
-  const timer = setTimeout(late, timeoutMs);
-  return {
-    until: performance.now() + timeoutMs,
-    signal: signal === null ? up.signal : AbortSignal.any([signal, up.signal]),
-    end: () => clearTimeout(timer),
   };
 }
 

@@ -93,23 +93,6 @@ export function unlessStopped<T>(work: Promise<T>, signal: AbortSignal | null): 
   });
 }
 
-export interface AnswerFreshness {
-  /** Source of the answer; `live` means it was read from the entities, at the primary if there are standbys. */
-  readonly from: 'live' | 'standby' | 'cache' | 'rollup';
-  /** The answer is at least as recent as this time, in ms since the epoch. */
-  readonly asOf: number;
-}
-
-/** The age of an answer in whole seconds; 0 if it is live. */
-export function ageOf({ from, asOf }: AnswerFreshness): number {
-  return from === 'live' ? 0 : Math.max(0, Math.floor((Date.now() - asOf) / 1_000));
-}
-
-/** The time of an answer in ISO 8601, for REST and SHOW. */
-export function asOfText({ asOf }: AnswerFreshness): string {
-  return new Date(asOf).toISOString();
-}
-
 /** Snapshots of one transaction, one per connector. */
 export class Snapshots {
   readonly #level: IsolationLevel;

@@ -1,20 +1,23 @@
-import { type GovernedPlan, InternalError, type QueryError, queryError } from 'osl-compiler';
+import { InternalError, type QueryError, queryError } from 'osl-compiler';
 import type { Identity } from '../../../policy/index.js';
 import {
   type BoundValue,
-  type RowSink,
   type ShortAnswer,
   ShortRun,
   type StandbyReads,
   ValueError,
 } from '../../engine/index.js';
-import { CountedSink, run } from '../data/ask.js';
+import type { AnswerFreshness } from '../data/answer-freshness.js';
+import { run } from '../data/ask.js';
+import { CountedSink } from '../data/counted-sink.js';
 import type { AnswerParts } from '../data/parts.js';
-import { type AnswerFreshness, requireWhole } from '../data/question.js';
+import { requireWhole } from '../data/question.js';
 import { PermittedRequest } from '../request/permitted-request.js';
 import { publicError } from '../request/public-error.js';
 import { SealedValue } from '../request/sealed.js';
+import type { AnswerReceiver } from './answer-receiver.js';
 import type { Literals, Route } from './route.js';
+import type { Sweep } from './sweep.js';
 
 interface RoutedQuestion extends RunValues {
   readonly route: Route;
@@ -40,50 +43,6 @@ export interface TimeLimit {
   readonly ms: number;
   /** True if this is the session's limit, false if it is the service's. */
   readonly own: boolean;
-}
-
-/** Receives the results of fast queries. Called once per query, and never before `begin` has returned. */
-export interface AnswerReceiver {
-  readonly whole: boolean;
-  /** Receives all rows at once; the decision has been recorded. `freshness` is null if the primary answered. */
-  answered(plan: GovernedPlan, rows: Uint8Array, count: number, freshness: AnswerFreshness | null): void;
-  /** Opens a sink for an answer that turned out to be long. */
-  streaming(plan: GovernedPlan): LongAnswerSink;
-  /** `text` is the query text that the error's position refers to; empty if it has no position. */
-  failed(plan: GovernedPlan, error: QueryError, requestId: string, text: string): void;
-}
-
-interface LongAnswerSink extends RowSink {
-  /** The answer is complete, or `truncated` by a cap. */
-  finished(count: number, truncated: boolean, requestId: string, freshness: AnswerFreshness | null): void;
-  failed(error: QueryError, requestId: string, text: string): void;
-}
-
-/** Interval of timeout checks in ms. Queries may overrun their timeout by that much. */
-const EVERY_MS = 100;
-
-/** A single timer that enforces the timeouts of all running queries. */
-export class Sweep {
-  readonly #open = new Set<FastQuestion>();
-  #timer: NodeJS.Timeout | null = null;
-
-  add(one: FastQuestion): void {
-    this.#open.add(one);
-    this.#timer ??= setInterval(() => this.#look(), EVERY_MS).unref();
-  }
-
-  delete(one: FastQuestion): void {
-    this.#open.delete(one);
-  }
-
-  #look(): void {
-    if (this.#open.size === 0 && this.#timer !== null) {
-      clearInterval(this.#timer);
-      this.#timer = null;
-    }
-    const now = performance.now();
-    for (const one of [...this.#open]) one.stopIfLate(now);
-  }
 }
 
 /** State shared by all queries of a surface. */

@@ -1,10 +1,10 @@
 import type { GovernedPlan } from 'osl-compiler';
 import { type Identity, isExpired } from '../../../policy/index.js';
 import type { RowSink, StandbyReads } from '../../engine/index.js';
+import type { AnswerFreshness } from '../data/answer-freshness.js';
 import { ask, prepare, type QueryAnswer, redactionOf } from '../data/ask.js';
 import type { AnswerParts } from '../data/parts.js';
 import {
-  type AnswerFreshness,
   type CompiledQuestion,
   type DataQuestion,
   formatsOf,
@@ -13,16 +13,11 @@ import {
 import { engineOf } from '../data/runtime/index.js';
 import type { Credentials, Origin, RequestCall } from '../request/call.js';
 import { type Caller, callerIfAllowed, isCurrent, versionsOf } from '../request/caller.js';
-import {
-  type AnswerReceiver,
-  FastQuestion,
-  type FastQuestions,
-  type RunValues,
-  Sweep,
-  type TimeLimit,
-} from './fast-question.js';
+import type { AnswerReceiver } from './answer-receiver.js';
+import { FastQuestion, type FastQuestions, type RunValues, type TimeLimit } from './fast-question.js';
 import type { Literals, Route } from './route.js';
 import { RouteBook, type TextRoute, type TextRoutes } from './route.js';
+import { Sweep } from './sweep.js';
 
 /**
  * Runs the data queries of a surface. Queries of a known shape take the fast path; others take the full path, after

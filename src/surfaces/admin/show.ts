@@ -78,7 +78,7 @@ export function show(
         views.flatMap(({ pools }) =>
           pools
             .filter(({ purpose }) => purpose === 'questions')
-            .map((p) => [p.connector, p.process, p.size, p.open, p.reach]),
+            .map((p) => [nameOf(p), p.process, p.size, p.open, p.reach]),
         ),
       );
     case 'users':
@@ -138,6 +138,11 @@ function clientRow(s: SessionView): readonly CellValue[] {
     s.fingerprint,
     s.shape ?? s.objects.join(', '),
   ];
+}
+
+/** The connector's name; for a standby with its own. */
+function nameOf({ connector, standby }: ProcessView['pools'][number]): string {
+  return standby === null ? connector : `${connector}/${standby}`;
 }
 
 function usersOf(views: readonly ProcessView[]): readonly (readonly CellValue[])[] {

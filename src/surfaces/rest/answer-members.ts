@@ -1,6 +1,6 @@
 import { emit, explain, type GovernedPlan, mayBeRedacted, noticesOf, type OutputColumn } from 'osl-compiler';
+import { asOfText } from '../../ask/data/answer-freshness.js';
 import { explainPlan, type UpstreamDetail } from '../../ask/data/explain.js';
-import { asOfText } from '../../ask/data/question.js';
 import {
   type AnswerParts,
   type DataQuestion,

@@ -6,7 +6,7 @@ import { connectGoverned, queryServer, type ServerSizes } from '../query-server.
 import type { OpenServer } from './standby.js';
 import { StandbySet } from './standby-set.js';
 
-export interface StandbyConfig {
+interface StandbyConfig {
   /** Its name for operators. */
   readonly name: string;
   /** URL of the governed role; null if `logins` provides it. */

@@ -10,7 +10,7 @@ import { WatchedServer } from './watched-server.js';
 
 type Login = (connect: (url: string) => Promise<PostgresSession>) => Promise<PostgresSession>;
 
-export interface StandbyServer {
+interface StandbyServer {
   /** Its name for operators. */
   readonly name: string;
   readonly open: OpenServer;
