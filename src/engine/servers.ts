@@ -39,10 +39,12 @@ export interface Standbys {
 /** The primary of a database and its standbys. */
 export class QueryServers {
   readonly primary: QueryServer;
+  readonly #ofPrimary: ChosenServer;
   readonly #standbys: Standbys | null;
 
   constructor(primary: QueryServer, standbys: Standbys | null) {
     this.primary = primary;
+    this.#ofPrimary = Object.freeze({ server: primary, asOf: null });
     this.#standbys = standbys;
   }
 
@@ -58,6 +60,6 @@ export class QueryServers {
   }
 
   ofPrimary(): ChosenServer {
-    return { server: this.primary, asOf: null };
+    return this.#ofPrimary;
   }
 }

@@ -86,7 +86,11 @@ for (const [name, open] of [
     const rows: Buffer[] = [];
     const sink = { write: (bytes: Uint8Array): void => void rows.push(Buffer.from(bytes)) };
 
-    t.same(await governed.execute(plan, [text('2')], OPTIONS, sink), { rows: 1, truncated: false });
+    t.same(await governed.execute(plan, [text('2')], OPTIONS, sink), {
+      rows: 1,
+      truncated: false,
+      asOf: null,
+    });
     t.same(Buffer.concat(rows), dataRow(['2', 'b']));
 
     rows.length = 0;

@@ -135,6 +135,14 @@ if (group === null) {
     await client.query('commit');
   });
 
+  await t.test('a primary on which nothing happens does not make its standbys look old', async (t) => {
+    const { rest } = await opened(t);
+    // The next record begins a segment of the log, whose header a standby reaches only with that record.
+    await primary.query('select pg_switch_wal()');
+    await sleep(2 * MAX_LAG_MS);
+    t.equal((await rest()).from, 'standby');
+  });
+
   await t.test('who asks for current data gets them from the primary', async (t) => {
     const { rest, wire } = await opened(t);
     const client = await wire();
