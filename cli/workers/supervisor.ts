@@ -20,6 +20,7 @@ import { CatalogServer, Catalogs } from '../../src/surfaces/catalog/index.js';
 import type { MetricsJson } from '../../src/surfaces/http/telemetry.js';
 import { EXIT } from '../exit.js';
 import { type OwnJobs, ownJobs } from '../serve/admin.js';
+import { refuseConnection } from '../serve/ports.js';
 import { catalogOptions } from '../serve/server.js';
 import { WorkerChanges } from './changes.js';
 import type { ChangeRefusal, Texts } from './messages.js';
@@ -240,7 +241,7 @@ export async function portsOf({ host, httpPort, pgPort, admin }: Settings): Prom
 
 /** Keeps listening until released, so that two reserved ports differ. */
 function reservePort(port: number, host: string): Promise<{ release(): Promise<number> }> {
-  const server = createServer();
+  const server = createServer(refuseConnection);
   return new Promise((resolve, reject) => {
     server.on('error', reject);
     server.listen(port, host, () => {

@@ -1,4 +1,4 @@
-import { createConnection, type OnReadOpts, Socket, type SocketConstructorOpts } from 'node:net';
+import { createConnection, isIP, type OnReadOpts, Socket, type SocketConstructorOpts } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 import { PostgresClient } from '../../base/postgres/index.js';
@@ -151,7 +151,9 @@ function cancelOverTls(plain: Socket, target: CancelTarget, reject: (error: unkn
     }
     const options: ConnectionOptions =
       typeof target.tls === 'object' && target.tls !== null ? target.tls : {};
-    const secure = connectTls({ servername: target.host, ...options, socket: plain });
+    // An address is no server name (RFC 6066), but certificates are checked against it.
+    const name = isIP(target.host) === 0 ? { servername: target.host } : {};
+    const secure = connectTls({ host: target.host, ...name, ...options, socket: plain });
     secure.on('error', reject);
     secure.once('secureConnect', () => secure.write(cancelRequest(target)));
     secure.resume();

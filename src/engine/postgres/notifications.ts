@@ -29,7 +29,12 @@ export async function listenOn(
   );
   void session.lost.then(gone);
   session.onNotification(heard);
-  await session.query(`listen ${channel}`);
+  try {
+    await session.query(`listen ${channel}`);
+  } catch (error) {
+    session.cut();
+    throw error;
+  }
   return {
     check: async () => {
       await session.query('select 1');
