@@ -1,5 +1,4 @@
-import { openSession } from '../../base/postgres/index.js';
-import { onFirstHost } from './hosts.js';
+import { openSessionOnFirst } from '../../base/postgres/index.js';
 
 const SILENCE_MS = 10_000;
 
@@ -24,9 +23,7 @@ export async function listenOn(
   gone: () => void,
   name = 'osl index',
 ): Promise<NotificationSubscription> {
-  const session = await onFirstHost(url, (host) =>
-    openSession({ connectionString: host, application_name: name, silenceMs: SILENCE_MS }),
-  );
+  const session = await openSessionOnFirst(url, { application_name: name, silenceMs: SILENCE_MS });
   void session.lost.then(gone);
   session.onNotification(heard);
   try {
