@@ -1,10 +1,12 @@
 import { failoverDrill } from './failover.js';
+import { rollingDrill } from './rolling.js';
 import type { DrillReport } from './table.js';
 
 /** Drills: `npm run drill -- NAME [ROUNDS]`. They need Debian packages and minutes, so CI does not run them. */
 
 const DRILLS: ReadonlyMap<string, (rounds?: number) => Promise<DrillReport>> = new Map([
   ['failover', failoverDrill],
+  ['rolling', rollingDrill],
 ]);
 
 async function main([name = '', rounds]: readonly string[]): Promise<number> {

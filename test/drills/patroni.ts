@@ -1,5 +1,4 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import {
   chownSync,
@@ -12,12 +11,12 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { codeOf } from '../../src/base/thrown.js';
 import { newestBinaries, onServer, postgresUser } from '../support/native-postgres.js';
+import { freePorts } from './ports.js';
 
 /** Three Postgres nodes under Patroni, with etcd, all on this machine. Needs the Debian packages named in `missing`. */
 
@@ -281,22 +280,4 @@ function signalled(pid: number, signal: NodeJS.Signals): boolean {
     if (codeOf(error) !== 'ESRCH') throw error;
     return false;
   }
-}
-
-/** Below the ports that the system gives to outgoing connections. */
-const PORTS = { from: 10_000, count: 20_000 };
-
-/** Ports on which nobody listens now. */
-export async function freePorts(count: number): Promise<readonly number[]> {
-  const free = new Set<number>();
-  while (free.size < count) {
-    const port = PORTS.from + randomInt(PORTS.count);
-    const server = createServer();
-    const listens = await new Promise<boolean>((resolve) => {
-      server.once('error', () => resolve(false));
-      server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
-    });
-    if (listens) free.add(port);
-  }
-  return [...free];
 }
