@@ -10,14 +10,13 @@ usage: cluster.sh COMMAND
   up MANIFEST POLICY   create the cluster and start it
   down                 stop all of it; \`up\` needs another directory then
   start|stop|kill NAME one part: gateway-1, gateway-2, gateway-3, haproxy, primary, standby; kill: SIGKILL
-  restart gateway-N    drain, stop, start, resume
+  restart gateway-N    drain it in the balancer, stop, start
   roll                 restart all gateways, one after another
   promote              have the standby take the place of a primary that is gone
 
-Environment: CLUSTER_DIR (./cluster), CLUSTER_PORT (20000, the first of 33 ports), CLUSTER_ADMIN (user:admin, a
-subject of the policy with the admin role TENANT_ADMIN), OSL (osl, the command). Two files in CLUSTER_DIR, if they are
-there: \`env\` sets variables of the gateways, such as URLs of connectors; psql runs \`data.sql\` on the new primary, as
-superuser.
+Environment: CLUSTER_DIR (./cluster), CLUSTER_PORT (20000, the first of 33 ports), OSL (osl, the command).
+Two files in CLUSTER_DIR, if they are there: \`env\` sets variables of the gateways, such as URLs of connectors; psql
+runs \`data.sql\` on the new primary, as superuser.
 TEXT
   exit 2
 }
@@ -25,12 +24,12 @@ TEXT
 HERE=$(cd "$(dirname "$0")" && pwd)
 DIR=${CLUSTER_DIR:-$PWD/cluster}
 FIRST=${CLUSTER_PORT:-20000}
-ADMIN=${CLUSTER_ADMIN:-user:admin}
 OSL=${OSL:-osl}
 REST=$FIRST
 WIRE=$((FIRST + 1))
 PRIMARY=$((FIRST + 2))
 STANDBY=$((FIRST + 3))
+STATS=$((FIRST + 4))
 http_port() { echo $((FIRST + 10 * $1)); }
 pg_port() { echo $((FIRST + 10 * $1 + 1)); }
 admin_port() { echo $((FIRST + 10 * $1 + 2)); }
@@ -102,7 +101,7 @@ start_haproxy() {
   for n in 1 2 3; do
     export "HTTP_$n=$(http_port $n)" "PG_$n=$(pg_port $n)"
   done
-  export REST WIRE
+  export REST WIRE STATS
   haproxy -db -f "$HERE/haproxy.cfg" >>"$DIR/haproxy.log" 2>&1 &
   echo $! >"$DIR/haproxy.pid"
   until_ready "$REST" haproxy
@@ -150,23 +149,21 @@ stop() {
   done
 }
 
-# Sends a command to the admin listener of gateway $1.
-admin() {
-  token=$($OSL token --data-dir "$DIR/gateway-$1" --policy "$DIR/policy.yaml" --subject "$ADMIN" \
-    --roles TENANT_ADMIN)
-  curl -fsS -o /dev/null -X POST -H "Authorization: Bearer $token" \
-    "http://127.0.0.1:$(admin_port "$1")/admin/$2"
+# Sets the state of gateway-$1 in the balancer: drain or ready.
+balancer() {
+  printf 'set server rest/gateway-%s state %s; set server wire/gateway-%s state %s\n' "$1" "$2" "$1" "$2" |
+    curl -s --max-time 5 "telnet://127.0.0.1:$STATS"
 }
 
-# A drained gateway keeps its Postgres sessions until it stops. The balancer needs two checks to notice.
+# The balancer is told first: by its checks alone it would notice a second later, and send new sessions meanwhile.
+# Postgres sessions that are open end after their statement, with 57P01.
 restart_gateway() {
-  admin "$1" drain
-  sleep 2
+  balancer "$1" drain
   stop TERM "gateway-$1"
   start_gateway "$1"
-  admin "$1" resume
   until_ready "$(http_port "$1")" "gateway-$1"
-  sleep 2
+  balancer "$1" ready
+  sleep 1
 }
 
 up() {

@@ -41,6 +41,8 @@ export class Load {
   readonly outcomes: Outcome[] = [];
   readonly #options: LoadOptions;
   readonly #clients: Promise<void>[] = [];
+  /** Codes with which sessions ended while no query ran. */
+  readonly #told = new WeakMap<pg.Client, string>();
   #over = false;
 
   constructor(targets: readonly Target[], options: LoadOptions) {
@@ -102,7 +104,9 @@ export class Load {
       connectionTimeoutMillis: TIMEOUT_MS,
       query_timeout: TIMEOUT_MS,
     });
-    client.on('error', () => undefined); // the next query is told
+    client.on('error', (error) => {
+      if (!this.#told.has(client)) this.#told.set(client, codeIn(error)); // the next query is told
+    });
     let made: pg.Client | null = null;
     await this.#timed(target, 'wire', 'connect', async () => {
       await client.connect();
@@ -120,9 +124,9 @@ export class Load {
         const { rows } = await client.query(question.osql);
         return { result: question.isAnswer(rows) ? 'right' : 'wrong', requestId: null };
       } catch (error) {
-        const severity = error instanceof pg.DatabaseError ? error.severity : 'FATAL';
-        if (severity !== 'ERROR') open = false;
-        throw error;
+        open = error instanceof pg.DatabaseError && error.severity === 'ERROR';
+        const result = error instanceof pg.DatabaseError ? codeIn(error) : this.#told.get(client);
+        return { result: result ?? codeIn(error), requestId: null };
       }
     });
     return open ? client : null;

@@ -4,10 +4,12 @@ import type { Outcome } from './load.js';
 
 /** What an audit log says of the questions of a drill. */
 export interface Recorded {
-  /** Ids of requests that were allowed and whose outcome is `ok`. */
+  /** Ids of requests that were allowed and have an outcome of `ok`, or `unknown`: their gateway was killed. */
   readonly answered: ReadonlySet<string>;
   /** How many of them came over the wire. */
   readonly wire: number;
+  /** How many have the outcome `unknown`. */
+  readonly unknown: number;
 }
 
 type Line = Readonly<Record<string, unknown>>;
@@ -31,14 +33,16 @@ function recordedIn(lines: readonly Line[]): Recorded {
   const allowed = new Set<string>();
   const answered = new Set<string>();
   let wire = 0;
+  let unknown = 0;
   for (const { kind, action, decision, request_id: id, outcome, surface } of lines) {
     if (action !== 'query' || typeof id !== 'string') continue;
     if (kind === 'decision' && decision === 'allow') allowed.add(id);
-    if (kind !== 'outcome' || outcome !== 'ok' || !allowed.has(id)) continue;
+    if (kind !== 'outcome' || !/^(ok|unknown)$/.test(String(outcome)) || !allowed.has(id)) continue;
+    if (outcome === 'unknown') unknown += 1;
     answered.add(id);
     if (surface === 'wire') wire += 1;
   }
-  return { answered, wire };
+  return { answered, wire, unknown };
 }
 
 /** Answers that clients have and the log has not: over REST each by its id, on the wire by their number. */
