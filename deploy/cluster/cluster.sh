@@ -149,21 +149,31 @@ stop() {
   done
 }
 
-# Sets the state of gateway-$1 in the balancer: drain or ready.
+# Sends a command to the balancer.
 balancer() {
-  printf 'set server rest/gateway-%s state %s; set server wire/gateway-%s state %s\n' "$1" "$2" "$1" "$2" |
-    curl -s --max-time 5 "telnet://127.0.0.1:$STATS"
+  echo "$1" | curl -s --max-time 5 "telnet://127.0.0.1:$STATS"
+}
+
+# Waits until the balancer has seen by its checks that gateway-$1 is ready, over both ports.
+until_up() {
+  for _ in $(seq 150); do
+    if [ "$(balancer 'show stat' | grep -c "^\(rest\|wire\),gateway-$1,.*,UP,")" = 2 ]; then return; fi
+    sleep 0.2
+  done
+  echo "the balancer does not find gateway-$1 ready: see $DIR/haproxy.log" >&2
+  exit 1
 }
 
 # The balancer is told first: by its checks alone it would notice a second later, and send new sessions meanwhile.
 # Postgres sessions that are open end after their statement, with 57P01.
 restart_gateway() {
-  balancer "$1" drain
+  for n in 1 2 3; do until_up $n; done
+  balancer "set server rest/gateway-$1 state drain; set server wire/gateway-$1 state drain"
   stop TERM "gateway-$1"
   start_gateway "$1"
   until_ready "$(http_port "$1")" "gateway-$1"
-  balancer "$1" ready
-  sleep 1
+  balancer "set server rest/gateway-$1 state ready; set server wire/gateway-$1 state ready"
+  until_up "$1"
 }
 
 up() {

@@ -106,7 +106,7 @@ export async function startPatroni(count = 3): Promise<PatroniCluster> {
   return cluster;
 }
 
-export class PatroniNode {
+class PatroniNode {
   readonly name: string;
   readonly port: number;
   readonly #api: number;

@@ -106,7 +106,7 @@ export async function onFirstHost<T>(
 }
 
 /** The server is a standby although a primary is required, or vice versa. */
-export class OtherRole extends Error {
+class OtherRole extends Error {
   constructor(wanted: 'primary' | 'standby') {
     super(`no server of the URL is a ${wanted} now`);
     this.name = 'OtherRole';

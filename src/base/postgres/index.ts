@@ -13,7 +13,6 @@ export {
 
 export {
   CONNECT_ONE_MS,
-  OtherRole,
   ofPrimary,
   onFirstHost,
   requireRole,
