@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { controlUrl, listenForChanges, migrate, openControl } from '../../src/base/control/index.js';
 import { sql } from '../../src/base/sql.js';
+import { listenOn } from '../../src/engine/index.js';
 import { NO_BINARIES } from '../support/native-postgres.js';
 import { startPair } from '../support/replicated-postgres.js';
 
@@ -36,6 +37,15 @@ t.test(
     t.teardown(() => database.close());
     await migrate(database, { gateway: [], author: [] });
     t.pass('the first host is a standby: the second is written to');
+
+    const data = await listenOn(
+      `${url}?target_session_attrs=primary`,
+      'osl_data',
+      () => undefined,
+      () => undefined,
+    );
+    await data.close();
+    t.pass('notifications of a data database come from a server of the kind that its URL asks for');
 
     let heard = 0;
     let lost = 0;
