@@ -236,6 +236,7 @@ function reportOf(
     recorded,
     `osl audit verify: exit status ${verified.join(', ')}`,
   ];
-  const passed = wrong + beyond.length + missing + unexpected.length === 0 && verified.every((code) => code === 0);
+  const passed =
+    wrong + beyond.length + missing + unexpected.length === 0 && verified.every((code) => code === 0);
   return { text: `${markdownTable(headings, shown)}\n\n${summary.join('\n')}`, passed };
 }
