@@ -18,7 +18,7 @@ import { loadSigner, PRIVATE_KEY_FILE, type Signer } from './signer.js';
 import { directorySource } from './source.js';
 import type { LogStore } from './store.js';
 
-const REOPEN_MOST_MS = 5_000;
+const REOPEN_MOST_MS = 2_000;
 const REOPEN_MS = 250;
 
 /**

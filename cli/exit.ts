@@ -138,7 +138,8 @@ export function oneLine(message: string): string {
  */
 export function endOnUncaught(log: ServiceLog, last: () => void = () => undefined): void {
   process.stdout.removeAllListeners('error');
-  process.stdout.on('error', () => undefined); // the reader of standard output may have gone
+  // Whoever reads standard output or error may have gone. Of a worker, nobody else listens.
+  for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined);
   process.removeAllListeners('uncaughtException');
   process.on('uncaughtException', (error, origin) => {
     log.error('an error that nothing handled ends the process', { origin, stack: stackOf(error) });

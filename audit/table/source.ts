@@ -1,4 +1,4 @@
-import { openSession, type PostgresSession, type ResultRow } from '../../src/base/postgres/index.js';
+import { openSessionOnFirst, type PostgresSession, type ResultRow } from '../../src/base/postgres/index.js';
 import {
   encodeFrame,
   encodeHeader,
@@ -154,8 +154,7 @@ const GRACE_MS = 1_000;
 
 /** Opens a connection. @throws errors of `pg` if the database does not respond or rejects the login */
 export async function connectTable(url: TableUrl, statementMs: number): Promise<TableSession> {
-  return openSession({
-    connectionString: url(),
+  return openSessionOnFirst(url(), {
     application_name: 'osl audit',
     connectionTimeoutMillis: CONNECT_MS,
     statement_timeout: statementMs,

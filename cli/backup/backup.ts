@@ -135,7 +135,7 @@ const PARTS: readonly (readonly [name: string, how: 'file' | 'files' | 'still' |
 
 /** Files specific to this machine or to a running process, which are not copied. */
 const PASSING =
-  /^(server\.json.*|place\.json|restored\.json|spool|catalog|compiling.*|keys-.*|.*\.(new|lock))$/;
+  /^(server\.json.*|drained|place\.json|restored\.json|spool|catalog|compiling.*|keys-.*|.*\.(new|lock))$/;
 
 async function writeParts(
   handle: FileHandle,

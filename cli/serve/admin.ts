@@ -12,6 +12,7 @@ import type { ServiceLog } from '../../src/base/log.js';
 import { version } from '../../src/base/package-root.js';
 import { ThreadJob } from '../../src/base/threads/job.js';
 import { verifyJob } from '../../src/service/auditing/reader.js';
+import type { DrainFile } from '../../src/service/drain.js';
 import type { OpenService } from '../../src/service/open.js';
 import type { ReloadResult } from '../../src/service/reload/reload.js';
 import type { Service } from '../../src/service/service.js';
@@ -62,12 +63,19 @@ export interface OperatorParts {
 
 export function singleProcessOperations(
   own: ProcessControl,
+  kept: DrainFile,
   reload: () => Promise<ReloadResult>,
 ): ServerOperations {
   return {
     views: async () => [own.view()],
     command: async (id, what) => own.command(id, what),
-    drain: async (on) => own.drain(on),
+    drain: async (on) => {
+      try {
+        await kept.keep(on);
+      } finally {
+        own.drain(on);
+      }
+    },
     reload: async () => {
       try {
         return { reloaded: true, ...(await reload()) };

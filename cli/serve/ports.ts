@@ -1,5 +1,5 @@
 import { existsSync, mkdtempSync, rmdirSync, statfsSync, statSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { dirname, join } from 'node:path';
 import { codeOf } from '../../src/base/thrown.js';
 import type { Settings } from '../../src/service/settings.js';
@@ -48,9 +48,15 @@ function reasonOf(error: unknown, { host, port, setting }: PortRequest, { dataDi
   return `${systemFault(error) ?? `${host} cannot be listened on`}: choose another with OSL_HOST or --host`;
 }
 
+/** For a port that is only held: a client that connects must neither keep it open nor end the process with a reset. */
+export function refuseConnection(socket: Socket): void {
+  socket.on('error', () => undefined);
+  socket.destroy();
+}
+
 function tryListen(host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
-    const server = createServer();
+    const server = createServer(refuseConnection);
     server.on('error', reject);
     server.listen(port, host, () => server.close(() => resolve()));
   });

@@ -6,6 +6,7 @@ import type { ServerOperations } from '../../src/ask/operating/process-status.js
 import type { ServiceLog } from '../../src/base/log.js';
 import { PACKAGE_ROOT, version } from '../../src/base/package-root.js';
 import { StartProblem } from '../../src/base/start-problem.js';
+import { DrainFile } from '../../src/service/drain.js';
 import { openMetricExport } from '../../src/service/observing.js';
 import { type OpenService, openService } from '../../src/service/open.js';
 import { type ProcessFiles, singleProcessFiles } from '../../src/service/process-files.js';
@@ -157,7 +158,8 @@ export async function openServer(options: ServerOptions, seat: ProcessFiles): Pr
       await inspect(open, settings);
       return told;
     };
-    const operated = options.common?.operated ?? singleProcessOperations(own, reload);
+    const kept = new DrainFile(settings.dataDir);
+    const operated = options.common?.operated ?? singleProcessOperations(own, kept, reload);
     const insight = serverInsight(open, settings, options.common, figures, closing);
     late.operator = { operated, insight };
     const admin = await adminListener(settings, open.service, late.operator, closing);
@@ -182,6 +184,9 @@ export async function openServer(options: ServerOptions, seat: ProcessFiles): Pr
       renewDraft: (id) => open.renewDraft(id),
       lookAtRevoked: () => open.service.revocations.look(),
     });
+    // After `admitted`: from here on a worker hears of changes.
+    if (kept.since() !== null) own.drain(true);
+    if (seat.keeps) kept.report(log);
     const unwatchDrift = watchDrift(open, settings.driftMs);
     closing.push(async () => unwatchDrift());
     closing.push(openMetricExport(settings, log, figures));

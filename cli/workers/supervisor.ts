@@ -8,6 +8,7 @@ import type { ReloadView } from '../../src/ask/operating/process-status.js';
 import type { ServiceLog } from '../../src/base/log.js';
 import { readManifestText } from '../../src/model/manifest/index.js';
 import type { Control } from '../../src/service/control.js';
+import { DrainFile } from '../../src/service/drain.js';
 import { followPolicy } from '../../src/service/follow-control.js';
 import { newExchangeKey } from '../../src/service/issuer-keys.js';
 import { PolicyUnknown } from '../../src/service/model.js';
@@ -19,6 +20,7 @@ import { CatalogServer, Catalogs } from '../../src/surfaces/catalog/index.js';
 import type { MetricsJson } from '../../src/surfaces/http/telemetry.js';
 import { EXIT } from '../exit.js';
 import { type OwnJobs, ownJobs } from '../serve/admin.js';
+import { refuseConnection } from '../serve/ports.js';
 import { catalogOptions } from '../serve/server.js';
 import { WorkerChanges } from './changes.js';
 import type { ChangeRefusal, Texts } from './messages.js';
@@ -47,9 +49,9 @@ export class Supervisor {
   readonly #catalog: CatalogServer;
   readonly #figures: () => Promise<MetricsJson>;
   #replaced = 0;
-  #draining = false;
   readonly #changes: WorkerChanges;
   readonly #settings: Settings;
+  readonly #kept: DrainFile;
   readonly #jobs: OwnJobs;
   readonly #control: Control | null;
   #stopFollowing: () => Promise<void> = async () => undefined;
@@ -60,6 +62,7 @@ export class Supervisor {
     this.#log = log;
     this.#settings = settings;
     this.#control = control;
+    this.#kept = new DrainFile(settings.dataDir);
     this.#changes = new WorkerChanges(texts, () => this.#slots, log);
     this.#sessions = new SharedSessions({
       subject: settings.subjectSessions,
@@ -89,6 +92,7 @@ export class Supervisor {
     this.#catalogs
       .warm()
       .catch((error: unknown) => this.#log.warn('the catalog is not warm', { error: String(error) }));
+    this.#kept.report(this.#log);
     const [first, ...others] = this.#slots;
     if (first === undefined) throw new InternalError('there is no worker');
     // Start one worker first: an error that stops it would stop all, and is then reported only once.
@@ -110,6 +114,15 @@ export class Supervisor {
 
   kill(): void {
     for (const slot of this.#slots) slot.kill();
+  }
+
+  /** The file is changed first: a worker that begins meanwhile reads it, and the others are asked. */
+  async #drain(on: boolean): Promise<void> {
+    try {
+      await this.#kept.keep(on);
+    } finally {
+      await this.#askAll((peer) => peer.ask('drained', { on }));
+    }
   }
 
   #standing(): WorkerCounts {
@@ -172,10 +185,7 @@ export class Supervisor {
         },
         views: () => this.#askAll((peer) => peer.ask('view', null)),
         command: async (asked) => (await this.#askAll((peer) => peer.ask('obey', asked))).includes(true),
-        drain: async ({ on }) => {
-          this.#draining = on;
-          await this.#askAll((peer) => peer.ask('drained', { on }));
-        },
+        drain: ({ on }) => this.#drain(on),
         reloadAll: () => this.#reloadView(),
         stopAll: () => void process.kill(process.pid, 'SIGTERM'),
         job: ({ job, by }) => (by === null ? this.#jobs.look(job) : this.#jobs.begin(job, by)),
@@ -200,8 +210,7 @@ export class Supervisor {
         });
       },
       steady: () => this.#tellStanding(),
-      replaced: ({ number, pid, peer }) => {
-        if (this.#draining) peer?.ask('drained', { on: true }).catch(() => undefined);
+      replaced: ({ number, pid }) => {
         this.#replaced += 1;
         this.#tellStanding();
         log.warn('a worker was replaced', { worker: number, pid });
@@ -232,7 +241,7 @@ export async function portsOf({ host, httpPort, pgPort, admin }: Settings): Prom
 
 /** Keeps listening until released, so that two reserved ports differ. */
 function reservePort(port: number, host: string): Promise<{ release(): Promise<number> }> {
-  const server = createServer();
+  const server = createServer(refuseConnection);
   return new Promise((resolve, reject) => {
     server.on('error', reject);
     server.listen(port, host, () => {

@@ -1,5 +1,6 @@
 /** The governed and the system engine of a database, which is a native or an embedded Postgres. */
 
+export { withoutLogin, withoutPassword } from '../base/postgres/index.js';
 export { sql } from '../base/sql.js';
 export { type AnswerBounds, AnswerMemory, LARGE_ROW_BYTES, MemoryShare, noMemory } from './answer-memory.js';
 export type { ConnectionChange } from './connection-status.js';
@@ -14,7 +15,6 @@ export { type OutOfServiceCause, objectsOutOfService } from './out-of-service.js
 export type { PgliteConfig } from './pglite/engine.js';
 export type { EnginePool } from './pool.js';
 export type { PostgresConfig } from './postgres/engine.js';
-export { withoutLogin, withoutPassword } from './postgres/hosts.js';
 export { listenOn, type NotificationSubscription } from './postgres/notifications.js';
 export type { StandbyConfigs } from './postgres/standby/open.js';
 export type { StandbyView } from './postgres/standby/standby.js';

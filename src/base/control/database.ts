@@ -1,4 +1,13 @@
-import { type LentClient, type PostgresPool, postgresPool, type ResultRow } from '../postgres/index.js';
+import {
+  CONNECT_ONE_MS,
+  type LentClient,
+  onFirstHost,
+  type PostgresPool,
+  postgresPool,
+  type ResultRow,
+  requireRole,
+  upstreamOf,
+} from '../postgres/index.js';
 import { Sql, sql } from '../sql.js';
 import { CONNECTION_FAULTS, messageOf } from '../thrown.js';
 import { type ControlPlace, controlUrl } from './url.js';
@@ -33,31 +42,35 @@ const STATEMENT_MS = 5_000;
 const IDLE_MS = 60_000;
 
 /**
- * Connects lazily. After a failed connection, a new pool is created with the URL valid at that time. If the server
- * does not answer, the attempt ends after the timeout of one statement.
+ * Connects lazily. After a failed connection, a new pool is created with the URL valid at that time, on the primary if
+ * the URL names several hosts. If no server answers, the attempt ends after the timeout of one statement.
  */
 export function openControl(place: ControlPlace, options: ControlOptions = {}): ControlDatabase {
   const { connections = 2, statementMs = STATEMENT_MS } = options;
   let pool: PostgresPool | null = null;
+  let opening: Promise<PostgresPool> | null = null;
   let closed = false;
-  const poolNow = (): PostgresPool => {
-    if (closed) throw controlFault(new Error('it was closed'));
-    if (pool !== null) return pool;
-    const made = postgresPool({
-      ...connectionOf(place, 'osl control', statementMs),
-      max: connections,
-      idleTimeoutMillis: IDLE_MS,
-      allowExitOnIdle: true,
-    });
-    pool = made;
-    return made;
+  const poolNow = (): Promise<PostgresPool> => {
+    if (closed) return Promise.reject(controlFault(new Error('it was closed')));
+    if (pool !== null) return Promise.resolve(pool);
+    opening ??= openPool(place, { connections, statementMs })
+      .then((made) => {
+        if (closed) made.end().catch(() => undefined);
+        pool = made;
+        return made;
+      })
+      .finally(() => {
+        opening = null;
+      });
+    return opening;
   };
   const connect = async (): Promise<LentClient> => {
-    const at = poolNow();
+    const at = await poolNow();
     try {
       return await at.connect();
     } catch (error) {
-      // The password in the file may have changed, so the next call creates a new pool. This one is ended only once.
+      // The password in the file, or the primary, may have changed, so the next call creates a new pool. This one is
+      // ended only once.
       if (pool === at) {
         pool = null;
         at.end().catch(() => undefined);
@@ -66,7 +79,11 @@ export function openControl(place: ControlPlace, options: ControlOptions = {}): 
     }
   };
   const lent = async <T>(work: (client: LentClient) => Promise<T>): Promise<T> => {
-    const client = await connect();
+    // The first attempt may be at a server that is no longer the primary.
+    const client = await connect().catch((error: unknown) => {
+      if (closed || !(error instanceof ControlFault) || !hasSeveral(place)) throw error;
+      return connect();
+    });
     let broken = true;
     try {
       const given = await work(client);
@@ -109,10 +126,46 @@ async function run(
   }
 }
 
-/** Connection options for the control database. @throws StartProblem */
-export function connectionOf(place: ControlPlace, applicationName: string, statementMs: number) {
+function hasSeveral(place: ControlPlace): boolean {
+  return upstreamOf(controlUrl(place)).urls.length > 1;
+}
+
+/** With several hosts, the pool is one of the primary, and has had a connection. @throws StartProblem, ControlFault */
+async function openPool(
+  place: ControlPlace,
+  { connections, statementMs }: Required<ControlOptions>,
+): Promise<PostgresPool> {
+  const url = controlUrl(place);
+  const made = onFirstHost(url, async (host, role, several) => {
+    const pool = postgresPool({
+      ...connectionOptions('osl control', statementMs),
+      ...(several && { connectionTimeoutMillis: CONNECT_ONE_MS }),
+      ...(role !== null && {
+        onConnect: (client) =>
+          requireRole(role, async (text) => (await client.query<Record<string, unknown>>(text)).rows),
+      }),
+      connectionString: host,
+      max: connections,
+      idleTimeoutMillis: IDLE_MS,
+      allowExitOnIdle: true,
+    });
+    if (!several) return pool;
+    try {
+      (await pool.connect()).release();
+      return pool;
+    } catch (error) {
+      pool.end().catch(() => undefined);
+      throw error;
+    }
+  });
+  return made.catch((error: unknown) => {
+    throw controlFault(error);
+  });
+}
+
+/** Connection options for the control database, except for its URL. */
+export function connectionOptions(applicationName: string, statementMs: number) {
   return {
-    connectionString: controlUrl(place),
     application_name: applicationName,
     connectionTimeoutMillis: CONNECT_MS,
     statement_timeout: statementMs,

@@ -1,6 +1,6 @@
-import { openSession, type PostgresSession } from '../postgres/index.js';
-import { type ControlFault, connectionOf, controlFault } from './database.js';
-import type { ControlPlace } from './url.js';
+import { openSessionOnFirst, type PostgresSession } from '../postgres/index.js';
+import { type ControlFault, connectionOptions, controlFault } from './database.js';
+import { type ControlPlace, controlUrl } from './url.js';
 
 const CONTROL_CHANNEL = 'osl_control';
 
@@ -47,8 +47,8 @@ export function listenForChanges(place: ControlPlace, listener: SignalListener):
     later(() => void of.query('select 1').then(() => pulse(of), ignored), PULSE_MS);
   };
   const connected = async (): Promise<void> => {
-    const made = await openSession({
-      ...connectionOf(place, 'osl control signals', PULSE_MS),
+    const made = await openSessionOnFirst(controlUrl(place), {
+      ...connectionOptions('osl control signals', PULSE_MS),
       silenceMs: PULSE_MS,
     });
     session = made;

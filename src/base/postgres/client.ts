@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream';
 import { Client, type ClientConfig, Pool, type PoolConfig } from 'pg';
+import { CONNECT_ONE_MS, onFirstHost, requireRole } from './hosts.js';
 import { MessageCheck } from './message-check.js';
 
 const END_MS = 2_000;
@@ -160,4 +161,26 @@ export async function openSession({ silenceMs, ...config }: SessionOptions): Pro
       await client.end().catch(() => undefined);
     },
   };
+}
+
+/**
+ * Opens a session on the first suitable server of a URL that may name several.
+ *
+ * @throws the error of the last server tried
+ */
+export function openSessionOnFirst(
+  url: string,
+  options: Omit<SessionOptions, 'connectionString'>,
+): Promise<PostgresSession> {
+  return onFirstHost(url, async (host, role, several) => {
+    const limit = several ? { connectionTimeoutMillis: CONNECT_ONE_MS } : {};
+    const session = await openSession({ ...options, ...limit, connectionString: host });
+    try {
+      if (role !== null) await requireRole(role, (text) => session.query(text));
+      return session;
+    } catch (error) {
+      session.cut();
+      throw error;
+    }
+  });
 }

@@ -4,11 +4,24 @@ import { types } from 'pg';
 export type { Pool as PostgresPool, PoolClient as LentClient } from 'pg';
 export {
   openSession,
+  openSessionOnFirst,
   PostgresClient,
   type PostgresSession,
   postgresPool,
   type ResultRow,
 } from './client.js';
+
+export {
+  CONNECT_ONE_MS,
+  OtherRole,
+  ofPrimary,
+  onFirstHost,
+  requireRole,
+  type ServerList,
+  upstreamOf,
+  withoutLogin,
+  withoutPassword,
+} from './hosts.js';
 
 /** The parser that `pg` uses for a type, given by its OID, in text format. */
 export function textParser(oid: number): (text: string) => unknown {

@@ -1,13 +1,10 @@
-import { createConnection, type OnReadOpts, Socket, type SocketConstructorOpts } from 'node:net';
+import { createConnection, isIP, type OnReadOpts, Socket, type SocketConstructorOpts } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
-import { PostgresClient } from '../../base/postgres/index.js';
+import { CONNECT_ONE_MS, onFirstHost, PostgresClient, requireRole } from '../../base/postgres/index.js';
 import type { Transport } from '../upstream-session.js';
-import { OtherRole, onFirstHost } from './hosts.js';
 
 const CONNECT_MS = 10_000;
-/** Timeout per host in ms, so that an unresponsive host does not use up the time of the others. */
-const CONNECT_ONE_MS = 2_000;
 const CANCEL_MS = 5_000;
 
 /** Runs a setup query on the authenticated connection, before its socket is taken over. */
@@ -29,11 +26,6 @@ export function connectTransport(
       await setup(query);
     }),
   );
-}
-
-async function requireRole(role: 'primary' | 'standby', query: SetupQuery): Promise<void> {
-  const [found] = await query('select pg_catalog.pg_is_in_recovery() as standby');
-  if (found?.['standby'] !== (role === 'standby')) throw new OtherRole(role);
 }
 
 async function connectHost(
@@ -151,7 +143,9 @@ function cancelOverTls(plain: Socket, target: CancelTarget, reject: (error: unkn
     }
     const options: ConnectionOptions =
       typeof target.tls === 'object' && target.tls !== null ? target.tls : {};
-    const secure = connectTls({ servername: target.host, ...options, socket: plain });
+    // An address is no server name (RFC 6066), but certificates are checked against it.
+    const name = isIP(target.host) === 0 ? { servername: target.host } : {};
+    const secure = connectTls({ host: target.host, ...name, ...options, socket: plain });
     secure.on('error', reject);
     secure.once('secureConnect', () => secure.write(cancelRequest(target)));
     secure.resume();

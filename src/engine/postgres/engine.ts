@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { PostgresClient } from '../../base/postgres/index.js';
+import { PostgresClient, upstreamOf } from '../../base/postgres/index.js';
 import { StartProblem } from '../../base/start-problem.js';
 import type { AnswerMemory } from '../answer-memory.js';
 import { ConnectionStatus } from '../connection-status.js';
@@ -24,7 +24,6 @@ import { connectionLost, NoSystemCredentials } from '../upstream-error.js';
 import { UpstreamSession } from '../upstream-session.js';
 import { connectTransport } from './connect.js';
 import type { ForeignTables } from './foreign-servers.js';
-import { upstreamOf } from './hosts.js';
 import { type ConnectorLogins, CurrentLogins } from './logins.js';
 import {
   type ConnectGoverned,

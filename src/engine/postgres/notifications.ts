@@ -1,5 +1,4 @@
-import { openSession } from '../../base/postgres/index.js';
-import { onFirstHost } from './hosts.js';
+import { openSessionOnFirst } from '../../base/postgres/index.js';
 
 const SILENCE_MS = 10_000;
 
@@ -24,12 +23,15 @@ export async function listenOn(
   gone: () => void,
   name = 'osl index',
 ): Promise<NotificationSubscription> {
-  const session = await onFirstHost(url, (host) =>
-    openSession({ connectionString: host, application_name: name, silenceMs: SILENCE_MS }),
-  );
+  const session = await openSessionOnFirst(url, { application_name: name, silenceMs: SILENCE_MS });
   void session.lost.then(gone);
   session.onNotification(heard);
-  await session.query(`listen ${channel}`);
+  try {
+    await session.query(`listen ${channel}`);
+  } catch (error) {
+    session.cut();
+    throw error;
+  }
   return {
     check: async () => {
       await session.query('select 1');

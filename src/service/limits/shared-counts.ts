@@ -44,6 +44,7 @@ export class SharedCounts {
   #failing = false;
   #heard = false;
   #saying = false;
+  /** What is left of this process's own share, by key. */
   readonly #own = new Map<string, Lease>();
 
   private constructor(store: CountStore, { tenant, log }: SharedCountsOptions) {
@@ -70,8 +71,8 @@ export class SharedCounts {
     return {
       guesses,
       lease: (counter, key, arrived) => this.#lease(counter, key, arrived),
-      // Unused tokens expire within a second.
-      handBack: () => undefined,
+      // Unused tokens of the store expire within a second; those of the own share would be missing until then.
+      handBack: (counter, key, lease) => this.#takeBack(this.#keyOf(JSON.stringify([counter, key])), lease),
       charge: (charges) => this.#charge(charges),
       peers: () => (this.#heard ? this.#peers : null),
       limits: (limits) => {
@@ -108,16 +109,22 @@ export class SharedCounts {
   #ownLease(key: string, most: number): Lease {
     const now = monotonicMs();
     const known = this.#own.get(key);
-    // The whole share was granted at once.
-    if (known !== undefined && known.endsAt > now) return { tokens: 0, endsAt: known.endsAt };
+    if (known !== undefined && known.endsAt > now) {
+      this.#own.set(key, { tokens: 0, endsAt: known.endsAt });
+      return known;
+    }
     for (const [old, { endsAt }] of this.#own) {
       if (endsAt > now && this.#own.size < MAX_KEYS) break;
       this.#own.delete(old);
     }
     const lease = { tokens: Math.max(1, Math.floor(most / this.#peers)), endsAt: now + SECOND_MS };
     this.#own.delete(key);
-    this.#own.set(key, lease);
+    this.#own.set(key, { tokens: 0, endsAt: lease.endsAt }); // the whole share is granted at once
     return lease;
+  }
+
+  #takeBack(key: string, { tokens, endsAt }: Lease): void {
+    if (this.#own.get(key)?.endsAt === endsAt) this.#own.set(key, { tokens, endsAt });
   }
 
   async #inTime<T>(work: () => Promise<T>): Promise<T> {

@@ -80,6 +80,19 @@ t.test('a full disk behind its output, and no more files to open', { skip }, asy
   t.equal((await server.signal('SIGTERM')).code, 0);
 });
 
+t.test('workers whose log nobody reads any more', { skip }, async (t) => {
+  const where = files();
+  // The reader ends after the first byte; each worker then warns of a setting of the database.
+  const unread = ['bash', '-c', 'exec "$@" 2> >(head -c 1 >/dev/null)', 'bash'];
+  const server = serve(where, { OSL_WORKERS: '2', OSL_LOG_FORMAT: 'text' }, unread);
+  await until(() => !server.alive || existsSync(join(where.dataDir, 'server.json')));
+  t.ok(server.alive, 'they begin');
+  const workers = run('pgrep', '-P', String(server.record()['pid']));
+  for (let i = 0; i < 4; i++) t.equal(await asks(server, where), 200);
+  t.equal(run('pgrep', '-P', String(server.record()['pid'])), workers, 'and none of them ends');
+  t.equal((await server.signal('SIGTERM')).code, 0);
+});
+
 t.test('a worker that cannot be begun, and errors that nobody handles', { skip }, async (t) => {
   const where = files();
   const module = join(temporary(), 'throws.mjs');

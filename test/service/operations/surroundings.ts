@@ -182,7 +182,7 @@ export async function surroundings(t: Pick<Test, 'teardown'>): Promise<Surroundi
   const proxies = {
     data: await startFaultProxy(port),
     control: await startFaultProxy(port),
-    audit: await startFaultProxy(port),
+    audit: await startFaultProxy(Number(new URL(table.postgres.url).port)),
     limits: await startFaultProxy(port),
     system: await startFaultProxy(port),
     witness: await startFaultProxy(port),

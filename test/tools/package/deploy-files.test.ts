@@ -183,12 +183,20 @@ function readable(path: string): boolean {
   }
 }
 
+/** As cluster.sh sets them. */
+const CLUSTER_PORTS = Object.fromEntries(
+  ['REST', 'WIRE', 'STATS', ...[1, 2, 3].flatMap((n) => [`HTTP_${n}`, `PG_${n}`])].map((name, i) => [
+    name,
+    `${20_000 + i}`,
+  ]),
+);
+
 t.test(
   "the balancers' files are good ones",
   { skip: (await has('haproxy')) ? false : 'no haproxy' },
   async (t) => {
     const ca = join(ROOT, 'node_modules', 'nothing');
-    for (const file of ['deploy/haproxy.cfg', 'deploy/compose/haproxy.cfg']) {
+    for (const file of ['deploy/haproxy.cfg', 'deploy/compose/haproxy.cfg', 'deploy/cluster/haproxy.cfg']) {
       const place = join(temporary(), 'haproxy.cfg');
       // Authorities are read when it is checked; which ones they are is no matter here.
       writeFileSync(
@@ -196,7 +204,7 @@ t.test(
         text(file).replaceAll(/ca-file (\/etc\/haproxy\/ca.crt|"\$\{OSL_CA\}")/g, 'ca-file @system-ca'),
       );
       const { stdout, stderr } = await run('haproxy', ['-c', '-f', place], {
-        env: { ...process.env, OSL_CA: ca },
+        env: { ...process.env, OSL_CA: ca, ...CLUSTER_PORTS },
       });
       t.notMatch(stdout + stderr, /\[ALERT\]/, file);
     }
@@ -219,7 +227,13 @@ t.test(
 );
 
 t.test('scripts of the shell have no fault that a shell finds', async (t) => {
-  for (const file of ['pack.sh', 'install.sh', 'compose/prepare.sh', 'compose/postgres.sh'])
+  for (const file of [
+    'pack.sh',
+    'install.sh',
+    'compose/prepare.sh',
+    'compose/postgres.sh',
+    'cluster/cluster.sh',
+  ])
     t.same(await run('sh', ['-n', join(ROOT, 'deploy', file)]), { stdout: '', stderr: '' }, file);
   t.same(await run('sh', ['-n', join(ROOT, 'release', 'verify.sh')]), { stdout: '', stderr: '' });
 });

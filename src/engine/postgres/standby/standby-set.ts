@@ -1,8 +1,7 @@
-import type { PostgresSession } from '../../../base/postgres/index.js';
+import { OtherRole, type PostgresSession } from '../../../base/postgres/index.js';
 import type { EnginePool } from '../../pool.js';
 import type { Standbys, UsableStandby } from '../../servers.js';
 import type { StandbyReads } from '../../standby-reads.js';
-import { OtherRole } from '../hosts.js';
 import { poolsOf } from '../query-server.js';
 import { PrimaryHistory } from './history.js';
 import { type OpenServer, Standby, type StandbyFault, type StandbyView } from './standby.js';

@@ -1,5 +1,4 @@
-import { openSession, type PostgresSession } from '../../../base/postgres/index.js';
-import { OtherRole, onFirstHost } from '../hosts.js';
+import { OtherRole, openSessionOnFirst, type PostgresSession } from '../../../base/postgres/index.js';
 import { positionOf, type ServerPosition } from './probe.js';
 
 /** Time in ms after which a silent server counts as gone. */
@@ -59,20 +58,5 @@ export class WatchedServer {
 }
 
 function connect(url: string): Promise<PostgresSession> {
-  return onFirstHost(url, async (host, role) => {
-    const session = await openSession({
-      connectionString: host,
-      application_name: 'osl-gateway standbys',
-      silenceMs: SILENCE_MS,
-    });
-    if (role === null) return session;
-    try {
-      const [row] = await session.query('select pg_catalog.pg_is_in_recovery() as standby');
-      if (row?.['standby'] !== (role === 'standby')) throw new OtherRole(role);
-      return session;
-    } catch (error) {
-      session.cut();
-      throw error;
-    }
-  });
+  return openSessionOnFirst(url, { application_name: 'osl-gateway standbys', silenceMs: SILENCE_MS });
 }

@@ -19,6 +19,9 @@ const WANTED: ReadonlyMap<string, TargetSessionAttrs> = new Map([
   ['prefer-standby', 'prefer-standby'],
 ]);
 
+/** Timeout per host in ms, so that an unresponsive host does not use up the time of the others. */
+export const CONNECT_ONE_MS = 2_000;
+
 const URL_PARTS = /^(postgres(?:ql)?:\/\/)([^/?#]*)([^?#]*)(?:\?([^#]*))?(#.*)?$/;
 
 /**
@@ -39,6 +42,13 @@ export function upstreamOf(url: string): ServerList {
   parameters.delete('target_session_attrs');
   const rest = `${path}${parameters.size > 0 ? `?${parameters}` : ''}`;
   return { urls: hosts.map((host) => `${scheme}${authority.slice(0, at)}${host}${rest}`), wanted };
+}
+
+/** The URL itself or, if it names several hosts and no kind of server, the same URL asking for the primary. */
+export function ofPrimary(url: string): string {
+  const [, , authority = '', , query] = URL_PARTS.exec(url) ?? [];
+  if (!authority.includes(',') || new URLSearchParams(query).has('target_session_attrs')) return url;
+  return `${url}${query === undefined ? '?' : '&'}target_session_attrs=primary`;
 }
 
 /** The URL without role and password, which is the same for the same database. */
@@ -101,6 +111,15 @@ export class OtherRole extends Error {
     super(`no server of the URL is a ${wanted} now`);
     this.name = 'OtherRole';
   }
+}
+
+/** @throws OtherRole, and the errors of `query` */
+export async function requireRole(
+  role: 'primary' | 'standby',
+  query: (sql: string) => Promise<readonly Readonly<Record<string, unknown>>[]>,
+): Promise<void> {
+  const [found] = await query('select pg_catalog.pg_is_in_recovery() as standby');
+  if (found?.['standby'] !== (role === 'standby')) throw new OtherRole(role);
 }
 
 function rolesOf(wanted: TargetSessionAttrs): readonly ('primary' | 'standby' | null)[] {
