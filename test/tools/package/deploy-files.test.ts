@@ -219,7 +219,7 @@ t.test(
 );
 
 t.test('scripts of the shell have no fault that a shell finds', async (t) => {
-  for (const file of ['pack.sh', 'install.sh', 'compose/prepare.sh', 'compose/postgres.sh'])
+  for (const file of ['pack.sh', 'install.sh', 'prune.sh', 'compose/prepare.sh', 'compose/postgres.sh'])
     t.same(await run('sh', ['-n', join(ROOT, 'deploy', file)]), { stdout: '', stderr: '' }, file);
   t.same(await run('sh', ['-n', join(ROOT, 'release', 'verify.sh')]), { stdout: '', stderr: '' });
 });
