@@ -9,11 +9,12 @@ export const CACHE = process.env['OSL_IMAGE_CACHE'] ?? join(tmpdir(), 'osl-image
 
 const has = (command: string): boolean => spawnSync('sh', ['-c', `command -v ${command}`]).status === 0;
 
-/** Why no image can be built and run here; false if it can. */
-export function lackingForImages(): string | false {
-  if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'it takes root on Linux';
-  const lacking = ['podman', 'runc', 'debootstrap', 'npm'].filter((command) => !has(command));
-  return lacking.length === 0 ? false : `not installed: ${lacking.join(', ')}`;
+/** Why a drill cannot run here; false if it can. */
+export function lacking(...commands: readonly string[]): string | false {
+  if (process.platform !== 'linux' || process.arch !== 'x64' || process.getuid?.() !== 0)
+    return 'it takes root on Linux with x64';
+  const absent = commands.filter((command) => !has(command));
+  return absent.length === 0 ? false : `not installed: ${absent.join(', ')}`;
 }
 
 /**

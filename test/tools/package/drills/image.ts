@@ -4,7 +4,6 @@
  */
 import { readFileSync } from 'node:fs';
 import { cp, mkdir } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
@@ -13,7 +12,8 @@ import { run } from '../../../../release/run.js';
 import { EXAMPLE, ROOT, temporary } from '../../cli/support.js';
 import { imageDeployment } from '../as-deployed.js';
 import { ensureBase } from './base.js';
-import { buildImage, Container, lackingForImages, podman } from './podman.js';
+import { freePort } from './free-port.js';
+import { buildImage, Container, lacking, podman } from './podman.js';
 
 const NOW = 'localhost/osl-gateway:now';
 const BEFORE = 'localhost/osl-gateway:before';
@@ -25,19 +25,10 @@ const OSL = ['node', '/opt/osl/node_modules/osl-gateway/bin/osl.js'];
 const COUNT = 'select count(*) as n from osl.entities.package';
 
 t.setTimeout(1_800_000);
-const skip = lackingForImages();
+const skip = lacking('podman', 'runc', 'debootstrap', 'npm');
 const config = join(temporary(), 'etc');
 const volumes: string[] = [];
 const containers: Container[] = [];
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  const address = server.address();
-  await new Promise((closed) => server.close(closed));
-  if (typeof address !== 'object' || address === null) throw new Error('no port');
-  return address.port;
-}
 
 async function volume(): Promise<string> {
   const name = (await podman('volume', 'create')).trim();
