@@ -133,7 +133,7 @@ t.test('the image', { skip }, async (t) => {
       await podman('history', '--human=false', '--format', '{{.Size}} {{.CreatedBy}}', NOW)
     ).split('\n');
     const bytes = layers
-      .filter((line) => line.endsWith(' in /opt/osl '))
+      .filter((line) => / in \/opt\/osl\s*$/.test(line))
       .map((line) => Number.parseInt(line, 10));
     t.comment(`layer of the application: ${bytes.map((size) => (size / 1e6).toFixed(1))} MB`);
     t.equal(bytes.length, 1);
