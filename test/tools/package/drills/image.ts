@@ -129,12 +129,11 @@ t.test('the image', { skip }, async (t) => {
   t.comment(`built in ${Math.round((performance.now() - began) / 1_000)} s`);
 
   await t.test('the application is small', async (t) => {
-    const layers = (
-      await podman('history', '--human=false', '--format', '{{.Size}} {{.CreatedBy}}', NOW)
-    ).split('\n');
-    const bytes = layers
-      .filter((line) => / in \/opt\/osl\s*$/.test(line))
-      .map((line) => Number.parseInt(line, 10));
+    const layers = JSON.parse(await podman('history', '--format', 'json', NOW)) as readonly {
+      readonly size: number;
+      readonly CreatedBy: string;
+    }[];
+    const bytes = layers.filter((layer) => / in \/opt\/osl\s*$/.test(layer.CreatedBy)).map(({ size }) => size);
     t.comment(`layer of the application: ${bytes.map((size) => (size / 1e6).toFixed(1))} MB`);
     t.equal(bytes.length, 1);
     t.ok((bytes[0] ?? Number.POSITIVE_INFINITY) < LARGEST_LAYER, `${bytes} bytes`);
