@@ -19,8 +19,8 @@ const NOW = 'localhost/osl-gateway:now';
 const BEFORE = 'localhost/osl-gateway:before';
 /** Bytes of the layer with the application. */
 const LARGEST_LAYER = 70e6;
-/** Processor time to ready on an existing data directory: wall time depends on what else the machine does. */
-const LONGEST_START_MS = 3_000;
+/** Processor time to ready on an existing data directory; wall time depends too much on what else runs. */
+const LONGEST_START_MS = 4_000;
 const OSL = ['node', '/opt/osl/node_modules/osl-gateway/bin/osl.js'];
 const COUNT = 'select count(*) as n from osl.entities.package';
 
@@ -133,7 +133,9 @@ t.test('the image', { skip }, async (t) => {
       readonly size: number;
       readonly CreatedBy: string;
     }[];
-    const bytes = layers.filter((layer) => / in \/opt\/osl\s*$/.test(layer.CreatedBy)).map(({ size }) => size);
+    const bytes = layers
+      .filter((layer) => / in \/opt\/osl\s*$/.test(layer.CreatedBy))
+      .map(({ size }) => size);
     t.comment(`layer of the application: ${bytes.map((size) => (size / 1e6).toFixed(1))} MB`);
     t.equal(bytes.length, 1);
     t.ok((bytes[0] ?? Number.POSITIVE_INFINITY) < LARGEST_LAYER, `${bytes} bytes`);
