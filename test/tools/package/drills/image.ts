@@ -1,6 +1,6 @@
 /**
  * The image, built from the Dockerfile and run by a container engine: `npm run image-drill`. It is built twice, for the
- * working tree and for the commit before (`OSL_IMAGE_BEFORE`, a ref), and prints size, start times and memory.
+ * working tree and for the commit before (`OSL_TEST_IMAGE_BEFORE`, a ref), and prints size, start times and memory.
  */
 import { readFileSync } from 'node:fs';
 import { cp, mkdir } from 'node:fs/promises';
@@ -111,7 +111,7 @@ function told(t: Test, what: string, { readyMs, processorMs, peakMib }: Gateway)
 /** A checkout of the commit before, without its history. */
 async function checkoutBefore(): Promise<string> {
   const folder = temporary();
-  const ref = process.env['OSL_IMAGE_BEFORE'] ?? 'HEAD~1';
+  const ref = process.env['OSL_TEST_IMAGE_BEFORE'] ?? 'HEAD~1';
   const tar = join(temporary(), 'before.tar');
   await run(ROOT, 'git', 'archive', '--format=tar', '-o', tar, ref);
   await run(folder, 'tar', '-xf', tar);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { run } from '../../../../release/run.js';
 
 /** Folder kept between runs: the base image, npm's cache, and the engine's images and volumes. */
-export const CACHE = process.env['OSL_IMAGE_CACHE'] ?? join(tmpdir(), 'osl-image-drill');
+export const CACHE = process.env['OSL_TEST_IMAGE_CACHE'] ?? join(tmpdir(), 'osl-image-drill');
 
 const has = (command: string): boolean => spawnSync('sh', ['-c', `command -v ${command}`]).status === 0;
 
