@@ -8,8 +8,8 @@ RUN npm run -s build && sh deploy/pack.sh /packed
 
 FROM node:24.21.0-bookworm-slim AS installed
 COPY --from=packed /packed /packed
-COPY deploy/install.sh /packed/
-RUN sh /packed/install.sh /opt/osl /packed/*.tgz
+COPY deploy/install.sh deploy/prune.sh /packed/
+RUN sh /packed/install.sh /opt/osl /packed/*.tgz && sh /packed/prune.sh /opt/osl
 
 # The final image: Node and the installed packages, without tools that install or build.
 FROM node:24.21.0-bookworm-slim

@@ -1,4 +1,5 @@
 import { CommanderError } from 'commander';
+import { disableWasmOptimization } from '../src/base/threads/thread.js';
 import { readSetting } from '../src/service/settings/table.js';
 import { EXIT, Failure, failureJson, toFailure } from './exit.js';
 import { flush, note } from './output.js';
@@ -9,6 +10,7 @@ export async function run(argv: readonly string[]): Promise<void> {
   process.stdout.on('error', stopWriting);
   process.stderr.on('error', () => undefined);
   process.on('uncaughtException', fail);
+  disableWasmOptimization();
   try {
     const root = await program(wantsJson() ? commanderJson : null, argv[2] ?? '');
     await root.parseAsync([...argv]);

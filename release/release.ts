@@ -6,11 +6,13 @@
  * Without `--publish` this is a dry run: everything except publishing, signed with a temporary key if none is given.
  * `--publish` requires a key, a tag for the version and a changelog heading, and runs all tests.
  */
+import { createPublicKey } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { placeholdersIn, publishedKey, textsOf } from './placeholders.js';
 import { provenanceOf } from './provenance.js';
 import { run } from './run.js';
 import { PUBLIC_KEY, passingKey, releaseKey, signFolder } from './sign.js';
@@ -80,6 +82,23 @@ async function announced(checkout: string, version: string, commit: string): Pro
     throw new Error(`CHANGELOG.md has no heading for ${version} with its date`);
 }
 
+/**
+ * Refuses to sign with a permanent key while the checkout has placeholders, or tells users to verify with another key.
+ * Files of a temporary key are a dry run: the placeholders are printed.
+ */
+function checkPlaceholders(checkout: string, key: string | undefined): void {
+  const read = textsOf(checkout);
+  const placeholders = placeholdersIn(read);
+  if (key === undefined) {
+    for (const placeholder of placeholders) say(`a release would be refused: ${placeholder}`);
+    return;
+  }
+  if (placeholders.length > 0)
+    throw new Error(`nothing is released before it is replaced: ${placeholders.join('; ')}`);
+  if (publishedKey(read)?.equals(createPublicKey(releaseKey(key))) !== true)
+    throw new Error(`the public key in SECURITY.md is not that of ${key}`);
+}
+
 async function made(checkout: string, { tests }: ReleaseOptions): Promise<void> {
   say('npm ci');
   await run(checkout, 'npm', 'ci', '--no-audit', '--no-fund');
@@ -99,6 +118,7 @@ async function release(args: readonly string[]): Promise<void> {
   try {
     const version = versionOf(checkout);
     if (want.publish) await announced(checkout, version, commit);
+    checkPlaceholders(checkout, want.key);
     say(`osl-gateway ${version} of ${commit}`);
     await made(checkout, want);
     rmSync(want.out, { recursive: true, force: true });

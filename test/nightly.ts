@@ -152,6 +152,8 @@ const STEPS: readonly Step[] = [
   },
   { name: 'planted holes', file: 'leakbench/holes', size: sized('holes', 'OSL_HOLES', 99) },
   { name: 'release and executable', file: 'tools/package/made.js', size: null },
+  { name: 'image', file: 'tools/package/drills/image.js', size: null },
+  { name: 'unit', file: 'tools/package/drills/unit.js', size: null },
 ];
 
 interface Result {

@@ -53,11 +53,15 @@ export async function readPackage(root: string, entry: LockEntry): Promise<Insta
   return { entry, row, people: peopleIn(json), documents };
 }
 
+/** @throws DemoProblem if the path exists and cannot be examined: a package must not be missing without a word */
 async function isFolder(path: string): Promise<boolean> {
-  return stat(path).then(
-    (s) => s.isDirectory(),
-    () => false,
-  );
+  try {
+    return (await stat(path)).isDirectory();
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException; // what Node's file system throws
+    if (code === 'ENOENT' || code === 'ENOTDIR') return false;
+    throw new DemoProblem(`cannot read an installed package: ${message}`);
+  }
 }
 
 async function packageJsonIn(folder: string): Promise<UncheckedObject> {

@@ -1,7 +1,14 @@
+import { join } from 'node:path';
 import { asText, objectAt } from './json.js';
 import { type InstalledPackage, type LockEntry, readLock, readPackage } from './package.js';
 import { creditsOf } from './people.js';
-import type { DependencyKind, DependencyRow, OnProgress, SupplyChain } from './tables.js';
+import {
+  DemoProblem,
+  type DependencyKind,
+  type DependencyRow,
+  type OnProgress,
+  type SupplyChain,
+} from './tables.js';
 
 /** Number of packages read concurrently; each needs a few open files. */
 const AT_ONCE = 16;
@@ -10,7 +17,7 @@ const AT_ONCE = 16;
  * Reads the supply chain of the installation in `root` from package-lock.json and the files below node_modules.
  *
  * @param onProgress packages read so far, and total
- * @throws DemoProblem if there is no usable lock file
+ * @throws DemoProblem if there is no usable lock file, or none of its packages is on disk
  */
 export async function readSupplyChain(root: string, onProgress: OnProgress = () => {}): Promise<SupplyChain> {
   const { fingerprint, entries } = await readLock(root);
@@ -21,6 +28,10 @@ export async function readSupplyChain(root: string, onProgress: OnProgress = () 
     return found;
   });
   const installed = read.filter((p): p is InstalledPackage => p !== null);
+  if (installed.length === 0)
+    throw new DemoProblem(
+      `none of the ${entries.length} packages of the lock file are in ${join(root, 'node_modules')}: run \`npm ci\` in ${root}`,
+    );
   const paths = new Set(installed.map((p) => p.entry.path));
   const dependencies = dependenciesOf(
     installed.map((p) => p.entry),

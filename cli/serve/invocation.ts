@@ -10,15 +10,19 @@ export function commandName(): string {
   if (process.env['npm_command'] !== undefined) return isHere ? 'npx osl' : 'npx osl-gateway';
   if (basename(script) === 'osl') return 'osl';
   if (isHere) return 'npx osl';
-  const near = relative(process.cwd(), script);
-  return `node ${quoted(near.startsWith('..') ? script : near)}`;
+  return `node ${quoted(shortPath(script))}`;
+}
+
+/** Path relative to the current folder if it is below it; absolute from `/`, where supervisors start a server. */
+function shortPath(path: string): string {
+  const near = relative(process.cwd(), path);
+  return process.cwd() === '/' || near.startsWith('..') ? path : near;
 }
 
 /** Flag that lets other commands find this data directory; empty if it is the default. */
 export function dataDirFlag(dataDir: string): string {
   if (dataDir === resolve(process.cwd(), '.osl')) return '';
-  const near = relative(process.cwd(), dataDir);
-  return ` --data-dir ${quoted(near.startsWith('..') ? dataDir : near)}`;
+  return ` --data-dir ${quoted(shortPath(dataDir))}`;
 }
 
 export function quoted(text: string): string {

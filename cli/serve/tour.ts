@@ -9,6 +9,8 @@ interface TourQuestion {
   readonly subject: string;
   readonly asks: string;
   readonly osql: string;
+  /** Printed below an answer without rows. */
+  readonly none?: string;
 }
 
 const QUESTIONS: readonly TourQuestion[] = [
@@ -26,6 +28,7 @@ const QUESTIONS: readonly TourQuestion[] = [
     subject: 'user:counsel',
     asks: 'Which licences are not MIT, ISC, BSD or Apache? (Counsel sees no other packages.)',
     osql: 'select license, count(*) as packages from osl.entities.package group by license order by packages desc, license limit 5',
+    none: 'No rows: every package that is installed here is under one of these terms.',
   },
 ];
 
@@ -33,13 +36,14 @@ export async function tour({ record, settings }: RunningServer): Promise<string>
   const issuer = await openIssuer(settings, record.policyFile);
   const url = restUrl(record);
   const parts = ['Three questions, asked just now:', ''];
-  for (const { subject, asks, osql } of QUESTIONS) {
+  for (const { subject, asks, osql, none } of QUESTIONS) {
     const { token } = await issuer.mint({ subject });
     const reply = await postQuery(url, token, { osql });
     const answer = reply.ok ? parseAnswer(reply.body) : null;
     const shown =
       answer === null ? formatProblem(problemOf(reply.body, reply.status), osql) : formatAnswer(answer);
-    parts.push(asks, `${subject}> ${osql}`, '', shown, '');
+    const empty = answer !== null && answer.rows.length === 0 && none !== undefined;
+    parts.push(asks, `${subject}> ${osql}`, '', shown, ...(empty ? [none] : []), '');
   }
   return parts.join('\n');
 }

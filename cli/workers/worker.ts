@@ -1,6 +1,7 @@
 import { InternalError } from 'osl-compiler';
 import type { ServiceLog } from '../../src/base/log.js';
 import { StartProblem } from '../../src/base/start-problem.js';
+import { disableWasmOptimization } from '../../src/base/threads/thread.js';
 import { workerFiles } from '../../src/service/process-files.js';
 import { endOnUncaught, toFailure } from '../exit.js';
 import { operatorLog } from '../log.js';
@@ -79,4 +80,5 @@ if (process.send === undefined) throw new StartProblem('this is a worker, not a 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
 process.on('message', (message) => supervisor.heard(message));
 endOnUncaught(operatorLog());
+disableWasmOptimization();
 await supervisor.ask('here', null);

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
-import { startThread } from '../../base/threads/thread.js';
+import { deferWasmOptimization, enableWasmOptimization, startThread } from '../../base/threads/thread.js';
 import type { Transport } from '../upstream-session.js';
 import { unpackImage } from './data-image.js';
 
@@ -59,6 +59,8 @@ export class WorkerTransport implements Transport {
    * @param maxMemory memory limit of the server in bytes
    */
   static async start(dataDir: string, maxMemory: number): Promise<WorkerTransport> {
+    enableWasmOptimization();
+    deferWasmOptimization();
     // Done in a separate thread, because this takes half a gigabyte, which is freed when the thread ends.
     if (!existsSync(join(dataDir, 'PG_VERSION')) && !unpackImage(dataDir)) {
       const maker = await WorkerTransport.#begin(dataDir, 'make', maxMemory);

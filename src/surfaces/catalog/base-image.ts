@@ -3,8 +3,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { setFlagsFromString } from 'node:v8';
 import { PACKAGE_ROOT } from '../../base/package-root.js';
+import { deferWasmOptimization } from '../../base/threads/thread.js';
 import { EngineThread, type StartedEngine } from './engine-thread.js';
 import { HARDENING } from './hardening.js';
 import type { WorkerTask } from './worker/catalog-worker.js';
@@ -90,16 +90,9 @@ function engineDir(): string {
   return dirname(createRequire(import.meta.url).resolve(PACKAGE));
 }
 
-/**
- * Amount of work, in V8's unit, after which V8 optimizes a WebAssembly function; this value corresponds to a few
- * seconds. Optimizing earlier, while an engine boots, would cost 100 MB without speeding up any catalog query.
- */
-const TIERING_BUDGET = 1_000_000_000;
-
-/** INVARIANT: modules compiled earlier, such as the parser and the data engine, keep their own tiering budget. */
 async function compiledEngine(): Promise<WebAssembly.Module> {
   const bytes = await readFile(join(engineDir(), 'pglite.wasm'));
-  setFlagsFromString(`--wasm-tiering-budget=${TIERING_BUDGET}`);
+  deferWasmOptimization();
   return WebAssembly.compile(bytes);
 }
 

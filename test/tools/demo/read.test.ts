@@ -142,3 +142,11 @@ test('a folder without a usable lock file is one clear line', async (t) => {
     await t.rejects(readSupplyChain(root), { message: /npm 7 or newer/ });
   }
 });
+
+test('an installation of which nothing is on disk is an error, not a demo without rows', async (t) => {
+  const root = await mkdtemp(join(tmpdir(), 'osl-demo-'));
+  t.teardown(() => rm(root, { recursive: true }));
+  const lock = { lockfileVersion: 3, packages: { '': {}, 'node_modules/a': { version: '1.0.0' } } };
+  await writeFile(join(root, 'package-lock.json'), JSON.stringify(lock));
+  await t.rejects(readSupplyChain(root), { name: 'DemoProblem', message: /none of the 1 packages/ });
+});

@@ -119,10 +119,14 @@ t.test('installed from the tarballs', { skip }, async (t) => {
     const image = readFileSync(join(ROOT, 'Dockerfile'), 'utf8');
     for (const step of [
       'sh deploy/pack.sh /packed',
-      'sh /packed/install.sh /opt/osl /packed/*.tgz',
+      'sh /packed/install.sh /opt/osl /packed/*.tgz && sh /packed/prune.sh /opt/osl',
       'USER 1000:1000',
     ])
       t.ok(image.includes(step), step);
+    await run('sh', [join(ROOT, 'deploy', 'prune.sh'), app]);
+    const bytes = bytesOf(app);
+    t.comment(`${(bytes / 1e6).toFixed(1)} MB with the engine, pruned`);
+    t.ok(bytes < 70e6, `${bytes} bytes`);
     const { health, exit, stderr } = await deployed(imageDeployment(), app);
     t.strictSame(health, [1, 0], 'its health check sees whether it answers');
     t.equal(exit, 0, stderr);

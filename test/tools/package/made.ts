@@ -20,6 +20,7 @@ t.test('a dry run makes a whole release of the commit that is checked out', asyn
   const out = join(temporary(), 'files');
   const { stdout } = await made('release.js', '--without-tests', '--out', out);
   t.match(stdout, /every file is as it was signed/);
+  t.match(stdout, /^a release would be refused: repository in package\.json is a placeholder$/m);
   t.match(stdout, /not published: npm publish osl-compiler-.*\n.*not published: npm publish osl-gateway-/);
   const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
   t.same(readdirSync(out).toSorted(), [

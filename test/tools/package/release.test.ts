@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process';
-import { generateKeyPairSync } from 'node:crypto';
-import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t from 'tap';
 import { bundle } from '../../../release/bundle.js';
+import { placeholdersIn, publishedKey, type ReadText, textsOf } from '../../../release/placeholders.js';
 import { sbomOf } from '../../../release/sbom.js';
 import { PUBLIC_KEY, passingKey, SIGNATURE, SUMS, signFolder } from '../../../release/sign.js';
 import { ROOT, temporary } from '../cli/support.js';
@@ -80,6 +81,40 @@ t.test('what is published is tested, signed, tagged and announced, or it is not'
   t.match(await publish('--key', file, '--without-tests'), { code: 1, said: /what is published is tested/ });
   t.match(await publish(), { code: 1, said: /what is published is signed/ });
   t.match(await publish('--key', file), { code: 1, said: /the tag v0\.1\.0 is not on [0-9a-f]{40}/ });
+});
+
+/** The files with the placeholders replaced, as before a release. */
+function filled(key: string): ReadText {
+  const read = textsOf(ROOT);
+  return (file) =>
+    read(file)
+      .replace('example.org/osl-gateway.git', '192.0.2.1/osl-gateway.git')
+      .replace(/-----BEGIN PUBLIC KEY-----\n[\s\S]*?-----END PUBLIC KEY-----\n/, key);
+}
+
+t.test('nothing is signed for good while there are placeholders', async (t) => {
+  const p256 = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
+  const other = generateKeyPairSync('ed25519');
+  const pem = (key: KeyObject): string => key.export({ type: 'spki', format: 'pem' }).toString();
+  const all = [
+    'repository in package.json is a placeholder',
+    'repository in compiler/package.json is a placeholder',
+    'the public key in SECURITY.md is a placeholder',
+  ];
+  t.strictSame(placeholdersIn(textsOf(ROOT)), all, 'those of this checkout');
+  t.strictSame(placeholdersIn(filled(pem(p256.publicKey))), [], 'none is left in a filled copy');
+  t.ok(publishedKey(filled(pem(p256.publicKey)))?.equals(p256.publicKey));
+  t.strictSame(placeholdersIn(filled(pem(other.publicKey))), all.slice(2), 'a key of another kind is none');
+  const absent: ReadText = (file) => (file.endsWith('.json') ? '{}' : '# Security\n');
+  t.strictSame(placeholdersIn(absent), all, 'nor may they be left out');
+  const file = join(temporary(), 'key.pem');
+  writeFileSync(file, p256.privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 });
+  const script = join(ROOT, 'dist', 'release', 'release.js');
+  const out = temporary();
+  const refused = await ended(process.execPath, script, '--without-tests', '--out', out, '--key', file);
+  t.equal(refused.code, 1);
+  t.match(refused.said, /nothing is released before it is replaced: repository in package\.json/);
+  t.strictSame(readdirSync(out), []);
 });
 
 t.test('the bill of materials has what is installed, and what was taken in', async (t) => {
