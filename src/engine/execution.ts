@@ -16,6 +16,7 @@ import type { BoundValue, ExecuteOptions, ExecuteResult, RowSink, UpstreamStatem
 import {
   changedColumn,
   connectionLost,
+  type ErrorSource,
   executionError,
   objectsText,
   parseErrorResponse,
@@ -26,7 +27,7 @@ import {
 import type { ReportUpstreamError, UpstreamError } from './upstream-report.js';
 import type { MessageView, SessionJob, UpstreamSession } from './upstream-session.js';
 
-export interface ExecutionHost {
+export interface ExecutionHost extends ErrorSource {
   /**
    * True to send the row cap in Execute. If false, the statement is cancelled at the cap instead, which allows parallel
    * plans.
@@ -35,8 +36,6 @@ export interface ExecutionHost {
   readonly settingForm: SettingForm;
   /** True if the statement runs in a transaction that continues after it. */
   readonly inTransaction: boolean;
-  /** `statement_timeout` of the session, in seconds. */
-  readonly backstopSeconds: number;
   readonly onUpstreamError: ReportUpstreamError;
   readonly memory: AnswerMemory;
   /** True if a statement may run again after its session is lost: it only reads and needs no session state. */
@@ -295,7 +294,7 @@ export class Execution implements SessionJob {
       const unknown = this.#applying > 0 && error.sqlstate === '22023';
       const told = unknown
         ? unknownSetting()
-        : executionError(error, this.#host.backstopSeconds, this.statement, this.#isParsed());
+        : executionError(error, this.#host, this.statement, this.#isParsed());
       this.#onceDelivered(() => this.#settle(null, told));
     }
   }

@@ -7,15 +7,15 @@ import type { SettingForm } from './settings.js';
 import { PinnedSnapshot } from './snapshot.js';
 import type { SpoolRoom } from './spool/spool-room.js';
 import type { BoundValue, ExecuteOptions, ExecuteResult, RowSink, UpstreamStatement } from './statement.js';
+import type { ErrorSource } from './upstream-error.js';
 import type { ReportUpstreamError } from './upstream-report.js';
 import type { UpstreamSession } from './upstream-session.js';
 
-export interface RunnerOptions {
+export interface RunnerOptions extends ErrorSource {
   readonly pool: Pool;
   readonly lanes: Lanes | null;
   readonly limitRows: boolean;
   readonly settingForm: SettingForm;
-  readonly backstopSeconds: number;
   readonly onUpstreamError: ReportUpstreamError;
   readonly spool: SpoolRoom | null;
   readonly memory: AnswerMemory;
@@ -33,6 +33,7 @@ export class Runner implements ExecutionHost {
   readonly settingForm: SettingForm;
   readonly inTransaction = false;
   readonly backstopSeconds: number;
+  readonly refusalOf: ErrorSource['refusalOf'];
   readonly onUpstreamError: ReportUpstreamError;
   readonly spool: SpoolRoom | null;
   readonly memory: AnswerMemory;
@@ -46,6 +47,7 @@ export class Runner implements ExecutionHost {
     this.lanes = options.lanes;
     this.settingForm = options.settingForm;
     this.backstopSeconds = options.backstopSeconds;
+    this.refusalOf = options.refusalOf;
     this.onUpstreamError = options.onUpstreamError;
     this.spool = options.spool;
     this.memory = options.memory;

@@ -6,7 +6,7 @@ import type { PreparedUpstream } from './prepared.js';
 import { sameOids } from './protocol/backend-messages.js';
 import type { FrontendEncoder } from './protocol/encoder.js';
 import type { SentValue, UpstreamStatement } from './statement.js';
-import { executionError, parseErrorResponse, StatementFault } from './upstream-error.js';
+import { type ErrorSource, executionError, parseErrorResponse, StatementFault } from './upstream-error.js';
 import type { ReportUpstreamError, UpstreamError } from './upstream-report.js';
 import type { MessageView, SessionJob, UpstreamSession } from './upstream-session.js';
 
@@ -35,10 +35,9 @@ export interface ShortStatement {
   begin(run: ShortRun, values: readonly SentValue[], resultFormats: readonly (0 | 1)[]): void;
 }
 
-export interface ShortHost {
+export interface ShortHost extends ErrorSource {
   readonly lanes: Lanes;
   readonly outOfService: OutOfService;
-  readonly backstopSeconds: number;
   readonly onUpstreamError: ReportUpstreamError;
 }
 
@@ -151,7 +150,7 @@ export class ShortRun implements SessionJob {
   /** Handles an error; if the statement itself is at fault, the slow path explains it. */
   #fail(sending: SharedExecution, error: UpstreamError): void {
     const { host, statement } = sending;
-    const told = executionError(error, host.backstopSeconds, statement);
+    const told = executionError(error, host, statement);
     if (told instanceof StatementFault) {
       this.#giveUp(sending, error);
       return;

@@ -3,7 +3,7 @@ import type { AnswerMemory } from './answer-memory.js';
 import type { Execution, ExecutionHost } from './execution.js';
 import type { Pool } from './pool.js';
 import type { IsolationLevel, TransactionSnapshot } from './statement.js';
-import { connectionLost } from './upstream-error.js';
+import { connectionLost, type ErrorSource } from './upstream-error.js';
 import type { ReportUpstreamError } from './upstream-report.js';
 import { run, type UpstreamSession } from './upstream-session.js';
 
@@ -37,12 +37,11 @@ export class SnapshotPlaces {
   }
 }
 
-export interface SnapshotOptions {
+export interface SnapshotOptions extends ErrorSource {
   readonly level: IsolationLevel;
   readonly subject: string | null;
   readonly pool: Pool;
   readonly places: SnapshotPlaces;
-  readonly backstopSeconds: number;
   readonly onUpstreamError: ReportUpstreamError;
   readonly memory: AnswerMemory;
 }
@@ -73,6 +72,10 @@ export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost {
 
   get backstopSeconds(): number {
     return this.#options.backstopSeconds;
+  }
+
+  get refusalOf(): ErrorSource['refusalOf'] {
+    return this.#options.refusalOf;
   }
 
   get memory(): AnswerMemory {

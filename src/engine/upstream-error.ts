@@ -121,15 +121,22 @@ export class ValueError extends QueryError {
   }
 }
 
+/** Properties of the server that explain its errors. */
+export interface ErrorSource {
+  /** `statement_timeout` of the session, in seconds. */
+  readonly backstopSeconds: number;
+  /** Explains an error that only this kind of server raises; null for every other error. */
+  readonly refusalOf: (error: Pick<UpstreamError, 'sqlstate' | 'message'>) => QueryError | null;
+}
+
 /**
  * Converts an upstream error to the caller's error.
  *
- * @param backstopSeconds statement timeout of the session
  * @param isParsed true if the database accepted the text, so that the error is about values
  */
 export function executionError(
   error: Pick<UpstreamError, 'sqlstate' | 'message' | 'parameter' | 'position'>,
-  backstopSeconds: number,
+  { backstopSeconds, refusalOf }: ErrorSource,
   statement: Partial<Pick<UpstreamStatement, 'reads' | 'sources' | 'sql'>> = {},
   isParsed = true,
 ): QueryError {
@@ -137,6 +144,8 @@ export function executionError(
   if (sqlstate === '57014') return queryError('timedOut', { seconds: backstopSeconds });
   if (sqlstate.startsWith('57P') || (sqlstate.startsWith('08') && sqlstate !== MALFORMED))
     return connectionLost();
+  const refusal = refusalOf(error);
+  if (refusal !== null) return refusal;
   const { reads } = statement;
   const valueError = isParsed ? valueErrorOf(error, statement) : null;
   if (valueError !== null) return valueError;

@@ -136,6 +136,6 @@ t.test('servers are told apart by what they have, and what they say', async (t) 
   t.equal(serverKind({ version: 'CockroachDB CCL v24.3.1 (x86_64-pc-linux-gnu)', ...none }), 'cockroachdb');
   t.equal(serverKind({ version: 'PostgreSQL 11.2-YB-2.20.1.0-b0 on x86_64', ...none }), 'yugabytedb');
   t.same(kindWarnings('postgres'), []);
-  for (const kind of ['citus', 'aurora', 'cockroachdb', 'yugabytedb'] as const)
+  for (const kind of ['aurora', 'cockroachdb', 'yugabytedb'] as const)
     t.match(kindWarnings(kind), [/was not tried/], kind);
 });

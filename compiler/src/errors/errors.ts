@@ -385,6 +385,10 @@ export const ERRORS = Object.freeze({
     `the database of this query does not support ${p.form}, according to its documentation`,
     'write the query in another way',
   ]),
+  shardsRefused: row('E0531', '0A000', 400, (p: { reason: string; hint: string }) => [
+    `the database refused the query: Citus cannot run it over several shards: ${p.reason}`,
+    p.hint,
+  ]),
   noDecoder: row('E0521', '0A000', 503, (p: { operator: string }) => [
     `operator ${p.operator} needs a language model, and none is configured`,
   ]),

@@ -57,6 +57,7 @@ export async function openPglite(
       limitRows: true,
       settingForm: 'command',
       backstopSeconds: 0,
+      refusalOf: () => null,
       onUpstreamError,
       spool,
       memory,

@@ -15,14 +15,14 @@ import { PinnedSnapshot, SnapshotPlaces } from '../snapshot.js';
 import type { PlanMode } from '../statement.js';
 import { EngineStatus } from '../status.js';
 import { lendFrom, SystemEngine } from '../system.js';
-import { connectionLost, NoSystemCredentials } from '../upstream-error.js';
+import { connectionLost, type ErrorSource, NoSystemCredentials } from '../upstream-error.js';
 import { UpstreamSession } from '../upstream-session.js';
 import { connectTransport } from './connect.js';
 import { type ForeignTables, PARTITIONWISE } from './foreign-servers.js';
 import { upstreamOf } from './hosts.js';
 import { type ConnectorLogins, CurrentLogins } from './logins.js';
 import { inspectRole, type RoleReport } from './role.js';
-import { lackingFor } from './server-kind.js';
+import { lackingFor, refusalOf } from './server-kind.js';
 
 export interface PostgresConfig {
   readonly kind: 'postgres';
@@ -96,12 +96,16 @@ export async function openPostgres(
     reach.attempt(async () => (await connect(SHARED_TIMEOUT_MS, mode))[0]);
   const lanes = shared > 0 ? new Lanes(shared, short) : null;
   const system = systemPool(config, logins, onReach, memory);
+  const source: ErrorSource = {
+    backstopSeconds: statementMs / 1000,
+    refusalOf: (error) => refusalOf(first.report?.kind ?? 'postgres', error),
+  };
   const running: RunnerOptions = {
     pool,
     lanes,
     limitRows: false,
     settingForm: 'function',
-    backstopSeconds: statementMs / 1000,
+    ...source,
     onUpstreamError,
     spool,
     memory,
@@ -110,7 +114,7 @@ export async function openPostgres(
   };
   const runner = new Runner(running);
   const places = new SnapshotPlaces(Math.floor(config.poolSize / 2));
-  const shape = { pool, places, backstopSeconds: statementMs / 1000, onUpstreamError, memory };
+  const shape = { pool, places, ...source, onUpstreamError, memory };
   const outOfService = new OutOfService();
   const reported = (): RoleReport => {
     if (first.report === null) throw connectionLost();
