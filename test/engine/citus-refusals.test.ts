@@ -24,6 +24,7 @@ t.test('no other text is passed on', async (t) => {
     ['0A000', ''],
     ['XX000', ROLLUP],
     ['P0001', ROLLUP],
+    ['0A000', 'argument of TABLESAMPLE must be type real, not type text'],
     ['42601', 'a column definition list is required for functions returning "Ann"'],
   ] as const)
     t.equal(refusalOf('citus', { sqlstate, message }), null, `${sqlstate} ${message}`);

@@ -386,7 +386,7 @@ export const ERRORS = Object.freeze({
     'write the query in another way',
   ]),
   shardsRefused: row('E0531', '0A000', 400, (p: { reason: string; hint: string }) => [
-    `the database refused the query: Citus cannot run it over several shards: ${p.reason}`,
+    `the database refused the query, which Citus cannot run over distributed tables: ${p.reason}`,
     p.hint,
   ]),
   noDecoder: row('E0521', '0A000', 503, (p: { operator: string }) => [

@@ -52,6 +52,10 @@ const COLUMNLESS: ShardRefusal = {
   reason: 'a table is joined of which no column is read',
   hint: 'read a column of each table, as in `count(a.id)`',
 };
+const SAMPLE: ShardRefusal = {
+  reason: 'TABLESAMPLE of a single shard',
+  hint: 'leave TABLESAMPLE out, or leave out the filter on the distribution column',
+};
 const OTHER: ShardRefusal = {
   reason: 'its planner has no plan for this form of query',
   hint: 'filter on one value of the distribution column, or write the query in simpler parts',
@@ -128,10 +132,13 @@ const REFUSALS: ReadonlyMap<string, ShardRefusal> = new Map([
 /** `unsupported aggregate function NAME`: NAME is a function of the statement. */
 const UNSUPPORTED_AGGREGATE = /^unsupported aggregate function \w+$/;
 
-/** Citus' message for a subquery without columns that it reads from another shard; SQLSTATE 42601. */
-const NO_COLUMNS = 'a column definition list is required for functions returning "record"';
+/** Messages about SQL that Citus itself wrote wrongly, with their SQLSTATE. */
+const MISWRITTEN: ReadonlyMap<string, readonly [sqlstate: string, ShardRefusal]> = new Map([
+  ['a column definition list is required for functions returning "record"', ['42601', COLUMNLESS]],
+  ['argument of TABLESAMPLE must be type real, not type text', ['42804', SAMPLE]],
+]);
 
-/** The error for a query that Citus refuses because it reads several shards; null for every other error. */
+/** The error for a query that Citus refuses; null for every other error. */
 export function citusRefusal({
   sqlstate,
   message,
@@ -141,7 +148,8 @@ export function citusRefusal({
 }
 
 function refusalOf(sqlstate: string, message: string): ShardRefusal | null {
-  if (sqlstate === '42601') return message === NO_COLUMNS ? COLUMNLESS : null;
+  const miswritten = MISWRITTEN.get(message);
+  if (miswritten?.[0] === sqlstate) return miswritten[1];
   if (sqlstate !== '0A000') return null;
   return REFUSALS.get(message) ?? (UNSUPPORTED_AGGREGATE.test(message) ? AGGREGATE : null);
 }

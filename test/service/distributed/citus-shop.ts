@@ -340,6 +340,10 @@ export const QUESTIONS: ReadonlyMap<string, string> = new Map([
   ],
   ['OFFSET', 'select id from orders{} order by id, tenant_id offset 5 limit 5'],
   ['WITH TIES', 'select status, amount from orders{} order by amount desc fetch first 3 rows with ties'],
+  [
+    'TABLESAMPLE of one tenant',
+    'select count(*) from orders{} tablesample bernoulli (100) where tenant_id = 7',
+  ],
   ['TABLESAMPLE', 'select count(*) from orders{} tablesample bernoulli (100)'],
   [
     'VALUES',
