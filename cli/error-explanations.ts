@@ -141,6 +141,13 @@ const EXPLAINED: Readonly<Record<string, Explanation>> = {
       'Select fewer columns, or parts of long values, as in left(value, 1000); the operator can raise the limit.',
     page: 'operations.md#large-values',
   },
+  E0531: {
+    cause:
+      'The tables are distributed over several servers by Citus, which refuses queries of this form, most of them only if they read several shards.',
+    remedy:
+      'Do what the hint says. Most often: filter on one value of the distribution column, such as one tenant, or join on that column too.',
+    page: 'scale-out.md#what-citus-refuses',
+  },
   E1001: {
     cause:
       'The query is ambiguous in this model: several paths lead to a dimension, a metric would count rows twice, or a prepared statement belongs to an older model.',

@@ -11,6 +11,13 @@ t.test('what Citus refuses is explained in our own words', async (t) => {
     code: 'E0531',
     message: /an aggregate/,
   });
+  t.match(
+    refusalOf('citus', {
+      sqlstate: 'XX000',
+      message: 'the query contains a join that requires repartitioning',
+    }),
+    { code: 'E0531', message: /other columns than the distribution column/ },
+  );
   t.notMatch(
     refusalOf('citus', { sqlstate: '0A000', message: 'unsupported aggregate function secret' })?.message,
     'secret',

@@ -6,7 +6,7 @@ import { ended, freePort, postgresUser, rowsAt, untilReady } from './native-post
 
 /** Reason why a test that needs Citus is skipped. */
 export const NO_CITUS =
-  'no Citus: OSL_CITUS_ROOT names no folder with a PostgreSQL 15 and the Citus archive unpacked into it';
+  'no Citus: OSL_TEST_CITUS_ROOT names no folder with a PostgreSQL 15 and the Citus archive unpacked into it';
 
 /** One server of a Citus cluster. */
 interface CitusNode {
@@ -27,7 +27,7 @@ export interface Citus {
 
 /** Folder of the server's binaries; null if there is no Citus. */
 function binariesWithCitus(): string | null {
-  const version = join(process.env['OSL_CITUS_ROOT'] ?? '/', 'usr', 'lib', 'postgresql', '15');
+  const version = join(process.env['OSL_TEST_CITUS_ROOT'] ?? '/', 'usr', 'lib', 'postgresql', '15');
   return existsSync(join(version, 'lib', 'citus.so')) ? join(version, 'bin') : null;
 }
 

@@ -95,7 +95,6 @@ const REFUSALS: ReadonlyMap<string, ShardRefusal> = new Map([
     'complex joins are only supported when all distributed tables are joined on their distribution columns with equal operator',
     JOIN,
   ],
-  ['the query contains a join that requires repartitioning', JOIN],
   [
     'Distributed queries with outer joins and pseudoconstant quals are not supported in PG15 and PG16.',
     OTHER,
@@ -132,10 +131,12 @@ const REFUSALS: ReadonlyMap<string, ShardRefusal> = new Map([
 /** `unsupported aggregate function NAME`: NAME is a function of the statement. */
 const UNSUPPORTED_AGGREGATE = /^unsupported aggregate function \w+$/;
 
-/** Messages about SQL that Citus itself wrote wrongly, with their SQLSTATE. */
-const MISWRITTEN: ReadonlyMap<string, readonly [sqlstate: string, ShardRefusal]> = new Map([
+/** Constant messages with another SQLSTATE: of Citus' planner, or about SQL that Citus wrote for its workers. */
+const OTHER_SQLSTATES: ReadonlyMap<string, readonly [sqlstate: string, ShardRefusal]> = new Map([
   ['a column definition list is required for functions returning "record"', ['42601', COLUMNLESS]],
   ['argument of TABLESAMPLE must be type real, not type text', ['42804', SAMPLE]],
+  ['the query contains a join that requires repartitioning', ['XX000', JOIN]],
+  ['PlaceHolderVar found where not expected', ['XX000', OTHER]],
 ]);
 
 /** The error for a query that Citus refuses; null for every other error. */
@@ -148,8 +149,8 @@ export function citusRefusal({
 }
 
 function refusalOf(sqlstate: string, message: string): ShardRefusal | null {
-  const miswritten = MISWRITTEN.get(message);
-  if (miswritten?.[0] === sqlstate) return miswritten[1];
+  const other = OTHER_SQLSTATES.get(message);
+  if (other?.[0] === sqlstate) return other[1];
   if (sqlstate !== '0A000') return null;
   return REFUSALS.get(message) ?? (UNSUPPORTED_AGGREGATE.test(message) ? AGGREGATE : null);
 }
