@@ -125,7 +125,8 @@ const EXPLAINED: Readonly<Record<string, Explanation>> = {
     page: 'policy.md#limits',
   },
   E0528: {
-    cause: 'The database does not support this construct, according to its documentation.',
+    cause:
+      'The database does not support this construct according to its documentation, or is known to answer it wrongly.',
     remedy: 'Write the query in another way; the message names the construct.',
     page: 'operations.md#databases-compatible-with-postgres',
   },

@@ -50,6 +50,7 @@ export const EXPECTED_SKIPS: readonly ExpectedSkip[] = [
   },
   { file: 'service/distributed/citus', name: 'over Citus', why: NEEDS_CITUS },
   { file: 'service/distributed/citus-tpch', name: "TPC-H's queries over Citus", why: NEEDS_CITUS },
+  { file: 'tools/init/citus', name: 'init and doctor on Citus', why: NEEDS_CITUS },
   { file: 'proof/citus/citus', name: 'proofs over Citus', why: NEEDS_CITUS },
   {
     file: 'proof/conformance/conformance',

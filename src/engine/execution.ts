@@ -1,5 +1,6 @@
 import { queryError } from 'osl-compiler';
 import { type AnswerMemory, noMemory, rowTooLarge } from './answer-memory.js';
+import type { ErrorSource } from './error-source.js';
 import type { PreparedStatements, PreparedUpstream } from './prepared.js';
 import {
   describedColumns,
@@ -16,7 +17,6 @@ import type { BoundValue, ExecuteOptions, ExecuteResult, RowSink, UpstreamStatem
 import {
   changedColumn,
   connectionLost,
-  type ErrorSource,
   executionError,
   objectsText,
   parseErrorResponse,
@@ -27,7 +27,7 @@ import {
 import type { ReportUpstreamError, UpstreamError } from './upstream-report.js';
 import type { MessageView, SessionJob, UpstreamSession } from './upstream-session.js';
 
-export interface ExecutionHost extends ErrorSource {
+export interface ExecutionHost {
   /**
    * True to send the row cap in Execute. If false, the statement is cancelled at the cap instead, which allows parallel
    * plans.
@@ -36,6 +36,7 @@ export interface ExecutionHost extends ErrorSource {
   readonly settingForm: SettingForm;
   /** True if the statement runs in a transaction that continues after it. */
   readonly inTransaction: boolean;
+  readonly errors: ErrorSource;
   readonly onUpstreamError: ReportUpstreamError;
   readonly memory: AnswerMemory;
   /** True if a statement may run again after its session is lost: it only reads and needs no session state. */
@@ -294,7 +295,7 @@ export class Execution implements SessionJob {
       const unknown = this.#applying > 0 && error.sqlstate === '22023';
       const told = unknown
         ? unknownSetting()
-        : executionError(error, this.#host, this.statement, this.#isParsed());
+        : executionError(error, this.#host.errors, this.statement, this.#isParsed());
       this.#onceDelivered(() => this.#settle(null, told));
     }
   }

@@ -112,11 +112,11 @@ export class GovernedEngine {
    */
   short(plan: GovernedPlan): ShortStatement | null {
     const { outOfService, runner } = this.#parts;
-    const { lanes, backstopSeconds, refusalOf, onUpstreamError } = runner;
+    const { lanes, errors, onUpstreamError } = runner;
     const statement = statementOf(plan);
     // `execute` reports the error for plans that must be refused.
     if (lanes === null || !this.status.reached || this.#lackOf(statement) !== null) return null;
-    return shortStatement({ lanes, outOfService, backstopSeconds, refusalOf, onUpstreamError }, statement);
+    return shortStatement({ lanes, outOfService, errors, onUpstreamError }, statement);
   }
 
   /**

@@ -1,5 +1,6 @@
 import { InternalError } from 'osl-compiler';
 import type { AnswerMemory } from './answer-memory.js';
+import type { ErrorSource } from './error-source.js';
 import { Execution, type ExecutionHost } from './execution.js';
 import type { Lanes } from './lanes.js';
 import type { Pool } from './pool.js';
@@ -7,15 +8,15 @@ import type { SettingForm } from './settings.js';
 import { PinnedSnapshot } from './snapshot.js';
 import type { SpoolRoom } from './spool/spool-room.js';
 import type { BoundValue, ExecuteOptions, ExecuteResult, RowSink, UpstreamStatement } from './statement.js';
-import type { ErrorSource } from './upstream-error.js';
 import type { ReportUpstreamError } from './upstream-report.js';
 import type { UpstreamSession } from './upstream-session.js';
 
-export interface RunnerOptions extends ErrorSource {
+export interface RunnerOptions {
   readonly pool: Pool;
   readonly lanes: Lanes | null;
   readonly limitRows: boolean;
   readonly settingForm: SettingForm;
+  readonly errors: ErrorSource;
   readonly onUpstreamError: ReportUpstreamError;
   readonly spool: SpoolRoom | null;
   readonly memory: AnswerMemory;
@@ -32,8 +33,7 @@ export class Runner implements ExecutionHost {
   readonly limitRows: boolean;
   readonly settingForm: SettingForm;
   readonly inTransaction = false;
-  readonly backstopSeconds: number;
-  readonly refusalOf: ErrorSource['refusalOf'];
+  readonly errors: ErrorSource;
   readonly onUpstreamError: ReportUpstreamError;
   readonly spool: SpoolRoom | null;
   readonly memory: AnswerMemory;
@@ -46,8 +46,7 @@ export class Runner implements ExecutionHost {
     this.limitRows = options.limitRows;
     this.lanes = options.lanes;
     this.settingForm = options.settingForm;
-    this.backstopSeconds = options.backstopSeconds;
-    this.refusalOf = options.refusalOf;
+    this.errors = options.errors;
     this.onUpstreamError = options.onUpstreamError;
     this.spool = options.spool;
     this.memory = options.memory;

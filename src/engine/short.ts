@@ -1,4 +1,5 @@
 import { InternalError } from 'osl-compiler';
+import type { ErrorSource } from './error-source.js';
 import { SHARED_BYTES, SHARED_ROWS } from './execution.js';
 import type { Lanes } from './lanes.js';
 import type { OutOfService } from './out-of-service.js';
@@ -6,7 +7,7 @@ import type { PreparedUpstream } from './prepared.js';
 import { sameOids } from './protocol/backend-messages.js';
 import type { FrontendEncoder } from './protocol/encoder.js';
 import type { SentValue, UpstreamStatement } from './statement.js';
-import { type ErrorSource, executionError, parseErrorResponse, StatementFault } from './upstream-error.js';
+import { executionError, parseErrorResponse, StatementFault } from './upstream-error.js';
 import type { ReportUpstreamError, UpstreamError } from './upstream-report.js';
 import type { MessageView, SessionJob, UpstreamSession } from './upstream-session.js';
 
@@ -35,9 +36,10 @@ export interface ShortStatement {
   begin(run: ShortRun, values: readonly SentValue[], resultFormats: readonly (0 | 1)[]): void;
 }
 
-export interface ShortHost extends ErrorSource {
+export interface ShortHost {
   readonly lanes: Lanes;
   readonly outOfService: OutOfService;
+  readonly errors: ErrorSource;
   readonly onUpstreamError: ReportUpstreamError;
 }
 
@@ -150,7 +152,7 @@ export class ShortRun implements SessionJob {
   /** Handles an error; if the statement itself is at fault, the slow path explains it. */
   #fail(sending: SharedExecution, error: UpstreamError): void {
     const { host, statement } = sending;
-    const told = executionError(error, host, statement);
+    const told = executionError(error, host.errors, statement);
     if (told instanceof StatementFault) {
       this.#giveUp(sending, error);
       return;

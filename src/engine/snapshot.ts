@@ -1,9 +1,10 @@
 import { queryError } from 'osl-compiler';
 import type { AnswerMemory } from './answer-memory.js';
+import type { ErrorSource } from './error-source.js';
 import type { Execution, ExecutionHost } from './execution.js';
 import type { Pool } from './pool.js';
 import type { IsolationLevel, TransactionSnapshot } from './statement.js';
-import { connectionLost, type ErrorSource } from './upstream-error.js';
+import { connectionLost } from './upstream-error.js';
 import type { ReportUpstreamError } from './upstream-report.js';
 import { run, type UpstreamSession } from './upstream-session.js';
 
@@ -37,11 +38,12 @@ export class SnapshotPlaces {
   }
 }
 
-export interface SnapshotOptions extends ErrorSource {
+export interface SnapshotOptions {
   readonly level: IsolationLevel;
   readonly subject: string | null;
   readonly pool: Pool;
   readonly places: SnapshotPlaces;
+  readonly errors: ErrorSource;
   readonly onUpstreamError: ReportUpstreamError;
   readonly memory: AnswerMemory;
 }
@@ -70,12 +72,8 @@ export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost {
     this.#options = options;
   }
 
-  get backstopSeconds(): number {
-    return this.#options.backstopSeconds;
-  }
-
-  get refusalOf(): ErrorSource['refusalOf'] {
-    return this.#options.refusalOf;
+  get errors(): ErrorSource {
+    return this.#options.errors;
   }
 
   get memory(): AnswerMemory {

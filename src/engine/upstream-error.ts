@@ -1,4 +1,5 @@
 import { isEvaluationFault, NEGATIVE_COUNTS, QueryError, queryError } from 'osl-compiler';
+import type { ErrorSource } from './error-source.js';
 import type { UpstreamStatement } from './statement.js';
 import { RIGHTS_FAULTS, type UpstreamError, wordsOf } from './upstream-report.js';
 
@@ -121,14 +122,6 @@ export class ValueError extends QueryError {
   }
 }
 
-/** Properties of the server that explain its errors. */
-export interface ErrorSource {
-  /** `statement_timeout` of the session, in seconds. */
-  readonly backstopSeconds: number;
-  /** Explains an error that only this kind of server raises; null for every other error. */
-  readonly refusalOf: (error: Pick<UpstreamError, 'sqlstate' | 'message'>) => QueryError | null;
-}
-
 /**
  * Converts an upstream error to the caller's error.
  *
@@ -144,11 +137,9 @@ export function executionError(
   if (sqlstate === '57014') return queryError('timedOut', { seconds: backstopSeconds });
   if (sqlstate.startsWith('57P') || (sqlstate.startsWith('08') && sqlstate !== MALFORMED))
     return connectionLost();
-  const refusal = refusalOf(error);
-  if (refusal !== null) return refusal;
   const { reads } = statement;
-  const valueError = isParsed ? valueErrorOf(error, statement) : null;
-  if (valueError !== null) return valueError;
+  const explained = refusalOf(error) ?? (isParsed ? valueErrorOf(error, statement) : null);
+  if (explained !== null) return explained;
   if (OURS.has(message)) return queryError('execution', { sqlstate });
   // A statement without tables cannot be missing one.
   const entry = reads === undefined || reads.tables.length === 0 ? 'execution' : entryOf(sqlstate);

@@ -382,7 +382,7 @@ export const ERRORS = Object.freeze({
     'read fewer tables, or filter on a key',
   ]),
   formMissing: row('E0528', '0A000', 400, (p: { form: string }) => [
-    `the database of this query does not support ${p.form}, according to its documentation`,
+    `the database of this query does not support ${p.form}`,
     'write the query in another way',
   ]),
   shardsRefused: row('E0531', '0A000', 400, (p: { reason: string; hint: string }) => [

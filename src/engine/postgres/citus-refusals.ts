@@ -56,6 +56,10 @@ const SAMPLE: ShardRefusal = {
   reason: 'TABLESAMPLE of a single shard',
   hint: 'leave TABLESAMPLE out, or leave out the filter on the distribution column',
 };
+const PSEUDOCONSTANT: ShardRefusal = {
+  reason: 'a query with an outer join has a condition that reads no column of its tables',
+  hint: 'leave that condition out, or write it with a column',
+};
 const OTHER: ShardRefusal = {
   reason: 'its planner has no plan for this form of query',
   hint: 'filter on one value of the distribution column, or write the query in simpler parts',
@@ -92,18 +96,19 @@ const REFUSALS: ReadonlyMap<string, ShardRefusal> = new Map([
     JOIN,
   ],
   [
-    'complex joins are only supported when all distributed tables are joined on their distribution columns with equal operator',
+    'recursive complex joins are only supported when all distributed tables are co-located and joined on their distribution columns',
     JOIN,
   ],
   [
-    'Distributed queries with outer joins and pseudoconstant quals are not supported in PG15 and PG16.',
-    OTHER,
+    'complex joins are only supported when all distributed tables are joined on their distribution columns with equal operator',
+    JOIN,
   ],
   correlatedWith('a reference table'),
   correlatedWith('a CTE or subquery'),
   correlatedWith('a set returning function'),
   correlatedWith('a subquery without FROM'),
   correlatedWith('VALUES'),
+  correlatedWith('JSON_TABLE'),
   lateralTo('a reference table'),
   lateralTo('a table function'),
   lateralTo('a subquery without FROM'),
@@ -137,6 +142,10 @@ const OTHER_SQLSTATES: ReadonlyMap<string, readonly [sqlstate: string, ShardRefu
   ['argument of TABLESAMPLE must be type real, not type text', ['42804', SAMPLE]],
   ['the query contains a join that requires repartitioning', ['XX000', JOIN]],
   ['PlaceHolderVar found where not expected', ['XX000', OTHER]],
+  [
+    'Distributed queries with outer joins and pseudoconstant quals are not supported in PG15 and PG16.',
+    ['XX000', PSEUDOCONSTANT],
+  ],
 ]);
 
 /** The error for a query that Citus refuses; null for every other error. */

@@ -5,6 +5,7 @@ import type { AnswerMemory } from '../answer-memory.js';
 import { ConnectionStatus } from '../connection-status.js';
 import { ForeignNodes } from '../data-nodes.js';
 import type { EngineEvents, EngineSurroundings, OpenedEngine, ServingOptions } from '../engine.js';
+import type { ErrorSource } from '../error-source.js';
 import { GovernedEngine } from '../governed.js';
 import { Lanes, SHARED_TIMEOUT_MS } from '../lanes.js';
 import { OutOfService, type OutOfServiceCause } from '../out-of-service.js';
@@ -15,7 +16,7 @@ import { PinnedSnapshot, SnapshotPlaces } from '../snapshot.js';
 import type { PlanMode } from '../statement.js';
 import { EngineStatus } from '../status.js';
 import { lendFrom, SystemEngine } from '../system.js';
-import { connectionLost, type ErrorSource, NoSystemCredentials } from '../upstream-error.js';
+import { connectionLost, NoSystemCredentials } from '../upstream-error.js';
 import { UpstreamSession } from '../upstream-session.js';
 import { connectTransport } from './connect.js';
 import { type ForeignTables, PARTITIONWISE } from './foreign-servers.js';
@@ -96,7 +97,7 @@ export async function openPostgres(
     reach.attempt(async () => (await connect(SHARED_TIMEOUT_MS, mode))[0]);
   const lanes = shared > 0 ? new Lanes(shared, short) : null;
   const system = systemPool(config, logins, onReach, memory);
-  const source: ErrorSource = {
+  const errors: ErrorSource = {
     backstopSeconds: statementMs / 1000,
     refusalOf: (error) => refusalOf(first.report?.kind ?? 'postgres', error),
   };
@@ -105,7 +106,7 @@ export async function openPostgres(
     lanes,
     limitRows: false,
     settingForm: 'function',
-    ...source,
+    errors,
     onUpstreamError,
     spool,
     memory,
@@ -114,7 +115,7 @@ export async function openPostgres(
   };
   const runner = new Runner(running);
   const places = new SnapshotPlaces(Math.floor(config.poolSize / 2));
-  const shape = { pool, places, ...source, onUpstreamError, memory };
+  const shape = { pool, places, errors, onUpstreamError, memory };
   const outOfService = new OutOfService();
   const reported = (): RoleReport => {
     if (first.report === null) throw connectionLost();

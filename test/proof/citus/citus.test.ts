@@ -12,7 +12,7 @@ import { asAsked, randomQuestion } from '../oracle/questions.js';
 import { asBytes, planOrRefusal, stage, valuesFor } from '../oracle/trial.js';
 import { assertTwins, twinOf } from '../oracle/twin.js';
 import { accessOf, catalogOf, randomWorld, type World } from '../oracle/world.js';
-import { openServerEngine, REFUSED_BY_CITUS } from './engine.js';
+import { messages, openServerEngine, REFUSED_BY_CITUS } from './engine.js';
 
 /**
  * The golden cases, the oracle and non-interference over distributed tables of Citus: `OSL_CITUS_WORLDS` random worlds
@@ -80,7 +80,7 @@ else {
         }
         const { sql, slots } = emit(other);
         const [got, twins] = [await answer(emit(plan)), await engine.ask(sql, valuesFor(slots, world))];
-        const told = [`seed ${SEED}`, asAsked(question), emit(plan).sql].join('\n');
+        const told = [`seed ${SEED}`, messages.get(got), asAsked(question), emit(plan).sql].join('\n');
         if (asBytes(got) !== asBytes(twins)) t.equal(asBytes(got), asBytes(twins), `its twin: ${told}`);
         if (got.sqlstate === REFUSED_BY_CITUS) {
           counts.refusedByCitus += 1;

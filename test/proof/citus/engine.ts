@@ -1,9 +1,13 @@
 import pg from 'pg';
-import { refusalOf } from '../../../src/engine/postgres/server-kind.js';
+import { lackingFor, refusalOf } from '../../../src/engine/postgres/server-kind.js';
 import type { Answer, Engine } from '../golden/engine.js';
 
-/** What `sqlstate` of an answer is if Citus refused the query because it reads several shards. */
-export const REFUSED_BY_CITUS = 'E0531';
+/** What `sqlstate` of an answer is if the gateway would say that Citus cannot run the query: E0531 or E0528. */
+export const REFUSED_BY_CITUS = 'refused by Citus';
+const REFUSED: Answer = { oids: [], rows: [], sqlstate: REFUSED_BY_CITUS };
+
+/** Message of each error that is no fault of a value, for those who have to find out why. */
+export const messages = new WeakMap<Answer, string>();
 
 const READER = 'osl_reader';
 
@@ -14,14 +18,15 @@ const TEXT = { getTypeParser: () => (value: string | Buffer) => value.toString()
 export type Distribution = (schema: string, table: string) => string | null;
 
 /**
- * A database as an engine of the proofs. After each set-up, new tables are distributed as `distribution` says; a
- * database without the extension `citus` has none.
+ * A database as an engine of the proofs. After each set-up, new tables are distributed as `distribution` says; null for
+ * a database without the extension `citus`.
  */
 export async function openServerEngine(
   url: string,
   schemas: readonly string[],
-  distribution: Distribution = () => null,
+  distribution: Distribution | null = null,
 ): Promise<Engine> {
+  const isCitus = distribution !== null;
   const owner = new pg.Client({ connectionString: url });
   const readerUrl = new URL(url);
   readerUrl.username = READER;
@@ -36,9 +41,10 @@ export async function openServerEngine(
   return {
     setUp: async (sql) => {
       await owner.query(sql);
-      await distribute(owner, schemas, distribution);
+      if (distribution !== null) await distribute(owner, schemas, distribution);
     },
     ask: async (text, values) => {
+      if (isCitus && lackingFor('citus', text) !== null) return REFUSED;
       try {
         const { fields, rows } = await reader.query<(string | null)[]>({
           text,
@@ -89,6 +95,8 @@ async function isDistributed(owner: pg.Client, table: string): Promise<boolean> 
 function failed(error: unknown): Answer {
   if (!(error instanceof pg.DatabaseError) || error.code === undefined) throw error;
   const { code, message } = error;
-  const refused = refusalOf('citus', { sqlstate: code, message }) !== null;
-  return { oids: [], rows: [], sqlstate: refused ? REFUSED_BY_CITUS : code };
+  if (refusalOf('citus', { sqlstate: code, message }) !== null) return REFUSED;
+  const answer = { oids: [], rows: [], sqlstate: code };
+  messages.set(answer, `${code} ${message}`);
+  return answer;
 }
