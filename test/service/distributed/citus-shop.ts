@@ -39,12 +39,12 @@ const KEYS: Readonly<Record<TableName, readonly string[]>> = {
 };
 
 /** @param change added to what the caller `tenant` must not see: rows of others, and addresses */
-const fillText = (schema: string, change: number): string => `
+const fillText = (schema: string, change: number, customers: number): string => `
   set search_path = ${schema};
   insert into nation select i, 'nation ' || i from generate_series(1, 12) i;
   insert into customer select 1 + i % ${TENANTS}, i, 'name ' || i,
       'mail' || (i + ${change} * 13) || '@example.org', 1 + i % 12, date '2025-01-01' + i % 400
-    from generate_series(1, 800) i;
+    from generate_series(1, ${customers}) i;
   insert into orders select tenant_id, id * 10 + n, id, (array['open', 'paid', 'sent', 'back'])[1 + (id * n + 3 * n) % 4],
       date '2026-01-01' + (id * 7 + n) % 300, ((id * 31 + n * 17) % 1000) / 10.0
     from customer, generate_series(1, 4) n;
@@ -73,13 +73,21 @@ const distribute = (schema: string): readonly string[] => [
   ),
 ];
 
-export async function fillShop({ coordinator }: Citus): Promise<void> {
-  for (const [schema, change] of [
-    ['one', 0],
-    ['parts', 0],
-    ['twin', 1],
-  ] as const) {
-    await coordinator.query(`${createText(schema)} ${fillText(schema, change)}`);
+/** Suffix of the entities over each schema. */
+const SUFFIXES = { parts: '', twin: '_twin', one: '_one' } as const;
+type SchemaName = keyof typeof SUFFIXES;
+const SCHEMA_NAMES = Object.keys(SUFFIXES) as readonly SchemaName[]; // Object.keys loses the key type
+
+/** @param customers number of customers; each has four orders of two lines */
+export async function fillShop(
+  { coordinator }: Citus,
+  customers = 800,
+  schemas: readonly SchemaName[] = SCHEMA_NAMES,
+): Promise<void> {
+  for (const schema of schemas) {
+    await coordinator.query(
+      `${createText(schema)} ${fillText(schema, schema === 'twin' ? 1 : 0, customers)}`,
+    );
     if (schema !== 'one') for (const statement of distribute(schema)) await coordinator.query(statement);
     await coordinator.query(
       `grant usage on schema ${schema} to osl_reader; grant select on all tables in schema ${schema} to osl_reader`,
@@ -88,18 +96,13 @@ export async function fillShop({ coordinator }: Citus): Promise<void> {
   }
 }
 
-/** Suffix of the entities over each schema. */
-const SUFFIXES = { parts: '', twin: '_twin', one: '_one' } as const;
-const SCHEMAS = Object.entries(SUFFIXES);
-
 /** Entities of one schema: a question with `{}` behind each name is about those with the suffix. */
-export const inSchema = (text: string, schema: keyof typeof SUFFIXES): string =>
-  text.replaceAll('{}', SUFFIXES[schema]);
+export const inSchema = (text: string, schema: SchemaName): string => text.replaceAll('{}', SUFFIXES[schema]);
 
 const SENSITIVE: Readonly<Record<string, string>> = { email: 'mail' };
 
-function manifestText(): string {
-  const declared = SCHEMAS.flatMap(([schema]) =>
+function manifestText(tenant: string, schemas: readonly SchemaName[]): string {
+  const declared = schemas.flatMap((schema) =>
     NAMES.map((name) => {
       const columns = Object.entries(TABLES[name]).map(([column, type]) => {
         const sensitivity = SENSITIVE[column];
@@ -108,9 +111,9 @@ function manifestText(): string {
       return [`${schema}.${name}`, { columns: Object.fromEntries(columns) }];
     }),
   );
-  const entities = SCHEMAS.flatMap(([schema, suffix]) =>
+  const entities = schemas.flatMap((schema) =>
     NAMES.map((name) => [
-      `${name}${suffix}`,
+      `${name}${SUFFIXES[schema]}`,
       {
         source: `db.${schema}.${name}`,
         primary_key: [...KEYS[name]],
@@ -120,7 +123,7 @@ function manifestText(): string {
   );
   return stringify({
     version: 1,
-    tenant: 'demo',
+    tenant,
     features: { joins: 'any' },
     connectors: { db: { kind: 'postgres', url_env: 'STORE_URL', tables: Object.fromEntries(declared) } },
     entities: Object.fromEntries(entities),
@@ -128,10 +131,14 @@ function manifestText(): string {
 }
 
 const OWN = "tenant_id = attribute('tenant')";
-const grants = (rows: string | null, unmask: readonly string[]): readonly object[] =>
-  SCHEMAS.flatMap(([, suffix]) =>
+const grantsOn = (
+  schemas: readonly SchemaName[],
+  rows: string | null,
+  unmask: readonly string[],
+): readonly object[] =>
+  schemas.flatMap((schema) =>
     NAMES.map((name) => ({
-      on: `${name}${suffix}`,
+      on: `${name}${SUFFIXES[schema]}`,
       columns: '*',
       unmask,
       ...(rows === null || name === 'nation' ? {} : { rows }),
@@ -140,10 +147,11 @@ const grants = (rows: string | null, unmask: readonly string[]): readonly object
 
 export const ROLES = ['analyst', 'tenant', 'tenants', 'mixed'] as const;
 
-function policyText(): string {
+function policyText(tenant: string, schemas: readonly SchemaName[]): string {
+  const grants = (rows: string | null, unmask: readonly string[]) => grantsOn(schemas, rows, unmask);
   return stringify({
     version: 1,
-    tenant: 'demo',
+    tenant,
     subjects: {
       'user:analyst': { ceiling: ['analyst'] },
       'user:tenant': { ceiling: ['tenant'], attributes: { tenant: OWN_TENANT } },
@@ -173,17 +181,35 @@ function policyText(): string {
 }
 
 /** Manifest and policy of the shop. */
-export function shopFiles(): Place {
+export function shopFiles(tenant = 'demo', schemas: readonly SchemaName[] = SCHEMA_NAMES): Place {
   const dir = temporary();
   const [manifest, policy, dataDir] = [
     join(dir, 'manifest.yaml'),
     join(dir, 'policy.yaml'),
     join(dir, 'data'),
   ];
-  writeFileSync(manifest, manifestText());
-  writeFileSync(policy, policyText());
+  writeFileSync(manifest, manifestText(tenant, schemas));
+  writeFileSync(policy, policyText(tenant, schemas));
   mkdirSync(dataDir);
   return { dataDir, manifest, policy };
+}
+
+/** SQL that creates views of `parts` in the schema `hand_…` of a role, with its row filter and mask written by hand. */
+export function viewsByHand(role: 'analyst' | 'tenant' | 'tenants'): string {
+  const filter = {
+    analyst: 'true',
+    tenant: `tenant_id = ${OWN_TENANT}`,
+    tenants: `tenant_id in (${SEVERAL_TENANTS.join()})`,
+  };
+  const views = NAMES.map((name) => {
+    const columns = Object.keys(TABLES[name]).map((column) =>
+      role !== 'analyst' && column in SENSITIVE ? `'[redacted]'::text as ${column}` : column,
+    );
+    const rows = name === 'nation' ? 'true' : filter[role];
+    return `create view hand_${role}.${name} as select ${columns.join(', ')} from parts.${name} where ${rows};`;
+  });
+  return `create schema hand_${role}; ${views.join(' ')} grant usage on schema hand_${role} to osl_reader;
+    grant select on all tables in schema hand_${role} to osl_reader`;
 }
 
 /** What people ask of such a shop. */
