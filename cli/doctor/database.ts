@@ -137,7 +137,7 @@ async function inspectServer(
       ...driftFindings(about, drifts, connector),
       ...(await labelFindings(about, survey, upstream, connector)),
       ...guarded,
-      ...(await citusFindings(about, survey, connector, model)),
+      ...(await citusFindings(about, survey, connector, model, settings)),
       ...(await systemFindings(about, connector, model.manifest)),
     ];
     // If the schema was not read completely, an object may exist although it was not found.

@@ -1,5 +1,7 @@
 import t from 'tap';
 import { type Citus, NO_CITUS, startCitus } from '../../support/citus.js';
+import { osl } from '../../tools/cli/support.js';
+import { fileArgs } from '../operations/support.js';
 import { fillShop, inSchema, QUESTIONS, ROLES, shopFiles } from './citus-shop.js';
 import { explainedOnCitus } from './explained.js';
 import { type Answered, connected, serve, token } from './served.js';
@@ -141,6 +143,18 @@ else {
     }
     const whole = await plan('analyst', questionOf('by something else'));
     t.match(whole.slice(0, whole.indexOf('Citus Adaptive')), /Aggregate/, 'their parts are combined');
+  });
+
+  await t.test('doctor names the queries of the last day that were not limited to a shard', async (t) => {
+    const { stdout } = await osl(['doctor', ...fileArgs(where)], { env: { STORE_URL: cluster.readerUrl } });
+    const named = /^warn .*of the last day: no row filter limited these to one shard: (.*)$/m.exec(
+      stdout,
+    )?.[1];
+    t.match(named, /orders by user:analyst \(\d+\)/);
+    t.match(named, /user:(tenants|mixed)/);
+    t.notMatch(named, /user:tenant \(/, 'one tenant');
+    t.notMatch(named, /nation|_one/, 'reference tables, and tables of the coordinator');
+    t.match(stdout, /^ok .*\d{3,} of \d{3,} queries counted by Citus read several shards$/m);
   });
 }
 
