@@ -1,7 +1,7 @@
 import { type SystemEngine, sql } from '../../engine/index.js';
 
 /** Where Citus keeps the rows of a table. Tables that it does not list are on the coordinator alone. */
-export type CitusTable =
+type CitusTable =
   | {
       readonly kind: 'distributed';
       /** The distribution column. */

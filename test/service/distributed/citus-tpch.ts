@@ -45,7 +45,7 @@ interface TpchOnCitus {
 }
 
 /** Creates and distributes the tables of TPC-H. @param scale 1 for 6,000,000 line items */
-export async function fillTpch({ coordinator }: Citus, scale: number): Promise<void> {
+async function fillTpch({ coordinator }: Citus, scale: number): Promise<void> {
   for (const statement of [...dataScript(SCHEMA, scale), ...dataScript(PLAIN, scale)])
     await coordinator.query(statement);
   for (const table of TABLES) {
