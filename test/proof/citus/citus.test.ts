@@ -19,12 +19,12 @@ import { messages, openServerEngine, REFUSED_BY_CITUS } from './engine.js';
  * from `OSL_CITUS_SEED`, with 20 questions each. The oracle's copies and the golden cases' expected answers are of
  * plain tables. What Citus refuses is counted, and must be refused of both twins.
  */
-const WORLDS = Number(process.env['OSL_CITUS_WORLDS'] ?? 4);
+const WORLDS = Number(process.env['OSL_CITUS_WORLDS'] ?? 3);
 const SEED = Number(process.env['OSL_CITUS_SEED'] ?? 5);
 const PER_WORLD = 20;
 /** From so many worlds on, all golden cases run; otherwise one in `SHARE`. */
 const MANY = 100;
-const SHARE = 3;
+const SHARE = 6;
 /**
  * SQLSTATEs of the few queries for which Citus writes wrong SQL to its workers, such as one that renames the columns of
  * VALUES. The gateway cannot tell them from a missing column.
