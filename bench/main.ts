@@ -3,6 +3,7 @@ import { auditBench } from './audit/index.js';
 import { auditOpenBench } from './audit-open/index.js';
 import { auditSearchBench } from './audit-search/index.js';
 import { barrierBench } from './barrier/index.js';
+import { citusBench } from './citus/index.js';
 import { compileBench } from './compile/index.js';
 import { fairnessBench } from './fairness/index.js';
 import { hostileBench } from './hostile/index.js';
@@ -25,6 +26,7 @@ type Bench = (quick: boolean, workers: number) => Promise<Findings>;
 
 const BENCHES: ReadonlyMap<string, Bench> = new Map([
   ['barrier', barrierBench],
+  ['citus', citusBench],
   ['compile', compileBench],
   ['wire', wireBench],
   ['row-security', rowSecurityBench],

@@ -125,7 +125,8 @@ const EXPLAINED: Readonly<Record<string, Explanation>> = {
     page: 'policy.md#limits',
   },
   E0528: {
-    cause: 'The database does not support this construct, according to its documentation.',
+    cause:
+      'The database does not support this construct according to its documentation, or is known to answer it wrongly.',
     remedy: 'Write the query in another way; the message names the construct.',
     page: 'operations.md#databases-compatible-with-postgres',
   },
@@ -140,6 +141,13 @@ const EXPLAINED: Readonly<Record<string, Explanation>> = {
     remedy:
       'Select fewer columns, or parts of long values, as in left(value, 1000); the operator can raise the limit.',
     page: 'operations.md#large-values',
+  },
+  E0531: {
+    cause:
+      'The tables are distributed over several servers by Citus, which refuses queries of this form, most of them only if they read several shards.',
+    remedy:
+      'Do what the hint says. Most often: filter on one value of the distribution column, such as one tenant, or join on that column too.',
+    page: 'scale-out.md#what-citus-refuses',
   },
   E1001: {
     cause:

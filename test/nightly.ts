@@ -45,6 +45,7 @@ const STEPS: readonly Step[] = [
     file: 'proof/golden/positions',
     size: sized('places of each', 'OSL_GOLDEN_PLACES', 20),
   },
+  { name: 'Citus', file: 'proof/citus/citus', size: sized('worlds', 'OSL_CITUS_WORLDS', 200) },
   { name: 'groups', file: 'proof/oracle/groups', size: questions('OSL_GROUPS_RUNS', 20_000) },
   { name: 'rollups', file: 'proof/oracle/rollups', size: questions('OSL_ORACLE_ROLLUPS', 20_000) },
   { name: 'formal proof', file: 'formal/formal', size: null },

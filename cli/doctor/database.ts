@@ -21,6 +21,7 @@ import type { Model } from '../../src/model/served-model.js';
 import { connectFault, connectorUrl, withoutPassword } from '../../src/service/connector-url.js';
 import type { Settings } from '../../src/service/settings.js';
 import { counted } from '../output.js';
+import { citusFindings } from './citus.js';
 import { type DoctorFinding, fail, failed, ok, skipped, warn } from './finding.js';
 import { rowSecurityFindings, viewLabelFindings } from './row-security.js';
 
@@ -136,6 +137,7 @@ async function inspectServer(
       ...driftFindings(about, drifts, connector),
       ...(await labelFindings(about, survey, upstream, connector)),
       ...guarded,
+      ...(await citusFindings(about, survey, connector, model, settings)),
       ...(await systemFindings(about, connector, model.manifest)),
     ];
     // If the schema was not read completely, an object may exist although it was not found.

@@ -6,16 +6,20 @@ import { ready } from 'osl-compiler';
 import type { Survey, SystemEngine } from '../../src/engine/index.js';
 import {
   type AdoptionCandidate,
+  type CitusLayout,
   candidatesIn,
+  distributionColumns,
   isExposable,
   MAX_RELATIONS,
+  readCitus,
   readUpstream,
 } from '../../src/model/discovery/index.js';
 import { isName, nameFrom, parseManifest } from '../../src/model/manifest/index.js';
 import { systemFault, usage } from '../exit.js';
-import { note } from '../output.js';
+import { note, visible } from '../output.js';
 import { createProgress, type Progress } from '../progress.js';
 import {
+  citusText,
   columnId,
   countKey,
   type DraftedManifest,
@@ -41,6 +45,8 @@ export interface Design {
   readonly untyped: readonly string[];
   readonly hidden: readonly string[];
   readonly rows: RowRule | null;
+  /** Layout of the chosen tables on Citus; null on other servers. */
+  readonly citus: CitusLayout | null;
   readonly tenant: string;
   readonly role: string;
   readonly subject: string;
@@ -72,7 +78,10 @@ export async function designModel(
     flags.role ?? (await prompt.ask('\nName of the role that may read this', 'analyst')),
   );
   const subject = await subjectOf(flags, prompt);
-  const rows = await askRowFilter(keyed.candidates, subject, flags, prompt);
+  const citus = await citusLayout(survey, keyed.candidates);
+  if (citus !== null) prompt.say(`\n${citusText(citus)}`);
+  const rows = await askRowFilter(keyed.candidates, subject, citus, flags, prompt);
+  for (const warning of citusWarnings(citus, rows)) note(`warning: ${visible(warning)}`);
   const joins = (await askBi(flags, prompt)) ? 'any' : 'declared';
   const issuerKey = await issuerKeyOf(flags, prompt);
   const tenant = nameOrFail('--tenant', flags.tenant ?? tenantNameOf(url));
@@ -90,8 +99,28 @@ export async function designModel(
   const hidden = chosen.candidates.flatMap((c) =>
     c.columns.filter(({ name }) => isHidden(c, name)).map(({ name }) => columnId(c, name)),
   );
-  const common = { role, subject, issuerKey, rows, tenant, urlEnv, rowSecurity };
+  const common = { role, subject, issuerKey, rows, citus, tenant, urlEnv, rowSecurity };
   return { drafted, keyed, treatments, leftOut, untyped, hidden, ...common };
+}
+
+async function citusLayout(
+  { system, report }: Survey,
+  candidates: readonly AdoptionCandidate[],
+): Promise<CitusLayout | null> {
+  if (report.kind !== 'citus') return null;
+  const chosen = new Set(candidates.map(tableOf));
+  return new Map([...(await readCitus(system))].filter(([table]) => chosen.has(table)));
+}
+
+/** Warnings about a row filter that does not select shards. */
+function citusWarnings(citus: CitusLayout | null, rows: RowRule | null): readonly string[] {
+  if (citus === null || rows === null) return [];
+  return distributionColumns(citus)
+    .filter(({ column }) => column !== rows.column)
+    .map(
+      ({ column, tables }) =>
+        `rows are filtered on ${rows.column}, but Citus distributes ${tables.join(', ')} by ${column}: each query reads every shard`,
+    );
 }
 
 interface DiscoveredSchemas {

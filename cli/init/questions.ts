@@ -1,4 +1,8 @@
-import type { AdoptionCandidate } from '../../src/model/discovery/index.js';
+import {
+  type AdoptionCandidate,
+  type CitusLayout,
+  distributionColumns,
+} from '../../src/model/discovery/index.js';
 import { usage } from '../exit.js';
 import { visible } from '../output.js';
 import {
@@ -124,8 +128,20 @@ interface SharedColumn {
   readonly tables: number;
 }
 
-/** The most likely tenant column, present in at least two tables; null if there is none. */
-export function tenantColumn(candidates: readonly AdoptionCandidate[]): SharedColumn | null {
+/**
+ * The most likely tenant column: the distribution column of Citus, if one is shared by all distributed tables, or else
+ * one that is present in at least two tables and has such a name; null if there is none.
+ */
+export function tenantColumn(
+  candidates: readonly AdoptionCandidate[],
+  citus: CitusLayout | null,
+): SharedColumn | null {
+  const [distributed, ...others] = citus === null ? [] : distributionColumns(citus);
+  if (distributed !== undefined && others.length === 0) {
+    const { column } = distributed;
+    const tables = candidates.filter(({ columns }) => columns.some(({ name }) => name === column)).length;
+    if (tables > 0) return { column, tables };
+  }
   const counts = new Map<string, number>();
   for (const { columns } of candidates) {
     for (const { name } of columns)
@@ -147,10 +163,11 @@ export async function askBi(flags: InitFlags, prompt: Prompt): Promise<boolean> 
 export async function askRowFilter(
   candidates: readonly AdoptionCandidate[],
   subject: string,
+  citus: CitusLayout | null,
   flags: InitFlags,
   prompt: Prompt,
 ): Promise<RowRule | null> {
-  const [column = '', value = ''] = await rowRule(candidates, subject, flags, prompt);
+  const [column = '', value = ''] = await rowRule(candidates, subject, citus, flags, prompt);
   if (column === '') return null;
   const refers = referredBy(column, candidates);
   const has = (c: AdoptionCandidate): boolean => c.columns.some(({ name }) => name === column);
@@ -175,6 +192,7 @@ function referredBy(column: string, candidates: readonly AdoptionCandidate[]): R
 async function rowRule(
   candidates: readonly AdoptionCandidate[],
   subject: string,
+  citus: CitusLayout | null,
   flags: InitFlags,
   prompt: Prompt,
 ): Promise<readonly string[]> {
@@ -184,7 +202,7 @@ async function rowRule(
       throw usage('--rows takes column=value, such as org_id=42');
     return [column, value];
   }
-  const shared = tenantColumn(candidates);
+  const shared = tenantColumn(candidates, citus);
   if (shared === null || prompt.assumes) return [];
   prompt.say(
     `\n${shared.tables} of ${candidates.length} tables have a column ${visible(shared.column)}. Does it say whose a row is?`,

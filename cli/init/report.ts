@@ -2,7 +2,7 @@ import { relative } from 'node:path';
 import { systemUrlVariable } from '../../src/model/manifest/index.js';
 import { formatAnswer } from '../answer.js';
 import { counted, print, printJson, terminalWidth, visible } from '../output.js';
-import { tableOf } from '../proposal/index.js';
+import { citusText, tableOf } from '../proposal/index.js';
 import { commandName, quoted, shellText } from '../serve/invocation.js';
 import type { UrlSource } from './connect.js';
 import type { Design } from './design.js';
@@ -55,6 +55,7 @@ export function reportJson(outcome: Outcome): void {
     url_env: source.name,
     reader_url: readerUrl,
     row_security: design.rowSecurity,
+    ...(design.citus === null ? {} : { citus: Object.fromEntries(design.citus) }),
     first: { osql: first.osql, columns: first.answer.columns, rows: first.answer.rows },
     next: nextCommands(outcome),
     seconds,
@@ -88,6 +89,7 @@ export function report(outcome: Outcome): void {
   print('  .osl/          keys and audit log; kept out of git, as .env is');
   if (design.rowSecurity)
     print('  the database  row security, from policy.yaml: `osl row-security` compares and rewrites it');
+  if (design.citus !== null) print(`  ${visible(citusText(design.citus))}`);
   section('Left out as credentials', design.hidden);
   section('Left out, as the model has no such type', design.untyped);
   section('Keys that were found by counting, not declared: check them in manifest.yaml', counted_keys);
@@ -103,7 +105,7 @@ export function report(outcome: Outcome): void {
     'Foreign keys that are no relationship (manifest.yaml names them, too)',
     design.drafted.lostLinks.map(({ table, link, reason }) => `${table}: ${link}: ${reason}`),
   );
-  const tenant = rows === null ? tenantColumn(keyed.candidates) : null;
+  const tenant = rows === null ? tenantColumn(keyed.candidates, design.citus) : null;
   if (tenant !== null) {
     const column = visible(tenant.column);
     print(`\n${subject} sees the rows of every ${column}; --rows ${column}=… shows those of one.`);

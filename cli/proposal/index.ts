@@ -8,6 +8,7 @@ export {
   tableOf,
 } from './choose.js';
 
+export { citusText } from './citus.js';
 export { countKey, declaredKey, type FoundKey } from './find-key.js';
 export {
   alongViews,

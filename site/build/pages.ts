@@ -28,7 +28,17 @@ const SECTIONS: readonly (readonly [title: string, names: readonly string[]])[] 
   ['Govern', ['policy', 'policy-tests', 'access', 'identity', 'row-security']],
   [
     'Run',
-    ['operations', 'configuration', 'audit', 'errors', 'scale', 'upgrading', 'versioning', 'releasing'],
+    [
+      'operations',
+      'configuration',
+      'audit',
+      'errors',
+      'scale',
+      'scale-out',
+      'upgrading',
+      'versioning',
+      'releasing',
+    ],
   ],
   ['Trust', ['threat-model', 'architecture', 'testing', 'dependencies', 'conformance', 'decisions/README']],
 ];

@@ -1,5 +1,6 @@
 import { queryError } from 'osl-compiler';
 import { type AnswerMemory, noMemory, rowTooLarge } from './answer-memory.js';
+import type { ErrorSource } from './error-source.js';
 import { SHARED_BYTES, SHARED_ROWS } from './lanes.js';
 import type { PreparedStatements, PreparedUpstream } from './prepared.js';
 import {
@@ -38,8 +39,7 @@ export interface ExecutionHost {
   readonly settingForm: SettingForm;
   /** True if the statement runs in a transaction that continues after it. */
   readonly inTransaction: boolean;
-  /** `statement_timeout` of the session, in seconds. */
-  readonly backstopSeconds: number;
+  readonly errors: ErrorSource;
   readonly onUpstreamError: ReportUpstreamError;
   readonly memory: AnswerMemory;
   /** True if a statement may run again after its session is lost: it only reads and needs no session state. */
@@ -306,7 +306,7 @@ export class Execution implements SessionJob {
       const unknown = this.#applying > 0 && error.sqlstate === '22023';
       const told = unknown
         ? unknownSetting()
-        : executionError(error, this.#host.backstopSeconds, this.statement, this.#isParsed());
+        : executionError(error, this.#host.errors, this.statement, this.#isParsed());
       this.#onceDelivered(() => this.#settle(null, told));
     }
   }

@@ -1,5 +1,6 @@
 import { InternalError } from 'osl-compiler';
 import type { AnswerMemory } from './answer-memory.js';
+import type { ErrorSource } from './error-source.js';
 import { Execution, type ExecutionHost } from './execution.js';
 import type { ChosenServer, QueryServers } from './servers.js';
 import type { SettingForm } from './settings.js';
@@ -13,7 +14,7 @@ export interface RunnerOptions {
   readonly servers: QueryServers;
   readonly limitRows: boolean;
   readonly settingForm: SettingForm;
-  readonly backstopSeconds: number;
+  readonly errors: ErrorSource;
   readonly onUpstreamError: ReportUpstreamError;
   readonly spool: SpoolRoom | null;
   readonly memory: AnswerMemory;
@@ -36,7 +37,7 @@ export class Runner implements ExecutionHost {
   readonly limitRows: boolean;
   readonly settingForm: SettingForm;
   readonly inTransaction = false;
-  readonly backstopSeconds: number;
+  readonly errors: ErrorSource;
   readonly onUpstreamError: ReportUpstreamError;
   readonly spool: SpoolRoom | null;
   readonly memory: AnswerMemory;
@@ -49,7 +50,7 @@ export class Runner implements ExecutionHost {
     this.limitRows = options.limitRows;
     this.servers = options.servers;
     this.settingForm = options.settingForm;
-    this.backstopSeconds = options.backstopSeconds;
+    this.errors = options.errors;
     this.onUpstreamError = options.onUpstreamError;
     this.spool = options.spool;
     this.memory = options.memory;

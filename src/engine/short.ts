@@ -1,4 +1,5 @@
 import { InternalError } from 'osl-compiler';
+import type { ErrorSource } from './error-source.js';
 import { type Lanes, SHARED_BYTES, SHARED_ROWS } from './lanes.js';
 import type { OutOfService } from './out-of-service.js';
 import type { PreparedUpstream } from './prepared.js';
@@ -44,7 +45,7 @@ export interface ShortStatement {
 export interface ShortHost {
   readonly servers: QueryServers;
   readonly outOfService: OutOfService;
-  readonly backstopSeconds: number;
+  readonly errors: ErrorSource;
   readonly onUpstreamError: ReportUpstreamError;
 }
 
@@ -163,7 +164,7 @@ export class ShortRun implements SessionJob {
   /** Handles an error; if the statement itself is at fault, the slow path explains it. */
   #fail(sending: SharedExecution, error: UpstreamError): void {
     const { host, statement } = sending;
-    const told = executionError(error, host.backstopSeconds, statement);
+    const told = executionError(error, host.errors, statement);
     if (told instanceof StatementFault) {
       this.#giveUp(sending, error);
       return;

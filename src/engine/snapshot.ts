@@ -1,4 +1,5 @@
 import type { AnswerMemory } from './answer-memory.js';
+import type { ErrorSource } from './error-source.js';
 import type { Execution, ExecutionHost } from './execution.js';
 import type { ChosenServer, QueryServer, QueryServers } from './servers.js';
 import type { SnapshotPlaces } from './snapshot-places.js';
@@ -14,7 +15,7 @@ export interface SnapshotOptions {
   readonly standby: StandbyReads | null;
   readonly servers: QueryServers;
   readonly places: SnapshotPlaces;
-  readonly backstopSeconds: number;
+  readonly errors: ErrorSource;
   readonly onUpstreamError: ReportUpstreamError;
   readonly memory: AnswerMemory;
 }
@@ -44,8 +45,8 @@ export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost {
     this.#options = options;
   }
 
-  get backstopSeconds(): number {
-    return this.#options.backstopSeconds;
+  get errors(): ErrorSource {
+    return this.#options.errors;
   }
 
   get memory(): AnswerMemory {

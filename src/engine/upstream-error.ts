@@ -1,4 +1,5 @@
 import { isEvaluationFault, NEGATIVE_COUNTS, QueryError, queryError } from 'osl-compiler';
+import type { ErrorSource } from './error-source.js';
 import type { UpstreamStatement } from './statement.js';
 import { RIGHTS_FAULTS, type UpstreamError, wordsOf } from './upstream-report.js';
 
@@ -124,12 +125,11 @@ export class ValueError extends QueryError {
 /**
  * Converts an upstream error to the caller's error.
  *
- * @param backstopSeconds statement timeout of the session
  * @param isParsed true if the database accepted the text, so that the error is about values
  */
 export function executionError(
   error: Pick<UpstreamError, 'sqlstate' | 'message' | 'parameter' | 'position'>,
-  backstopSeconds: number,
+  { backstopSeconds, refusalOf }: ErrorSource,
   statement: Partial<Pick<UpstreamStatement, 'reads' | 'sources' | 'sql'>> = {},
   isParsed = true,
 ): QueryError {
@@ -138,8 +138,8 @@ export function executionError(
   if (sqlstate.startsWith('57P') || (sqlstate.startsWith('08') && sqlstate !== MALFORMED))
     return connectionLost();
   const { reads } = statement;
-  const valueError = isParsed ? valueErrorOf(error, statement) : null;
-  if (valueError !== null) return valueError;
+  const explained = refusalOf(error) ?? (isParsed ? valueErrorOf(error, statement) : null);
+  if (explained !== null) return explained;
   if (OURS.has(message)) return queryError('execution', { sqlstate });
   // A statement without tables cannot be missing one.
   const entry = reads === undefined || reads.tables.length === 0 ? 'execution' : entryOf(sqlstate);

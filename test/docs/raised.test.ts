@@ -163,6 +163,7 @@ const RAISES: Readonly<Partial<Record<ErrorName, Raise>>> = {
   timedOut: { file: 'test/engine/both-engines.test.ts', shows: 'timedOut' },
   stepCap: { file: 'test/language/forms/traverse.test.ts', shows: 'E0519' },
   formMissing: { file: 'test/service/distributed/server-kinds.test.ts', shows: 'E0528' },
+  shardsRefused: { file: 'test/engine/citus-refusals.test.ts', shows: 'E0531' },
   costCap: { file: 'test/surfaces/rest/cost.test.ts', shows: 'E0527' },
   rowTooLarge: { file: 'test/proof/records/cases.ts', shows: 'rowTooLarge' },
   answerMemory: { file: 'test/proof/records/cases.ts', shows: 'answerMemory' },

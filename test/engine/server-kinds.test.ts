@@ -1,7 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { formsOf, ready } from 'osl-compiler';
 import t from 'tap';
-import { kindWarnings, lackingFor, serverKind } from '../../src/engine/postgres/server-kind.js';
+import {
+  kindWarnings,
+  lackingFor,
+  type ServerKind,
+  serverKind,
+} from '../../src/engine/postgres/server-kind.js';
 import { CASES, caseFiles } from '../proof/golden/files.js';
 
 /**
@@ -98,13 +103,11 @@ t.test('what CockroachDB does not document is refused, and nothing else', async 
   t.ok(refused.length > 0 && refused.length < statements.length / 20, `${refused.length}`);
 });
 
-t.test('servers on the parser of Postgres are sent everything', async (t) => {
-  for (const kind of ['postgres', 'citus', 'yugabytedb', 'aurora'] as const)
-    t.same(
-      statements.filter((sql) => lackingFor(kind, sql) !== null),
-      [],
-      kind,
-    );
+t.test('servers on the parser of Postgres are sent everything that they answer correctly', async (t) => {
+  const lacking = (kind: ServerKind) =>
+    statements.map((sql) => lackingFor(kind, sql)).filter((form) => form !== null);
+  for (const kind of ['postgres', 'yugabytedb', 'aurora'] as const) t.same(lacking(kind), [], kind);
+  t.same([...new Set(lacking('citus'))], ['FETCH … WITH TIES']);
 });
 
 t.test('each form is seen where it is used', async (t) => {
@@ -136,6 +139,6 @@ t.test('servers are told apart by what they have, and what they say', async (t) 
   t.equal(serverKind({ version: 'CockroachDB CCL v24.3.1 (x86_64-pc-linux-gnu)', ...none }), 'cockroachdb');
   t.equal(serverKind({ version: 'PostgreSQL 11.2-YB-2.20.1.0-b0 on x86_64', ...none }), 'yugabytedb');
   t.same(kindWarnings('postgres'), []);
-  for (const kind of ['citus', 'aurora', 'cockroachdb', 'yugabytedb'] as const)
+  for (const kind of ['aurora', 'cockroachdb', 'yugabytedb'] as const)
     t.match(kindWarnings(kind), [/was not tried/], kind);
 });

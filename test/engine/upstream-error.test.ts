@@ -12,11 +12,15 @@ const SOURCES = [
   { kind: 'client', type: 'date', number: 7 },
   { kind: 'gateway' },
 ] as const;
+const SOURCE = { backstopSeconds: 300, refusalOf: () => null };
 const READS = { objects: ['person'], relations: ['person'], tables: ['hidden.persons_t'], columns: ['id'] };
 
 t.test('an SQLSTATE decides what a caller is told', async (t) => {
   const told = (sqlstate: string, message = '', parameter: number | null = null) =>
-    executionError({ sqlstate, message, parameter, position: null }, 300, { reads: READS, sources: SOURCES });
+    executionError({ sqlstate, message, parameter, position: null }, SOURCE, {
+      reads: READS,
+      sources: SOURCES,
+    });
   t.match(told('57014'), { entry: 'timedOut', message: /300 s/ });
   for (const lost of ['57P01', '57P03', '08003'])
     t.match(told(lost), { entry: 'databaseDown', sqlstate: '08006', http: 502 }, lost);
@@ -51,7 +55,7 @@ t.test('an SQLSTATE decides what a caller is told', async (t) => {
     t.match(error, { entry, code, http: 502, message: /`person`/ });
     t.notMatch(`${error.message} ${error.hint}`, /hidden|persons_t/);
     t.match(
-      executionError({ sqlstate, message: '', parameter: null, position: null }, 300),
+      executionError({ sqlstate, message: '', parameter: null, position: null }, SOURCE),
       { entry: 'execution', sqlstate },
       'it reads nothing',
     );
@@ -67,7 +71,7 @@ t.test(
       const statement = { reads: READS, sql };
       const error = executionError(
         { sqlstate, message: '', parameter: null, position },
-        300,
+        SOURCE,
         statement,
         isParsed,
       );

@@ -382,8 +382,12 @@ export const ERRORS = Object.freeze({
     'read fewer tables, or filter on a key',
   ]),
   formMissing: row('E0528', '0A000', 400, (p: { form: string }) => [
-    `the database of this query does not support ${p.form}, according to its documentation`,
+    `the database of this query does not support ${p.form}`,
     'write the query in another way',
+  ]),
+  shardsRefused: row('E0531', '0A000', 400, (p: { reason: string; hint: string }) => [
+    `the database refused the query, which Citus cannot run over distributed tables: ${p.reason}`,
+    p.hint,
   ]),
   noDecoder: row('E0521', '0A000', 503, (p: { operator: string }) => [
     `operator ${p.operator} needs a language model, and none is configured`,

@@ -56,7 +56,7 @@ export async function openPglite(
       servers: new QueryServers({ pool, lanes: null }, null),
       limitRows: true,
       settingForm: 'command',
-      backstopSeconds: 0,
+      errors: { backstopSeconds: 0, refusalOf: () => null },
       onUpstreamError,
       spool,
       memory,

@@ -11,6 +11,7 @@ import type {
   RenewedLogins,
   ServingOptions,
 } from '../engine.js';
+import type { ErrorSource } from '../error-source.js';
 import { GovernedEngine } from '../governed.js';
 import { OutOfService, type OutOfServiceCause } from '../out-of-service.js';
 import { Pool } from '../pool.js';
@@ -35,7 +36,7 @@ import {
   timeoutsOf,
 } from './query-server.js';
 import type { RoleReport } from './role.js';
-import { lackingFor } from './server-kind.js';
+import { lackingFor, refusalOf } from './server-kind.js';
 import { openStandbys, type StandbyConfigs } from './standby/open.js';
 
 export interface PostgresConfig {
@@ -112,11 +113,15 @@ export async function openPostgres(
       : openStandbys(config.standbys, { primary: logins, sizes, memory, onStandby });
   const system = systemPool(config, logins, onReach, memory);
   const servers = new QueryServers(primary, standbys?.set ?? null);
+  const errors: ErrorSource = {
+    backstopSeconds: statementMs / 1000,
+    refusalOf: (error) => refusalOf(first.report?.kind ?? 'postgres', error),
+  };
   const running: RunnerOptions = {
     servers,
     limitRows: false,
     settingForm: 'function',
-    backstopSeconds: statementMs / 1000,
+    errors,
     onUpstreamError,
     spool,
     memory,
@@ -125,7 +130,7 @@ export async function openPostgres(
   };
   const runner = new Runner(running);
   const places = new SnapshotPlaces(Math.floor(config.poolSize / 2));
-  const shape = { servers, places, backstopSeconds: statementMs / 1000, onUpstreamError, memory };
+  const shape = { servers, places, errors, onUpstreamError, memory };
   const outOfService = new OutOfService();
   const reported = (): RoleReport => {
     if (first.report === null) throw connectionLost();

@@ -41,8 +41,7 @@ export interface Policies {
 export function accessDifferences(policies: Policies): (asked: RecordedQuery) => readonly AccessDifference[] {
   const known = new Map<string, AccessDifference | null>();
   return ({ chain, objects }) => {
-    const relations = new Set(objects.flatMap((object) => relationOf(object, policies.manifest) ?? []));
-    return [...relations].flatMap((relation) => {
+    return recordedRelations(objects, policies.manifest).flatMap((relation) => {
       const key = JSON.stringify([chain, relation.name]);
       const found = known.get(key);
       const otherwise = found === undefined ? accessDifference(chain, relation, policies) : found;
@@ -50,6 +49,11 @@ export function accessDifferences(policies: Policies): (asked: RecordedQuery) =>
       return otherwise ?? [];
     });
   };
+}
+
+/** The relations that a recorded query read; names that are no longer declared are left out. */
+export function recordedRelations(objects: readonly string[], manifest: Manifest): readonly Relation[] {
+  return [...new Set(objects.flatMap((object) => relationOf(object, manifest) ?? []))];
 }
 
 function relationOf(object: string, { catalog }: Manifest): Relation | undefined {

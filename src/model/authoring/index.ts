@@ -12,7 +12,7 @@ export {
   suggestRelation,
   suggestTerm,
 } from './check.js';
-export { type AccessDifference, accessDifferences } from './earlier-queries.js';
+export { type AccessDifference, accessDifferences, recordedRelations } from './earlier-queries.js';
 export {
   compiledPolicy,
   judgePolicy,

@@ -10,6 +10,7 @@ export {
   tableKey,
 } from './candidates.js';
 
+export { type CitusLayout, distributionColumns, readCitus } from './citus.js';
 export { draftOf, isExposable, labelsNote } from './draft.js';
 export type { UpstreamRelation, UpstreamSchema } from './upstream.js';
 export { MAX_RELATIONS, type ModelledType, modelType, readUpstream } from './upstream.js';

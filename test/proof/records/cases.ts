@@ -643,6 +643,7 @@ export const UNREACHED: Readonly<Partial<Record<ErrorName, string>>> = {
   databaseDown: 'a database that goes away: test/service/operations/upstream.test.ts',
   storeClosed: 'a connector without credentials: test/service/operations/upstream.test.ts',
   formMissing: 'another kind of server: test/service/distributed/server-kinds.test.ts',
+  shardsRefused: 'a Citus cluster: test/service/distributed/citus.test.ts',
   auditUnreadable: 'a log that is damaged: test/service/audit-search.test.ts',
   controlUnavailable: 'a control database that goes away: test/service/operations/gateways.test.ts',
   overloaded: 'a queue that is full: test/engine/postgres.test.ts',

@@ -89,7 +89,7 @@ export function files(worlds: Worlds): Place {
 }
 
 /** `osl serve` over the coordinator. */
-export function serve(t: Test, where: Place, { readerUrl }: Distributed): Promise<Server> {
+export function serve(t: Test, where: Place, { readerUrl }: Pick<Distributed, 'readerUrl'>): Promise<Server> {
   return served(t, where, { STORE_URL: readerUrl, OSL_POOL_SIZE: '4' });
 }
 

@@ -129,6 +129,7 @@ const STAGE_OF = {
   rowTooLarge: 'running',
   costCap: 'running',
   formMissing: 'running',
+  shardsRefused: 'running',
   noDecoder: 'question',
   contentUnavailable: 'running',
   modelUnavailable: 'running',
