@@ -11,6 +11,7 @@ import { failures, Load, type Outcome, post } from './load.js';
 import { freePortRange } from './ports.js';
 import { missingRecords, recordsInFiles } from './records.js';
 import { MANIFEST, policyText, TABLES } from './shop.js';
+import { type Surroundings, scraping, surroundingsOf } from './surroundings.js';
 import { type DrillReport, markdownTable } from './table.js';
 
 /*
@@ -21,6 +22,8 @@ import { type DrillReport, markdownTable } from './table.js';
 const CALM_MS = 4_000;
 /** Time for which a change of rights is looked at over the balancer. */
 const CHANGE_MS = 4_000;
+/** Duration of faults that end by themselves. */
+const AWAY_MS = 10_000;
 const GATEWAYS = [1, 2, 3];
 const PORTS = 33;
 
@@ -34,6 +37,7 @@ interface Row {
 interface Cluster {
   readonly dir: string;
   readonly first: number;
+  readonly surroundings: Surroundings;
   run(...args: readonly string[]): Promise<void>;
   token(subject: string): Promise<string>;
   /** Activates a policy in which `user:watch` sees these columns. */
@@ -47,6 +51,7 @@ export async function rollingDrill(rounds = 1): Promise<DrillReport> {
     return await underLoad(cluster, rounds);
   } finally {
     await cluster.run('down').catch(() => undefined);
+    await cluster.surroundings.close();
   }
 }
 
@@ -54,12 +59,14 @@ async function prepared(): Promise<Cluster> {
   const dir = temporary();
   const first = await freePortRange(PORTS);
   const env = { CLUSTER_DIR: dir, CLUSTER_PORT: `${first}`, OSL: `${process.execPath} ${BIN}` };
+  const surroundings = await surroundingsOf(dir, [first + 2, first + 3]);
   const hosts = `127.0.0.1:${first + 2},127.0.0.1:${first + 3}`;
   mkdirSync(dir, { recursive: true });
   writeFileSync(join(dir, 'm.yaml'), MANIFEST);
   writeFileSync(join(dir, 'p.yaml'), policyText('id'));
   // Its data is only read, so a standby will do while there is no primary.
-  writeFileSync(join(dir, 'env'), `STORE_URL='postgres://osl_reader@${hosts}/shop'\n`);
+  const store = `STORE_URL='postgres://osl_reader@${hosts}/shop'`;
+  writeFileSync(join(dir, 'env'), `${[store, ...surroundings.env].join('\n')}\n`);
   writeFileSync(join(dir, 'data.sql'), `create database shop;\n\\connect shop\n${TABLES}\n`);
   const run = async (...args: readonly string[]): Promise<void> => {
     const script = join(ROOT, 'deploy', 'cluster', 'cluster.sh');
@@ -82,13 +89,14 @@ async function prepared(): Promise<Cluster> {
     });
     if (code !== 0) throw new Error(stderr);
   };
-  return { dir, first, run, token, push };
+  return { dir, first, surroundings, run, token, push };
 }
 
 async function underLoad(cluster: Cluster, rounds: number): Promise<DrillReport> {
-  const { first, run, token } = cluster;
+  const { first, run, token, surroundings } = cluster;
   const balancer = { name: 'balancer', httpPort: () => first, pgPort: () => first + 1, token };
   const load = new Load([balancer], { clients: 6, pauseMs: 40, sessionQueries: 100 });
+  const monitor = scraping(GATEWAYS.map((n) => first + 10 * n));
   const rows: Row[] = [];
   const step = async (fault: string, act: () => Promise<string>): Promise<void> => {
     await sleep(CALM_MS);
@@ -123,6 +131,16 @@ async function underLoad(cluster: Cluster, rounds: number): Promise<DrillReport>
       );
     await step('gateway-2 killed', killed('gateway-2'));
     await step('HAProxy killed', killed('haproxy', 0));
+    await step(`no answer of the control database for ${AWAY_MS / 1_000} s`, async () => {
+      const healed = surroundings.partition(AWAY_MS);
+      const stale = await lastStale(cluster, false, AWAY_MS + CHANGE_MS);
+      await healed;
+      return `a policy activated then: last answer under the old one after ${stale} s`;
+    });
+    await step(`disk of gateway-3 full for ${AWAY_MS / 1_000} s`, () => tried(surroundings.fillDisk));
+    await step(`clock of gateway-2 an hour ahead for ${AWAY_MS / 1_000} s`, () =>
+      tried(surroundings.stepClock),
+    );
     await step('standby of the control database killed', killed('standby'));
     await step('primary of the control database killed, standby promoted', async () => {
       await run('kill', 'primary');
@@ -133,6 +151,7 @@ async function underLoad(cluster: Cluster, rounds: number): Promise<DrillReport>
   } finally {
     await load.stop();
   }
+  const { read, failed } = await monitor.stop();
   await run('down').catch(() => undefined); // of the primary nothing is left
   const audits = GATEWAYS.map((n) => join(cluster.dir, `gateway-${n}`));
   const logs = await Promise.all(audits.map((dir) => recordsInFiles(join(dir, 'audit'))));
@@ -140,21 +159,32 @@ async function underLoad(cluster: Cluster, rounds: number): Promise<DrillReport>
   return reportOf(
     load.outcomes,
     rows,
-    `acknowledged answers without a record ${missingRecords(load.outcomes, logs)}; requests whose outcome was lost in a kill, and is recorded as unknown ${logs.reduce((sum, { unknown }) => sum + unknown, 0)}`,
+    `acknowledged answers without a record ${missingRecords(load.outcomes, logs)}; requests whose outcome was lost in a kill, and is recorded as unknown ${logs.reduce((sum, { unknown }) => sum + unknown, 0)}; metrics read ${read} times, not answered ${failed} times`,
     missingRecords(load.outcomes, logs),
     verified.map(({ code }) => code),
   );
 }
 
+/** Does `fault`; the reason if that is impossible here. */
+async function tried(fault: ((ms: number) => Promise<void>) | string): Promise<string> {
+  if (typeof fault === 'string') return `not tried: ${fault}`;
+  await fault(AWAY_MS);
+  return '';
+}
+
 const seconds = (ms: number): string => (ms / 1_000).toFixed(1);
 
 /** Activates a policy; seconds after which the last answer over the balancer was that of the old one. */
-async function lastStale({ first, token, push }: Cluster, grants: boolean): Promise<string> {
+async function lastStale(
+  { first, token, push }: Cluster,
+  grants: boolean,
+  lookMs = CHANGE_MS,
+): Promise<string> {
   await push(grants ? 'id, amount' : 'id');
   const began = performance.now();
   let last = began;
   const osql = 'select amount from osl.entities.account where id = 1';
-  while (performance.now() - began < CHANGE_MS) {
+  while (performance.now() - began < lookMs) {
     const asked = performance.now();
     const reply = await post(false, first, osql, await token('user:watch')).catch(() => null);
     if (reply?.status === (grants ? 400 : 200)) last = asked;

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
-import { deferWasmOptimization, enableWasmOptimization, startThread } from '../../base/threads/thread.js';
+import { enableWasmOptimization, startThread } from '../../base/threads/thread.js';
 import type { Transport } from '../upstream-session.js';
 import { unpackImage } from './data-image.js';
 
@@ -60,7 +60,6 @@ export class WorkerTransport implements Transport {
    */
   static async start(dataDir: string, maxMemory: number): Promise<WorkerTransport> {
     enableWasmOptimization();
-    deferWasmOptimization();
     // Done in a separate thread, because this takes half a gigabyte, which is freed when the thread ends.
     if (!existsSync(join(dataDir, 'PG_VERSION')) && !unpackImage(dataDir)) {
       const maker = await WorkerTransport.#begin(dataDir, 'make', maxMemory);
