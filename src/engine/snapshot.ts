@@ -127,17 +127,18 @@ export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost {
 
   async #finish(): Promise<void> {
     const session = this.#session;
-    if (this.#state === 'open' && session !== null) {
-      try {
-        await command(session, 'ROLLBACK', IDLE);
-        this.#chosen?.server.pool.release(session);
-      } catch {
-        session.destroy(); // its state is unknown
-      }
-      this.#options.places.free(this.#options.subject);
-    }
+    const isOpen = this.#state === 'open';
     this.#session = null;
     this.#state = 'ended';
+    if (!isOpen || session === null) return;
+    // Freed first: the client's next transaction may begin before the database has ended this one.
+    this.#options.places.free(this.#options.subject);
+    try {
+      await command(session, 'ROLLBACK', IDLE);
+      this.#chosen?.server.pool.release(session);
+    } catch {
+      session.destroy(); // its state is unknown
+    }
   }
 
   #lose(): void {

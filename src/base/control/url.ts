@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { ofPrimary, type ServerList, upstreamOf } from '../postgres/index.js';
+import { ofPrimary, type ServerList, upstreamOf } from '../postgres/hosts.js';
 import { readText, StartProblem } from '../start-problem.js';
 import { messageOf } from '../thrown.js';
 
