@@ -14,10 +14,8 @@ export {
 export {
   CONNECT_ONE_MS,
   OtherRole,
-  ofPrimary,
   onFirstHost,
   requireRole,
-  type ServerList,
   upstreamOf,
   withoutLogin,
   withoutPassword,
