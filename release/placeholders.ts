@@ -21,7 +21,7 @@ export function textsOf(root: string): ReadText {
   return (file) => readFileSync(join(root, file), 'utf8');
 }
 
-/** What is still a placeholder, one line each; empty if a release may be signed with a permanent key. */
+/** The values that are still placeholders, one line each; empty if a release may be signed with a permanent key. */
 export function placeholdersIn(read: ReadText): readonly string[] {
   const repositories = MANIFESTS.filter((file) => !isPublic(repositoryOf(read(file)))).map(
     (file) => `repository in ${file} is a placeholder`,

@@ -106,7 +106,7 @@ export class Lanes {
   }
 }
 
-/** What an execution, or a part of one that runs again, has cost. */
+/** The cost of an execution, or of a part of one that runs again. */
 interface ExecutionCost {
   readonly statement: Pick<UpstreamStatement, 'sql'>;
   /** Null if the execution is over. */

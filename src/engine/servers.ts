@@ -32,8 +32,8 @@ export interface UsableStandby extends ChosenServer {
 export interface Standbys {
   /** The least busy standby whose data are recent enough for `reads`, to which `reads` moves on; null if there is none. */
   choose(reads: StandbyReads): UsableStandby | null;
-  /** `chosen` as it is now; null if it is not recent enough any more. */
-  recheck(chosen: UsableStandby, reads: StandbyReads): UsableStandby | null;
+  /** A standby that was chosen before, as it is now; null if it is not recent enough any more. */
+  recheck(server: QueryServer, reads: StandbyReads): UsableStandby | null;
 }
 
 /** The primary of a database and its standbys. */
@@ -56,7 +56,7 @@ export class QueryServers {
   /** Called when a session has been waited for: `chosen`, or the primary if the standby fell behind meanwhile. */
   recheck(chosen: ChosenServer, reads: StandbyReads | null): ChosenServer {
     if (chosen.asOf === null || reads === null || this.#standbys === null) return chosen;
-    return this.#standbys.recheck({ ...chosen, asOf: chosen.asOf }, reads) ?? this.ofPrimary();
+    return this.#standbys.recheck(chosen.server, reads) ?? this.ofPrimary();
   }
 
   ofPrimary(): ChosenServer {

@@ -7,7 +7,7 @@ export function sourceOf(slot: Slot): ValueSource {
   return slot.kind === 'literal' && slot.written ? { kind: 'literal', type: slot.type } : { kind: 'gateway' };
 }
 
-/** What a plan reads, for messages about its failure. */
+/** The objects and tables that a plan reads, for messages about its failure. */
 export function readsOf({ query, objects, outputs }: GovernedPlan): StatementReads {
   const relations = relationsRead(query);
   return {

@@ -359,7 +359,7 @@ export function renewal(name: string, { engine, config }: OpenEngine, next: Engi
   return { now: `connector ${name} by its URL of now`, kept: null, take: () => engine.renew(loginsIn(next)) };
 }
 
-/** What must not change while the standbys are in use. */
+/** The parts of the configuration of standbys that need a restart to change. */
 function standbysIn({ standbys }: PostgresConfig): unknown {
   if (standbys === undefined) return null;
   const { servers, maxLagMs } = standbys;

@@ -2,13 +2,13 @@ import { readRecords } from '../../audit/index.js';
 import { onServer } from '../support/native-postgres.js';
 import type { Outcome } from './load.js';
 
-/** What an audit log says of the questions of a drill. */
+/** The records of a drill's questions in an audit log. */
 export interface Recorded {
   /** Ids of requests that were allowed and have an outcome of `ok`, or `unknown`: their gateway was killed. */
   readonly answered: ReadonlySet<string>;
-  /** How many of them came over the wire. */
+  /** Number of them that came over the wire. */
   readonly wire: number;
-  /** How many have the outcome `unknown`. */
+  /** Number of those with the outcome `unknown`. */
   readonly unknown: number;
 }
 

@@ -2,7 +2,7 @@ import { test } from 'tap';
 import { PrimaryHistory } from '../../src/engine/postgres/standby/history.js';
 import { lastRecordEnd, logPosition } from '../../src/engine/postgres/standby/position.js';
 
-/** What a standby's position in the log says of the age of its data. */
+/** The age of a standby's data, by its position in the log. */
 
 const SEGMENT = 16n * 1024n * 1024n;
 const HERE = { system: '7', timeline: 1 };

@@ -44,7 +44,7 @@ export class SharedCounts {
   #failing = false;
   #heard = false;
   #saying = false;
-  /** What is left of this process's own share, by key. */
+  /** The rest of this process's own share, by key. */
   readonly #own = new Map<string, Lease>();
 
   private constructor(store: CountStore, { tenant, log }: SharedCountsOptions) {

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { lackingFor, refusalOf } from '../../../src/engine/postgres/server-kind.js';
 import type { Answer, Engine } from '../golden/engine.js';
 
-/** What `sqlstate` of an answer is if the gateway would say that Citus cannot run the query: E0531 or E0528. */
+/** The `sqlstate` of an answer for which the gateway would say that Citus cannot run the query: E0531 or E0528. */
 export const REFUSED_BY_CITUS = 'refused by Citus';
 const REFUSED: Answer = { oids: [], rows: [], sqlstate: REFUSED_BY_CITUS };
 

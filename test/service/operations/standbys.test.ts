@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import t, { type Test } from 'tap';
@@ -11,8 +12,7 @@ import { asked, served, tokenFor } from './support.js';
 /** Two streaming standbys that answer queries: how old an answer may be, seen from outside `osl serve`. */
 
 const MAX_LAG_MS = 1_000;
-const MANIFEST = `${ACCOUNTS_MANIFEST}features: { joins: any }
-`.replace(
+const MANIFEST = `${ACCOUNTS_MANIFEST}features: { joins: any }\n`.replace(
   'url_env: STORE_URL',
   `url_env: STORE_URL
     standbys: { url_envs: [STANDBY_A, STANDBY_B], max_lag_ms: ${MAX_LAG_MS} }`,
@@ -110,6 +110,10 @@ if (group === null) {
   const resume = (...members: readonly Member[]) =>
     Promise.all(members.map((m) => m.query('select pg_wal_replay_resume()')));
 
+  const sessionsAt = async (member: Member): Promise<number> => {
+    const sql = "select count(*)::int as n from pg_stat_activity where application_name = 'osl-gateway'";
+    return Number((await member.query(sql))[0]?.['n']);
+  };
   const all = await opened(t);
 
   await t.test('standbys answer, and say how old their answers are', async (t) => {
@@ -194,6 +198,7 @@ if (group === null) {
     await until('10');
     await b.up();
     await until('11');
+    while ((await sessionsAt(b)) === 0) await sleep(20); // queries come to it again
     going = false;
     await Promise.all(load);
     t.same(answers.filter((answer) => !isHonest(answer)).slice(0, 3), []);
@@ -225,6 +230,23 @@ if (group === null) {
     await reloaded(server);
     t.same(await rest().then(({ change, from }) => [change, from]), [change, 'live']);
     await resume(a, b);
+  });
+
+  await t.test('behind a name of several servers, rows are of the server whose age is told', async (t) => {
+    const { port, close } = await alternating([a.port, b.port]);
+    t.teardown(close);
+    const url = `postgres://osl_reader:osl@127.0.0.1:${port}/postgres`;
+    const { rest } = await opened(t, { STANDBY_A: url, STANDBY_B: url });
+    await pause(b);
+    const answers: Answer[] = [];
+    for (let i = 0; i < 150; i += 1) {
+      if (i % 3 === 0) await commit();
+      answers.push(...(await Promise.all([rest(), rest(), rest()])));
+      await sleep(10);
+    }
+    await resume(b);
+    t.same(answers.filter((answer) => !isHonest(answer)).slice(0, 3), []);
+    t.ok(answers.some(({ from }) => from === 'standby'));
   });
 
   await t.test('a statement that a standby cancels for its replay is answered by the primary', async (t) => {
@@ -267,6 +289,31 @@ if (group === null) {
     await until('01');
     t.same(await rest().then(({ change, from }) => [change, from]), [-1, 'standby']);
   });
+}
+
+/** A port whose connections go to one of `ports` after another, as those to a name of several servers may. */
+async function alternating(
+  ports: readonly number[],
+): Promise<{ readonly port: number; readonly close: () => void }> {
+  let turn = 0;
+  const sockets = new Set<Socket>();
+  const server = createServer((client) => {
+    const upstream = connect(ports[turn++ % ports.length] ?? 0, '127.0.0.1');
+    for (const socket of [client, upstream]) {
+      sockets.add(socket);
+      socket.on('error', () => undefined);
+    }
+    client.pipe(upstream).pipe(client);
+    client.on('close', () => upstream.destroy());
+    upstream.on('close', () => client.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo; // it listens on a port
+  const close = (): void => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  };
+  return { port, close };
 }
 
 async function reloaded(server: Server): Promise<void> {

@@ -1,6 +1,6 @@
 import type { LogPosition } from './position.js';
 
-/** What identifies a line of history: a standby of another system or timeline has other data. */
+/** Identifies a line of history. A server of another system or timeline has other data. */
 export interface LogOrigin {
   /** `system_identifier` of the cluster. */
   readonly system: string;

@@ -2,7 +2,7 @@ import type { PostgresSession } from '../../../base/postgres/index.js';
 import type { LogOrigin } from './history.js';
 import { type LogPosition, lastRecordEnd, logPosition } from './position.js';
 
-/** What a server says of itself: its origin, and how far its log is written, or replayed if it is a standby. */
+/** A server's origin, and the end of its log: of what is written or, on a standby, of what is replayed. */
 export interface ServerPosition {
   readonly isStandby: boolean;
   readonly position: LogPosition;
@@ -28,7 +28,7 @@ const POSITION = `
                 (select timeline_id from pg_catalog.pg_control_checkpoint()),
                 (select min_recovery_end_timeline from pg_catalog.pg_control_recovery()),
                 (select received_tli from pg_catalog.pg_stat_wal_receiver))
-              else ('x' || substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_insert_lsn()), 1, 8))
+              else ('x' || pg_catalog.substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_insert_lsn()), 1, 8))
                 ::pg_catalog.bit(32)::pg_catalog.int4 end as timeline,
          (select setting from pg_catalog.pg_settings where name = 'wal_segment_size') as segment
     from (select pg_catalog.pg_is_in_recovery() as standby) r`;

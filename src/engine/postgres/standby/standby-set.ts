@@ -1,6 +1,6 @@
 import { OtherRole, type PostgresSession } from '../../../base/postgres/index.js';
 import type { EnginePool } from '../../pool.js';
-import type { Standbys, UsableStandby } from '../../servers.js';
+import type { QueryServer, Standbys, UsableStandby } from '../../servers.js';
 import type { StandbyReads } from '../../standby-reads.js';
 import { poolsOf } from '../query-server.js';
 import { PrimaryHistory } from './history.js';
@@ -71,7 +71,7 @@ export class StandbySet implements Standbys {
   }
 
   choose(reads: StandbyReads): UsableStandby | null {
-    const notBefore = Math.max(this.#notBefore, reads.notBefore);
+    const notBefore = this.#notBeforeOf(reads);
     this.#turn += 1;
     let best: UsableStandby | null = null;
     for (let i = 0; i < this.#standbys.length; i++) {
@@ -83,9 +83,9 @@ export class StandbySet implements Standbys {
     return best;
   }
 
-  recheck({ server }: UsableStandby, reads: StandbyReads): UsableStandby | null {
-    const notBefore = Math.max(this.#notBefore, reads.notBefore);
-    const usable = this.#standbys.find((s) => s.server === server)?.usable(notBefore) ?? null;
+  recheck(server: QueryServer, reads: StandbyReads): UsableStandby | null {
+    const standby = this.#standbys.find((s) => s.server === server);
+    const usable = standby?.usable(this.#notBeforeOf(reads)) ?? null;
     if (usable !== null) reads.advance(usable.asOf);
     return usable;
   }
@@ -109,6 +109,10 @@ export class StandbySet implements Standbys {
       server.pool.close();
       server.lanes?.close();
     }
+  }
+
+  #notBeforeOf({ notBefore }: StandbyReads): number {
+    return Math.max(this.#notBefore, notBefore);
   }
 
   #watch(standby: Standby, login: Login, everyMs: number): WatchedServer {
