@@ -124,8 +124,11 @@ export const WORKER_PROTOCOL = Object.freeze({
   view: exchange(nothing, made<ProcessView>()),
   obey: exchange(sessionCommand, flag),
   drained: exchange(drained, done),
-  /** `steady` is true while workers keep running, and false if they end one after another. */
-  standing: exchange(record({ steady: flag }), done),
+  /**
+   * `steady` is true while workers keep running, and false if they end one after another. `clockWrong`: this machine's
+   * clock is.
+   */
+  standing: exchange(record({ steady: flag, clockWrong: flag }), done),
   draft: exchange(record({ id: text }), done),
   /** More tokens were revoked; they are listed in the data directory. */
   revoked: exchange(nothing, done),

@@ -42,6 +42,7 @@ export class SharedParts implements SharedProcessFiles {
   #limiter: LeasedLimiter | null = null;
   #open: OpenServer | null = null;
   #steady = true;
+  #clockWrong = false;
   #prepared: PreparedChange | null = null;
 
   constructor(supervisor: SupervisorChannel, settings: Settings, texts: Texts) {
@@ -91,6 +92,10 @@ export class SharedParts implements SharedProcessFiles {
 
   async published(): Promise<void> {
     await this.#supervisor.ask('published', null);
+  }
+
+  clockWrong(): boolean {
+    return this.#clockWrong;
   }
 
   steady(): boolean {
@@ -176,8 +181,9 @@ export class SharedParts implements SharedProcessFiles {
       },
       obey: ({ id, what }) => this.#open?.own.command(id, what) ?? false,
       drained: ({ on }) => this.#open?.own.drain(on),
-      standing: ({ steady }) => {
+      standing: ({ steady, clockWrong }) => {
         this.#steady = steady;
+        this.#clockWrong = clockWrong;
       },
       reclaim: ({ counter, key, endsAt }) => this.#limiter?.reclaim(counter, key, endsAt) ?? 0,
     };

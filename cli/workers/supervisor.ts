@@ -98,7 +98,10 @@ export class Supervisor {
     // Start one worker first: an error that stops it would stop all, and is then reported only once.
     await first.begin();
     await Promise.all(others.map((slot) => slot.begin()));
-    this.#stopFollowing = followFor(this.#changes, this.#settings, this.#control, this.#log);
+    this.#tellStanding();
+    this.#stopFollowing = followFor(this.#changes, this.#settings, this.#control, this.#log, () =>
+      this.#tellStanding(),
+    );
   }
 
   reload(): Promise<ReloadResult | ChangeRefusal> {
@@ -136,11 +139,13 @@ export class Supervisor {
   }
 
   /**
-   * Tells all workers if the server is steady. It is not, and hence not ready, while the workers of a slot keep ending.
+   * Tells all workers if the server is steady, and if its clock is wrong. It is not steady, and hence not ready, while
+   * the workers of a slot keep ending.
    */
   #tellStanding(): void {
     const steady = !this.#slots.some(({ loops }) => loops);
-    void this.#askAll((peer) => peer.ask('standing', { steady }));
+    const clockWrong = this.#control?.clock.wrong ?? false;
+    void this.#askAll((peer) => peer.ask('standing', { steady, clockWrong }));
   }
 
   /** Passes a cancel request to the worker named by its key. */
@@ -311,6 +316,7 @@ function followFor(
   settings: Settings,
   control: Control | null,
   log: ServiceLog,
+  clock: () => void,
 ): () => Promise<void> {
   const { policyFile } = settings;
   return followPolicy(
@@ -331,6 +337,7 @@ function followFor(
       },
       revoked: () => changes.revoked(),
       silent: (why) => changes.losePolicy(why),
+      clock,
     },
     log,
   );

@@ -19,6 +19,12 @@ export async function removeWhole(path: string): Promise<void> {
   await syncNames(dirname(path));
 }
 
+/** Renames a file within its directory durably; nothing happens if it does not exist. */
+export async function renameWhole(from: string, to: string): Promise<void> {
+  await ifThere(rename(from, to), undefined);
+  await syncNames(dirname(to));
+}
+
 /** Returns the content of a file; null if it does not exist. @throws the system's error */
 export function bytesOf(path: string): Promise<Buffer | null> {
   return ifThere(readFile(path), null);

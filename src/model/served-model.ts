@@ -18,6 +18,8 @@ export interface FallbackPolicy {
 /** Reachability of external services: true if the service has answered since the start, or is not configured. */
 export interface ServicesReached {
   readonly control: boolean;
+  /** False if this machine's clock is wrong by the control database's, and another gateway agrees with that one. */
+  readonly clock: boolean;
   /** Shared store of rate-limit counts. */
   readonly limits: boolean;
   /** Issuers whose keys are loaded. `none`: no token can be valid. */

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import {
   type ActivationBase,
   activePolicy,
@@ -21,6 +21,7 @@ import type { ServiceLog } from '../base/log.js';
 import { StartProblem } from '../base/start-problem.js';
 import { parseSource, readManifestText } from '../model/manifest/index.js';
 import { PublishedDamaged, VersionStore, writeVersions } from '../model/versions/index.js';
+import { ClockComparison } from './clock-comparison.js';
 import { fingerprintOf, type TenantKeys } from './keys.js';
 import { PolicyUnknown, type ReadFileText } from './model.js';
 import { RevocationFiles } from './revocations.js';
@@ -44,6 +45,7 @@ export interface ControlState extends ActivationBase {
 export class Control {
   readonly tenant: string;
   readonly settings: ControlSettings;
+  readonly clock: ClockComparison;
   readonly #database: ControlDatabase;
   readonly #policyFile: string;
   readonly #dir: string;
@@ -57,13 +59,19 @@ export class Control {
   /** Checks that must succeed before a poll counts; see `join`. */
   #toJoin: (() => Promise<void>) | null = null;
 
-  private constructor(settings: Settings, control: ControlSettings, tenant: string) {
+  private constructor(settings: Settings, control: ControlSettings, tenant: string, log: ServiceLog) {
     this.tenant = tenant;
     this.settings = control;
     this.#policyFile = settings.policyFile;
     this.#dir = join(settings.dataDir, 'published');
     this.#revoked = new RevocationFiles(settings.dataDir);
     this.#database = openControl(control.place, { statementMs: STATEMENT_MS });
+    this.clock = new ClockComparison(
+      this.#database,
+      tenant,
+      `${gatewayName()}:${resolve(settings.dataDir)}`,
+      log,
+    );
   }
 
   /**
@@ -74,9 +82,10 @@ export class Control {
    */
   static async open(settings: Settings, log: ServiceLog): Promise<Control | null> {
     if (settings.control === null) return null;
-    const control = new Control(settings, settings.control, await tenantIn(settings.manifestFile));
+    const control = new Control(settings, settings.control, await tenantIn(settings.manifestFile), log);
     try {
       await control.look();
+      await control.clock.compare();
     } catch (error) {
       if (!(error instanceof ControlFault)) {
         await control.close();

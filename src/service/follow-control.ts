@@ -18,6 +18,8 @@ interface Follower {
   revoked(): Promise<void>;
   /** Called when the database has not answered for longer than configured. */
   silent(why: string): Promise<void>;
+  /** Called when `control.clock.wrong` has changed. */
+  clock(): void;
 }
 
 interface ControlFollower {
@@ -26,7 +28,7 @@ interface ControlFollower {
 
 /** Polling interval in ms, in case a notification was missed. */
 const LOOK_MS = 1_000;
-const CLOCK_MS = 250;
+const SILENCE_CHECK_MS = 250;
 
 /**
  * Follows the control database: polls on each notification and once a second, one poll at a time, and reports if the
@@ -76,7 +78,7 @@ function followControl(control: Control, follower: Follower, log: ServiceLog): C
       wake();
     });
   };
-  const clock = (): void => {
+  const heed = (): void => {
     if (silent || !control.silent) return;
     silent = true;
     const why = control.silence;
@@ -90,12 +92,14 @@ function followControl(control: Control, follower: Follower, log: ServiceLog): C
     },
   });
   const looks = setInterval(wake, LOOK_MS).unref();
-  const clocks = setInterval(clock, CLOCK_MS).unref();
+  const silences = setInterval(heed, SILENCE_CHECK_MS).unref();
+  const stopComparing = control.clock.follow(() => follower.clock());
   return Object.freeze({
     close: async () => {
       closed = true;
       clearInterval(looks);
-      clearInterval(clocks);
+      clearInterval(silences);
+      stopComparing();
       await listening.close();
       await looking;
     },
@@ -164,6 +168,7 @@ export function beginFollowing(
       },
       revoked: process.revoked,
       silent: process.lose,
+      clock: () => undefined,
     },
     log,
   );

@@ -321,7 +321,12 @@ async function openedIn(
     keptPolicy: () => serving.keptPolicy,
     policyFault: () => serving.policyFault,
     activation: () => seat.activation(),
-    reached: () => ({ control: alone.heard(), limits: countsHeard(), issuers: trust.reached() }),
+    reached: () => ({
+      control: alone.heard(),
+      clock: !alone.clockWrong(),
+      limits: countsHeard(),
+      issuers: trust.reached(),
+    }),
     steady: () => !drained && seat.steady(),
     drain: (on: boolean) => {
       drained = on;

@@ -28,6 +28,8 @@ export interface ProcessFiles {
   activation(): number | null;
   /** True once the control database has answered, or if there is none. */
   heard(): boolean;
+  /** True if this machine's clock is wrong, as far as the control database can tell. */
+  clockWrong(): boolean;
   exclusively<T>(work: () => Promise<T>): Promise<T>;
   /** Resolves once every other process serves the published version, or is gone. */
   published(): Promise<void>;
@@ -60,6 +62,7 @@ export function singleProcessFiles(dataDir: string): ProcessFiles {
     control: null,
     activation: () => null,
     heard: () => true,
+    clockWrong: () => false,
     read: readManifestText,
     exclusively: <T>(work: () => Promise<T>) => work(),
     published: async () => undefined,
@@ -83,6 +86,7 @@ export function workerFiles(dataDir: string, number: number, shared: SharedProce
     control: null,
     activation: () => shared.activation(),
     heard: () => shared.heard(),
+    clockWrong: () => shared.clockWrong(),
     read: (file: string) => shared.read(file),
     exclusively: <T>(work: () => Promise<T>) => shared.exclusively(work),
     published: () => shared.published(),
@@ -100,6 +104,7 @@ export function withControl(seat: ProcessFiles, control: Control | null): Proces
     control,
     activation: () => activationOf(control),
     heard: () => control.heard,
+    clockWrong: () => control.clock.wrong,
     read: control.read,
   });
 }

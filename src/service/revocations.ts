@@ -8,7 +8,7 @@ import {
   type RevocationResult,
   RevokedTokens,
 } from '../../policy/index.js';
-import { bytesOf, namesIn, removeWhole, syncNames, writeWhole } from '../base/files.js';
+import { bytesOf, namesIn, removeWhole, renameWhole, syncNames, writeWhole } from '../base/files.js';
 import type { ServiceLog } from '../base/log.js';
 import { Serial } from '../base/serial.js';
 import { StartProblem } from '../base/start-problem.js';
@@ -36,9 +36,9 @@ export class RevocationFiles {
     await writeWhole(this.#file(revocation.id, unshared), Buffer.from(JSON.stringify(revocation)));
   }
 
-  async shared(revocation: Revocation): Promise<void> {
-    await this.write(revocation, false);
-    await removeWhole(this.#file(revocation.id, true));
+  /** Notes that other gateways have a revocation. Whoever shared it and whoever polls may do so at once. */
+  async shared({ id }: Revocation): Promise<void> {
+    await renameWhole(this.#file(id, true), this.#file(id, false));
   }
 
   /** Reads the revocations whose ids are not in `known`. @throws StartProblem for a damaged file */

@@ -295,6 +295,20 @@ t.test('what other gateways could not be told stays so, until they are', async (
   t.same(await files.read(), [made]);
 });
 
+t.test('several may note at once that a revocation is shared, and store it again', async (t) => {
+  const dir = t.testdir();
+  const [one, two] = [new RevocationFiles(dir), new RevocationFiles(dir)];
+  for (let i = 0; i < 100; i++) {
+    const made: Revocation = { id: randomUUID(), kind: 'token', name: `t-${i}`, at: 1, until: 2 };
+    await one.write(made, true);
+    // The request that revoked, the poll of the control database, and what that one reads there.
+    await Promise.all([one.shared(made), two.shared(made), two.write(made, false)]);
+    t.same((await two.read()).at(0), made);
+    await one.remove(made.id);
+  }
+  t.same(await one.unshared(), []);
+});
+
 t.test('while nothing is revoked, nothing of a token is looked at', (t) => {
   const revoked = new RevokedTokens();
   const nothing = new Proxy(ONE, {

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
+import { MIGRATIONS } from '../../src/base/control/index.js';
 import type { Scheduler } from './scheduler.js';
 import { type Column, OID, type Program, type Settings, type Value } from './statements.js';
+import { START_MS } from './timers.js';
 
 interface Revocation {
   readonly number: number;
@@ -20,6 +22,7 @@ interface Count {
 /** Share of what is left that a lease takes, and its length, as the statement has them. */
 const LEASE_PART = 8;
 const LEASE_US = 1_000_000;
+const CLOCK_RECENT_US = 30_000_000;
 
 /**
  * State of the control database, in memory: what gateways of one tenant share. Its statements are those that the
@@ -30,6 +33,7 @@ export class ControlStore {
   readonly #policies: { readonly text: string; readonly digest: string }[] = [];
   readonly #revocations: Revocation[] = [];
   readonly #keys = new Map<string, string>();
+  readonly #clocks = new Map<string, { readonly offsetMs: number; readonly atUs: number }>();
   readonly #peers = new Map<string, number>();
   readonly #counts = new Map<string, Count>();
   /** Named locks of transactions, and who has them. */
@@ -105,7 +109,7 @@ export class ControlStore {
         [of('made', OID.bool), of('may', OID.bool)],
         () => [[true, false]],
       ],
-      ['from osl_control.migration', [of('number', OID.int4)], () => [[4]]],
+      ['from osl_control.migration', [of('number', OID.int4)], () => [[MIGRATIONS.length]]],
       ['insert into osl_control.gateway_key', [], (v) => this.#addKey(v)],
       ['select fingerprint from osl_control.gateway_key', [of('fingerprint')], (v) => this.#keyOf(v)],
       [
@@ -135,6 +139,10 @@ export class ControlStore {
         (v) => this.#revokedAfter(v),
       ],
       ['pg_advisory_xact_lock', [of('pg_advisory_xact_lock', OID.void)], () => [['']], true],
+      ['as now', [of('now', OID.float8)], () => [[START_MS + this.#scheduler.now / 1_000]]],
+      ['insert into osl_control.gateway_clock', [], (v) => this.#clock(v)],
+      ['delete from osl_control.gateway_clock', [], nothing],
+      ['select count(*)::int as agreeing', [of('agreeing', OID.int4)], (v) => [[this.#agreeing(v)]]],
       ['insert into osl_control.limit_peer', [], (v) => this.#hear(v)],
       ['select count(*)::int as peers', [of('peers', OID.int4)], ([ms]) => [[this.#peersSince(Number(ms))]]],
       ['delete from osl_control.limit_', [], nothing],
@@ -183,6 +191,20 @@ export class ControlStore {
     return this.#revocations
       .filter(({ number, untilMs }) => number > Number(after) && untilMs > Number(now))
       .map(({ id, kind, name, atMs, untilMs }) => [id, kind, name, atMs, untilMs]);
+  }
+
+  #clock([, gateway = '', offsetMs]: readonly string[]): readonly Value[][] {
+    this.#clocks.set(gateway, { offsetMs: Number(offsetMs), atUs: this.#scheduler.now });
+    return [];
+  }
+
+  #agreeing([, gateway, toleranceMs]: readonly string[]): number {
+    return [...this.#clocks].filter(
+      ([name, { offsetMs, atUs }]) =>
+        name !== gateway &&
+        Math.abs(offsetMs) <= Number(toleranceMs) &&
+        atUs > this.#scheduler.now - CLOCK_RECENT_US,
+    ).length;
   }
 
   #hear([id = '']: readonly string[]): readonly Value[][] {

@@ -63,6 +63,27 @@ const LIMITS = Object.freeze({
   },
 });
 
+/** Unlogged like the counts: each gateway writes its row every few seconds. */
+const CLOCK_TABLE = sql`
+-- How far the clock of each gateway is from that of this database, in ms; positive if it is ahead.
+create unlogged table osl_control.gateway_clock (
+  tenant text not null,
+  gateway text not null,
+  offset_ms double precision not null,
+  seen_at timestamptz not null,
+  primary key (tenant, gateway)
+);
+`;
+
+const CLOCKS = Object.freeze({
+  number: 5,
+  name: 'clocks of gateways',
+  script: CLOCK_TABLE,
+  tables: {
+    gateway_clock: { gateway: sql`select, insert, update, delete`, author: null },
+  },
+});
+
 interface TablePrivileges {
   readonly gateway: Sql | null;
   readonly author: Sql | null;
@@ -201,7 +222,7 @@ function inOrder(steps: readonly Migration[]): readonly Migration[] {
   return Object.freeze([...steps]);
 }
 
-export const MIGRATIONS: readonly Migration[] = inOrder([...STEPS, LIMITS, REVOCATIONS]);
+export const MIGRATIONS: readonly Migration[] = inOrder([...STEPS, LIMITS, REVOCATIONS, CLOCKS]);
 
 /** Database roles to grant privileges to, by kind. */
 export interface ControlRoles {

@@ -138,6 +138,12 @@ function serviceGauges(registry: Registry, service: HttpParts, wire: WireFigures
     'max',
   );
   gauge(
+    'osl_clock_wrong',
+    "1 while this machine's clock differs from that of the control database and of another gateway",
+    () => (service.reached().clock ? 0 : 1),
+    'max',
+  );
+  gauge(
     'osl_objects_out_of_service',
     'Entities and bridges whose table or columns do not match the database',
     () => objectsOutOfService(service.engines),

@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
@@ -40,6 +40,26 @@ if (SKIP !== false) {
       await client.end();
     }
   });
+
+  t.test(
+    'a gateway whose clock is wrong is not ready while the others agree with the database',
+    async (t) => {
+      const [one, two, three] = gateways;
+      for (const aheadMs of [3_600_000, -3_600_000]) {
+        writeFileSync(two.clockFile, `${aheadMs}`);
+        await until(async () => !(await two.ready()));
+        t.strictSame(await Promise.all([one, three].map((gateway) => gateway.ready())), [true, true]);
+        writeFileSync(two.clockFile, '0');
+        await until(() => two.ready());
+      }
+      for (const seconds of [3600, -3600])
+        t.match(
+          two.server.stderr,
+          new RegExp(`"seconds_ahead":${seconds},"agreeing_gateways":2,"msg":"the clock of this machine is wrong`),
+        );
+      t.match(two.server.stderr, /the clocks agree again/);
+    },
+  );
 
   t.test('a grant that is taken away stops everywhere, under load, within two seconds', async (t) => {
     /** When the last question that was answered with what was taken away had begun, over all clients. */

@@ -41,10 +41,15 @@ limits: { query: ${limit}, catalog: 100000, authoring: 1000 }
 `;
 }
 
+const SHIFTED_CLOCK = new URL('../../support/shifted-clock.js', import.meta.url).href;
+const clockFileOf = (dataDir: string): string => join(dataDir, 'test-clock');
+
 export class Gateway {
   readonly number: number;
   readonly dataDir: string;
   server: Server;
+  /** Milliseconds by which its clock is ahead, if it is the second one. */
+  readonly clockFile: string;
   /** To the control database. */
   readonly line: FaultProxy;
   readonly #start: () => Server;
@@ -53,6 +58,7 @@ export class Gateway {
   constructor(number: number, dataDir: string, keysDir: string, line: FaultProxy, start: () => Server) {
     this.number = number;
     this.dataDir = dataDir;
+    this.clockFile = clockFileOf(dataDir);
     this.line = line;
     this.#keysDir = keysDir;
     this.#start = start;
@@ -141,7 +147,7 @@ export interface Fleet {
   activate(text: string): Promise<number>;
 }
 
-/** Three gateways, the second of two workers, that take the policy from the control database. */
+/** Three gateways, the second of two workers and with a clock that a test sets, that take the policy from the control database. */
 export async function fleet(
   t: Pick<Test, 'teardown'>,
   env: Readonly<Record<string, string>> = {},
@@ -190,8 +196,13 @@ export async function fleet(
     const settings = {
       ...common,
       OSL_CONTROL_URL: line.by(house.gateway),
-      ...(number === 2 && { OSL_WORKERS: '2' }),
+      ...(number === 2 && {
+        OSL_WORKERS: '2',
+        OSL_TEST_CLOCK: clockFileOf(dataDir),
+        NODE_OPTIONS: `--import=${SHIFTED_CLOCK}`,
+      }),
     };
+    if (number === 2) writeFileSync(clockFileOf(dataDir), '0');
     const gateway = new Gateway(
       number,
       dataDir,

@@ -85,6 +85,7 @@ test('paths and methods', async (t) => {
         audit: true,
         accepting: true,
         control: true,
+        clock: true,
         limits: true,
         issuers: true,
       },

@@ -206,7 +206,7 @@ export const HEALTH_OPERATION = operation({
     200: json(
       object({
         status: oneOf('ok', 'degraded'),
-        'waiting_for?': list(oneOf('engines', 'policy', 'control', 'limits', 'issuers')),
+        'waiting_for?': list(oneOf('engines', 'policy', 'control', 'clock', 'limits', 'issuers')),
         'audit_sync?': oneOf('kernel'),
         'kept_policy?': KEPT_POLICY,
       }),

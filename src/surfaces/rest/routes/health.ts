@@ -17,6 +17,7 @@ interface Readiness {
   readonly audit: boolean;
   readonly accepting: boolean;
   readonly control: boolean;
+  readonly clock: boolean;
   readonly limits: boolean;
   readonly issuers: boolean;
 }
@@ -44,13 +45,14 @@ export function healthRoutes(app: FastifyInstance, service: HealthParts, infligh
       .send(failure === null ? stateOf(service) : { status: 'failing', audit: failure.reason });
   };
   const ready = async ({ call }: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const { control, limits, issuers } = service.reached();
+    const { control, clock, limits, issuers } = service.reached();
     const checks: Readiness = {
       engines: await enginesAnswer(),
       policy: service.model().snapshot !== null,
       audit: service.audit.stats().failure === null,
       accepting: !inflight.draining && service.steady(),
       control,
+      clock,
       limits,
       issuers: issuers !== 'none',
     };
@@ -78,7 +80,7 @@ export function healthRoutes(app: FastifyInstance, service: HealthParts, infligh
 
 /** State of the process, as far as it is known without queries. */
 function stateOf(service: HealthParts): object {
-  const { control, limits, issuers } = service.reached();
+  const { control, clock, limits, issuers } = service.reached();
   const sync = service.audit.stats().sync === 'kernel' ? { audit_sync: 'kernel' } : {};
   const engines = [...service.engines.values()].every(
     (engine) =>
@@ -88,6 +90,7 @@ function stateOf(service: HealthParts): object {
     engines,
     policy: service.model().snapshot !== null,
     control,
+    clock,
     limits,
     issuers: issuers === 'all',
   };
