@@ -1,6 +1,7 @@
 #!/bin/sh
-# Three gateways behind HAProxy on this machine, with a control database and its standby: to try out how a cluster
-# behaves. All of it listens on loopback, and Postgres asks for no password. See docs/operations.md.
+# Three gateways behind HAProxy on this machine, with a control database and its standby, and if told so Citus with two
+# workers for the data: to try out how a cluster behaves. All of it listens on loopback, and Postgres asks for no
+# password. See docs/operations.md.
 set -eu
 
 usage() {
@@ -9,14 +10,16 @@ usage: cluster.sh COMMAND
 
   up MANIFEST POLICY   create the cluster and start it
   down                 stop all of it; \`up\` needs another directory then
-  start|stop|kill NAME one part: gateway-1, gateway-2, gateway-3, haproxy, primary, standby; kill: SIGKILL
+  start|stop|kill NAME one part; kill: SIGKILL. NAME: gateway-1, gateway-2, gateway-3, haproxy, primary, standby,
+                       coordinator, worker-1, worker-2
   restart gateway-N    drain it in the balancer, stop, start
   roll                 restart all gateways, one after another
   promote              have the standby take the place of a primary that is gone
 
-Environment: CLUSTER_DIR (./cluster), CLUSTER_PORT (20000, the first of 33 ports), OSL (osl, the command).
+Environment: CLUSTER_DIR (./cluster), CLUSTER_PORT (20000, the first of 33 ports), OSL (osl, the command),
+CLUSTER_CITUS (the programs of a Postgres that has Citus; unset: no Citus).
 Two files in CLUSTER_DIR, if they are there: \`env\` sets variables of the gateways, such as URLs of connectors; psql
-runs \`data.sql\` on the new primary, as superuser.
+runs \`data.sql\` on the new coordinator of Citus, or else on the new primary, as superuser.
 TEXT
   exit 2
 }
@@ -30,6 +33,8 @@ WIRE=$((FIRST + 1))
 PRIMARY=$((FIRST + 2))
 STANDBY=$((FIRST + 3))
 STATS=$((FIRST + 4))
+COORDINATOR=$((FIRST + 5))
+CITUS_PARTS="coordinator worker-1 worker-2"
 http_port() { echo $((FIRST + 10 * $1)); }
 pg_port() { echo $((FIRST + 10 * $1 + 1)); }
 admin_port() { echo $((FIRST + 10 * $1 + 2)); }
@@ -42,6 +47,7 @@ export OSL_CONTROL_URL OSL_POLICY_SOURCE OSL_KEYS_DIR
 
 newest_postgres() { ls -d /usr/lib/postgresql/*/bin | sort -V | tail -n 1; }
 PG=${CLUSTER_PG:-$(newest_postgres)}
+CITUS=${CLUSTER_CITUS:-}
 
 # Postgres refuses to run as root.
 as_postgres() {
@@ -49,7 +55,8 @@ as_postgres() {
 }
 
 start_postgres() {
-  as_postgres "$PG/pg_ctl" -D "$DIR/postgres/$1" -l "$DIR/postgres/$1.log" -w start >/dev/null
+  case $1 in primary | standby) bin=$PG ;; *) bin=$CITUS ;; esac
+  as_postgres "$bin/pg_ctl" -D "$DIR/postgres/$1" -l "$DIR/postgres/$1.log" -w start >/dev/null
 }
 
 create_postgres() {
@@ -81,6 +88,35 @@ TEXT
 
 sql() {
   "$PG/psql" -X -q -v ON_ERROR_STOP=1 "postgres://postgres@127.0.0.1:$PRIMARY/$1" -c "$2" >/dev/null
+}
+
+# A coordinator and two workers, each a server with Citus, in the database `postgres`.
+create_citus() {
+  n=0
+  for name in $CITUS_PARTS; do
+    as_postgres "$CITUS/initdb" -D "$DIR/postgres/$name" -U postgres -A trust -E UTF8 --locale=C.UTF-8 >/dev/null
+    cat >>"$DIR/postgres/$name/postgresql.conf" <<TEXT
+listen_addresses = '127.0.0.1'
+unix_socket_directories = ''
+port = $((COORDINATOR + n))
+shared_buffers = 32MB
+max_connections = 300
+shared_preload_libraries = 'citus'
+citus.node_conninfo = 'sslmode=disable'
+citus.enable_statistics_collection = off
+TEXT
+    start_postgres "$name"
+    citus $((COORDINATOR + n)) "create extension citus"
+    n=$((n + 1))
+  done
+  citus "$COORDINATOR" "select citus_set_coordinator_host('127.0.0.1', $COORDINATOR)"
+  for n in 1 2; do citus "$COORDINATOR" "select citus_add_node('127.0.0.1', $((COORDINATOR + n)))"; done
+  citus "$COORDINATOR" "create role osl_reader login"
+}
+
+# Runs a statement on the server of Citus that listens on port $1.
+citus() {
+  "$PG/psql" -X -q -v ON_ERROR_STOP=1 "postgres://postgres@127.0.0.1:$1/postgres" -c "$2" >/dev/null
 }
 
 start_gateway() {
@@ -124,7 +160,7 @@ until_answers() {
 
 pid_of() {
   case $1 in
-    primary | standby) head -n 1 "$DIR/postgres/$1/postmaster.pid" 2>/dev/null ;;
+    primary | standby | coordinator | worker-[12]) head -n 1 "$DIR/postgres/$1/postmaster.pid" 2>/dev/null ;;
     gateway-[123] | haproxy) cat "$DIR/$1.pid" 2>/dev/null ;;
     *) usage ;;
   esac
@@ -132,7 +168,7 @@ pid_of() {
 
 start() {
   case $1 in
-    primary | standby) start_postgres "$1" ;;
+    primary | standby | coordinator | worker-[12]) start_postgres "$1" ;;
     gateway-[123]) start_gateway "${1#gateway-}" ;;
     haproxy) start_haproxy ;;
     *) usage ;;
@@ -185,8 +221,13 @@ up() {
   cp "$1" "$DIR/manifest.yaml"
   cp "$2" "$DIR/policy.yaml"
   create_postgres
+  data=$PRIMARY
+  if [ -n "$CITUS" ]; then
+    create_citus
+    data=$COORDINATOR
+  fi
   if [ -f "$DIR/data.sql" ]; then
-    "$PG/psql" -X -q -v ON_ERROR_STOP=1 "postgres://postgres@127.0.0.1:$PRIMARY/postgres" -f "$DIR/data.sql"
+    "$PG/psql" -X -q -v ON_ERROR_STOP=1 "postgres://postgres@127.0.0.1:$data/postgres" -f "$DIR/data.sql" >/dev/null
   fi
   $OSL keys make "$OSL_KEYS_DIR" >/dev/null
   $OSL control migrate >/dev/null
@@ -194,11 +235,13 @@ up() {
   for n in 1 2 3; do start_gateway $n; done
   start_haproxy
   echo "REST http://127.0.0.1:$REST, Postgres port $WIRE, control database $CONTROL"
+  if [ -n "$CITUS" ]; then echo "Citus postgres://osl_reader@127.0.0.1:$COORDINATOR/postgres"; fi
 }
 
 down() {
   for name in haproxy gateway-1 gateway-2 gateway-3; do stop TERM $name; done
   for name in standby primary; do stop INT $name; done
+  if [ -n "$CITUS" ]; then for name in $CITUS_PARTS; do stop INT "$name"; done; fi
 }
 
 case ${1:-} in
@@ -207,7 +250,7 @@ case ${1:-} in
   start) [ $# = 2 ] || usage; start "$2" ;;
   stop)
     [ $# = 2 ] || usage
-    case $2 in primary | standby) stop INT "$2" ;; *) stop TERM "$2" ;; esac
+    case $2 in primary | standby | coordinator | worker-[12]) stop INT "$2" ;; *) stop TERM "$2" ;; esac
     ;;
   kill) [ $# = 2 ] || usage; stop KILL "$2" ;;
   restart) [ $# = 2 ] || usage; restart_gateway "${2#gateway-}" ;;

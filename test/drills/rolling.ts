@@ -5,6 +5,7 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { tokenIdIn } from '../../policy/index.js';
+import { binariesWithCitus } from '../support/citus.js';
 import { BIN, osl, ROOT, temporary } from '../tools/cli/support.js';
 import { tokenOf } from './gateway.js';
 import { failures, Load, type Outcome, post } from './load.js';
@@ -15,17 +16,26 @@ import { type Surroundings, scraping, surroundingsOf } from './surroundings.js';
 import { type DrillReport, markdownTable } from './table.js';
 
 /*
- * Three gateways behind HAProxy, as deploy/cluster/cluster.sh starts them: all are restarted under load, and each part is
- * killed.
+ * Three gateways behind HAProxy, as deploy/cluster/cluster.sh starts them, with Citus for the data where there is one:
+ * all are restarted under load, each part is killed, and what they stand on is taken away.
  */
 
-const CALM_MS = 4_000;
+/** Time after a fault that belongs to it. */
+const HEAL_MS = 4_000;
+const LEAST_CALM_MS = 4_000;
+/** Time that the faults take themselves, with `HEAL_MS` each, on a machine with nothing beside. */
+const FAULTS_MS = 150_000;
+const MINUTES = 10;
 /** Time for which a change of rights is looked at over the balancer. */
 const CHANGE_MS = 4_000;
 /** Duration of faults that end by themselves. */
 const AWAY_MS = 10_000;
 const GATEWAYS = [1, 2, 3];
 const PORTS = 33;
+/** Number of faults, about. */
+const STEPS = 11;
+/** Folder of the programs of a Postgres that has Citus; null if there is none. */
+const CITUS = binariesWithCitus();
 
 interface Row {
   readonly fault: string;
@@ -44,11 +54,12 @@ interface Cluster {
   push(columns: string): Promise<void>;
 }
 
-export async function rollingDrill(rounds = 1): Promise<DrillReport> {
+/** @param minutes that the load lasts, about */
+export async function rollingDrill(minutes = MINUTES): Promise<DrillReport> {
   const cluster = await prepared();
   try {
     await cluster.run('up', join(cluster.dir, 'm.yaml'), join(cluster.dir, 'p.yaml'));
-    return await underLoad(cluster, rounds);
+    return await underLoad(cluster, minutes);
   } finally {
     await cluster.run('down').catch(() => undefined);
     await cluster.surroundings.close();
@@ -58,16 +69,28 @@ export async function rollingDrill(rounds = 1): Promise<DrillReport> {
 async function prepared(): Promise<Cluster> {
   const dir = temporary();
   const first = await freePortRange(PORTS);
-  const env = { CLUSTER_DIR: dir, CLUSTER_PORT: `${first}`, OSL: `${process.execPath} ${BIN}` };
+  const env = {
+    CLUSTER_DIR: dir,
+    CLUSTER_PORT: `${first}`,
+    OSL: `${process.execPath} ${BIN}`,
+    ...(CITUS !== null && { CLUSTER_CITUS: CITUS }),
+  };
   const surroundings = await surroundingsOf(dir, [first + 2, first + 3]);
   const hosts = `127.0.0.1:${first + 2},127.0.0.1:${first + 3}`;
   mkdirSync(dir, { recursive: true });
   writeFileSync(join(dir, 'm.yaml'), MANIFEST);
   writeFileSync(join(dir, 'p.yaml'), policyText('id'));
-  // Its data is only read, so a standby will do while there is no primary.
-  const store = `STORE_URL='postgres://osl_reader@${hosts}/shop'`;
-  writeFileSync(join(dir, 'env'), `${[store, ...surroundings.env].join('\n')}\n`);
-  writeFileSync(join(dir, 'data.sql'), `create database shop;\n\\connect shop\n${TABLES}\n`);
+  // Without Citus the data is beside the control database. It is only read, so a standby will do.
+  const store = CITUS === null ? `${hosts}/shop` : `127.0.0.1:${first + 5}/postgres`;
+  writeFileSync(
+    join(dir, 'env'),
+    `${[`STORE_URL='postgres://osl_reader@${store}'`, ...surroundings.env].join('\n')}\n`,
+  );
+  const data =
+    CITUS === null
+      ? `create database shop;\n\\connect shop\n${TABLES}\n`
+      : `${TABLES}\nselect create_distributed_table('shop.account', 'id');\n`;
+  writeFileSync(join(dir, 'data.sql'), data);
   const run = async (...args: readonly string[]): Promise<void> => {
     const script = join(ROOT, 'deploy', 'cluster', 'cluster.sh');
     // What it starts keeps its output open, so nothing of it is read.
@@ -92,17 +115,18 @@ async function prepared(): Promise<Cluster> {
   return { dir, first, surroundings, run, token, push };
 }
 
-async function underLoad(cluster: Cluster, rounds: number): Promise<DrillReport> {
+async function underLoad(cluster: Cluster, minutes: number): Promise<DrillReport> {
   const { first, run, token, surroundings } = cluster;
   const balancer = { name: 'balancer', httpPort: () => first, pgPort: () => first + 1, token };
   const load = new Load([balancer], { clients: 6, pauseMs: 40, sessionQueries: 100 });
   const monitor = scraping(GATEWAYS.map((n) => first + 10 * n));
   const rows: Row[] = [];
+  const calmMs = Math.max(LEAST_CALM_MS, (minutes * 60_000 - FAULTS_MS) / STEPS);
   const step = async (fault: string, act: () => Promise<string>): Promise<void> => {
-    await sleep(CALM_MS);
+    await sleep(calmMs);
     const began = performance.now();
     const remark = await act();
-    await sleep(CALM_MS);
+    await sleep(HEAL_MS);
     const outcomes = load.between(began, performance.now());
     const last = outcomes.filter(({ result }) => result !== 'right').at(-1);
     rows.push({ fault, outcomes, lastFailureMs: last === undefined ? null : last.ended - began, remark });
@@ -116,21 +140,26 @@ async function underLoad(cluster: Cluster, rounds: number): Promise<DrillReport>
       await run('start', name);
       return '';
     };
+  const restarted = (grants: boolean): Promise<void> =>
+    step(
+      'all gateways restarted, one after another; a policy activated and a token revoked meanwhile',
+      async () => {
+        const rolled = run('roll');
+        await sleep(3_000);
+        const policy = await lastStale(cluster, grants);
+        const revoked = await lastAccepted(cluster);
+        await rolled;
+        return `last answer under the old policy after ${policy} s, last use of the token after ${revoked} s`;
+      },
+    );
   try {
-    for (let round = 0; round < rounds; round++)
-      await step(
-        'all gateways restarted, one after another; a policy activated and a token revoked meanwhile',
-        async () => {
-          const rolled = run('roll');
-          await sleep(3_000);
-          const policy = await lastStale(cluster, round % 2 === 0);
-          const revoked = await lastAccepted(cluster);
-          await rolled;
-          return `last answer under the old policy after ${policy} s, last use of the token after ${revoked} s`;
-        },
-      );
+    await restarted(true);
     await step('gateway-2 killed', killed('gateway-2'));
     await step('HAProxy killed', killed('haproxy', 0));
+    if (CITUS !== null) {
+      await step('a worker of Citus killed', killed('worker-1'));
+      await step('the coordinator of Citus killed', killed('coordinator'));
+    }
     await step(`no answer of the control database for ${AWAY_MS / 1_000} s`, async () => {
       const healed = surroundings.partition(AWAY_MS);
       const stale = await lastStale(cluster, false, AWAY_MS + CHANGE_MS);
@@ -146,8 +175,9 @@ async function underLoad(cluster: Cluster, rounds: number): Promise<DrillReport>
       await run('kill', 'primary');
       await sleep(2_000);
       await run('promote');
-      return `a policy activated then: last answer under the old one after ${await lastStale(cluster, rounds % 2 === 0)} s`;
+      return `a policy activated then: last answer under the old one after ${await lastStale(cluster, true)} s`;
     });
+    await restarted(false);
   } finally {
     await load.stop();
   }

@@ -26,7 +26,7 @@ export interface Citus {
 }
 
 /** Folder of the server's binaries; null if there is no Citus. */
-function binariesWithCitus(): string | null {
+export function binariesWithCitus(): string | null {
   const version = join(process.env['OSL_TEST_CITUS_ROOT'] ?? '/', 'usr', 'lib', 'postgresql', '15');
   return existsSync(join(version, 'lib', 'citus.so')) ? join(version, 'bin') : null;
 }
