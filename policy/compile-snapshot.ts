@@ -120,7 +120,7 @@ function checkTableAttributes(
     const compared = types.otherThan(name, type);
     if (compared !== null)
       problems.add('attribute', ['attributes', name, 'column'], {
-        message: `\`${column}\` of \`${relation.name}\` is ${type}, and \`${compared.relation}\` compares it with ${compared.type}`,
+        message: `${column === null ? 'it' : `\`${column}\` of \`${relation.name}\``} is ${type}, and \`${compared.relation}\` compares it with ${compared.type}`,
         hint: 'compare columns of one type',
       });
   }

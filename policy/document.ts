@@ -113,11 +113,14 @@ export interface SubjectDocument {
   >;
 }
 
-/** An attribute of every subject: the values of one column, in the rows that `rows` selects for the subject. */
+/**
+ * An attribute of every subject: the values of one column, in the rows that `rows` selects for the subject; without a
+ * column, true if there is such a row.
+ */
 export interface TableAttributeDocument {
   /** An entity. */
   readonly on: string;
-  readonly column: string;
+  readonly column?: string;
   /** A predicate over the entity's columns; `attribute('name')` refers to another attribute of the subject. */
   readonly rows: string;
   /** Seconds for which the values may be used again; default 0. */

@@ -4,7 +4,8 @@ import type { Expr, Relation, TypeName } from 'osl-compiler';
 export interface TableAttribute {
   readonly name: string;
   readonly relation: Relation;
-  readonly column: string;
+  /** Null: the value is true if there is a row. */
+  readonly column: string | null;
   readonly type: TypeName;
   /** Selects the subject's rows by other attributes of the subject. */
   readonly filter: Expr;

@@ -1,9 +1,9 @@
-import { type Access, forChain, isArray, isComparable, labelsOf } from 'osl-compiler';
+import { type Access, forChain, isArray, isComparable, labelsOf, type TypeName } from 'osl-compiler';
 import { attributesOf } from './attributes.js';
 import type { TableAttributeDocument } from './document.js';
-import type { NameResolver } from './names.js';
+import type { NameResolver, RelationNames } from './names.js';
 import type { PredicateBinder } from './predicates.js';
-import type { ProblemList } from './problems.js';
+import type { DocumentPath, ProblemList } from './problems.js';
 import type { PolicySnapshot, SubjectPolicy } from './snapshot.js';
 import type { TableAttribute } from './table-attribute.js';
 
@@ -40,23 +40,38 @@ function compileOne(
     problems.add('attribute', [...path, 'on'], { message: `\`${on}\` is no entity`, hint });
     return null;
   }
-  const type = relation.columns.find((c) => c.name === column)?.type;
-  if (type === undefined) {
-    names.columns([column], found, [...path, 'column']);
-    if (found.columns.has(column))
-      problems.add('attribute', [...path, 'column'], {
-        message: `\`${column}\` is not a column of the table`,
-      });
-    return null;
-  }
-  if (isArray(type) || !isComparable(type)) {
-    problems.add('attribute', [...path, 'column'], { message: `values of ${type} are not compared by =` });
-    return null;
-  }
+  const type =
+    column === undefined ? 'bool' : typeOf(column, found, [...path, 'column'], { names, problems });
+  if (type === null) return null;
   const filter = predicates.bind(rows, relation, [...path, 'rows']);
   if (filter === null) return null;
   const needs = attributesOf(filter);
-  return Object.freeze({ name, relation, column, type, filter, needs, maxAgeMs: 1_000 * (max_age ?? 0) });
+  return Object.freeze({
+    name,
+    relation,
+    column: column ?? null,
+    type,
+    filter,
+    needs,
+    maxAgeMs: 1_000 * (max_age ?? 0),
+  });
+}
+
+/** The type of the column's values; null, and a problem, if it has none that are compared by `=`. */
+function typeOf(
+  column: string,
+  relation: RelationNames,
+  path: DocumentPath,
+  { names, problems }: Pick<CompileContext, 'names' | 'problems'>,
+): TypeName | null {
+  const type = relation.relation.columns.find((c) => c.name === column)?.type;
+  if (type !== undefined && !isArray(type) && isComparable(type)) return type;
+  if (type !== undefined)
+    problems.add('attribute', path, { message: `values of ${type} are not compared by =` });
+  else if (relation.columns.has(column))
+    problems.add('attribute', path, { message: `\`${column}\` is not a column of the table` });
+  else names.columns([column], relation, path);
+  return null;
 }
 
 /** Sorts attributes after those that they need. A circle is a problem. */
@@ -116,7 +131,7 @@ export function statedAttributes(names: ReadonlySet<string>, snapshot: TableAttr
 }
 
 /**
- * The access with which the gateway reads an attribute of one subject: one column, in the clear, of the rows that the
+ * The access with which the gateway reads an attribute of one subject: one column (or the key), in the clear, of the rows that the
  * attribute's filter selects for this subject. No caller ever gets it.
  */
 export function accessForReading(
@@ -126,7 +141,7 @@ export function accessForReading(
 ): Access {
   const grant = {
     id: `attribute ${name}`,
-    columns: new Set([column]),
+    columns: new Set(column === null ? relation.primaryKey : [column]),
     unmask: labelsOf(relation),
     filter: forChain(filter, [pattern]),
   };

@@ -63,6 +63,7 @@ subjects:
 attributes:
   teams: { on: member, column: team_id, rows: "user_id = attribute('uid') and active", max_age: ${maxAge} }
   admin: { on: profile, column: admin, rows: user_id = attribute('uid') }
+  member: { on: member, rows: user_id = attribute('uid') }
   folders: { on: folder, column: id, rows: team_id = attribute('teams') }
   reachable: { on: below, column: folder_id, rows: ancestor_id = attribute('folders') }
 ${attributes}
@@ -101,6 +102,8 @@ async function idsOf(subject: string, chain?: readonly string[]): Promise<unknow
 const CASES: Readonly<Record<string, Readonly<Record<string, readonly number[]>>>> = {
   [BY_TEAM]: { ann: [1, 2], bob: [2, 3], cleo: [], root: [], lost: [], all: [1, 2, 3] },
   "team_id = attribute('teams') or true = attribute('admin')": { ann: [1, 2], root: [1, 2, 3, 4], lost: [] },
+  "true = attribute('member')": { ann: [1, 2, 3, 4], cleo: [1, 2, 3, 4], root: [], lost: [] },
+  "not true = attribute('member')": { ann: [], root: [1, 2, 3, 4], lost: [] },
   "not team_id = attribute('teams')": { ann: [3], bob: [1], cleo: [1, 2, 3, 4], lost: [] },
   "folder_id = attribute('reachable')": { ann: [1, 2, 4], bob: [2, 3, 4], cleo: [], lost: [] },
 };

@@ -103,13 +103,12 @@ export class TableAttributes implements TableAttributeReader {
   async #read(attribute: TableAttribute, subject: SubjectPolicy, caller: Caller): Promise<readonly string[]> {
     const parts = this.#parts();
     const access = accessForReading(attribute, subject, caller.snapshot);
-    const { name, relation, column } = attribute;
+    const { name } = attribute;
     const { catalog } = caller.manifest;
     const key = `${catalog.version} ${access.signature}`;
     let plan = this.#plans.get(key);
     if (plan === undefined) {
-      const text = `select distinct ${identifier(column)} as v from osl.entities.${identifier(relation.name)}
-        where ${identifier(column)} is not null limit ${MOST_VALUES + 1}`;
+      const text = readingText(attribute);
       plan = compile(text, catalog, access, { features: ALL_FEATURES });
       this.#plans.set(key, plan);
     }
@@ -137,6 +136,13 @@ export class TableAttributes implements TableAttributeReader {
       memory.release();
     }
   }
+}
+
+function readingText({ relation, column }: TableAttribute): string {
+  const from = `from osl.entities.${identifier(relation.name)}`;
+  if (column === null) return `select true as v ${from} limit 1`;
+  const value = identifier(column);
+  return `select distinct ${value} as v ${from} where ${value} is not null limit ${MOST_VALUES + 1}`;
 }
 
 const NOTHING_GIVEN: ReadonlyMap<string, string> = new Map();

@@ -45,7 +45,9 @@ const subject = closed(
 const tableAttribute = closed(
   {
     on: modelName('Entity that is read, without regard to grants.'),
-    column: modelName('Column with the values. NULL is no value.'),
+    column: modelName(
+      'Column with the values; NULL is no value. Default: the value is true if there is a row.',
+    ),
     rows: text(
       "SQL predicate that selects the rows of a subject; `attribute('name')` is another attribute of the subject.",
     ),
@@ -55,7 +57,7 @@ const tableAttribute = closed(
       'Seconds for which values may be used again. Default: 0, they are read for each request.',
     ),
   },
-  ['on', 'column', 'rows'],
+  ['on', 'rows'],
   'An attribute read from an entity.',
 );
 
