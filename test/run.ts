@@ -7,6 +7,8 @@ import { fileURLToPath } from 'node:url';
 import { Parser, type Result } from 'tap-parser';
 import { stringify } from 'yaml';
 import { makeCommand, makeTests } from './support/make-script.js';
+import { PART } from './support/part.js';
+import { isLeftOut } from './turns.js';
 
 /**
  * Runs test files, each in a process of its own: `npm test [-- FILE…]`, all of them unless told.
@@ -106,7 +108,7 @@ function allFiles(): string[] {
 const fileOf = (name: string): string => relative('.', join(TESTS, `${name}.test.js`));
 const nameOf = (file: string): string => relative(TESTS, file).replace(/\.test\.js$/, '');
 
-const isItself = (file: string): boolean => !IN_SCRIPT.test(nameOf(file)) || AS_MODULES.test(nameOf(file));
+const isItself = (file: string): boolean => AS_MODULES.test(nameOf(file));
 
 interface Job {
   readonly file: string;
@@ -117,9 +119,9 @@ interface Job {
 
 const jobOf = (file: string): Job => ({ file, env: {}, name: file });
 
-/** All files; with a native server, on which services stand then, some of them on the embedded engine too. */
+/** The files whose turn it is; with a native server, on which services stand then, some of them on the embedded engine too. */
 function allJobs(): Job[] {
-  const files = allFiles();
+  const files = allFiles().filter((file) => !isLeftOut(nameOf(file)));
   const native = (process.env['OSL_TEST_POSTGRES_URL'] ?? '') !== '';
   if (!native || process.env['OSL_TEST_ENGINE'] !== undefined) return files.map(jobOf);
   const again = files.filter((file) => ON_BOTH.test(nameOf(file)));
@@ -168,12 +170,11 @@ const BY_MODULES =
   /^(tools\/(cli\/start|init\/init)|service\/operations\/(away|outlives|shared-limits|tls)|proof\/faults\/outward)$/;
 
 /**
- * Tests that run in one script. Some run as their own modules: they look for a second time at a module of the product,
- * which they share with it there, or change one before it loads.
+ * Tests run in one script, but for those that run as their own modules: they measure time, load modules of the product
+ * again, changed or counted, or look for a second time at one, which they share with it there.
  */
-const IN_SCRIPT =
-  /^(ask|audit|content|engine|identity|language|model|policy|proof\/(attacks|golden|lanes|parity|records|sharing)|publishing|row-security|service\/(distributed|lineage)|surfaces|tools\/lsp)\//;
-const AS_MODULES = /^(engine\/pglite$|language\/(compiler\/fields$|functions\/))/;
+const AS_MODULES =
+  /^(proof\/budget\/|simulation\/|proof\/oracle\/(mutants|rollup-mutants|faults)$|proof\/retrieval\/mutants$|engine\/pglite$|language\/(compiler\/fields$|functions\/)|console\/map-large$)/;
 /** Whose process makes the code cache for all. */
 const TRIAL = ['surfaces/rest/query', 'language/forms/statements'];
 
@@ -224,7 +225,7 @@ async function run(
   const script = tests === null || isItself(file) ? [] : [tests];
   const node = [process.execPath, ...flags, ...script, resolve(file)];
   const child = spawn('/bin/sh', ['-c', TIMED, 'sh', ...node], {
-    env: { ...process.env, ...own, ...more },
+    env: { ...process.env, OSL_TEST_PART: PART, ...own, ...more },
     detached: true, // a group of its own, which ends as one
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
   });
@@ -352,6 +353,8 @@ async function main(named: readonly string[]): Promise<number> {
   const lanes = { fixed, spare: chosen === undefined ? 2 * processors + 1 : 0 };
   const output = process.env['TAP_OUTPUT_FILE'];
   const report = output === undefined ? null : createWriteStream(output);
+  const waiting = named.length === 0 ? allFiles().map(nameOf).filter(isLeftOut) : [];
+  process.stdout.write(`OSL_TEST_PART=${PART}${waiting.length === 0 ? '' : `, without ${waiting.join(', ')}`}\n`);
   const folder = temporaryFolder();
   const tidy = (): void => rmSync(folder, { recursive: true, force: true });
   onStop(tidy);

@@ -9,7 +9,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build, type Plugin } from 'esbuild';
 
 /** Packages that load files beside their code, or are found by their name while the script runs; and a large one. */
@@ -18,6 +18,8 @@ const OUTSIDE =
 /** An `import()` of one of them in the script. */
 const LATER = new RegExp(`\\bimport\\("(${OUTSIDE})"\\)`, 'g');
 
+const DOMAIN = fileURLToPath(new URL('./error-domain.js', import.meta.url));
+
 /** What Node finds by itself is required, or imported while the script runs. */
 const outside: Plugin = {
   name: 'outside',
@@ -25,6 +27,7 @@ const outside: Plugin = {
     onResolve({ filter: /^[a-z][a-z0-9_/:]*$/ }, ({ path }) =>
       path.startsWith('node:') || builtinModules.includes(path) ? { path, namespace: 'outside' } : undefined,
     );
+    onResolve({ filter: /^async-hook-domain$/ }, () => ({ path: DOMAIN }));
     onResolve({ filter: new RegExp(`^(${OUTSIDE})$`) }, ({ path, kind }) =>
       kind === 'dynamic-import' ? { path, external: true } : { path, namespace: 'outside' },
     );
