@@ -89,7 +89,7 @@ const SIZED: readonly Step[] = [
     file: 'service/lineage/crash',
     size: sized('crashes', 'OSL_LINEAGE_CRASHES', 100),
   },
-  { name: 'first answers', file: 'tools/init/init', size: sized('databases', 'OSL_INIT_DATABASES', 5) },
+  { name: 'first answers', file: 'tools/init/init', size: null },
   {
     name: 'gateways that are killed',
     file: 'service/operations/fleet',

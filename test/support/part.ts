@@ -42,3 +42,15 @@ export function partOf<T>(
   const chosen = new Set(others.filter((_, i) => i % turns === turn));
   return cases.filter((one) => always(one) || chosen.has(one));
 }
+
+/**
+ * The seed of a run's random cases: one of `turns`, each of which has been tried; the given one at night, which brings
+ * its own.
+ */
+export function seedOf(suite: string, seed: number, turns = 3): number {
+  return IS_WHOLE ? seed : seed + turnOf(suite, turns);
+}
+
+/** The integers from `from` to `to` − 1. */
+export const range = (from: number, to: number): readonly number[] =>
+  Array.from({ length: to - from }, (_, i) => from + i);

@@ -17,7 +17,7 @@ import {
 
 t.setTimeout(3 * 3_600_000);
 
-const RUNS = Number(process.env['OSL_TRAVERSE_RUNS'] ?? 40);
+const RUNS = Number(process.env['OSL_TRAVERSE_RUNS'] ?? 20);
 
 const forms = await startForms(GRAPH_WORLD);
 t.teardown(() => forms.close());

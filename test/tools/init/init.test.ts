@@ -6,6 +6,7 @@ import { Client } from 'pg';
 import t, { type Test, test } from 'tap';
 import { parse, stringify } from 'yaml';
 import { type NativePostgres, startNativePostgres } from '../../support/native-postgres.js';
+import { partOf } from '../../support/part.js';
 import { asJson, readArrow } from '../../surfaces/rest/arrow/read.js';
 import { modulesNoted, notingModules, packagesIn } from '../cli/noted-modules.js';
 import { boundedMib, osl, Server, shell, temporary } from '../cli/support.js';
@@ -60,10 +61,7 @@ async function onDatabase(url: string, sql: string): Promise<readonly Record<str
   }
 }
 
-/** The first of them; all in the nightly run. */
-const DATABASES = Number(process.env['OSL_INIT_DATABASES'] ?? 2);
-
-for (const foreign of FOREIGN.slice(0, DATABASES)) {
+for (const foreign of partOf('databases', FOREIGN, 5)) {
   test(foreign.name, { skip }, async (t) => {
     const { reader } = await database(t, foreign.script);
     const dir = join(temporary(), 'new');
