@@ -3,7 +3,7 @@ import { createWriteStream, mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { IN_TURNS } from './turns.js';
+import { IN_TURNS, ON_BOTH } from './turns.js';
 
 /**
  * The long versions of the tests, one after another: `npm run nightly -- [--scale F] [--only NAME,…]`.
@@ -17,6 +17,8 @@ interface Step {
   readonly file: string;
   /** How many: of what, and the variable that says so. Null where the test has one size only. */
   readonly size: { readonly of: string; readonly variable: string; readonly count: number } | null;
+  /** Whether services stand on the embedded engine, whatever server is named. */
+  readonly embedded?: boolean;
 }
 
 const sized = (of: string, variable: string, count: number): Step['size'] => ({ of, variable, count });
@@ -163,7 +165,15 @@ const IN_TURN: readonly Step[] = IN_TURNS.filter((file) => !SIZED.some((s) => s.
   (file) => ({ name: file, file, size: null }),
 );
 
-const STEPS: readonly Step[] = [...SIZED, ...IN_TURN];
+/** What CI asks once more of the embedded engine, in part. */
+const EMBEDDED: readonly Step[] = ON_BOTH.map((file) => ({
+  name: `embedded engine: ${file}`,
+  file,
+  size: null,
+  embedded: true,
+}));
+
+const STEPS: readonly Step[] = [...SIZED, ...IN_TURN, ...EMBEDDED];
 
 interface Result {
   readonly step: Step;
@@ -181,6 +191,7 @@ async function run(step: Step, scale: number, seed: number, dir: string): Promis
     OSL_ORACLE_SEED: String(seed),
     OSL_TEST_SEED: String(seed),
     OSL_TEST_PART: 'all',
+    ...(step.embedded === true && { OSL_TEST_ENGINE: 'pglite' }),
     ...(step.size === null ? {} : { [step.size.variable]: String(count) }),
   };
   const started = Date.now();
@@ -188,7 +199,7 @@ async function run(step: Step, scale: number, seed: number, dir: string): Promis
     new URL(`./${/\.js$/.test(step.file) ? step.file : `${step.file}.test.js`}`, import.meta.url),
   );
   const child = spawn(process.execPath, [file], { env, stdio: ['ignore', 'pipe', 'pipe'] });
-  const log = createWriteStream(join(dir, `${step.name.replaceAll(/[ '/]/g, '-')}.log`));
+  const log = createWriteStream(join(dir, `${step.name.replaceAll(/[ ':/]/g, '-')}.log`));
   let told = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => {

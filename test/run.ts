@@ -7,8 +7,8 @@ import { fileURLToPath } from 'node:url';
 import { Parser, type Result } from 'tap-parser';
 import { stringify } from 'yaml';
 import { makeCommand, makeTests } from './support/make-script.js';
-import { PART } from './support/part.js';
-import { isLeftOut } from './turns.js';
+import { PART, partOf } from './support/part.js';
+import { isLeftOut, ON_BOTH, TURNS } from './turns.js';
 
 /**
  * Runs test files, each in a process of its own: `npm test [-- FILE…]`, all of them unless told.
@@ -58,9 +58,6 @@ const LONGEST = [
   'tools/cli/policy-test',
   'tools/cli/doctor',
 ];
-/** What an answer holds and how it ends, which two engines may do in two ways: asked once more on the embedded one. */
-const ON_BOTH =
-  /^(proof\/(attacks\/(attacks|protocol)|parity\/parity)|surfaces\/rest\/(client|objects|query|raw-sql|sample|streaming|types))$/;
 /** They measure time, so nothing else runs beside them; `linear` counts blocks of code. */
 const ALONE = /^proof\/budget\/(?!linear$)/;
 /** It limits the time of a turn too, but needs no machine of its own. */
@@ -124,8 +121,8 @@ function allJobs(): Job[] {
   const files = allFiles().filter((file) => !isLeftOut(nameOf(file)));
   const native = (process.env['OSL_TEST_POSTGRES_URL'] ?? '') !== '';
   if (!native || process.env['OSL_TEST_ENGINE'] !== undefined) return files.map(jobOf);
-  const again = files.filter((file) => ON_BOTH.test(nameOf(file)));
-  const embedded = again.map((file) => ({
+  const again = files.filter((file) => ON_BOTH.includes(nameOf(file)));
+  const embedded = partOf('embedded engine', again, TURNS).map((file) => ({
     file,
     env: { OSL_TEST_ENGINE: 'pglite' },
     name: `embedded engine: ${file}`,
@@ -163,18 +160,18 @@ function hasRoom(folder: string): boolean {
 
 /**
  * The command that tests start is one script for all of a run, unless `OSL_TEST_BIN` names another: the checkout's own
- * loads some hundred modules at each start. Of these files `start` and `init` count modules, `outlives` open files; `tls`
+ * loads some hundred modules at each start. Of these files `start` counts modules, `outlives` open files; `tls`
  * trusts the file of a certificate; the others have a gateway load the package of Redis, which the script does not find.
  */
 const BY_MODULES =
-  /^(tools\/(cli\/start|init\/init)|service\/operations\/(away|outlives|shared-limits|tls)|proof\/faults\/outward)$/;
+  /^(tools\/cli\/start|service\/operations\/(away|outlives|shared-limits|tls)|proof\/faults\/outward)$/;
 
 /**
  * Tests run in one script, but for those that run as their own modules: they measure time, load modules of the product
  * again, changed or counted, or look for a second time at one, which they share with it there.
  */
 const AS_MODULES =
-  /^(proof\/budget\/|simulation\/|proof\/oracle\/(mutants|rollup-mutants|faults)$|proof\/retrieval\/mutants$|engine\/pglite$|language\/(compiler\/fields$|functions\/)|console\/map-large$)/;
+  /^(proof\/budget\/|simulation\/|proof\/oracle\/(mutants|rollup-mutants|faults|verifier)$|docs\/osl-sql$|proof\/retrieval\/mutants$|engine\/pglite$|language\/(compiler\/fields$|functions\/)|console\/map-large$)/;
 /** Whose process makes the code cache for all. */
 const TRIAL = ['surfaces/rest/query', 'language/forms/statements'];
 
@@ -354,7 +351,9 @@ async function main(named: readonly string[]): Promise<number> {
   const output = process.env['TAP_OUTPUT_FILE'];
   const report = output === undefined ? null : createWriteStream(output);
   const waiting = named.length === 0 ? allFiles().map(nameOf).filter(isLeftOut) : [];
-  process.stdout.write(`OSL_TEST_PART=${PART}${waiting.length === 0 ? '' : `, without ${waiting.join(', ')}`}\n`);
+  process.stdout.write(
+    `OSL_TEST_PART=${PART}${waiting.length === 0 ? '' : `, without ${waiting.join(', ')}`}\n`,
+  );
   const folder = temporaryFolder();
   const tidy = (): void => rmSync(folder, { recursive: true, force: true });
   onStop(tidy);

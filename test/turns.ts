@@ -6,10 +6,16 @@ import { IS_WHOLE, turnOf } from './support/part.js';
  */
 export const IN_TURNS: readonly string[] = [
   'tools/package/install',
+  'tools/cli/demo',
+  'service/operations/workers',
+  'service/operations/gateways',
+  'leakbench/leakbench',
+  'surfaces/catalog/lifecycle',
+  'proof/budget/operators',
+  'service/operations/away',
   'docs/site',
   'console/map-large',
   'language/forms/demo-questions',
-  'service/operations/insight',
   'clients/bi/bi',
   'tools/cli/policy-test',
   'service/operations/resets',
@@ -30,6 +36,12 @@ export const IN_TURNS: readonly string[] = [
   'tools/demo/load',
   'service/operations/fleet',
   'tools/cli/publish',
+  'proof/budget/parsing',
+  'proof/budget/marks',
+  'proof/budget/crowd',
+  'proof/faults/outward',
+  'service/operations/admin',
+  'service/operations/reload',
   'formal/binding',
   'surfaces/catalog/large',
   'service/operations/failover',
@@ -63,6 +75,20 @@ export const IN_TURNS: readonly string[] = [
   'console/oidc',
   'tools/init/citus',
   'tools/package/compose',
+];
+
+/** What an answer holds and how it ends, which two engines may do in two ways: once more on the embedded one, in turns. */
+export const ON_BOTH: readonly string[] = [
+  'proof/attacks/attacks',
+  'proof/attacks/protocol',
+  'proof/parity/parity',
+  'surfaces/rest/client',
+  'surfaces/rest/objects',
+  'surfaces/rest/query',
+  'surfaces/rest/raw-sql',
+  'surfaces/rest/sample',
+  'surfaces/rest/streaming',
+  'surfaces/rest/types',
 ];
 
 export const TURNS = 3;

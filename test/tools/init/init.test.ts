@@ -9,7 +9,7 @@ import { type NativePostgres, startNativePostgres } from '../../support/native-p
 import { partOf } from '../../support/part.js';
 import { asJson, readArrow } from '../../surfaces/rest/arrow/read.js';
 import { modulesNoted, notingModules, packagesIn } from '../cli/noted-modules.js';
-import { boundedMib, osl, Server, shell, temporary } from '../cli/support.js';
+import { boundedMib, osl, type Program, ROOT, Server, shell, temporary } from '../cli/support.js';
 import { FOREIGN, type Foreign } from './databases.js';
 
 t.setTimeout(600_000);
@@ -17,6 +17,13 @@ t.setTimeout(600_000);
 /** From a database that nobody here designed to a first governed answer. */
 const BOUND_MS = 120_000;
 const SUBJECT = 'user:first';
+
+/** Its modules are counted: the one script of a run's tests has none. */
+const CHECKOUT: Program = {
+  node: process.execPath,
+  flags: process.execArgv,
+  script: join(ROOT, 'bin', 'osl.js'),
+};
 
 interface Report {
   readonly entities: number;
@@ -169,6 +176,7 @@ test('a server over a native Postgres loads neither engine, Ajv nor MCP, and kee
     ['serve', '--json', '--manifest', join(dir, 'manifest.yaml'), '--policy', policyFile],
     join(dir, '.osl'),
     { FOREIGN_URL: reader, OSL_CATALOG_ENGINES: '1', ...notingModules(loaded) },
+    CHECKOUT,
   );
   try {
     await server.said('"listening"');
