@@ -14,7 +14,7 @@ import { accessOf, catalogOf, randomWorld, visibleColumns, type World } from './
  */
 
 /** Joins that are asked; `OSL_RAW_RUNS` asks for more. */
-const RUNS = Number(process.env['OSL_RAW_RUNS'] ?? 200);
+const RUNS = Number(process.env['OSL_RAW_RUNS'] ?? 360);
 const PER_WORLD = 20;
 
 t.setTimeout(3_600_000);
@@ -201,9 +201,6 @@ t.test('what only raw SQL joins answers as over copies of what is visible', asyn
   t.comment(JSON.stringify(count));
   t.ok(count.asked - count.refused > RUNS / 2);
   t.ok(count.masked > RUNS / 4 && count.full > 10 && count.empty < count.asked * 0.7);
-  t.ok(
-    count.failing > Math.min(50, RUNS / 8) && count.failed > Math.min(5, RUNS / 72),
-    'conditions that may fail stood in ON',
-  );
+  t.ok(count.failing > 50 && count.failed > 5, 'conditions that may fail stood in ON');
   t.ok(count.told > 0, 'were a masked key to match, some answers would be others');
 });
