@@ -273,12 +273,13 @@ t.test('nor does a large value of an answer', { timeout: 300_000 }, async (t) =>
   const pairs = LARGE_VALUES.flatMap((value) =>
     Object.entries(ways).map(([name, way]) => ({ value, name, way })),
   );
-  // What is refused for its size, and what only a receipt refuses, is in each run.
+  // In each run: what is refused for its size, and first of all the plainest, since code that runs for the first time is
+  // slow: a stream would then meet its own time limit.
   for (const { value, name, way } of partOf(
     'values that hold',
     pairs,
     TURNS,
-    ({ value }) => value === LARGE_VALUES.at(-1),
+    ({ value, name }) => value === LARGE_VALUES.at(-1) || (value === LARGE_VALUES[0] && name === 'JSON'),
   )) {
     const one = /agg/.test(value) ? 'id < 3' : 'id = 1';
     await suspects.ask(`${value.slice(0, 50)} by ${name}`, () =>
