@@ -32,31 +32,36 @@ interface Outcome {
 
 /** They start first, so that none of them runs on alone at the end. Below `test/`, without their ending. */
 const LONGEST = [
-  'tools/init/init',
   'tools/cli/demo',
-  'service/operations/credentials',
+  'tools/package/install',
+  'docs/site',
+  'simulation/simulation',
+  'tools/init/init',
+  'console/map-large',
   'console/admin',
   'service/operations/gateways',
+  'leakbench/leakbench',
+  'service/operations/credentials',
   'service/operations/workers',
-  'docs/site',
-  'tools/package/install',
+  'service/operations/resets',
   'proof/faults/outward',
-  'console/map',
-  'proof/oracle/oracle',
-  'proof/oracle/mutants',
-  'proof/faults/http-clients',
   'service/operations/away',
-  'tools/cli/backup',
-  'service/operations/insight',
-  'tools/cli/login',
-  'tools/cli/refusals',
-  'surfaces/pg/fast-lane',
-  'language/forms/twin',
-  'service/operations/reload',
+  'language/forms/demo-questions',
   'language/forms/traverse',
-  'surfaces/catalog/lifecycle',
+  'proof/oracle/mutants',
+  'service/operations/reload',
   'tools/cli/policy-test',
-  'tools/cli/doctor',
+  'console/map',
+  'surfaces/catalog/lifecycle',
+  'language/forms/hybrid',
+  'surfaces/pg/statement-timeout',
+  'tools/cli/backup',
+  'service/operations/shared-limits',
+  'console/ask-large',
+  'proof/records/failures',
+  'tools/cli/login',
+  'proof/oracle/oracle',
+  'clients/bi/bi',
 ];
 /** They measure time, so nothing else runs beside them; `linear` counts blocks of code. */
 const ALONE = /^proof\/budget\/(?!linear$)/;
@@ -131,8 +136,10 @@ function allJobs(): Job[] {
 }
 
 function longestFirst(jobs: readonly Job[]): Job[] {
-  const rank = ({ file }: Job): number =>
-    (LONGEST.indexOf(nameOf(file)) + LONGEST.length) % (LONGEST.length + 1);
+  const rank = ({ file }: Job): number => {
+    const at = LONGEST.indexOf(nameOf(file));
+    return at < 0 ? LONGEST.length : at;
+  };
   return jobs.toSorted((a, b) => rank(a) - rank(b));
 }
 
