@@ -10,7 +10,7 @@ import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 
 import { builtinModules } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { build, type Plugin } from 'esbuild';
+import { build, type Plugin, stop } from 'esbuild';
 
 /** Packages that load files beside their code, or are found by their name while the script runs; and a large one. */
 const OUTSIDE =
@@ -113,6 +113,7 @@ async function makeScript(
     legalComments: 'none',
     logLevel: 'warning',
   });
+  await stop(); // its process keeps some hundred MiB
   writeFileSync(script, inAscii((outputFiles[0]?.text ?? '').replace(LATER, 'import_("$1")')));
   const starting = join(own, `${name}.cjs`);
   writeFileSync(starting, start(script, root));
