@@ -3,6 +3,7 @@ import { createWriteStream, mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { IN_TURNS, ON_BOTH } from './turns.js';
 
 /**
  * The long versions of the tests, one after another: `npm run nightly -- [--scale F] [--only NAME,…]`.
@@ -16,12 +17,14 @@ interface Step {
   readonly file: string;
   /** How many: of what, and the variable that says so. Null where the test has one size only. */
   readonly size: { readonly of: string; readonly variable: string; readonly count: number } | null;
+  /** Whether services stand on the embedded engine, whatever server is named. */
+  readonly embedded?: boolean;
 }
 
 const sized = (of: string, variable: string, count: number): Step['size'] => ({ of, variable, count });
 const questions = (variable: string, count: number): Step['size'] => sized('questions', variable, count);
 
-const STEPS: readonly Step[] = [
+const SIZED: readonly Step[] = [
   { name: 'oracle', file: 'proof/oracle/oracle', size: questions('OSL_ORACLE_RUNS', 120_000) },
   {
     name: 'non-interference',
@@ -88,7 +91,7 @@ const STEPS: readonly Step[] = [
     file: 'service/lineage/crash',
     size: sized('crashes', 'OSL_LINEAGE_CRASHES', 100),
   },
-  { name: 'first answers', file: 'tools/init/init', size: sized('databases', 'OSL_INIT_DATABASES', 5) },
+  { name: 'first answers', file: 'tools/init/init', size: null },
   {
     name: 'gateways that are killed',
     file: 'service/operations/fleet',
@@ -157,6 +160,21 @@ const STEPS: readonly Step[] = [
   { name: 'unit', file: 'tools/package/drills/unit.js', size: null },
 ];
 
+/** Files of which a run in CI has some only. */
+const IN_TURN: readonly Step[] = IN_TURNS.filter((file) => !SIZED.some((s) => s.file === file)).map(
+  (file) => ({ name: file, file, size: null }),
+);
+
+/** What CI asks once more of the embedded engine, in part. */
+const EMBEDDED: readonly Step[] = ON_BOTH.map((file) => ({
+  name: `embedded engine: ${file}`,
+  file,
+  size: null,
+  embedded: true,
+}));
+
+const STEPS: readonly Step[] = [...SIZED, ...IN_TURN, ...EMBEDDED];
+
 interface Result {
   readonly step: Step;
   readonly count: number | null;
@@ -172,6 +190,8 @@ async function run(step: Step, scale: number, seed: number, dir: string): Promis
     ...process.env,
     OSL_ORACLE_SEED: String(seed),
     OSL_TEST_SEED: String(seed),
+    OSL_TEST_PART: 'all',
+    ...(step.embedded === true && { OSL_TEST_ENGINE: 'pglite' }),
     ...(step.size === null ? {} : { [step.size.variable]: String(count) }),
   };
   const started = Date.now();
@@ -179,7 +199,7 @@ async function run(step: Step, scale: number, seed: number, dir: string): Promis
     new URL(`./${/\.js$/.test(step.file) ? step.file : `${step.file}.test.js`}`, import.meta.url),
   );
   const child = spawn(process.execPath, [file], { env, stdio: ['ignore', 'pipe', 'pipe'] });
-  const log = createWriteStream(join(dir, `${step.name.replaceAll(/[ ']/g, '-')}.log`));
+  const log = createWriteStream(join(dir, `${step.name.replaceAll(/[ ':/]/g, '-')}.log`));
   let told = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => {

@@ -7,6 +7,8 @@ import { fileURLToPath } from 'node:url';
 import { Parser, type Result } from 'tap-parser';
 import { stringify } from 'yaml';
 import { makeCommand, makeTests } from './support/make-script.js';
+import { PART, partOf } from './support/part.js';
+import { isLeftOut, ON_BOTH, TURNS } from './turns.js';
 
 /**
  * Runs test files, each in a process of its own: `npm test [-- FILE…]`, all of them unless told.
@@ -30,35 +32,37 @@ interface Outcome {
 
 /** They start first, so that none of them runs on alone at the end. Below `test/`, without their ending. */
 const LONGEST = [
-  'tools/init/init',
   'tools/cli/demo',
-  'service/operations/credentials',
+  'tools/package/install',
+  'docs/site',
+  'simulation/simulation',
+  'tools/init/init',
+  'console/map-large',
   'console/admin',
   'service/operations/gateways',
+  'leakbench/leakbench',
+  'service/operations/credentials',
   'service/operations/workers',
-  'docs/site',
-  'tools/package/install',
+  'service/operations/resets',
   'proof/faults/outward',
-  'console/map',
-  'proof/oracle/oracle',
-  'proof/oracle/mutants',
-  'proof/faults/http-clients',
   'service/operations/away',
-  'tools/cli/backup',
-  'service/operations/insight',
-  'tools/cli/login',
-  'tools/cli/refusals',
-  'surfaces/pg/fast-lane',
-  'language/forms/twin',
-  'service/operations/reload',
+  'language/forms/demo-questions',
   'language/forms/traverse',
-  'surfaces/catalog/lifecycle',
+  'proof/oracle/mutants',
+  'service/operations/reload',
   'tools/cli/policy-test',
-  'tools/cli/doctor',
+  'console/map',
+  'surfaces/catalog/lifecycle',
+  'language/forms/hybrid',
+  'surfaces/pg/statement-timeout',
+  'tools/cli/backup',
+  'service/operations/shared-limits',
+  'console/ask-large',
+  'proof/records/failures',
+  'tools/cli/login',
+  'proof/oracle/oracle',
+  'clients/bi/bi',
 ];
-/** What an answer holds and how it ends, which two engines may do in two ways: asked once more on the embedded one. */
-const ON_BOTH =
-  /^(proof\/(attacks\/(attacks|protocol)|parity\/parity)|surfaces\/rest\/(client|objects|query|raw-sql|sample|streaming|types))$/;
 /** They measure time, so nothing else runs beside them; `linear` counts blocks of code. */
 const ALONE = /^proof\/budget\/(?!linear$)/;
 /** It limits the time of a turn too, but needs no machine of its own. */
@@ -106,7 +110,7 @@ function allFiles(): string[] {
 const fileOf = (name: string): string => relative('.', join(TESTS, `${name}.test.js`));
 const nameOf = (file: string): string => relative(TESTS, file).replace(/\.test\.js$/, '');
 
-const isItself = (file: string): boolean => !IN_SCRIPT.test(nameOf(file)) || AS_MODULES.test(nameOf(file));
+const isItself = (file: string): boolean => AS_MODULES.test(nameOf(file));
 
 interface Job {
   readonly file: string;
@@ -117,13 +121,13 @@ interface Job {
 
 const jobOf = (file: string): Job => ({ file, env: {}, name: file });
 
-/** All files; with a native server, on which services stand then, some of them on the embedded engine too. */
+/** The files whose turn it is; with a native server, on which services stand then, some of them on the embedded engine too. */
 function allJobs(): Job[] {
-  const files = allFiles();
+  const files = allFiles().filter((file) => !isLeftOut(nameOf(file)));
   const native = (process.env['OSL_TEST_POSTGRES_URL'] ?? '') !== '';
   if (!native || process.env['OSL_TEST_ENGINE'] !== undefined) return files.map(jobOf);
-  const again = files.filter((file) => ON_BOTH.test(nameOf(file)));
-  const embedded = again.map((file) => ({
+  const again = files.filter((file) => ON_BOTH.includes(nameOf(file)));
+  const embedded = partOf('embedded engine', again, TURNS).map((file) => ({
     file,
     env: { OSL_TEST_ENGINE: 'pglite' },
     name: `embedded engine: ${file}`,
@@ -132,8 +136,10 @@ function allJobs(): Job[] {
 }
 
 function longestFirst(jobs: readonly Job[]): Job[] {
-  const rank = ({ file }: Job): number =>
-    (LONGEST.indexOf(nameOf(file)) + LONGEST.length) % (LONGEST.length + 1);
+  const rank = ({ file }: Job): number => {
+    const at = LONGEST.indexOf(nameOf(file));
+    return at < 0 ? LONGEST.length : at;
+  };
   return jobs.toSorted((a, b) => rank(a) - rank(b));
 }
 
@@ -161,19 +167,18 @@ function hasRoom(folder: string): boolean {
 
 /**
  * The command that tests start is one script for all of a run, unless `OSL_TEST_BIN` names another: the checkout's own
- * loads some hundred modules at each start. Of these files `start` and `init` count modules, `outlives` open files; `tls`
+ * loads some hundred modules at each start. Of these files `start` counts modules, `outlives` open files; `tls`
  * trusts the file of a certificate; the others have a gateway load the package of Redis, which the script does not find.
  */
 const BY_MODULES =
-  /^(tools\/(cli\/start|init\/init)|service\/operations\/(away|outlives|shared-limits|tls)|proof\/faults\/outward)$/;
+  /^(tools\/cli\/start|service\/operations\/(away|outlives|shared-limits|tls)|proof\/faults\/outward)$/;
 
 /**
- * Tests that run in one script. Some run as their own modules: they look for a second time at a module of the product,
- * which they share with it there, or change one before it loads.
+ * Tests run in one script, but for those that run as their own modules: they measure time, load modules of the product
+ * again, changed or counted, or look for a second time at one, which they share with it there.
  */
-const IN_SCRIPT =
-  /^(ask|audit|content|engine|identity|language|model|policy|proof\/(attacks|golden|lanes|parity|records|sharing)|publishing|row-security|service\/(distributed|lineage)|surfaces|tools\/lsp)\//;
-const AS_MODULES = /^(engine\/pglite$|language\/(compiler\/fields$|functions\/))/;
+const AS_MODULES =
+  /^(proof\/budget\/|simulation\/|proof\/oracle\/(mutants|rollup-mutants|faults|verifier)$|docs\/osl-sql$|proof\/retrieval\/mutants$|engine\/pglite$|language\/(compiler\/fields$|functions\/)|console\/map-large$)/;
 /** Whose process makes the code cache for all. */
 const TRIAL = ['surfaces/rest/query', 'language/forms/statements'];
 
@@ -224,7 +229,7 @@ async function run(
   const script = tests === null || isItself(file) ? [] : [tests];
   const node = [process.execPath, ...flags, ...script, resolve(file)];
   const child = spawn('/bin/sh', ['-c', TIMED, 'sh', ...node], {
-    env: { ...process.env, ...own, ...more },
+    env: { ...process.env, OSL_TEST_PART: PART, ...own, ...more },
     detached: true, // a group of its own, which ends as one
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
   });
@@ -352,6 +357,10 @@ async function main(named: readonly string[]): Promise<number> {
   const lanes = { fixed, spare: chosen === undefined ? 2 * processors + 1 : 0 };
   const output = process.env['TAP_OUTPUT_FILE'];
   const report = output === undefined ? null : createWriteStream(output);
+  const waiting = named.length === 0 ? allFiles().map(nameOf).filter(isLeftOut) : [];
+  process.stdout.write(
+    `OSL_TEST_PART=${PART}${waiting.length === 0 ? '' : `, without ${waiting.join(', ')}`}\n`,
+  );
   const folder = temporaryFolder();
   const tidy = (): void => rmSync(folder, { recursive: true, force: true });
   onStop(tidy);

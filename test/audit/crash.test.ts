@@ -5,7 +5,7 @@ import { killedWriter } from './killed-writer.js';
 
 const CHILD = new URL('./crash-child.js', import.meta.url).pathname;
 /** More than some 500 rounds outlast the runner's limit: `OSL_CRASH_ROUNDS=1000 npx tap run --timeout=0 …`. */
-const ROUNDS = Number(process.env['OSL_CRASH_ROUNDS'] ?? 16);
+const ROUNDS = Number(process.env['OSL_CRASH_ROUNDS'] ?? 8);
 /** A fresh directory now and then keeps a long run linear: every opening reads the whole log. */
 const ROUNDS_PER_DIRECTORY = 100;
 

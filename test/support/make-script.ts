@@ -9,14 +9,16 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { build, type Plugin } from 'esbuild';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { build, type Plugin, stop } from 'esbuild';
 
 /** Packages that load files beside their code, or are found by their name while the script runs; and a large one. */
 const OUTSIDE =
   '@electric-sql/.*|@energetic-ai/.*|@redis/client|ajv(/.*)?|esbuild|libpg-query|libphonenumber-js(/.*)?|pino|playwright-core|unpdf|vite';
 /** An `import()` of one of them in the script. */
 const LATER = new RegExp(`\\bimport\\("(${OUTSIDE})"\\)`, 'g');
+
+const DOMAIN = fileURLToPath(new URL('./error-domain.js', import.meta.url));
 
 /** What Node finds by itself is required, or imported while the script runs. */
 const outside: Plugin = {
@@ -25,6 +27,7 @@ const outside: Plugin = {
     onResolve({ filter: /^[a-z][a-z0-9_/:]*$/ }, ({ path }) =>
       path.startsWith('node:') || builtinModules.includes(path) ? { path, namespace: 'outside' } : undefined,
     );
+    onResolve({ filter: /^async-hook-domain$/ }, () => ({ path: DOMAIN }));
     onResolve({ filter: new RegExp(`^(${OUTSIDE})$`) }, ({ path, kind }) =>
       kind === 'dynamic-import' ? { path, external: true } : { path, namespace: 'outside' },
     );
@@ -110,6 +113,7 @@ async function makeScript(
     legalComments: 'none',
     logLevel: 'warning',
   });
+  await stop(); // its process keeps some hundred MiB
   writeFileSync(script, inAscii((outputFiles[0]?.text ?? '').replace(LATER, 'import_("$1")')));
   const starting = join(own, `${name}.cjs`);
   writeFileSync(starting, start(script, root));

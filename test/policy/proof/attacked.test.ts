@@ -16,7 +16,7 @@ import { SEED } from '../../support/fast-check.js';
  * many policies; each is tried with 120 rows and several callers.
  */
 
-const POLICIES = Number(process.env['OSL_PROOFS'] ?? 24);
+const POLICIES = Number(process.env['OSL_PROOFS'] ?? 10);
 const ROWS = 120;
 
 t.setTimeout(600_000);

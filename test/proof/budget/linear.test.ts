@@ -10,6 +10,7 @@ import {
 } from 'osl-compiler';
 import t from 'tap';
 import { columnsOf } from '../../../src/ask/receipts/columns.js';
+import { partOf } from '../../support/part.js';
 import { CALLERS, CATALOG } from '../golden/catalog.js';
 import { DOUBLINGS, type Doubling } from './doublings.js';
 import { PassCounter, type Work } from './passes.js';
@@ -171,8 +172,9 @@ function faultsOf(asking: Asking): readonly string[] {
 t.setTimeout(600_000);
 
 t.test('no pass follows a reference twice', async (t) => {
+  const part = partOf('doublings', [...DOUBLINGS.entries()], 3);
   let judged = 0;
-  for (const [i, family] of DOUBLINGS.entries()) {
+  for (const [i, family] of part) {
     const one = family.raw === null ? 'semantic' : (WORLDS[i % 2] ?? 'semantic');
     const worlds = BOTH && family.raw !== null ? WORLDS : [one];
     for (const [j, world] of worlds.entries()) {
@@ -185,5 +187,5 @@ t.test('no pass follows a reference twice', async (t) => {
       judged++;
     }
   }
-  t.ok(judged >= DOUBLINGS.length, `${judged} were judged`);
+  t.ok(judged >= part.length, `${judged} were judged`);
 });

@@ -1,5 +1,6 @@
 import pg from 'pg';
 import t from 'tap';
+import { partOf } from '../../support/part.js';
 import { Gateway } from './gateway.js';
 
 /**
@@ -42,7 +43,7 @@ const OPERATORS: Readonly<Record<string, string>> = {
 };
 
 t.test('no operator holds it', async (t) => {
-  for (const [name, operator] of Object.entries(OPERATORS)) {
+  for (const [name, operator] of partOf('operators', Object.entries(OPERATORS), 3)) {
     let answer = { status: 0, body: '' };
     const ms = await gateway.heldBy(async () => {
       answer = await ask(`${operator} as o`);

@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap';
 import { createDrafting } from '../../../src/model/drafting/index.js';
+import { partOf } from '../../support/part.js';
 import { startRest } from '../../surfaces/rest/fixture.js';
 import { password, query, sync, terminate } from '../../wire/support/bytes.js';
 import { Client } from '../../wire/support/client.js';
@@ -19,6 +20,8 @@ const EACH = Number(process.env['OSL_BUDGET_WAYS'] ?? 1);
 /** Drafts are compiled in a thread beside; what the largest of them cost there, the night pays. */
 const DRAFT_SIZES = EACH > 1 ? [4_000, 16_000, 70_000, 260_000, 1_000_000] : [70_000];
 const CALL_SIZES = EACH > 1 ? [2_000, 16_000, 70_000, 260_000, 1_000_000] : [1_000_000];
+/** Runs between two of one draft, message or name, but at night. */
+const TURNS = 3;
 /** Bytes of the longest message of the wire that is sent; startup packets have 10,000. */
 const LONGEST = 1_000_000;
 /** Published at once. */
@@ -39,7 +42,7 @@ for (let i = 0; i < 10; i++) {
 }
 
 t.test('no draft holds it', { timeout: 600_000 }, async (t) => {
-  for (const family of DRAFTS) await held(t, family, DRAFT_SIZES, validate);
+  for (const family of partOf('drafts', DRAFTS, TURNS)) await held(t, family, DRAFT_SIZES, validate);
 });
 
 /** Parts of drafts that refer to each other twice: judged or, from some number on, refused. */
@@ -49,7 +52,7 @@ t.test(
   'nor one whose parts refer to each other twice, nor what asks for it',
   { timeout: 600_000 },
   async (t) => {
-    for (const family of DOUBLING_DRAFTS) {
+    for (const family of partOf('doubling drafts', DOUBLING_DRAFTS, TURNS)) {
       for (const n of PARTS) {
         let reply = { status: 0, body: '' };
         const ms = await gateway.heldBy(async () => {
@@ -79,7 +82,7 @@ t.test(
 );
 
 t.test('no message to /mcp holds it', { timeout: 600_000 }, async (t) => {
-  for (const family of CALLS) await held(t, family, CALL_SIZES, mcp);
+  for (const family of partOf('messages to /mcp', CALLS, TURNS)) await held(t, family, CALL_SIZES, mcp);
 });
 
 async function held(
@@ -99,7 +102,7 @@ async function held(
 }
 
 t.test('no name of the protocol holds it', { timeout: 600_000 }, async (t) => {
-  for (const family of NAMES) {
+  for (const family of partOf('names of the protocol', NAMES, TURNS)) {
     const messages = family.at(family.most ?? LONGEST);
     const ms = await gateway.heldBy(() => spoken(family, messages), MOST_MS);
     t.ok(ms <= MOST_MS, `${family.name}: held for ${ms.toFixed(0)} ms`);

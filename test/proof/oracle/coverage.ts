@@ -67,14 +67,32 @@ function isPossible(node: string, join: string): boolean {
 
 type Cells = Readonly<Record<Axis, ReadonlySet<string>>>;
 
+/** Pairs of cells of two axes that questions can fill. */
+function expectedPairs(): readonly string[] {
+  return AXES.flatMap((a, i) =>
+    AXES.slice(i + 1).flatMap((b) =>
+      EXPECTED[a].flatMap((x) =>
+        EXPECTED[b]
+          .filter((y) => a !== 'node' || b !== 'join' || isPossible(x, y))
+          .map((y) => `${a} ${x} × ${b} ${y}`),
+      ),
+    ),
+  );
+}
+
 /** Counts of questions by cell, over all four axes and by pairs of them. */
 export class Coverage {
   readonly #pairs = new Map<string, number>();
+  /** Pairs that no question filled. */
+  readonly #empty = new Set(expectedPairs());
   readonly #cells = new Map<string, number>();
 
   add(plan: GovernedPlan, world: World): void {
     const found = cellsOf(plan, world);
-    for (const pair of pairsOf(found)) count(this.#pairs, pair);
+    for (const pair of pairsOf(found)) {
+      count(this.#pairs, pair);
+      this.#empty.delete(pair);
+    }
     for (const cell of crossed(found)) count(this.#cells, cell);
   }
 
@@ -85,21 +103,12 @@ export class Coverage {
 
   /** Whether the plan is of a pair that no question has filled. */
   fillsPair(plan: GovernedPlan, world: World): boolean {
-    const empty = new Set(this.emptyPairs());
-    return pairsOf(cellsOf(plan, world)).some((pair) => empty.has(pair));
+    return pairsOf(cellsOf(plan, world)).some((pair) => this.#empty.has(pair));
   }
 
   /** Pairs of cells that no question filled. */
   emptyPairs(): readonly string[] {
-    return AXES.flatMap((a, i) =>
-      AXES.slice(i + 1).flatMap((b) =>
-        EXPECTED[a].flatMap((x) =>
-          EXPECTED[b]
-            .filter((y) => a !== 'node' || b !== 'join' || isPossible(x, y))
-            .map((y) => `${a} ${x} × ${b} ${y}`),
-        ),
-      ),
-    ).filter((pair) => !this.#pairs.has(pair));
+    return [...this.#empty];
   }
 
   /** Cells of all four axes that no question filled. */

@@ -1,4 +1,5 @@
 import t from 'tap';
+import { partOf } from '../../support/part.js';
 import { loadFaults, turnOn } from './faulty.js';
 import { MUTANTS } from './mutants.js';
 import type { Question } from './questions.js';
@@ -16,6 +17,8 @@ const { ASKERS, randomWorld } = await import('./world.js');
 const { asAsked, diceOf, judged, openTrial } = await import('./trial.js');
 
 const SEED = 7;
+/** Faults of this run. */
+const PART = partOf('faults of retrieval', MUTANTS, 3);
 /** Each fault must be found within so many questions of a world, in so many worlds. */
 const [WORLDS, QUESTIONS] = [3, 150];
 
@@ -32,23 +35,23 @@ t.test('every seeded fault is found', async (t) => {
     turnOn('');
     return judged(trial, question, told);
   };
-  for (let n = 0; n < WORLDS && found.size < MUTANTS.length; n++) {
+  for (let n = 0; n < WORLDS && found.size < PART.length; n++) {
     const dice = diceOf(SEED, n);
     const world = randomWorld(dice);
     await trial.hold(world);
-    for (let i = 0; i < QUESTIONS && found.size < MUTANTS.length; i++) {
+    for (let i = 0; i < QUESTIONS && found.size < PART.length; i++) {
       const question = randomQuestion(world, trial.queries, dice, dice.of(ASKERS));
       const honest = await ask(question, '');
       if (honest === 'doubt') continue;
       t.equal(honest, null, asAsked(question));
-      for (const { fault } of MUTANTS.filter((m) => !found.has(m.fault))) {
+      for (const { fault } of PART.filter((m) => !found.has(m.fault))) {
         const wrong = await ask(question, fault);
         if (wrong !== null)
           found.set(fault, `after ${i + QUESTIONS * n} questions, ${asAsked(question)}: ${wrong}`);
       }
     }
   }
-  for (const { fault } of MUTANTS) {
+  for (const { fault } of PART) {
     t.ok(found.has(fault), fault);
     t.comment(`${fault}: ${found.get(fault)}`);
   }

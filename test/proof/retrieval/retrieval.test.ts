@@ -8,7 +8,7 @@ import { ASKERS, randomWorld, twinOf } from './world.js';
  * answer is what brute force makes of the passages that the caller may see, and stays so to the byte while everything
  * changes that it may not see. `OSL_RETRIEVAL_RUNS` questions, from `OSL_TEST_SEED`.
  */
-const RUNS = Number(process.env['OSL_RETRIEVAL_RUNS'] ?? 200);
+const RUNS = Number(process.env['OSL_RETRIEVAL_RUNS'] ?? 100);
 const SEED = Number(process.env['OSL_TEST_SEED'] ?? 20_261_123);
 const PER_ASKER = 20;
 

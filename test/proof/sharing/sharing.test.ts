@@ -19,7 +19,7 @@ import { CALLERS, startWorld, type World } from './world.js';
  */
 
 const SEED = Number(process.env['OSL_TEST_SEED'] ?? 20261122);
-const ACTS = Number(process.env['OSL_SHARING_ACTS'] ?? 1_000);
+const ACTS = Number(process.env['OSL_SHARING_ACTS'] ?? 500);
 
 /** Reloads, changes and kills that a crowd lives through at least: a busy machine has fewer in as many acts. */
 const LEAST_STORMS = 12;

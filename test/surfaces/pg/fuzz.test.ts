@@ -10,10 +10,10 @@ import { openings, TRACES } from './fuzz/traces.js';
 import { type Caller, openWorld, type World } from './fuzz/world.js';
 
 /**
- * Traces of clients, changed at random, against the real frontend. OSL_FUZZ_RUNS: how many changes (8,000);
+ * Traces of clients, changed at random, against the real frontend. OSL_FUZZ_RUNS: how many changes (3,000);
  * OSL_TEST_SEED: where the choices come from. What it finds becomes a line of a table.
  */
-const RUNS = Number(process.env['OSL_FUZZ_RUNS'] ?? 8_000);
+const RUNS = Number(process.env['OSL_FUZZ_RUNS'] ?? 3_000);
 const SEED = Number(process.env['OSL_TEST_SEED'] ?? 20_261_121);
 /** Changes against one service; the next gets a new one, and the log of the last is thrown away. */
 const PER_WORLD = 100_000;

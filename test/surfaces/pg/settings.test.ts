@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import pg from 'pg';
 import tap, { test } from 'tap';
+import { partOf } from '../../support/part.js';
 import { connectTo } from './asked.js';
 import { ENDLESS } from './fuzz/traces.js';
 import { psqlScript, startBoth } from './support.js';
@@ -98,7 +99,7 @@ const SESSIONS: readonly string[] = [
   "select set_config('timezone', 'Asia/Tokyo', false), 1/(length(current_setting('timezone')) - 10);",
 ];
 
-for (const session of SESSIONS) {
+for (const session of partOf('settings of sessions', SESSIONS, 3)) {
   test(session === '' ? 'the default' : session, { skip }, async (t) => {
     if (both === null) return;
     const script = `${session}\n${ANSWERS}`;
@@ -178,7 +179,7 @@ async function conversation(env: NodeJS.ProcessEnv, zone: string): Promise<unkno
 
 const raw = (value: unknown): string => (Buffer.isBuffer(value) ? value.toString('hex') : String(value));
 
-for (const zone of ['Europe/Berlin', 'america/new_york', 'GMT+3', '-5']) {
+for (const zone of partOf('zones', ['Europe/Berlin', 'america/new_york', 'GMT+3', '-5'], 2)) {
   test(`values in text and in binary: ${zone}`, { skip }, async (t) => {
     if (both === null) return;
     const ours = await conversation(await both.gateway('user:ada'), zone);
@@ -192,7 +193,11 @@ const AT_START = `show timezone; show datestyle;
   set timezone = 'Asia/Tokyo'; reset timezone; show timezone; set datestyle = 'german'; reset all; show timezone; show datestyle;
 `;
 
-for (const zone of ['UTC', 'Europe/Berlin', 'america/new_york', 'GMT+3', '-5']) {
+for (const zone of partOf(
+  'zones at the start',
+  ['UTC', 'Europe/Berlin', 'america/new_york', 'GMT+3', '-5'],
+  2,
+)) {
   test(`a startup packet with TimeZone ${zone}`, { skip }, async (t) => {
     if (both === null) return;
     const start = { PGTZ: zone, PGDATESTYLE: 'SQL, DMY' };
@@ -364,7 +369,7 @@ function worded(printed: string): string {
     .replace(/psql:.*?: /g, '');
 }
 
-for (const [name, values] of VALUES) {
+for (const [name, values] of partOf('values of settings', [...VALUES], 3)) {
   test(`SET, SHOW, set_config and current_setting of ${name}`, { skip }, async (t) => {
     if (both === null) return;
     const asked = [...values, 'default'].map((value) => {

@@ -5,6 +5,7 @@ import { settingsFrom } from '../../../src/service/settings.js';
 import { articlesWorld } from '../../language/forms/articles.js';
 import { startForms } from '../../language/forms/fixture.js';
 import { GRAPH_WORLD } from '../../language/forms/graph.js';
+import { partOf } from '../../support/part.js';
 import { connectPg } from '../../support/pg-client.js';
 import { startTestService, type TestService } from '../../support/service.js';
 import { connectTo } from './asked.js';
@@ -53,7 +54,7 @@ for (const [what, script] of Object.entries(SCRIPTS)) {
   });
 }
 
-for (const what of ['a question', 'SET LOCAL', 'COPY', 'a cursor'] as const) {
+for (const what of partOf('embedded', ['a question', 'SET LOCAL', 'COPY', 'a cursor'] as const, 2)) {
   test(`embedded: ${what}`, async (t) => {
     const { said } = await timed(
       await gateway('user:ada'),
