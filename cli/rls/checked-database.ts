@@ -10,7 +10,13 @@ import {
   type Role,
   type SecurityCatalog,
 } from './catalog/catalog.js';
-import { analyseCondition, type Call, type Expression, type ParsedExpression, type RelationName } from './expression.js';
+import {
+  analyseCondition,
+  type Call,
+  type Expression,
+  type ParsedExpression,
+  type RelationName,
+} from './expression.js';
 import { relationsOfFunction } from './function-body.js';
 
 /** Limits of a check. */
@@ -51,6 +57,10 @@ export interface CheckedDatabase {
   /** Relations that the body of a function names. */
   readsOf(called: DatabaseFunction): readonly Relation[];
   roleName(id: Oid): string;
+  /** True if a policy is written for the role, or for one whose privileges it inherits. */
+  isFor(policy: Policy, role: Role): boolean;
+  /** Checked roles that the policy applies to and that may read some column of its table. */
+  affectedRoles(analysed: AnalysedPolicy): readonly Role[];
   /**
    * Names of roles that hold a privilege on a relation or some column of it, and do not own it: PUBLIC alone if every
    * role does.
@@ -64,12 +74,17 @@ export function checkedDatabase(catalog: SecurityCatalog, scope: Scope): Checked
   const isInScope = ({ schema }: { readonly schema: string }): boolean => scope.schemas?.has(schema) ?? true;
   const relations = [...catalog.relations.values()].filter((r) => isInScope(r) && r.extension === null);
   const analysed = new Map(
-    [...catalog.relations.values()].map((table) => [table.id, table.policies.map((p) => analysedPolicy(table, p))]),
+    [...catalog.relations.values()].map((table) => [
+      table.id,
+      table.policies.map((p) => analysedPolicy(table, p)),
+    ]),
   );
   const policiesOf = (table: Relation): readonly AnalysedPolicy[] => analysed.get(table.id) ?? [];
   const roles = [...catalog.roles.values()].filter((role) =>
     scope.roles === null ? !role.superuser && !role.name.startsWith('pg_') : scope.roles.has(role.name),
   );
+  const isFor = (policy: Policy, { id }: Role): boolean =>
+    policy.roles.some((role) => role === PUBLIC || access.privilegesOf(id).has(role));
   const lookups = lookupsOf(catalog);
   const reads = new Map<Oid, readonly Relation[]>();
   return {
@@ -90,6 +105,14 @@ export function checkedDatabase(catalog: SecurityCatalog, scope: Scope): Checked
       return known;
     },
     roleName: (id) => (id === PUBLIC ? 'PUBLIC' : identifier(catalog.roles.get(id)?.name ?? String(id))),
+    isFor,
+    affectedRoles: ({ table, policy }) =>
+      roles.filter(
+        (role) =>
+          isFor(policy, role) &&
+          access.exemption(role.id, table) === null &&
+          access.columns(role.id, 'SELECT', table).length > 0,
+      ),
     holders: (privilege, relation) => holdersOf(privilege, relation, roles, access),
   };
 }

@@ -89,6 +89,11 @@ export function analyseCondition(text: string): Expression {
   }
 }
 
+/** True for a condition that every row meets; false if that is not known. */
+export function isAlwaysTrue(expression: Expression | null): boolean {
+  return expression?.kind === 'parsed' && expression.constant === true;
+}
+
 /** Relations that a statement reads or writes, common table expressions left out; null if it cannot be parsed. */
 export function relationsIn(statement: string): readonly RelationName[] | null {
   try {
@@ -141,11 +146,15 @@ function collect(value: unknown, place: Place): void {
     return;
   }
   const node = value as Node; // members that are no node have none of the names below
-  if ('SubLink' in node) return collectSubquery(node.SubLink, place);
   const setting = castSetting(node);
+  if ('SubLink' in node) {
+    collectSubquery(node.SubLink, place);
+    return;
+  }
   if (setting !== null) {
     collectCall(setting.call, place, setting.cast);
-    return collect(setting.call.args, place);
+    collect(setting.call.args, place);
+    return;
   }
   if ('ColumnRef' in node) collectColumn(node, place);
   else if ('FuncCall' in node) collectCall(node.FuncCall, place);
@@ -166,7 +175,9 @@ function collectColumn(node: Node, { facts, inner }: Place): void {
  */
 function ownColumn(node: Node, inner: ReadonlySet<string> | null): string | null {
   if (!('ColumnRef' in node)) return null;
-  const names = (node.ColumnRef.fields ?? []).map((field) => ('String' in field ? (field.String.sval ?? '') : '*'));
+  const names = (node.ColumnRef.fields ?? []).map((field) =>
+    'String' in field ? (field.String.sval ?? '') : '*',
+  );
   const qualifier = names.length > 1 ? (names.at(-2) ?? '') : null;
   if (inner !== null && (qualifier === null || inner.has(qualifier))) return null;
   return names.at(-1) ?? null;
@@ -187,7 +198,8 @@ function castSetting(node: Node): { readonly call: FuncCall; readonly cast: stri
   if (!('TypeCast' in node) || node.TypeCast.arg === undefined) return null;
   const { arg } = node.TypeCast;
   const cast = typeName(node);
-  if (cast === 'text' || !('FuncCall' in arg) || calledName(arg.FuncCall).name !== 'current_setting') return null;
+  if (cast === 'text' || !('FuncCall' in arg) || calledName(arg.FuncCall).name !== 'current_setting')
+    return null;
   return { call: arg.FuncCall, cast };
 }
 
@@ -291,7 +303,8 @@ function comparisonOf(node: Node): Comparison | null {
   const operator = last !== undefined && 'String' in last ? (last.String.sval ?? '') : '';
   if (kind !== 'AEXPR_OP' && kind !== 'AEXPR_OP_ANY' && kind !== 'AEXPR_IN') return null;
   if (lexpr !== undefined && !dependsOnRow(rexpr, null)) return compared(lexpr, operator);
-  if (rexpr !== undefined && kind === 'AEXPR_OP' && !dependsOnRow(lexpr, null)) return compared(rexpr, operator);
+  if (rexpr !== undefined && kind === 'AEXPR_OP' && !dependsOnRow(lexpr, null))
+    return compared(rexpr, operator);
   return null;
 }
 
@@ -339,7 +352,8 @@ function literalOf(node: Node | undefined): string | null {
 /** Value of a condition of literals alone, such as `true`, `1 = 1` or `x or true`; otherwise null. */
 function constantOf(node: Node): boolean | null {
   if ('TypeCast' in node) return node.TypeCast.arg === undefined ? null : constantOf(node.TypeCast.arg);
-  if ('A_Const' in node) return node.A_Const.boolval === undefined ? null : node.A_Const.boolval.boolval === true;
+  if ('A_Const' in node)
+    return node.A_Const.boolval === undefined ? null : node.A_Const.boolval.boolval === true;
   if ('SubLink' in node) return constantSubquery(node.SubLink);
   if ('A_Expr' in node) return constantComparison(node);
   if (!('BoolExpr' in node)) return null;
@@ -362,7 +376,9 @@ function constantSubquery({ subLinkType, subselect }: SubLink): boolean | null {
   const { targetList = [], fromClause = [], whereClause }: SelectStmt = subselect.SelectStmt;
   const [target] = targetList;
   if (fromClause.length > 0 || whereClause !== undefined || target === undefined) return null;
-  return 'ResTarget' in target && target.ResTarget.val !== undefined ? constantOf(target.ResTarget.val) : null;
+  return 'ResTarget' in target && target.ResTarget.val !== undefined
+    ? constantOf(target.ResTarget.val)
+    : null;
 }
 
 function constantComparison(node: Node): boolean | null {
@@ -372,4 +388,38 @@ function constantComparison(node: Node): boolean | null {
   if (operator === undefined || !('String' in operator) || operator.String.sval !== '=') return null;
   const [left, right] = [literalOf(lexpr), literalOf(rexpr)];
   return left === null || right === null ? null : left === right;
+}
+
+/** One column of a view. */
+export interface ViewOutput {
+  readonly name: string;
+  /** True if it is a column of a table as it stands. */
+  readonly isPlain: boolean;
+  /** Names of the columns that it is computed from. */
+  readonly columns: ReadonlySet<string>;
+}
+
+/** Columns of a view by its definition; empty if that is no single SELECT, or cannot be parsed. */
+export function outputsOfView(definition: string): readonly ViewOutput[] {
+  const select = selectOf(definition);
+  return (select?.targetList ?? []).flatMap((node): readonly ViewOutput[] => {
+    if (!('ResTarget' in node) || node.ResTarget.val === undefined) return [];
+    const { val, name = '' } = node.ResTarget;
+    const columns = new Set<string>();
+    eachNode(val, (inner) => {
+      const column = ownColumn(inner, null);
+      if (column !== null) columns.add(column);
+    });
+    return [{ name, isPlain: 'ColumnRef' in val, columns }];
+  });
+}
+
+function selectOf(definition: string): SelectStmt | null {
+  try {
+    const { node } = parse(definition.trim().replace(/;$/, ''));
+    return 'SelectStmt' in node ? node.SelectStmt : null;
+  } catch (error) {
+    if (error instanceof QueryError || error instanceof RangeError) return null;
+    throw error;
+  }
 }

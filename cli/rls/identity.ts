@@ -62,3 +62,8 @@ export function functionObject(called: DatabaseFunction): ObjectIdentity {
 export function roleObject({ name }: Role): ObjectIdentity {
   return { kind: 'role', identity: identifier(name), schema: null };
 }
+
+/** Names of roles, quoted where needed. */
+export function roleNames(roles: readonly Role[]): readonly string[] {
+  return roles.map((role) => identifier(role.name));
+}

@@ -2,7 +2,7 @@ import { identifier } from 'osl-compiler/sql-text';
 import type { Role } from '../catalog/catalog.js';
 import { type CheckedDatabase, listed } from '../checked-database.js';
 import type { Rule, Violation } from '../finding.js';
-import { policyObject, qualified, relationObject, roleObject } from '../identity.js';
+import { policyObject, qualified, relationObject, roleNames, roleObject } from '../identity.js';
 
 /** Roles that row security does not apply to, or that have a way around it. */
 export const BYPASS: readonly Rule[] = [
@@ -10,7 +10,8 @@ export const BYPASS: readonly Rule[] = [
     code: 'RLS004',
     severity: 'warning',
     title: 'owner of the table can log in, and row security is not forced',
-    consequence: 'A session of the owner, or of a role that inherits its privileges, sees and changes all rows.',
+    consequence:
+      'A session of the owner, or of a role that inherits its privileges, sees and changes all rows.',
     mend: 'let applications log in as another role, or force row security',
     check: (db) =>
       db.protectedTables.flatMap((table) => {
@@ -20,7 +21,7 @@ export const BYPASS: readonly Rule[] = [
         );
         if (owners.length === 0) return [];
         const sql = [`ALTER TABLE ${qualified(table)} FORCE ROW LEVEL SECURITY;`];
-        return [{ object: relationObject(table), detail: `owner: ${listed(names(owners))}`, sql }];
+        return [{ object: relationObject(table), detail: `owner: ${listed(roleNames(owners))}`, sql }];
       }),
   },
   {
@@ -43,7 +44,9 @@ export const BYPASS: readonly Rule[] = [
           .flatMap((id) => db.catalog.roles.get(id) ?? [])
           .filter((role) => role.superuser || role.bypassRowSecurity);
         if (exempt.length === 0) return [];
-        return [{ object: policyObject(table, policy), detail: `roles ${listed(names(exempt))}`, sql: [] }];
+        return [
+          { object: policyObject(table, policy), detail: `roles ${listed(roleNames(exempt))}`, sql: [] },
+        ];
       }),
   },
   {
@@ -52,7 +55,8 @@ export const BYPASS: readonly Rule[] = [
     title: 'login role with access to files or programs of the server',
     consequence: 'The role reads or replaces files of the database server, the table files among them.',
     mend: 'revoke the predefined role',
-    check: (db) => membersOf(db, ['pg_read_server_files', 'pg_write_server_files', 'pg_execute_server_program']),
+    check: (db) =>
+      membersOf(db, ['pg_read_server_files', 'pg_write_server_files', 'pg_execute_server_program']),
   },
   {
     code: 'RLS039',
@@ -84,7 +88,8 @@ export const BYPASS: readonly Rule[] = [
     code: 'RLS052',
     severity: 'warning',
     title: 'login role with pg_read_all_data or pg_write_all_data',
-    consequence: 'The role has the privilege on each table that has no row security, whatever is revoked from it.',
+    consequence:
+      'The role has the privilege on each table that has no row security, whatever is revoked from it.',
     mend: 'grant the privileges on single schemas or tables instead',
     check: (db) => membersOf(db, ['pg_read_all_data', 'pg_write_all_data']),
   },
@@ -92,7 +97,8 @@ export const BYPASS: readonly Rule[] = [
     code: 'RLS054',
     severity: 'warning',
     title: 'login role with CREATEROLE before Postgres 16',
-    consequence: 'The role can grant itself any role that is not a superuser, the owners of tables among them.',
+    consequence:
+      'The role can grant itself any role that is not a superuser, the owners of tables among them.',
     mend: 'upgrade to Postgres 16, where this needs ADMIN OPTION, or take the attribute away',
     check: (db) =>
       db.catalog.server.number >= 160_000 ? [] : loginsThat(db, (role) => role.createRole, 'CREATEROLE'),
@@ -103,12 +109,12 @@ function isOrdinaryLogin(role: Role): boolean {
   return role.login && !role.superuser && !role.bypassRowSecurity;
 }
 
-function names(roles: readonly Role[]): readonly string[] {
-  return roles.map((role) => identifier(role.name));
-}
-
 /** Login roles, except superusers, that have an attribute or can become a role that has it. */
-function loginsThat(db: CheckedDatabase, has: (role: Role) => boolean, attribute: string): readonly Violation[] {
+function loginsThat(
+  db: CheckedDatabase,
+  has: (role: Role) => boolean,
+  attribute: string,
+): readonly Violation[] {
   return db.roles
     .filter((role) => role.login && !role.superuser)
     .flatMap((role) => {
@@ -116,7 +122,7 @@ function loginsThat(db: CheckedDatabase, has: (role: Role) => boolean, attribute
       const holders = reached.filter(has);
       if (holders.length === 0) return [];
       const own = has(role);
-      const detail = own ? null : `by SET ROLE ${listed(names(holders))}`;
+      const detail = own ? null : `by SET ROLE ${listed(roleNames(holders))}`;
       const sql = own ? [`ALTER ROLE ${identifier(role.name)} NO${attribute};`] : [];
       return [{ object: roleObject(role), detail, sql }];
     });

@@ -62,13 +62,16 @@ export const COVERAGE: readonly Rule[] = [
     code: 'RLS011',
     severity: 'warning',
     title: 'UPDATE or DELETE policy without a SELECT policy',
-    consequence: 'UPDATE and DELETE with a condition or RETURNING change no row, because they must read it first.',
+    consequence:
+      'UPDATE and DELETE with a condition or RETURNING change no row, because they must read it first.',
     mend: 'write a SELECT policy for the same roles',
     check: (db) =>
       db.protectedTables.flatMap((table) => {
         const policies = db.policiesOf(table).filter(({ policy }) => policy.permissive);
         const writing = policies.filter(({ policy }) => ['UPDATE', 'DELETE'].includes(policy.command));
-        const unread = writing.filter(({ policy }) => !policies.some((other) => reads(db, other, policy.roles)));
+        const unread = writing.filter(
+          ({ policy }) => !policies.some((other) => reads(db, other, policy.roles)),
+        );
         if (unread.length === 0) return [];
         const names = unread.map(({ policy }) => policy.name);
         return [{ object: relationObject(table), detail: `policies ${listed(names)}`, sql: [] }];

@@ -1,9 +1,9 @@
 import { identifier } from 'osl-compiler/sql-text';
-import { type DatabaseFunction, PUBLIC, type Relation, type Role } from '../catalog/catalog.js';
-import { type AnalysedPolicy, type CheckedDatabase, listed } from '../checked-database.js';
+import { type DatabaseFunction, PUBLIC, type Relation } from '../catalog/catalog.js';
+import { type CheckedDatabase, listed } from '../checked-database.js';
 import type { Rule } from '../finding.js';
 import { schemasOf } from '../function-body.js';
-import { functionObject, policyObject, qualified, signature } from '../identity.js';
+import { functionObject, policyObject, qualified, roleNames, signature } from '../identity.js';
 
 /** Functions that policies call, and SECURITY DEFINER functions, which run with the rights of their owner. */
 export const FUNCTIONS: readonly Rule[] = [
@@ -76,7 +76,8 @@ export const FUNCTIONS: readonly Rule[] = [
     code: 'RLS024',
     severity: 'warning',
     title: 'SECURITY DEFINER function that reads a protected table, for everybody',
-    consequence: 'Every role can call it, and in it row security does not apply, because it does not apply to the owner.',
+    consequence:
+      'Every role can call it, and in it row security does not apply, because it does not apply to the owner.',
     mend: 'revoke EXECUTE from PUBLIC and grant it to the roles that need it',
     check: (db) =>
       definers(db).flatMap((called) => {
@@ -97,14 +98,16 @@ export const FUNCTIONS: readonly Rule[] = [
       db.policies.flatMap((analysed) => {
         const calls = analysed.parsed.flatMap((e) => e.calls);
         const denied = calls.flatMap(db.functionsNamed).flatMap((called) => {
-          const roles = appliesTo(db, analysed).filter((role) => !db.access.mayExecute(role.id, called));
+          const roles = db.affectedRoles(analysed).filter((role) => !db.access.mayExecute(role.id, called));
           return roles.length === 0 ? [] : [{ called, roles }];
         });
         if (denied.length === 0) return [];
         const sql = denied.map(({ called, roles }) => {
-          return `GRANT EXECUTE ON FUNCTION ${signature(called)} TO ${names(roles)};`;
+          return `GRANT EXECUTE ON FUNCTION ${signature(called)} TO ${roleNames(roles).join(', ')};`;
         });
-        const detail = denied.map(({ called, roles }) => `${signature(called)}: ${names(roles)}`).join('; ');
+        const detail = denied
+          .map(({ called, roles }) => `${signature(called)}: ${roleNames(roles).join(', ')}`)
+          .join('; ');
         return [{ object: policyObject(analysed.table, analysed.policy), detail, sql: [...new Set(sql)] }];
       }),
   },
@@ -126,19 +129,6 @@ function isCallableByOthers(db: CheckedDatabase, called: DatabaseFunction): bool
 
 function isExempt(db: CheckedDatabase, called: DatabaseFunction, table: Relation): boolean {
   return table.rowSecurity !== 'off' && db.access.exemption(called.owner, table) !== null;
-}
-
-/** Checked roles that a policy applies to and that can query the table; the rest of PUBLIC cannot. */
-function appliesTo(db: CheckedDatabase, { table, policy }: AnalysedPolicy): readonly Role[] {
-  return db.roles.filter((role) => {
-    const held = db.access.privilegesOf(role.id);
-    const applies = policy.roles.some((id) => id === PUBLIC || held.has(id));
-    return applies && db.access.exemption(role.id, table) === null && db.access.holds(role.id, 'SELECT', table);
-  });
-}
-
-function names(roles: readonly Role[]): string {
-  return roles.map((role) => identifier(role.name)).join(', ');
 }
 
 function fixPath(called: DatabaseFunction): string {

@@ -1,7 +1,7 @@
 import { identifier } from 'osl-compiler/sql-text';
 import { type Policy, PUBLIC } from '../catalog/catalog.js';
 import { type AnalysedPolicy, type CheckedDatabase, governs, listed } from '../checked-database.js';
-import type { Expression } from '../expression.js';
+import { isAlwaysTrue } from '../expression.js';
 import type { Rule } from '../finding.js';
 import { policyObject, qualified } from '../identity.js';
 
@@ -15,7 +15,9 @@ export const OPEN_CONDITIONS: readonly Rule[] = [
     mend: 'write the condition, or disable row security if the table is for everyone',
     check: (db) =>
       db.policies
-        .filter(({ policy, using }) => policy.permissive && policy.command !== 'INSERT' && isTrue(using))
+        .filter(
+          ({ policy, using }) => policy.permissive && policy.command !== 'INSERT' && isAlwaysTrue(using),
+        )
         .map((p) => violation(db, p)),
   },
   {
@@ -40,10 +42,13 @@ export const OPEN_CONDITIONS: readonly Rule[] = [
     mend: 'drop the policy that is always true, or make this one restrictive',
     check: (db) =>
       db.policies.flatMap((narrow) => {
-        if (!narrow.policy.permissive || isTrue(narrow.using) || narrow.using === null) return [];
+        if (!narrow.policy.permissive || isAlwaysTrue(narrow.using) || narrow.using === null) return [];
         const open = db
           .policiesOf(narrow.table)
-          .find((wide) => wide.policy.permissive && isTrue(wide.using) && covers(db, wide.policy, narrow.policy));
+          .find(
+            (wide) =>
+              wide.policy.permissive && isAlwaysTrue(wide.using) && covers(db, wide.policy, narrow.policy),
+          );
         if (open === undefined) return [];
         const detail = `beside ${identifier(open.policy.name)}`;
         return [{ object: policyObject(narrow.table, narrow.policy), detail, sql: [] }];
@@ -58,7 +63,9 @@ export const OPEN_CONDITIONS: readonly Rule[] = [
     check: (db) =>
       db.policies
         .filter(({ policy, using, check }) => {
-          return policy.permissive && governs(policy, 'UPDATE') && isTrue(check) && !isTrue(using);
+          return (
+            policy.permissive && governs(policy, 'UPDATE') && isAlwaysTrue(check) && !isAlwaysTrue(using)
+          );
         })
         .map((p) => {
           const condition = p.policy.using ?? '…';
@@ -73,7 +80,9 @@ export const OPEN_CONDITIONS: readonly Rule[] = [
     mend: 'write the condition of the new row in WITH CHECK',
     check: (db) =>
       db.policies
-        .filter(({ policy, check }) => policy.permissive && policy.command === 'INSERT' && isTrue(check))
+        .filter(
+          ({ policy, check }) => policy.permissive && policy.command === 'INSERT' && isAlwaysTrue(check),
+        )
         .map((p) => violation(db, p)),
   },
   {
@@ -128,10 +137,6 @@ export const OPEN_CONDITIONS: readonly Rule[] = [
         .map((p) => violation(db, p)),
   },
 ];
-
-function isTrue(expression: Expression | null): boolean {
-  return expression?.kind === 'parsed' && expression.constant === true;
-}
 
 /** True if `wide` applies to each role and command that `narrow` applies to. */
 function covers({ access }: CheckedDatabase, wide: Policy, narrow: Policy): boolean {

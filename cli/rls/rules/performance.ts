@@ -11,7 +11,8 @@ export const PERFORMANCE: readonly Rule[] = [
     code: 'RLS016',
     severity: 'note',
     title: 'function that is called for each row',
-    consequence: 'A scan of the table calls the function once for each row instead of once for the statement.',
+    consequence:
+      'A scan of the table calls the function once for each row instead of once for the statement.',
     mend: 'write (select function(…)), which runs once',
     check: (db) =>
       db.policies.flatMap(({ table, policy, parsed }) => {
@@ -30,11 +31,15 @@ export const PERFORMANCE: readonly Rule[] = [
     check: (db) =>
       readingPolicies(db).flatMap((analysed) => {
         const { table } = analysed;
-        const compared = comparisonsOf(analysed).filter(({ operator, cast }) => isEquality(operator) && cast === null);
+        const compared = comparisonsOf(analysed).filter(
+          ({ operator, cast }) => isEquality(operator) && cast === null,
+        );
         if (isSmall(table) || compared.length === 0 || compared.some((c) => isIndexed(table, c))) return [];
         const [{ column } = { column: '' }] = compared;
         const sql = [`CREATE INDEX CONCURRENTLY ON ${qualified(table)} (${identifier(column)});`];
-        return [{ object: policyObject(table, analysed.policy), detail: `column ${identifier(column)}`, sql }];
+        return [
+          { object: policyObject(table, analysed.policy), detail: `column ${identifier(column)}`, sql },
+        ];
       }),
   },
   {
@@ -57,7 +62,9 @@ export const PERFORMANCE: readonly Rule[] = [
     check: (db) =>
       db.policies.flatMap((analysed) => {
         const { table, policy } = analysed;
-        const cast = comparisonsOf(analysed).filter((c) => changesBytes(db, table, c) && !hasExpression(table, c));
+        const cast = comparisonsOf(analysed).filter(
+          (c) => changesBytes(db, table, c) && !hasExpression(table, c),
+        );
         if (cast.length === 0) return [];
         const names = cast.map(({ column, cast }) => `${identifier(column)}::${cast}`);
         return [{ object: policyObject(table, policy), detail: listed([...new Set(names)]), sql: [] }];
@@ -75,7 +82,9 @@ export const PERFORMANCE: readonly Rule[] = [
         const lost = parsed
           .flatMap(({ conjuncts }) => conjuncts)
           .filter(({ alternatives }) => {
-            const indexed = alternatives.filter(({ comparison }) => comparison !== null && isIndexed(table, comparison));
+            const indexed = alternatives.filter(
+              ({ comparison }) => comparison !== null && isIndexed(table, comparison),
+            );
             return indexed.length > 0 && indexed.length < alternatives.length;
           });
         return lost.length === 0 ? [] : [{ object: policyObject(table, policy), detail: null, sql: [] }];
@@ -85,11 +94,17 @@ export const PERFORMANCE: readonly Rule[] = [
     code: 'RLS045',
     severity: 'note',
     title: 'index whose search is not leakproof, on a protected table',
-    consequence: 'A search that the index is for reads the whole table for roles that row security applies to.',
+    consequence:
+      'A search that the index is for reads the whole table for roles that row security applies to.',
     mend: 'let a SECURITY DEFINER function search and apply the policy itself, or accept the scan of few rows',
     check: (db) =>
       db.protectedTables.flatMap((table) => {
-        const columns = new Set(db.policiesOf(table).flatMap(comparisonsOf).map(({ column }) => column));
+        const columns = new Set(
+          db
+            .policiesOf(table)
+            .flatMap(comparisonsOf)
+            .map(({ column }) => column),
+        );
         return table.indexes
           .filter((index) => isLeaky(index) && !index.keys.some((k) => columns.has(k.column ?? '')))
           .map((index) => ({
@@ -117,7 +132,9 @@ function comparisonsOf({ using }: AnalysedPolicy): readonly Comparison[] {
   if (using?.kind !== 'parsed') return [];
   return using.conjuncts.flatMap(({ alternatives }) => {
     const [only] = alternatives;
-    return alternatives.length === 1 && only !== undefined && only.comparison !== null ? [only.comparison] : [];
+    return alternatives.length === 1 && only !== undefined && only.comparison !== null
+      ? [only.comparison]
+      : [];
   });
 }
 
@@ -147,7 +164,11 @@ function hasExpression(table: Relation, { column, cast }: Comparison): boolean {
   return table.indexes.some(({ keys: [first] }) => first?.text.replace(/[()]/g, '') === wanted);
 }
 
-const PATTERN_CLASSES: ReadonlySet<string> = new Set(['text_pattern_ops', 'varchar_pattern_ops', 'bpchar_pattern_ops']);
+const PATTERN_CLASSES: ReadonlySet<string> = new Set([
+  'text_pattern_ops',
+  'varchar_pattern_ops',
+  'bpchar_pattern_ops',
+]);
 
 function isLeaky({ keys }: Index): boolean {
   return keys.every(isLeakyKey);

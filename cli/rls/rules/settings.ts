@@ -10,7 +10,7 @@ export const SETTINGS: readonly Rule[] = [
   {
     code: 'RLS032',
     severity: 'note',
-    title: "current_setting without missing_ok",
+    title: 'current_setting without missing_ok',
     consequence: 'Each query on the table fails with 42704 in a session that has not set the setting.',
     mend: "write current_setting('…', true), which is NULL if the setting is not set, and then shows no row",
     check: (db) =>
@@ -24,7 +24,8 @@ export const SETTINGS: readonly Rule[] = [
     code: 'RLS033',
     severity: 'note',
     title: 'setting cast to another type without NULLIF',
-    consequence: "The setting is '' after a transaction that used SET LOCAL, and the cast of '' fails with 22P02.",
+    consequence:
+      "The setting is '' after a transaction that used SET LOCAL, and the cast of '' fails with 22P02.",
     mend: "write NULLIF(current_setting('…', true), '')::type",
     check: (db) =>
       withSettings(
@@ -37,7 +38,8 @@ export const SETTINGS: readonly Rule[] = [
     code: 'RLS034',
     severity: 'note',
     title: 'condition that depends on a setting of the session',
-    consequence: 'Whoever can run SQL of their own as the role sets it to any value, and sees the rows of anybody.',
+    consequence:
+      'Whoever can run SQL of their own as the role sets it to any value, and sees the rows of anybody.',
     mend: 'let only trusted code run SQL as the role, or derive the rows from current_user or a signed value',
     check: (db) =>
       db.policies.flatMap((analysed) => {
@@ -51,7 +53,8 @@ export const SETTINGS: readonly Rule[] = [
     code: 'RLS038',
     severity: 'error',
     title: 'condition on user_metadata of a token',
-    consequence: 'Users of Supabase Auth can change their own user_metadata, and with it which rows they see.',
+    consequence:
+      'Users of Supabase Auth can change their own user_metadata, and with it which rows they see.',
     mend: 'use app_metadata, which only the server can change',
     check: (db) =>
       db.policies
