@@ -16,6 +16,8 @@ import { LazyMap } from './lazy-map.js';
 import { type Rights, relationAccess, relationsOf } from './rights.js';
 import type { PolicySnapshot, SubjectPolicy } from './snapshot.js';
 import { subjectsOf } from './subjects.js';
+import type { ReadAttributes, TableAttribute } from './table-attribute.js';
+import { attributesToRead } from './table-attributes.js';
 import { refuse } from './tokens/token-fault.js';
 
 /** The rights of one caller, with the attribute values that its row filters use. Frozen. */
@@ -26,15 +28,20 @@ export interface EffectiveAccess extends Access {
   readonly open: readonly string[];
   /** The effective admin roles, determined in the same way. */
   readonly adminRoles: ReadonlySet<string>;
-  /** A key that is equal for callers whose tokens state the same attributes; empty if the token states none. */
+  /**
+   * A key that is equal for callers with the same attributes from their tokens and from entities; empty if the policy
+   * states all of them.
+   */
   readonly claimed: string;
+  /** The attributes that were read from entities; null if none was. */
+  readonly read: ReadAttributes | null;
   /** The attribute values of subject `index` of the chain (root: 0); empty if missing or `any`. */
   attributeValues(index: number, name: string): readonly string[];
 }
 
 /**
  * Evaluates `identity` over its whole chain (contract, Authentication 4) in the given circumstances; without
- * circumstances, grants with conditions are ignored. A caller without any rights gets an access without relations: see
+ * circumstances, grants with conditions are ignored. Without `read`, attributes from entities are missing. A caller without any rights gets an access without relations: see
  * `isEmpty`. Throws E3001 for an identity of another tenant, InternalError if `snapshot` was not compiled against
  * `catalog`.
  */
@@ -43,6 +50,7 @@ export function effectiveAccess(
   snapshot: PolicySnapshot,
   catalog: Catalog,
   circumstances: Circumstances = NO_CIRCUMSTANCES,
+  read: ReadAttributes | null = null,
 ): EffectiveAccess {
   if (identity.tenant !== snapshot.tenant) refuse('tenant');
   if (snapshot.catalogVersion !== catalog.version) {
@@ -52,10 +60,10 @@ export function effectiveAccess(
   const open = known.conditions
     .filter((conditions) => holds(conditions, identity, snapshot, circumstances))
     .map(({ key }) => key);
-  const key = open.length === 0 ? '' : JSON.stringify(open);
+  const key = open.length === 0 && read === null ? '' : JSON.stringify([open, read?.key]);
   const found = known.byOpen.get(key);
   if (found !== undefined) return found;
-  const access = evaluate(identity, snapshot, catalog, open);
+  const access = evaluate(identity, snapshot, catalog, open, read);
   if (known.byOpen.size >= OPEN_SETS) known.byOpen.clear();
   known.byOpen.set(key, access);
   return access;
@@ -75,6 +83,16 @@ export function accessUntil(
     until = Math.min(until, holdsUntil(conditions, circumstances));
   return until;
 }
+
+/** The attributes that must be read from entities for the caller's row filters, in the order of reading. */
+export function attributesToReadFor(
+  identity: IdentityClaims,
+  snapshot: PolicySnapshot,
+): readonly TableAttribute[] {
+  return snapshot.tableAttributes.size === 0 ? NO_ATTRIBUTES : callerRights(identity, snapshot).toRead;
+}
+
+const NO_ATTRIBUTES: readonly TableAttribute[] = Object.freeze([]);
 
 /** The caller's break-glass limits: maximum duration and number of uses in 24 hours; null if not allowed. */
 export function mayBreakGlass(identity: IdentityClaims, snapshot: PolicySnapshot): BreakGlass | null {
@@ -127,9 +145,10 @@ function evaluate(
   snapshot: PolicySnapshot,
   catalog: Catalog,
   open: readonly string[],
+  read: ReadAttributes | null,
 ): EffectiveAccess {
   const caches = cachesOf(snapshot);
-  const chain = subjectsOf(identity, snapshot);
+  const chain = subjectsOf(identity, snapshot, read);
   const rights = rightsOf(identity, snapshot, open, chain);
   const signature = signatureOf(rights, snapshot);
   let accesses = caches.bySignature.get(signature);
@@ -145,7 +164,8 @@ function evaluate(
     open,
     dataRoles: new Set(rights.roles),
     adminRoles: new Set(identity.roles.filter((r) => chain.every((s) => s.adminCeiling.has(r)))),
-    claimed: claimedAttributes(identity),
+    claimed: `${claimedAttributes(identity)}${read?.key ?? ''}`,
+    read,
     attributeValues: (index: number, name: string) => {
       const value = chain[index]?.attributes.get(name);
       return value === undefined || value === 'any' ? [] : value;
@@ -235,8 +255,9 @@ interface Caches {
 interface CallerRights {
   /** The conditions of the grants of the caller's effective roles, sorted by key; usually empty. */
   readonly conditions: readonly Conditions[];
-  /** The access for each set of conditions that hold, by their keys. */
+  /** The access for each set of conditions that hold, by their keys, and of attributes that were read. */
   readonly byOpen: Map<string, EffectiveAccess>;
+  readonly toRead: readonly TableAttribute[];
 }
 
 /**
@@ -252,7 +273,10 @@ function callerRights(identity: IdentityClaims, snapshot: PolicySnapshot): Calle
   const { roles } = rightsOf(identity, snapshot, []);
   const all = new Map(roles.flatMap((r) => [...(snapshot.roles.get(r)?.conditions ?? [])]));
   const conditions = [...all.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
-  const made = { conditions, byOpen: new Map<string, EffectiveAccess>() };
+  const filters = roles.flatMap((r) => [...(snapshot.roles.get(r)?.grants.values() ?? [])].flat());
+  const named = new Set(filters.flatMap(({ filter }) => (filter === null ? [] : [...attributesOf(filter)])));
+  const toRead = attributesToRead(named, snapshot);
+  const made = { conditions, byOpen: new Map<string, EffectiveAccess>(), toRead };
   byIdentity.set(identity, made);
   return made;
 }

@@ -1,6 +1,7 @@
 import { couldBe, type Expr, isNumber, type TypeName } from 'osl-compiler';
 import { type AttributeScalar, attributesOf, matchesIn } from './attributes.js';
 import type { Fault } from './problems.js';
+import type { TableAttribute } from './table-attribute.js';
 
 type RoleFilters = ReadonlyMap<
   string,
@@ -32,13 +33,28 @@ export class AttributeTypes {
   /** Attribute → type → role whose filters compare the two → a relation with such a filter. */
   readonly #compared = new Map<string, Map<TypeName, Map<string, string>>>();
 
-  constructor(roles: RoleFilters) {
+  constructor(roles: RoleFilters, tableAttributes: ReadonlyMap<string, TableAttribute>) {
     for (const [role, { grants }] of roles)
       for (const [relation, list] of grants)
         for (const { filter } of list)
           if (filter !== null)
             for (const { attribute, arg } of matchesIn(filter))
               this.#add(attribute, arg.type, role, relation);
+    // Those that select a subject's rows of an entity concern whatever roles the subject has.
+    for (const { filter, relation } of tableAttributes.values())
+      for (const { attribute, arg } of matchesIn(filter)) {
+        for (const role of roles.keys()) this.#add(attribute, arg.type, role, relation.name);
+      }
+  }
+
+  /** Finds a filter that compares the attribute with another type than `type`. */
+  otherThan(attribute: string, type: TypeName): TypeMismatch | null {
+    const alike = (other: TypeName): boolean => other === type || (isNumber(other) && isNumber(type));
+    for (const [other, comparing] of this.#compared.get(attribute) ?? []) {
+      const [relation] = comparing.values();
+      if (!alike(other) && relation !== undefined) return { relation, type: other };
+    }
+    return null;
   }
 
   /** Finds a filter of `roles` that compares the attribute with a type that `value` cannot have. */

@@ -12,6 +12,8 @@ import { type DocumentPath, type Fault, ProblemList } from './problems.js';
 import { compileRoleInSteps } from './role.js';
 import { compileServiceAccount } from './service-account.js';
 import type { PolicySnapshot, RolePolicy, SubjectPolicy } from './snapshot.js';
+import type { TableAttribute } from './table-attribute.js';
+import { compileTableAttributes } from './table-attributes.js';
 import { compileCertificateRule } from './tokens/certificate.js';
 import { isName } from './tokens/token-fault.js';
 
@@ -64,13 +66,15 @@ export function* compileSnapshotInSteps(
     const context = { names, catalog, predicates, problems, purposes, units, idKey: hash.slice(32) };
     roles.set(name, yield* compileRoleInSteps(name, r, context));
   }
+  const tableAttributes = compileTableAttributes(document.attributes ?? {}, { names, predicates, problems });
   const serviceAccounts = mapEntries(document.service_accounts ?? {}, (a, login) =>
     compileServiceAccount(login, a, document, names, problems),
   );
   const certificates = mapEntries(document.certificates ?? {}, (rule, name) =>
     compileCertificateRule(name, rule, document, names, problems),
   );
-  const types = new AttributeTypes(roles);
+  const types = new AttributeTypes(roles, tableAttributes);
+  checkTableAttributes(document, tableAttributes, types, problems);
   yield* checkAttributesInSteps(document, subjects, types, problems);
   const exchange = compileExchange(document.exchange ?? [], names, purposes, types, problems);
   yield;
@@ -83,6 +87,7 @@ export function* compileSnapshotInSteps(
     tenant: document.tenant,
     subjects,
     roles,
+    tableAttributes,
     masks: new Map([...names.relations].map(([name, r]) => [name, masksOf(r, masks)])),
     ordered: new Set(Object.keys(document.order ?? {})),
     limits: limitsOf(document.limits),
@@ -92,6 +97,33 @@ export function* compileSnapshotInSteps(
     exchange,
     document,
   });
+}
+
+/** Checks the types of attributes read from tables, and that nothing else states these attributes. */
+function checkTableAttributes(
+  { subjects, exchange = [] }: PolicyDocument,
+  tableAttributes: ReadonlyMap<string, TableAttribute>,
+  types: AttributeTypes,
+  problems: ProblemList,
+): void {
+  const twice = (stated: object | undefined, path: DocumentPath): void => {
+    for (const name of Object.keys(stated ?? {}))
+      if (tableAttributes.has(name))
+        problems.add('attribute', [...path, 'attributes', name], {
+          message: `\`${name}\` is read from \`${tableAttributes.get(name)?.relation.name ?? ''}\``,
+          hint: 'use another name for one of them',
+        });
+  };
+  for (const [name, { attributes }] of Object.entries(subjects)) twice(attributes, ['subjects', name]);
+  for (const [i, { attributes }] of exchange.entries()) twice(attributes, ['exchange', i]);
+  for (const { name, type, relation, column } of tableAttributes.values()) {
+    const compared = types.otherThan(name, type);
+    if (compared !== null)
+      problems.add('attribute', ['attributes', name, 'column'], {
+        message: `${column === null ? 'it' : `\`${column}\` of \`${relation.name}\``} is ${type}, and \`${compared.relation}\` compares it with ${compared.type}`,
+        hint: 'compare columns of one type',
+      });
+  }
 }
 
 /** Checks subjects' attributes against the types that filters compare them with. */

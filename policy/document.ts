@@ -19,6 +19,8 @@ export interface PolicyDocument {
   readonly tenant: string;
   readonly subjects: Readonly<Record<string, SubjectDocument>>;
   readonly roles: Readonly<Record<string, RoleDocument>>;
+  /** Attributes that are read from entities, by name. */
+  readonly attributes?: Readonly<Record<string, TableAttributeDocument>>;
   /** The mask for each sensitivity label; default `deny`. */
   readonly masks: Readonly<Record<string, MaskKind>>;
   /** Entities and bridges whose results have a total order. */
@@ -109,6 +111,20 @@ export interface SubjectDocument {
   readonly attributes?: Readonly<
     Record<string, AttributeScalar | readonly AttributeScalar[] | { readonly any: true }>
   >;
+}
+
+/**
+ * An attribute of every subject: the values of one column, in the rows that `rows` selects for the subject; without a
+ * column, true if there is such a row.
+ */
+export interface TableAttributeDocument {
+  /** An entity. */
+  readonly on: string;
+  readonly column?: string;
+  /** A predicate over the entity's columns; `attribute('name')` refers to another attribute of the subject. */
+  readonly rows: string;
+  /** Seconds for which the values may be used again; default 0. */
+  readonly max_age?: number;
 }
 
 export interface RoleDocument {

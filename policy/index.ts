@@ -2,6 +2,7 @@
 
 export {
   accessUntil,
+  attributesToReadFor,
   type EffectiveAccess,
   effectiveAccess,
   isEmpty,
@@ -59,7 +60,10 @@ export {
 } from './reasons.js';
 export { accountIdentity, type ServiceAccount } from './service-account.js';
 export { roleIn, type SessionRights, sessionRights } from './session-rights.js';
-export type { PolicySnapshot } from './snapshot.js';
+export type { PolicySnapshot, SubjectPolicy } from './snapshot.js';
+export { subjectsOf, withRead } from './subjects.js';
+export type { ReadAttributes, TableAttribute } from './table-attribute.js';
+export { accessForReading } from './table-attributes.js';
 export {
   type CertificateRule,
   type ClientCertificate,

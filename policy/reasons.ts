@@ -6,6 +6,7 @@ import type { GrantDocument } from './document.js';
 import { type Identity, type IdentityClaims, mintIdentity } from './identity.js';
 import type { PolicySnapshot } from './snapshot.js';
 import { subjectsOf } from './subjects.js';
+import { statedAttributes } from './table-attributes.js';
 
 /** A claimed role and its effect. */
 interface RoleReason {
@@ -77,7 +78,7 @@ export function reasonsFor(
   const grantsOf = (role: string): readonly GrantReason[] =>
     (snapshot.roles.get(role)?.grants.get(relation) ?? []).map((grant) => {
       const index = Number(grant.id.slice(grant.id.lastIndexOf('.') + 1));
-      const needed = grant.filter === null ? [] : [...attributesOf(grant.filter)];
+      const needed = grant.filter === null ? [] : statedAttributes(attributesOf(grant.filter), snapshot);
       return {
         rule: `roles.${role}.grants[${index}]`,
         id: grant.id,

@@ -4,6 +4,7 @@ import { attributesIn } from './attribute-types.js';
 import type { IdentityClaims } from './identity.js';
 import type { PolicySnapshot } from './snapshot.js';
 import { subjectsOf } from './subjects.js';
+import type { ReadAttributes } from './table-attribute.js';
 
 /** The attribute values of one subject; true if `any`. */
 type RightsValue = true | readonly string[];
@@ -26,6 +27,7 @@ export function sessionRights(
   identity: IdentityClaims,
   snapshot: PolicySnapshot,
   open: readonly string[],
+  read: ReadAttributes | null,
 ): SessionRights {
   const { roles: plain, denying } = rightsOf(identity, snapshot, open);
   const conditional = plain.flatMap((role) => {
@@ -34,7 +36,7 @@ export function sessionRights(
   });
   const roles = [...plain, ...conditional];
   const wanted = attributesIn(snapshot);
-  const chain = subjectsOf(identity, snapshot).map(
+  const chain = subjectsOf(identity, snapshot, read).map(
     ({ attributes }): ReadonlyMap<string, RightsValue> =>
       new Map(
         [...attributes].flatMap(([name, value]): readonly [string, RightsValue][] =>

@@ -6,6 +6,7 @@ import type { ExchangeRules } from './exchange/rule.js';
 import type { RateLimits } from './limits/limit.js';
 import type { QuotaRule } from './limits/quotas.js';
 import type { ServiceAccount } from './service-account.js';
+import type { TableAttribute } from './table-attribute.js';
 import type { CertificateRule } from './tokens/certificate.js';
 
 /** A compiled policy: all names are resolved and all predicates bound. Frozen; used as a whole or not at all. */
@@ -17,6 +18,8 @@ export interface PolicySnapshot {
   readonly tenant: string;
   readonly subjects: ReadonlyMap<string, SubjectPolicy>;
   readonly roles: ReadonlyMap<string, RolePolicy>;
+  /** Attributes that are read from entities, each after those that it needs. */
+  readonly tableAttributes: ReadonlyMap<string, TableAttribute>;
   /** By relation: the mask for every label used in it; default `deny`. */
   readonly masks: ReadonlyMap<string, ReadonlyMap<string, MaskKind>>;
   /** The relations whose results have a total order. */

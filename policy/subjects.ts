@@ -1,6 +1,8 @@
 import { attributePattern } from 'osl-compiler';
+import type { AttributeValue } from './attributes.js';
 import type { ExchangedMember, IdentityClaims } from './identity.js';
 import type { PolicySnapshot, SubjectPolicy } from './snapshot.js';
+import type { ReadAttributes } from './table-attribute.js';
 
 const NOBODY: SubjectPolicy = Object.freeze({
   ceiling: new Set<string>(),
@@ -10,12 +12,33 @@ const NOBODY: SubjectPolicy = Object.freeze({
   pattern: new Map<string, never>(),
 });
 
-/** The policy of each subject of the chain, root first. */
-export function subjectsOf(identity: IdentityClaims, snapshot: PolicySnapshot): readonly SubjectPolicy[] {
+/**
+ * The policy of each subject of the chain, root first.
+ *
+ * @param read attributes read from entities for this chain; null: such attributes are missing
+ */
+export function subjectsOf(
+  identity: IdentityClaims,
+  snapshot: PolicySnapshot,
+  read: ReadAttributes | null = null,
+): readonly SubjectPolicy[] {
   return identity.chain.map((name, i) => {
     const listed = snapshot.subjects.get(name);
     const member = identity.members?.[i];
-    return (member === undefined ? listed : exchangedSubject(member, listed, snapshot)) ?? NOBODY;
+    const found = (member === undefined ? listed : exchangedSubject(member, listed, snapshot)) ?? NOBODY;
+    return withRead(found, read?.subjects[i]);
+  });
+}
+
+/** `subject` with further attributes. */
+export function withRead(
+  policy: SubjectPolicy,
+  values: ReadonlyMap<string, readonly string[]> | undefined,
+): SubjectPolicy {
+  if (values === undefined || values.size === 0) return policy;
+  return subject({
+    ...policy,
+    attributes: new Map<string, AttributeValue>([...policy.attributes, ...values]),
   });
 }
 

@@ -111,7 +111,7 @@ function secondLine() {
   const design = rowSecurityOf({ name: 'main', tables: new Map() }, 'osl_reader', catalog, snapshot);
   return {
     script: rowSecurityScript(design, key),
-    rights: signedRights(sessionRights(CALLER, snapshot, []), design.version, key, Date.now()),
+    rights: signedRights(sessionRights(CALLER, snapshot, [], null), design.version, key, Date.now()),
   };
 }
 

@@ -107,6 +107,8 @@ const RULES: Readonly<Record<FileKind, readonly Rule[]>> = {
     ['roles/*/grants/[]/distinct:key', columnOf('on')],
     ['roles/*/deny/[]/on', always(RELATION)],
     ['roles/*/deny/[]/columns/[]', columnOf('on')],
+    ['attributes/*/on', always(RELATION)],
+    ['attributes/*/column', columnOf('on')],
     ['masks:key', always(LABEL)],
     ['order:key', always(RELATION)],
     ['privacy_units:key', always(RELATION)],

@@ -11,13 +11,8 @@ export { timeZoneNamed } from './data/runtime/step.js';
 export { isShort } from './parsing/index.js';
 export { type BreakGlassParts, breakGlass } from './request/break-glass.js';
 export type { Origin, RequestCall } from './request/call.js';
-export {
-  type Caller,
-  currentSession,
-  type ServedVersions,
-  type TokenlessSession,
-  versionsOf,
-} from './request/caller.js';
+export { type Caller, type ServedVersions, versionsOf } from './request/caller.js';
+export { currentSession, type TokenlessSession } from './request/identify.js';
 export type {
   DecidingParts,
   PlanNotes,

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { queryError, ready } from 'osl-compiler';
 import { createLeasedLimiter, DEFAULT_LIMITS, type RateLimits, type Revocation } from '../../policy/index.js';
+import { TableAttributes } from '../ask/data/table-attributes.js';
 import type { RequestMeans } from '../ask/request/parts.js';
 import { SealedValue } from '../ask/request/sealed.js';
 import { startAsk } from '../ask/start.js';
@@ -286,8 +287,10 @@ async function openedIn(
     limiter,
   });
   const reading = closing.add(new AuditReader(settings, audit, log));
+  const tableAttributes: TableAttributes = new TableAttributes(() => service);
   const service: Service = Object.freeze({
     tenant,
+    tableAttributes,
     log,
     model,
     ...asking,

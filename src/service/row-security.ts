@@ -62,6 +62,12 @@ export async function requireRowSecurityOf(
   log: ServiceLog,
 ): Promise<void> {
   if (!connector.rowSecurity || model.snapshot === null) return;
+  for (const { name, relation } of model.snapshot.tableAttributes.values())
+    if (relation.connector === connector.name)
+      throw new StartProblem(
+        `the policy reads attribute \`${name}\` from \`${relation.name}\`, whose connector \`${connector.name}\` has row_security: ` +
+          'its policies in the database are not made for such reading. Leave out one of the two',
+      );
   const { faults, uncovered } = await rowSecurityStanding(connector, model, keys);
   for (const name of uncovered)
     log.warn('row security cannot hold the rows of a view or foreign table', {

@@ -13,7 +13,7 @@ import {
   type RequestParts,
   respond,
 } from '../../src/ask/index.js';
-import { callerAs } from '../../src/ask/request/caller.js';
+import { callerAs } from '../../src/ask/request/identify.js';
 import { RequestObserver } from '../../src/ask/request/meters.js';
 import { createRefusalThrottle } from '../../src/ask/request/probes.js';
 import { SealedValue } from '../../src/ask/request/sealed.js';
@@ -138,6 +138,7 @@ async function startParts(t: Test, model = served) {
       verify: () => Promise.reject(queryError('invalidToken', { reason: 'signature' })),
     },
     revoked: NOTHING_REVOKED,
+    tableAttributes: { needs: () => false, complete: async (caller) => caller },
     means: new SealedValue({
       recording: { tenant, audit, lineage: null, log, observing },
       limiter: createLimiter({ limits: { ...DEFAULT_LIMITS, sample: 2 } }),

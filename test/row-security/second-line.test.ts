@@ -231,7 +231,7 @@ if (postgres === null) {
     t.notOk(effectiveAccess(identity, snapshot, manifest.catalog).dataRoles.has('everything'));
     const key = rightsKey(open.keys.masking, 'db');
     const { version } = rowSecurityOf(connector, 'osl_reader', manifest.catalog, snapshot);
-    const mine = sessionRights(identity, snapshot, []);
+    const mine = sessionRights(identity, snapshot, [], null);
     const signed = (over: Partial<typeof mine> = {}, of = version, by = key, at = Date.now()): string =>
       signedRights({ ...mine, ...over }, of, by, at);
     const client = new Client({ connectionString: postgres.readerUrl });

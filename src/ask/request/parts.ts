@@ -4,6 +4,7 @@ import type { Limiter, RevocationCheck, TokenVerifier } from '../../../policy/in
 import type { ServiceLog } from '../../base/log.js';
 import type { ServedModel } from '../../model/served-model.js';
 import type { RequestCall } from './call.js';
+import type { TableAttributeReader } from './caller.js';
 import type { RequestObserver } from './meters.js';
 import type { SealedValue } from './sealed.js';
 
@@ -16,6 +17,7 @@ export interface DecidingParts {
   /** Revocations, which are checked for every request. */
   readonly revoked: RevocationCheck;
   readonly refusals: FirstRefusals;
+  readonly tableAttributes: TableAttributeReader;
 }
 
 /** Limits how many refused unauthenticated calls are recorded. */

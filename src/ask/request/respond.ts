@@ -2,7 +2,8 @@ import { type GovernedPlan, QueryError, queryError } from 'osl-compiler';
 import type { ReceiptDigests } from '../../../audit/index.js';
 import type { LimitBucket } from '../../../policy/index.js';
 import type { RequestCall } from './call.js';
-import { type Caller, callerAs, identify, isCurrent } from './caller.js';
+import { type Caller, isCurrent } from './caller.js';
+import { callerAs, completeCaller, identify } from './identify.js';
 import { type DecisionRecord, Ledger } from './ledger.js';
 import { limit, type Payment } from './limit.js';
 import type { RequestParts } from './parts.js';
@@ -56,8 +57,8 @@ export interface RequestedReceipt<A> {
 }
 
 /**
- * Handles one request of any surface, in a fixed order: authenticate → evaluate access → rate limit → plan → record the
- * decision → answer → record the outcome. Failures before the answer are recorded as refusals. If the decision cannot
+ * Handles one request of any surface, in a fixed order: authenticate → evaluate access → rate limit → read attributes
+ * from entities → plan → record the decision → answer → record the outcome. Failures before the answer are recorded as refusals. If the decision cannot
  * be recorded, nothing is sent (E5030).
  *
  * @throws QueryError, ForeignFault: safe to show to the caller. Other errors are bugs: they are logged and become
@@ -73,7 +74,10 @@ export async function respond<D, A>(
   const underWay = begin(parts, call, request.action, request.asked);
   const { identity } = await recordRefusalOnError(underWay, () => admit(underWay, request));
   return inTurn(async () => {
-    const again = (): Caller => permitted(request, callerAs(parts, identity, underWay.ledger, call));
+    const again = async (): Promise<Caller> => {
+      const caller = callerAs(parts, identity, underWay.ledger, call);
+      return permitted(request, await completeCaller(parts, caller));
+    };
     return (await decided(underWay, request, again)).answer(request);
   });
 }
@@ -198,7 +202,8 @@ async function admit<D>({ parts, call, ledger }: OpenRequest, request: Decision<
     if (waits !== undefined) await waits;
   }
   ledger.passed('limit');
-  return permitted(request, caller);
+  const complete = completeCaller(parts, caller);
+  return permitted(request, complete instanceof Promise ? await complete : complete);
 }
 
 function permitted<D>({ permits }: Decision<D>, caller: Caller): Caller {

@@ -9,7 +9,7 @@ import {
   callerIfAllowed,
   certificateNow,
   requireNotRevoked,
-} from './caller.js';
+} from './identify.js';
 import type { DecidingParts, RequestParts } from './parts.js';
 import { ForeignFault } from './public-error.js';
 import { recordBrokenConnection, refuseUnauthenticated, respond } from './respond.js';

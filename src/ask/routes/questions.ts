@@ -12,7 +12,8 @@ import {
 } from '../data/question.js';
 import { engineOf } from '../data/runtime/index.js';
 import type { Credentials, Origin, RequestCall } from '../request/call.js';
-import { type Caller, callerIfAllowed, isCurrent, versionsOf } from '../request/caller.js';
+import { type Caller, isCurrent, versionsOf } from '../request/caller.js';
+import { callerAtOnce } from '../request/identify.js';
 import type { AnswerReceiver } from './answer-receiver.js';
 import { FastQuestion, type FastQuestions, type RunValues, type TimeLimit } from './fast-question.js';
 import type { Literals, Route } from './route.js';
@@ -74,7 +75,7 @@ export class QuestionRouter {
     // A receipt is made on the full path.
     if (delivery.receipt != null) return null;
     const identity = verifiedIdentity(parts, question.credentials);
-    const caller = identity === null ? null : callerIfAllowed(parts, identity, question);
+    const caller = identity === null ? null : callerAtOnce(parts, identity, question);
     if (caller === null) return null;
     let answer: Promise<QueryAnswer> | null = null;
     book.of(caller).offer(bytes, 0, bytes.length, question.parameterOids, (route, literals) => {
@@ -374,7 +375,7 @@ export class SessionQuestions {
   }
 
   #routesOf(identity: Identity, origin: Origin): SessionRoutes | null {
-    const caller = callerIfAllowed(this.#parts, identity, this.#session.newCall());
+    const caller = callerAtOnce(this.#parts, identity, this.#session.newCall());
     return caller === null ? null : { caller, origin, routes: this.#book.of(caller) };
   }
 }

@@ -19,6 +19,7 @@ import {
 import type { AnswerParts } from '../data/parts.js';
 import type { RequestCall } from '../request/call.js';
 import { type Caller, type ServedVersions, versionsOf } from '../request/caller.js';
+import { completeCaller } from '../request/identify.js';
 import { respond } from '../request/respond.js';
 import { type RowReason, rowReason, sees, type TakenAway, takenAway } from './row-visibility.js';
 
@@ -81,7 +82,7 @@ export function explainAccess(
         ground.circumstances,
       );
       const rules = new Map(ground.reasons.grants.map((g) => [g.id, g.rule]));
-      const target = {
+      const known = {
         ...caller,
         seenAs: identity,
         access,
@@ -89,6 +90,7 @@ export function explainAccess(
         purpose: ground.circumstances.purpose,
       };
       const { row: key } = question;
+      const target = key === null ? known : await recorded.then(() => completeCaller(parts, known));
       const asked = { relation, key: key ?? [], rules, signal, recorded };
       const row = key === null ? null : await rowReason(parts, target, asked);
       return { ...explanationOf(ground, target), row, versions: versionsOf(caller) };

@@ -16,6 +16,7 @@ import { type CatalogName, isMore, type Visibility, widestVisibility } from '../
 import { run } from '../data/ask.js';
 import type { AnswerParts } from '../data/parts.js';
 import type { Caller } from '../request/caller.js';
+import { completeCaller } from '../request/identify.js';
 
 /** A subject of the chain that restricts visibility. */
 export interface TakenAway {
@@ -105,8 +106,9 @@ export async function rowReason(
   if (!visible)
     for (const { subject, others } of withoutEach(caller.seenAs ?? caller.identity)) {
       const access = effectiveAccess(others, caller.snapshot, caller.manifest.catalog, caller.circumstances);
-      const left = access.relations.get(relation.name)?.grants.filter((g) => g.groups === undefined) ?? [];
-      const without = { ...caller, seenAs: others, access };
+      const without = await completeCaller(parts, { ...caller, seenAs: others, access });
+      const left =
+        without.access.relations.get(relation.name)?.grants.filter((g) => g.groups === undefined) ?? [];
       if (left.length > 0 && (await isThere(parts, without, left, question))) taken_away_by.push(subject);
     }
   return { key, visible, shown_by, taken_away_by };

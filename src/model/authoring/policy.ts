@@ -21,7 +21,7 @@ interface PolicyDifference {
   readonly version: string;
   readonly access: readonly RoleChange[];
   readonly subjects: readonly SubjectChange[];
-  /** Other sections that changed: `limits`, `order`, `privacy_units`, `purposes`, `claims`. */
+  /** Other sections that changed: `attributes`, `limits`, `order`, `privacy_units`, `purposes`, `claims`. */
   readonly sections: readonly string[];
 }
 
@@ -69,7 +69,7 @@ function differenceBetween(
     version: after.version,
     access: withTerms(access, before, after, manifest.facets),
     subjects: [...subjectsBetween(before, after), ...rulesBetween(before, after)],
-    sections: (['limits', 'order', 'privacy_units', 'purposes', 'claims'] as const).filter(
+    sections: (['attributes', 'limits', 'order', 'privacy_units', 'purposes', 'claims'] as const).filter(
       (name) => !same(before.document[name], after.document[name]),
     ),
   };

@@ -46,7 +46,7 @@ export interface RightsSource {
 /** A caller, and the inputs from which its rights are computed. */
 export interface RightsHolder extends RightsSource {
   readonly identity: IdentityClaims;
-  readonly access: Pick<EffectiveAccess, 'open' | 'signature'>;
+  readonly access: Pick<EffectiveAccess, 'open' | 'signature' | 'read'>;
 }
 
 /** Signs callers' rights for one connector, and reuses each signature for half of its lifetime. */
@@ -69,16 +69,18 @@ export class RightsSigner {
       known !== undefined &&
       known.snapshot === snapshot &&
       known.signature === access.signature &&
+      known.read === access.read &&
       now < known.until
     )
       return known.text;
     const text = signedRights(
-      sessionRights(identity, snapshot, access.open),
+      sessionRights(identity, snapshot, access.open, access.read),
       this.version(holder),
       this.#key,
       now,
     );
-    this.#signed.set(identity, { snapshot, signature: access.signature, text, until: now + RIGHTS_MS / 2 });
+    const { signature, read } = access;
+    this.#signed.set(identity, { snapshot, signature, read, text, until: now + RIGHTS_MS / 2 });
     return text;
   }
 }
@@ -86,6 +88,7 @@ export class RightsSigner {
 interface SignedRights {
   readonly snapshot: PolicySnapshot;
   readonly signature: string;
+  readonly read: EffectiveAccess['read'];
   readonly text: string;
   readonly until: number;
 }

@@ -45,7 +45,7 @@ export function secondLine(world: World, schema: string): SecondLine {
     access: effectiveAccess(identity, snapshot, catalog),
     design,
     script: rowSecurityScript(design, KEY).join(';\n'),
-    rights: signedRights(sessionRights(identity, snapshot, []), design.version, KEY, Date.now()),
+    rights: signedRights(sessionRights(identity, snapshot, [], null), design.version, KEY, Date.now()),
   };
 }
 

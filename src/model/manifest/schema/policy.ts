@@ -42,6 +42,25 @@ const subject = closed(
   'A user, service or agent that tokens may name.',
 );
 
+const tableAttribute = closed(
+  {
+    on: modelName('Entity that is read, without regard to grants.'),
+    column: modelName(
+      'Column with the values; NULL is no value. Default: the value is true if there is a row.',
+    ),
+    rows: text(
+      "SQL predicate that selects the rows of a subject; `attribute('name')` is another attribute of the subject.",
+    ),
+    max_age: integer(
+      0,
+      3_600,
+      'Seconds for which values may be used again. Default: 0, they are read for each request.',
+    ),
+  },
+  ['on', 'rows'],
+  'An attribute read from an entity.',
+);
+
 const moment = {
   type: 'string',
   pattern: '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,3})?)?(Z|[+-]\\d{2}:\\d{2})$',
@@ -330,6 +349,11 @@ export const POLICY_SCHEMA = {
         'Users, services and agents. A subject that is not listed has no rights.',
       ),
       roles: named(NAME_RULE, role, 'Data roles by name.'),
+      attributes: named(
+        NAME_RULE,
+        tableAttribute,
+        'Attributes of all subjects that are read from an entity, such as the teams of a member. No subject or exchange rule may state them, too.',
+      ),
       masks: named(
         NAME_RULE,
         choice(
