@@ -171,6 +171,8 @@ export interface DatabaseFunction {
   readonly name: string;
   /** Types of the arguments, as in `pg_get_function_identity_arguments` without names. */
   readonly arguments: string;
+  /** Empty if they have no names. */
+  readonly argumentNames: readonly string[];
   readonly language: string;
   readonly volatility: Volatility;
   readonly leakproof: boolean;

@@ -1,10 +1,12 @@
 import { sql } from '../../../src/base/sql.js';
 import type { DatabaseFunction, Oid, Volatility } from './catalog.js';
-import { type CatalogRow, flagIn, grantsIn, numberIn, textIn, textOrNull } from './row.js';
+import { type CatalogRow, flagIn, grantsIn, numberIn, textIn, textOrNull, textsIn } from './row.js';
 
 export const FUNCTIONS = sql`
   select p.oid::int8 as id, n.nspname::text as schema, p.proname::text as name,
-         pg_catalog.oidvectortypes(p.proargtypes) as arguments, l.lanname::text as language,
+         pg_catalog.oidvectortypes(p.proargtypes) as arguments,
+         (select coalesce(json_agg(name order by place), '[]')
+            from unnest(p.proargnames[1:p.pronargs]) with ordinality as a (name, place)) as argument_names, l.lanname::text as language,
          p.provolatile::text as volatility, p.proleakproof as leakproof, p.prosecdef as definer,
          p.proowner::int8 as owner, p.prorettype in ('trigger'::regtype, 'event_trigger'::regtype) as trigger,
          (select x.extname::text from pg_catalog.pg_depend d join pg_catalog.pg_extension x on x.oid = d.refobjid
@@ -54,6 +56,7 @@ export function decodeFunctions(rows: readonly CatalogRow[]): ReadonlyMap<Oid, D
         schema: textIn(row, 'schema'),
         name: textIn(row, 'name'),
         arguments: textIn(row, 'arguments'),
+        argumentNames: textsIn(row, 'argument_names'),
         language: textIn(row, 'language'),
         volatility: volatilityOf(row),
         leakproof: flagIn(row, 'leakproof'),
