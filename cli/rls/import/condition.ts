@@ -42,12 +42,23 @@ export function condition(
   }
   const call = inlined(node, scope, context.functions, context.searchPath);
   if (call !== null) return condition(call.node, call.scope, range, callContext(context, call), positive);
+  if ('TypeCast' in node && node.TypeCast.arg !== undefined && isBoolean(node)) return of(node.TypeCast.arg);
   if (isWrappedSelect(node)) return of(unwrapped(node));
   if ('SubLink' in node) return membership(node.SubLink, scope, range, context, positive);
   const caller = callerValueOf(node);
   if (caller !== null) return `true = attribute('${context.attributes.caller(caller)}')`;
+  if ('NullTest' in node && node.NullTest.arg !== undefined) {
+    const tested = callerValueOf(node.NullTest.arg);
+    if (tested !== null) return presence(tested, node.NullTest.nulltesttype === 'IS_NOT_NULL', positive, context);
+  }
   const compared = comparison(node, scope, range, context, positive);
   return compared ?? rowExpression(node, scope, range);
+}
+
+/** A filter that accepts every row for a caller with the attribute: without it a filter accepts none. */
+function presence(value: CallerValue, isPresent: boolean, positive: boolean, { attributes }: Translation): string {
+  if (isPresent !== positive) throw new Untranslatable('that a value of the caller is missing');
+  return `('' = attribute('${attributes.caller(value)}') or true)`;
 }
 
 /** The context of a function's body: its own search_path, and the rows that its owner may read. */
@@ -62,6 +73,10 @@ export function callContext(context: Translation, { searchPath, readableRows }: 
 function resolvedArgument(node: Node, scope: Scope) {
   const found = resolve(node, scope);
   return found !== null && 'node' in found ? found : null;
+}
+
+function isBoolean(node: Node): boolean {
+  return 'TypeCast' in node && namesOf(node.TypeCast.typeName?.names).at(-1) === 'bool';
 }
 
 function isWrappedSelect(node: Node): boolean {

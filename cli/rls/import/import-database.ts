@@ -1,4 +1,3 @@
-import { identifier } from 'osl-compiler/sql-text';
 import { sql } from '../../../src/base/sql.js';
 import { surveyPostgres } from '../../../src/engine/index.js';
 import { type AdoptionCandidate, candidatesIn, readUpstream } from '../../../src/model/discovery/index.js';
@@ -13,8 +12,8 @@ import {
 } from '../../proposal/index.js';
 import { readCatalog } from '../catalog/read.js';
 import { checkedDatabase } from '../checked-database.js';
-import { qualified } from '../identity.js';
 import { type ImportedPolicy, importedPolicy } from './draft.js';
+import { readerScript } from './reader.js';
 
 export interface ImportOptions {
   /** Null for all but those of the system. */
@@ -80,19 +79,9 @@ export async function importDatabase(url: string, options: ImportOptions): Promi
       notes,
       leftOut: [...chosen.leftOut, ...manifest.leftOut],
       readerSql: (role) => {
-        const name = identifier(role);
         const own = new Set(tables.map(tableName));
         const relations = database.relations.filter((r) => own.has(`${r.schema}.${r.name}`));
-        return [
-          `CREATE ROLE ${name} LOGIN PASSWORD 'osl';`,
-          ...[...new Set(relations.map((r) => r.schema))].map(
-            (schema) => `GRANT USAGE ON SCHEMA ${identifier(schema)} TO ${name};`,
-          ),
-          ...relations.map((r) => `GRANT SELECT ON ${qualified(r)} TO ${name};`),
-          ...relations
-            .filter((r) => r.rowSecurity !== 'off')
-            .map((r) => `CREATE POLICY osl_gateway ON ${qualified(r)} FOR SELECT TO ${name} USING (true);`),
-        ].join('\n');
+        return readerScript(role, relations, catalog);
       },
     };
   } finally {

@@ -285,4 +285,163 @@ export const FIXTURES: readonly RlsFixture[] = [
       insert into window_of values ('${ANN}', now() - interval '1 day', now() + interval '1 day'), ('${BOB}', now() - interval '2 days', now() - interval '1 day');
       create policy now on doc for select to :auth using (owner_id in (select w.owner_id from window_of w where now() between w.starts and w.ends));`,
   },
+  {
+    name: 'anybody_with_a_login',
+    source: 'Many projects on Supabase: auth.uid() is not null',
+    sql: `${DOC} create policy login on doc for select using (auth.uid() is not null);`,
+  },
+  {
+    name: 'role_claim',
+    source: 'Many projects on Supabase: auth.role()',
+    sql: `${DOC} create policy login on doc for select using (auth.role() = 'authenticated' and public);`,
+  },
+  {
+    name: 'service_or_login',
+    source: 'github.com: a tenant schema with global administrators',
+    sql: `${DOC} create policy any_of on doc for select using (auth.role() = 'service_role' or auth.uid() is not null);`,
+  },
+  {
+    name: 'project_members',
+    source: 'github.com/tambo-ai/tambo-cloud, packages/db/migrations/0013',
+    sql: `${DOC} ${MEMBER} alter table member enable row level security;
+      create policy member_user on member as permissive for all to :auth using (member.user_id = (select auth.uid()));
+      create policy team_user on doc as permissive for all to :auth using (
+        exists (select 1 from member where member.team_id = doc.team_id and member.user_id = (select auth.uid())));`,
+  },
+  {
+    name: 'api_key_setting',
+    source: 'github.com/tambo-ai/tambo-cloud, packages/db/migrations/0013',
+    sql: `${DOC} create policy api_key on doc for all to :auth using (doc.tenant_id::text = current_setting('app.current_tenant', true));`,
+  },
+  {
+    name: 'user_metadata',
+    source: 'github.com/kingart22/cluben, supabase/migrations',
+    sql: `${DOC} create table users (id uuid primary key, raw_user_meta_data jsonb); grant select on users to :auth;
+      insert into users values ('${ANN}', '{"team": 1}'), ('${BOB}', '{"team": 3}');
+      create policy own on doc for select to :auth using (exists (
+        select 1 from users u where u.id = auth.uid() and (u.raw_user_meta_data ->> 'team')::int = doc.team_id));`,
+    refused: /linked to the row by an expression|linked to the row/,
+  },
+  {
+    name: 'org_members_unqualified',
+    source: 'gist.github.com/mpokryva, organizations of users',
+    sql: `${DOC} ${MEMBER}
+      create function app_user() returns uuid language sql security definer as $$ select nullif(current_setting('app.current_tenant', true), '')::uuid $$;
+      create policy org on doc using (exists (select 1 from member m where user_id = app_user() and m.team_id = doc.team_id));`,
+  },
+  {
+    name: 'shared_teams',
+    source: 'gist.github.com/mpokryva, users who share an organization',
+    sql: `${DOC} ${MEMBER}
+      create function share(a uuid, b uuid) returns boolean language sql stable set search_path = :schema as
+        $$ select exists (select 1 from member m1, member m2 where m1.team_id = m2.team_id and m1.user_id = a and m2.user_id = b) $$;
+      create policy mates on doc for select to :auth using (share(auth.uid(), owner_id));`,
+  },
+  {
+    name: 'security_level_of_postgres',
+    source: "PostgreSQL, src/test/regress/sql/rowsecurity.sql: p1",
+    sql: `${DOC} create table uaccount (pguser name primary key, seclv int); grant select on uaccount to :auth;
+      create policy p1 on doc as permissive for select to :auth using (level <= (select seclv from uaccount where pguser = current_user));`,
+    refused: /compared by <=/,
+  },
+  {
+    name: 'restrictive_of_postgres',
+    source: 'PostgreSQL, src/test/regress/sql/rowsecurity.sql: pp1r',
+    sql: `${DOC} create policy p1 on doc for select to :auth using (true);
+      create policy p1r on doc as restrictive for select to :auth using (level <> 3 and id > 2);`,
+  },
+  {
+    name: 'granted_locations',
+    source: 'github.com/sephanguyen/go, migrations/timesheet/1066',
+    sql: `${DOC} create table permission (id int primary key, name text not null); create table granted (user_id uuid, permission_id int, team_id int, primary key (user_id, permission_id, team_id));
+      grant select on permission, granted to :auth, :anon; insert into permission values (1, 'doc.read'), (2, 'doc.write');
+      insert into granted values ('${ANN}', 1, 1), ('${ANN}', 2, 2), ('${BOB}', 1, 4);
+      create policy location on doc for all using (team_id in (select g.team_id from granted g
+        where g.user_id = current_setting('app.current_tenant', true)::uuid
+          and g.permission_id = (select p.id from permission p where p.name = 'doc.read')));`,
+  },
+  {
+    name: 'permission_check',
+    source: 'github.com/sephanguyen/go, migrations/eureka/1074',
+    sql: `${DOC} create function permission_check(resource_path text, table_name text) returns boolean as
+        $$ select ($1 = current_setting('app.current_tenant', true))::boolean $$ language sql stable;
+      create policy tenant on doc using (permission_check(tenant_id::text, 'doc'));`,
+  },
+  {
+    name: 'tenant_array_function',
+    source: 'errorhandle.ai, row level security with session variables',
+    sql: `${DOC} create function tenant_array(setting text) returns text[] as $$ select string_to_array(current_setting('app.tenants', true), ',') $$ language sql immutable;
+      create policy tenants on doc using (tenant_id::text = any (tenant_array('app.tenants')));`,
+  },
+  {
+    name: 'admin_role',
+    source: 'blog.rajpoot.dev, per-role policies',
+    sql: `${DOC} create policy admin on doc for all to :anon using (true) with check (true);
+      create policy tenant on doc for all to :auth using (tenant_id = nullif(current_setting('app.current_tenant', true), '')::uuid);`,
+  },
+  {
+    name: 'helios_functions',
+    source: 'Documentation of a Postgres-compatible database: current_user_id()',
+    sql: `${DOC} create function current_user_id() returns uuid language sql stable return nullif(current_setting('app.current_tenant', true), '')::uuid;
+      create policy own on doc for select using (owner_id = current_user_id());
+      create policy read on doc for select using (status = 'published');`,
+  },
+  {
+    name: 'roles_array',
+    source: 'Supabase, discussions: has_tenant_role(tenant, roles)',
+    sql: `${DOC} ${MEMBER} alter table member enable row level security;
+      create function has_team_role(team int, roles text[]) returns boolean language sql stable security definer set search_path = :schema as
+        $$ select exists (select 1 from member m where m.team_id = team and m.user_id = auth.uid() and m.role = any (roles)) $$;
+      create policy staff on doc for select to :auth using (has_team_role(team_id, array['owner', 'admin']));`,
+  },
+  {
+    name: 'or_with_admin_setting',
+    source: 'Administrators by a flag that loses every index',
+    sql: `${DOC} create policy either on doc for select using (
+      coalesce(current_setting('app.bypass_rls', true), '') = 'on' or owner_id = nullif(current_setting('app.current_tenant', true), '')::uuid);`,
+  },
+  {
+    name: 'restrictive_tenant_and_permissive_owner',
+    source: 'Restrictive tenants with permissive owners',
+    sql: `${DOC} create policy tenant on doc as restrictive using (tenant_id = nullif(current_setting('app.current_tenant', true), '')::uuid);
+      create policy own on doc using (owner_id = auth.uid()); create policy published on doc for select using (status = 'published');`,
+  },
+  {
+    name: 'nested_parentheses',
+    source: 'Drizzle, crudPolicy of Neon',
+    sql: `${DOC} create policy crud on doc as permissive for select to :auth using (((select auth.uid()) = owner_id) and (true) and not (public));`,
+  },
+  {
+    name: 'list_column',
+    source: 'Access by tags of a row',
+    sql: `${DOC} create policy tags on doc for select to :auth using ((auth.jwt() ->> 'user_role') = any (tags));`,
+    refused: /column that is a list/,
+  },
+  {
+    name: 'two_link_columns',
+    source: 'Memberships by tenant and team',
+    sql: `${DOC} create table access_to (user_id uuid, team_id int, tenant_id uuid, primary key (user_id, team_id, tenant_id)); grant select on access_to to :auth;
+      create policy pair on doc for select to :auth using (exists (select 1 from access_to a
+        where a.user_id = auth.uid() and a.team_id = doc.team_id and a.tenant_id = doc.tenant_id));`,
+    refused: /more than one condition/,
+  },
+  {
+    name: 'materialized_path',
+    source: 'Hierarchies by a path',
+    sql: `${DOC} create policy path on doc for select to :auth using (owner_name like (auth.jwt() ->> 'email') || '%');`,
+    refused: /value of the caller|nothing is known|function/,
+  },
+  {
+    name: 'session_table',
+    source: 'Sessions in a table',
+    sql: `${DOC} create table session (token text primary key, user_id uuid not null, ends timestamptz not null); grant select on session to :auth;
+      insert into session values ('${ANN}', '${ANN}', now() + interval '1 day'), ('${BOB}', '${BOB}', now() - interval '1 day');
+      create policy session on doc for select to :auth using (owner_id = (
+        select s.user_id from session s where s.token = current_setting('app.current_tenant', true) and s.ends > now()));`,
+  },
+  {
+    name: 'case_of_status',
+    source: 'Conditions with CASE',
+    sql: `${DOC} create policy cases on doc for select using (case when status = 'published' then true when level > 1 then public else false end);`,
+  },
 ];

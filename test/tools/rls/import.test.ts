@@ -34,13 +34,13 @@ const CALLERS: readonly Caller[] = [
     name: 'ann',
     role: 'auth',
     settings: { 'app.current_tenant': ANN, 'app.tenants': `${ANN},${BOB}` },
-    claims: { sub: ANN, email: 'ann@example.org', aal: 'aal1', user_role: 'staff', app_metadata: { org_id: ANN, teams: ['1', '2'] } },
+    claims: { sub: ANN, email: 'ann@example.org', aal: 'aal1', user_role: 'staff', role: 'authenticated', app_metadata: { org_id: ANN, teams: ['1', '2'] } },
   },
   {
     name: 'bob',
     role: 'auth',
     settings: { 'app.current_tenant': BOB, 'app.bypass_rls': 'on', 'app.tenants': BOB },
-    claims: { sub: BOB, email: 'bob@example.org', aal: 'aal2', user_role: 'guest', app_metadata: { org_id: BOB, teams: [] } },
+    claims: { sub: BOB, email: 'bob@example.org', aal: 'aal2', user_role: 'guest', role: 'service_role', app_metadata: { org_id: BOB, teams: [] } },
   },
   { name: 'stranger', role: 'auth', settings: { 'app.bypass_rls': 'off' }, claims: { sub: '33333333-3333-4333-8333-333333333333' } },
 ];
@@ -50,6 +50,7 @@ create schema auth;
 create function auth.jwt() returns jsonb language sql stable as
   $$ select nullif(current_setting('request.jwt.claims', true), '')::jsonb $$;
 create function auth.uid() returns uuid language sql stable as $$ select (auth.jwt() ->> 'sub')::uuid $$;
+create function auth.role() returns text language sql stable as $$ select auth.jwt() ->> 'role' $$;
 create function auth.email() returns text language sql stable as $$ select auth.jwt() ->> 'email' $$;`;
 
 t.setTimeout(240_000);
@@ -103,7 +104,7 @@ else {
   const dir = mkdtempSync(join(tmpdir(), 'osl-rls-'));
   writeFileSync(join(dir, 'manifest.yaml'), stringify(imported.manifest.document));
   writeFileSync(join(dir, 'policy.yaml'), stringify(policy));
-  await admin.query(imported.readerSql('osl_reader_of_rls').replaceAll('osl_reader_of_rls', `reader_${mark}`));
+  await admin.query(imported.readerSql('osl_reader_of_rls').replaceAll('osl_reader_of_rls', `reader_${mark}`).replace('choose one', 'osl'));
   const gateway = await servingFiles(dir, { RLS_TEST_URL: urlAs(postgres.url, `reader_${mark}`, 'osl') });
   t.teardown(async () => {
     await gateway.close();
