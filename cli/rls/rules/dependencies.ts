@@ -1,4 +1,4 @@
-import { type Oid, PUBLIC, type Relation, type Role } from '../catalog/catalog.js';
+import type { Oid, Relation, Role } from '../catalog/catalog.js';
 import { type AnalysedPolicy, type CheckedDatabase, governs, listed } from '../checked-database.js';
 import { isAlwaysTrue } from '../expression.js';
 import type { Rule } from '../finding.js';
