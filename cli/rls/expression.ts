@@ -41,6 +41,8 @@ export interface Comparison {
   readonly operator: string;
   /** Type that the column is cast to before the comparison; null without a cast. */
   readonly cast: string | null;
+  /** True if it is compared with a role of the session, whose collation is "C", without COLLATE. */
+  readonly toRoleName: boolean;
 }
 
 export interface Call {
@@ -302,19 +304,31 @@ function comparisonOf(node: Node): Comparison | null {
   const [last] = name.slice(-1);
   const operator = last !== undefined && 'String' in last ? (last.String.sval ?? '') : '';
   if (kind !== 'AEXPR_OP' && kind !== 'AEXPR_OP_ANY' && kind !== 'AEXPR_IN') return null;
-  if (lexpr !== undefined && !dependsOnRow(rexpr, null)) return compared(lexpr, operator);
+  if (lexpr !== undefined && !dependsOnRow(rexpr, null)) return compared(lexpr, operator, isRoleName(rexpr));
   if (rexpr !== undefined && kind === 'AEXPR_OP' && !dependsOnRow(lexpr, null))
-    return compared(rexpr, operator);
+    return compared(rexpr, operator, isRoleName(lexpr));
   return null;
 }
 
+/** True for CURRENT_USER, SESSION_USER and the like, also cast or inside `(select …)`: both keep its collation. */
+function isRoleName(node: Node | undefined): boolean {
+  if (node === undefined) return false;
+  if ('SQLValueFunction' in node) return /USER|ROLE/.test(node.SQLValueFunction.op ?? '');
+  if ('TypeCast' in node) return isRoleName(node.TypeCast.arg);
+  if (!('SubLink' in node) || node.SubLink.subLinkType !== 'EXPR_SUBLINK') return false;
+  const { subselect } = node.SubLink;
+  const [target] =
+    subselect !== undefined && 'SelectStmt' in subselect ? (subselect.SelectStmt.targetList ?? []) : [];
+  return target !== undefined && 'ResTarget' in target && isRoleName(target.ResTarget.val);
+}
+
 /** Comparison of a column or of a cast of a column; null for any other expression. */
-function compared(side: Node, operator: string): Comparison | null {
+function compared(side: Node, operator: string, toRoleName = false): Comparison | null {
   const column = ownColumn(side, null);
-  if (column !== null) return { column, operator, cast: null };
+  if (column !== null) return { column, operator, cast: null, toRoleName };
   if (!('TypeCast' in side) || side.TypeCast.arg === undefined) return null;
   const inner = ownColumn(side.TypeCast.arg, null);
-  return inner === null ? null : { column: inner, operator, cast: typeName(side) };
+  return inner === null ? null : { column: inner, operator, cast: typeName(side), toRoleName };
 }
 
 /** Names by which `format_type` writes types that the grammar has other names for. */

@@ -16,14 +16,20 @@ const SERVER = sql`
          pg_catalog.current_setting('server_version_num') as number`;
 
 /**
+ * With an empty search_path Postgres qualifies every name that it prints, except those of pg_catalog. Compiling these
+ * queries to machine code would take seconds, and running them takes milliseconds.
+ */
+const SESSION = sql`
+  select pg_catalog.set_config('search_path', '', true), pg_catalog.set_config('jit', 'off', true)`;
+
+/**
  * Reads the security catalog with one query for each kind of object. The session must be in a transaction, which
  * should be REPEATABLE READ and READ ONLY. Any role may read nearly all of it; what this one may not is in `unread`.
  *
  * @throws the session's error if the connection fails or the server is older than Postgres 14
  */
 export async function readCatalog(session: CatalogSession): Promise<SecurityCatalog> {
-  // Postgres then qualifies every name that it prints, except those of pg_catalog.
-  await session.query(sql`select pg_catalog.set_config('search_path', '', true)`);
+  await session.query(SESSION);
   const [server] = await session.query(SERVER);
   if (server === undefined) throw new Error('the server does not tell its version');
   const unread: UnreadPart[] = [];

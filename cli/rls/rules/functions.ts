@@ -26,7 +26,8 @@ export const FUNCTIONS: readonly Rule[] = [
     code: 'RLS015',
     severity: 'warning',
     title: 'policy that calls a VOLATILE function',
-    consequence: 'The function runs for each row, and no index can be used for the condition.',
+    consequence:
+      'The function runs for each row and no index is used for it, unless it is SQL that Postgres can inline.',
     mend: 'declare the function STABLE if it writes nothing and its value holds for a statement',
     check: (db) =>
       db.policies.flatMap(({ table, policy, parsed }) => {

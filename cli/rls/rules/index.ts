@@ -13,6 +13,9 @@ import { SETTINGS } from './settings.js';
 import { UNUSED_POLICIES } from './unused-policies.js';
 import { VIEWS } from './views.js';
 
+/** Code of the rule for a catalog that could not be read as a whole. */
+export const UNREAD_CATALOG = 'RLS059';
+
 /** Groups of rules, in the order of the documentation. */
 export const RULE_GROUPS: readonly (readonly [heading: string, rules: readonly Rule[]])[] = [
   ['Missing protection', COVERAGE],

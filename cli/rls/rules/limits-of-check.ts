@@ -34,7 +34,7 @@ export const LIMITS_OF_CHECK: readonly Rule[] = [
     code: 'RLS059',
     severity: 'error',
     title: 'part of the catalog that the connected role may not read',
-    consequence: 'The rules about this part did not look at anything.',
+    consequence: 'No other rule was checked, because findings from a part of the catalog would be wrong.',
     mend: 'connect as a role that may read the catalog of the system',
     check: ({ catalog }) =>
       catalog.unread.map(({ part, reason }) => ({

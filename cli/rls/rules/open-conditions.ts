@@ -3,7 +3,7 @@ import { type Policy, PUBLIC } from '../catalog/catalog.js';
 import { type AnalysedPolicy, type CheckedDatabase, governs, listed } from '../checked-database.js';
 import { isAlwaysTrue } from '../expression.js';
 import type { Rule } from '../finding.js';
-import { policyObject, qualified } from '../identity.js';
+import { policyObject, qualified, roleNames } from '../identity.js';
 
 /** Policies that let more rows through than they seem to. */
 export const OPEN_CONDITIONS: readonly Rule[] = [
@@ -29,9 +29,11 @@ export const OPEN_CONDITIONS: readonly Rule[] = [
     check: (db) =>
       db.policies
         .filter(({ policy }) => policy.permissive && policy.roles.includes(PUBLIC))
-        .map(({ table, policy }) => {
-          const sql = [`ALTER POLICY ${identifier(policy.name)} ON ${qualified(table)} TO /* role */;`];
-          return { object: policyObject(table, policy), detail: null, sql };
+        .map((analysed) => {
+          const { table, policy } = analysed;
+          const roles = roleNames(db.affectedRoles(analysed)).join(', ');
+          const sql = [`ALTER POLICY ${identifier(policy.name)} ON ${qualified(table)} TO ${roles};`];
+          return { object: policyObject(table, policy), detail: null, sql: roles === '' ? [] : sql };
         }),
   },
   {

@@ -71,6 +71,22 @@ export const PERFORMANCE: readonly Rule[] = [
       }),
   },
   {
+    code: 'RLS061',
+    severity: 'note',
+    title: 'comparison of text with current_user',
+    consequence:
+      'An index on the column is not used, because current_user has the collation "C", also as text, and the index another.',
+    mend: 'write current_user::text COLLATE "default"',
+    check: (db) =>
+      db.policies.flatMap((analysed) => {
+        const { table, policy } = analysed;
+        const compared = comparisonsOf(analysed).filter((c) => c.toRoleName && isText(table, c));
+        if (compared.length === 0) return [];
+        const names = compared.map(({ column }) => identifier(column));
+        return [{ object: policyObject(table, policy), detail: `column ${listed(names)}`, sql: [] }];
+      }),
+  },
+  {
     code: 'RLS036',
     severity: 'note',
     title: 'OR that keeps an index from being used',
@@ -156,6 +172,11 @@ function changesBytes({ catalog }: CheckedDatabase, table: Relation, { column, c
   if (cast === null) return false;
   const type = table.columns.find(({ name }) => name === column)?.type;
   return type !== undefined && type !== cast && !catalog.binaryCasts.has(`${type}>${cast}`);
+}
+
+function isText({ columns }: Relation, { column, cast }: Comparison): boolean {
+  const type = cast ?? columns.find(({ name }) => name === column)?.type;
+  return type === 'text' || type === 'character varying';
 }
 
 /** True if an index begins with the cast of the column. */
