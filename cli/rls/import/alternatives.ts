@@ -18,18 +18,20 @@ function expanded(node: Node): readonly Node[] {
   if (either.length > 1) return either.flatMap(expanded);
   const all = partsOf(node, 'AND_EXPR');
   if (all.length === 1) return [node];
-  return all.map(expanded).reduce<readonly Node[]>(
-    (before, parts) =>
-      before.length * parts.length > MOST
-        ? [...before, ...parts, ...parts]
-        : before.flatMap((one) => parts.map((part) => both(one, part))),
-    [TRUE],
-  );
+  let found: readonly Node[] = [TRUE];
+  for (const part of all) {
+    const parts = expanded(part);
+    if (found.length * parts.length > MOST) return [node];
+    found = found.flatMap((one) => parts.map((other) => both(one, other)));
+  }
+  return found;
 }
 
 const TRUE: Node = { A_Const: { boolval: { boolval: true } } };
 
 function both(one: Node, other: Node): Node {
   if (one === TRUE) return other;
-  return { BoolExpr: { boolop: 'AND_EXPR', args: [...partsOf(one, 'AND_EXPR'), ...partsOf(other, 'AND_EXPR')] } };
+  return {
+    BoolExpr: { boolop: 'AND_EXPR', args: [...partsOf(one, 'AND_EXPR'), ...partsOf(other, 'AND_EXPR')] },
+  };
 }

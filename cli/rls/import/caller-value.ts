@@ -117,7 +117,8 @@ function claimPathOf(node: Node): readonly string[] | null {
   const before = lexpr === undefined || literal === null ? null : claimPathOf(lexpr);
   if (before === null || literal === null) return null;
   if (operator === '->' || operator === '->>') return [...before, literal];
-  if (operator === '#>' || operator === '#>>') return [...before, ...literal.replace(/^\{|\}$/g, '').split(',')];
+  if (operator === '#>' || operator === '#>>')
+    return [...before, ...literal.replace(/^\{|\}$/g, '').split(',')];
   return null;
 }
 
@@ -147,7 +148,10 @@ export function unwrapped(node: Node): Node {
 function isNothing(node: Node): boolean {
   if ('TypeCast' in node && node.TypeCast.arg !== undefined) return isNothing(node.TypeCast.arg);
   if (!('A_Const' in node)) return false;
-  return node.A_Const.sval?.sval === '' || (node.A_Const.boolval !== undefined && node.A_Const.boolval.boolval !== true);
+  return (
+    node.A_Const.sval?.sval === '' ||
+    (node.A_Const.boolval !== undefined && node.A_Const.boolval.boolval !== true)
+  );
 }
 
 function callOf(node: Node): { readonly name: string; readonly args: readonly Node[] } {

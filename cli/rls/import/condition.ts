@@ -1,22 +1,18 @@
 import type { Node } from '@pgsql/types';
-import type { ImportedAttributes } from './attributes.js';
-import { callerValueOf, type CallerValue, asList, claimValue, isCallerFunction, unwrapped } from './caller-value.js';
-import { type FunctionBodies, type InlinedCall, inlined } from './function-call.js';
+import {
+  asList,
+  type CallerValue,
+  callerValueOf,
+  claimValue,
+  isCallerFunction,
+  unwrapped,
+} from './caller-value.js';
+import { type InlinedCall, inlined } from './function-call.js';
 import { membership } from './membership.js';
 import { rowExpression } from './row-expression.js';
-import { boundNode, namesOf, type Range, resolve, type Scope, type TableLookup } from './scope.js';
+import { boundNode, namesOf, type Range, resolve, type Scope } from './scope.js';
+import type { Translation } from './translation.js';
 import { Untranslatable } from './untranslatable.js';
-
-/** What a translation needs to know of the database, and for whom it is made. */
-export interface Translation {
-  readonly tables: TableLookup;
-  readonly functions: FunctionBodies;
-  readonly attributes: ImportedAttributes;
-  /** The search_path for names without a schema. */
-  readonly searchPath: readonly string[];
-  /** The filter of the rows of a table that a subquery may read; null for all rows. @throws Untranslatable */
-  readableRows(range: Range): string | null;
-}
 
 /**
  * Writes a condition as a row filter over `range`. The filter accepts no row that the condition does not accept.
@@ -31,7 +27,8 @@ export function condition(
   context: Translation,
   positive = true,
 ): string {
-  const of = (inner: Node, isPositive = positive): string => condition(inner, scope, range, context, isPositive);
+  const of = (inner: Node, isPositive = positive): string =>
+    condition(inner, scope, range, context, isPositive);
   const argument = resolvedArgument(node, scope);
   if (argument !== null) return condition(argument.node, argument.scope, range, context, positive);
   if ('BoolExpr' in node) {
@@ -49,14 +46,20 @@ export function condition(
   if (caller !== null) return `true = attribute('${context.attributes.caller(caller)}')`;
   if ('NullTest' in node && node.NullTest.arg !== undefined) {
     const tested = callerValueOf(node.NullTest.arg);
-    if (tested !== null) return presence(tested, node.NullTest.nulltesttype === 'IS_NOT_NULL', positive, context);
+    if (tested !== null)
+      return presence(tested, node.NullTest.nulltesttype === 'IS_NOT_NULL', positive, context);
   }
   const compared = comparison(node, scope, range, context, positive);
   return compared ?? rowExpression(node, scope, range);
 }
 
 /** A filter that accepts every row for a caller with the attribute: without it a filter accepts none. */
-function presence(value: CallerValue, isPresent: boolean, positive: boolean, { attributes }: Translation): string {
+function presence(
+  value: CallerValue,
+  isPresent: boolean,
+  positive: boolean,
+  { attributes }: Translation,
+): string {
   if (isPresent !== positive) throw new Untranslatable('that a value of the caller is missing');
   return `('' = attribute('${attributes.caller(value)}') or true)`;
 }
@@ -95,11 +98,12 @@ function comparison(
   const { kind, name, lexpr, rexpr } = node.A_Expr;
   if (lexpr === undefined || rexpr === undefined) return null;
   const operator = namesOf(name).at(-1) ?? '';
-  const [left, right] = [valueOf(lexpr, scope, context), valueOf(rexpr, scope, context)];
+  const [left, right] = [comparedValue(lexpr, scope, context), comparedValue(rexpr, scope, context)];
   if (kind === 'AEXPR_OP_ANY' && operator === '=') {
     if (right?.kind === 'caller') return matches(lexpr, asList(right.value), scope, range, context);
     if (right?.kind === 'rows') return ofRows(lexpr, right, scope, range, context, positive);
-    if (left?.kind === 'caller') return callerAmong(left.value, elementsOf(rexpr), operator, scope, range, context);
+    if (left?.kind === 'caller')
+      return callerAmong(left.value, elementsOf(rexpr), operator, scope, range, context);
     return null;
   }
   if (kind === 'AEXPR_IN' && left?.kind === 'caller')
@@ -116,7 +120,9 @@ function comparison(
   if (value === null) return null;
   if (left !== null && right !== null) throw new Untranslatable('a comparison of two values of the caller');
   if (operator !== '=' && operator !== '<>')
-    throw new Untranslatable(`a value of the caller is compared by ${operator}: attributes are compared by = only`);
+    throw new Untranslatable(
+      `a value of the caller is compared by ${operator}: attributes are compared by = only`,
+    );
   if (value.kind === 'caller') {
     const text = matches(other, value.value, scope, range, context);
     return operator === '=' ? text : `not (${text})`;
@@ -139,17 +145,20 @@ type ComparedValue =
   | { readonly kind: 'rows'; readonly node: Node; readonly scope: Scope; readonly context: Translation };
 
 /** A value of the caller, or the rows of a subquery; null for anything else. */
-function valueOf(node: Node, scope: Scope, context: Translation): ComparedValue | null {
+function comparedValue(node: Node, scope: Scope, context: Translation): ComparedValue | null {
   const caller = callerValueOf(node);
   if (caller !== null) return { kind: 'caller', value: caller };
   const inner = unwrapped(node);
   const argument = resolvedArgument(inner, scope);
-  if (argument !== null) return valueOf(argument.node, argument.scope, context);
+  if (argument !== null) return comparedValue(argument.node, argument.scope, context);
   if ('FuncCall' in inner && !isCallerFunction(...calledName(inner))) {
     const call = inlined(inner, scope, context.functions, context.searchPath);
-    if (call !== null) return valueOf(call.node, call.scope, callContext(context, call));
+    if (call !== null) return comparedValue(call.node, call.scope, callContext(context, call));
   }
-  if ('SubLink' in inner && (inner.SubLink.subLinkType === 'EXPR_SUBLINK' || inner.SubLink.subLinkType === 'ARRAY_SUBLINK'))
+  if (
+    'SubLink' in inner &&
+    (inner.SubLink.subLinkType === 'EXPR_SUBLINK' || inner.SubLink.subLinkType === 'ARRAY_SUBLINK')
+  )
     return { kind: 'rows', node: inner, scope, context };
   return null;
 }

@@ -1,5 +1,5 @@
 import type { Node } from '@pgsql/types';
-import { bindPredicate, parse, QueryError, type Relation as ModelRelation } from 'osl-compiler';
+import { bindPredicate, type Relation as ModelRelation, parse, QueryError } from 'osl-compiler';
 import type { GrantDocument, PolicyDocument, RoleDocument } from '../../../policy/document.js';
 import { compileSnapshot, PolicyProblems } from '../../../policy/index.js';
 import { type Manifest, nameFrom, tableName } from '../../../src/model/manifest/index.js';
@@ -8,9 +8,10 @@ import { type CheckedDatabase, governs } from '../checked-database.js';
 import { policyObject, qualified, relationObject } from '../identity.js';
 import { alternativesOf } from './alternatives.js';
 import { type CallerAttribute, ImportedAttributes } from './attributes.js';
-import { condition, type Translation } from './condition.js';
+import { condition } from './condition.js';
 import type { FunctionBodies } from './function-call.js';
 import { type ImportedTable, NO_ARGUMENTS, type Range, type Scope, type TableLookup } from './scope.js';
+import type { Translation } from './translation.js';
 import { Untranslatable } from './untranslatable.js';
 
 /** One policy, table or view, and what became of it for a role. */
@@ -52,7 +53,9 @@ export function importedPolicy({ database, manifest, tenant }: ImportScope): Imp
     version: 1,
     tenant,
     subjects: {},
-    ...(importer.attributes.tables.size > 0 && { attributes: Object.fromEntries(importer.attributes.tables) }),
+    ...(importer.attributes.tables.size > 0 && {
+      attributes: Object.fromEntries(importer.attributes.tables),
+    }),
     roles,
     masks: {},
   };
@@ -91,6 +94,8 @@ class Importer {
     return this.#database.relations.flatMap((relation) => {
       const table = this.#tables.get(relation.id);
       const readable = access.columns(role.id, 'SELECT', relation);
+      if (table === undefined && readable.length > 0 && relation.kind !== 'sequence')
+        this.#leaveOut(role, relation);
       if (table === undefined || readable.length === 0) return [];
       const columns = readable.flatMap((column) => table.columns.get(column) ?? []);
       if (columns.length === 0) return [];
@@ -100,6 +105,14 @@ class Importer {
         ...(rows !== null && { rows }),
       }));
     });
+  }
+
+  #leaveOut(role: Role, relation: Relation): void {
+    const detail =
+      relation.kind === 'table' || relation.kind === 'partitioned table'
+        ? 'it did not become an entity'
+        : `a ${relation.kind} is not imported: grant its tables, and mask columns by labels`;
+    this.notes.push({ kind: 'refused', object: relationObject(relation).identity, role: role.name, detail });
   }
 
   /** The filters of the grants on one table; null for all rows. */
@@ -139,7 +152,9 @@ class Importer {
   #limits(role: Role, table: ImportedTable, policies: readonly Policy[]): readonly string[] | null {
     const limits: string[] = [];
     for (const policy of policies) {
-      const text = this.#attempt(role, table, policy, () => this.#condition(role, table, conditionOf(policy)));
+      const text = this.#attempt(role, table, policy, () =>
+        this.#condition(role, table, conditionOf(policy)),
+      );
       if (text === null) {
         this.notes.push({
           kind: 'nothing visible',
@@ -163,7 +178,9 @@ class Importer {
     const alternatives = alternativesOf(conditionOf(policy));
     return alternatives.flatMap((alternative) => {
       const text = this.#attempt(role, table, policy, () => {
-        const parts = [this.#condition(role, table, alternative), ...limits].filter((part) => part !== 'true');
+        const parts = [this.#condition(role, table, alternative), ...limits].filter(
+          (part) => part !== 'true',
+        );
         const filter = parts.length === 0 ? null : parts.join(' and ');
         if (filter !== null) this.#requireBound(filter, table);
         return filter ?? '';
@@ -212,7 +229,14 @@ class Importer {
       named: (schema, name, args, searchPath) => functionsNamed(catalog, schema, name, args, searchPath),
       rowsOfOwner: (called) => (range) => this.#readable(called.owner, range, open),
     };
-    return { tables, functions, attributes: this.attributes, searchPath: ['public'], readableRows };
+    return {
+      tables,
+      functions,
+      attributes: this.attributes,
+      searchPath: ['public'],
+      readableRows,
+      filterOf: condition,
+    };
   }
 
   #tableNamed(schema: string | null, name: string, searchPath: readonly string[]): ImportedTable {
@@ -239,7 +263,9 @@ class Importer {
       throw new Untranslatable(`${qualified(relation)}, which ${role.name} may not read: the policy fails`);
     if (relation.rowSecurity === 'off' || access.exemption(reader, relation) !== null) return null;
     if (open.has(relation.id))
-      throw new Untranslatable(`${qualified(relation)}, whose policy reads itself: infinite recursion in the database`);
+      throw new Untranslatable(
+        `${qualified(relation)}, whose policy reads itself: infinite recursion in the database`,
+      );
     const policies = this.#policiesFor(role, relation);
     const context = this.#translation(reader, new Set([...open, relation.id]));
     const range: Range = { alias: relation.name, table };
@@ -325,7 +351,12 @@ function withoutFaults(document: PolicyDocument, manifest: Manifest, notes: Impo
         const sound = grants.filter(({ on, rows }) => {
           const by = affected(rows);
           if (by !== null)
-            notes.push({ kind: 'refused', object: on, role, detail: `attribute ${by}: ${faulty.get(by) ?? ''}` });
+            notes.push({
+              kind: 'refused',
+              object: on,
+              role,
+              detail: `attribute ${by}: ${faulty.get(by) ?? ''}`,
+            });
           return by === null;
         });
         return [role, { ...rest, grants: sound }];

@@ -9,7 +9,12 @@ import { Untranslatable } from './untranslatable.js';
 /** Functions of users by name. */
 export interface FunctionBodies {
   /** Functions with this name and number of arguments. */
-  named(schema: string | null, name: string, args: number, searchPath: readonly string[]): readonly DatabaseFunction[];
+  named(
+    schema: string | null,
+    name: string,
+    args: number,
+    searchPath: readonly string[],
+  ): readonly DatabaseFunction[];
   /** The rows of tables that a SECURITY DEFINER function may read. */
   rowsOfOwner(called: DatabaseFunction): (range: Range) => string | null;
 }
@@ -50,7 +55,12 @@ export function inlined(
   return {
     node: expressionOf(called, text),
     // Only the arguments come from outside: a body does not see the columns around its call.
-    scope: { ranges: [], arguments: bound.size === 0 ? NO_ARGUMENTS : bound, outer: null, depth: scope.depth + 1 },
+    scope: {
+      ranges: [],
+      arguments: bound.size === 0 ? NO_ARGUMENTS : bound,
+      outer: null,
+      depth: scope.depth + 1,
+    },
     searchPath: called.searchPath === null ? null : schemasOf(called.searchPath),
     readableRows: called.securityDefiner ? functions.rowsOfOwner(called) : null,
   };

@@ -1,8 +1,7 @@
 import type { Node, SelectStmt, SubLink } from '@pgsql/types';
 import { identifier } from 'osl-compiler/sql-text';
 import type { TableAttributeDocument } from '../../../policy/document.js';
-import { callerListOf, type CallerValue } from './caller-value.js';
-import { condition, type Translation } from './condition.js';
+import { type CallerValue, callerListOf } from './caller-value.js';
 import { rowExpression } from './row-expression.js';
 import {
   boundNode,
@@ -15,6 +14,7 @@ import {
   resolve,
   type Scope,
 } from './scope.js';
+import type { Translation } from './translation.js';
 import { Untranslatable } from './untranslatable.js';
 
 /**
@@ -78,17 +78,19 @@ function callerMembership(
 
 /** Refuses what changes which rows there are. DISTINCT and ORDER BY do not. */
 function requirePlain(select: SelectStmt): void {
-  const { groupClause, havingClause, limitCount, limitOffset, op, withClause, valuesLists, lockingClause } = select;
-  if (op !== undefined && op !== 'SETOP_NONE') throw new Untranslatable('UNION, INTERSECT or EXCEPT in a subquery');
+  const { groupClause, havingClause, limitCount, limitOffset, op, withClause, valuesLists, lockingClause } =
+    select;
+  if (op !== undefined && op !== 'SETOP_NONE')
+    throw new Untranslatable('UNION, INTERSECT or EXCEPT in a subquery');
   if (withClause !== undefined)
-    throw new Untranslatable(
-      withClause.recursive === true ? 'a recursive subquery' : 'WITH in a subquery',
-    );
-  if (groupClause !== undefined || havingClause !== undefined) throw new Untranslatable('GROUP BY in a subquery');
+    throw new Untranslatable(withClause.recursive === true ? 'a recursive subquery' : 'WITH in a subquery');
+  if (groupClause !== undefined || havingClause !== undefined)
+    throw new Untranslatable('GROUP BY in a subquery');
   const one = limitCount !== undefined && 'A_Const' in limitCount && limitCount.A_Const.ival?.ival === 1;
   if ((limitCount !== undefined && !one) || limitOffset !== undefined)
     throw new Untranslatable('LIMIT in a subquery');
-  if (valuesLists !== undefined || lockingClause !== undefined) throw new Untranslatable('VALUES or FOR UPDATE');
+  if (valuesLists !== undefined || lockingClause !== undefined)
+    throw new Untranslatable('VALUES or FOR UPDATE');
 }
 
 /** The value that a subquery selects, without array_agg. */
@@ -136,7 +138,7 @@ function joined(
   });
   const before = parts
     .filter(({ about }) => about.size === 0)
-    .map(({ node }) => condition(node, inner, range, context, positive));
+    .map(({ node }) => context.filterOf(node, inner, range, context, positive));
   const links = parts.filter(({ about, outside }) => about.size > 0 && outside);
   if (from.ranges.length === 0) {
     if (before.length === 0) throw new Untranslatable('a subquery without a table');
@@ -146,7 +148,7 @@ function joined(
   for (const { node, about, outside } of parts) {
     const [only, another] = about;
     if (only !== undefined && another === undefined && !outside)
-      filters.get(only)?.push(condition(node, inner, only, context, positive));
+      filters.get(only)?.push(context.filterOf(node, inner, only, context, positive));
   }
   for (const one of from.ranges) {
     const readable = context.readableRows(one);
@@ -195,7 +197,10 @@ function linkOf(
 
 function edgeOf({ node }: Part, inner: Scope): JoinEdge {
   const sides = equalSides(node);
-  const [left, right] = [sides === null ? null : resolved(sides[0], inner), sides === null ? null : resolved(sides[1], inner)];
+  const [left, right] = [
+    sides === null ? null : resolved(sides[0], inner),
+    sides === null ? null : resolved(sides[1], inner),
+  ];
   if (left === null || right === null) throw new Untranslatable('a join by something else than two columns');
   return { ends: [left.range, right.range], columns: [left.column, right.column] };
 }
@@ -211,7 +216,9 @@ function rootFilter(
   let left = [...edges];
   const open = new Set(ranges);
   while (open.size > 1) {
-    const leaf = [...open].find((one) => one !== root && left.filter(({ ends }) => ends.includes(one)).length === 1);
+    const leaf = [...open].find(
+      (one) => one !== root && left.filter(({ ends }) => ends.includes(one)).length === 1,
+    );
     const edge = left.find(({ ends }) => leaf !== undefined && ends.includes(leaf));
     if (leaf === undefined || edge === undefined)
       throw new Untranslatable('tables that are joined in a circle, by several columns, or not at all');
@@ -223,7 +230,9 @@ function rootFilter(
       column: columnName(leaf, edge.columns[at] ?? ''),
       rows: allOf(filters.get(leaf) ?? []),
     });
-    filters.get(parent)?.push(`${identifier(columnName(parent, edge.columns[1 - at] ?? ''))} = attribute('${name}')`);
+    filters
+      .get(parent)
+      ?.push(`${identifier(columnName(parent, edge.columns[1 - at] ?? ''))} = attribute('${name}')`);
     left = left.filter((one) => one !== edge);
     open.delete(leaf);
   }
@@ -241,7 +250,8 @@ function columnName({ table, alias }: Range, column: string): string {
 }
 
 function equalSides(node: Node): readonly [Node, Node] | null {
-  if (!('A_Expr' in node) || node.A_Expr.kind !== 'AEXPR_OP' || namesOf(node.A_Expr.name).at(-1) !== '=') return null;
+  if (!('A_Expr' in node) || node.A_Expr.kind !== 'AEXPR_OP' || namesOf(node.A_Expr.name).at(-1) !== '=')
+    return null;
   const { lexpr, rexpr } = node.A_Expr;
   return lexpr === undefined || rexpr === undefined ? null : [lexpr, rexpr];
 }
@@ -288,7 +298,11 @@ function eachOuterColumn(value: unknown, scope: Scope, visit: (range: Range) => 
     const names = namesOf(node.ColumnRef.fields);
     const qualifier = names.length > 1 ? names.at(-2) : undefined;
     for (let at: Scope | null = scope; at !== null && qualifier !== undefined; at = at.outer)
-      for (const one of at.ranges) if (one.alias === qualifier) return visit(one);
+      for (const one of at.ranges)
+        if (one.alias === qualifier) {
+          visit(one);
+          return;
+        }
     return;
   }
   for (const child of Object.values(value)) eachOuterColumn(child, scope, visit);

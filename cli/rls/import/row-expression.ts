@@ -14,7 +14,8 @@ export function rowExpression(node: Node, scope: Scope, range: Range): string {
     if (inner === undefined) throw new Untranslatable('an expression that is cut off');
     return rowExpression(inner, scope, range);
   };
-  const list = (nodes: readonly Node[] | undefined): string => (nodes ?? []).map((one) => text(one)).join(', ');
+  const list = (nodes: readonly Node[] | undefined): string =>
+    (nodes ?? []).map((one) => text(one)).join(', ');
   const found = resolve(node, scope);
   if (found !== null && 'node' in found) return rowExpression(found.node, found.scope, range);
   if (found !== null) {
@@ -70,9 +71,7 @@ function typeText(node: Node): string {
   const type = 'TypeCast' in node ? node.TypeCast.typeName : undefined;
   const names = namesOf(type?.names).filter((name) => name !== 'pg_catalog');
   if (names.length !== 1) throw new Untranslatable(`the type ${names.join('.')}`);
-  const limits = (type?.typmods ?? []).map((limit) =>
-    'A_Const' in limit ? constantText(limit) : '',
-  );
+  const limits = (type?.typmods ?? []).map((limit) => ('A_Const' in limit ? constantText(limit) : ''));
   const modifiers = limits.length === 0 ? '' : `(${limits.join(', ')})`;
   return `${names[0] ?? ''}${modifiers}${(type?.arrayBounds ?? []).length > 0 ? '[]' : ''}`;
 }
@@ -82,7 +81,9 @@ function operatorText(node: Node & { A_Expr: object }, text: (inner: Node | unde
   const operator = namesOf(name).at(-1) ?? '';
   switch (kind) {
     case 'AEXPR_OP':
-      return lexpr === undefined ? `(${operator}${text(rexpr)})` : `(${text(lexpr)} ${operator} ${text(rexpr)})`;
+      return lexpr === undefined
+        ? `(${operator}${text(rexpr)})`
+        : `(${text(lexpr)} ${operator} ${text(rexpr)})`;
     case 'AEXPR_OP_ANY':
       return `(${text(lexpr)} ${operator} any (${text(rexpr)}))`;
     case 'AEXPR_OP_ALL':

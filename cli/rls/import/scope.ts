@@ -106,7 +106,10 @@ export function fromClauseOf(
   const add = (node: Node): void => {
     if ('RangeVar' in node) {
       const { schemaname = null, relname = '', alias } = node.RangeVar;
-      ranges.push({ alias: alias?.aliasname ?? relname, table: tables.table(schemaname, relname, searchPath) });
+      ranges.push({
+        alias: alias?.aliasname ?? relname,
+        table: tables.table(schemaname, relname, searchPath),
+      });
     } else if ('JoinExpr' in node) {
       const { jointype, larg, rarg, quals, usingClause, isNatural } = node.JoinExpr;
       if (jointype !== 'JOIN_INNER' || isNatural === true || usingClause !== undefined || !larg || !rarg)

@@ -339,7 +339,7 @@ export const FIXTURES: readonly RlsFixture[] = [
   },
   {
     name: 'security_level_of_postgres',
-    source: "PostgreSQL, src/test/regress/sql/rowsecurity.sql: p1",
+    source: 'PostgreSQL, src/test/regress/sql/rowsecurity.sql: p1',
     sql: `${DOC} create table uaccount (pguser name primary key, seclv int); grant select on uaccount to :auth;
       create policy p1 on doc as permissive for select to :auth using (level <= (select seclv from uaccount where pguser = current_user));`,
     refused: /compared by <=/,

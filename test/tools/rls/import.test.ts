@@ -4,13 +4,15 @@ import { join } from 'node:path';
 import { ready } from 'osl-compiler';
 import pg from 'pg';
 import t, { type Test } from 'tap';
-import { importDatabase } from '../../../cli/rls/import/import-database.js';
-import type { CallerAttribute } from '../../../cli/rls/import/attributes.js';
 import { stringify } from 'yaml';
+import { catalogOf } from '../../../cli/rls/database.js';
+import type { CallerAttribute } from '../../../cli/rls/import/attributes.js';
+import { importDatabase } from '../../../cli/rls/import/import-database.js';
+import { surveyPostgres } from '../../../src/engine/index.js';
 import { tableName } from '../../../src/model/manifest/index.js';
 import { NO_NATIVE, startNativePostgres, urlAs } from '../../support/native-postgres.js';
-import { servingFiles } from './serving.js';
 import { FIXTURES } from './import-fixtures.js';
+import { servingFiles } from './serving.js';
 
 /*
  * Row security of a real database, imported and compared: as each caller, the rows under row security and the rows
@@ -34,15 +36,34 @@ const CALLERS: readonly Caller[] = [
     name: 'ann',
     role: 'auth',
     settings: { 'app.current_tenant': ANN, 'app.tenants': `${ANN},${BOB}` },
-    claims: { sub: ANN, email: 'ann@example.org', aal: 'aal1', user_role: 'staff', role: 'authenticated', app_metadata: { org_id: ANN, teams: ['1', '2'] } },
+    claims: {
+      sub: ANN,
+      email: 'ann@example.org',
+      aal: 'aal1',
+      user_role: 'staff',
+      role: 'authenticated',
+      app_metadata: { org_id: ANN, teams: ['1', '2'] },
+    },
   },
   {
     name: 'bob',
     role: 'auth',
     settings: { 'app.current_tenant': BOB, 'app.bypass_rls': 'on', 'app.tenants': BOB },
-    claims: { sub: BOB, email: 'bob@example.org', aal: 'aal2', user_role: 'guest', role: 'service_role', app_metadata: { org_id: BOB, teams: [] } },
+    claims: {
+      sub: BOB,
+      email: 'bob@example.org',
+      aal: 'aal2',
+      user_role: 'guest',
+      role: 'service_role',
+      app_metadata: { org_id: BOB, teams: [] },
+    },
   },
-  { name: 'stranger', role: 'auth', settings: { 'app.bypass_rls': 'off' }, claims: { sub: '33333333-3333-4333-8333-333333333333' } },
+  {
+    name: 'stranger',
+    role: 'auth',
+    settings: { 'app.bypass_rls': 'off' },
+    claims: { sub: '33333333-3333-4333-8333-333333333333' },
+  },
 ];
 
 const AUTH = `
@@ -65,21 +86,31 @@ else {
   await admin.query(`create role ${names.auth}; create role ${names.anon}; ${AUTH}
     grant usage on schema auth to public; grant create on schema public to ${names.auth}`);
   t.teardown(async () => {
-    await admin.query(`drop owned by ${names.auth}, ${names.anon}; drop role ${names.auth}; drop role ${names.anon}`);
+    await admin.query(
+      `drop owned by ${names.auth}, ${names.anon}; drop role ${names.auth}; drop role ${names.anon}`,
+    );
     await admin.end();
     await postgres.stop();
   });
   for (const { name, sql } of FIXTURES) {
-    const text = sql.replaceAll(':auth', names.auth).replaceAll(':anon', names.anon).replaceAll(':schema', name);
+    const text = sql
+      .replaceAll(':auth', names.auth)
+      .replaceAll(':anon', names.anon)
+      .replaceAll(':schema', name);
     await admin.query(`create schema ${name}; grant usage on schema ${name} to ${names.auth}, ${names.anon};
       set search_path = ${name}, public; ${text}; reset search_path`);
   }
-  const imported = await importDatabase(postgres.url, {
-    schemas: FIXTURES.map(({ name }) => name),
-    roles: [names.auth, names.anon],
+  const survey = await surveyPostgres(postgres.url);
+  const scope = {
+    schemas: new Set(FIXTURES.map(({ name }) => name)),
+    roles: new Set([names.auth, names.anon]),
+  };
+  const imported = await importDatabase(survey, await catalogOf(survey), {
+    scope,
     tenant: 'shop',
     urlEnv: 'RLS_TEST_URL',
   });
+  survey.close();
 
   const attributesOf = ({ role, settings, claims }: Caller): Record<string, unknown> =>
     Object.fromEntries(
@@ -88,7 +119,10 @@ else {
           source.kind === 'setting'
             ? settings[source.name]
             : source.kind === 'claim'
-              ? source.path.reduce<unknown>((at, key) => (at as Record<string, unknown> | undefined)?.[key], claims)
+              ? source.path.reduce<unknown>(
+                  (at, key) => (at as Record<string, unknown> | undefined)?.[key],
+                  claims,
+                )
               : names[role];
         if (value === undefined) return [];
         return [[name, list && typeof value === 'string' ? value.split(',') : value]];
@@ -104,7 +138,12 @@ else {
   const dir = mkdtempSync(join(tmpdir(), 'osl-rls-'));
   writeFileSync(join(dir, 'manifest.yaml'), stringify(imported.manifest.document));
   writeFileSync(join(dir, 'policy.yaml'), stringify(policy));
-  await admin.query(imported.readerSql('osl_reader_of_rls').replaceAll('osl_reader_of_rls', `reader_${mark}`).replace('choose one', 'osl'));
+  await admin.query(
+    imported
+      .readerSql('osl_reader_of_rls')
+      .replaceAll('osl_reader_of_rls', `reader_${mark}`)
+      .replace('choose one', 'osl'),
+  );
   const gateway = await servingFiles(dir, { RLS_TEST_URL: urlAs(postgres.url, `reader_${mark}`, 'osl') });
   t.teardown(async () => {
     await gateway.close();
@@ -130,7 +169,9 @@ else {
     }
   };
   const through = async (fixture: string, { name }: Caller): Promise<readonly string[] | null> => {
-    const entity = [...imported.manifest.manifest.catalog.relations.values()].find((r) => tableName(r) === `${fixture}.doc`);
+    const entity = [...imported.manifest.manifest.catalog.relations.values()].find(
+      (r) => tableName(r) === `${fixture}.doc`,
+    );
     if (entity === undefined) throw new Error(`${fixture}.doc is no entity`);
     const { rows, code } = await gateway.ask(`user:${name}`, `select id from ${entity.name} order by id`);
     if (code === 'E0512') return []; // no grant
@@ -142,10 +183,16 @@ else {
     t.test(`${name}: ${source}`, async (t: Test) => {
       const notes = imported.notes.filter(({ object }) => object.includes(`${name}.`));
       if (refused !== undefined) {
-        t.ok(notes.some(({ kind, detail }) => kind === 'refused' && refused.test(detail ?? '')), `refused: ${notes.map(({ detail }) => detail).join('; ')}`);
+        t.ok(
+          notes.some(({ kind, detail }) => kind === 'refused' && refused.test(detail ?? '')),
+          `refused: ${notes.map(({ detail }) => detail).join('; ')}`,
+        );
         return;
       }
-      t.strictSame(notes.filter(({ kind, object }) => kind === 'refused' && object.includes('doc')), []);
+      t.strictSame(
+        notes.filter(({ kind, object }) => kind === 'refused' && object.includes('doc')),
+        [],
+      );
       let seen = 0;
       for (const caller of CALLERS) {
         const [rows, under] = await Promise.all([through(name, caller), direct(name, caller)]);

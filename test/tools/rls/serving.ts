@@ -1,13 +1,16 @@
 import { join } from 'node:path';
 import { mintToken } from '../../../policy/index.js';
-import { openService } from '../../../src/service/open.js';
 import { tenantKeys } from '../../../src/service/keys.js';
+import { openService } from '../../../src/service/open.js';
 import { settingsFrom } from '../../../src/service/settings.js';
 import { createHttpServer } from '../../../src/surfaces/http/server.js';
 
 export interface Serving {
   /** The rows of an answer, or the code of a refusal. */
-  ask(subject: string, osql: string): Promise<{ readonly rows: readonly Record<string, unknown>[] | null; readonly code: string }>;
+  ask(
+    subject: string,
+    osql: string,
+  ): Promise<{ readonly rows: readonly Record<string, unknown>[] | null; readonly code: string }>;
   close(): Promise<void>;
 }
 
