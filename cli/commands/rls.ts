@@ -4,7 +4,7 @@ import type { RlsImportFlags } from '../rls/import/run.js';
 import type { RlsCheckFlags } from '../rls/run.js';
 
 const HELP = `
-Looks at row security as it is in a database, of which the gateway needs to know nothing.
+Works on any Postgres database, with or without a gateway. Changes nothing.
 
 Example:
   $ osl rls check --url postgres://admin@db.example/shop`;

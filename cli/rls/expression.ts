@@ -22,12 +22,12 @@ export interface ParsedExpression {
   readonly literals: readonly string[];
 }
 
-export interface Conjunct {
+interface Conjunct {
   readonly alternatives: readonly Alternative[];
 }
 
 /** One condition without AND and OR at its top. */
-export interface Alternative {
+interface Alternative {
   /** Comparison of a column with something that is the same for every row, or a test of it; otherwise null. */
   readonly comparison: Comparison | null;
   readonly constant: boolean | null;
@@ -62,7 +62,7 @@ export interface SettingRead {
   readonly cast: string | null;
 }
 
-export interface Subquery {
+interface Subquery {
   readonly relations: readonly RelationName[];
   /** True if it depends on the row outside, so that it runs for each row. */
   readonly correlated: boolean;

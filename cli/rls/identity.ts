@@ -9,7 +9,7 @@ export interface ObjectIdentity {
   readonly schema: string | null;
 }
 
-export type ObjectKind =
+type ObjectKind =
   | Relation['kind']
   | 'column'
   | 'policy'

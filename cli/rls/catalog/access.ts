@@ -9,7 +9,7 @@ import {
 } from './catalog.js';
 
 /** Why row security does not apply to a role on a table. */
-export type Exemption = 'superuser' | 'BYPASSRLS' | 'owner';
+type Exemption = 'superuser' | 'BYPASSRLS' | 'owner';
 
 /** Effective privileges of roles, computed from the grants and memberships of a catalog. */
 export interface RoleAccess {

@@ -26,7 +26,7 @@ export type Oid = number;
 
 export const PUBLIC: Oid = 0;
 
-export interface Server {
+interface Server {
   /** Such as `15.18`. */
   readonly version: string;
   /** `server_version_num`, such as 150018. */
@@ -47,7 +47,7 @@ export interface Role {
 }
 
 /** One role that another was granted. */
-export interface Membership {
+interface Membership {
   readonly role: Oid;
   /** True if the member has the privileges of `role` without SET ROLE. */
   readonly inherit: boolean;
@@ -104,6 +104,8 @@ export interface Column {
   readonly name: string;
   /** As `format_type` writes it without modifiers, such as `character varying`. */
   readonly type: string;
+  /** Such as `C`; null if the type has none. */
+  readonly collation: string | null;
   /** Expression of the default; null if there is none or the column is an identity. */
   readonly default: string | null;
   readonly identity: boolean;
@@ -193,7 +195,7 @@ export interface Publication {
   readonly tables: readonly PublishedTable[];
 }
 
-export interface PublishedTable {
+interface PublishedTable {
   readonly relation: Oid;
   /** True if the publication has a WHERE for the table (from Postgres 15). */
   readonly filtered: boolean;

@@ -80,7 +80,7 @@ export const PERFORMANCE: readonly Rule[] = [
     check: (db) =>
       db.policies.flatMap((analysed) => {
         const { table, policy } = analysed;
-        const compared = comparisonsOf(analysed).filter((c) => c.toRoleName && isText(table, c));
+        const compared = comparisonsOf(analysed).filter((c) => c.toRoleName && hasOtherCollation(table, c));
         if (compared.length === 0) return [];
         const names = compared.map(({ column }) => identifier(column));
         return [{ object: policyObject(table, policy), detail: `column ${listed(names)}`, sql: [] }];
@@ -174,9 +174,10 @@ function changesBytes({ catalog }: CheckedDatabase, table: Relation, { column, c
   return type !== undefined && type !== cast && !catalog.binaryCasts.has(`${type}>${cast}`);
 }
 
-function isText({ columns }: Relation, { column, cast }: Comparison): boolean {
-  const type = cast ?? columns.find(({ name }) => name === column)?.type;
-  return type === 'text' || type === 'character varying';
+/** True if values of the column have another collation than names of roles. */
+function hasOtherCollation({ columns }: Relation, { column }: Comparison): boolean {
+  const collation = columns.find(({ name }) => name === column)?.collation ?? null;
+  return collation !== null && collation !== 'C';
 }
 
 /** True if an index begins with the cast of the column. */
