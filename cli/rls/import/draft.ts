@@ -101,7 +101,7 @@ class Importer {
       if (columns.length === 0) return [];
       return this.#rowsOf(role, table).map((rows) => ({
         on: table.entity,
-        columns,
+        columns: [...columns],
         ...(rows !== null && { rows }),
       }));
     });
@@ -373,7 +373,9 @@ function withoutUnused(document: PolicyDocument): PolicyDocument {
   const used = attributesNamedIn(document);
   const { attributes = {}, ...rest } = document;
   const left = Object.entries(attributes).filter(([name]) => used.has(name));
-  return left.length === 0 ? rest : { ...rest, attributes: Object.fromEntries(left) };
+  if (left.length === 0) return rest;
+  const { roles, masks, ...head } = rest;
+  return { ...head, attributes: Object.fromEntries(left), roles, masks };
 }
 
 /** The attributes that grants name, and those that these need. */

@@ -39,7 +39,7 @@ export async function runRlsImport(folder: string, flags: RlsImportFlags): Promi
     'manifest.schema.json': `${JSON.stringify(MANIFEST_SCHEMA, null, 2)}\n`,
     'policy.schema.json': `${JSON.stringify(POLICY_SCHEMA, null, 2)}\n`,
     'manifest.yaml': manifestYaml(imported.manifest.document, new Set(), new Map()),
-    'policy.yaml': policyYaml(imported.policy),
+    'policy.yaml': policyYaml(imported.policy, 'osl rls import'),
     'reader.sql': imported.readerSql(flags.reader),
   };
   for (const [name, text] of Object.entries(texts)) writeFileSync(join(dir, name), text);
