@@ -55,6 +55,7 @@ const TOPICS: readonly (readonly [heading: string, commands: readonly (readonly 
     ['objects', 'list published objects, their history and drafts', async () => (await import('./commands/publish.js')).addObjects],
     ['import', 'convert a model of another format to a manifest', async () => (await import('./commands/import.js')).addImport],
     ['export', 'convert the manifest to another format', async () => (await import('./commands/import.js')).addExport],
+    ['rls', 'find faults in the row security of any Postgres', async () => (await import('./commands/rls.js')).addRls],
     ['row-security', "compare, write or drop the database's own row security", async () => (await import('./commands/row-security.js')).addRowSecurity],
   ]],
   ['Operate:', [

@@ -12,17 +12,42 @@ const NAMES: ReadonlyMap<string, string> = new Map(Object.entries(CODES).map(([n
  */
 export function sarifLog(diagnostics: readonly Diagnostic[]) {
   const codes = [...new Set(diagnostics.map((d) => d.code))].sort();
-  const driver = { name: 'osl', version: version(), semanticVersion: version(), rules: codes.map(ruleOf) };
+  return sarifRun(
+    codes.map(ruleOf),
+    diagnostics.map((d) => resultOf(d, codes.indexOf(d.code))),
+  );
+}
+
+/** SARIF 2.1.0 log of one run with these `reportingDescriptor`s and `result`s. */
+export function sarifRun(rules: readonly object[], results: readonly object[]) {
+  const driver = { name: 'osl', version: version(), semanticVersion: version(), rules };
   return {
     $schema: 'https://json.schemastore.org/sarif-2.1.0.json',
     version: '2.1.0',
-    runs: [
-      {
-        tool: { driver },
-        columnKind: 'utf16CodeUnits',
-        results: diagnostics.map((d) => resultOf(d, codes.indexOf(d.code))),
-      },
-    ],
+    runs: [{ tool: { driver }, columnKind: 'utf16CodeUnits', results }],
+  };
+}
+
+interface LogicalFinding {
+  readonly code: string;
+  /** Index of its rule. */
+  readonly index: number;
+  readonly level: 'error' | 'warning' | 'note';
+  readonly text: string;
+  readonly place: { readonly fullyQualifiedName: string; readonly kind: string };
+  readonly properties: Readonly<Record<string, unknown>>;
+}
+
+/** Result about an object that is in no file. Its fingerprint does not change with the wording. */
+export function logicalResult({ code, index, level, text, place, properties }: LogicalFinding) {
+  return {
+    ruleId: code,
+    ruleIndex: index,
+    level,
+    message: { text },
+    locations: [{ logicalLocations: [place] }],
+    partialFingerprints: { 'osl/v1': digest(`${code}\n${place.kind}\n${place.fullyQualifiedName}`) },
+    properties,
   };
 }
 

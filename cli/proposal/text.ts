@@ -12,10 +12,10 @@ const MANIFEST_HEAD = ` yaml-language-server: $schema=./manifest.schema.json
 const JOINS = ` What questions may join on. declared: sealed keys (entity_key_columns) alone, as the contract has it.
  any: any column, or none; BI tools (Tableau, Power BI, Superset, …) need it.`;
 
-const POLICY_HEAD = ` yaml-language-server: $schema=./policy.schema.json
+const policyHead = (by: string): string => ` yaml-language-server: $schema=./policy.schema.json
 
  Who may see what of manifest.yaml. What is not granted here does not exist for a caller. Written by
- \`osl init\`; a role's columns are listed one by one, so that what is added later is granted to nobody.`;
+ \`${by}\`; a role's columns are listed one by one, so that what is added later is granted to nobody.`;
 
 /**
  * Formats the manifest as readable YAML.
@@ -57,9 +57,10 @@ function lostText({ link, reason }: LostLink): string {
   );
 }
 
-export function policyYaml(document: PolicyDocument): string {
+/** @param by the command that writes it */
+export function policyYaml(document: PolicyDocument, by = 'osl init'): string {
   const yaml = new Document(document);
-  yaml.commentBefore = POLICY_HEAD;
+  yaml.commentBefore = policyHead(by);
   flowIn(yaml, ([section]) => section === 'subjects' || section === 'roles');
   return textOf(yaml);
 }

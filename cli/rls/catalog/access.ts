@@ -1,0 +1,99 @@
+import {
+  type DatabaseFunction,
+  type Grant,
+  type Oid,
+  PUBLIC,
+  type Relation,
+  type Role,
+  type SecurityCatalog,
+} from './catalog.js';
+
+/** Why row security does not apply to a role on a table. */
+type Exemption = 'superuser' | 'BYPASSRLS' | 'owner';
+
+/** Effective privileges of roles, computed from the grants and memberships of a catalog. */
+export interface RoleAccess {
+  /** The role and all roles whose privileges it has without SET ROLE. */
+  privilegesOf(role: Oid): ReadonlySet<Oid>;
+  /** The role and all roles that it can become by SET ROLE. */
+  reachable(role: Oid): ReadonlySet<Oid>;
+  /** True for a privilege on the whole relation, with USAGE on its schema; ownership and superusers count. */
+  holds(role: Oid, privilege: string, relation: Relation): boolean;
+  /** Columns on which the role has a privilege, by the relation's grants or the columns' own. */
+  columns(role: Oid, privilege: string, relation: Relation): readonly string[];
+  mayExecute(role: Oid, called: DatabaseFunction): boolean;
+  /** Null if row security applies to the role on this table once it is enabled. */
+  exemption(role: Oid, table: Relation): Exemption | null;
+}
+
+/** Privileges that predefined roles give on every relation, and USAGE on every schema. */
+const PREDEFINED: ReadonlyMap<string, readonly string[]> = new Map([
+  ['pg_read_all_data', ['SELECT']],
+  ['pg_write_all_data', ['INSERT', 'UPDATE', 'DELETE']],
+]);
+
+export function roleAccess({ roles, schemas }: SecurityCatalog): RoleAccess {
+  const privilegesOf = memoized((id: Oid) => closure(id, roles, (m) => m.inherit));
+  const reachable = memoized((id: Oid) => closure(id, roles, (m) => m.set));
+  const isSuperuser = (id: Oid): boolean => roles.get(id)?.superuser === true;
+  const predefined = (id: Oid): readonly string[] =>
+    [...privilegesOf(id)].flatMap((held) => PREDEFINED.get(roles.get(held)?.name ?? '') ?? []);
+  const grants = (id: Oid, privilege: string, list: readonly Grant[]): boolean => {
+    const held = privilegesOf(id);
+    return list.some((g) => g.privilege === privilege && (g.grantee === PUBLIC || held.has(g.grantee)));
+  };
+  const mayUseSchema = (id: Oid, name: string): boolean => {
+    const schema = schemas.get(name);
+    if (schema === undefined) return false;
+    return (
+      privilegesOf(id).has(schema.owner) || grants(id, 'USAGE', schema.grants) || predefined(id).length > 0
+    );
+  };
+  const holds = (id: Oid, privilege: string, relation: Relation): boolean => {
+    if (isSuperuser(id)) return true;
+    if (!mayUseSchema(id, relation.schema)) return false;
+    if (privilegesOf(id).has(relation.owner)) return true;
+    return grants(id, privilege, relation.grants) || predefined(id).includes(privilege);
+  };
+  return {
+    privilegesOf,
+    reachable,
+    holds,
+    columns: (id, privilege, relation) => {
+      const all = holds(id, privilege, relation);
+      const usable = all || mayUseSchema(id, relation.schema);
+      return relation.columns
+        .filter((column) => all || (usable && grants(id, privilege, column.grants)))
+        .map((column) => column.name);
+    },
+    mayExecute: (id, called) =>
+      isSuperuser(id) || privilegesOf(id).has(called.owner) || grants(id, 'EXECUTE', called.grants),
+    exemption: (id, table) => {
+      const role = roles.get(id);
+      if (role?.superuser) return 'superuser';
+      if (role?.bypassRowSecurity) return 'BYPASSRLS';
+      return table.rowSecurity !== 'forced' && privilegesOf(id).has(table.owner) ? 'owner' : null;
+    },
+  };
+}
+
+function closure(
+  start: Oid,
+  roles: ReadonlyMap<Oid, Role>,
+  follows: (membership: Role['memberships'][number]) => boolean,
+): ReadonlySet<Oid> {
+  const reached = new Set([start]);
+  for (const id of reached)
+    for (const membership of roles.get(id)?.memberships ?? [])
+      if (follows(membership)) reached.add(membership.role);
+  return reached;
+}
+
+function memoized<T>(compute: (id: Oid) => T): (id: Oid) => T {
+  const known = new Map<Oid, T>();
+  return (id) => {
+    const value = known.get(id) ?? compute(id);
+    known.set(id, value);
+    return value;
+  };
+}

@@ -1,0 +1,219 @@
+/** What a Postgres database says about who may read and write its rows, as one value. */
+
+export interface SecurityCatalog {
+  readonly database: string;
+  readonly server: Server;
+  /** Role of the connection that read the catalog. */
+  readonly reader: string;
+  readonly roles: ReadonlyMap<Oid, Role>;
+  readonly schemas: ReadonlyMap<string, Schema>;
+  /** Tables, views, sequences and foreign tables of all schemas but those of the system. */
+  readonly relations: ReadonlyMap<Oid, Relation>;
+  /** Functions of all schemas but those of the system; aggregates are left out. */
+  readonly functions: ReadonlyMap<Oid, DatabaseFunction>;
+  /** Names in pg_catalog of which at least one function is not immutable; the most volatile one counts. */
+  readonly systemFunctions: ReadonlyMap<string, Volatility>;
+  /** Casts that change no byte, as `source>target` by type name. */
+  readonly binaryCasts: ReadonlySet<string>;
+  readonly publications: readonly Publication[];
+  readonly defaultPrivileges: readonly DefaultPrivilege[];
+  /** Parts that the connected role could not read. */
+  readonly unread: readonly UnreadPart[];
+}
+
+/** Object identifier, unique within its kind of object and this database; 0 as a role is PUBLIC. */
+export type Oid = number;
+
+export const PUBLIC: Oid = 0;
+
+interface Server {
+  /** Such as `15.18`. */
+  readonly version: string;
+  /** `server_version_num`, such as 150018. */
+  readonly number: number;
+}
+
+export interface Role {
+  readonly id: Oid;
+  readonly name: string;
+  readonly login: boolean;
+  readonly superuser: boolean;
+  readonly bypassRowSecurity: boolean;
+  readonly createRole: boolean;
+  readonly replication: boolean;
+  readonly memberships: readonly Membership[];
+  /** Settings of ALTER ROLE and ALTER DATABASE that apply in this database, such as `row_security=off`. */
+  readonly settings: readonly string[];
+}
+
+/** One role that another was granted. */
+interface Membership {
+  readonly role: Oid;
+  /** True if the member has the privileges of `role` without SET ROLE. */
+  readonly inherit: boolean;
+  /** True if the member may SET ROLE to it. */
+  readonly set: boolean;
+}
+
+export interface Grant {
+  readonly grantee: Oid;
+  /** Such as `SELECT`. */
+  readonly privilege: string;
+}
+
+export interface Schema {
+  readonly name: string;
+  readonly owner: Oid;
+  readonly grants: readonly Grant[];
+}
+
+export type RelationKind =
+  | 'table'
+  | 'partitioned table'
+  | 'view'
+  | 'materialized view'
+  | 'foreign table'
+  | 'sequence';
+
+export interface Relation {
+  readonly id: Oid;
+  readonly schema: string;
+  readonly name: string;
+  readonly kind: RelationKind;
+  readonly owner: Oid;
+  /** Extension that the relation belongs to; otherwise null. */
+  readonly extension: string | null;
+  /** `enabled`: the owner is exempt. `forced`: the owner is not. */
+  readonly rowSecurity: 'off' | 'enabled' | 'forced';
+  /** Partitioned tables or tables that this one inherits from. */
+  readonly parents: readonly Oid[];
+  /** The planner's estimate; null if the table was never analysed. */
+  readonly estimatedRows: number | null;
+  readonly grants: readonly Grant[];
+  readonly columns: readonly Column[];
+  readonly policies: readonly Policy[];
+  readonly indexes: readonly Index[];
+  readonly foreignKeys: readonly ForeignKey[];
+  /** Only of a view or materialized view. */
+  readonly view: ViewDefinition | null;
+  /** Table of the column that a sequence belongs to; otherwise null. */
+  readonly sequenceOf: Oid | null;
+}
+
+export interface Column {
+  readonly name: string;
+  /** As `format_type` writes it without modifiers, such as `character varying`. */
+  readonly type: string;
+  /** Such as `C`; null if the type has none. */
+  readonly collation: string | null;
+  /** Expression of the default; null if there is none or the column is an identity. */
+  readonly default: string | null;
+  readonly identity: boolean;
+  /** Privileges on this column alone. */
+  readonly grants: readonly Grant[];
+}
+
+export type PolicyCommand = 'ALL' | 'SELECT' | 'INSERT' | 'UPDATE' | 'DELETE';
+
+export interface Policy {
+  readonly name: string;
+  readonly permissive: boolean;
+  readonly command: PolicyCommand;
+  /** Roles that it is written for; PUBLIC is every role. */
+  readonly roles: readonly Oid[];
+  /** Text of USING, every name outside pg_catalog qualified. */
+  readonly using: string | null;
+  /** Text of WITH CHECK. */
+  readonly check: string | null;
+}
+
+export interface Index {
+  readonly name: string;
+  readonly method: string;
+  readonly unique: boolean;
+  /** Constraint that the index belongs to; otherwise null. */
+  readonly constraint: string | null;
+  readonly partial: boolean;
+  readonly keys: readonly IndexKey[];
+}
+
+export interface IndexKey {
+  /** Null if the key is an expression. */
+  readonly column: string | null;
+  /** Column name or expression, as Postgres prints it. */
+  readonly text: string;
+  readonly operatorClass: string;
+  /** Search operators of the key's operator family for the type of the key that are not leakproof. */
+  readonly leakyOperators: readonly string[];
+  /** True if some search operator of that family is leakproof. */
+  readonly hasLeakproofOperator: boolean;
+}
+
+export interface ForeignKey {
+  readonly name: string;
+  readonly columns: readonly string[];
+  readonly references: Oid;
+  readonly referencedColumns: readonly string[];
+}
+
+export interface ViewDefinition {
+  readonly definition: string;
+  /** From Postgres 15. */
+  readonly securityInvoker: boolean;
+  readonly securityBarrier: boolean;
+  /** Relations that it reads directly. */
+  readonly reads: readonly Oid[];
+}
+
+export type Volatility = 'immutable' | 'stable' | 'volatile';
+
+export interface DatabaseFunction {
+  readonly id: Oid;
+  readonly schema: string;
+  readonly name: string;
+  /** Types of the arguments, as in `pg_get_function_identity_arguments` without names. */
+  readonly arguments: string;
+  /** Empty if they have no names. */
+  readonly argumentNames: readonly string[];
+  readonly language: string;
+  readonly volatility: Volatility;
+  readonly leakproof: boolean;
+  readonly securityDefiner: boolean;
+  readonly owner: Oid;
+  readonly extension: string | null;
+  readonly returnsTrigger: boolean;
+  /** Value of SET search_path; null if the function does not set it. */
+  readonly searchPath: string | null;
+  readonly body: string;
+  /** True if the body was bound when it was created (BEGIN ATOMIC or RETURN), so that search_path does not matter. */
+  readonly bound: boolean;
+  readonly grants: readonly Grant[];
+}
+
+export interface Publication {
+  readonly name: string;
+  readonly tables: readonly PublishedTable[];
+}
+
+interface PublishedTable {
+  readonly relation: Oid;
+  /** True if the publication has a WHERE for the table (from Postgres 15). */
+  readonly filtered: boolean;
+}
+
+/** One privilege that ALTER DEFAULT PRIVILEGES gives on objects of the future. */
+export interface DefaultPrivilege {
+  /** Role that will create them. */
+  readonly creator: Oid;
+  /** Null for all schemas. */
+  readonly schema: string | null;
+  readonly objects: 'tables' | 'sequences' | 'functions' | 'types' | 'schemas' | 'large objects';
+  readonly grant: Grant;
+}
+
+export interface UnreadPart {
+  /** Such as `policies`. */
+  readonly part: string;
+  /** Message of the database. */
+  readonly reason: string;
+}

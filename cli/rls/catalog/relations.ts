@@ -1,0 +1,262 @@
+import { sql } from '../../../src/base/sql.js';
+import type {
+  Column,
+  ForeignKey,
+  Index,
+  IndexKey,
+  Oid,
+  Policy,
+  PolicyCommand,
+  Publication,
+  Relation,
+  RelationKind,
+  ViewDefinition,
+} from './catalog.js';
+import {
+  type CatalogRow,
+  flagIn,
+  grantsIn,
+  groupBy,
+  numberIn,
+  numberOrNull,
+  numbersIn,
+  rowsIn,
+  textIn,
+  textOrNull,
+  textsIn,
+} from './row.js';
+
+/** Relations of users: not those of the system, and no temporary ones. */
+const OF_USERS = sql`c.relkind in ('r', 'p', 'v', 'm', 'f', 'S') and n.nspname !~ '^pg_' and n.nspname <> 'information_schema'`;
+
+export const RELATIONS = sql`
+  select c.oid::int8 as id, n.nspname::text as schema, c.relname::text as name, c.relkind::text as kind,
+         c.relowner::int8 as owner, c.relrowsecurity as row_security, c.relforcerowsecurity as forced,
+         nullif(c.reltuples, -1)::float8 as rows,
+         (select x.extname::text from pg_catalog.pg_depend d join pg_catalog.pg_extension x on x.oid = d.refobjid
+           where d.classid = 'pg_catalog.pg_class'::regclass and d.objid = c.oid and d.deptype = 'e'
+             and d.refclassid = 'pg_catalog.pg_extension'::regclass) as extension,
+         array(select i.inhparent::int8 from pg_catalog.pg_inherits i where i.inhrelid = c.oid
+                order by i.inhseqno)::text[] as parents,
+         (select d.refobjid::int8 from pg_catalog.pg_depend d
+           where c.relkind = 'S' and d.classid = 'pg_catalog.pg_class'::regclass and d.objid = c.oid
+             and d.refclassid = 'pg_catalog.pg_class'::regclass and d.deptype in ('a', 'i') limit 1) as sequence_of,
+         case when c.relkind in ('v', 'm') then pg_catalog.pg_get_viewdef(c.oid) end as definition,
+         'security_invoker=true' = any (o.options) or 'security_invoker=on' = any (o.options)
+           or 'security_invoker=1' = any (o.options) or 'security_invoker=yes' = any (o.options) as invoker,
+         'security_barrier=true' = any (o.options) or 'security_barrier=on' = any (o.options)
+           or 'security_barrier=1' = any (o.options) or 'security_barrier=yes' = any (o.options) as barrier,
+         array(select distinct d.refobjid::int8
+                 from pg_catalog.pg_rewrite w
+                 join pg_catalog.pg_depend d on d.classid = 'pg_catalog.pg_rewrite'::regclass and d.objid = w.oid
+                where w.ev_class = c.oid and d.refclassid = 'pg_catalog.pg_class'::regclass
+                  and d.refobjid <> c.oid)::text[] as reads,
+         (select coalesce(json_agg(json_build_object('grantee', a.grantee::int8, 'privilege', a.privilege_type)), '[]')
+            from pg_catalog.aclexplode(coalesce(c.relacl, pg_catalog.acldefault(
+              case c.relkind when 'S' then 's'::"char" else 'r'::"char" end, c.relowner))) a) as grants
+    from pg_catalog.pg_class c
+    join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+   cross join lateral (select coalesce(c.reloptions, '{}') as options) o
+   where ${OF_USERS}
+   order by 2, 3`;
+
+export const COLUMNS = sql`
+  select a.attrelid::int8 as relation, a.attname::text as name, pg_catalog.format_type(a.atttypid, null) as type,
+         (select l.collname::text from pg_catalog.pg_collation l where l.oid = a.attcollation) as collation,
+         pg_catalog.pg_get_expr(d.adbin, d.adrelid) as initial, a.attidentity <> '' as identity,
+         (select coalesce(json_agg(json_build_object('grantee', g.grantee::int8, 'privilege', g.privilege_type)), '[]')
+            from pg_catalog.aclexplode(a.attacl) g) as grants
+    from pg_catalog.pg_attribute a
+    join pg_catalog.pg_class c on c.oid = a.attrelid
+    join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+    left join pg_catalog.pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum and a.attgenerated = ''
+   where a.attnum > 0 and not a.attisdropped and c.relkind <> 'S' and ${OF_USERS}
+   order by 1, a.attnum`;
+
+export const POLICIES = sql`
+  select p.polrelid::int8 as relation, p.polname::text as name, p.polpermissive as permissive, p.polcmd::text as command,
+         p.polroles::int8[]::text[] as roles, pg_catalog.pg_get_expr(p.polqual, p.polrelid) as using,
+         pg_catalog.pg_get_expr(p.polwithcheck, p.polrelid) as check
+    from pg_catalog.pg_policy p
+   order by 1, 2`;
+
+export const INDEXES = sql`
+  select i.indrelid::int8 as relation, c.relname::text as name, m.amname::text as method, i.indisunique as unique,
+         k.conname::text as constraint, i.indpred is not null as partial,
+         (select json_agg(json_build_object(
+                   'column', (select t.attname from pg_catalog.pg_attribute t
+                               where t.attrelid = i.indrelid and t.attnum = i.indkey[s.key]),
+                   'text', pg_catalog.pg_get_indexdef(i.indexrelid, s.key + 1, true),
+                   'class', o.opcname, 'leaky', l.leaky, 'leakproof', l.leakproof) order by s.key)
+            from pg_catalog.generate_series(0, i.indnkeyatts - 1) as s(key)
+            join pg_catalog.pg_opclass o on o.oid = i.indclass[s.key]
+           cross join lateral (
+             select coalesce(json_agg(distinct op.oprname) filter (where not f.proleakproof), '[]') as leaky,
+                    coalesce(bool_or(f.proleakproof), false) as leakproof
+               from pg_catalog.pg_amop a
+               join pg_catalog.pg_operator op on op.oid = a.amopopr
+               join pg_catalog.pg_proc f on f.oid = op.oprcode
+              where a.amopfamily = o.opcfamily and a.amoppurpose = 's' and a.amoplefttype = o.opcintype) l) as keys
+    from pg_catalog.pg_index i
+    join pg_catalog.pg_class c on c.oid = i.indexrelid
+    join pg_catalog.pg_am m on m.oid = c.relam
+    join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+    left join pg_catalog.pg_constraint k on k.conindid = i.indexrelid and k.contype in ('p', 'u', 'x')
+   where i.indisvalid and n.nspname !~ '^pg_' and n.nspname <> 'information_schema'
+   order by 1, 2`;
+
+export const FOREIGN_KEYS = sql`
+  select k.conrelid::int8 as relation, k.conname::text as name, k.confrelid::int8 as references,
+         array(select a.attname::text from unnest(k.conkey) with ordinality as c(number, place)
+                 join pg_catalog.pg_attribute a on a.attrelid = k.conrelid and a.attnum = c.number
+                order by c.place) as columns,
+         array(select a.attname::text from unnest(k.confkey) with ordinality as c(number, place)
+                 join pg_catalog.pg_attribute a on a.attrelid = k.confrelid and a.attnum = c.number
+                order by c.place) as referenced
+    from pg_catalog.pg_constraint k
+   where k.contype = 'f' and k.conparentid = 0
+   order by 1, 2`;
+
+/** `pg_publication_tables` resolves FOR ALL TABLES and FOR TABLES IN SCHEMA; row filters came with Postgres 15. */
+export const PUBLICATIONS = sql`
+  select p.pubname::text as name, c.oid::int8 as relation, coalesce(to_jsonb(p) ->> 'rowfilter', '') <> '' as filtered
+    from pg_catalog.pg_publication_tables p
+    join pg_catalog.pg_namespace n on n.nspname = p.schemaname
+    join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = p.tablename
+   order by 1, 2`;
+
+/** Rows of the queries above. */
+export interface RelationRows {
+  readonly relations: readonly CatalogRow[];
+  readonly columns: readonly CatalogRow[];
+  readonly policies: readonly CatalogRow[];
+  readonly indexes: readonly CatalogRow[];
+  readonly foreignKeys: readonly CatalogRow[];
+}
+
+export function decodeRelations(rows: RelationRows): ReadonlyMap<Oid, Relation> {
+  const of = (list: readonly CatalogRow[]) => groupBy(list, (row) => numberIn(row, 'relation'));
+  const [columns, policies, indexes, keys] = [
+    of(rows.columns),
+    of(rows.policies),
+    of(rows.indexes),
+    of(rows.foreignKeys),
+  ];
+  return new Map(
+    rows.relations.map((row) => {
+      const id = numberIn(row, 'id');
+      const relation: Relation = {
+        id,
+        schema: textIn(row, 'schema'),
+        name: textIn(row, 'name'),
+        kind: kindOf(textIn(row, 'kind')),
+        owner: numberIn(row, 'owner'),
+        extension: textOrNull(row, 'extension'),
+        rowSecurity: !flagIn(row, 'row_security') ? 'off' : flagIn(row, 'forced') ? 'forced' : 'enabled',
+        parents: numbersIn(row, 'parents'),
+        estimatedRows: numberOrNull(row, 'rows'),
+        grants: grantsIn(row, 'grants'),
+        columns: (columns.get(id) ?? []).map(decodeColumn),
+        policies: (policies.get(id) ?? []).map(decodePolicy),
+        indexes: (indexes.get(id) ?? []).map(decodeIndex),
+        foreignKeys: (keys.get(id) ?? []).map(decodeForeignKey),
+        view: decodeView(row),
+        sequenceOf: numberOrNull(row, 'sequence_of'),
+      };
+      return [id, relation];
+    }),
+  );
+}
+
+const KINDS: ReadonlyMap<string, RelationKind> = new Map([
+  ['r', 'table'],
+  ['p', 'partitioned table'],
+  ['v', 'view'],
+  ['m', 'materialized view'],
+  ['f', 'foreign table'],
+  ['S', 'sequence'],
+]);
+
+function kindOf(letter: string): RelationKind {
+  const kind = KINDS.get(letter);
+  if (kind === undefined) throw new TypeError(`unknown kind of relation: ${letter}`);
+  return kind;
+}
+
+function decodeColumn(row: CatalogRow): Column {
+  return {
+    name: textIn(row, 'name'),
+    type: textIn(row, 'type'),
+    collation: textOrNull(row, 'collation'),
+    default: textOrNull(row, 'initial'),
+    identity: flagIn(row, 'identity'),
+    grants: grantsIn(row, 'grants'),
+  };
+}
+
+const COMMANDS: ReadonlyMap<string, PolicyCommand> = new Map([
+  ['*', 'ALL'],
+  ['r', 'SELECT'],
+  ['a', 'INSERT'],
+  ['w', 'UPDATE'],
+  ['d', 'DELETE'],
+]);
+
+function decodePolicy(row: CatalogRow): Policy {
+  const command = COMMANDS.get(textIn(row, 'command'));
+  if (command === undefined) throw new TypeError('unknown command of a policy');
+  return {
+    name: textIn(row, 'name'),
+    permissive: flagIn(row, 'permissive'),
+    command,
+    roles: numbersIn(row, 'roles'),
+    using: textOrNull(row, 'using'),
+    check: textOrNull(row, 'check'),
+  };
+}
+
+function decodeIndex(row: CatalogRow): Index {
+  return {
+    name: textIn(row, 'name'),
+    method: textIn(row, 'method'),
+    unique: flagIn(row, 'unique'),
+    constraint: textOrNull(row, 'constraint'),
+    partial: flagIn(row, 'partial'),
+    keys: rowsIn(row, 'keys').map(
+      (key): IndexKey => ({
+        column: textOrNull(key, 'column'),
+        text: textIn(key, 'text'),
+        operatorClass: textIn(key, 'class'),
+        leakyOperators: textsIn(key, 'leaky'),
+        hasLeakproofOperator: flagIn(key, 'leakproof'),
+      }),
+    ),
+  };
+}
+
+function decodeForeignKey(row: CatalogRow): ForeignKey {
+  return {
+    name: textIn(row, 'name'),
+    columns: textsIn(row, 'columns'),
+    references: numberIn(row, 'references'),
+    referencedColumns: textsIn(row, 'referenced'),
+  };
+}
+
+function decodeView(row: CatalogRow): ViewDefinition | null {
+  const definition = textOrNull(row, 'definition');
+  if (definition === null) return null;
+  return {
+    definition,
+    securityInvoker: flagIn(row, 'invoker'),
+    securityBarrier: flagIn(row, 'barrier'),
+    reads: numbersIn(row, 'reads'),
+  };
+}
+
+export function decodePublications(rows: readonly CatalogRow[]): readonly Publication[] {
+  return [...groupBy(rows, (row) => textIn(row, 'name'))].map(([name, tables]) => ({
+    name,
+    tables: tables.map((row) => ({ relation: numberIn(row, 'relation'), filtered: flagIn(row, 'filtered') })),
+  }));
+}

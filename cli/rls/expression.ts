@@ -1,0 +1,439 @@
+import type { FuncCall, Node, RangeVar, SelectStmt, SubLink } from '@pgsql/types';
+import { parse, QueryError } from 'osl-compiler';
+
+/**
+ * What rules need to know of the condition of a policy, or of a view's query. `unparsed`: the expression is not in the
+ * grammar, or exceeds its limits.
+ */
+export type Expression = ParsedExpression | { readonly kind: 'unparsed'; readonly reason: string };
+
+export interface ParsedExpression {
+  readonly kind: 'parsed';
+  /** Value of a condition that is the same for every row and session; otherwise null. */
+  readonly constant: boolean | null;
+  /** Parts that are combined by AND; a part combined by OR has several alternatives. */
+  readonly conjuncts: readonly Conjunct[];
+  /** Columns of the policy's own table, wherever they occur. */
+  readonly columns: ReadonlySet<string>;
+  readonly calls: readonly Call[];
+  readonly settings: readonly SettingRead[];
+  readonly subqueries: readonly Subquery[];
+  /** Text literals. */
+  readonly literals: readonly string[];
+}
+
+interface Conjunct {
+  readonly alternatives: readonly Alternative[];
+}
+
+/** One condition without AND and OR at its top. */
+interface Alternative {
+  /** Comparison of a column with something that is the same for every row, or a test of it; otherwise null. */
+  readonly comparison: Comparison | null;
+  readonly constant: boolean | null;
+  /** Columns of the policy's own table in it. */
+  readonly columns: ReadonlySet<string>;
+}
+
+export interface Comparison {
+  readonly column: string;
+  /** Such as `=`, `IS NULL`; `column = ANY (…)` has the operator `=`. */
+  readonly operator: string;
+  /** Type that the column is cast to before the comparison; null without a cast. */
+  readonly cast: string | null;
+  /** True if it is compared with a role of the session, whose collation is "C", without COLLATE. */
+  readonly toRoleName: boolean;
+}
+
+export interface Call {
+  /** Null for pg_catalog. */
+  readonly schema: string | null;
+  readonly name: string;
+  /** True if an argument depends on the row. */
+  readonly perRowArguments: boolean;
+  /** False inside a subquery that does not depend on the row, which runs once. */
+  readonly perRow: boolean;
+}
+
+export interface SettingRead {
+  readonly name: string;
+  readonly missingOk: boolean;
+  /** Type that the value is cast to without NULLIF; null for text. */
+  readonly cast: string | null;
+}
+
+interface Subquery {
+  readonly relations: readonly RelationName[];
+  /** True if it depends on the row outside, so that it runs for each row. */
+  readonly correlated: boolean;
+}
+
+export interface RelationName {
+  readonly schema: string | null;
+  readonly name: string;
+}
+
+/**
+ * Analyses the text of a policy's condition as `pg_get_expr` prints it with an empty search_path. Requires `ready()` of
+ * osl-compiler.
+ */
+export function analyseCondition(text: string): Expression {
+  try {
+    const { node } = parse(`select ${text}`);
+    const target = 'SelectStmt' in node ? node.SelectStmt.targetList?.[0] : undefined;
+    const value = target !== undefined && 'ResTarget' in target ? target.ResTarget.val : undefined;
+    if (value === undefined) return { kind: 'unparsed', reason: 'it is no expression' };
+    return analysed(value);
+  } catch (error) {
+    if (error instanceof QueryError || error instanceof RangeError)
+      return { kind: 'unparsed', reason: error.message };
+    throw error;
+  }
+}
+
+/** True for a condition that every row meets; false if that is not known. */
+export function isAlwaysTrue(expression: Expression | null): boolean {
+  return expression?.kind === 'parsed' && expression.constant === true;
+}
+
+/** Relations that a statement reads or writes, common table expressions left out; null if it cannot be parsed. */
+export function relationsIn(statement: string): readonly RelationName[] | null {
+  try {
+    return relationNames(parse(statement.trim().replace(/;$/, '')).node);
+  } catch (error) {
+    if (error instanceof QueryError || error instanceof RangeError) return null;
+    throw error;
+  }
+}
+
+function analysed(condition: Node): ParsedExpression {
+  const facts: Facts = { columns: new Set(), calls: [], settings: [], subqueries: [], literals: [] };
+  collect(condition, { facts, inner: null, perRow: true });
+  return {
+    kind: 'parsed',
+    constant: constantOf(condition),
+    conjuncts: partsOf(condition, 'AND_EXPR').map((part) => ({
+      alternatives: partsOf(part, 'OR_EXPR').map(alternativeOf),
+    })),
+    ...facts,
+  };
+}
+
+interface Facts {
+  readonly columns: Set<string>;
+  readonly calls: Call[];
+  readonly settings: SettingRead[];
+  readonly subqueries: Subquery[];
+  readonly literals: string[];
+}
+
+interface Place {
+  readonly facts: Facts;
+  /** Names that the subqueries around define; null outside of subqueries. */
+  readonly inner: ReadonlySet<string> | null;
+  readonly perRow: boolean;
+}
+
+type TreeNode = Readonly<Record<string, unknown>>;
+
+function isTree(value: unknown): value is TreeNode {
+  return typeof value === 'object' && value !== null;
+}
+
+/** Every node of a tree is an object with one member, the name of its type. */
+function collect(value: unknown, place: Place): void {
+  if (!isTree(value)) return;
+  if (Array.isArray(value)) {
+    for (const item of value) collect(item, place);
+    return;
+  }
+  const node = value as Node; // members that are no node have none of the names below
+  const setting = castSetting(node);
+  if ('SubLink' in node) {
+    collectSubquery(node.SubLink, place);
+    return;
+  }
+  if (setting !== null) {
+    collectCall(setting.call, place, setting.cast);
+    collect(setting.call.args, place);
+    return;
+  }
+  if ('ColumnRef' in node) collectColumn(node, place);
+  else if ('FuncCall' in node) collectCall(node.FuncCall, place);
+  else if ('A_Const' in node && node.A_Const.sval !== undefined)
+    place.facts.literals.push(node.A_Const.sval.sval ?? '');
+  for (const child of Object.values(value)) collect(child, place);
+}
+
+function collectColumn(node: Node, { facts, inner }: Place): void {
+  const column = ownColumn(node, inner);
+  if (column !== null) facts.columns.add(column);
+}
+
+/**
+ * Column of the policy's own table. In a subquery, `pg_get_expr` qualifies each column by the name of its table.
+ *
+ * @param inner names that the subqueries around define; null outside of subqueries
+ */
+function ownColumn(node: Node, inner: ReadonlySet<string> | null): string | null {
+  if (!('ColumnRef' in node)) return null;
+  const names = (node.ColumnRef.fields ?? []).map((field) =>
+    'String' in field ? (field.String.sval ?? '') : '*',
+  );
+  const qualifier = names.length > 1 ? (names.at(-2) ?? '') : null;
+  if (inner !== null && (qualifier === null || inner.has(qualifier))) return null;
+  return names.at(-1) ?? null;
+}
+
+function collectCall(call: FuncCall, { facts, inner, perRow }: Place, cast: string | null = null): void {
+  const { schema, name } = calledName(call);
+  const perRowArguments = (call.args ?? []).some((argument) => dependsOnRow(argument, inner));
+  facts.calls.push({ schema, name, perRow, perRowArguments });
+  if (name !== 'current_setting') return;
+  const [setting, missing] = call.args ?? [];
+  const missingOk = missing !== undefined && constantOf(missing) === true;
+  facts.settings.push({ name: literalOf(setting) ?? '(computed)', missingOk, cast });
+}
+
+/** Call of current_setting whose value is cast to another type than text; otherwise null. */
+function castSetting(node: Node): { readonly call: FuncCall; readonly cast: string } | null {
+  if (!('TypeCast' in node) || node.TypeCast.arg === undefined) return null;
+  const { arg } = node.TypeCast;
+  const cast = typeName(node);
+  if (cast === 'text' || !('FuncCall' in arg) || calledName(arg.FuncCall).name !== 'current_setting')
+    return null;
+  return { call: arg.FuncCall, cast };
+}
+
+function calledName({ funcname = [] }: FuncCall): { readonly schema: string | null; readonly name: string } {
+  const names = funcname.map((part) => ('String' in part ? (part.String.sval ?? '') : ''));
+  const schema = names.length > 1 ? (names.at(-2) ?? null) : null;
+  return { schema: schema === 'pg_catalog' ? null : schema, name: names.at(-1) ?? '' };
+}
+
+function collectSubquery(link: SubLink, place: Place): void {
+  // The left side of IN is outside the subquery.
+  collect(link.testexpr, place);
+  const { subselect } = link;
+  if (subselect === undefined) return;
+  const inner = new Set([...(place.inner ?? []), ...definedNames(subselect)]);
+  const correlated = dependsOnRow(subselect, inner);
+  place.facts.subqueries.push({ relations: relationNames(subselect), correlated });
+  collect(subselect, { facts: place.facts, inner, perRow: place.perRow && correlated });
+}
+
+/** True if a column of the policy's own table occurs in the tree. */
+function dependsOnRow(value: unknown, inner: ReadonlySet<string> | null): boolean {
+  if (!isTree(value)) return false;
+  if (Array.isArray(value)) return value.some((item) => dependsOnRow(item, inner));
+  const node = value as Node; // as in `collect`
+  if ('ColumnRef' in node) return ownColumn(node, inner) !== null;
+  if (!('SubLink' in node)) return Object.values(value).some((child) => dependsOnRow(child, inner));
+  const within = new Set([...(inner ?? []), ...definedNames(node.SubLink.subselect)]);
+  return dependsOnRow(node.SubLink.testexpr, inner) || dependsOnRow(node.SubLink.subselect, within);
+}
+
+/** Names under which the tables and subqueries of a query, and of queries inside it, are known. */
+function definedNames(query: unknown): readonly string[] {
+  const names: string[] = [];
+  eachNode(query, (node) => {
+    if ('RangeVar' in node) names.push(node.RangeVar.alias?.aliasname ?? node.RangeVar.relname ?? '');
+    else if ('RangeSubselect' in node) names.push(node.RangeSubselect.alias?.aliasname ?? '');
+    else if ('RangeFunction' in node) names.push(...functionAliases(node.RangeFunction));
+    else if ('JoinExpr' in node) names.push(node.JoinExpr.alias?.aliasname ?? '');
+  });
+  return names.filter((name) => name !== '');
+}
+
+function functionAliases({ alias, functions = [] }: { alias?: { aliasname?: string }; functions?: Node[] }) {
+  const names = alias?.aliasname === undefined ? [] : [alias.aliasname];
+  eachNode(functions, (node) => {
+    if ('FuncCall' in node) names.push(calledName(node.FuncCall).name);
+  });
+  return names;
+}
+
+function relationNames(query: Node): readonly RelationName[] {
+  const common = new Set<string>();
+  const ranges: RangeVar[] = [];
+  eachNode(query, (node) => {
+    if ('CommonTableExpr' in node) common.add(node.CommonTableExpr.ctename ?? '');
+    if ('RangeVar' in node) ranges.push(node.RangeVar);
+    // The target of INSERT, UPDATE and DELETE is a range variable without the name of its type.
+    for (const written of ['InsertStmt', 'UpdateStmt', 'DeleteStmt'] as const) {
+      const statement: unknown = (node as TreeNode)[written]; // one of several shapes
+      const target: unknown = isTree(statement) ? statement['relation'] : undefined;
+      if (isTree(target)) ranges.push(target as RangeVar); // its type in the grammar
+    }
+  });
+  const names = ranges
+    .filter(({ schemaname, relname = '' }) => schemaname !== undefined || !common.has(relname))
+    .map(({ schemaname = null, relname = '' }) => ({ schema: schemaname, name: relname }));
+  return [...new Map(names.map((name) => [JSON.stringify(name), name])).values()];
+}
+
+function eachNode(value: unknown, visit: (node: Node) => void): void {
+  if (!isTree(value)) return;
+  if (!Array.isArray(value)) visit(value as Node); // as in `collect`
+  for (const child of Object.values(value)) eachNode(child, visit);
+}
+
+function partsOf(node: Node, operator: 'AND_EXPR' | 'OR_EXPR'): readonly Node[] {
+  if (!('BoolExpr' in node) || node.BoolExpr.boolop !== operator) return [node];
+  return (node.BoolExpr.args ?? []).flatMap((part) => partsOf(part, operator));
+}
+
+function alternativeOf(node: Node): Alternative {
+  const facts: Facts = { columns: new Set(), calls: [], settings: [], subqueries: [], literals: [] };
+  collect(node, { facts, inner: null, perRow: true });
+  return { comparison: comparisonOf(node), constant: constantOf(node), columns: facts.columns };
+}
+
+function comparisonOf(node: Node): Comparison | null {
+  if ('ColumnRef' in node) return compared(node, 'IS TRUE');
+  if ('NullTest' in node) {
+    const { arg, nulltesttype } = node.NullTest;
+    return arg === undefined ? null : compared(arg, nulltesttype === 'IS_NULL' ? 'IS NULL' : 'IS NOT NULL');
+  }
+  if ('SubLink' in node && node.SubLink.subLinkType === 'ANY_SUBLINK') {
+    const { testexpr } = node.SubLink;
+    return testexpr === undefined ? null : compared(testexpr, 'IN');
+  }
+  if (!('A_Expr' in node)) return null;
+  const { lexpr, rexpr, name = [], kind } = node.A_Expr;
+  const [last] = name.slice(-1);
+  const operator = last !== undefined && 'String' in last ? (last.String.sval ?? '') : '';
+  if (kind !== 'AEXPR_OP' && kind !== 'AEXPR_OP_ANY' && kind !== 'AEXPR_IN') return null;
+  if (lexpr !== undefined && !dependsOnRow(rexpr, null)) return compared(lexpr, operator, isRoleName(rexpr));
+  if (rexpr !== undefined && kind === 'AEXPR_OP' && !dependsOnRow(lexpr, null))
+    return compared(rexpr, operator, isRoleName(lexpr));
+  return null;
+}
+
+/** True for CURRENT_USER, SESSION_USER and the like, also cast or inside `(select …)`: both keep its collation. */
+function isRoleName(node: Node | undefined): boolean {
+  if (node === undefined) return false;
+  if ('SQLValueFunction' in node) return /USER|ROLE/.test(node.SQLValueFunction.op ?? '');
+  if ('TypeCast' in node) return isRoleName(node.TypeCast.arg);
+  if (!('SubLink' in node) || node.SubLink.subLinkType !== 'EXPR_SUBLINK') return false;
+  const { subselect } = node.SubLink;
+  const [target] =
+    subselect !== undefined && 'SelectStmt' in subselect ? (subselect.SelectStmt.targetList ?? []) : [];
+  return target !== undefined && 'ResTarget' in target && isRoleName(target.ResTarget.val);
+}
+
+/** Comparison of a column or of a cast of a column; null for any other expression. */
+function compared(side: Node, operator: string, toRoleName = false): Comparison | null {
+  const column = ownColumn(side, null);
+  if (column !== null) return { column, operator, cast: null, toRoleName };
+  if (!('TypeCast' in side) || side.TypeCast.arg === undefined) return null;
+  const inner = ownColumn(side.TypeCast.arg, null);
+  return inner === null ? null : { column: inner, operator, cast: typeName(side), toRoleName };
+}
+
+/** Names by which `format_type` writes types that the grammar has other names for. */
+const TYPE_NAMES: ReadonlyMap<string, string> = new Map([
+  ['varchar', 'character varying'],
+  ['bpchar', 'character'],
+  ['int2', 'smallint'],
+  ['int4', 'integer'],
+  ['int8', 'bigint'],
+  ['bool', 'boolean'],
+  ['float4', 'real'],
+  ['float8', 'double precision'],
+  ['timestamptz', 'timestamp with time zone'],
+  ['timestamp', 'timestamp without time zone'],
+]);
+
+function typeName(node: Node): string {
+  const names = ('TypeCast' in node ? node.TypeCast.typeName?.names : undefined) ?? [];
+  const last = names.at(-1);
+  const name = last !== undefined && 'String' in last ? (last.String.sval ?? '') : '';
+  return TYPE_NAMES.get(name) ?? name;
+}
+
+/** Text of a literal, through casts. */
+function literalOf(node: Node | undefined): string | null {
+  if (node === undefined) return null;
+  if ('TypeCast' in node) return literalOf(node.TypeCast.arg);
+  if (!('A_Const' in node)) return null;
+  const { sval, ival, fval } = node.A_Const;
+  if (sval !== undefined) return sval.sval ?? '';
+  if (ival !== undefined) return String(ival.ival ?? 0);
+  return fval?.fval ?? null;
+}
+
+/** Value of a condition of literals alone, such as `true`, `1 = 1` or `x or true`; otherwise null. */
+function constantOf(node: Node): boolean | null {
+  if ('TypeCast' in node) return node.TypeCast.arg === undefined ? null : constantOf(node.TypeCast.arg);
+  if ('A_Const' in node)
+    return node.A_Const.boolval === undefined ? null : node.A_Const.boolval.boolval === true;
+  if ('SubLink' in node) return constantSubquery(node.SubLink);
+  if ('A_Expr' in node) return constantComparison(node);
+  if (!('BoolExpr' in node)) return null;
+  const values = (node.BoolExpr.args ?? []).map(constantOf);
+  switch (node.BoolExpr.boolop) {
+    case 'AND_EXPR':
+      return values.includes(false) ? false : values.every((value) => value === true) ? true : null;
+    case 'OR_EXPR':
+      return values.includes(true) ? true : values.every((value) => value === false) ? false : null;
+    case 'NOT_EXPR':
+      return values[0] === undefined || values[0] === null ? null : !values[0];
+    default:
+      return null;
+  }
+}
+
+/** Value of `(select true)`. */
+function constantSubquery({ subLinkType, subselect }: SubLink): boolean | null {
+  if (subLinkType !== 'EXPR_SUBLINK' || subselect === undefined || !('SelectStmt' in subselect)) return null;
+  const { targetList = [], fromClause = [], whereClause }: SelectStmt = subselect.SelectStmt;
+  const [target] = targetList;
+  if (fromClause.length > 0 || whereClause !== undefined || target === undefined) return null;
+  return 'ResTarget' in target && target.ResTarget.val !== undefined
+    ? constantOf(target.ResTarget.val)
+    : null;
+}
+
+function constantComparison(node: Node): boolean | null {
+  if (!('A_Expr' in node) || node.A_Expr.kind !== 'AEXPR_OP') return null;
+  const { lexpr, rexpr, name = [] } = node.A_Expr;
+  const [operator] = name;
+  if (operator === undefined || !('String' in operator) || operator.String.sval !== '=') return null;
+  const [left, right] = [literalOf(lexpr), literalOf(rexpr)];
+  return left === null || right === null ? null : left === right;
+}
+
+/** One column of a view. */
+export interface ViewOutput {
+  readonly name: string;
+  /** True if it is a column of a table as it stands. */
+  readonly isPlain: boolean;
+  /** Names of the columns that it is computed from. */
+  readonly columns: ReadonlySet<string>;
+}
+
+/** Columns of a view by its definition; empty if that is no single SELECT, or cannot be parsed. */
+export function outputsOfView(definition: string): readonly ViewOutput[] {
+  const select = selectOf(definition);
+  return (select?.targetList ?? []).flatMap((node): readonly ViewOutput[] => {
+    if (!('ResTarget' in node) || node.ResTarget.val === undefined) return [];
+    const { val, name = '' } = node.ResTarget;
+    const columns = new Set<string>();
+    eachNode(val, (inner) => {
+      const column = ownColumn(inner, null);
+      if (column !== null) columns.add(column);
+    });
+    return [{ name, isPlain: 'ColumnRef' in val, columns }];
+  });
+}
+
+function selectOf(definition: string): SelectStmt | null {
+  try {
+    const { node } = parse(definition.trim().replace(/;$/, ''));
+    return 'SelectStmt' in node ? node.SelectStmt : null;
+  } catch (error) {
+    if (error instanceof QueryError || error instanceof RangeError) return null;
+    throw error;
+  }
+}

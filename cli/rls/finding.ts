@@ -1,0 +1,36 @@
+import type { CheckedDatabase } from './checked-database.js';
+import type { ObjectIdentity } from './identity.js';
+
+/** From the gravest: rows are shown or changed that should not be; likely so; slow, or worth knowing. */
+export const SEVERITIES = ['error', 'warning', 'note'] as const;
+
+export type Severity = (typeof SEVERITIES)[number];
+
+/** One kind of fault, as the documentation lists it. */
+export interface Rule {
+  /** Stable, such as `RLS001`. */
+  readonly code: string;
+  readonly severity: Severity;
+  readonly title: string;
+  /** What follows from it, in one sentence. */
+  readonly consequence: string;
+  readonly mend: string;
+  readonly check: (database: CheckedDatabase) => readonly Violation[];
+}
+
+/** One object that violates a rule. */
+export interface Violation {
+  readonly object: ObjectIdentity;
+  /** What is particular to this object, such as the roles; null if the rule says all. */
+  readonly detail: string | null;
+  /** Statements that mend it; empty if there is a choice to make first. */
+  readonly sql: readonly string[];
+}
+
+export interface Finding extends Violation {
+  readonly code: string;
+  readonly severity: Severity;
+  readonly title: string;
+  readonly consequence: string;
+  readonly mend: string;
+}

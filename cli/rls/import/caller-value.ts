@@ -1,0 +1,177 @@
+import type { Node } from '@pgsql/types';
+import { namesOf } from './scope.js';
+
+/** Where a policy finds a value of the caller. */
+export type CallerSource =
+  | { readonly kind: 'setting'; readonly name: string }
+  /** A claim of the token, by its path. */
+  | { readonly kind: 'claim'; readonly path: readonly string[] }
+  | { readonly kind: 'database user' };
+
+export interface CallerValue {
+  readonly source: CallerSource;
+  /** True for a list, of which one value must match. */
+  readonly list: boolean;
+}
+
+/** Settings in which PostgREST passes the claims of a token. */
+const CLAIMS_SETTING = 'request.jwt.claims';
+const CLAIM_SETTING = /^request\.jwt\.claim\.(.+)$/;
+
+/** Functions of hosted services that return a claim. */
+const CLAIM_FUNCTIONS: ReadonlyMap<string, readonly string[]> = new Map([
+  ['auth.uid', ['sub']],
+  ['auth.user_id', ['sub']],
+  ['auth.role', ['role']],
+  ['auth.email', ['email']],
+]);
+const CLAIMS_FUNCTIONS: ReadonlySet<string> = new Set(['auth.jwt', 'auth.session']);
+
+/** Functions whose result is a value of the caller, whatever their body says. */
+export function isCallerFunction(schema: string | null, name: string): boolean {
+  const whole = `${schema ?? 'pg_catalog'}.${name}`;
+  return CLAIM_FUNCTIONS.has(whole) || CLAIMS_FUNCTIONS.has(whole);
+}
+
+/** The value of the caller that an expression is, through casts, NULLIF(…, '') and a subquery of it alone; or null. */
+export function callerValueOf(node: Node): CallerValue | null {
+  const inner = unwrapped(node);
+  const path = claimPathOf(inner);
+  if (path !== null) return path.length === 0 ? null : { source: { kind: 'claim', path }, list: false };
+  if ('SQLValueFunction' in inner) {
+    const { op } = inner.SQLValueFunction;
+    const isUser = op === 'SVFOP_CURRENT_USER' || op === 'SVFOP_SESSION_USER' || op === 'SVFOP_USER';
+    return isUser ? { source: { kind: 'database user' }, list: false } : null;
+  }
+  if (!('FuncCall' in inner)) return null;
+  const { name, args } = callOf(inner);
+  const claim = CLAIM_FUNCTIONS.get(name);
+  if (claim !== undefined) return { source: { kind: 'claim', path: claim }, list: false };
+  if (name === 'string_to_array' || name === 'regexp_split_to_array') {
+    const [of] = args;
+    const whole = of === undefined ? null : callerValueOf(of);
+    return whole === null ? null : { ...whole, list: true };
+  }
+  const setting = settingOf(inner);
+  if (setting === null || setting === CLAIMS_SETTING) return null;
+  const [, named] = CLAIM_SETTING.exec(setting) ?? [];
+  if (named !== undefined) return { source: { kind: 'claim', path: [named] }, list: false };
+  return { source: { kind: 'setting', name: setting }, list: false };
+}
+
+/** The claim, or setting, whose elements a set-returning expression lists; null for anything else. */
+export function callerListOf(node: Node): CallerValue | null {
+  const inner = unwrapped(node);
+  if (!('FuncCall' in inner)) return null;
+  const { name, args } = callOf(inner);
+  const [of] = args;
+  if (of === undefined) return null;
+  if (LISTING.has(name)) return asList(callerValueOf(of) ?? claimValue(of));
+  return null;
+}
+
+const LISTING: ReadonlySet<string> = new Set([
+  'jsonb_array_elements_text',
+  'json_array_elements_text',
+  'unnest',
+]);
+
+/** A claim that is used as JSON; null for anything else. */
+export function claimValue(node: Node): CallerValue | null {
+  const path = claimPathOf(unwrapped(node));
+  return path === null || path.length === 0 ? null : { source: { kind: 'claim', path }, list: false };
+}
+
+export function asList(value: CallerValue | null): CallerValue | null {
+  return value === null ? null : { ...value, list: true };
+}
+
+/** True if the values come from one place. */
+export function sameSource(a: CallerSource, b: CallerSource): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}
+
+/** Text for reports, such as `setting app.tenant_id`. */
+export function sourceText(source: CallerSource): string {
+  switch (source.kind) {
+    case 'setting':
+      return `setting ${source.name}`;
+    case 'claim':
+      return `claim ${source.path.join('.')}`;
+    case 'database user':
+      return 'the database user';
+  }
+}
+
+/** The path of a claim: empty for all claims; null for anything else. */
+function claimPathOf(node: Node): readonly string[] | null {
+  const inner = unwrapped(node);
+  if ('FuncCall' in inner) {
+    const { name } = callOf(inner);
+    return CLAIMS_FUNCTIONS.has(name) || settingOf(inner) === CLAIMS_SETTING ? [] : null;
+  }
+  if (!('A_Expr' in inner)) return null;
+  const { lexpr, rexpr, name } = inner.A_Expr;
+  const [operator] = namesOf(name);
+  const literal = rexpr === undefined ? null : literalText(rexpr);
+  const before = lexpr === undefined || literal === null ? null : claimPathOf(lexpr);
+  if (before === null || literal === null) return null;
+  if (operator === '->' || operator === '->>') return [...before, literal];
+  if (operator === '#>' || operator === '#>>')
+    return [...before, ...literal.replace(/^\{|\}$/g, '').split(',')];
+  return null;
+}
+
+/** The node without casts, NULLIF(…, ''), and SELECT of it alone. */
+export function unwrapped(node: Node): Node {
+  if ('TypeCast' in node && node.TypeCast.arg !== undefined) return unwrapped(node.TypeCast.arg);
+  if ('A_Expr' in node && node.A_Expr.kind === 'AEXPR_NULLIF') {
+    const { lexpr, rexpr } = node.A_Expr;
+    if (lexpr !== undefined && rexpr !== undefined && literalText(rexpr) === '') return unwrapped(lexpr);
+  }
+  if ('CoalesceExpr' in node) {
+    const [first, second] = node.CoalesceExpr.args ?? [];
+    // An empty text and false match nothing that a missing value would not match.
+    if (first !== undefined && second !== undefined && isNothing(second)) return unwrapped(first);
+  }
+  if ('SubLink' in node && node.SubLink.subLinkType === 'EXPR_SUBLINK') {
+    const { subselect } = node.SubLink;
+    const select = subselect !== undefined && 'SelectStmt' in subselect ? subselect.SelectStmt : null;
+    const target = select?.targetList?.[0];
+    const alone = select?.fromClause === undefined && select?.whereClause === undefined;
+    if (alone && target !== undefined && 'ResTarget' in target && target.ResTarget.val !== undefined)
+      return unwrapped(target.ResTarget.val);
+  }
+  return node;
+}
+
+function isNothing(node: Node): boolean {
+  if ('TypeCast' in node && node.TypeCast.arg !== undefined) return isNothing(node.TypeCast.arg);
+  if (!('A_Const' in node)) return false;
+  return (
+    node.A_Const.sval?.sval === '' ||
+    (node.A_Const.boolval !== undefined && node.A_Const.boolval.boolval !== true)
+  );
+}
+
+function callOf(node: Node): { readonly name: string; readonly args: readonly Node[] } {
+  if (!('FuncCall' in node)) return { name: '', args: [] };
+  const names = namesOf(node.FuncCall.funcname).filter((name) => name !== 'pg_catalog');
+  return { name: names.join('.'), args: node.FuncCall.args ?? [] };
+}
+
+function settingOf(node: Node): string | null {
+  const { name, args } = callOf(node);
+  return name === 'current_setting' && args[0] !== undefined ? literalText(args[0]) : null;
+}
+
+/** The text of a literal, through casts; null for anything else. */
+export function literalText(node: Node): string | null {
+  if ('TypeCast' in node) return node.TypeCast.arg === undefined ? null : literalText(node.TypeCast.arg);
+  if (!('A_Const' in node)) return null;
+  const { sval, ival, fval, boolval } = node.A_Const;
+  if (sval !== undefined) return sval.sval ?? '';
+  if (ival !== undefined) return String(ival.ival ?? 0);
+  if (boolval !== undefined) return String(boolval.boolval === true);
+  return fval?.fval ?? null;
+}

@@ -1,0 +1,213 @@
+import type { Node } from '@pgsql/types';
+import {
+  asList,
+  type CallerValue,
+  callerValueOf,
+  claimValue,
+  isCallerFunction,
+  unwrapped,
+} from './caller-value.js';
+import { type InlinedCall, inlined } from './function-call.js';
+import { membership } from './membership.js';
+import { rowExpression } from './row-expression.js';
+import { boundNode, namesOf, type Range, resolve, type Scope } from './scope.js';
+import type { Translation } from './translation.js';
+import { Untranslatable } from './untranslatable.js';
+
+/**
+ * Writes a condition as a row filter over `range`. The filter accepts no row that the condition does not accept.
+ *
+ * @param positive false inside NOT: parts that would then accept more rows than the condition are refused
+ * @throws Untranslatable
+ */
+export function condition(
+  node: Node,
+  scope: Scope,
+  range: Range,
+  context: Translation,
+  positive = true,
+): string {
+  const of = (inner: Node, isPositive = positive): string =>
+    condition(inner, scope, range, context, isPositive);
+  const argument = resolvedArgument(node, scope);
+  if (argument !== null) return condition(argument.node, argument.scope, range, context, positive);
+  if ('BoolExpr' in node) {
+    const { boolop, args = [] } = node.BoolExpr;
+    const [first] = args;
+    if (boolop === 'NOT_EXPR' && first !== undefined) return `not (${of(first, !positive)})`;
+    return `(${args.map((part) => of(part)).join(boolop === 'AND_EXPR' ? ' and ' : ' or ')})`;
+  }
+  const call = inlined(node, scope, context.functions, context.searchPath);
+  if (call !== null) return condition(call.node, call.scope, range, callContext(context, call), positive);
+  if ('TypeCast' in node && node.TypeCast.arg !== undefined && isBoolean(node)) return of(node.TypeCast.arg);
+  if (isWrappedSelect(node)) return of(unwrapped(node));
+  if ('SubLink' in node) return membership(node.SubLink, scope, range, context, positive);
+  const caller = callerValueOf(node);
+  if (caller !== null) return `true = attribute('${context.attributes.caller(caller)}')`;
+  if ('NullTest' in node && node.NullTest.arg !== undefined) {
+    const tested = callerValueOf(node.NullTest.arg);
+    if (tested !== null)
+      return presence(tested, node.NullTest.nulltesttype === 'IS_NOT_NULL', positive, context);
+  }
+  const compared = comparison(node, scope, range, context, positive);
+  return compared ?? rowExpression(node, scope, range);
+}
+
+/** A filter that accepts every row for a caller with the attribute: without it a filter accepts none. */
+function presence(
+  value: CallerValue,
+  isPresent: boolean,
+  positive: boolean,
+  { attributes }: Translation,
+): string {
+  if (isPresent !== positive) throw new Untranslatable('that a value of the caller is missing');
+  return `('' = attribute('${attributes.caller(value)}') or true)`;
+}
+
+/** The context of a function's body: its own search_path, and the rows that its owner may read. */
+export function callContext(context: Translation, { searchPath, readableRows }: InlinedCall): Translation {
+  return {
+    ...context,
+    ...(searchPath !== null && { searchPath }),
+    ...(readableRows !== null && { readableRows }),
+  };
+}
+
+function resolvedArgument(node: Node, scope: Scope) {
+  const found = resolve(node, scope);
+  return found !== null && 'node' in found ? found : null;
+}
+
+function isBoolean(node: Node): boolean {
+  return 'TypeCast' in node && namesOf(node.TypeCast.typeName?.names).at(-1) === 'bool';
+}
+
+function isWrappedSelect(node: Node): boolean {
+  return 'SubLink' in node && unwrapped(node) !== node;
+}
+
+/** A comparison with a value of the caller, or with values from a table; null for one of other things. */
+function comparison(
+  node: Node,
+  scope: Scope,
+  range: Range,
+  context: Translation,
+  positive: boolean,
+): string | null {
+  if (!('A_Expr' in node)) return null;
+  const { kind, name, lexpr, rexpr } = node.A_Expr;
+  if (lexpr === undefined || rexpr === undefined) return null;
+  const operator = namesOf(name).at(-1) ?? '';
+  const [left, right] = [comparedValue(lexpr, scope, context), comparedValue(rexpr, scope, context)];
+  if (kind === 'AEXPR_OP_ANY' && operator === '=') {
+    if (right?.kind === 'caller') return matches(lexpr, asList(right.value), scope, range, context);
+    if (right?.kind === 'rows') return ofRows(lexpr, right, scope, range, context, positive);
+    if (left?.kind === 'caller')
+      return callerAmong(left.value, elementsOf(rexpr), operator, scope, range, context);
+    return null;
+  }
+  if (kind === 'AEXPR_IN' && left?.kind === 'caller')
+    return callerAmong(left.value, elementsOf(rexpr), operator, scope, range, context);
+  if (kind !== 'AEXPR_OP') {
+    if (left === null && right === null) return null;
+    throw new Untranslatable(`a value of the caller in ${(kind ?? '').slice(6)}`);
+  }
+  if (operator === '?') {
+    const list = claimValue(lexpr);
+    if (list !== null) return matches(rexpr, asList(list), scope, range, context);
+  }
+  const [value, other] = right === null ? [left, rexpr] : [right, lexpr];
+  if (value === null) return null;
+  if (left !== null && right !== null) throw new Untranslatable('a comparison of two values of the caller');
+  if (operator !== '=' && operator !== '<>')
+    throw new Untranslatable(
+      `a value of the caller is compared by ${operator}: attributes are compared by = only`,
+    );
+  if (value.kind === 'caller') {
+    const text = matches(other, value.value, scope, range, context);
+    return operator === '=' ? text : `not (${text})`;
+  }
+  return operator === '='
+    ? ofRows(other, value, scope, range, context, positive)
+    : `not (${ofRows(other, value, scope, range, context, !positive)})`;
+}
+
+/** The elements of a list or of ARRAY[…]. @throws Untranslatable for other arrays */
+function elementsOf(list: Node): readonly Node[] {
+  const inner = unwrapped(list);
+  if ('List' in inner) return inner.List.items ?? [];
+  if ('A_ArrayExpr' in inner) return inner.A_ArrayExpr.elements ?? [];
+  throw new Untranslatable('a column that is a list, compared with a value of the caller');
+}
+
+type ComparedValue =
+  | { readonly kind: 'caller'; readonly value: CallerValue }
+  | { readonly kind: 'rows'; readonly node: Node; readonly scope: Scope; readonly context: Translation };
+
+/** A value of the caller, or the rows of a subquery; null for anything else. */
+function comparedValue(node: Node, scope: Scope, context: Translation): ComparedValue | null {
+  const caller = callerValueOf(node);
+  if (caller !== null) return { kind: 'caller', value: caller };
+  const inner = unwrapped(node);
+  const argument = resolvedArgument(inner, scope);
+  if (argument !== null) return comparedValue(argument.node, argument.scope, context);
+  if ('FuncCall' in inner && !isCallerFunction(...calledName(inner))) {
+    const call = inlined(inner, scope, context.functions, context.searchPath);
+    if (call !== null) return comparedValue(call.node, call.scope, callContext(context, call));
+  }
+  if (
+    'SubLink' in inner &&
+    (inner.SubLink.subLinkType === 'EXPR_SUBLINK' || inner.SubLink.subLinkType === 'ARRAY_SUBLINK')
+  )
+    return { kind: 'rows', node: inner, scope, context };
+  return null;
+}
+
+function calledName(node: Node): readonly [schema: string | null, name: string] {
+  const names = 'FuncCall' in node ? namesOf(node.FuncCall.funcname) : [];
+  return [names.length > 1 ? (names.at(-2) ?? null) : null, names.at(-1) ?? ''];
+}
+
+/** `expression = attribute('name')`. */
+function matches(
+  node: Node,
+  value: CallerValue | null,
+  scope: Scope,
+  range: Range,
+  { attributes }: Translation,
+): string {
+  if (value === null) throw new Untranslatable('a list that is no value of the caller');
+  return `${rowExpression(node, scope, range)} = attribute('${attributes.caller(value)}')`;
+}
+
+function callerAmong(
+  value: CallerValue,
+  items: readonly Node[],
+  operator: string,
+  scope: Scope,
+  range: Range,
+  context: Translation,
+): string {
+  const each = items.map((item) => matches(item, value, scope, range, context));
+  return operator === '=' ? `(${each.join(' or ')})` : `not (${each.join(' or ')})`;
+}
+
+/** A comparison with the rows of a scalar subquery, or of one in ARRAY(…). */
+function ofRows(
+  compared: Node,
+  rows: Extract<ComparedValue, { kind: 'rows' }>,
+  scope: Scope,
+  range: Range,
+  _outer: Translation,
+  positive: boolean,
+): string {
+  if (!('SubLink' in rows.node)) throw new Untranslatable('a list of rows');
+  // An empty subquery is NULL, so that NOT accepts no row; a list without values would accept all.
+  if (!positive) throw new Untranslatable('NOT over a comparison with a subquery');
+  const link = {
+    ...rows.node.SubLink,
+    subLinkType: 'ANY_SUBLINK' as const,
+    testexpr: boundNode({ node: compared, scope }),
+  };
+  return membership(link, rows.scope, range, rows.context, positive);
+}

@@ -1,0 +1,73 @@
+import type { Survey } from '../../../src/engine/index.js';
+import { type AdoptionCandidate, candidatesIn, readUpstream } from '../../../src/model/discovery/index.js';
+import { parseManifest, tableName } from '../../../src/model/manifest/index.js';
+import {
+  chooseTables,
+  countKey,
+  type DraftedManifest,
+  declaredKey,
+  draftManifest,
+  type ExcludedTable,
+} from '../../proposal/index.js';
+import type { SecurityCatalog } from '../catalog/catalog.js';
+import { checkedDatabase, type Scope } from '../checked-database.js';
+import { type ImportedPolicy, importedPolicy } from './draft.js';
+import { readerScript } from './reader.js';
+
+export interface ImportOptions {
+  readonly scope: Scope;
+  readonly tenant: string;
+  readonly urlEnv: string;
+}
+
+export interface ImportedDatabase {
+  readonly manifest: DraftedManifest;
+  readonly policy: ImportedPolicy['document'];
+  readonly attributes: ImportedPolicy['attributes'];
+  readonly notes: ImportedPolicy['notes'];
+  /** Tables that are no entities, with the reason. */
+  readonly leftOut: readonly ExcludedTable[];
+  /** Statements that create the database role of the gateway, which sees all rows of the entities. */
+  readerSql(role: string): string;
+}
+
+/**
+ * Writes the row security of a database as manifest and policy. Changes nothing there. Requires `ready()` of
+ * osl-compiler.
+ *
+ * @throws the errors of reading the schema
+ */
+export async function importDatabase(
+  { system }: Pick<Survey, 'system'>,
+  catalog: SecurityCatalog,
+  { scope, tenant, urlEnv }: ImportOptions,
+): Promise<ImportedDatabase> {
+  const upstream = await readUpstream(system, scope.schemas === null ? null : [...scope.schemas]);
+  const nothing = parseManifest(
+    '{version: 1, connectors: {db: {kind: pglite, tables: {}}}, entities: {}}',
+    'nothing',
+  );
+  const found = candidatesIn(upstream, 'db', nothing).filter(({ kind }) => kind === 'table');
+  const chosen = chooseTables(found, []);
+  const keyed: AdoptionCandidate[] = [];
+  for (const candidate of chosen.candidates) {
+    const declared = declaredKey(candidate);
+    const counted = declared === null ? await countKey(system, candidate) : null;
+    const key = declared ?? (counted === null || counted.kind === 'none' ? [] : counted.columns);
+    // A table that links two others is read for memberships, so it is an entity as well.
+    keyed.push({ ...candidate, key, proposal: 'entity' });
+  }
+  const manifest = draftManifest(keyed, new Map(), { tenant, urlEnv, rowSecurity: false, joins: 'any' });
+  const database = checkedDatabase(catalog, scope);
+  const { document, attributes, notes } = importedPolicy({ database, manifest: manifest.manifest, tenant });
+  const own = new Set([...manifest.manifest.catalog.relations.values()].map(tableName));
+  const relations = database.relations.filter((r) => own.has(`${r.schema}.${r.name}`));
+  return {
+    manifest,
+    policy: document,
+    attributes,
+    notes,
+    leftOut: [...chosen.leftOut, ...manifest.leftOut],
+    readerSql: (role) => readerScript(role, relations, catalog),
+  };
+}

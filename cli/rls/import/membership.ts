@@ -1,0 +1,309 @@
+import type { Node, SelectStmt, SubLink } from '@pgsql/types';
+import { identifier } from 'osl-compiler/sql-text';
+import type { TableAttributeDocument } from '../../../policy/document.js';
+import { type CallerValue, callerListOf } from './caller-value.js';
+import { rowExpression } from './row-expression.js';
+import {
+  boundNode,
+  type FromClause,
+  fromClauseOf,
+  NO_ARGUMENTS,
+  namesOf,
+  partsOf,
+  type Range,
+  resolve,
+  type Scope,
+} from './scope.js';
+import type { Translation } from './translation.js';
+import { Untranslatable } from './untranslatable.js';
+
+/**
+ * Writes a subquery in a condition as a comparison with an attribute whose values are read from the subquery's tables:
+ * `x IN (SELECT y FROM t WHERE …)` is `x = attribute('t_y')`. Its joins become attributes that are read from one table
+ * after the other, so they must form a tree.
+ *
+ * @throws Untranslatable
+ */
+export function membership(
+  link: SubLink,
+  scope: Scope,
+  range: Range,
+  context: Translation,
+  positive: boolean,
+): string {
+  const { subLinkType, subselect, testexpr } = link;
+  const select = subselect !== undefined && 'SelectStmt' in subselect ? subselect.SelectStmt : null;
+  if (select === null) throw new Untranslatable('a subquery that is no SELECT');
+  if (subLinkType !== 'EXISTS_SUBLINK' && !positive)
+    throw new Untranslatable('NOT over IN with a subquery: a NULL in it hides all rows');
+  requirePlain(select);
+  const from = fromClauseOf(select, context.tables, context.searchPath);
+  const inner: Scope = { ranges: from.ranges, arguments: NO_ARGUMENTS, outer: scope, depth: scope.depth };
+  const conditions = [
+    ...from.conditions,
+    ...(select.whereClause === undefined ? [] : [select.whereClause]),
+  ].flatMap((one) => partsOf(one, 'AND_EXPR'));
+  switch (subLinkType) {
+    case 'EXISTS_SUBLINK':
+      break;
+    case 'ANY_SUBLINK': {
+      if (link.operName !== undefined && namesOf(link.operName).at(-1) !== '=')
+        throw new Untranslatable('a comparison with a subquery by another operator than =');
+      const value = targetOf(select);
+      const list = callerListOf(value);
+      if (testexpr === undefined) throw new Untranslatable('IN without a left side');
+      if (list !== null && from.ranges.length === 0)
+        return callerMembership(testexpr, list, scope, range, context);
+      conditions.push(equality(value, boundNode({ node: testexpr, scope })));
+      break;
+    }
+    case 'EXPR_SUBLINK':
+      conditions.push(targetOf(select));
+      break;
+    default:
+      throw new Untranslatable('a subquery with ALL');
+  }
+  return joined(from, conditions, inner, range, context, positive);
+}
+
+function callerMembership(
+  testexpr: Node,
+  list: CallerValue,
+  scope: Scope,
+  range: Range,
+  { attributes }: Translation,
+): string {
+  return `${rowExpression(testexpr, scope, range)} = attribute('${attributes.caller(list)}')`;
+}
+
+/** Refuses what changes which rows there are. DISTINCT and ORDER BY do not. */
+function requirePlain(select: SelectStmt): void {
+  const { groupClause, havingClause, limitCount, limitOffset, op, withClause, valuesLists, lockingClause } =
+    select;
+  if (op !== undefined && op !== 'SETOP_NONE')
+    throw new Untranslatable('UNION, INTERSECT or EXCEPT in a subquery');
+  if (withClause !== undefined)
+    throw new Untranslatable(withClause.recursive === true ? 'a recursive subquery' : 'WITH in a subquery');
+  if (groupClause !== undefined || havingClause !== undefined)
+    throw new Untranslatable('GROUP BY in a subquery');
+  const one = limitCount !== undefined && 'A_Const' in limitCount && limitCount.A_Const.ival?.ival === 1;
+  if ((limitCount !== undefined && !one) || limitOffset !== undefined)
+    throw new Untranslatable('LIMIT in a subquery');
+  if (valuesLists !== undefined || lockingClause !== undefined)
+    throw new Untranslatable('VALUES or FOR UPDATE');
+}
+
+/** The value that a subquery selects, without array_agg. */
+function targetOf(select: SelectStmt): Node {
+  const [target, another] = select.targetList ?? [];
+  const value = target !== undefined && 'ResTarget' in target ? target.ResTarget.val : undefined;
+  if (value === undefined || another !== undefined) throw new Untranslatable('a subquery of several columns');
+  if (!('FuncCall' in value) || namesOf(value.FuncCall.funcname).at(-1) !== 'array_agg') return value;
+  return value.FuncCall.args?.[0] ?? value;
+}
+
+function equality(left: Node, right: Node): Node {
+  return { A_Expr: { kind: 'AEXPR_OP', name: [{ String: { sval: '=' } }], lexpr: left, rexpr: right } };
+}
+
+/** A condition with the tables of the subquery that it is about. */
+interface Part {
+  readonly node: Node;
+  readonly about: ReadonlySet<Range>;
+  /** True if it names a column of the row outside. */
+  readonly outside: boolean;
+}
+
+interface JoinEdge {
+  readonly ends: readonly [Range, Range];
+  readonly columns: readonly [string, string];
+}
+
+function joined(
+  from: FromClause,
+  conditions: readonly Node[],
+  inner: Scope,
+  range: Range,
+  context: Translation,
+  positive: boolean,
+): string {
+  const parts = conditions.map((node): Part => {
+    const about = new Set<Range>();
+    let outside = false;
+    eachRange(node, inner, (found) => {
+      if (from.ranges.includes(found)) about.add(found);
+      else outside = true;
+    });
+    return { node, about, outside };
+  });
+  const before = parts
+    .filter(({ about }) => about.size === 0)
+    .map(({ node }) => context.filterOf(node, inner, range, context, positive));
+  const links = parts.filter(({ about, outside }) => about.size > 0 && outside);
+  if (from.ranges.length === 0) {
+    if (before.length === 0) throw new Untranslatable('a subquery without a table');
+    return `(${before.join(' and ')})`;
+  }
+  const filters = new Map<Range, string[]>(from.ranges.map((one) => [one, []]));
+  for (const { node, about, outside } of parts) {
+    const [only, another] = about;
+    if (only !== undefined && another === undefined && !outside)
+      filters.get(only)?.push(context.filterOf(node, inner, only, context, positive));
+  }
+  for (const one of from.ranges) {
+    const readable = context.readableRows(one);
+    if (readable === null) continue;
+    // Row security of the table may be imported as less than it shows, and NOT would make that more.
+    if (!positive) throw new Untranslatable(`NOT over \`${one.alias}\`, which has row security of its own`);
+    filters.get(one)?.push(readable);
+  }
+  const edges = parts.flatMap((part) => (part.about.size > 1 && !part.outside ? [edgeOf(part, inner)] : []));
+  const [link, second] = links;
+  if (second !== undefined)
+    throw new Untranslatable('a subquery that is linked to the row by more than one condition');
+  const end = link === undefined ? null : linkOf(link, inner, range, from);
+  const root = end?.range ?? from.ranges[0];
+  if (root === undefined) throw new Untranslatable('a subquery without a table');
+  const rows = rootFilter(root, from.ranges, edges, filters, context);
+  const reading: TableAttributeDocument = {
+    on: root.table.entity,
+    ...(end !== null && { column: columnName(root, end.column) }),
+    rows,
+  };
+  const name = context.attributes.table(reading);
+  const match = `${end === null ? 'true' : end.outside} = attribute('${name}')`;
+  // EXISTS is false for NULL, where the comparison is NULL, which NOT would not turn into true.
+  const test = positive || end === null ? match : `(${end.outside} is not null and ${match})`;
+  return before.length === 0 ? test : `(${[...before, test].join(' and ')})`;
+}
+
+/** The condition that links the subquery to the row: a column of it, and what it must be equal to. */
+function linkOf(
+  { node, about }: Part,
+  inner: Scope,
+  range: Range,
+  from: FromClause,
+): { readonly range: Range; readonly column: string; readonly outside: string } {
+  const sides = equalSides(node);
+  if (sides === null || about.size !== 1)
+    throw new Untranslatable('a subquery that is linked to the row by something else than =');
+  for (const [own, other] of [sides, [sides[1], sides[0]] as const]) {
+    const found = resolved(own, inner);
+    if (found !== null && from.ranges.includes(found.range))
+      return { range: found.range, column: found.column, outside: rowExpression(other, inner, range) };
+  }
+  throw new Untranslatable('a subquery that is linked to the row by an expression');
+}
+
+function edgeOf({ node }: Part, inner: Scope): JoinEdge {
+  const sides = equalSides(node);
+  const [left, right] = [
+    sides === null ? null : resolved(sides[0], inner),
+    sides === null ? null : resolved(sides[1], inner),
+  ];
+  if (left === null || right === null) throw new Untranslatable('a join by something else than two columns');
+  return { ends: [left.range, right.range], columns: [left.column, right.column] };
+}
+
+/** The filter of the root, after each other table became an attribute of the one that it is joined to. */
+function rootFilter(
+  root: Range,
+  ranges: readonly Range[],
+  edges: readonly JoinEdge[],
+  filters: ReadonlyMap<Range, string[]>,
+  { attributes }: Translation,
+): string {
+  let left = [...edges];
+  const open = new Set(ranges);
+  while (open.size > 1) {
+    const leaf = [...open].find(
+      (one) => one !== root && left.filter(({ ends }) => ends.includes(one)).length === 1,
+    );
+    const edge = left.find(({ ends }) => leaf !== undefined && ends.includes(leaf));
+    if (leaf === undefined || edge === undefined)
+      throw new Untranslatable('tables that are joined in a circle, by several columns, or not at all');
+    const at = edge.ends[0] === leaf ? 0 : 1;
+    const parent = edge.ends[1 - at];
+    if (parent === undefined || parent === leaf) throw new Untranslatable('a table that is joined to itself');
+    const name = attributes.table({
+      on: leaf.table.entity,
+      column: columnName(leaf, edge.columns[at] ?? ''),
+      rows: allOf(filters.get(leaf) ?? []),
+    });
+    filters
+      .get(parent)
+      ?.push(`${identifier(columnName(parent, edge.columns[1 - at] ?? ''))} = attribute('${name}')`);
+    left = left.filter((one) => one !== edge);
+    open.delete(leaf);
+  }
+  return allOf(filters.get(root) ?? []);
+}
+
+function allOf(filters: readonly string[]): string {
+  return filters.length === 0 ? 'true' : filters.join(' and ');
+}
+
+function columnName({ table, alias }: Range, column: string): string {
+  const name = table.columns.get(column);
+  if (name === undefined) throw new Untranslatable(`\`${alias}.${column}\`, which is not part of the model`);
+  return name;
+}
+
+function equalSides(node: Node): readonly [Node, Node] | null {
+  if (!('A_Expr' in node) || node.A_Expr.kind !== 'AEXPR_OP' || namesOf(node.A_Expr.name).at(-1) !== '=')
+    return null;
+  const { lexpr, rexpr } = node.A_Expr;
+  return lexpr === undefined || rexpr === undefined ? null : [lexpr, rexpr];
+}
+
+/** The column that a node is, through arguments of functions; null for any other node. */
+function resolved(node: Node, scope: Scope): { readonly range: Range; readonly column: string } | null {
+  const found = resolve(node, scope);
+  if (found === null) return null;
+  return 'node' in found ? resolved(found.node, found.scope) : found;
+}
+
+/** Calls `visit` with the table of each column in a tree, those of subqueries inside it included. */
+function eachRange(value: unknown, scope: Scope, visit: (range: Range) => void): void {
+  if (typeof value !== 'object' || value === null) return;
+  if (Array.isArray(value)) {
+    for (const item of value) eachRange(item, scope, visit);
+    return;
+  }
+  const node = value as Node; // members that are no node have no name that is looked for
+  const found = resolve(node, scope);
+  if (found !== null) {
+    if ('node' in found) eachRange(found.node, found.scope, visit);
+    else visit(found.range);
+    return;
+  }
+  if ('SubLink' in node) {
+    // Tables of a nested subquery are its own; only what it names around it counts.
+    eachRange(node.SubLink.testexpr, scope, visit);
+    eachOuterColumn(node.SubLink.subselect, scope, visit);
+    return;
+  }
+  for (const child of Object.values(value)) eachRange(child, scope, visit);
+}
+
+/** Columns of a nested subquery that belong to the scope around it, by their qualifiers. */
+function eachOuterColumn(value: unknown, scope: Scope, visit: (range: Range) => void): void {
+  if (typeof value !== 'object' || value === null) return;
+  if (Array.isArray(value)) {
+    for (const item of value) eachOuterColumn(item, scope, visit);
+    return;
+  }
+  const node = value as Node; // as above
+  if ('ColumnRef' in node) {
+    const names = namesOf(node.ColumnRef.fields);
+    const qualifier = names.length > 1 ? names.at(-2) : undefined;
+    for (let at: Scope | null = scope; at !== null && qualifier !== undefined; at = at.outer)
+      for (const one of at.ranges)
+        if (one.alias === qualifier) {
+          visit(one);
+          return;
+        }
+    return;
+  }
+  for (const child of Object.values(value)) eachOuterColumn(child, scope, visit);
+}

@@ -1,0 +1,130 @@
+import type { Node, SelectStmt } from '@pgsql/types';
+import type { Relation } from '../catalog/catalog.js';
+import { Untranslatable } from './untranslatable.js';
+
+/** A table that became an entity. */
+export interface ImportedTable {
+  readonly relation: Relation;
+  readonly entity: string;
+  /** Names of the entity's columns, by those of the table. */
+  readonly columns: ReadonlyMap<string, string>;
+}
+
+/** A table in the FROM of a query, or the table of a policy. */
+export interface Range {
+  readonly alias: string;
+  readonly table: ImportedTable;
+}
+
+/** The names that an expression may use, from the inside out. */
+export interface Scope {
+  readonly ranges: readonly Range[];
+  /** Arguments of the function whose body the expression is in, by name and by number. */
+  readonly arguments: ReadonlyMap<string, BoundNode>;
+  readonly outer: Scope | null;
+  /** Number of function bodies around it. */
+  readonly depth: number;
+}
+
+/** An expression with the names that it may use. */
+export interface BoundNode {
+  readonly node: Node;
+  readonly scope: Scope;
+}
+
+const BOUND = Symbol('bound');
+
+/** A node that stands for an expression of another scope. */
+export function boundNode(bound: BoundNode): Node {
+  const node: unknown = { [BOUND]: bound };
+  return node as Node; // never seen by code that has not asked `resolve` first
+}
+
+function isBound(node: object): node is { readonly [BOUND]: BoundNode } {
+  return BOUND in node;
+}
+
+export interface ColumnReference {
+  readonly range: Range;
+  readonly column: string;
+}
+
+export const NO_ARGUMENTS: ReadonlyMap<string, BoundNode> = new Map();
+
+/** Finds tables by name; without a schema, along the search_path of the function that names it. */
+export interface TableLookup {
+  table(schema: string | null, name: string, searchPath: readonly string[]): ImportedTable;
+}
+
+export function namesOf(nodes: readonly Node[] | undefined): readonly string[] {
+  return (nodes ?? []).map((node) => ('String' in node ? (node.String.sval ?? '') : '*'));
+}
+
+/** The column that a node names, or the argument; null for any other node. @throws Untranslatable for unknown names */
+export function resolve(node: Node, scope: Scope): ColumnReference | BoundNode | null {
+  if (isBound(node)) return node[BOUND];
+  if ('ParamRef' in node) return argumentOf(`$${node.ParamRef.number ?? 0}`, scope);
+  if (!('ColumnRef' in node)) return null;
+  const names = namesOf(node.ColumnRef.fields);
+  const column = names.at(-1) ?? '';
+  const qualifier = names.length > 1 ? (names.at(-2) ?? null) : null;
+  for (let at: Scope | null = scope; at !== null; at = at.outer) {
+    const found = at.ranges.filter(
+      ({ alias, table }) =>
+        (qualifier === null || alias === qualifier) && table.relation.columns.some((c) => c.name === column),
+    );
+    const [range] = found;
+    if (found.length > 1) throw new Untranslatable(`\`${column}\` could be of several tables`);
+    if (range !== undefined) return { range, column };
+    const argument = at.arguments.get(column);
+    if (argument !== undefined && (qualifier === null || names.length === 2)) return argument;
+  }
+  throw new Untranslatable(`nothing is known of \`${names.join('.')}\``);
+}
+
+function argumentOf(name: string, scope: Scope): BoundNode {
+  for (let at: Scope | null = scope; at !== null; at = at.outer) {
+    const found = at.arguments.get(name);
+    if (found !== undefined) return found;
+  }
+  throw new Untranslatable(`${name} is no argument`);
+}
+
+/** A FROM clause: its tables, and the conditions of its joins. */
+export interface FromClause {
+  readonly ranges: readonly Range[];
+  readonly conditions: readonly Node[];
+}
+
+export function fromClauseOf(
+  select: SelectStmt,
+  tables: TableLookup,
+  searchPath: readonly string[],
+): FromClause {
+  const ranges: Range[] = [];
+  const conditions: Node[] = [];
+  const add = (node: Node): void => {
+    if ('RangeVar' in node) {
+      const { schemaname = null, relname = '', alias } = node.RangeVar;
+      ranges.push({
+        alias: alias?.aliasname ?? relname,
+        table: tables.table(schemaname, relname, searchPath),
+      });
+    } else if ('JoinExpr' in node) {
+      const { jointype, larg, rarg, quals, usingClause, isNatural } = node.JoinExpr;
+      if (jointype !== 'JOIN_INNER' || isNatural === true || usingClause !== undefined || !larg || !rarg)
+        throw new Untranslatable('a join other than an inner join with ON');
+      add(larg);
+      add(rarg);
+      if (quals !== undefined) conditions.push(quals);
+    } else throw new Untranslatable('a subquery or a function in FROM');
+  };
+  for (const node of select.fromClause ?? []) add(node);
+  return { ranges, conditions };
+}
+
+/** Parts of a condition that are combined by AND, or by OR. */
+export function partsOf(node: Node, operator: 'AND_EXPR' | 'OR_EXPR'): readonly Node[] {
+  if (!('BoolExpr' in node) || node.BoolExpr.boolop !== operator) return [node];
+  return (node.BoolExpr.args ?? []).flatMap((part) => partsOf(part, operator));
+}

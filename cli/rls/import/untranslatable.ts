@@ -1,0 +1,4 @@
+/** A part of a policy that has no equivalent in a policy file. The message is its reason. */
+export class Untranslatable extends Error {
+  override readonly name = 'Untranslatable';
+}

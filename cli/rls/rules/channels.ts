@@ -1,0 +1,109 @@
+import type { Column, ForeignKey, Index, Relation } from '../catalog/catalog.js';
+import { type CheckedDatabase, governs, listed } from '../checked-database.js';
+import type { Rule } from '../finding.js';
+import { partOf, qualified } from '../identity.js';
+
+/** Ways by which hidden rows become known although no query shows them. */
+export const CHANNELS: readonly Rule[] = [
+  {
+    code: 'RLS027',
+    severity: 'note',
+    title: 'unique key of a protected table without the column of its policies',
+    consequence: 'An insert that fails with 23505 tells that a hidden row has the value.',
+    mend: 'add the column of the policies to the key, or accept that values can be probed',
+    check: (db) =>
+      db.protectedTables.flatMap((table) => {
+        const columns = policyColumns(db, table);
+        if (columns.size === 0 || writers(db, table).length === 0) return [];
+        return table.indexes
+          .filter((index) => index.unique && !index.keys.some((key) => columns.has(key.column ?? '')))
+          .filter((index) => !isGenerated(table, index))
+          .map((index) => ({
+            object: partOf(
+              index.constraint === null ? 'index' : 'constraint',
+              table,
+              index.constraint ?? index.name,
+            ),
+            detail: `key (${index.keys.map(({ text }) => text).join(', ')})`,
+            sql: [],
+          }));
+      }),
+  },
+  {
+    code: 'RLS028',
+    severity: 'note',
+    title: 'foreign key to a protected table',
+    consequence:
+      'The database checks it without row security, so that an insert tells whether a hidden row exists.',
+    mend: 'add the column of the policies to both keys, or check in WITH CHECK that the row is visible',
+    check: (db) =>
+      db.relations.flatMap((table) =>
+        table.foreignKeys.flatMap((key) => {
+          const target = db.protectedTables.find(({ id }) => id === key.references);
+          if (target === undefined || writers(db, table).length === 0) return [];
+          if (isPinned(db, target, key) || isChecked(db, table, target)) return [];
+          const detail = `references ${qualified(target)}`;
+          return [{ object: partOf('constraint', table, key.name), detail, sql: [] }];
+        }),
+      ),
+  },
+  {
+    code: 'RLS041',
+    severity: 'warning',
+    title: 'protected table in a publication',
+    consequence: 'Row security does not apply to logical replication: subscribers get the rows of all.',
+    mend: 'publish the table with a WHERE (Postgres 15 and newer), or take it out of the publication',
+    check: (db) =>
+      db.catalog.publications.flatMap(({ name, tables }) => {
+        const open = db.protectedTables.filter(({ id }) =>
+          tables.some(({ relation, filtered }) => relation === id && !filtered),
+        );
+        if (open.length === 0) return [];
+        const detail = `publishes ${listed(open.map(qualified))}`;
+        return [{ object: { kind: 'publication' as const, identity: name, schema: null }, detail, sql: [] }];
+      }),
+  },
+];
+
+/** Columns of the table that its policies read. */
+function policyColumns(db: CheckedDatabase, table: Relation): ReadonlySet<string> {
+  return new Set(db.policiesOf(table).flatMap(({ parsed }) => parsed.flatMap((e) => [...e.columns])));
+}
+
+function writers(db: CheckedDatabase, table: Relation): readonly string[] {
+  return [...db.holders('INSERT', table), ...db.holders('UPDATE', table)];
+}
+
+/** True if all columns of the key are made by the database, so that a value tells little. */
+function isGenerated(table: Relation, { keys }: Index): boolean {
+  return keys.every((key) => {
+    const column = table.columns.find(({ name }) => name === key.column);
+    return column !== undefined && isSurrogate(column);
+  });
+}
+
+function isSurrogate({ identity, type, default: initial }: Column): boolean {
+  return identity || type === 'uuid' || /\bnextval\(|uuid/.test(initial ?? '');
+}
+
+/** True if the key holds the column of the target's policies. */
+function isPinned(db: CheckedDatabase, target: Relation, { referencedColumns }: ForeignKey): boolean {
+  const columns = policyColumns(db, target);
+  return referencedColumns.some((column) => columns.has(column));
+}
+
+/** True if each policy by which rows are inserted looks whether the referenced row is visible. */
+function isChecked(db: CheckedDatabase, table: Relation, target: Relation): boolean {
+  const inserting = db
+    .policiesOf(table)
+    .filter(({ policy }) => policy.permissive && governs(policy, 'INSERT'));
+  return (
+    table.rowSecurity !== 'off' &&
+    inserting.length > 0 &&
+    inserting.every(({ parsed }) =>
+      parsed.some(({ subqueries }) =>
+        subqueries.some(({ relations }) => relations.some((name) => db.relationNamed(name) === target)),
+      ),
+    )
+  );
+}

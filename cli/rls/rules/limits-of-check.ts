@@ -1,0 +1,63 @@
+import type { Rule } from '../finding.js';
+import { policyObject } from '../identity.js';
+
+/** What the check itself could not look at, and faults of the server that no policy mends. */
+export const LIMITS_OF_CHECK: readonly Rule[] = [
+  {
+    code: 'RLS046',
+    severity: 'warning',
+    title: 'server with known faults in row security',
+    consequence: 'Under the conditions of these reports, rows that policies hide are shown or changed.',
+    mend: 'install the newest minor release',
+    check: ({ catalog: { server } }) => {
+      const [major, minor] = [Math.floor(server.number / 10_000), server.number % 10_000];
+      const open = FIXES.filter(({ fixed }) => minor < (fixed.get(major) ?? 0)).map(({ report }) => report);
+      if (open.length === 0) return [];
+      const object = { kind: 'server' as const, identity: `PostgreSQL ${server.version}`, schema: null };
+      return [{ object, detail: open.join(', '), sql: [] }];
+    },
+  },
+  {
+    code: 'RLS058',
+    severity: 'note',
+    title: 'condition that this check cannot parse',
+    consequence: 'The rules about conditions did not look at this policy.',
+    mend: 'read the policy yourself',
+    check: (db) =>
+      db.policies.flatMap(({ table, policy, using, check }) => {
+        const failed = [using, check].find((e) => e?.kind === 'unparsed');
+        if (failed?.kind !== 'unparsed') return [];
+        return [{ object: policyObject(table, policy), detail: failed.reason, sql: [] }];
+      }),
+  },
+  {
+    code: 'RLS059',
+    severity: 'error',
+    title: 'part of the catalog that the connected role may not read',
+    consequence: 'No other rule was checked, because findings from a part of the catalog would be wrong.',
+    mend: 'connect as a role that may read the catalog of the system',
+    check: ({ catalog }) =>
+      catalog.unread.map(({ part, reason }) => ({
+        object: { kind: 'catalog' as const, identity: part, schema: null },
+        detail: reason,
+        sql: [],
+      })),
+  },
+];
+
+/** Minor release of each major one that has the fix; a major one that is not listed never had the fault. */
+interface Fix {
+  readonly report: string;
+  readonly fixed: ReadonlyMap<number, number>;
+}
+
+const FIXES: readonly Fix[] = [
+  // Policies of the wrong role after a function was inlined.
+  { report: 'CVE-2023-2455', fixed: new Map([[14, 8], [15, 3]]) }, // biome-ignore format: one line each
+  // MERGE did not apply the policies of UPDATE and SELECT.
+  { report: 'CVE-2023-39418', fixed: new Map([[15, 4]]) }, // biome-ignore format: one line each
+  // A cached plan kept the policies of another role.
+  { report: 'CVE-2024-10976', fixed: new Map([[14, 14], [15, 9], [16, 5], [17, 1]]) }, // biome-ignore format: one line each
+  // Statistics of the planner showed values of hidden rows.
+  { report: 'CVE-2025-8713', fixed: new Map([[14, 19], [15, 14], [16, 10], [17, 6]]) }, // biome-ignore format: one line each
+];

@@ -1,0 +1,159 @@
+import { identifier } from 'osl-compiler/sql-text';
+import { type Policy, PUBLIC } from '../catalog/catalog.js';
+import { type AnalysedPolicy, type CheckedDatabase, governs, listed } from '../checked-database.js';
+import { isAlwaysTrue } from '../expression.js';
+import type { Rule } from '../finding.js';
+import { policyObject, qualified, roleNames } from '../identity.js';
+
+/** Policies that let more rows through than they seem to. */
+export const OPEN_CONDITIONS: readonly Rule[] = [
+  {
+    code: 'RLS007',
+    severity: 'warning',
+    title: 'permissive policy that is true for every row',
+    consequence: 'Its roles see, or with its command change or delete, all rows of the table.',
+    mend: 'write the condition, or disable row security if the table is for everyone',
+    check: (db) =>
+      db.policies
+        .filter(
+          ({ policy, using }) => policy.permissive && policy.command !== 'INSERT' && isAlwaysTrue(using),
+        )
+        .map((p) => violation(db, p)),
+  },
+  {
+    code: 'RLS008',
+    severity: 'note',
+    title: 'policy for PUBLIC',
+    consequence: 'It applies to every role, those of the future included.',
+    mend: 'name the roles in TO',
+    check: (db) =>
+      db.policies
+        .filter(({ policy }) => policy.permissive && policy.roles.includes(PUBLIC))
+        .map((analysed) => {
+          const { table, policy } = analysed;
+          const roles = roleNames(db.affectedRoles(analysed)).join(', ');
+          const sql = [`ALTER POLICY ${identifier(policy.name)} ON ${qualified(table)} TO ${roles};`];
+          return { object: policyObject(table, policy), detail: null, sql: roles === '' ? [] : sql };
+        }),
+  },
+  {
+    code: 'RLS009',
+    severity: 'warning',
+    title: 'policy without effect beside one that is always true',
+    consequence: 'Permissive policies are combined by OR, so this one restricts nothing.',
+    mend: 'drop the policy that is always true, or make this one restrictive',
+    check: (db) =>
+      db.policies.flatMap((narrow) => {
+        if (!narrow.policy.permissive || isAlwaysTrue(narrow.using) || narrow.using === null) return [];
+        const open = db
+          .policiesOf(narrow.table)
+          .find(
+            (wide) =>
+              wide.policy.permissive && isAlwaysTrue(wide.using) && covers(db, wide.policy, narrow.policy),
+          );
+        if (open === undefined) return [];
+        const detail = `beside ${identifier(open.policy.name)}`;
+        return [{ object: policyObject(narrow.table, narrow.policy), detail, sql: [] }];
+      }),
+  },
+  {
+    code: 'RLS012',
+    severity: 'error',
+    title: 'UPDATE policy whose WITH CHECK is always true',
+    consequence: 'A role can change a row that it sees into one of somebody else.',
+    mend: 'drop WITH CHECK (true), so that USING counts for the new row, too, or repeat the condition',
+    check: (db) =>
+      db.policies
+        .filter(({ policy, using, check }) => {
+          return (
+            policy.permissive && governs(policy, 'UPDATE') && isAlwaysTrue(check) && !isAlwaysTrue(using)
+          );
+        })
+        .map((p) => {
+          const condition = p.policy.using ?? '…';
+          return { ...violation(db, p), sql: [alterCheck(p, condition)] };
+        }),
+  },
+  {
+    code: 'RLS013',
+    severity: 'warning',
+    title: 'INSERT policy that is true for every row',
+    consequence: 'Its roles can insert rows that belong to somebody else.',
+    mend: 'write the condition of the new row in WITH CHECK',
+    check: (db) =>
+      db.policies
+        .filter(
+          ({ policy, check }) => policy.permissive && policy.command === 'INSERT' && isAlwaysTrue(check),
+        )
+        .map((p) => violation(db, p)),
+  },
+  {
+    code: 'RLS060',
+    severity: 'note',
+    title: 'INSERT policy without WITH CHECK',
+    consequence: 'The policy lets no row be inserted.',
+    mend: 'write the condition of the new row in WITH CHECK',
+    check: (db) =>
+      db.policies
+        .filter(({ policy }) => policy.permissive && policy.command === 'INSERT' && policy.check === null)
+        .map((p) => violation(db, p)),
+  },
+  {
+    code: 'RLS044',
+    severity: 'warning',
+    title: 'condition that lets NULL through',
+    consequence: 'Rows whose column is NULL are shown to every role of the policy.',
+    mend: 'declare the column NOT NULL and drop the alternative, or write a policy of its own for shared rows',
+    check: (db) =>
+      db.policies.flatMap(({ table, policy, parsed }) => {
+        const alternatives = parsed
+          .flatMap(({ conjuncts }) => conjuncts)
+          .filter((conjunct) => conjunct.alternatives.length > 1)
+          .flatMap((conjunct) => conjunct.alternatives);
+        const open = new Set(
+          alternatives.flatMap(({ comparison }) =>
+            comparison?.operator === 'IS NULL' &&
+            alternatives.some(
+              (other) => other.comparison !== comparison && other.columns.has(comparison.column),
+            )
+              ? [comparison.column]
+              : [],
+          ),
+        );
+        if (!policy.permissive || open.size === 0) return [];
+        return [{ object: policyObject(table, policy), detail: `column ${listed([...open])}`, sql: [] }];
+      }),
+  },
+  {
+    code: 'RLS048',
+    severity: 'warning',
+    title: 'condition that names no column',
+    consequence: 'A session that meets the condition sees all rows of the table.',
+    mend: 'compare a column of the row, or ignore the rule if the condition is about the session on purpose',
+    check: (db) =>
+      db.policies
+        .filter(({ policy, using, parsed }) => {
+          if (!policy.permissive || using === null || using.kind === 'unparsed') return false;
+          return using.constant === null && parsed.every(({ columns }) => columns.size === 0);
+        })
+        .map((p) => violation(db, p)),
+  },
+];
+
+/** True if `wide` applies to each role and command that `narrow` applies to. */
+function covers({ access }: CheckedDatabase, wide: Policy, narrow: Policy): boolean {
+  if (wide.command !== 'ALL' && wide.command !== narrow.command) return false;
+  return (
+    wide.roles.includes(PUBLIC) ||
+    narrow.roles.every((role) => wide.roles.some((id) => access.privilegesOf(role).has(id)))
+  );
+}
+
+function violation(db: CheckedDatabase, { table, policy }: AnalysedPolicy) {
+  const roles = listed(policy.roles.map(db.roleName));
+  return { object: policyObject(table, policy), detail: `${policy.command} for ${roles}`, sql: [] };
+}
+
+function alterCheck({ table, policy }: AnalysedPolicy, condition: string): string {
+  return `ALTER POLICY ${identifier(policy.name)} ON ${qualified(table)} WITH CHECK (${condition});`;
+}

@@ -1,0 +1,213 @@
+import { identifier } from 'osl-compiler/sql-text';
+import type { Index, IndexKey, Relation } from '../catalog/catalog.js';
+import { type AnalysedPolicy, type CheckedDatabase, governs, listed } from '../checked-database.js';
+import type { Call, Comparison } from '../expression.js';
+import type { Rule } from '../finding.js';
+import { partOf, policyObject, qualified } from '../identity.js';
+
+/** Conditions that run for each row, or that keep the database from using an index. */
+export const PERFORMANCE: readonly Rule[] = [
+  {
+    code: 'RLS016',
+    severity: 'note',
+    title: 'function that is called for each row',
+    consequence:
+      'A scan of the table calls the function once for each row instead of once for the statement.',
+    mend: 'write (select function(…)), which runs once',
+    check: (db) =>
+      db.policies.flatMap(({ table, policy, parsed }) => {
+        const calls = parsed.flatMap((e) => e.calls.filter((c) => c.perRow && !c.perRowArguments));
+        const names = new Set(calls.filter((call) => isStable(db, call)).map(callName));
+        if (names.size === 0) return [];
+        return [{ object: policyObject(table, policy), detail: `calls ${listed([...names])}`, sql: [] }];
+      }),
+  },
+  {
+    code: 'RLS017',
+    severity: 'note',
+    title: 'no index for the column of a policy',
+    consequence: 'Each query reads the whole table, unless another condition of it has an index.',
+    mend: 'create an index that begins with the column',
+    check: (db) =>
+      readingPolicies(db).flatMap((analysed) => {
+        const { table } = analysed;
+        const compared = comparisonsOf(analysed).filter(
+          ({ operator, cast }) => isEquality(operator) && cast === null,
+        );
+        if (isSmall(table) || compared.length === 0 || compared.some((c) => isIndexed(table, c))) return [];
+        const [{ column } = { column: '' }] = compared;
+        const sql = [`CREATE INDEX CONCURRENTLY ON ${qualified(table)} (${identifier(column)});`];
+        return [
+          { object: policyObject(table, analysed.policy), detail: `column ${identifier(column)}`, sql },
+        ];
+      }),
+  },
+  {
+    code: 'RLS018',
+    severity: 'note',
+    title: 'subquery that depends on the row',
+    consequence: 'The condition is evaluated for each row, and no index of the table is used for it.',
+    mend: 'compare a column of the row: column = ANY (ARRAY(SELECT …)), with a subquery that does not name the row',
+    check: (db) =>
+      db.policies
+        .filter(({ parsed }) => parsed.some(({ subqueries }) => subqueries.some((s) => s.correlated)))
+        .map(({ table, policy }) => ({ object: policyObject(table, policy), detail: null, sql: [] })),
+  },
+  {
+    code: 'RLS035',
+    severity: 'note',
+    title: 'condition that casts the column',
+    consequence: 'An index on the column is not used, because its values have another type.',
+    mend: 'cast the other side of the comparison to the type of the column',
+    check: (db) =>
+      db.policies.flatMap((analysed) => {
+        const { table, policy } = analysed;
+        const cast = comparisonsOf(analysed).filter(
+          (c) => changesBytes(db, table, c) && !hasExpression(table, c),
+        );
+        if (cast.length === 0) return [];
+        const names = cast.map(({ column, cast }) => `${identifier(column)}::${cast}`);
+        return [{ object: policyObject(table, policy), detail: listed([...new Set(names)]), sql: [] }];
+      }),
+  },
+  {
+    code: 'RLS061',
+    severity: 'note',
+    title: 'comparison of text with current_user',
+    consequence:
+      'An index on the column is not used, because current_user has the collation "C", also as text, and the index another.',
+    mend: 'write current_user::text COLLATE "default"',
+    check: (db) =>
+      db.policies.flatMap((analysed) => {
+        const { table, policy } = analysed;
+        const compared = comparisonsOf(analysed).filter((c) => c.toRoleName && hasOtherCollation(table, c));
+        if (compared.length === 0) return [];
+        const names = compared.map(({ column }) => identifier(column));
+        return [{ object: policyObject(table, policy), detail: `column ${listed(names)}`, sql: [] }];
+      }),
+  },
+  {
+    code: 'RLS036',
+    severity: 'note',
+    title: 'OR that keeps an index from being used',
+    consequence: 'Each query reads the whole table, because one side of the OR has no index.',
+    mend: 'write the sides as policies for different roles, or give each an index',
+    check: (db) =>
+      readingPolicies(db).flatMap(({ table, policy, parsed }) => {
+        if (isSmall(table)) return [];
+        const lost = parsed
+          .flatMap(({ conjuncts }) => conjuncts)
+          .filter(({ alternatives }) => {
+            const indexed = alternatives.filter(
+              ({ comparison }) => comparison !== null && isIndexed(table, comparison),
+            );
+            return indexed.length > 0 && indexed.length < alternatives.length;
+          });
+        return lost.length === 0 ? [] : [{ object: policyObject(table, policy), detail: null, sql: [] }];
+      }),
+  },
+  {
+    code: 'RLS045',
+    severity: 'note',
+    title: 'index whose search is not leakproof, on a protected table',
+    consequence:
+      'A search that the index is for reads the whole table for roles that row security applies to.',
+    mend: 'let a SECURITY DEFINER function search and apply the policy itself, or accept the scan of few rows',
+    check: (db) =>
+      db.protectedTables.flatMap((table) => {
+        const columns = new Set(
+          db
+            .policiesOf(table)
+            .flatMap(comparisonsOf)
+            .map(({ column }) => column),
+        );
+        return table.indexes
+          .filter((index) => isLeaky(index) && !index.keys.some((k) => columns.has(k.column ?? '')))
+          .map((index) => ({
+            object: partOf('index', table, index.name),
+            detail: `${index.method}, ${listed(index.keys.map((key) => key.operatorClass))}`,
+            sql: [],
+          }));
+      }),
+  },
+];
+
+/** Tables with fewer rows are read as a whole in any case. */
+const SMALL_ROWS = 1_000;
+
+function isSmall({ estimatedRows }: Relation): boolean {
+  return estimatedRows !== null && estimatedRows < SMALL_ROWS;
+}
+
+function readingPolicies({ policies }: CheckedDatabase): readonly AnalysedPolicy[] {
+  return policies.filter(({ policy }) => policy.permissive && governs(policy, 'SELECT'));
+}
+
+/** Comparisons that every row of a policy must meet. */
+function comparisonsOf({ using }: AnalysedPolicy): readonly Comparison[] {
+  if (using?.kind !== 'parsed') return [];
+  return using.conjuncts.flatMap(({ alternatives }) => {
+    const [only] = alternatives;
+    return alternatives.length === 1 && only !== undefined && only.comparison !== null
+      ? [only.comparison]
+      : [];
+  });
+}
+
+function isEquality(operator: string): boolean {
+  return operator === '=' || operator === 'IN';
+}
+
+/** True if some index can look the comparison up. */
+function isIndexed(table: Relation, { column, cast, operator }: Comparison): boolean {
+  if (cast !== null) return false;
+  return table.indexes.some((index) => {
+    const [first] = index.keys;
+    // IS TRUE of a boolean column uses an index on it, or a partial one.
+    return first?.column === column && (!index.partial || operator === 'IS TRUE');
+  });
+}
+
+function changesBytes({ catalog }: CheckedDatabase, table: Relation, { column, cast }: Comparison): boolean {
+  if (cast === null) return false;
+  const type = table.columns.find(({ name }) => name === column)?.type;
+  return type !== undefined && type !== cast && !catalog.binaryCasts.has(`${type}>${cast}`);
+}
+
+/** True if values of the column have another collation than names of roles. */
+function hasOtherCollation({ columns }: Relation, { column }: Comparison): boolean {
+  const collation = columns.find(({ name }) => name === column)?.collation ?? null;
+  return collation !== null && collation !== 'C';
+}
+
+/** True if an index begins with the cast of the column. */
+function hasExpression(table: Relation, { column, cast }: Comparison): boolean {
+  const wanted = `${identifier(column)}::${cast}`;
+  return table.indexes.some(({ keys: [first] }) => first?.text.replace(/[()]/g, '') === wanted);
+}
+
+const PATTERN_CLASSES: ReadonlySet<string> = new Set([
+  'text_pattern_ops',
+  'varchar_pattern_ops',
+  'bpchar_pattern_ops',
+]);
+
+function isLeaky({ keys }: Index): boolean {
+  return keys.every(isLeakyKey);
+}
+
+/** LIKE uses classes for patterns by a support function, and LIKE is not leakproof. */
+function isLeakyKey({ operatorClass, hasLeakproofOperator }: IndexKey): boolean {
+  return !hasLeakproofOperator || PATTERN_CLASSES.has(operatorClass);
+}
+
+/** True for a function whose value holds for a statement, and is not computed when it is planned. */
+function isStable(db: CheckedDatabase, call: Call): boolean {
+  const own = db.functionsNamed(call);
+  if (call.schema === null) return db.catalog.systemFunctions.get(call.name) === 'stable';
+  return own.some(({ volatility }) => volatility === 'stable');
+}
+
+function callName({ schema, name }: Call): string {
+  return `${schema === null ? '' : `${identifier(schema)}.`}${identifier(name)}()`;
+}

@@ -1,0 +1,121 @@
+import { identifier } from 'osl-compiler/sql-text';
+import type { Relation } from '../catalog/catalog.js';
+import { type CheckedDatabase, listed } from '../checked-database.js';
+import { outputsOfView } from '../expression.js';
+import type { Rule } from '../finding.js';
+import { columnObject, qualified, relationObject } from '../identity.js';
+
+/** Views and foreign tables, for which there are no policies. */
+export const VIEWS: readonly Rule[] = [
+  {
+    code: 'RLS021',
+    severity: 'error',
+    title: 'view that reads a protected table with the rights of an exempt owner',
+    consequence:
+      'Whoever may read the view sees the rows of all, because row security does not apply to its owner.',
+    mend: 'set security_invoker (Postgres 15 and newer), or give the view to an owner that row security applies to',
+    check: (db) =>
+      viewsOf(db, 'view').flatMap((view) => {
+        const [shown, readers] = [exposedBy(db, view), db.holders('SELECT', view)];
+        if (shown.length === 0 || readers.length === 0) return [];
+        const isSettable = db.catalog.server.number >= 150_000 && view.view?.securityInvoker === false;
+        const sql = isSettable ? [`ALTER VIEW ${qualified(view)} SET (security_invoker = true);`] : [];
+        const detail = `shows ${listed(shown.map(qualified))} to ${listed(readers)}`;
+        return [{ object: relationObject(view), detail, sql }];
+      }),
+  },
+  {
+    code: 'RLS022',
+    severity: 'error',
+    title: 'materialized view of a protected table',
+    consequence:
+      'It holds the rows that its owner saw at the last refresh, and shows them all to whoever may read it.',
+    mend: 'revoke SELECT on it, and give access by a view with a condition of its own',
+    check: (db) =>
+      viewsOf(db, 'materialized view').flatMap((view) => {
+        const [sources, readers] = [tablesBehind(db, view), db.holders('SELECT', view)];
+        const shown = sources.filter((table) => table.rowSecurity !== 'off');
+        if (shown.length === 0 || readers.length === 0) return [];
+        const sql = readers.map((role) => `REVOKE SELECT ON ${qualified(view)} FROM ${role};`);
+        const detail = `shows ${listed(shown.map(qualified))} to ${listed(readers)}`;
+        return [{ object: relationObject(view), detail, sql }];
+      }),
+  },
+  {
+    code: 'RLS040',
+    severity: 'warning',
+    title: 'foreign table beside protected tables',
+    consequence:
+      'There is no row security for foreign tables: whoever may read it sees all that the other server shows.',
+    mend: 'revoke SELECT on it and give access by a view with a condition, or protect the rows on the other server',
+    check: (db) =>
+      db.protectedTables.length === 0
+        ? []
+        : db.relations.flatMap((table) => {
+            const readers = table.kind === 'foreign table' ? db.holders('SELECT', table) : [];
+            if (readers.length === 0) return [];
+            const sql = readers.map((role) => `REVOKE SELECT ON ${qualified(table)} FROM ${role};`);
+            return [{ object: relationObject(table), detail: `read by ${listed(readers)}`, sql }];
+          }),
+  },
+  {
+    code: 'RLS050',
+    severity: 'warning',
+    title: 'column that a view changes and that is readable in its table',
+    consequence: 'Roles that may read the view read the original value in the table.',
+    mend: 'revoke SELECT on the table and grant it for the other columns, if the view is meant to mask the value',
+    check: (db) => viewsOf(db, 'view').flatMap((view) => maskedColumns(db, view)),
+  },
+];
+
+function viewsOf({ relations }: CheckedDatabase, kind: Relation['kind']): readonly Relation[] {
+  return relations.filter((relation) => relation.kind === kind);
+}
+
+function readsOf({ catalog }: CheckedDatabase, { view }: Relation): readonly Relation[] {
+  return (view?.reads ?? []).flatMap((id) => catalog.relations.get(id) ?? []);
+}
+
+/**
+ * Protected tables that a view shows without their policies. A view inside another one keeps the rights of its own owner.
+ */
+function exposedBy(
+  db: CheckedDatabase,
+  view: Relation,
+  seen: ReadonlySet<Relation> = new Set(),
+): readonly Relation[] {
+  if (seen.has(view)) return [];
+  const within = new Set([...seen, view]);
+  const exposed = readsOf(db, view).flatMap((read) => {
+    if (read.kind === 'view') return exposedBy(db, read, within);
+    if (read.rowSecurity === 'off' || view.view?.securityInvoker !== false) return [];
+    return db.access.exemption(view.owner, read) === null ? [] : [read];
+  });
+  return [...new Set(exposed)];
+}
+
+/** Tables that a view reads, directly or through views. */
+function tablesBehind(db: CheckedDatabase, view: Relation): readonly Relation[] {
+  const seen = new Set([view]);
+  for (const relation of seen) for (const read of readsOf(db, relation)) seen.add(read);
+  return [...seen].filter(({ view }) => view === null);
+}
+
+function maskedColumns(db: CheckedDatabase, view: Relation) {
+  const outputs = outputsOfView(view.view?.definition ?? '').filter((output) => !output.isPlain);
+  return readsOf(db, view).flatMap((table) =>
+    outputs.flatMap(({ name, columns }) => {
+      if (!columns.has(name) || table.view !== null || !table.columns.some((c) => c.name === name)) return [];
+      const readers = db.roles.filter(
+        (role) =>
+          !db.access.privilegesOf(role.id).has(table.owner) &&
+          db.access.holds(role.id, 'SELECT', view) &&
+          db.access.columns(role.id, 'SELECT', table).includes(name),
+      );
+      if (readers.length === 0) return [];
+      const names = readers.map((role) => identifier(role.name));
+      const detail = `changed in ${qualified(view)}, read by ${listed(names)}`;
+      return [{ object: columnObject(table, name), detail, sql: [] }];
+    }),
+  );
+}

@@ -1,0 +1,191 @@
+import { type Case, IS_MEMBER, MEMBER, ROWS, replaceOwn, type Shown } from './support.js';
+
+/** Makes the caller a member, and counts what it then sees. */
+const JOIN_AND_COUNT = `do $$ begin insert into app.member values ('rls_app', 'rls_other');
+  if (select count(*) from app.doc where owner_name = 'rls_other') <> 1 then raise 'no row'; end if; end $$`;
+const FOREIGN = `
+  create foreign data wrapper rls_wrapper; create server rls_server foreign data wrapper rls_wrapper;
+  create foreign table app.remote (id int) server rls_server; alter foreign table app.remote owner to rls_owner;`;
+const PARTITION = `
+  set local role rls_owner;
+  create table app.whole (owner_name text) partition by list (owner_name);
+  create table app.part partition of app.whole for values in ('rls_app', 'rls_other');
+  create index on app.whole (owner_name);
+  alter table app.whole enable row level security;
+  create policy own on app.whole to rls_app using (owner_name = 'rls_app');
+  grant select on app.whole to rls_app;
+  reset role;`;
+const PART_ROWS: readonly Shown[] = [[null, `insert into app.whole values ('rls_app'), ('rls_other')`]];
+
+export const TABLES_CASES: readonly Case[] = [
+  {
+    code: 'RLS019',
+    faulty: replaceOwn(
+      'owner_name in (select d.owner_name from app.doc d where d.body = current_user::text)',
+    ),
+    finds: ['RLS019 own on app.doc'],
+    sound: '',
+    shown: [['rls_app', 'select * from app.doc', '42P17']],
+  },
+  {
+    code: 'RLS019',
+    faulty: `${MEMBER} ${replaceOwn(IS_MEMBER)} alter table app.member enable row level security;
+             create policy own on app.member to rls_app using (owner_name in (select d.owner_name from app.doc d));`,
+    finds: [
+      'RLS017 own on app.member',
+      'RLS019 own on app.doc',
+      'RLS019 own on app.member',
+      'RLS020 own on app.doc',
+      'RLS020 own on app.member',
+    ],
+    sound: `${MEMBER} ${replaceOwn(IS_MEMBER)} alter table app.member enable row level security;
+            create policy own on app.member to rls_app using (user_name = (select current_user::text collate "default"));
+            create index on app.member (user_name);`,
+    soundFinds: ['RLS020 own on app.doc'],
+    shown: [['rls_app', 'select * from app.doc', '42P17']],
+    soundShown: [['rls_app', 'select * from app.doc', 0]],
+  },
+  {
+    code: 'RLS019',
+    faulty: `create function app.owners() returns setof text language plpgsql stable
+               as $$ begin return query select d.owner_name from app.doc d; end $$;
+             ${replaceOwn('owner_name in (select app.owners())')}`,
+    finds: ['RLS019 own on app.doc'],
+    sound: `set local role rls_owner;
+            create function app.owners() returns setof text language plpgsql stable security definer
+              set search_path = app, pg_temp as $$ begin return query select d.owner_name from app.doc d; end $$;
+            revoke execute on function app.owners() from public;
+            grant execute on function app.owners() to rls_app;
+            reset role; ${replaceOwn('owner_name in (select app.owners())')}`,
+    shown: [ROWS, ['rls_app', 'select * from app.doc', '54001']],
+    soundShown: [ROWS, ['rls_app', 'select * from app.doc', 2]],
+  },
+  {
+    code: 'RLS020',
+    faulty: `${MEMBER} ${replaceOwn(IS_MEMBER)} alter table app.member enable row level security;
+             create policy own on app.member to rls_app using (user_name = (select session_user::text collate "default"));
+             create index on app.member (user_name);`,
+    finds: ['RLS020 own on app.doc'],
+    sound: '',
+    shown: [
+      ROWS,
+      [null, `insert into app.member values ('rls_app', 'rls_other')`],
+      ['rls_app', 'select * from app.doc', 0],
+    ],
+  },
+  {
+    code: 'RLS021',
+    faulty: 'create view app.docs as select * from app.doc; grant select on app.docs to rls_app;',
+    finds: ['RLS021 app.docs'],
+    sound: `create view app.docs with (security_invoker = true) as select * from app.doc;
+            grant select on app.docs to rls_app;`,
+    shown: [ROWS, ['rls_app', 'select * from app.docs', 2]],
+    soundShown: [ROWS, ['rls_app', 'select * from app.docs', 1]],
+  },
+  {
+    code: 'RLS021',
+    faulty: `create view app.inner_docs as select * from app.doc;
+             create view app.docs with (security_invoker = on) as select * from app.inner_docs;
+             grant select on app.docs, app.inner_docs to rls_app;`,
+    finds: ['RLS021 app.docs', 'RLS021 app.inner_docs'],
+    sound: `create view app.inner_docs with (security_invoker = on) as select * from app.doc;
+            create view app.docs with (security_invoker = on) as select * from app.inner_docs;
+            grant select on app.docs, app.inner_docs to rls_app;`,
+    shown: [ROWS, ['rls_app', 'select * from app.docs', 2]],
+    soundShown: [ROWS, ['rls_app', 'select * from app.docs', 1]],
+  },
+  {
+    code: 'RLS022',
+    faulty: `insert into app.doc (owner_name) values ('rls_app'), ('rls_other');
+             create materialized view app.docs as select * from app.doc; grant select on app.docs to rls_app;`,
+    finds: ['RLS022 app.docs'],
+    sound: 'create materialized view app.docs as select * from app.doc',
+    shown: [['rls_app', 'select * from app.docs', 2]],
+  },
+  {
+    code: 'RLS056',
+    faulty: `${MEMBER} revoke select on app.member from rls_app; ${replaceOwn(IS_MEMBER)}`,
+    finds: ['RLS001 app.member', 'RLS056 own on app.doc'],
+    sound: `${MEMBER} ${replaceOwn(IS_MEMBER)}`,
+    soundFinds: ['RLS001 app.member'],
+    shown: [['rls_app', 'select * from app.doc', '42501']],
+    soundShown: [['rls_app', 'select * from app.doc', 0]],
+  },
+  {
+    code: 'RLS057',
+    faulty: `${MEMBER} grant insert on app.member to rls_app; ${replaceOwn(IS_MEMBER)}`,
+    finds: ['RLS001 app.member', 'RLS057 own on app.doc'],
+    sound: `${MEMBER} ${replaceOwn(IS_MEMBER)}`,
+    soundFinds: ['RLS001 app.member'],
+    shown: [ROWS, ['rls_app', JOIN_AND_COUNT]],
+    soundShown: [ROWS, ['rls_app', JOIN_AND_COUNT, '42501']],
+  },
+  {
+    code: 'RLS057',
+    faulty: `${MEMBER} grant insert on app.member to rls_app; alter table app.member enable row level security;
+             create policy own on app.member for select to rls_app using (user_name = 'rls_app');
+             create policy add on app.member for insert to rls_app with check (true);
+             create index on app.member (user_name); ${replaceOwn(IS_MEMBER)}`,
+    finds: ['RLS013 add on app.member', 'RLS020 own on app.doc', 'RLS057 own on app.doc'],
+    sound: `${MEMBER} grant insert on app.member to rls_app; alter table app.member enable row level security;
+            create policy own on app.member for select to rls_app using (user_name = 'rls_app');
+            create policy add on app.member for insert to rls_app with check (owner_name = 'rls_app');
+            create index on app.member (user_name); ${replaceOwn(IS_MEMBER)}`,
+    soundFinds: ['RLS020 own on app.doc'],
+    shown: [ROWS, ['rls_app', JOIN_AND_COUNT]],
+    soundShown: [ROWS, ['rls_app', JOIN_AND_COUNT, '42501']],
+  },
+  {
+    code: 'RLS040',
+    faulty: `${FOREIGN} grant select on app.remote to rls_app;`,
+    finds: ['RLS040 app.remote'],
+    sound: FOREIGN,
+    shown: [
+      [null, 'savepoint refused'],
+      ['rls_owner', 'alter foreign table app.remote enable row level security', '42809'],
+    ],
+  },
+  {
+    code: 'RLS050',
+    faulty: `create view app.masked with (security_invoker = true) as select id, owner_name, left(body, 1) as body from app.doc;
+             grant select on app.masked to rls_app;`,
+    finds: ['RLS050 app.doc.body'],
+    sound: `create view app.masked with (security_invoker = true) as select id, owner_name, body from app.doc;
+            grant select on app.masked to rls_app;`,
+    shown: [ROWS, ['rls_app', 'select body from app.doc', 1]],
+  },
+  {
+    code: 'RLS030',
+    faulty: `${PARTITION} grant select on app.part to rls_app;`,
+    finds: ['RLS030 app.part'],
+    sound: PARTITION,
+    shown: [
+      ...PART_ROWS,
+      ['rls_app', 'select * from app.whole', 1],
+      ['rls_app', 'select * from app.part', 2],
+    ],
+    soundShown: [
+      ...PART_ROWS,
+      ['rls_app', 'select * from app.whole', 1],
+      ['rls_app', 'select * from app.part', '42501'],
+    ],
+  },
+  {
+    code: 'RLS031',
+    faulty: `${PARTITION} grant select on app.part to rls_app; alter table app.part enable row level security;
+             create policy own on app.part to rls_app using (owner_name in ('rls_app', 'rls_other'));`,
+    finds: ['RLS031 app.part'],
+    sound: `${PARTITION} grant select on app.part to rls_app; alter table app.part enable row level security;
+            create policy own on app.part to rls_app using (owner_name = 'rls_app');`,
+    shown: [
+      ...PART_ROWS,
+      ['rls_app', 'select * from app.whole', 1],
+      ['rls_app', 'select * from app.part', 2],
+    ],
+    soundShown: [
+      ...PART_ROWS,
+      ['rls_app', 'select * from app.whole', 1],
+      ['rls_app', 'select * from app.part', 1],
+    ],
+  },
+];

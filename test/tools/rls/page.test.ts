@@ -1,0 +1,57 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import pg from 'pg';
+import t from 'tap';
+import { parse, stringify } from 'yaml';
+import { NO_NATIVE, startNativePostgres, urlAs } from '../../support/native-postgres.js';
+import { osl, ROOT, Server, temporary } from '../cli/support.js';
+
+/** The example of docs/from-row-security.md, run as it is written but for the names of roles, which a server has once. */
+
+const PAGE = readFileSync(join(ROOT, 'docs', 'from-row-security.md'), 'utf8');
+const blocks = (language: string): readonly string[] =>
+  [...PAGE.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, 'g'))].map(([, text = '']) => text);
+
+t.setTimeout(120_000);
+const postgres = await startNativePostgres();
+if (postgres === null) t.test('the example of the page', { skip: NO_NATIVE }, async () => undefined);
+else {
+  const mark = new URL(postgres.url).pathname.slice(1).replaceAll(/\W/g, '');
+  const [web, reader] = [`web_${mark}`, `reader_${mark}`];
+  const admin = new pg.Client(postgres.url);
+  await admin.connect();
+  t.teardown(async () => {
+    for (const role of [web, reader]) await admin.query(`drop owned by ${role}; drop role ${role}`);
+    await admin.end();
+    await postgres.stop();
+  });
+
+  t.test('from a database with row security to a governed answer', async (t) => {
+    const [database = ''] = blocks('sql');
+    await admin.query(database.replaceAll(/\bweb\b/g, web));
+    const cwd = temporary();
+    const named = ['--url', postgres.url, '--schema', 'app', '--role', web];
+    const imported = await osl(['rls', 'import', 'shop', ...named, '--reader', reader], { cwd });
+    t.equal(imported.code, 0, imported.stderr);
+    t.match(imported.stderr, /sub: claim sub/);
+    const policyFile = join(cwd, 'shop', 'policy.yaml');
+    const policy = parse(readFileSync(policyFile, 'utf8'));
+    const [shown = '', subjects = ''] = blocks('yaml').map((text) => text.replaceAll(/\bweb\b/g, web));
+    t.match(policy, parse(shown), 'the policy on the page');
+    await admin.query(readFileSync(join(cwd, 'shop', 'reader.sql'), 'utf8').replace('choose one', 'osl'));
+    writeFileSync(policyFile, stringify({ ...policy, ...parse(subjects) }));
+    const env = { DATABASE_URL: urlAs(postgres.url, reader, 'osl'), OSL_HTTP_PORT: '0', OSL_PG_PORT: '0' };
+    const shop = join(cwd, 'shop');
+    const files = ['--manifest', join(shop, 'manifest.yaml'), '--policy', policyFile];
+    const server = new Server(['serve', '--json', ...files], join(shop, '.osl'), env);
+    t.teardown(() => server.signal('SIGKILL'));
+    await server.said('"event":"listening"');
+    const query = 'select id, body from note order by id';
+    const asked = await osl(['query', '--subject', 'user:ann', '--json', query], { cwd: shop });
+    t.equal(asked.code, 0, asked.stderr);
+    t.match(JSON.parse(asked.stdout), { rows: [{ id: 1 }, { id: 3 }] });
+    t.equal(JSON.parse(asked.stdout).rows.length, 2);
+    const again = await osl(['rls', 'import', 'shop', ...named], { cwd });
+    t.match(again, { code: 2, stderr: /would be overwritten/ });
+  });
+}
