@@ -166,7 +166,7 @@ function settingOf(node: Node): string | null {
 }
 
 /** The text of a literal, through casts; null for anything else. */
-export function literalText(node: Node): string | null {
+function literalText(node: Node): string | null {
   if ('TypeCast' in node) return node.TypeCast.arg === undefined ? null : literalText(node.TypeCast.arg);
   if (!('A_Const' in node)) return null;
   const { sval, ival, fval, boolval } = node.A_Const;

@@ -65,7 +65,7 @@ function presence(
 }
 
 /** The context of a function's body: its own search_path, and the rows that its owner may read. */
-export function callContext(context: Translation, { searchPath, readableRows }: InlinedCall): Translation {
+function callContext(context: Translation, { searchPath, readableRows }: InlinedCall): Translation {
   return {
     ...context,
     ...(searchPath !== null && { searchPath }),

@@ -41,6 +41,6 @@ export function readerScript(role: string, relations: readonly Relation[], catal
 const POLICY = 'osl_gateway';
 
 /** True for a restrictive policy that every role is subject to. */
-export function isForEverybody(policy: Policy): boolean {
+function isForEverybody(policy: Policy): boolean {
   return !policy.permissive && governs(policy, 'SELECT') && policy.roles.includes(PUBLIC);
 }

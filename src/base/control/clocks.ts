@@ -13,7 +13,7 @@ export async function databaseTime(control: ControlQueries): Promise<number> {
 }
 
 /** The difference between the clock of a gateway and that of the control database. */
-export interface ClockOffset {
+interface ClockOffset {
   readonly tenant: string;
   /** Name of the gateway, the same after a restart. */
   readonly gateway: string;

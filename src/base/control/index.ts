@@ -1,5 +1,5 @@
 /** State that several gateways share, stored in the schema `osl_control` of a Postgres database. */
-export { type ClockOffset, databaseTime, shareClockOffset } from './clocks.js';
+export { databaseTime, shareClockOffset } from './clocks.js';
 export { type ControlDatabase, ControlFault, type ControlQueries, openControl } from './database.js';
 export { MIGRATIONS, migrate, requireSchema } from './migrations.js';
 export {
