@@ -1,3 +1,4 @@
+import { identifier } from 'osl-compiler/sql-text';
 import type { Column, ForeignKey, Index, Relation } from '../catalog/catalog.js';
 import { type CheckedDatabase, governs, listed } from '../checked-database.js';
 import type { Rule } from '../finding.js';
@@ -60,7 +61,13 @@ export const CHANNELS: readonly Rule[] = [
         );
         if (open.length === 0) return [];
         const detail = `publishes ${listed(open.map(qualified))}`;
-        return [{ object: { kind: 'publication' as const, identity: name, schema: null }, detail, sql: [] }];
+        return [
+          {
+            object: { kind: 'publication' as const, identity: identifier(name), schema: null },
+            detail,
+            sql: [],
+          },
+        ];
       }),
   },
 ];
