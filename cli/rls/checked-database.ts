@@ -11,14 +11,9 @@ import {
   type Role,
   type SecurityCatalog,
 } from './catalog/catalog.js';
-import {
-  analyseCondition,
-  type Call,
-  type Expression,
-  type ParsedExpression,
-  type RelationName,
-} from './expression.js';
+import { analyseCondition, type Call, type Expression, type ParsedExpression } from './expression.js';
 import { relationsOfFunction } from './function-body.js';
+import type { RelationName } from './statement.js';
 
 /** Limits of a check. */
 export interface Scope {

@@ -196,6 +196,12 @@ export const POLICIES_CASES: readonly Case[] = [
   },
   {
     code: 'RLS058',
+    faulty: `create view app.long_text as select '${'x '.repeat(600_000)}' as words`,
+    finds: ['RLS058 app.long_text'],
+    sound: `create view app.long_text as select '${'x '.repeat(60)}' as words`,
+  },
+  {
+    code: 'RLS058',
     faulty: replaceOwn(`owner_name = any ('{${'x,'.repeat(600_000)}x}'::text[])`),
     finds: ['RLS058 own on app.doc'],
     sound: replaceOwn(`owner_name = any ('{${'x,'.repeat(60)}x}'::text[])`),

@@ -155,6 +155,19 @@ export const TABLES_CASES: readonly Case[] = [
     shown: [ROWS, ['rls_app', 'select body from app.doc', 1]],
   },
   {
+    code: 'RLS050',
+    faulty: `create view app.masked with (security_invoker = true) as
+               select id, '***' || right(body, 2) as body from app.doc union all select id, null from app.doc;
+             grant select on app.masked to rls_app;`,
+    finds: ['RLS050 app.doc.body'],
+    sound: `create view app.masked with (security_invoker = true) as
+              select id, '***' || right(body, 2) as body from app.doc union all select id, null from app.doc;
+            revoke select on app.doc from rls_app, rls_other; grant select (id) on app.doc to rls_app;
+            grant select on app.masked to rls_app;`,
+    shown: [ROWS, ['rls_app', 'select body from app.doc', 1]],
+    soundShown: [ROWS, ['rls_app', 'select body from app.doc', '42501']],
+  },
+  {
     code: 'RLS030',
     faulty: `${PARTITION} grant select on app.part to rls_app;`,
     finds: ['RLS030 app.part'],
