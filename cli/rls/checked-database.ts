@@ -1,4 +1,5 @@
 import { identifier } from 'osl-compiler/sql-text';
+import { OTHERS_POLICY, ROWS_POLICY, SCHEMA } from '../../src/model/row-security/index.js';
 import { type RoleAccess, roleAccess } from './catalog/access.js';
 import {
   type DatabaseFunction,
@@ -10,14 +11,9 @@ import {
   type Role,
   type SecurityCatalog,
 } from './catalog/catalog.js';
-import {
-  analyseCondition,
-  type Call,
-  type Expression,
-  type ParsedExpression,
-  type RelationName,
-} from './expression.js';
+import { analyseCondition, type Call, type Expression, type ParsedExpression } from './expression.js';
 import { relationsOfFunction } from './function-body.js';
+import type { RelationName } from './statement.js';
 
 /** Limits of a check. */
 export interface Scope {
@@ -46,7 +42,10 @@ export interface CheckedDatabase {
   readonly relations: readonly Relation[];
   /** Tables with row security enabled. */
   readonly protectedTables: readonly Relation[];
-  /** Policies of all tables, row security enabled or not. */
+  /**
+   * Policies of all tables, row security enabled or not. Those that `osl row-security` wrote are left out: it compares
+   * them itself.
+   */
   readonly policies: readonly AnalysedPolicy[];
   readonly functions: readonly DatabaseFunction[];
   policiesOf(table: Relation): readonly AnalysedPolicy[];
@@ -93,7 +92,7 @@ export function checkedDatabase(catalog: SecurityCatalog, scope: Scope): Checked
     roles,
     relations,
     protectedTables: relations.filter((r) => r.rowSecurity !== 'off'),
-    policies: relations.flatMap(policiesOf),
+    policies: relations.flatMap(policiesOf).filter(({ policy }) => !isOfGateway(policy, catalog)),
     functions: [...catalog.functions.values()].filter((f) => isInScope(f) && f.extension === null),
     policiesOf,
     ...lookups,
@@ -122,6 +121,10 @@ function analysedPolicy(table: Relation, policy: Policy): AnalysedPolicy {
   const check = policy.check === null ? null : analyseCondition(policy.check);
   const parsed = [using, check].filter((e) => e?.kind === 'parsed');
   return { table, policy, using, check, parsed };
+}
+
+function isOfGateway({ name }: Policy, { schemas }: SecurityCatalog): boolean {
+  return schemas.has(SCHEMA) && (name === ROWS_POLICY || name === OTHERS_POLICY);
 }
 
 function lookupsOf({ relations, functions }: SecurityCatalog) {

@@ -1,5 +1,6 @@
-import type { FuncCall, Node, RangeVar, SelectStmt, SubLink } from '@pgsql/types';
+import type { FuncCall, Node, SelectStmt, SubLink } from '@pgsql/types';
 import { parse, QueryError } from 'osl-compiler';
+import { columnOf, eachNode, isTree, type RelationName, relationNames } from './statement.js';
 
 /**
  * What rules need to know of the condition of a policy, or of a view's query. `unparsed`: the expression is not in the
@@ -68,11 +69,6 @@ interface Subquery {
   readonly correlated: boolean;
 }
 
-export interface RelationName {
-  readonly schema: string | null;
-  readonly name: string;
-}
-
 /**
  * Analyses the text of a policy's condition as `pg_get_expr` prints it with an empty search_path. Requires `ready()` of
  * osl-compiler.
@@ -94,16 +90,6 @@ export function analyseCondition(text: string): Expression {
 /** True for a condition that every row meets; false if that is not known. */
 export function isAlwaysTrue(expression: Expression | null): boolean {
   return expression?.kind === 'parsed' && expression.constant === true;
-}
-
-/** Relations that a statement reads or writes, common table expressions left out; null if it cannot be parsed. */
-export function relationsIn(statement: string): readonly RelationName[] | null {
-  try {
-    return relationNames(parse(statement.trim().replace(/;$/, '')).node);
-  } catch (error) {
-    if (error instanceof QueryError || error instanceof RangeError) return null;
-    throw error;
-  }
 }
 
 function analysed(condition: Node): ParsedExpression {
@@ -132,12 +118,6 @@ interface Place {
   /** Names that the subqueries around define; null outside of subqueries. */
   readonly inner: ReadonlySet<string> | null;
   readonly perRow: boolean;
-}
-
-type TreeNode = Readonly<Record<string, unknown>>;
-
-function isTree(value: unknown): value is TreeNode {
-  return typeof value === 'object' && value !== null;
 }
 
 /** Every node of a tree is an object with one member, the name of its type. */
@@ -176,13 +156,10 @@ function collectColumn(node: Node, { facts, inner }: Place): void {
  * @param inner names that the subqueries around define; null outside of subqueries
  */
 function ownColumn(node: Node, inner: ReadonlySet<string> | null): string | null {
-  if (!('ColumnRef' in node)) return null;
-  const names = (node.ColumnRef.fields ?? []).map((field) =>
-    'String' in field ? (field.String.sval ?? '') : '*',
-  );
-  const qualifier = names.length > 1 ? (names.at(-2) ?? '') : null;
-  if (inner !== null && (qualifier === null || inner.has(qualifier))) return null;
-  return names.at(-1) ?? null;
+  const column = columnOf(node);
+  if (column === null) return null;
+  const isInner = inner !== null && (column.qualifier === null || inner.has(column.qualifier));
+  return isInner ? null : column.name;
 }
 
 function collectCall(call: FuncCall, { facts, inner, perRow }: Place, cast: string | null = null): void {
@@ -251,31 +228,6 @@ function functionAliases({ alias, functions = [] }: { alias?: { aliasname?: stri
     if ('FuncCall' in node) names.push(calledName(node.FuncCall).name);
   });
   return names;
-}
-
-function relationNames(query: Node): readonly RelationName[] {
-  const common = new Set<string>();
-  const ranges: RangeVar[] = [];
-  eachNode(query, (node) => {
-    if ('CommonTableExpr' in node) common.add(node.CommonTableExpr.ctename ?? '');
-    if ('RangeVar' in node) ranges.push(node.RangeVar);
-    // The target of INSERT, UPDATE and DELETE is a range variable without the name of its type.
-    for (const written of ['InsertStmt', 'UpdateStmt', 'DeleteStmt'] as const) {
-      const statement: unknown = (node as TreeNode)[written]; // one of several shapes
-      const target: unknown = isTree(statement) ? statement['relation'] : undefined;
-      if (isTree(target)) ranges.push(target as RangeVar); // its type in the grammar
-    }
-  });
-  const names = ranges
-    .filter(({ schemaname, relname = '' }) => schemaname !== undefined || !common.has(relname))
-    .map(({ schemaname = null, relname = '' }) => ({ schema: schemaname, name: relname }));
-  return [...new Map(names.map((name) => [JSON.stringify(name), name])).values()];
-}
-
-function eachNode(value: unknown, visit: (node: Node) => void): void {
-  if (!isTree(value)) return;
-  if (!Array.isArray(value)) visit(value as Node); // as in `collect`
-  for (const child of Object.values(value)) eachNode(child, visit);
 }
 
 function partsOf(node: Node, operator: 'AND_EXPR' | 'OR_EXPR'): readonly Node[] {
@@ -402,38 +354,4 @@ function constantComparison(node: Node): boolean | null {
   if (operator === undefined || !('String' in operator) || operator.String.sval !== '=') return null;
   const [left, right] = [literalOf(lexpr), literalOf(rexpr)];
   return left === null || right === null ? null : left === right;
-}
-
-/** One column of a view. */
-export interface ViewOutput {
-  readonly name: string;
-  /** True if it is a column of a table as it stands. */
-  readonly isPlain: boolean;
-  /** Names of the columns that it is computed from. */
-  readonly columns: ReadonlySet<string>;
-}
-
-/** Columns of a view by its definition; empty if that is no single SELECT, or cannot be parsed. */
-export function outputsOfView(definition: string): readonly ViewOutput[] {
-  const select = selectOf(definition);
-  return (select?.targetList ?? []).flatMap((node): readonly ViewOutput[] => {
-    if (!('ResTarget' in node) || node.ResTarget.val === undefined) return [];
-    const { val, name = '' } = node.ResTarget;
-    const columns = new Set<string>();
-    eachNode(val, (inner) => {
-      const column = ownColumn(inner, null);
-      if (column !== null) columns.add(column);
-    });
-    return [{ name, isPlain: 'ColumnRef' in val, columns }];
-  });
-}
-
-function selectOf(definition: string): SelectStmt | null {
-  try {
-    const { node } = parse(definition.trim().replace(/;$/, ''));
-    return 'SelectStmt' in node ? node.SelectStmt : null;
-  } catch (error) {
-    if (error instanceof QueryError || error instanceof RangeError) return null;
-    throw error;
-  }
 }

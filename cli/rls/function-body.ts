@@ -1,5 +1,5 @@
 import type { DatabaseFunction } from './catalog/catalog.js';
-import { type RelationName, relationsIn } from './expression.js';
+import { type RelationName, relationsIn } from './statement.js';
 
 /**
  * Relations that the body of a function names: of SQL by the grammar, of other languages by the words after FROM, JOIN,

@@ -42,10 +42,10 @@ export const RELATIONS = sql`
            where c.relkind = 'S' and d.classid = 'pg_catalog.pg_class'::regclass and d.objid = c.oid
              and d.refclassid = 'pg_catalog.pg_class'::regclass and d.deptype in ('a', 'i') limit 1) as sequence_of,
          case when c.relkind in ('v', 'm') then pg_catalog.pg_get_viewdef(c.oid) end as definition,
-         'security_invoker=true' = any (o.options) or 'security_invoker=on' = any (o.options)
-           or 'security_invoker=1' = any (o.options) or 'security_invoker=yes' = any (o.options) as invoker,
-         'security_barrier=true' = any (o.options) or 'security_barrier=on' = any (o.options)
-           or 'security_barrier=1' = any (o.options) or 'security_barrier=yes' = any (o.options) as barrier,
+         coalesce((select o.option_value::boolean from pg_catalog.pg_options_to_table(c.reloptions) o
+                    where o.option_name = 'security_invoker'), false) as invoker,
+         coalesce((select o.option_value::boolean from pg_catalog.pg_options_to_table(c.reloptions) o
+                    where o.option_name = 'security_barrier'), false) as barrier,
          array(select distinct d.refobjid::int8
                  from pg_catalog.pg_rewrite w
                  join pg_catalog.pg_depend d on d.classid = 'pg_catalog.pg_rewrite'::regclass and d.objid = w.oid
@@ -56,7 +56,6 @@ export const RELATIONS = sql`
               case c.relkind when 'S' then 's'::"char" else 'r'::"char" end, c.relowner))) a) as grants
     from pg_catalog.pg_class c
     join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-   cross join lateral (select coalesce(c.reloptions, '{}') as options) o
    where ${OF_USERS}
    order by 2, 3`;
 

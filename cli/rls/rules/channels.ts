@@ -1,3 +1,4 @@
+import { identifier } from 'osl-compiler/sql-text';
 import type { Column, ForeignKey, Index, Relation } from '../catalog/catalog.js';
 import { type CheckedDatabase, governs, listed } from '../checked-database.js';
 import type { Rule } from '../finding.js';
@@ -60,7 +61,13 @@ export const CHANNELS: readonly Rule[] = [
         );
         if (open.length === 0) return [];
         const detail = `publishes ${listed(open.map(qualified))}`;
-        return [{ object: { kind: 'publication' as const, identity: name, schema: null }, detail, sql: [] }];
+        return [
+          {
+            object: { kind: 'publication' as const, identity: identifier(name), schema: null },
+            detail,
+            sql: [],
+          },
+        ];
       }),
   },
 ];
@@ -86,10 +93,10 @@ function isSurrogate({ identity, type, default: initial }: Column): boolean {
   return identity || type === 'uuid' || /\bnextval\(|uuid/.test(initial ?? '');
 }
 
-/** True if the key holds the column of the target's policies. */
+/** True if the key holds a column of the target's policies beside others, such as `(tenant, id)`. */
 function isPinned(db: CheckedDatabase, target: Relation, { referencedColumns }: ForeignKey): boolean {
   const columns = policyColumns(db, target);
-  return referencedColumns.some((column) => columns.has(column));
+  return referencedColumns.length > 1 && referencedColumns.some((column) => columns.has(column));
 }
 
 /** True if each policy by which rows are inserted looks whether the referenced row is visible. */

@@ -1,5 +1,6 @@
 import type { Rule } from '../finding.js';
-import { policyObject } from '../identity.js';
+import { policyObject, relationObject } from '../identity.js';
+import { outputsOfView } from '../statement.js';
 
 /** What the check itself could not look at, and faults of the server that no policy mends. */
 export const LIMITS_OF_CHECK: readonly Rule[] = [
@@ -20,15 +21,19 @@ export const LIMITS_OF_CHECK: readonly Rule[] = [
   {
     code: 'RLS058',
     severity: 'note',
-    title: 'condition that this check cannot parse',
-    consequence: 'The rules about conditions did not look at this policy.',
-    mend: 'read the policy yourself',
-    check: (db) =>
-      db.policies.flatMap(({ table, policy, using, check }) => {
+    title: 'policy or view that this check cannot parse',
+    consequence: 'The rules about conditions of policies, or about columns of views, did not look at it.',
+    mend: 'read it yourself',
+    check: (db) => [
+      ...db.policies.flatMap(({ table, policy, using, check }) => {
         const failed = [using, check].find((e) => e?.kind === 'unparsed');
         if (failed?.kind !== 'unparsed') return [];
         return [{ object: policyObject(table, policy), detail: failed.reason, sql: [] }];
       }),
+      ...db.relations
+        .filter(({ kind, view }) => kind === 'view' && outputsOfView(view?.definition ?? '') === null)
+        .map((view) => ({ object: relationObject(view), detail: null, sql: [] })),
+    ],
   },
   {
     code: 'RLS059',

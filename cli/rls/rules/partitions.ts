@@ -47,11 +47,21 @@ interface ReadableChild {
 
 function readableChildren(db: CheckedDatabase): readonly ReadableChild[] {
   return db.relations.flatMap((child) => {
-    const parents = child.parents.flatMap((id) => db.catalog.relations.get(id) ?? []);
-    const parent = parents.find(({ rowSecurity }) => rowSecurity !== 'off');
+    const parent = ancestorsOf(db, child).find(({ rowSecurity }) => rowSecurity !== 'off');
     const readers = parent === undefined ? [] : db.holders('SELECT', child);
     return parent === undefined || readers.length === 0 ? [] : [{ child, parent, readers }];
   });
+}
+
+/** Nearest first. */
+function ancestorsOf({ catalog }: CheckedDatabase, child: Relation): readonly Relation[] {
+  const seen = new Set([child]);
+  for (const { parents } of seen)
+    for (const id of parents) {
+      const parent = catalog.relations.get(id);
+      if (parent !== undefined) seen.add(parent);
+    }
+  return [...seen].slice(1);
 }
 
 function policiesOf({ policies }: Relation): string {

@@ -32,7 +32,7 @@ export const PERFORMANCE: readonly Rule[] = [
       readingPolicies(db).flatMap((analysed) => {
         const { table } = analysed;
         const compared = comparisonsOf(analysed).filter(
-          ({ operator, cast }) => isEquality(operator) && cast === null,
+          ({ operator, cast }) => operator === '=' && cast === null,
         );
         if (isSmall(table) || compared.length === 0 || compared.some((c) => isIndexed(table, c))) return [];
         const [{ column } = { column: '' }] = compared;
@@ -52,6 +52,22 @@ export const PERFORMANCE: readonly Rule[] = [
       db.policies
         .filter(({ parsed }) => parsed.some(({ subqueries }) => subqueries.some((s) => s.correlated)))
         .map(({ table, policy }) => ({ object: policyObject(table, policy), detail: null, sql: [] })),
+  },
+  {
+    code: 'RLS062',
+    severity: 'note',
+    title: 'column IN (SELECT …)',
+    consequence:
+      'The subquery runs once, but no index on the column is used: each query reads the whole table.',
+    mend: 'write column = ANY (ARRAY(SELECT …))',
+    check: (db) =>
+      readingPolicies(db).flatMap((analysed) => {
+        const { table, policy } = analysed;
+        const compared = comparisonsOf(analysed).filter(({ operator }) => operator === 'IN');
+        if (isSmall(table) || compared.length === 0) return [];
+        const detail = `column ${listed(compared.map(({ column }) => identifier(column)))}`;
+        return [{ object: policyObject(table, policy), detail, sql: [] }];
+      }),
   },
   {
     code: 'RLS035',
@@ -154,10 +170,6 @@ function comparisonsOf({ using }: AnalysedPolicy): readonly Comparison[] {
   });
 }
 
-function isEquality(operator: string): boolean {
-  return operator === '=' || operator === 'IN';
-}
-
 /** True if some index can look the comparison up. */
 function isIndexed(table: Relation, { column, cast, operator }: Comparison): boolean {
   if (cast !== null) return false;
@@ -201,10 +213,14 @@ function isLeakyKey({ operatorClass, hasLeakproofOperator }: IndexKey): boolean 
   return !hasLeakproofOperator || PATTERN_CLASSES.has(operatorClass);
 }
 
+/** They return a value that the session holds. */
+const CHEAP: ReadonlySet<string> = new Set(['now', 'transaction_timestamp', 'statement_timestamp']);
+
 /** True for a function whose value holds for a statement, and is not computed when it is planned. */
 function isStable(db: CheckedDatabase, call: Call): boolean {
   const own = db.functionsNamed(call);
-  if (call.schema === null) return db.catalog.systemFunctions.get(call.name) === 'stable';
+  if (call.schema === null)
+    return db.catalog.systemFunctions.get(call.name) === 'stable' && !CHEAP.has(call.name);
   return own.some(({ volatility }) => volatility === 'stable');
 }
 

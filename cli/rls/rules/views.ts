@@ -1,9 +1,9 @@
 import { identifier } from 'osl-compiler/sql-text';
 import type { Relation } from '../catalog/catalog.js';
 import { type CheckedDatabase, listed } from '../checked-database.js';
-import { outputsOfView } from '../expression.js';
 import type { Rule } from '../finding.js';
 import { columnObject, qualified, relationObject } from '../identity.js';
+import { outputsOfView } from '../statement.js';
 
 /** Views and foreign tables, for which there are no policies. */
 export const VIEWS: readonly Rule[] = [
@@ -102,7 +102,7 @@ function tablesBehind(db: CheckedDatabase, view: Relation): readonly Relation[] 
 }
 
 function maskedColumns(db: CheckedDatabase, view: Relation) {
-  const outputs = outputsOfView(view.view?.definition ?? '').filter((output) => !output.isPlain);
+  const outputs = (outputsOfView(view.view?.definition ?? '') ?? []).filter((output) => !output.isPlain);
   return readsOf(db, view).flatMap((table) =>
     outputs.flatMap(({ name, columns }) => {
       if (!columns.has(name) || table.view !== null || !table.columns.some((c) => c.name === name)) return [];

@@ -2,5 +2,12 @@
 export { type RowSecurity, rowSecurityOf } from './design.js';
 export { SCHEMA, SETTING } from './functions.js';
 export { RightsSigner, type RightsSource, rightsKey, signedRights } from './rights.js';
-export { clearingScript, MissingPrivilege, rowSecurityScript, writeRowSecurity } from './script.js';
+export {
+  clearingScript,
+  MissingPrivilege,
+  OTHERS_POLICY,
+  ROWS_POLICY,
+  rowSecurityScript,
+  writeRowSecurity,
+} from './script.js';
 export { type RowSecurityStatus, rowSecurityStatus } from './status.js';

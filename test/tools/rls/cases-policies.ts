@@ -123,6 +123,14 @@ export const POLICIES_CASES: readonly Case[] = [
     soundShown: [ROWS, ['rls_app', 'select * from app.doc', 1]],
   },
   {
+    code: 'RLS048',
+    faulty: `create policy osl_others on app.doc to rls_app using ((select current_user) = 'rls_app')`,
+    finds: ['RLS048 osl_others on app.doc'],
+    // Of the gateway, which compares its policies itself.
+    sound: `create schema osl_row_security;
+            create policy osl_others on app.doc to rls_app using ((select current_user) = 'rls_app')`,
+  },
+  {
     code: 'RLS042',
     faulty:
       'revoke all on app.doc from rls_other; create policy late on app.doc to rls_other using (owner_name = body)',
@@ -185,6 +193,12 @@ export const POLICIES_CASES: readonly Case[] = [
     finds: ['RLS038 own on app.doc'],
     sound: `create function app.jwt() returns jsonb language sql stable as $$ select '{}'::jsonb $$;
             ${replaceOwn(`owner_name = (select app.jwt() -> 'app_metadata' ->> 'name')`)}`,
+  },
+  {
+    code: 'RLS058',
+    faulty: `create view app.long_text as select '${'x '.repeat(600_000)}' as words`,
+    finds: ['RLS058 app.long_text'],
+    sound: `create view app.long_text as select '${'x '.repeat(60)}' as words`,
   },
   {
     code: 'RLS058',

@@ -1,4 +1,4 @@
-import { type Case, ROWS } from './support.js';
+import { type Case, ROWS, replaceOwn } from './support.js';
 
 const NUMBERED = `
   set local role rls_owner; create sequence app.doc_number;
@@ -96,6 +96,23 @@ export const PRIVILEGES_CASES: readonly Case[] = [
       ],
       ['rls_app', `insert into app.note values ('00000000-0000-0000-0000-000000000001')`, 1],
       ['rls_app', `insert into app.note values ('00000000-0000-0000-0000-000000000002')`, '23503'],
+    ],
+  },
+  {
+    code: 'RLS028',
+    faulty: `${NOTE} ${replaceOwn(`id = (select '00000000-0000-0000-0000-000000000001'::uuid)`)}`,
+    finds: ['RLS001 app.note', 'RLS028 note_doc on app.note'],
+    sound: `${NOTE} alter table app.note enable row level security;
+            create policy add on app.note for insert to rls_app
+              with check (doc = any (array(select d.id from app.doc d)));`,
+    soundFinds: ['RLS020 add on app.note'],
+    soundShown: [
+      [
+        null,
+        `insert into app.doc (id, owner_name) values ('00000000-0000-0000-0000-000000000001', 'rls_other')`,
+      ],
+      ['rls_app', `insert into app.note values ('00000000-0000-0000-0000-000000000001')`, '42501'],
+      ['rls_app', `insert into app.note values ('00000000-0000-0000-0000-000000000002')`, '42501'],
     ],
   },
   {

@@ -44,6 +44,14 @@ export const SPEED_CASES: readonly Case[] = [
     soundShown: [MANY, ANALYSE, ['rls_app', PLAN, /Index Scan (on|using) doc_owner/]],
   },
   {
+    code: 'RLS017',
+    faulty:
+      'drop index app.doc_owner; insert into app.doc (owner_name) select $$x$$ from generate_series(1, 2000); analyze app.doc',
+    finds: ['RLS017 own on app.doc'],
+    // A table of few rows is read as a whole in any case.
+    sound: 'drop index app.doc_owner; insert into app.doc (owner_name) values ($$x$$); analyze app.doc',
+  },
+  {
     code: 'RLS035',
     faulty: replaceOwn(`id::text = (select 'x'::text)`),
     finds: ['RLS035 own on app.doc'],
@@ -57,6 +65,15 @@ export const SPEED_CASES: readonly Case[] = [
     finds: ['RLS035 own on app.doc'],
     sound: `${replaceOwn(`id::text = (select 'x'::text)`)} create index on app.doc ((id::text));`,
     soundShown: [MANY, ANALYSE, ['rls_app', PLAN, /Index/]],
+  },
+  {
+    code: 'RLS062',
+    faulty: `${MEMBER} ${replaceOwn('owner_name in (select m.owner_name from app.member m)')}`,
+    finds: ['RLS001 app.member', 'RLS062 own on app.doc'],
+    sound: `${MEMBER} ${replaceOwn('owner_name = any (array(select m.owner_name from app.member m))')}`,
+    soundFinds: ['RLS001 app.member'],
+    shown: [MANY, ANALYSE, ['rls_app', PLAN, /Seq Scan on doc/]],
+    soundShown: [MANY, ANALYSE, ['rls_app', PLAN, /Index Scan (on|using) doc_owner/]],
   },
   {
     code: 'RLS061',

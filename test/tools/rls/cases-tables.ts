@@ -21,7 +21,7 @@ export const TABLES_CASES: readonly Case[] = [
   {
     code: 'RLS019',
     faulty: replaceOwn(
-      'owner_name in (select d.owner_name from app.doc d where d.body = current_user::text)',
+      'owner_name = any (array(select d.owner_name from app.doc d where d.body = current_user::text))',
     ),
     finds: ['RLS019 own on app.doc'],
     sound: '',
@@ -30,7 +30,7 @@ export const TABLES_CASES: readonly Case[] = [
   {
     code: 'RLS019',
     faulty: `${MEMBER} ${replaceOwn(IS_MEMBER)} alter table app.member enable row level security;
-             create policy own on app.member to rls_app using (owner_name in (select d.owner_name from app.doc d));`,
+             create policy own on app.member to rls_app using (owner_name = any (array(select d.owner_name from app.doc d)));`,
     finds: [
       'RLS017 own on app.member',
       'RLS019 own on app.doc',
@@ -49,14 +49,14 @@ export const TABLES_CASES: readonly Case[] = [
     code: 'RLS019',
     faulty: `create function app.owners() returns setof text language plpgsql stable
                as $$ begin return query select d.owner_name from app.doc d; end $$;
-             ${replaceOwn('owner_name in (select app.owners())')}`,
+             ${replaceOwn('owner_name = any (array(select app.owners()))')}`,
     finds: ['RLS019 own on app.doc'],
     sound: `set local role rls_owner;
             create function app.owners() returns setof text language plpgsql stable security definer
               set search_path = app, pg_temp as $$ begin return query select d.owner_name from app.doc d; end $$;
             revoke execute on function app.owners() from public;
             grant execute on function app.owners() to rls_app;
-            reset role; ${replaceOwn('owner_name in (select app.owners())')}`,
+            reset role; ${replaceOwn('owner_name = any (array(select app.owners()))')}`,
     shown: [ROWS, ['rls_app', 'select * from app.doc', '54001']],
     soundShown: [ROWS, ['rls_app', 'select * from app.doc', 2]],
   },
@@ -155,6 +155,19 @@ export const TABLES_CASES: readonly Case[] = [
     shown: [ROWS, ['rls_app', 'select body from app.doc', 1]],
   },
   {
+    code: 'RLS050',
+    faulty: `create view app.masked with (security_invoker = true) as
+               select id, '***' || right(body, 2) as body from app.doc union all select id, null from app.doc;
+             grant select on app.masked to rls_app;`,
+    finds: ['RLS050 app.doc.body'],
+    sound: `create view app.masked with (security_invoker = true) as
+              select id, '***' || right(body, 2) as body from app.doc union all select id, null from app.doc;
+            revoke select on app.doc from rls_app, rls_other; grant select (id) on app.doc to rls_app;
+            grant select on app.masked to rls_app;`,
+    shown: [ROWS, ['rls_app', 'select body from app.doc', 1]],
+    soundShown: [ROWS, ['rls_app', 'select body from app.doc', '42501']],
+  },
+  {
     code: 'RLS030',
     faulty: `${PARTITION} grant select on app.part to rls_app;`,
     finds: ['RLS030 app.part'],
@@ -169,6 +182,14 @@ export const TABLES_CASES: readonly Case[] = [
       ['rls_app', 'select * from app.whole', 1],
       ['rls_app', 'select * from app.part', '42501'],
     ],
+  },
+  {
+    code: 'RLS030',
+    faulty: `${PARTITION} create table app.leaf () inherits (app.doc); create table app.twig () inherits (app.leaf);
+             alter table app.leaf owner to rls_owner; alter table app.twig owner to rls_owner; grant select on app.twig to rls_app;`,
+    finds: ['RLS030 app.twig'],
+    sound: `${PARTITION} create table app.leaf () inherits (app.doc); create table app.twig () inherits (app.leaf);
+            alter table app.leaf owner to rls_owner; alter table app.twig owner to rls_owner;`,
   },
   {
     code: 'RLS031',

@@ -1,0 +1,95 @@
+import type { Node, RangeVar, SelectStmt } from '@pgsql/types';
+import { parse, QueryError } from 'osl-compiler';
+
+export interface RelationName {
+  readonly schema: string | null;
+  readonly name: string;
+}
+
+/** Relations that a statement reads or writes, common table expressions left out; null if it cannot be parsed. */
+export function relationsIn(text: string): readonly RelationName[] | null {
+  const statement = parsedStatement(text);
+  return statement === null ? null : relationNames(statement);
+}
+
+/** One column of a view. */
+export interface ViewOutput {
+  readonly name: string;
+  /** True if it is a column of a table as it stands. */
+  readonly isPlain: boolean;
+  /** Names of the columns that it is computed from. */
+  readonly columns: ReadonlySet<string>;
+}
+
+/** Columns of a view by its definition, of each side of a UNION; null if it cannot be parsed. */
+export function outputsOfView(definition: string): readonly ViewOutput[] | null {
+  const statement = parsedStatement(definition);
+  if (statement === null) return null;
+  return 'SelectStmt' in statement ? outputsOf(statement.SelectStmt) : [];
+}
+
+function outputsOf({ larg, rarg, targetList = [] }: SelectStmt): readonly ViewOutput[] {
+  if (larg !== undefined && rarg !== undefined) return [...outputsOf(larg), ...outputsOf(rarg)];
+  return targetList.flatMap((node): readonly ViewOutput[] => {
+    if (!('ResTarget' in node) || node.ResTarget.val === undefined) return [];
+    const { val, name = '' } = node.ResTarget;
+    const columns = new Set<string>();
+    eachNode(val, (inner) => {
+      const column = columnOf(inner);
+      if (column !== null) columns.add(column.name);
+    });
+    return [{ name, isPlain: 'ColumnRef' in val, columns }];
+  });
+}
+
+/** The only statement of a text; null if it cannot be parsed. */
+function parsedStatement(text: string): Node | null {
+  try {
+    return parse(text.trim().replace(/;$/, '')).node;
+  } catch (error) {
+    if (error instanceof QueryError || error instanceof RangeError) return null;
+    throw error;
+  }
+}
+
+/** Relations that a syntax tree names, common table expressions left out. */
+export function relationNames(query: Node): readonly RelationName[] {
+  const common = new Set<string>();
+  const ranges: RangeVar[] = [];
+  eachNode(query, (node) => {
+    if ('CommonTableExpr' in node) common.add(node.CommonTableExpr.ctename ?? '');
+    if ('RangeVar' in node) ranges.push(node.RangeVar);
+    // The target of a statement that writes is a range variable without the name of its type.
+    for (const written of ['InsertStmt', 'UpdateStmt', 'DeleteStmt', 'MergeStmt']) {
+      const statement: unknown = (node as TreeNode)[written]; // one of several shapes
+      const target: unknown = isTree(statement) ? statement['relation'] : undefined;
+      if (isTree(target)) ranges.push(target as RangeVar); // its type in the grammar
+    }
+  });
+  const names = ranges
+    .filter(({ schemaname, relname = '' }) => schemaname !== undefined || !common.has(relname))
+    .map(({ schemaname = null, relname = '' }) => ({ schema: schemaname, name: relname }));
+  return [...new Map(names.map((name) => [JSON.stringify(name), name])).values()];
+}
+
+/** Column that a node refers to; null for any other node. */
+export function columnOf(node: Node): { readonly qualifier: string | null; readonly name: string } | null {
+  if (!('ColumnRef' in node)) return null;
+  const names = (node.ColumnRef.fields ?? []).map((field) =>
+    'String' in field ? (field.String.sval ?? '') : '*',
+  );
+  return { qualifier: names.at(-2) ?? null, name: names.at(-1) ?? '' };
+}
+
+type TreeNode = Readonly<Record<string, unknown>>;
+
+export function isTree(value: unknown): value is TreeNode {
+  return typeof value === 'object' && value !== null;
+}
+
+/** Calls `visit` for every node of a tree. */
+export function eachNode(value: unknown, visit: (node: Node) => void): void {
+  if (!isTree(value)) return;
+  if (!Array.isArray(value)) visit(value as Node); // members that are no node have no name of one
+  for (const child of Object.values(value)) eachNode(child, visit);
+}
