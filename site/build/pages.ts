@@ -25,7 +25,10 @@ const SECTIONS: readonly (readonly [title: string, names: readonly string[]])[] 
   ['Ask', ['osl-sql', 'metrics', 'retrieval', 'operators', 'functions', 'raw-sql']],
   ['Connect', ['bi', 'rest', 'mcp', 'cli-output', 'editors']],
   ['Declare', ['manifest', 'content', 'caching', 'interchange', 'lineage']],
-  ['Govern', ['policy', 'policy-tests', 'access', 'identity', 'row-security', 'rls-check', 'from-row-security']],
+  [
+    'Govern',
+    ['policy', 'policy-tests', 'access', 'identity', 'row-security', 'rls-check', 'from-row-security'],
+  ],
   [
     'Run',
     [

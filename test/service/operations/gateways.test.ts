@@ -55,7 +55,9 @@ if (SKIP !== false) {
       for (const seconds of [3600, -3600])
         t.match(
           two.server.stderr,
-          new RegExp(`"seconds_ahead":${seconds},"agreeing_gateways":2,"msg":"the clock of this machine is wrong`),
+          new RegExp(
+            `"seconds_ahead":${seconds},"agreeing_gateways":2,"msg":"the clock of this machine is wrong`,
+          ),
         );
       t.match(two.server.stderr, /the clocks agree again/);
     },
