@@ -1,6 +1,6 @@
 /** Public interface of `src/ask`. */
 
-export { StandbyReads } from '../engine/index.js';
+export { SessionReads } from '../engine/index.js';
 export { type AnswerFreshness, asOfText } from './data/answer-freshness.js';
 export { ask, prepare, type QueryAnswer } from './data/ask.js';
 export { explainPlan } from './data/explain.js';

@@ -11,7 +11,7 @@ import {
   sameOids,
 } from './protocol/backend-messages.js';
 import type { FrontendEncoder } from './protocol/encoder.js';
-import { type ChosenServer, sinceEpoch } from './servers.js';
+import { type ChosenServer, standbySource } from './servers.js';
 import { applySettings, type SentPreamble, type SettingForm } from './settings.js';
 import type { SpoolRoom } from './spool/spool-room.js';
 import { SpoolingSink } from './spool/spooling-sink.js';
@@ -158,6 +158,7 @@ export class Execution implements SessionJob {
     this.#truncated = false;
     this.#error = null;
     this.#mismatch = false;
+    if (this.chosen !== null) this.#options.readFrom?.(standbySource(this.chosen));
     session.submit(this, lane === 'shared' ? 'batched' : 'now');
   }
 
@@ -255,7 +256,7 @@ export class Execution implements SessionJob {
   }
 
   ready(status: number): void {
-    this.#options.spent?.(performance.now() - this.startedAt);
+    this.#noteEnd();
     if (status !== 0x49 && !this.#host.inTransaction) this.#taint();
     const session = this.#session;
     this.#session = null;
@@ -268,7 +269,7 @@ export class Execution implements SessionJob {
 
   /** Handles the loss of the session. The statement runs again if that is allowed, unnoticed by the caller. */
   lost(cause?: unknown): void {
-    this.#options.spent?.(performance.now() - this.startedAt);
+    this.#noteEnd();
     const session = this.#session;
     this.#session = null;
     if (cause === undefined && session !== null && this.#mayRunAgain()) {
@@ -279,6 +280,11 @@ export class Execution implements SessionJob {
       this.#settle(null, cause ?? connectionLost());
     }
     if (session !== null) this.#host.onEnded(this, session);
+  }
+
+  #noteEnd(): void {
+    this.#options.spent?.(performance.now() - this.startedAt);
+    if (this.chosen !== null) this.standby?.ended(this.chosen.server);
   }
 
   #conclude(session: UpstreamSession | null): void {
@@ -322,8 +328,7 @@ export class Execution implements SessionJob {
     if (this.again !== null) return;
     if (this.#held.length > 0) this.#deliverHeld();
     if (this.settled) return;
-    const asOf = sinceEpoch(this.chosen?.asOf ?? null);
-    const done = (): void => this.#settle({ rows: this.rowCount, truncated: this.#truncated, asOf }, null);
+    const done = (): void => this.#settle({ rows: this.rowCount, truncated: this.#truncated }, null);
     if (this.#lastWrite === null) done();
     else this.#lastWrite.then(() => this.#onceDelivered(done));
   }

@@ -7,6 +7,8 @@ export interface QueryServer {
   readonly pool: Pool;
   /** Null if the server has no shared sessions. */
   readonly lanes: Lanes | null;
+  /** Name of the standby; null for the primary. */
+  readonly standby: string | null;
 }
 
 /**
@@ -18,9 +20,18 @@ export interface ChosenServer {
   readonly asOf: number | null;
 }
 
-/** A time on the clock of `performance.now()` in ms since the epoch. */
-export function sinceEpoch(asOf: number | null): number | null {
-  return asOf === null ? null : Date.now() - (performance.now() - asOf);
+/** The standby that a statement was read from. */
+export interface StandbySource {
+  /** Its name for operators; callers do not see it. */
+  readonly name: string;
+  /** Everything that was committed before this time was read, in ms since the epoch. */
+  readonly asOf: number;
+}
+
+/** Null for the primary. */
+export function standbySource({ server, asOf }: ChosenServer): StandbySource | null {
+  if (server.standby === null || asOf === null) return null;
+  return { name: server.standby, asOf: Date.now() - (performance.now() - asOf) };
 }
 
 /** A standby that may answer. */
@@ -30,7 +41,7 @@ export interface UsableStandby extends ChosenServer {
 
 /** The standbys of a database. */
 export interface Standbys {
-  /** The least busy standby whose data are recent enough for `reads`, to which `reads` moves on; null if there is none. */
+  /** The least busy standby whose data are recent enough for `reads`, which takes note of it; null if there is none. */
   choose(reads: StandbyReads): UsableStandby | null;
   /** A standby that was chosen before, as it is now; null if it is not recent enough any more. */
   recheck(server: QueryServer, reads: StandbyReads): UsableStandby | null;
@@ -46,6 +57,10 @@ export class QueryServers {
     this.primary = primary;
     this.#ofPrimary = Object.freeze({ server: primary, asOf: null });
     this.#standbys = standbys;
+  }
+
+  get hasStandbys(): boolean {
+    return this.#standbys !== null;
   }
 
   /** @param reads null if only the primary may answer */

@@ -83,6 +83,7 @@ export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost {
         execution.chosen = this.#chosen;
         execution.start(session, 'alone');
         await answered;
+        if (this.#chosen !== null) this.#options.standby?.ended(this.#chosen.server);
         await session.quiet();
         await command(session, 'ROLLBACK TO SAVEPOINT osl', IN_TRANSACTION);
       } while (execution.again === 'here');

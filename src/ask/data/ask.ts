@@ -1,11 +1,11 @@
 import { EVIDENCE, emit, type GovernedPlan, OPERATORS, PASSAGE_COLUMNS, queryError } from 'osl-compiler';
-import { type ExecuteResult, MemoryShare, type RowSink, type StandbyReads } from '../../engine/index.js';
+import { type ExecuteResult, MemoryShare, type RowSink } from '../../engine/index.js';
 import type { ReceiptRequest } from '../receipts/receipt-request.js';
 import { type Caller, type ServedVersions, versionsOf } from '../request/caller.js';
 import type { DecisionRecord } from '../request/ledger.js';
 import { Payment } from '../request/limit.js';
 import { type AnswerSteps, authorize, type Decision, type Permits, respond } from '../request/respond.js';
-import { answerFromCache, cacheKeyOf } from './answer-cache.js';
+import { answerFromCache, cacheKeyOf, cacheRulesOf } from './answer-cache.js';
 import { type AnswerFreshness, rollupFreshness, standbyFreshness } from './answer-freshness.js';
 import { withinCost } from './cost-limit.js';
 import { CountedSink } from './counted-sink.js';
@@ -22,6 +22,7 @@ import {
 import { type QuestionTime, questionTime } from './question-time.js';
 import { engineOf, type RuntimeRows, runtimeRows, slotValues } from './runtime/index.js';
 import { chargingSink, settingsFor, timeCharge } from './runtime/step.js';
+import { StandbyUse } from './standby-use.js';
 
 /** Metadata of an answer. */
 export interface QueryAnswer {
@@ -118,9 +119,11 @@ function answerStepsOf(
   const spending = new ModelUsage();
   const { receipt = null } = delivery;
   let counted: CountedSink | null = null;
+  let standby: StandbyUse | null = null;
   return {
     left: () => counted?.left() ?? 0,
     detail: () => spending.detail(),
+    standby: () => standby?.source ?? null,
     overlaps: true,
     signal: delivery.signal,
     counts: (answer) => answer,
@@ -136,7 +139,9 @@ function answerStepsOf(
         counted = new CountedSink(receipt?.digesting(plan, formatsOf(delivery, plan), opened) ?? opened);
         return counted;
       };
-      const result = await run(parts, caller, plan, delivery, recorded, open, spending).catch(
+      standby = standbyUseFor(parts, caller, plan, delivery);
+      const uses = { spending, standby };
+      const result = await run(parts, caller, plan, delivery, recorded, open, uses).catch(
         (error: unknown) => {
           throw placedError(error, question, caller, plan);
         },
@@ -163,6 +168,12 @@ function answerStepsOf(
 
 type OpenSink = (runtime: readonly RuntimeRows[]) => RowSink;
 
+/** What a query uses, for its outcome record. */
+export interface QueryUses {
+  readonly spending: ModelUsage;
+  readonly standby: StandbyUse;
+}
+
 /** Runs a plan; no row is sent before `recorded` resolves. @throws the errors of `GovernedEngine.execute` */
 export function run(
   parts: AnswerParts,
@@ -171,21 +182,22 @@ export function run(
   delivery: Omit<ResultDelivery, 'sink'>,
   recorded: Promise<void>,
   sink: OpenSink,
-  spending = new ModelUsage(),
+  { spending, standby }: QueryUses,
 ): Promise<QueryExecution> {
   const written: OpenSink = (runtime) => whenRecorded(recorded, sink(runtime));
   const underway = parts.underway.begin(caller, plan, delivery.signal, parts.model());
   const memory = new MemoryShare(parts.memory, caller.identity.subject);
   const running = { ...delivery, signal: underway.signal };
+  const uses = { spending, standby, memory };
   const ended = (): void => {
     memory.release();
     underway.end();
   };
   if (plan.runtime.length === 0)
-    return execute(parts, caller, plan, running, written, NO_STEPS, spending, memory).finally(ended);
+    return execute(parts, caller, plan, running, written, NO_STEPS, uses).finally(ended);
   const time = questionTime(parts.caps.timeoutMs, underway.signal);
   const timed = { ...running, signal: time.signal };
-  return execute(parts, caller, plan, timed, written, time, spending, memory).finally(() => {
+  return execute(parts, caller, plan, timed, written, time, uses).finally(() => {
     time.end();
     ended();
   });
@@ -215,8 +227,7 @@ async function execute(
   delivery: Omit<ResultDelivery, 'sink'>,
   open: OpenSink,
   { until }: Pick<QuestionTime, 'until'>,
-  spending: ModelUsage,
-  memory: MemoryShare,
+  { spending, standby, memory }: QueryUses & { readonly memory: MemoryShare },
 ): Promise<QueryExecution> {
   const { parameters, signal, snapshots, whole = false, copies = 0 } = delivery;
   if (parameters.length !== plan.clientOids.length) {
@@ -225,8 +236,8 @@ async function execute(
   const charged = timeCharge(parts, caller);
   const engine = engineOf(parts, plan);
   const indexes = new IndexesRead();
-  const asked = { parameters, signal, until, spending, indexes, snapshots: snapshots ?? null, whole, memory };
-  const input = { parts, caller, plan, ...asked };
+  const asked = { parameters, signal, until, spending, standby, indexes, whole, memory };
+  const input = { parts, caller, plan, snapshots: snapshots ?? null, ...asked };
   const runtime = plan.runtime.length === 0 ? [] : await runtimeRows(input).catch(throwStepError);
   const sink = chargingSink(open(runtime), parts, caller);
   const { rows, bytes, timeoutMs } = parts.caps;
@@ -246,17 +257,17 @@ async function execute(
     snapshot,
     copies,
   };
-  const live = (into: RowSink, stopped: AbortSignal | null, standby: StandbyReads | null) =>
-    engine.execute(plan, values, { ...options, ...charged, signal: stopped, standby }, into);
+  const live = (into: RowSink, stopped: AbortSignal | null) =>
+    engine.execute(plan, values, { ...options, ...charged, signal: stopped, ...standby.statement() }, into);
   const rest = { runtime, indexes: indexes.list() };
-  const mayKeep = delivery.again !== undefined && delivery.maxRows === 0 && snapshots === undefined;
-  const keeping =
-    mayKeep && parts.answers.isOn ? cacheKeyOf({ caller, plan, values, resultFormats, settings }) : null;
+  const keeping = mayKeep(parts, delivery)
+    ? cacheKeyOf({ caller, plan, values, resultFormats, settings })
+    : null;
   if (keeping === null) {
     // Read before the statement runs, since a rollup may be rebuilt in the meantime.
     const rollup = rollupFreshness(parts.rollups, caller, plan);
-    const result = await live(sink, signal, standbyFor(plan, delivery));
-    return { ...result, ...rest, freshness: rollup ?? standbyFreshness(result) };
+    const result = await live(sink, signal);
+    return { ...result, ...rest, freshness: rollup ?? standbyFreshness(standby.source) };
   }
   const time = questionTime(timeoutMs, signal);
   const { answers, epochs } = parts;
@@ -270,17 +281,37 @@ async function execute(
       spending,
       signal: time.signal,
       requireInService: () => engine.requireInService(plan),
-      // At the primary: what is kept for an epoch must contain everything of that epoch.
-      live: (into) => live(into, time.signal, null),
+      live: (into) => live(into, time.signal),
     },
     sink,
   ).finally(time.end);
   return { ...result, ...rest };
 }
 
-/** Only the primary has what earlier steps have just read, and the rollup whose age is known. */
-function standbyFor(plan: GovernedPlan, { standby }: Pick<ResultDelivery, 'standby'>): StandbyReads | null {
-  return plan.runtime.length === 0 && plan.rollup === null ? (standby ?? null) : null;
+/** True if the answer may be kept, if the rules of its entities allow it. */
+function mayKeep(
+  { answers }: AnswerParts,
+  { again, maxRows, snapshots }: Omit<ResultDelivery, 'sink'>,
+): boolean {
+  return answers.isOn && again !== undefined && maxRows === 0 && snapshots === undefined;
+}
+
+/**
+ * Only the primary may answer a query of a rollup, whose age is known, or one whose answer may be kept: what is kept for
+ * an epoch must contain everything of that epoch.
+ */
+export function standbyUseFor(
+  parts: AnswerParts,
+  { manifest }: Caller,
+  plan: GovernedPlan,
+  delivery: Omit<ResultDelivery, 'sink'>,
+): StandbyUse {
+  const { standby = null } = delivery;
+  const hasSteps = plan.runtime.length > 0;
+  if (standby === null || plan.rollup !== null || !engineOf(parts, plan).hasStandbys)
+    return new StandbyUse(null, hasSteps);
+  const isKept = mayKeep(parts, delivery) && cacheRulesOf(manifest, plan) !== null;
+  return new StandbyUse(isKept ? null : standby, hasSteps);
 }
 
 interface QueryExecution extends ExecuteResult {

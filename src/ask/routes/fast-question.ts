@@ -5,11 +5,13 @@ import {
   type ShortAnswer,
   ShortRun,
   type StandbyReads,
+  type StandbySource,
   ValueError,
 } from '../../engine/index.js';
-import type { AnswerFreshness } from '../data/answer-freshness.js';
-import { run } from '../data/ask.js';
+import { standbyFreshness } from '../data/answer-freshness.js';
+import { type QueryUses, run, standbyUseFor } from '../data/ask.js';
 import { CountedSink } from '../data/counted-sink.js';
+import { ModelUsage } from '../data/model-usage.js';
 import type { AnswerParts } from '../data/parts.js';
 import { requireWhole } from '../data/question.js';
 import { PermittedRequest } from '../request/permitted-request.js';
@@ -64,7 +66,8 @@ export class FastQuestion implements ShortAnswer {
   #asked: RoutedQuestion | null = null;
   #rows: Uint8Array | null = null;
   #count = 0;
-  #freshness: AnswerFreshness | null = null;
+  /** The standby that answers; null for the primary. */
+  #source: StandbySource | null = null;
   /** Error for the client, to be sent once the decision is recorded or recording it has failed. */
   #failure: { readonly error: unknown; readonly cancelled: boolean } | null = null;
   /** Aborts the long answer that the governed engine is producing; null if there is none. */
@@ -95,8 +98,7 @@ export class FastQuestion implements ShortAnswer {
     this.#stopAt = performance.now() + question.timeout.ms;
     this.#all.sweep.add(this);
     this.#all.taken += 1;
-    const asOf = route.statement.begin(this.#run, values, resultFormats);
-    this.#freshness = asOf === null ? null : { from: 'standby', asOf };
+    this.#source = route.statement.begin(this.#run, values, resultFormats);
     return true;
   }
 
@@ -177,8 +179,8 @@ export class FastQuestion implements ShortAnswer {
     } else if (this.#rows !== null) {
       const rows = this.#rows;
       this.#rest();
-      this.#request.answered(this.#count, rows.length);
-      this.#receiver.answered(route.plan, rows, this.#count, this.#freshness);
+      this.#request.answered(this.#count, rows.length, this.#source);
+      this.#receiver.answered(route.plan, rows, this.#count, standbyFreshness(this.#source));
     }
   }
 
@@ -186,7 +188,12 @@ export class FastQuestion implements ShortAnswer {
     const { requestId } = this.#request;
     const { told, text } = this.#placed(asked, error);
     this.#rest();
-    this.#request.ended(cancelled ? 'cancelled' : 'error', 0, told);
+    this.#request.ended({
+      outcome: cancelled ? 'cancelled' : 'error',
+      rows: 0,
+      error: told,
+      standby: this.#source,
+    });
     this.#receiver.failed(asked.route.plan, told, requestId, text);
   }
 
@@ -211,6 +218,7 @@ export class FastQuestion implements ShortAnswer {
     const sink = this.#receiver.streaming(route.plan);
     const counted = new CountedSink(sink);
     const recorded = this.#untilRecorded();
+    let uses: QueryUses | null = null;
     try {
       const plan = route.planWith(literals);
       if (plan === null) throw new InternalError('a question of a route has another plan');
@@ -223,12 +231,14 @@ export class FastQuestion implements ShortAnswer {
         standby,
       };
       const { caller } = route.permit;
-      const answer = await run(this.#parts, caller, plan, delivery, recorded, () => counted);
+      uses = { spending: new ModelUsage(), standby: standbyUseFor(this.#parts, caller, plan, delivery) };
+      const answer = await run(this.#parts, caller, plan, delivery, recorded, () => counted, uses);
       const { rows, truncated } = answer;
       await recorded;
       if (truncated) requireWhole(delivery, rows);
       this.#rest();
-      this.#request.ended(truncated ? 'truncated' : 'ok', rows, null);
+      const outcome = truncated ? 'truncated' : 'ok';
+      this.#request.ended({ outcome, rows, error: null, standby: uses.standby.source });
       sink.finished(rows, truncated, requestId, answer.freshness);
     } catch (error) {
       // A failure to record the decision takes precedence.
@@ -239,7 +249,12 @@ export class FastQuestion implements ShortAnswer {
       const { told, text } = this.#placed(asked, cause);
       const cancelled = this.#failure?.cancelled === true;
       this.#rest();
-      this.#request.ended(cancelled ? 'cancelled' : 'error', counted.left(), told);
+      this.#request.ended({
+        outcome: cancelled ? 'cancelled' : 'error',
+        rows: counted.left(),
+        error: told,
+        standby: uses?.standby.source ?? null,
+      });
       sink.failed(told, requestId, text);
     }
   }
