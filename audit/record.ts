@@ -53,7 +53,7 @@ export interface AuditEntry {
  * asked and answered. Without the salt they say nothing.
  */
 export interface ReceiptDigests {
-  /** RFC 3339 time of an answer that was not read for this question but kept; null otherwise. */
+  /** RFC 3339 time of an answer that was kept, or read from a standby; null if the primary was read for it. */
   readonly as_of: string | null;
   /** Columns whose values were masked for the caller, as `<entity>.<column>`. */
   readonly masked: readonly string[];

@@ -279,7 +279,7 @@ if (group === null) {
   });
 
   await t.test('behind a name of several servers, rows are of the server whose age is told', async (t) => {
-    const { port, close } = await alternating([a.port, b.port]);
+    const { port, close } = await anyOf([a.port, b.port]);
     t.teardown(close);
     const url = `postgres://osl_reader:osl@127.0.0.1:${port}/postgres`;
     const { server, rest } = await opened(t, { STANDBY_A: url, STANDBY_B: url });
@@ -296,6 +296,7 @@ if (group === null) {
       lagging = a;
       await pause(lagging);
     }
+    while ((await rest()).from !== 'standby') await sleep(20);
     const answers: Answer[] = [];
     for (let i = 0; i < 60; i += 1) {
       if (i % 3 === 0) await commit();
@@ -349,14 +350,13 @@ if (group === null) {
   });
 }
 
-/** A port whose connections go to one of `ports` after another, as those to a name of several servers may. */
-async function alternating(
+/** A port whose connections go to any of `ports`, as those to a name of several servers may. */
+async function anyOf(
   ports: readonly number[],
 ): Promise<{ readonly port: number; readonly close: () => void }> {
-  let turn = 0;
   const sockets = new Set<Socket>();
   const server = createServer((client) => {
-    const upstream = connect(ports[turn++ % ports.length] ?? 0, '127.0.0.1');
+    const upstream = connect(ports[Math.floor(Math.random() * ports.length)] ?? 0, '127.0.0.1');
     for (const socket of [client, upstream]) {
       sockets.add(socket);
       socket.on('error', () => undefined);
