@@ -62,16 +62,24 @@ const MOST_LOSSES = 2;
 
 /** serialization_failure: on a standby, the statement stood in the way of the primary's log. */
 const RECOVERY_CONFLICT = '40001';
+/**
+ * SQLSTATEs of a standby after which the primary may answer: the statement stood in the way of replay, or waited for it
+ * in a circle (deadlock_detected), or reads what a standby does not have, such as an unlogged table
+ * (feature_not_supported).
+ */
+const ONLY_ON_STANDBY: ReadonlySet<string> = new Set([RECOVERY_CONFLICT, '40P01', '0A000']);
+/** admin_shutdown: the server is shut down, or somebody has ended the session. */
+const ADMIN_SHUTDOWN = '57P01';
 
 export class Execution implements SessionJob {
   readonly statement: UpstreamStatement;
   readonly subject: string | null;
   readonly standby: StandbyReads | null;
   /**
-   * Set if the execution must be sent again: on the same session (`here`), on an unshared one (`alone`), or on an
-   * unshared one of the primary.
+   * Set if the execution must be sent again: on the same session (`here`), on an unshared one (`alone`), on an unshared
+   * one of the primary, or there only if its standby is down.
    */
-  again: 'here' | 'alone' | 'primary' | null = null;
+  again: 'here' | 'alone' | 'primary' | 'primary if down' | null = null;
   lane: Lane = 'alone';
   startedAt = 0;
   rowCount = 0;
@@ -275,11 +283,23 @@ export class Execution implements SessionJob {
     if (cause === undefined && session !== null && this.#mayRunAgain()) {
       this.#losses += 1;
       this.again = 'primary';
+    } else if (cause === undefined && session !== null && this.#mayRunIfDown()) {
+      this.again = 'primary if down';
     } else {
-      if (!this.settled && this.#error !== null) this.#tell(this.#error);
-      this.#settle(null, cause ?? connectionLost());
+      this.failLost(cause);
     }
     if (session !== null) this.#host.onEnded(this, session);
+  }
+
+  /** Rejects because the session is lost, with the server's last words if they say that the caller may try again. */
+  failLost(cause?: unknown): void {
+    const error = this.#error;
+    if (!this.settled && error !== null) this.#tell(error);
+    const isConflict = error !== null && this.#isOnStandby && error.sqlstate === RECOVERY_CONFLICT;
+    const told = isConflict
+      ? executionError(error, this.#host.errors, this.statement, this.#isParsed())
+      : connectionLost();
+    this.#settle(null, cause ?? told);
   }
 
   #noteEnd(): void {
@@ -305,7 +325,7 @@ export class Execution implements SessionJob {
       this.again = 'here';
     } else if (this.lane === 'shared' && error.sqlstate === '57014') {
       this.again = 'alone';
-    } else if (this.#conflictsWithRecovery(error)) {
+    } else if (this.#mayAskPrimary(error)) {
       this.again = 'primary';
     } else {
       this.#tell(error);
@@ -408,10 +428,21 @@ export class Execution implements SessionJob {
     this.#host.onUpstreamError(error, this.statement.reads?.tables ?? []);
   }
 
-  /** True if a standby cancelled the statement to go on with the primary's log, and the primary may answer instead. */
-  #conflictsWithRecovery(error: UpstreamError): boolean {
-    const onStandby = this.chosen !== null && this.chosen.asOf !== null;
-    return onStandby && error.sqlstate === RECOVERY_CONFLICT && this.#isUndelivered && this.#host.runsAgain;
+  /** True if a standby could not answer, and the primary may instead. */
+  #mayAskPrimary(error: UpstreamError): boolean {
+    return (
+      this.#isOnStandby && ONLY_ON_STANDBY.has(error.sqlstate) && this.#isUndelivered && this.#host.runsAgain
+    );
+  }
+
+  /** True if the session was ended by an administrator: of the standby, or of this statement alone. */
+  #mayRunIfDown(): boolean {
+    if (this.settled || !this.#isUndelivered || this.#discard || !this.#host.runsAgain) return false;
+    return this.#isOnStandby && this.#error?.sqlstate === ADMIN_SHUTDOWN;
+  }
+
+  get #isOnStandby(): boolean {
+    return this.chosen !== null && this.chosen.asOf !== null;
   }
 
   get #isUndelivered(): boolean {

@@ -86,6 +86,10 @@ export class Runner implements ExecutionHost {
     }
     if (execution.lane === 'alone') server.pool.release(session);
     if (execution.again === null || execution.settled) return;
+    if (execution.again === 'primary if down') {
+      setTimeout(() => void this.#runIfDown(execution), LOST_MS);
+      return;
+    }
     if (execution.again === 'primary') execution.chosen = this.servers.ofPrimary();
     // Several sessions may have died together, each noticed separately: wait a moment, so that the next one is not
     // dead as well.
@@ -129,6 +133,12 @@ export class Runner implements ExecutionHost {
     }
     chosen.server.pool.release(session);
     this.#runOnPrimary(execution);
+  }
+
+  /** Runs on the primary if the standby is down; if not, somebody has ended the statement. */
+  async #runIfDown(execution: Execution): Promise<void> {
+    if (await this.servers.isDown(chosenBy(execution).server)) this.#runOnPrimary(execution);
+    else execution.failLost();
   }
 
   #runOnPrimary(execution: Execution): void {

@@ -45,6 +45,8 @@ export interface Standbys {
   choose(reads: StandbyReads): UsableStandby | null;
   /** A standby that was chosen before, as it is now; null if it is not recent enough any more. */
   recheck(server: QueryServer, reads: StandbyReads): UsableStandby | null;
+  /** Asks a standby, and resolves to true if it cannot be reached or is none any more. */
+  isDown(server: QueryServer): Promise<boolean>;
 }
 
 /** The primary of a database and its standbys. */
@@ -72,6 +74,11 @@ export class QueryServers {
   recheck(chosen: ChosenServer, reads: StandbyReads | null): ChosenServer {
     if (chosen.asOf === null || reads === null || this.#standbys === null) return chosen;
     return this.#standbys.recheck(chosen.server, reads) ?? this.ofPrimary();
+  }
+
+  /** Asks a standby, and resolves to true if it cannot be reached or is none any more; to false for the primary. */
+  async isDown(server: QueryServer): Promise<boolean> {
+    return (await this.#standbys?.isDown(server)) ?? false;
   }
 
   ofPrimary(): ChosenServer {

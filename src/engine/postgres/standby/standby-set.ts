@@ -43,6 +43,7 @@ const LONGEST_MS = 500;
 export class StandbySet implements Standbys {
   readonly #standbys: readonly Standby[];
   readonly #watched: readonly WatchedServer[];
+  readonly #watchedStandbys = new Map<QueryServer, WatchedServer>();
   readonly #told = new Map<string, StandbyFault | null>();
   readonly #onChange: StandbySetOptions['onChange'];
   /** Data before this time are not shown: what the gateway has published must be in them. */
@@ -68,6 +69,11 @@ export class StandbySet implements Standbys {
       }),
       ...made.map(({ standby, login }) => this.#watch(standby, login, everyMs)),
     ];
+  }
+
+  async isDown(server: QueryServer): Promise<boolean> {
+    await this.#watchedStandbys.get(server)?.askNow();
+    return this.#standbys.find((standby) => standby.server === server)?.isDown ?? false;
   }
 
   choose(reads: StandbyReads): UsableStandby | null {
@@ -116,7 +122,7 @@ export class StandbySet implements Standbys {
   }
 
   #watch(standby: Standby, login: Login, everyMs: number): WatchedServer {
-    return new WatchedServer({
+    const watched = new WatchedServer({
       role: 'standby',
       login,
       everyMs,
@@ -129,6 +135,8 @@ export class StandbySet implements Standbys {
         this.#tell(standby);
       },
     });
+    this.#watchedStandbys.set(standby.server, watched);
+    return watched;
   }
 
   #tell(standby: Standby): void {

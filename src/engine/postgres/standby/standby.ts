@@ -80,6 +80,11 @@ export class Standby {
     this.#fault = fault;
   }
 
+  /** True if it does not answer, or is no standby any more. */
+  get isDown(): boolean {
+    return this.#fault === 'it cannot be reached' || this.#fault === 'it is no standby now';
+  }
+
   /** The standby for a statement that begins now; null if its data may be older than `notBefore` or the limit. */
   usable(notBefore: number): UsableStandby | null {
     const asOf = this.#asOf;
