@@ -373,6 +373,8 @@ if (group === null) {
       const holder = new pg.Client(primary.url);
       await holder.connect();
       await holder.query('begin; lock table shop.account in access exclusive mode');
+      const held = `select 1 from pg_locks where relation = 'shop.account'::regclass and mode = 'AccessExclusiveLock'`;
+      while ((await b.query(held)).length === 0) await sleep(20);
       const waiting = `select pid from pg_stat_activity
       where wait_event_type = 'Lock' and now() - query_start > '1.1 s' and application_name = 'osl-gateway'`;
       /** The session at the standby whose statement has waited for the lock for more than a second. */
