@@ -373,6 +373,7 @@ if (group === null) {
       const holder = new pg.Client(primary.url);
       await holder.connect();
       await holder.query('begin; lock table shop.account in access exclusive mode');
+      await primary.query('select pg_switch_wal()'); // the record of the lock alone is not flushed
       const held = `select 1 from pg_locks where relation = 'shop.account'::regclass and mode = 'AccessExclusiveLock'`;
       while ((await b.query(held)).length === 0) await sleep(20);
       const waiting = `select pid from pg_stat_activity
