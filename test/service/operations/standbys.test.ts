@@ -7,9 +7,9 @@ import t, { type Test } from 'tap';
 import { type AuditRecord, readRecords } from '../../../audit/index.js';
 import { NO_BINARIES } from '../../support/native-postgres.js';
 import { type Member, startGroup } from '../../support/replicated-postgres.js';
-import { BIN, type Server } from '../../tools/cli/support.js';
+import { BIN, osl, type Server } from '../../tools/cli/support.js';
 import { ACCOUNTS_MANIFEST, files, tables } from './store.js';
-import { asked, type Place, run, served, tokenFor } from './support.js';
+import { asked, fileArgs, type Place, run, served, tokenFor } from './support.js';
 
 /** Two streaming standbys that answer queries: how old an answer may be, seen from outside `osl serve`. */
 
@@ -354,6 +354,39 @@ if (group === null) {
     }
   });
 
+  /** What `osl doctor` finds about the standbys, with these URLs. */
+  const doctor = async (where: Place, env: Readonly<Record<string, string>>): Promise<readonly string[]> => {
+    const urls = { STORE_URL: urlOf(primary), STANDBY_A: urlOf(a), STANDBY_B: urlOf(b) };
+    const free = ['--http-port', '0', '--pg-port', '0'];
+    const ran = await osl(['doctor', '--json', ...fileArgs(where), ...free], { env: { ...urls, ...env } });
+    const { findings } = JSON.parse(ran.stdout) as { findings: readonly Record<string, string | null>[] };
+    return findings
+      .filter((one) => one['about']?.startsWith('database db, standby') === true)
+      .map(({ about, state, message, hint }) => `${about?.at(-1)} ${state} ${message} ${hint ?? ''}`);
+  };
+
+  await t.test('osl doctor looks at standbys', async (t) => {
+    const found = await doctor(all.where, { OSL_POOL_SIZE: '100', STANDBY_A: a.url });
+    const expected = [
+      /^A warn the gateway refuses role "postgres" .*: role "postgres" is superuser use the role of the primary/,
+      /^A ok .*: a standby of the primary, at most \d+ ms behind it /,
+      /^A warn cancels statements that hold up its replay for 0 ms \(SQLSTATE 40001\).* hot_standby_feedback = on/,
+      /^A warn accepts 47 connections, and this gateway opens up to 105 raise max_connections/,
+      /^A warn cannot read shop.counter, which is not logged: .* SET LOGGED/,
+      /^B ok .*: a standby of the primary/,
+    ];
+    t.match(found.slice(0, 6), expected);
+    await pause(a);
+    await commit();
+    const others = await doctor(all.where, { STANDBY_B: urlOf(b).replace(/:\d+\//, ':1/') });
+    t.match(
+      others[0],
+      /^A warn .*: has not replayed within 1000 ms what the primary had see pg_stat_replication/,
+    );
+    t.match(others.at(-1), /^B warn .*nothing listens there correct the URL .*the primary answers/);
+    await resume(a);
+  });
+
   await t.test('what a standby cannot read is read from the primary', async (t) => {
     const { rest, wire } = all;
     const client = await wire();
@@ -416,6 +449,10 @@ if (group === null) {
     while ((await b.query('select name from shop.account where id = 1'))[0]?.['name'] !== '-1')
       await sleep(20);
     t.equal((await rest()).from, 'live', 'its control file does not tell the timeline yet');
+    t.match(await doctor(all.where, { STORE_URL: urlOf(a) }), [
+      /^A ok .*: is the primary now, so it is not used as a standby/,
+      /^B warn .*: follows another timeline than the primary, so it is not used run CHECKPOINT/,
+    ]);
     await b.query('checkpoint');
     await until('01');
     t.same(await rest().then(({ change, from }) => [change, from]), [-1, 'standby']);
