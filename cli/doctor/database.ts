@@ -24,7 +24,6 @@ import { counted } from '../output.js';
 import { citusFindings } from './citus.js';
 import { type DoctorFinding, fail, failed, ok, skipped, warn } from './finding.js';
 import { rowSecurityFindings, viewLabelFindings } from './row-security.js';
-import { standbyFindings } from './standbys.js';
 
 export interface Inspection {
   readonly findings: readonly DoctorFinding[];
@@ -140,7 +139,6 @@ async function inspectServer(
       ...guarded,
       ...(await citusFindings(about, survey, connector, model, settings)),
       ...(await systemFindings(about, connector, model.manifest)),
-      ...(await standbyFindings(about, connector, url, model.manifest, settings)),
     ];
     // If the schema was not read completely, an object may exist although it was not found.
     return { findings, gone: upstream.truncated ? null : drifts.flatMap(({ gone }) => gone ?? []) };

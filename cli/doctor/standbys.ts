@@ -5,7 +5,8 @@ import {
   type Survey,
   surveyPostgres,
 } from '../../src/engine/index.js';
-import { type Connector, type Manifest, tableName } from '../../src/model/manifest/index.js';
+import { type Connector, type Manifest, tableName, urlVariable } from '../../src/model/manifest/index.js';
+import type { Model } from '../../src/model/served-model.js';
 import { connectFault, connectorUrl, withoutPassword } from '../../src/service/connector-url.js';
 import { poolSizeOf } from '../../src/service/engines.js';
 import type { Settings } from '../../src/service/settings.js';
@@ -15,16 +16,27 @@ import { type DoctorFinding, fail, failed, ok, warn } from './finding.js';
 /** Sessions of each worker with a standby beside the pool: shared ones, and the one that asks for its position. */
 const MORE_SESSIONS = 5;
 
-/** Findings about the standbys that a connector names. @param primaryUrl URL of the connector's database */
+/** Findings about the standbys that connectors name. A gateway does not run these checks: it watches its standbys. */
 export async function standbyFindings(
-  about: string,
+  { manifest }: Model,
+  settings: Settings,
+): Promise<readonly DoctorFinding[]> {
+  const each = [...manifest.connectors.values()].map((connector) =>
+    connectorFindings(connector, manifest, settings),
+  );
+  return (await Promise.all(each)).flat();
+}
+
+async function connectorFindings(
   connector: Connector,
-  primaryUrl: string,
   manifest: Manifest,
   settings: Settings,
 ): Promise<readonly DoctorFinding[]> {
   const { standbys } = connector;
   if (standbys === null) return [];
+  // Without a URL of the primary, the finding about the database says so.
+  const primaryUrl = await connectorUrl(process.env, urlVariable(connector)).catch(() => null);
+  if (primaryUrl === null) return [];
   const checked = {
     primaryUrl,
     maxLagMs: standbys.maxLagMs,
@@ -33,7 +45,7 @@ export async function standbyFindings(
     sessions: poolSizeOf(connector, settings) + workersFor(settings, manifest) * MORE_SESSIONS,
   };
   const each = standbys.urlEnvs.map((name) =>
-    findingsOf({ ...checked, about: `${about}, standby ${name}` }, name),
+    findingsOf({ ...checked, about: `database ${connector.name}, standby ${name}` }, name),
   );
   return (await Promise.all(each)).flat();
 }
