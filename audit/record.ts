@@ -68,7 +68,7 @@ export interface ReceiptDigests {
 }
 
 /** Standby of the database that answered, and how recent its data were. */
-export interface RecordedStandby {
+interface RecordedStandby {
   /** RFC 3339 time before which everything committed was read, on the gateway's clock. */
   readonly as_of: string;
   /** Name of the variable with its URL, as in the manifest. */

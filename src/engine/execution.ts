@@ -1,6 +1,6 @@
 import { queryError } from 'osl-compiler';
-import { type AnswerMemory, noMemory, rowTooLarge } from './answer-memory.js';
-import type { ErrorSource } from './error-source.js';
+import { noMemory, rowTooLarge } from './answer-memory.js';
+import type { ExecutionHost } from './execution-host.js';
 import { SHARED_BYTES, SHARED_ROWS } from './lanes.js';
 import type { PreparedStatements, PreparedUpstream } from './prepared.js';
 import {
@@ -12,9 +12,9 @@ import {
 } from './protocol/backend-messages.js';
 import type { FrontendEncoder } from './protocol/encoder.js';
 import { type ChosenServer, standbySource } from './servers.js';
-import { applySettings, type SentPreamble, type SettingForm } from './settings.js';
-import type { SpoolRoom } from './spool/spool-room.js';
+import { applySettings, type SentPreamble } from './settings.js';
 import { SpoolingSink } from './spool/spooling-sink.js';
+import { isOfStandby, isReplayConflict, isShutdown } from './standby-faults.js';
 import type { StandbyReads } from './standby-reads.js';
 import type { BoundValue, ExecuteOptions, ExecuteResult, RowSink, UpstreamStatement } from './statement.js';
 import {
@@ -27,28 +27,8 @@ import {
   stopError,
   unknownSetting,
 } from './upstream-error.js';
-import type { ReportUpstreamError, UpstreamError } from './upstream-report.js';
+import type { UpstreamError } from './upstream-report.js';
 import type { MessageView, SessionJob, UpstreamSession } from './upstream-session.js';
-
-export interface ExecutionHost {
-  /**
-   * True to send the row cap in Execute. If false, the statement is cancelled at the cap instead, which allows parallel
-   * plans.
-   */
-  readonly limitRows: boolean;
-  readonly settingForm: SettingForm;
-  /** True if the statement runs in a transaction that continues after it. */
-  readonly inTransaction: boolean;
-  readonly errors: ErrorSource;
-  readonly onUpstreamError: ReportUpstreamError;
-  readonly memory: AnswerMemory;
-  /** True if a statement may run again after its session is lost: it only reads and needs no session state. */
-  readonly runsAgain: boolean;
-  /** Spool for rows of slow readers, which frees their sessions early; null if there is none. */
-  readonly spool: SpoolRoom | null;
-  /** Called when the session has answered `execution` in full, or is lost. */
-  onEnded(execution: Execution, session: UpstreamSession): void;
-}
 
 /**
  * `alone`: the session runs only this statement, and rows stream to the sink. `shared`: other callers' statements
@@ -59,17 +39,6 @@ export type Lane = 'alone' | 'shared';
 /** Time in ms within which the loss of a session means that it was probably dead beforehand. */
 const QUICK_MS = 1_000;
 const MOST_LOSSES = 2;
-
-/** serialization_failure: on a standby, the statement stood in the way of the primary's log. */
-const RECOVERY_CONFLICT = '40001';
-/**
- * SQLSTATEs of a standby after which the primary may answer: the statement stood in the way of replay, or waited for it
- * in a circle (deadlock_detected), or reads what a standby does not have, such as an unlogged table
- * (feature_not_supported).
- */
-const ONLY_ON_STANDBY: ReadonlySet<string> = new Set([RECOVERY_CONFLICT, '40P01', '0A000']);
-/** admin_shutdown: the server is shut down, or somebody has ended the session. */
-const ADMIN_SHUTDOWN = '57P01';
 
 export class Execution implements SessionJob {
   readonly statement: UpstreamStatement;
@@ -91,7 +60,7 @@ export class Execution implements SessionJob {
   readonly #values: readonly BoundValue[];
   readonly #options: ExecuteOptions;
   readonly #sink: RowSink;
-  readonly #host: ExecutionHost;
+  readonly #host: ExecutionHost<Execution>;
   readonly #resolve: (result: ExecuteResult) => void;
   readonly #reject: (error: unknown) => void;
   readonly #timer: NodeJS.Timeout | null;
@@ -119,7 +88,7 @@ export class Execution implements SessionJob {
       readonly options: ExecuteOptions;
       readonly sink: RowSink;
     },
-    host: ExecutionHost,
+    host: ExecutionHost<Execution>,
     resolve: (result: ExecuteResult) => void,
     reject: (error: unknown) => void,
   ) {
@@ -295,7 +264,7 @@ export class Execution implements SessionJob {
   failLost(cause?: unknown): void {
     const error = this.#error;
     if (!this.settled && error !== null) this.#tell(error);
-    const isConflict = error !== null && this.#isOnStandby && error.sqlstate === RECOVERY_CONFLICT;
+    const isConflict = error !== null && this.#isOnStandby && isReplayConflict(error);
     const told = isConflict
       ? executionError(error, this.#host.errors, this.statement, this.#isParsed())
       : connectionLost();
@@ -430,15 +399,13 @@ export class Execution implements SessionJob {
 
   /** True if a standby could not answer, and the primary may instead. */
   #mayAskPrimary(error: UpstreamError): boolean {
-    return (
-      this.#isOnStandby && ONLY_ON_STANDBY.has(error.sqlstate) && this.#isUndelivered && this.#host.runsAgain
-    );
+    return this.#isOnStandby && isOfStandby(error) && this.#isUndelivered && this.#host.runsAgain;
   }
 
   /** True if the session was ended by an administrator: of the standby, or of this statement alone. */
   #mayRunIfDown(): boolean {
     if (this.settled || !this.#isUndelivered || this.#discard || !this.#host.runsAgain) return false;
-    return this.#isOnStandby && this.#error?.sqlstate === ADMIN_SHUTDOWN;
+    return this.#isOnStandby && isShutdown(this.#error);
   }
 
   get #isOnStandby(): boolean {

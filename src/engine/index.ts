@@ -23,10 +23,9 @@ export type { StandbyChange } from './postgres/standby/standby-set.js';
 export { type Survey, surveyPostgres } from './postgres/survey.js';
 export { DataRowReader, dataRow, eachDataRow, textValuesOf } from './protocol/backend-messages.js';
 export { GrowingBytes } from './protocol/growing-bytes.js';
-export type { StandbySource } from './servers.js';
 export { type ShortAnswer, ShortRun, type ShortStatement } from './short.js';
 export { SpoolRoom, type SpoolStats } from './spool/spool-room.js';
-export { SessionReads, type StandbyReads, StepReads } from './standby-reads.js';
+export { SessionReads, type StandbyReads, type StandbySource, StepReads } from './standby-reads.js';
 export type {
   BoundValue,
   ExecuteOptions,

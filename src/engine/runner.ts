@@ -1,7 +1,8 @@
 import { InternalError } from 'osl-compiler';
 import type { AnswerMemory } from './answer-memory.js';
 import type { ErrorSource } from './error-source.js';
-import { Execution, type ExecutionHost } from './execution.js';
+import { Execution } from './execution.js';
+import type { ExecutionHost } from './execution-host.js';
 import type { ChosenServer, QueryServers } from './servers.js';
 import type { SettingForm } from './settings.js';
 import { PinnedSnapshot } from './snapshot.js';
@@ -33,7 +34,7 @@ function chosenBy({ chosen }: Execution): ChosenServer {
 }
 
 /** Finds a session for each statement, sends the statement, and repeats it if that is allowed. */
-export class Runner implements ExecutionHost {
+export class Runner implements ExecutionHost<Execution> {
   readonly limitRows: boolean;
   readonly settingForm: SettingForm;
   readonly inTransaction = false;

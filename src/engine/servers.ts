@@ -1,6 +1,6 @@
 import type { Lanes } from './lanes.js';
 import type { Pool } from './pool.js';
-import type { StandbyReads } from './standby-reads.js';
+import type { StandbyReads, StandbySource } from './standby-reads.js';
 
 /** A server with sessions for queries. */
 export interface QueryServer {
@@ -18,14 +18,6 @@ export interface QueryServer {
 export interface ChosenServer {
   readonly server: QueryServer;
   readonly asOf: number | null;
-}
-
-/** The standby that a statement was read from. */
-export interface StandbySource {
-  /** Its name for operators; callers do not see it. */
-  readonly name: string;
-  /** Everything that was committed before this time was read, in ms since the epoch. */
-  readonly asOf: number;
 }
 
 /** Null for the primary. */

@@ -5,14 +5,8 @@ import type { OutOfService } from './out-of-service.js';
 import type { PreparedUpstream } from './prepared.js';
 import { sameOids } from './protocol/backend-messages.js';
 import type { FrontendEncoder } from './protocol/encoder.js';
-import {
-  type ChosenServer,
-  type QueryServer,
-  type QueryServers,
-  type StandbySource,
-  standbySource,
-} from './servers.js';
-import type { StandbyReads } from './standby-reads.js';
+import { type ChosenServer, type QueryServer, type QueryServers, standbySource } from './servers.js';
+import type { StandbyReads, StandbySource } from './standby-reads.js';
 import type { SentValue, UpstreamStatement } from './statement.js';
 import { executionError, parseErrorResponse, StatementFault } from './upstream-error.js';
 import type { ReportUpstreamError, UpstreamError } from './upstream-report.js';

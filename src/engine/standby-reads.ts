@@ -1,4 +1,16 @@
-import type { QueryServer } from './servers.js';
+/** A server, by its identity. */
+interface ReadServer {
+  /** Name of the standby; null for the primary. */
+  readonly standby: string | null;
+}
+
+/** The standby that a statement was read from. */
+export interface StandbySource {
+  /** Its name for operators; callers do not see it. */
+  readonly name: string;
+  /** Everything that was committed before this time was read, in ms since the epoch. */
+  readonly asOf: number;
+}
 
 /**
  * Permission for a standby to answer, held by whoever asks. All statements of a session or of a request pass the same
@@ -6,11 +18,11 @@ import type { QueryServer } from './servers.js';
  */
 export interface StandbyReads {
   /** Everything that was committed before this time must be in an answer of `server`; infinite if it may not answer. */
-  notBeforeOn(server: QueryServer): number;
+  notBeforeOn(server: ReadServer): number;
   /** Notes that a statement will run on `server`, which has everything that was committed before `asOf`. */
-  chose(server: QueryServer, asOf: number): void;
+  chose(server: ReadServer, asOf: number): void;
   /** Notes that a statement has ended: it may have seen everything that `server` had replayed until now. */
-  ended(server: QueryServer): void;
+  ended(server: ReadServer): void;
 }
 
 /**
@@ -20,20 +32,20 @@ export interface StandbyReads {
 export class SessionReads implements StandbyReads {
   #notBefore = Number.NEGATIVE_INFINITY;
   /** The standby of the last statement, and when that ended. */
-  #last: QueryServer | null = null;
+  #last: ReadServer | null = null;
   #endedAt = Number.NEGATIVE_INFINITY;
 
-  notBeforeOn(server: QueryServer): number {
+  notBeforeOn(server: ReadServer): number {
     // `asOf` is a lower bound: a statement may have seen everything that was committed until it ended.
     const isSame = this.#last === null || this.#last === server;
     return isSame ? this.#notBefore : Math.max(this.#notBefore, this.#endedAt);
   }
 
-  chose(_: QueryServer, asOf: number): void {
+  chose(_: ReadServer, asOf: number): void {
     this.requireCommitted(asOf);
   }
 
-  ended(server: QueryServer): void {
+  ended(server: ReadServer): void {
     if (server.standby === null) return;
     this.#last = server;
     this.#endedAt = performance.now();
@@ -52,24 +64,24 @@ export class SessionReads implements StandbyReads {
 export class StepReads implements StandbyReads {
   readonly #reads: StandbyReads;
   #notBefore = Number.NEGATIVE_INFINITY;
-  #server: QueryServer | null = null;
+  #server: ReadServer | null = null;
 
   /** @param reads permission of the session */
   constructor(reads: StandbyReads) {
     this.#reads = reads;
   }
 
-  notBeforeOn(server: QueryServer): number {
+  notBeforeOn(server: ReadServer): number {
     if (this.#server !== null && this.#server !== server) return Number.POSITIVE_INFINITY;
     return Math.max(this.#notBefore, this.#reads.notBeforeOn(server));
   }
 
-  chose(server: QueryServer, asOf: number): void {
+  chose(server: ReadServer, asOf: number): void {
     this.#server = server;
     this.#reads.chose(server, asOf);
   }
 
-  ended(server: QueryServer): void {
+  ended(server: ReadServer): void {
     this.#server = server;
     this.#reads.ended(server);
   }

@@ -1,5 +1,4 @@
-import type { StandbySource } from './servers.js';
-import type { StandbyReads } from './standby-reads.js';
+import type { StandbyReads, StandbySource } from './standby-reads.js';
 
 /** A parameter value in wire form: format 0 is text, 1 binary; null bytes are NULL. */
 export interface BoundValue {

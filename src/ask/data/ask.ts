@@ -1,17 +1,17 @@
 import { EVIDENCE, emit, type GovernedPlan, OPERATORS, PASSAGE_COLUMNS, queryError } from 'osl-compiler';
 import { type ExecuteResult, MemoryShare, type RowSink } from '../../engine/index.js';
-import type { ReceiptRequest } from '../receipts/receipt-request.js';
-import { type Caller, type ServedVersions, versionsOf } from '../request/caller.js';
+import { type Caller, versionsOf } from '../request/caller.js';
 import type { DecisionRecord } from '../request/ledger.js';
 import { Payment } from '../request/limit.js';
-import { type AnswerSteps, authorize, type Decision, type Permits, respond } from '../request/respond.js';
-import { answerFromCache, cacheKeyOf, cacheRulesOf } from './answer-cache.js';
+import { type AnswerSteps, authorize, type Decision, respond } from '../request/respond.js';
+import { answerFromCache, cacheKeyOf } from './answer-cache.js';
 import { type AnswerFreshness, rollupFreshness, standbyFreshness } from './answer-freshness.js';
 import { withinCost } from './cost-limit.js';
 import { CountedSink } from './counted-sink.js';
 import { IndexesRead, type IndexRead, ModelUsage } from './model-usage.js';
 import type { AnswerParts } from './parts.js';
 import { placedError, planOf, throwStepError } from './planning.js';
+import type { QueryAnswer, QueryUses } from './query-answer.js';
 import {
   type CompiledQuestion,
   type DataQuestion,
@@ -22,30 +22,8 @@ import {
 import { type QuestionTime, questionTime } from './question-time.js';
 import { engineOf, type RuntimeRows, runtimeRows, slotValues } from './runtime/index.js';
 import { chargingSink, settingsFor, timeCharge } from './runtime/step.js';
-import { StandbyUse } from './standby-use.js';
-
-/** Metadata of an answer. */
-export interface QueryAnswer {
-  readonly requestId: string;
-  readonly plan: GovernedPlan;
-  readonly caller: Caller;
-  readonly versions: ServedVersions;
-  readonly rows: number;
-  /** True if the row or byte cap truncated the answer. */
-  readonly truncated: boolean;
-  /** True if a cap truncated the rows of a preceding step; each remaining row is still correct. */
-  readonly clipped: boolean;
-  readonly redactedFields: readonly string[];
-  readonly indexes: readonly IndexRead[];
-  /** Passages for which a decoder operator failed; its value for them is NULL. */
-  readonly errors: readonly { readonly chunkId: string; readonly reason: string }[];
-  /** Lets later queries of the same shape skip planning; null on the fast path. */
-  readonly permits: Permits | null;
-  /** Source and age of the answer; null if it was read from the entities for this query. */
-  readonly freshness: AnswerFreshness | null;
-  /** The receipt that was requested; null if none. */
-  readonly receipt: ReceiptRequest | null;
-}
+import { mayKeep, standbyUseFor } from './standby-choice.js';
+import type { StandbyUse } from './standby-use.js';
 
 /**
  * Runs a query. The decision is made by compiling it into a governed plan. The query may start while the decision
@@ -168,12 +146,6 @@ function answerStepsOf(
 
 type OpenSink = (runtime: readonly RuntimeRows[]) => RowSink;
 
-/** What a query uses, for its outcome record. */
-export interface QueryUses {
-  readonly spending: ModelUsage;
-  readonly standby: StandbyUse;
-}
-
 /** Runs a plan; no row is sent before `recorded` resolves. @throws the errors of `GovernedEngine.execute` */
 export function run(
   parts: AnswerParts,
@@ -286,32 +258,6 @@ async function execute(
     sink,
   ).finally(time.end);
   return { ...result, ...rest };
-}
-
-/** True if the answer may be kept, if the rules of its entities allow it. */
-function mayKeep(
-  { answers }: AnswerParts,
-  { again, maxRows, snapshots }: Omit<ResultDelivery, 'sink'>,
-): boolean {
-  return answers.isOn && again !== undefined && maxRows === 0 && snapshots === undefined;
-}
-
-/**
- * Only the primary may answer a query of a rollup, whose age is known, or one whose answer may be kept: what is kept for
- * an epoch must contain everything of that epoch.
- */
-export function standbyUseFor(
-  parts: AnswerParts,
-  { manifest }: Caller,
-  plan: GovernedPlan,
-  delivery: Omit<ResultDelivery, 'sink'>,
-): StandbyUse {
-  const { standby = null } = delivery;
-  const hasSteps = plan.runtime.length > 0;
-  if (standby === null || plan.rollup !== null || !engineOf(parts, plan).hasStandbys)
-    return new StandbyUse(null, hasSteps);
-  const isKept = mayKeep(parts, delivery) && cacheRulesOf(manifest, plan) !== null;
-  return new StandbyUse(isKept ? null : standby, hasSteps);
 }
 
 interface QueryExecution extends ExecuteResult {

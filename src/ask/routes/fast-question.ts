@@ -1,57 +1,18 @@
 import { InternalError, type QueryError, queryError } from 'osl-compiler';
-import type { Identity } from '../../../policy/index.js';
-import {
-  type BoundValue,
-  type ShortAnswer,
-  ShortRun,
-  type StandbyReads,
-  type StandbySource,
-  ValueError,
-} from '../../engine/index.js';
+import { type ShortAnswer, ShortRun, type StandbySource, ValueError } from '../../engine/index.js';
 import { standbyFreshness } from '../data/answer-freshness.js';
-import { type QueryUses, run, standbyUseFor } from '../data/ask.js';
+import { run } from '../data/ask.js';
 import { CountedSink } from '../data/counted-sink.js';
 import { ModelUsage } from '../data/model-usage.js';
 import type { AnswerParts } from '../data/parts.js';
+import type { QueryUses } from '../data/query-answer.js';
 import { requireWhole } from '../data/question.js';
+import { standbyUseFor } from '../data/standby-choice.js';
 import { PermittedRequest } from '../request/permitted-request.js';
 import { publicError } from '../request/public-error.js';
 import { SealedValue } from '../request/sealed.js';
 import type { AnswerReceiver } from './answer-receiver.js';
-import type { Literals, Route } from './route.js';
-import type { Sweep } from './sweep.js';
-
-interface RoutedQuestion extends RunValues {
-  readonly route: Route;
-  readonly identity: Identity;
-  readonly requestId: string | null;
-  /** The statement is the UTF-8 text in bytes [`start`, `end`). */
-  readonly bytes: Uint8Array;
-  readonly start: number;
-  readonly end: number;
-  readonly literals: Literals;
-  readonly timeout: TimeLimit;
-  /** Permits a standby to answer; null if only the primary may. */
-  readonly standby: StandbyReads | null;
-}
-
-export interface RunValues {
-  readonly parameters: readonly BoundValue[];
-  readonly resultFormats: readonly (0 | 1)[];
-}
-
-/** Time after which a query is stopped. */
-export interface TimeLimit {
-  readonly ms: number;
-  /** True if this is the session's limit, false if it is the service's. */
-  readonly own: boolean;
-}
-
-/** State shared by all queries of a surface. */
-export interface FastQuestions {
-  readonly sweep: Sweep;
-  taken: number;
-}
+import type { FastQuestions, RoutedQuestion } from './routed-question.js';
 
 /**
  * Runs queries on the fast path, one at a time. The log and the database are called in parallel, and nothing is sent
