@@ -42,6 +42,8 @@ export interface AuditEntry {
   readonly plan?: string;
   /** Digests for a receipt; absent unless one was requested. */
   readonly receipt?: ReceiptDigests;
+  /** Standby that an outcome's rows were read from; absent if the primary answered. */
+  readonly standby?: RecordedStandby;
   /** Content of an event, as JSON; together with the other fields it must fit `MAX_RECORD_BYTES`. */
   readonly detail?: string;
 }
@@ -51,7 +53,7 @@ export interface AuditEntry {
  * asked and answered. Without the salt they say nothing.
  */
 export interface ReceiptDigests {
-  /** RFC 3339 time of an answer that was not read for this question but kept; null otherwise. */
+  /** RFC 3339 time of an answer that was kept, or read from a standby; null if the primary was read for it. */
   readonly as_of: string | null;
   /** Columns whose values were masked for the caller, as `<entity>.<column>`. */
   readonly masked: readonly string[];
@@ -65,6 +67,14 @@ export interface ReceiptDigests {
   readonly truncated: boolean;
 }
 
+/** Standby of the database that answered, and how recent its data were. */
+interface RecordedStandby {
+  /** RFC 3339 time before which everything committed was read, on the gateway's clock. */
+  readonly as_of: string;
+  /** Name of the variable with its URL, as in the manifest. */
+  readonly name: string;
+}
+
 export type RowOrder = 'sequence' | 'multiset';
 
 /** Versions on which the decision is based. */
@@ -73,7 +83,7 @@ interface AuditVersions {
   readonly policy: string | null;
 }
 
-/** Stored record: every field except `plan`, `receipt` and `detail` is present. */
+/** Stored record: every field except `plan`, `receipt`, `standby` and `detail` is present. */
 export interface AuditRecord
   extends Required<Omit<AuditEntry, OptionalField>>,
     Pick<AuditEntry, OptionalField> {
@@ -86,7 +96,7 @@ export interface AuditRecord
   readonly objects_omitted: number;
 }
 
-type OptionalField = 'plan' | 'receipt' | 'detail';
+type OptionalField = 'plan' | 'receipt' | 'standby' | 'detail';
 
 /** Position of a record. The combination of writer, epoch and seq is unique. */
 export interface RecordPlace {
@@ -96,7 +106,7 @@ export interface RecordPlace {
 }
 
 /** Fields that differ for each request; the other fields are shared by many records (`RecordTemplate`). */
-type VaryingField = 'request_id' | 'ts' | 'rows' | 'duration_us' | 'statement_hmac';
+type VaryingField = 'request_id' | 'ts' | 'rows' | 'duration_us' | 'statement_hmac' | 'standby';
 
 export type CommonEntry = Omit<AuditEntry, VaryingField>;
 
@@ -111,7 +121,7 @@ export function encodeRecord(
 ): string {
   return (
     `${untilDuration(entry)}${count(entry.duration_us)}${untilRequestId(entry, place.epoch, objects)}` +
-    `${quoted(entry.request_id)},"rows":${count(entry.rows)},"seq":${place.seq}` +
+    `${quoted(entry.request_id)},"rows":${count(entry.rows)},"seq":${place.seq}${standbyText(entry.standby)}` +
     `,"statement_hmac":${nullable(entry.statement_hmac)}${untilTime(entry)}${quoted(entry.ts ?? now())}` +
     `${afterTime(entry, place.writer)}`
   );
@@ -143,6 +153,11 @@ function receiptText(receipt: ReceiptDigests | undefined): string {
     `,"receipt":{"as_of":${nullable(as_of)},"masked":${list(masked)},"masked_omitted":${masked_omitted},"order":"${order}"` +
     `,"question":${quoted(question)},"rows":${quoted(rows)},"truncated":${truncated}}`
   );
+}
+
+function standbyText(standby: RecordedStandby | undefined): string {
+  if (standby === undefined) return '';
+  return `,"standby":{"as_of":${quoted(standby.as_of)},"name":${quoted(standby.name)}}`;
 }
 
 function untilTime(entry: CommonEntry): string {

@@ -89,6 +89,7 @@ const UNMAPPED = [
   'statement_hmac',
   'objects_omitted',
   'epoch',
+  'standby',
   'detail',
 ] as const;
 

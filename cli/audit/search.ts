@@ -79,6 +79,7 @@ const TEXTS = [
   'code',
   'outcome',
   'statement_hmac',
+  'standby',
   'detail',
 ] as const;
 type ColumnName = (typeof NUMERIC)[number] | (typeof TEXTS)[number];
@@ -90,6 +91,10 @@ const COLUMNS: readonly { readonly name: ColumnName; readonly numeric: boolean }
 
 /** Text of a CSV cell. Lists are joined with spaces, which declared names cannot contain. */
 function cellOf(record: AuditRecord, name: ColumnName): string | null {
+  if (name === 'standby') {
+    const { standby } = record;
+    return standby === undefined ? null : `${standby.name} ${standby.as_of}`;
+  }
   const value = record[name] ?? null;
   if (value === null) return null;
   return typeof value === 'string' ? value : typeof value === 'number' ? String(value) : value.join(' ');

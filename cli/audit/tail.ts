@@ -49,6 +49,7 @@ export function recordLine(record: AuditRecord, named: NamedObjects = new Map())
     who(record),
     record.objects.map((object) => shownObject(object, named)).join(','),
     amount(record),
+    record.standby === undefined ? '' : `standby ${record.standby.name}`,
     record.duration_us === null ? '' : `${(record.duration_us / 1000).toFixed(1)} ms`,
     record.request_id,
   ];

@@ -31,6 +31,7 @@ import {
   portFindings,
   tlsFindings,
 } from './machine.js';
+import { standbyFindings } from './standbys.js';
 
 export async function runDoctor(flags: ServerFlags): Promise<void> {
   reportFindings(await doctorFindings(settingsBesideServer(flags)), flags);
@@ -64,10 +65,12 @@ async function modelFindings(settings: Settings): Promise<readonly DoctorFinding
   const { manifest, snapshot } = model;
   const counts = `${manifest.entities.size} entities, ${snapshot?.subjects.size ?? 0} subjects`;
   const { findings } = await inspectDatabases(model, settings);
+  const standbys = await standbyFindings(model, settings);
   const words = await wordFindings(manifest);
   return [
     ok('files', `manifest and policy load: ${counts}`),
     ...findings,
+    ...standbys,
     ...words,
     ...unknownSettings(manifest),
   ];

@@ -64,7 +64,7 @@ function* linesOf(
   compared: Comparison,
   witness: WitnessVerdict | null,
 ): Generator<string> {
-  const { subject, chain, ts, surface, versions, objects, rows, seq } = record;
+  const { subject, chain, ts, surface, versions, objects, rows, standby, seq } = record;
   const { masked, masked_omitted, truncated, as_of } = receipt;
   const { origin, size, time } = checkpoint;
   const through = chain.length > 1 ? ` through ${chain.slice(1).join(', ')}` : '';
@@ -73,7 +73,8 @@ function* linesOf(
   yield `valid${doubt}: record ${seq} of ${origin}, signed at ${time ?? '?'} with ${size} records`;
   yield `  caller    ${chain[0] ?? subject ?? '?'}${through}`;
   yield `  answered  ${ts}, over ${surface}: ${rows ?? '?'} rows${truncated ? ', truncated' : ''}`;
-  if (as_of !== null) yield `  as of     ${as_of}`;
+  const from = standby === undefined ? '' : `, from standby ${standby.name}`;
+  if (as_of !== null) yield `  as of     ${as_of}${from}`;
   yield `  versions  manifest ${versions?.manifest ?? '?'}, policy ${versions?.policy ?? '?'}`;
   yield `  objects   ${objects.join(', ')}`;
   yield `  masked    ${masked.length === 0 ? 'no column' : masked.join(', ')}${more}`;

@@ -1,10 +1,11 @@
 /** Public interface of `src/ask`. */
 
-export { StandbyReads } from '../engine/index.js';
+export { SessionReads } from '../engine/index.js';
 export { type AnswerFreshness, asOfText } from './data/answer-freshness.js';
-export { ask, prepare, type QueryAnswer } from './data/ask.js';
+export { ask, prepare } from './data/ask.js';
 export { explainPlan } from './data/explain.js';
 export type { AnswerParts, RunningParts } from './data/parts.js';
+export type { QueryAnswer } from './data/query-answer.js';
 export type { DataQuestion, ResultDelivery } from './data/question.js';
 export { Snapshots } from './data/question.js';
 export { timeZoneNamed } from './data/runtime/step.js';
@@ -36,5 +37,5 @@ export {
   useUp,
 } from './request/session.js';
 export type { AnswerReceiver } from './routes/answer-receiver.js';
-export type { RunValues, TimeLimit } from './routes/fast-question.js';
 export { type PreparedQuestion, QuestionRouter, type SessionQuestions } from './routes/questions.js';
+export type { RunValues, TimeLimit } from './routes/routed-question.js';

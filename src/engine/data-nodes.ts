@@ -18,7 +18,7 @@ export const UNREACHED: UnhealthyReason = 'it cannot be reached, or cut the sess
 
 /** The primary without shared sessions. */
 function alone({ servers }: RunnerOptions): QueryServers {
-  return new QueryServers({ pool: servers.primary.pool, lanes: null }, null);
+  return new QueryServers({ pool: servers.primary.pool, lanes: null, standby: null }, null);
 }
 
 /** Runs a probe; returns null if a governed session answers within two seconds. */

@@ -1,6 +1,6 @@
 import { queryError } from 'osl-compiler';
-import { type AnswerMemory, noMemory, rowTooLarge } from './answer-memory.js';
-import type { ErrorSource } from './error-source.js';
+import { noMemory, rowTooLarge } from './answer-memory.js';
+import type { ExecutionHost } from './execution-host.js';
 import { SHARED_BYTES, SHARED_ROWS } from './lanes.js';
 import type { PreparedStatements, PreparedUpstream } from './prepared.js';
 import {
@@ -11,10 +11,10 @@ import {
   sameOids,
 } from './protocol/backend-messages.js';
 import type { FrontendEncoder } from './protocol/encoder.js';
-import { type ChosenServer, sinceEpoch } from './servers.js';
-import { applySettings, type SentPreamble, type SettingForm } from './settings.js';
-import type { SpoolRoom } from './spool/spool-room.js';
+import { type ChosenServer, standbySource } from './servers.js';
+import { applySettings, type SentPreamble } from './settings.js';
 import { SpoolingSink } from './spool/spooling-sink.js';
+import { isOfStandby, isReplayConflict, isShutdown } from './standby-faults.js';
 import type { StandbyReads } from './standby-reads.js';
 import type { BoundValue, ExecuteOptions, ExecuteResult, RowSink, UpstreamStatement } from './statement.js';
 import {
@@ -27,28 +27,8 @@ import {
   stopError,
   unknownSetting,
 } from './upstream-error.js';
-import type { ReportUpstreamError, UpstreamError } from './upstream-report.js';
+import type { UpstreamError } from './upstream-report.js';
 import type { MessageView, SessionJob, UpstreamSession } from './upstream-session.js';
-
-export interface ExecutionHost {
-  /**
-   * True to send the row cap in Execute. If false, the statement is cancelled at the cap instead, which allows parallel
-   * plans.
-   */
-  readonly limitRows: boolean;
-  readonly settingForm: SettingForm;
-  /** True if the statement runs in a transaction that continues after it. */
-  readonly inTransaction: boolean;
-  readonly errors: ErrorSource;
-  readonly onUpstreamError: ReportUpstreamError;
-  readonly memory: AnswerMemory;
-  /** True if a statement may run again after its session is lost: it only reads and needs no session state. */
-  readonly runsAgain: boolean;
-  /** Spool for rows of slow readers, which frees their sessions early; null if there is none. */
-  readonly spool: SpoolRoom | null;
-  /** Called when the session has answered `execution` in full, or is lost. */
-  onEnded(execution: Execution, session: UpstreamSession): void;
-}
 
 /**
  * `alone`: the session runs only this statement, and rows stream to the sink. `shared`: other callers' statements
@@ -60,18 +40,15 @@ export type Lane = 'alone' | 'shared';
 const QUICK_MS = 1_000;
 const MOST_LOSSES = 2;
 
-/** serialization_failure: on a standby, the statement stood in the way of the primary's log. */
-const RECOVERY_CONFLICT = '40001';
-
 export class Execution implements SessionJob {
   readonly statement: UpstreamStatement;
   readonly subject: string | null;
   readonly standby: StandbyReads | null;
   /**
-   * Set if the execution must be sent again: on the same session (`here`), on an unshared one (`alone`), or on an
-   * unshared one of the primary.
+   * Set if the execution must be sent again: on the same session (`here`), on an unshared one (`alone`), on an unshared
+   * one of the primary, or there only if its standby is down.
    */
-  again: 'here' | 'alone' | 'primary' | null = null;
+  again: 'here' | 'alone' | 'primary' | 'primary if down' | null = null;
   lane: Lane = 'alone';
   startedAt = 0;
   rowCount = 0;
@@ -83,7 +60,7 @@ export class Execution implements SessionJob {
   readonly #values: readonly BoundValue[];
   readonly #options: ExecuteOptions;
   readonly #sink: RowSink;
-  readonly #host: ExecutionHost;
+  readonly #host: ExecutionHost<Execution>;
   readonly #resolve: (result: ExecuteResult) => void;
   readonly #reject: (error: unknown) => void;
   readonly #timer: NodeJS.Timeout | null;
@@ -111,7 +88,7 @@ export class Execution implements SessionJob {
       readonly options: ExecuteOptions;
       readonly sink: RowSink;
     },
-    host: ExecutionHost,
+    host: ExecutionHost<Execution>,
     resolve: (result: ExecuteResult) => void,
     reject: (error: unknown) => void,
   ) {
@@ -158,6 +135,7 @@ export class Execution implements SessionJob {
     this.#truncated = false;
     this.#error = null;
     this.#mismatch = false;
+    if (this.chosen !== null) this.#options.readFrom?.(standbySource(this.chosen));
     session.submit(this, lane === 'shared' ? 'batched' : 'now');
   }
 
@@ -255,7 +233,7 @@ export class Execution implements SessionJob {
   }
 
   ready(status: number): void {
-    this.#options.spent?.(performance.now() - this.startedAt);
+    this.#noteEnd();
     if (status !== 0x49 && !this.#host.inTransaction) this.#taint();
     const session = this.#session;
     this.#session = null;
@@ -268,17 +246,34 @@ export class Execution implements SessionJob {
 
   /** Handles the loss of the session. The statement runs again if that is allowed, unnoticed by the caller. */
   lost(cause?: unknown): void {
-    this.#options.spent?.(performance.now() - this.startedAt);
+    this.#noteEnd();
     const session = this.#session;
     this.#session = null;
     if (cause === undefined && session !== null && this.#mayRunAgain()) {
       this.#losses += 1;
       this.again = 'primary';
+    } else if (cause === undefined && session !== null && this.#mayRunIfDown()) {
+      this.again = 'primary if down';
     } else {
-      if (!this.settled && this.#error !== null) this.#tell(this.#error);
-      this.#settle(null, cause ?? connectionLost());
+      this.failLost(cause);
     }
     if (session !== null) this.#host.onEnded(this, session);
+  }
+
+  /** Rejects because the session is lost, with the server's last words if they say that the caller may try again. */
+  failLost(cause?: unknown): void {
+    const error = this.#error;
+    if (!this.settled && error !== null) this.#tell(error);
+    const isConflict = error !== null && this.#isOnStandby && isReplayConflict(error);
+    const told = isConflict
+      ? executionError(error, this.#host.errors, this.statement, this.#isParsed())
+      : connectionLost();
+    this.#settle(null, cause ?? told);
+  }
+
+  #noteEnd(): void {
+    this.#options.spent?.(performance.now() - this.startedAt);
+    if (this.chosen !== null) this.standby?.ended(this.chosen.server);
   }
 
   #conclude(session: UpstreamSession | null): void {
@@ -299,7 +294,7 @@ export class Execution implements SessionJob {
       this.again = 'here';
     } else if (this.lane === 'shared' && error.sqlstate === '57014') {
       this.again = 'alone';
-    } else if (this.#conflictsWithRecovery(error)) {
+    } else if (this.#mayAskPrimary(error)) {
       this.again = 'primary';
     } else {
       this.#tell(error);
@@ -322,8 +317,7 @@ export class Execution implements SessionJob {
     if (this.again !== null) return;
     if (this.#held.length > 0) this.#deliverHeld();
     if (this.settled) return;
-    const asOf = sinceEpoch(this.chosen?.asOf ?? null);
-    const done = (): void => this.#settle({ rows: this.rowCount, truncated: this.#truncated, asOf }, null);
+    const done = (): void => this.#settle({ rows: this.rowCount, truncated: this.#truncated }, null);
     if (this.#lastWrite === null) done();
     else this.#lastWrite.then(() => this.#onceDelivered(done));
   }
@@ -403,10 +397,19 @@ export class Execution implements SessionJob {
     this.#host.onUpstreamError(error, this.statement.reads?.tables ?? []);
   }
 
-  /** True if a standby cancelled the statement to go on with the primary's log, and the primary may answer instead. */
-  #conflictsWithRecovery(error: UpstreamError): boolean {
-    const onStandby = this.chosen !== null && this.chosen.asOf !== null;
-    return onStandby && error.sqlstate === RECOVERY_CONFLICT && this.#isUndelivered && this.#host.runsAgain;
+  /** True if a standby could not answer, and the primary may instead. */
+  #mayAskPrimary(error: UpstreamError): boolean {
+    return this.#isOnStandby && isOfStandby(error) && this.#isUndelivered && this.#host.runsAgain;
+  }
+
+  /** True if the session was ended by an administrator: of the standby, or of this statement alone. */
+  #mayRunIfDown(): boolean {
+    if (this.settled || !this.#isUndelivered || this.#discard || !this.#host.runsAgain) return false;
+    return this.#isOnStandby && isShutdown(this.#error);
+  }
+
+  get #isOnStandby(): boolean {
+    return this.chosen !== null && this.chosen.asOf !== null;
   }
 
   get #isUndelivered(): boolean {

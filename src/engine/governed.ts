@@ -48,6 +48,11 @@ export class GovernedEngine {
     return this.#parts.status;
   }
 
+  /** True if standbys of the database may answer queries. */
+  get hasStandbys(): boolean {
+    return this.#parts.runner.servers.hasStandbys;
+  }
+
   /**
    * Opens a snapshot for one subject's statements, or returns null if the engine does not support snapshots. The
    * caller must end it. No session is used before the first statement, which fails with `overloaded` if too many

@@ -16,6 +16,7 @@ export type { PgliteConfig } from './pglite/engine.js';
 export type { EnginePool } from './pool.js';
 export type { PostgresConfig } from './postgres/engine.js';
 export { listenOn, type NotificationSubscription } from './postgres/notifications.js';
+export { compareStandby, type StandbyComparison } from './postgres/standby/compare.js';
 export type { StandbyConfigs } from './postgres/standby/open.js';
 export type { StandbyView } from './postgres/standby/standby.js';
 export type { StandbyChange } from './postgres/standby/standby-set.js';
@@ -24,7 +25,7 @@ export { DataRowReader, dataRow, eachDataRow, textValuesOf } from './protocol/ba
 export { GrowingBytes } from './protocol/growing-bytes.js';
 export { type ShortAnswer, ShortRun, type ShortStatement } from './short.js';
 export { SpoolRoom, type SpoolStats } from './spool/spool-room.js';
-export { StandbyReads } from './standby-reads.js';
+export { SessionReads, type StandbyReads, type StandbySource, StepReads } from './standby-reads.js';
 export type {
   BoundValue,
   ExecuteOptions,

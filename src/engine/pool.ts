@@ -114,6 +114,31 @@ export class Pool {
     return this.#options.reach.state;
   }
 
+  /** True if a session is idle, or the server accepted the last connection. */
+  get isReady(): boolean {
+    return this.#idle.length > 0 || this.reach === 'open';
+  }
+
+  /**
+   * Connects if the last attempt failed, although nobody waits for a session. A pool that is not asked while its server
+   * cannot be reached would not notice otherwise that it can again. Does nothing during the pause after a failure.
+   */
+  retry(): void {
+    const { reach, connect, size } = this.#options;
+    if (this.#closed || this.#connecting > 0 || reach.state === 'open' || reach.restMs > 0) return;
+    this.#connecting += 1;
+    reach.attempt(connect).then(
+      (session) => {
+        if (this.#all.size >= size) session.destroy();
+        this.#add(session);
+      },
+      () => {
+        this.#connecting -= 1;
+        this.#serve();
+      },
+    );
+  }
+
   /** @param standby name of the standby; null for the primary */
   seen(purpose: EnginePool['purpose'], standby: string | null = null): EnginePool {
     const { size, reach } = this.#options;

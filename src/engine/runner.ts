@@ -1,7 +1,8 @@
 import { InternalError } from 'osl-compiler';
 import type { AnswerMemory } from './answer-memory.js';
 import type { ErrorSource } from './error-source.js';
-import { Execution, type ExecutionHost } from './execution.js';
+import { Execution } from './execution.js';
+import type { ExecutionHost } from './execution-host.js';
 import type { ChosenServer, QueryServers } from './servers.js';
 import type { SettingForm } from './settings.js';
 import { PinnedSnapshot } from './snapshot.js';
@@ -33,7 +34,7 @@ function chosenBy({ chosen }: Execution): ChosenServer {
 }
 
 /** Finds a session for each statement, sends the statement, and repeats it if that is allowed. */
-export class Runner implements ExecutionHost {
+export class Runner implements ExecutionHost<Execution> {
   readonly limitRows: boolean;
   readonly settingForm: SettingForm;
   readonly inTransaction = false;
@@ -86,6 +87,10 @@ export class Runner implements ExecutionHost {
     }
     if (execution.lane === 'alone') server.pool.release(session);
     if (execution.again === null || execution.settled) return;
+    if (execution.again === 'primary if down') {
+      setTimeout(() => void this.#runIfDown(execution), LOST_MS);
+      return;
+    }
     if (execution.again === 'primary') execution.chosen = this.servers.ofPrimary();
     // Several sessions may have died together, each noticed separately: wait a moment, so that the next one is not
     // dead as well.
@@ -129,6 +134,12 @@ export class Runner implements ExecutionHost {
     }
     chosen.server.pool.release(session);
     this.#runOnPrimary(execution);
+  }
+
+  /** Runs on the primary if the standby is down; if not, somebody has ended the statement. */
+  async #runIfDown(execution: Execution): Promise<void> {
+    if (await this.servers.isDown(chosenBy(execution).server)) this.#runOnPrimary(execution);
+    else execution.failLost();
   }
 
   #runOnPrimary(execution: Execution): void {

@@ -1,12 +1,14 @@
 import type { Lanes } from './lanes.js';
 import type { Pool } from './pool.js';
-import type { StandbyReads } from './standby-reads.js';
+import type { StandbyReads, StandbySource } from './standby-reads.js';
 
 /** A server with sessions for queries. */
 export interface QueryServer {
   readonly pool: Pool;
   /** Null if the server has no shared sessions. */
   readonly lanes: Lanes | null;
+  /** Name of the standby; null for the primary. */
+  readonly standby: string | null;
 }
 
 /**
@@ -18,9 +20,10 @@ export interface ChosenServer {
   readonly asOf: number | null;
 }
 
-/** A time on the clock of `performance.now()` in ms since the epoch. */
-export function sinceEpoch(asOf: number | null): number | null {
-  return asOf === null ? null : Date.now() - (performance.now() - asOf);
+/** Null for the primary. */
+export function standbySource({ server, asOf }: ChosenServer): StandbySource | null {
+  if (server.standby === null || asOf === null) return null;
+  return { name: server.standby, asOf: Date.now() - (performance.now() - asOf) };
 }
 
 /** A standby that may answer. */
@@ -30,10 +33,12 @@ export interface UsableStandby extends ChosenServer {
 
 /** The standbys of a database. */
 export interface Standbys {
-  /** The least busy standby whose data are recent enough for `reads`, to which `reads` moves on; null if there is none. */
+  /** The least busy standby whose data are recent enough for `reads`, which takes note of it; null if there is none. */
   choose(reads: StandbyReads): UsableStandby | null;
   /** A standby that was chosen before, as it is now; null if it is not recent enough any more. */
   recheck(server: QueryServer, reads: StandbyReads): UsableStandby | null;
+  /** Asks a standby, and resolves to true if it cannot be reached or is none any more. */
+  isDown(server: QueryServer): Promise<boolean>;
 }
 
 /** The primary of a database and its standbys. */
@@ -48,6 +53,10 @@ export class QueryServers {
     this.#standbys = standbys;
   }
 
+  get hasStandbys(): boolean {
+    return this.#standbys !== null;
+  }
+
   /** @param reads null if only the primary may answer */
   choose(reads: StandbyReads | null): ChosenServer {
     return (reads === null ? null : this.#standbys?.choose(reads)) ?? this.ofPrimary();
@@ -57,6 +66,11 @@ export class QueryServers {
   recheck(chosen: ChosenServer, reads: StandbyReads | null): ChosenServer {
     if (chosen.asOf === null || reads === null || this.#standbys === null) return chosen;
     return this.#standbys.recheck(chosen.server, reads) ?? this.ofPrimary();
+  }
+
+  /** Asks a standby, and resolves to true if it cannot be reached or is none any more; to false for the primary. */
+  async isDown(server: QueryServer): Promise<boolean> {
+    return (await this.#standbys?.isDown(server)) ?? false;
   }
 
   ofPrimary(): ChosenServer {

@@ -5,8 +5,8 @@ import type { OutOfService } from './out-of-service.js';
 import type { PreparedUpstream } from './prepared.js';
 import { sameOids } from './protocol/backend-messages.js';
 import type { FrontendEncoder } from './protocol/encoder.js';
-import { type ChosenServer, type QueryServers, sinceEpoch } from './servers.js';
-import type { StandbyReads } from './standby-reads.js';
+import { type ChosenServer, type QueryServer, type QueryServers, standbySource } from './servers.js';
+import type { StandbyReads, StandbySource } from './standby-reads.js';
 import type { SentValue, UpstreamStatement } from './statement.js';
 import { executionError, parseErrorResponse, StatementFault } from './upstream-error.js';
 import type { ReportUpstreamError, UpstreamError } from './upstream-report.js';
@@ -37,9 +37,9 @@ export interface ShortStatement {
   isReady(reads: StandbyReads | null): boolean;
   /**
    * Sends a run after `isReady` has returned true; values are for the plan's slots, in the order of `emit`. Returns the
-   * time in ms since the epoch before which all commits are in the answer; null if the primary answers.
+   * standby that will answer; null for the primary.
    */
-  begin(run: ShortRun, values: readonly SentValue[], resultFormats: readonly (0 | 1)[]): number | null;
+  begin(run: ShortRun, values: readonly SentValue[], resultFormats: readonly (0 | 1)[]): StandbySource | null;
 }
 
 export interface ShortHost {
@@ -52,28 +52,33 @@ export interface ShortHost {
 export function shortStatement(host: ShortHost, statement: UpstreamStatement): ShortStatement {
   const { sql, columnOids } = statement;
   let chosen: ChosenServer = host.servers.ofPrimary();
+  let standby: StandbyReads | null = null;
   let session: UpstreamSession | null = null;
   let prepared: PreparedUpstream | undefined;
   return {
     isReady(reads) {
       chosen = host.servers.choose(reads);
+      standby = reads;
       const { lanes } = chosen.server;
       session = host.outOfService.relations.size > 0 ? null : (lanes?.pick(statement) ?? null);
       prepared = session?.prepared.find(sql);
       return prepared?.columnOids != null && sameOids(prepared.columnOids, columnOids);
     },
     begin(run, values, resultFormats) {
-      const { lanes } = chosen.server;
+      const { server } = chosen;
+      const { lanes } = server;
       if (session === null || prepared === undefined || lanes === null)
         throw new InternalError('no session was found for a run');
-      run.submit({ host, lanes, statement, session, prepared, values, resultFormats });
-      return sinceEpoch(chosen.asOf);
+      run.submit({ host, server, standby, lanes, statement, session, prepared, values, resultFormats });
+      return standbySource(chosen);
     },
   };
 }
 
 interface SharedExecution {
   readonly host: ShortHost;
+  readonly server: QueryServer;
+  readonly standby: StandbyReads | null;
   readonly lanes: Lanes;
   readonly statement: UpstreamStatement;
   readonly session: UpstreamSession;
@@ -153,6 +158,7 @@ export class ShortRun implements SessionJob {
     const sending = this.#sending;
     this.#sending = null;
     if (sending === null) return;
+    sending.standby?.ended(sending.server);
     if (status !== 0x49) sending.session.tainted = true;
     const answer = this.#answer;
     const error = this.#error;

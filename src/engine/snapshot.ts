@@ -1,6 +1,7 @@
 import type { AnswerMemory } from './answer-memory.js';
 import type { ErrorSource } from './error-source.js';
-import type { Execution, ExecutionHost } from './execution.js';
+import type { Execution } from './execution.js';
+import type { ExecutionHost } from './execution-host.js';
 import type { ChosenServer, QueryServer, QueryServers } from './servers.js';
 import type { SnapshotPlaces } from './snapshot-places.js';
 import type { StandbyReads } from './standby-reads.js';
@@ -26,7 +27,7 @@ export interface SnapshotOptions {
  *
  * INVARIANT: when the session is lost, the snapshot is lost: no statement is answered from a later state.
  */
-export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost {
+export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost<Execution> {
   readonly limitRows = false;
   readonly settingForm = 'function';
   readonly inTransaction = true;
@@ -83,6 +84,7 @@ export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost {
         execution.chosen = this.#chosen;
         execution.start(session, 'alone');
         await answered;
+        if (this.#chosen !== null) this.#options.standby?.ended(this.#chosen.server);
         await session.quiet();
         await command(session, 'ROLLBACK TO SAVEPOINT osl', IN_TRANSACTION);
       } while (execution.again === 'here');

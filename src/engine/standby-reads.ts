@@ -1,17 +1,93 @@
-/**
- * Permission for a standby to answer, held by whoever asks. A session passes the same object with each query, so that
- * no answer is older than one that it got from another standby. Times are in ms on the clock of `performance.now()`.
- */
-export class StandbyReads {
-  #notBefore = Number.NEGATIVE_INFINITY;
+/** A server, by its identity. */
+interface ReadServer {
+  /** Name of the standby; null for the primary. */
+  readonly standby: string | null;
+}
 
-  /** Everything that was committed before this time must be in the answer. */
-  get notBefore(): number {
-    return this.#notBefore;
+/** The standby that a statement was read from. */
+export interface StandbySource {
+  /** Its name for operators; callers do not see it. */
+  readonly name: string;
+  /** Everything that was committed before this time was read, in ms since the epoch. */
+  readonly asOf: number;
+}
+
+/**
+ * Permission for a standby to answer, held by whoever asks. All statements of a session or of a request pass the same
+ * object, so that none reads older data than one before it. Times are in ms on the clock of `performance.now()`.
+ */
+export interface StandbyReads {
+  /** Everything that was committed before this time must be in an answer of `server`; infinite if it may not answer. */
+  notBeforeOn(server: ReadServer): number;
+  /** Notes that a statement will run on `server`, which has everything that was committed before `asOf`. */
+  chose(server: ReadServer, asOf: number): void;
+  /** Notes that a statement has ended: it may have seen everything that `server` had replayed until now. */
+  ended(server: ReadServer): void;
+}
+
+/**
+ * Permission of a session. No answer of a standby is older than one from another standby. An answer of the primary,
+ * asked because no standby was recent enough, may be newer than the next one.
+ */
+export class SessionReads implements StandbyReads {
+  #notBefore = Number.NEGATIVE_INFINITY;
+  /** The standby of the last statement, and when that ended. */
+  #last: ReadServer | null = null;
+  #endedAt = Number.NEGATIVE_INFINITY;
+
+  notBeforeOn(server: ReadServer): number {
+    // `asOf` is a lower bound: a statement may have seen everything that was committed until it ended.
+    const isSame = this.#last === null || this.#last === server;
+    return isSame ? this.#notBefore : Math.max(this.#notBefore, this.#endedAt);
   }
 
-  /** Raises `notBefore` to `time`; an earlier one changes nothing. */
-  advance(time: number): void {
+  chose(_: ReadServer, asOf: number): void {
+    this.requireCommitted(asOf);
+  }
+
+  ended(server: ReadServer): void {
+    if (server.standby === null) return;
+    this.#last = server;
+    this.#endedAt = performance.now();
+  }
+
+  /** Requires everything that was committed before `time`; an earlier one than before changes nothing. */
+  requireCommitted(time: number): void {
+    this.#notBefore = Math.max(this.#notBefore, time);
+  }
+}
+
+/**
+ * Permission of a request with several statements: all run on one standby and, once one of them did not, on the
+ * primary.
+ */
+export class StepReads implements StandbyReads {
+  readonly #reads: StandbyReads;
+  #notBefore = Number.NEGATIVE_INFINITY;
+  #server: ReadServer | null = null;
+
+  /** @param reads permission of the session */
+  constructor(reads: StandbyReads) {
+    this.#reads = reads;
+  }
+
+  notBeforeOn(server: ReadServer): number {
+    if (this.#server !== null && this.#server !== server) return Number.POSITIVE_INFINITY;
+    return Math.max(this.#notBefore, this.#reads.notBeforeOn(server));
+  }
+
+  chose(server: ReadServer, asOf: number): void {
+    this.#server = server;
+    this.#reads.chose(server, asOf);
+  }
+
+  ended(server: ReadServer): void {
+    this.#server = server;
+    this.#reads.ended(server);
+  }
+
+  /** Requires everything that was committed before `time`. */
+  requireCommitted(time: number): void {
     this.#notBefore = Math.max(this.#notBefore, time);
   }
 }

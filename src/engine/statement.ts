@@ -1,4 +1,4 @@
-import type { StandbyReads } from './standby-reads.js';
+import type { StandbyReads, StandbySource } from './standby-reads.js';
 
 /** A parameter value in wire form: format 0 is text, 1 binary; null bytes are NULL. */
 export interface BoundValue {
@@ -66,6 +66,8 @@ export interface ExecuteOptions {
   readonly settings?: StatementSettings | undefined;
   /** Permits a standby to answer; by default only the primary may. */
   readonly standby?: StandbyReads | null;
+  /** Called each time the statement is sent, with the standby that will answer; null for the primary. */
+  readonly readFrom?: (source: StandbySource | null) => void;
   /** Snapshot to read from; by default the state committed when the statement begins. */
   readonly snapshot?: TransactionSnapshot | null;
 }
@@ -84,8 +86,6 @@ export interface ExecuteResult {
   readonly rows: number;
   /** True if a cap truncated the answer. */
   readonly truncated: boolean;
-  /** If a standby answered: everything committed before this time is in the answer, in ms since the epoch. */
-  readonly asOf: number | null;
 }
 
 export interface UpstreamStatement {

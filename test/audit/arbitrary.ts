@@ -1,4 +1,4 @@
-import type { AuditEntry } from '../../audit/record.js';
+import type { AuditEntry, ReceiptDigests } from '../../audit/record.js';
 import { fc } from '../support/fast-check.js';
 
 const text = fc.string({ unit: 'binary' });
@@ -24,7 +24,25 @@ const withoutLineage: fc.Arbitrary<AuditEntry> = fc.record({
   outcome: fc.option(fc.constantFrom('ok', 'error', 'cancelled', 'truncated', 'unknown'), { nil: null }),
 });
 
-/** Any entry, in one of the four ways of what lineage adds. */
-export const anyEntry: fc.Arbitrary<AuditEntry> = fc
+/** Any entry that a form takes, in one of the four ways of what lineage adds. */
+export const anyFormEntry: fc.Arbitrary<AuditEntry> = fc
   .tuple(withoutLineage, fc.record({ plan: text, detail: text }, { requiredKeys: [] }))
   .map(([entry, lineage]): AuditEntry => ({ ...entry, ...lineage }));
+
+const receipt: fc.Arbitrary<ReceiptDigests> = fc.record({
+  as_of: maybe,
+  masked: fc.array(text),
+  masked_omitted: fc.nat(),
+  order: fc.constantFrom('sequence', 'multiset'),
+  question: text,
+  rows: text,
+  truncated: fc.boolean(),
+});
+
+/** Any entry, with and without a receipt and the standby that answered. */
+export const anyEntry: fc.Arbitrary<AuditEntry> = fc
+  .tuple(
+    anyFormEntry,
+    fc.record({ receipt, standby: fc.record({ as_of: text, name: text }) }, { requiredKeys: [] }),
+  )
+  .map(([entry, answer]): AuditEntry => ({ ...entry, ...answer }));

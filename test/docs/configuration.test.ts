@@ -33,6 +33,7 @@ const OTHER_READERS: ReadonlyMap<string, string> = new Map([
     'cli/commands/discover.ts',
     'cli/doctor/database.ts',
     'cli/doctor/run.ts',
+    'cli/doctor/standbys.ts',
     'cli/init/connect.ts',
     'cli/init/run.ts',
     'cli/row-security.ts',

@@ -467,6 +467,7 @@ const ARGUED: ReadonlyMap<string, string> = new Map([
     'src/engine/servers.ts',
     'primary or standby; a standby is of the same system and timeline, and each of its sessions is inspected as any other',
   ],
+  ['src/engine/standby-faults.ts', 'after which errors of a standby the primary is asked'],
   ['src/engine/lanes.ts', 'which statements are short'],
   ['src/engine/snapshot-places.ts', 'how many sessions transactions may hold'],
   ['src/engine/statement-reads.ts', 'words for messages'],

@@ -89,7 +89,6 @@ for (const [name, open] of [
     t.same(await governed.execute(plan, [text('2')], OPTIONS, sink), {
       rows: 1,
       truncated: false,
-      asOf: null,
     });
     t.same(Buffer.concat(rows), dataRow(['2', 'b']));
 

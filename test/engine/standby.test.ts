@@ -1,6 +1,8 @@
 import { test } from 'tap';
 import { PrimaryHistory } from '../../src/engine/postgres/standby/history.js';
 import { lastRecordEnd, logPosition } from '../../src/engine/postgres/standby/position.js';
+import type { QueryServer } from '../../src/engine/servers.js';
+import { SessionReads, StepReads } from '../../src/engine/standby-reads.js';
 
 /** The age of a standby's data, by its position in the log. */
 
@@ -60,5 +62,48 @@ test('positions of another history say nothing', (t) => {
     t.equal(history.asOf(position - 1n), null, 'the positions before it are forgotten');
     t.equal(history.isOf(HERE), origin === HERE);
   }
+  t.end();
+});
+
+/** Only which server it is matters here. */
+function serverNamed(standby: string | null): QueryServer {
+  return { standby } as QueryServer;
+}
+const [A, B, PRIMARY] = [serverNamed('A'), serverNamed('B'), serverNamed(null)];
+
+test('a session needs of another standby what it may have seen on one', (t) => {
+  const reads = new SessionReads();
+  t.equal(reads.notBeforeOn(A), Number.NEGATIVE_INFINITY);
+  reads.chose(A, 100);
+  const began = performance.now();
+  reads.ended(A);
+  t.equal(reads.notBeforeOn(A), 100, 'the same one does not go back');
+  t.ok(reads.notBeforeOn(B) >= began, 'it may have shown all that was committed until the answer ended');
+  reads.ended(PRIMARY);
+  t.equal(
+    reads.notBeforeOn(A),
+    100,
+    'the primary answers where no standby may, and that is no reason to stay there',
+  );
+  reads.requireCommitted(200);
+  reads.requireCommitted(150);
+  t.equal(reads.notBeforeOn(A), 200);
+  t.end();
+});
+
+test('the steps of a request stay on one standby, or after it on the primary', (t) => {
+  const session = new SessionReads();
+  const steps = new StepReads(session);
+  steps.requireCommitted(50);
+  t.equal(steps.notBeforeOn(A), 50);
+  steps.chose(A, 60);
+  t.equal(steps.notBeforeOn(A), 60);
+  t.equal(steps.notBeforeOn(B), Number.POSITIVE_INFINITY);
+  steps.ended(A);
+  steps.ended(PRIMARY);
+  for (const standby of [A, B])
+    t.equal(steps.notBeforeOn(standby), Number.POSITIVE_INFINITY, 'after a step on the primary');
+  t.equal(session.notBeforeOn(A), 60, 'the session goes on with what the request has read');
+  t.ok(session.notBeforeOn(B) > 60);
   t.end();
 });

@@ -23,7 +23,8 @@ export const NO_BINARIES = 'no server binaries of Postgres, of which a cluster t
 
 const PASSWORD = 'osl';
 const READER = 'osl_reader';
-const BINARIES = '/usr/lib/postgresql';
+/** Folders of server binaries by version; another one may hold extensions that the machine's has not. */
+const BINARIES = process.env['OSL_TEST_POSTGRES_BINARIES'] ?? '/usr/lib/postgresql';
 
 /**
  * A native Postgres to test against, or null where there is none.

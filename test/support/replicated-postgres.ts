@@ -24,6 +24,8 @@ export interface Member {
   readonly up: () => Promise<void>;
   /** As a machine that goes down: at once, and without a word to clients. */
   kill(): Promise<void>;
+  /** Shuts it down: its sessions are told, and end. */
+  down(): Promise<void>;
   promote(): Promise<void>;
   /** Streams from `other` from now on. */
   follow(other: Member): Promise<void>;
@@ -103,6 +105,11 @@ export async function startGroup(count: number): Promise<Group | null> {
         const pids = (children.match(/\d+/g) ?? []).map(Number);
         while (pids.some((pid) => signalled(pid, 'SIGKILL'))) await sleep(5);
         await gone;
+      },
+      down: async () => {
+        if (server === null) return;
+        await ended(server, 'SIGINT');
+        running.delete(server);
       },
       promote: async () => run('pg_ctl', ['promote', '-w', '-D', dir]),
       follow: async (other) => {

@@ -64,6 +64,7 @@ export interface AuditRecord {
   readonly rows: number | null;
   readonly duration_us: number | null;
   readonly plan?: string;
+  readonly standby?: { readonly as_of: string; readonly name: string; };
   readonly detail?: string;
   readonly versions: { readonly manifest: string | null; readonly policy: string | null; } | null;
   readonly statement_hmac: string | null;

@@ -227,7 +227,7 @@ export async function answerFromCache(
     again.requireInService();
     spending.cachedAnswer(epoch, performance.now() - kept.readAt);
     await give(kept, sink, signal);
-    return { rows: kept.rows, truncated: false, asOf: null, freshness: { from: 'cache', asOf: kept.asOf } };
+    return { rows: kept.rows, truncated: false, freshness: { from: 'cache', asOf: kept.asOf } };
   }
   const copy = new CopyingSink(sink, answers.largest, again.memory);
   const result = await again.live(copy);

@@ -1,5 +1,5 @@
 import type { GovernedPlan } from 'osl-compiler';
-import type { ExecuteResult } from '../../engine/index.js';
+import type { StandbySource } from '../../engine/index.js';
 import type { Manifest } from '../../model/manifest/index.js';
 import type { Caller } from '../request/caller.js';
 
@@ -39,6 +39,6 @@ export function rollupFreshness(
 }
 
 /** Null if the primary answered. */
-export function standbyFreshness({ asOf }: ExecuteResult): AnswerFreshness | null {
-  return asOf === null ? null : { from: 'standby', asOf };
+export function standbyFreshness(source: StandbySource | null): AnswerFreshness | null {
+  return source === null ? null : { from: 'standby', asOf: source.asOf };
 }

@@ -1,10 +1,9 @@
 import { EVIDENCE, emit, type GovernedPlan, OPERATORS, PASSAGE_COLUMNS, queryError } from 'osl-compiler';
-import { type ExecuteResult, MemoryShare, type RowSink, type StandbyReads } from '../../engine/index.js';
-import type { ReceiptRequest } from '../receipts/receipt-request.js';
-import { type Caller, type ServedVersions, versionsOf } from '../request/caller.js';
+import { type ExecuteResult, MemoryShare, type RowSink } from '../../engine/index.js';
+import { type Caller, versionsOf } from '../request/caller.js';
 import type { DecisionRecord } from '../request/ledger.js';
 import { Payment } from '../request/limit.js';
-import { type AnswerSteps, authorize, type Decision, type Permits, respond } from '../request/respond.js';
+import { type AnswerSteps, authorize, type Decision, respond } from '../request/respond.js';
 import { answerFromCache, cacheKeyOf } from './answer-cache.js';
 import { type AnswerFreshness, rollupFreshness, standbyFreshness } from './answer-freshness.js';
 import { withinCost } from './cost-limit.js';
@@ -12,6 +11,7 @@ import { CountedSink } from './counted-sink.js';
 import { IndexesRead, type IndexRead, ModelUsage } from './model-usage.js';
 import type { AnswerParts } from './parts.js';
 import { placedError, planOf, throwStepError } from './planning.js';
+import type { QueryAnswer, QueryUses } from './query-answer.js';
 import {
   type CompiledQuestion,
   type DataQuestion,
@@ -22,29 +22,8 @@ import {
 import { type QuestionTime, questionTime } from './question-time.js';
 import { engineOf, type RuntimeRows, runtimeRows, slotValues } from './runtime/index.js';
 import { chargingSink, settingsFor, timeCharge } from './runtime/step.js';
-
-/** Metadata of an answer. */
-export interface QueryAnswer {
-  readonly requestId: string;
-  readonly plan: GovernedPlan;
-  readonly caller: Caller;
-  readonly versions: ServedVersions;
-  readonly rows: number;
-  /** True if the row or byte cap truncated the answer. */
-  readonly truncated: boolean;
-  /** True if a cap truncated the rows of a preceding step; each remaining row is still correct. */
-  readonly clipped: boolean;
-  readonly redactedFields: readonly string[];
-  readonly indexes: readonly IndexRead[];
-  /** Passages for which a decoder operator failed; its value for them is NULL. */
-  readonly errors: readonly { readonly chunkId: string; readonly reason: string }[];
-  /** Lets later queries of the same shape skip planning; null on the fast path. */
-  readonly permits: Permits | null;
-  /** Source and age of the answer; null if it was read from the entities for this query. */
-  readonly freshness: AnswerFreshness | null;
-  /** The receipt that was requested; null if none. */
-  readonly receipt: ReceiptRequest | null;
-}
+import { mayKeep, standbyUseFor } from './standby-choice.js';
+import type { StandbyUse } from './standby-use.js';
 
 /**
  * Runs a query. The decision is made by compiling it into a governed plan. The query may start while the decision
@@ -118,9 +97,11 @@ function answerStepsOf(
   const spending = new ModelUsage();
   const { receipt = null } = delivery;
   let counted: CountedSink | null = null;
+  let standby: StandbyUse | null = null;
   return {
     left: () => counted?.left() ?? 0,
     detail: () => spending.detail(),
+    standby: () => standby?.source ?? null,
     overlaps: true,
     signal: delivery.signal,
     counts: (answer) => answer,
@@ -136,7 +117,9 @@ function answerStepsOf(
         counted = new CountedSink(receipt?.digesting(plan, formatsOf(delivery, plan), opened) ?? opened);
         return counted;
       };
-      const result = await run(parts, caller, plan, delivery, recorded, open, spending).catch(
+      standby = standbyUseFor(parts, caller, plan, delivery);
+      const uses = { spending, standby };
+      const result = await run(parts, caller, plan, delivery, recorded, open, uses).catch(
         (error: unknown) => {
           throw placedError(error, question, caller, plan);
         },
@@ -171,21 +154,22 @@ export function run(
   delivery: Omit<ResultDelivery, 'sink'>,
   recorded: Promise<void>,
   sink: OpenSink,
-  spending = new ModelUsage(),
+  { spending, standby }: QueryUses,
 ): Promise<QueryExecution> {
   const written: OpenSink = (runtime) => whenRecorded(recorded, sink(runtime));
   const underway = parts.underway.begin(caller, plan, delivery.signal, parts.model());
   const memory = new MemoryShare(parts.memory, caller.identity.subject);
   const running = { ...delivery, signal: underway.signal };
+  const uses = { spending, standby, memory };
   const ended = (): void => {
     memory.release();
     underway.end();
   };
   if (plan.runtime.length === 0)
-    return execute(parts, caller, plan, running, written, NO_STEPS, spending, memory).finally(ended);
+    return execute(parts, caller, plan, running, written, NO_STEPS, uses).finally(ended);
   const time = questionTime(parts.caps.timeoutMs, underway.signal);
   const timed = { ...running, signal: time.signal };
-  return execute(parts, caller, plan, timed, written, time, spending, memory).finally(() => {
+  return execute(parts, caller, plan, timed, written, time, uses).finally(() => {
     time.end();
     ended();
   });
@@ -215,8 +199,7 @@ async function execute(
   delivery: Omit<ResultDelivery, 'sink'>,
   open: OpenSink,
   { until }: Pick<QuestionTime, 'until'>,
-  spending: ModelUsage,
-  memory: MemoryShare,
+  { spending, standby, memory }: QueryUses & { readonly memory: MemoryShare },
 ): Promise<QueryExecution> {
   const { parameters, signal, snapshots, whole = false, copies = 0 } = delivery;
   if (parameters.length !== plan.clientOids.length) {
@@ -225,8 +208,8 @@ async function execute(
   const charged = timeCharge(parts, caller);
   const engine = engineOf(parts, plan);
   const indexes = new IndexesRead();
-  const asked = { parameters, signal, until, spending, indexes, snapshots: snapshots ?? null, whole, memory };
-  const input = { parts, caller, plan, ...asked };
+  const asked = { parameters, signal, until, spending, standby, indexes, whole, memory };
+  const input = { parts, caller, plan, snapshots: snapshots ?? null, ...asked };
   const runtime = plan.runtime.length === 0 ? [] : await runtimeRows(input).catch(throwStepError);
   const sink = chargingSink(open(runtime), parts, caller);
   const { rows, bytes, timeoutMs } = parts.caps;
@@ -246,17 +229,17 @@ async function execute(
     snapshot,
     copies,
   };
-  const live = (into: RowSink, stopped: AbortSignal | null, standby: StandbyReads | null) =>
-    engine.execute(plan, values, { ...options, ...charged, signal: stopped, standby }, into);
+  const live = (into: RowSink, stopped: AbortSignal | null) =>
+    engine.execute(plan, values, { ...options, ...charged, signal: stopped, ...standby.statement() }, into);
   const rest = { runtime, indexes: indexes.list() };
-  const mayKeep = delivery.again !== undefined && delivery.maxRows === 0 && snapshots === undefined;
-  const keeping =
-    mayKeep && parts.answers.isOn ? cacheKeyOf({ caller, plan, values, resultFormats, settings }) : null;
+  const keeping = mayKeep(parts, delivery)
+    ? cacheKeyOf({ caller, plan, values, resultFormats, settings })
+    : null;
   if (keeping === null) {
     // Read before the statement runs, since a rollup may be rebuilt in the meantime.
     const rollup = rollupFreshness(parts.rollups, caller, plan);
-    const result = await live(sink, signal, standbyFor(plan, delivery));
-    return { ...result, ...rest, freshness: rollup ?? standbyFreshness(result) };
+    const result = await live(sink, signal);
+    return { ...result, ...rest, freshness: rollup ?? standbyFreshness(standby.source) };
   }
   const time = questionTime(timeoutMs, signal);
   const { answers, epochs } = parts;
@@ -270,17 +253,11 @@ async function execute(
       spending,
       signal: time.signal,
       requireInService: () => engine.requireInService(plan),
-      // At the primary: what is kept for an epoch must contain everything of that epoch.
-      live: (into) => live(into, time.signal, null),
+      live: (into) => live(into, time.signal),
     },
     sink,
   ).finally(time.end);
   return { ...result, ...rest };
-}
-
-/** Only the primary has what earlier steps have just read, and the rollup whose age is known. */
-function standbyFor(plan: GovernedPlan, { standby }: Pick<ResultDelivery, 'standby'>): StandbyReads | null {
-  return plan.runtime.length === 0 && plan.rollup === null ? (standby ?? null) : null;
 }
 
 interface QueryExecution extends ExecuteResult {

@@ -104,6 +104,8 @@ export interface ReadyStore {
   readonly epoch: string;
   /** Time of the last incremental read of the source, in UTC to the second (RFC 3339); null if unknown. */
   readonly indexedAt: string | null;
+  /** This state had been committed by then, on the clock of `performance.now()`; an older one may be another. */
+  readonly since: number;
 }
 
 /** Interface to `src/content`, which embeds texts and runs operators over passages but never sees the policy. */

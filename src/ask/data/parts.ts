@@ -19,6 +19,7 @@ import type { IndexesRead, ModelUsage } from './model-usage.js';
 import type { PlanCache } from './plan-cache.js';
 import type { Snapshots } from './question.js';
 import type { RunningQueries } from './running-queries.js';
+import type { StandbyUse } from './standby-use.js';
 
 /** Limits for a single result. */
 export interface Caps {
@@ -89,6 +90,7 @@ export interface StepInput {
   readonly parameters: readonly BoundValue[];
   readonly signal: AbortSignal | null;
   readonly snapshots: Snapshots | null;
+  readonly standby: StandbyUse;
   /** True if truncation must be an error, because the client cannot be notified of it. */
   readonly whole: boolean;
   /** Memory budget charged for the rows of steps until it is released. */

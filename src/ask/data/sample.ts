@@ -17,6 +17,7 @@ import type { AnswerParts, StepInput } from './parts.js';
 import { citeOf, passageOf } from './runtime/passage.js';
 import type { TextRow } from './runtime/step.js';
 import { step } from './runtime/step.js';
+import { StandbyUse } from './standby-use.js';
 
 export interface SampleRequest {
   readonly kind: 'table' | 'facet';
@@ -110,6 +111,7 @@ async function rowsOf(
     parameters: [],
     signal,
     snapshots: null,
+    standby: new StandbyUse(null, true),
     whole: true,
     memory,
   };

@@ -2,7 +2,6 @@ import { assertNever, type Form, type GovernedPlan, type QueryError } from 'osl-
 import {
   type AuditDecision,
   type AuditEntry,
-  type AuditOutcome,
   type ReceiptDigests,
   undeclaredObject,
 } from '../../../audit/index.js';
@@ -154,26 +153,14 @@ export class Ledger implements DecisionRecord {
     return { form: null, objects: [...declared, ...hidden] };
   }
 
-  outcome(
-    outcome: AuditOutcome,
-    rows: number,
-    error: QueryError | ForeignFault | null = null,
-    detail: string | null = null,
-  ): void {
+  outcome(end: RequestEnd): void {
     if (this.#unrecorded) return;
-    const end = { outcome, rows, error };
-    this.#recorder.outcome(this.#entry('outcome', {}), end, this.#ends(end), detail);
+    this.#recorder.outcome(this.#entry('outcome', {}), end, this.#ends(end));
   }
 
   /** Records the outcome of an answer for which a receipt was requested; resolves with its proof. @throws AuditUnavailable */
-  provenOutcome(
-    outcome: AuditOutcome,
-    rows: number,
-    detail: string | null,
-    receipt: ReceiptDigests,
-  ): Promise<string> {
-    const end = { outcome, rows, error: null };
-    return this.#recorder.provenOutcome(this.#entry('outcome', {}), end, this.#ends(end), detail, receipt);
+  provenOutcome(end: RequestEnd, receipt: ReceiptDigests): Promise<string> {
+    return this.#recorder.provenOutcome(this.#entry('outcome', {}), end, this.#ends(end), receipt);
   }
 
   /** Stops the clock and updates the metrics. Returns the duration in µs. */

@@ -5,10 +5,20 @@ import type { Identity } from '../../../policy/index.js';
 import { chargeAnswer, takeAtOnce } from './limit.js';
 import { StageTimes } from './meters.js';
 import type { RequestMeans } from './parts.js';
-import { type Permit, Recorder, type RequestLabels } from './recorder.js';
+import {
+  type AnsweringStandby,
+  type Permit,
+  Recorder,
+  type RequestEnd,
+  type RequestLabels,
+} from './recorder.js';
 
 /** The state of the decision record: pending, durable or failed. */
 export type DecisionState = 'waiting' | 'recorded' | AuditUnavailable;
+
+interface PermittedEnd extends Omit<RequestEnd, 'detail'> {
+  readonly error: QueryError | null;
+}
 
 /**
  * Fast path of `respond` for requests under a `Permit`, synchronous up to the answer: rate limit → record the decision
@@ -62,25 +72,29 @@ export class PermittedRequest {
     return true;
   }
 
-  answered(rows: number, bytes: number): void {
+  answered(rows: number, bytes: number, standby: AnsweringStandby | null): void {
     const permit = this.#permit;
     if (permit === null) return;
     const us = this.#observe(permit, 'ok', rows, null);
     chargeAnswer(this.#means.limiter, permit.caller, 'query', { rows, bytes, ms: us / 1_000 });
-    this.#recorder.outcomeUnder(permit, this.requestId, this.#statementHmac, rows, us);
+    if (standby === null) this.#recorder.outcomeUnder(permit, this.requestId, this.#statementHmac, rows, us);
+    else this.#record(permit, { outcome: 'ok', rows, error: null, standby }, us);
   }
 
   /** Records any other outcome, provided that the decision is in the log. */
-  ended(outcome: AuditOutcome, rows: number, error: QueryError | null): void {
+  ended(end: PermittedEnd): void {
     const permit = this.#permit;
     if (permit === null || this.recorded !== 'recorded') return;
+    this.#record(permit, end, this.#observe(permit, end.outcome, end.rows, end.error));
+  }
+
+  #record(permit: Permit, end: PermittedEnd, us: number): void {
     const common = {
       ...permit.outcome,
       request_id: this.requestId,
       statement_hmac: this.#statementHmac,
     };
-    const us = this.#observe(permit, outcome, rows, error);
-    this.#recorder.outcome(common, { outcome, rows, error }, us, null);
+    this.#recorder.outcome(common, { ...end, detail: null }, us);
   }
 
   labels(): RequestLabels {

@@ -36,10 +36,21 @@ export type RequestLabels = Pick<
   'requestId' | 'surface' | 'action' | 'form' | 'objects' | 'traceparent' | 'fingerprint' | 'stages'
 >;
 
+/** The standby that a request was answered by. */
+export interface AnsweringStandby {
+  readonly name: string;
+  /** Everything that was committed before this time was read, in ms since the epoch. */
+  readonly asOf: number;
+}
+
 export interface RequestEnd {
   readonly outcome: AuditOutcome;
   readonly rows: number;
   readonly error: QueryError | ForeignFault | null;
+  /** Details as JSON; null if there are none. */
+  readonly detail: string | null;
+  /** The standby that answered; null for the primary. */
+  readonly standby: AnsweringStandby | null;
 }
 
 /**
@@ -64,8 +75,8 @@ export class Recorder {
   }
 
   /** Appends an outcome. If the disk fails, the log keeps it in memory and refuses everything else. */
-  outcome(common: AuditEntry, end: RequestEnd, us: number, detail: string | null): void {
-    this.#parts.audit.append(outcomeOf(common, end, us, detail), this.#lossOf(common.request_id));
+  outcome(common: AuditEntry, end: RequestEnd, us: number): void {
+    this.#parts.audit.append(outcomeOf(common, end, us), this.#lossOf(common.request_id));
   }
 
   /**
@@ -77,12 +88,11 @@ export class Recorder {
     common: AuditEntry,
     end: RequestEnd,
     us: number,
-    detail: string | null,
     receipt: ReceiptDigests,
   ): Promise<string> {
     const { audit, log } = this.#parts;
     // The proof contains the record as it was encoded, so its time must be known.
-    const entry = { ...outcomeOf(common, end, us, detail), receipt, ts: new Date().toISOString() };
+    const entry = { ...outcomeOf(common, end, us), receipt, ts: new Date().toISOString() };
     return audit.appendProven(entry).catch((failure: AuditUnavailable) => {
       log.error('no receipt: the audit log could not prove its record', { request_id: common.request_id });
       throw failure;
@@ -128,9 +138,8 @@ export class Recorder {
 
 function outcomeOf(
   common: AuditEntry,
-  { outcome, rows, error }: RequestEnd,
+  { outcome, rows, error, detail, standby }: RequestEnd,
   us: number,
-  detail: string | null,
 ): AuditEntry {
   return {
     ...common,
@@ -139,6 +148,9 @@ function outcomeOf(
     duration_us: us,
     ...(error !== null && failureFields(error)),
     ...(detail !== null && { detail }),
+    ...(standby !== null && {
+      standby: { as_of: new Date(standby.asOf).toISOString(), name: standby.name },
+    }),
   };
 }
 

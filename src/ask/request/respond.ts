@@ -8,7 +8,7 @@ import { type DecisionRecord, Ledger } from './ledger.js';
 import { limit, type Payment } from './limit.js';
 import type { RequestParts } from './parts.js';
 import { ForeignFault, publicError } from './public-error.js';
-import type { Permit } from './recorder.js';
+import type { AnsweringStandby, Permit, RequestEnd } from './recorder.js';
 import type { RequestTarget } from './request-target.js';
 import { SealedValue } from './sealed.js';
 
@@ -43,6 +43,8 @@ export interface AnswerSteps<D, A> {
   readonly left?: () => number;
   /** Details for the outcome record, as JSON; called even if the request fails. */
   readonly detail?: () => string | null;
+  /** The standby that answered, for the outcome record; called even if the request fails. Null: the primary. */
+  readonly standby?: () => AnsweringStandby | null;
   /** The receipt that was requested; absent or null if none. */
   readonly receipt?: RequestedReceipt<A> | null;
   /** Abort signal of the request; once it is aborted, a failure is recorded as a cancellation. */
@@ -120,7 +122,7 @@ export class AuthorizedRequest<D> {
   }
 
   async answer<A>(steps: AnswerSteps<D, A>): Promise<A> {
-    const { answer, overlaps, reads, counts, left, detail, signal, receipt } = steps;
+    const { answer, overlaps, reads, counts, left, signal, receipt } = steps;
     const { ledger } = this.#request;
     const plan = reads?.(this.decided) ?? null;
     if (plan !== null) ledger.reads(plan); // directly before the decision, so that both are written together
@@ -132,26 +134,22 @@ export class AuthorizedRequest<D> {
       const given = await answer(this.decided, this.caller, recorded, this);
       await recorded;
       const counted = counts?.(given);
-      const how = counted?.truncated === true ? 'truncated' : 'ok';
-      const rows = counted?.rows ?? 0;
-      if (receipt == null) ledger.outcome(how, rows, null, detail?.());
-      else receipt.issue(this.#proven(how, rows, detail?.() ?? null, receipt.digests(given)));
+      const outcome = counted?.truncated === true ? 'truncated' : 'ok';
+      const end = { outcome, rows: counted?.rows ?? 0, error: null, ...usedBy(steps) } as const;
+      if (receipt == null) ledger.outcome(end);
+      else receipt.issue(this.#proven(end, receipt.digests(given)));
       return given;
     } catch (error) {
       const told = toPublicError(this.#request, await causeOf(recorded, error));
-      ledger.outcome(signal?.aborted === true ? 'cancelled' : 'error', left?.() ?? 0, told, detail?.());
+      const outcome = signal?.aborted === true ? 'cancelled' : 'error';
+      ledger.outcome({ outcome, rows: left?.() ?? 0, error: told, ...usedBy(steps) });
       throw told;
     }
   }
 
-  async #proven(
-    how: 'ok' | 'truncated',
-    rows: number,
-    detail: string | null,
-    digests: ReceiptDigests,
-  ): Promise<string> {
+  async #proven(end: RequestEnd, digests: ReceiptDigests): Promise<string> {
     try {
-      return await this.#request.ledger.provenOutcome(how, rows, detail, digests);
+      return await this.#request.ledger.provenOutcome(end, digests);
     } catch (error) {
       throw toPublicError(this.#request, error);
     }
@@ -189,6 +187,11 @@ export class AuthorizedRequest<D> {
     this.#request.ledger.done();
     return this;
   }
+}
+
+/** What a request has used, for its outcome record. */
+function usedBy<D, A>({ detail, standby }: AnswerSteps<D, A>): Pick<RequestEnd, 'detail' | 'standby'> {
+  return { detail: detail?.() ?? null, standby: standby?.() ?? null };
 }
 
 /** Authenticates the caller and counts the request. @throws QueryError */

@@ -1,55 +1,18 @@
 import { InternalError, type QueryError, queryError } from 'osl-compiler';
-import type { Identity } from '../../../policy/index.js';
-import {
-  type BoundValue,
-  type ShortAnswer,
-  ShortRun,
-  type StandbyReads,
-  ValueError,
-} from '../../engine/index.js';
-import type { AnswerFreshness } from '../data/answer-freshness.js';
+import { type ShortAnswer, ShortRun, type StandbySource, ValueError } from '../../engine/index.js';
+import { standbyFreshness } from '../data/answer-freshness.js';
 import { run } from '../data/ask.js';
 import { CountedSink } from '../data/counted-sink.js';
+import { ModelUsage } from '../data/model-usage.js';
 import type { AnswerParts } from '../data/parts.js';
+import type { QueryUses } from '../data/query-answer.js';
 import { requireWhole } from '../data/question.js';
+import { standbyUseFor } from '../data/standby-choice.js';
 import { PermittedRequest } from '../request/permitted-request.js';
 import { publicError } from '../request/public-error.js';
 import { SealedValue } from '../request/sealed.js';
 import type { AnswerReceiver } from './answer-receiver.js';
-import type { Literals, Route } from './route.js';
-import type { Sweep } from './sweep.js';
-
-interface RoutedQuestion extends RunValues {
-  readonly route: Route;
-  readonly identity: Identity;
-  readonly requestId: string | null;
-  /** The statement is the UTF-8 text in bytes [`start`, `end`). */
-  readonly bytes: Uint8Array;
-  readonly start: number;
-  readonly end: number;
-  readonly literals: Literals;
-  readonly timeout: TimeLimit;
-  /** Permits a standby to answer; null if only the primary may. */
-  readonly standby: StandbyReads | null;
-}
-
-export interface RunValues {
-  readonly parameters: readonly BoundValue[];
-  readonly resultFormats: readonly (0 | 1)[];
-}
-
-/** Time after which a query is stopped. */
-export interface TimeLimit {
-  readonly ms: number;
-  /** True if this is the session's limit, false if it is the service's. */
-  readonly own: boolean;
-}
-
-/** State shared by all queries of a surface. */
-export interface FastQuestions {
-  readonly sweep: Sweep;
-  taken: number;
-}
+import type { FastQuestions, RoutedQuestion } from './routed-question.js';
 
 /**
  * Runs queries on the fast path, one at a time. The log and the database are called in parallel, and nothing is sent
@@ -64,7 +27,8 @@ export class FastQuestion implements ShortAnswer {
   #asked: RoutedQuestion | null = null;
   #rows: Uint8Array | null = null;
   #count = 0;
-  #freshness: AnswerFreshness | null = null;
+  /** The standby that answers; null for the primary. */
+  #source: StandbySource | null = null;
   /** Error for the client, to be sent once the decision is recorded or recording it has failed. */
   #failure: { readonly error: unknown; readonly cancelled: boolean } | null = null;
   /** Aborts the long answer that the governed engine is producing; null if there is none. */
@@ -95,8 +59,7 @@ export class FastQuestion implements ShortAnswer {
     this.#stopAt = performance.now() + question.timeout.ms;
     this.#all.sweep.add(this);
     this.#all.taken += 1;
-    const asOf = route.statement.begin(this.#run, values, resultFormats);
-    this.#freshness = asOf === null ? null : { from: 'standby', asOf };
+    this.#source = route.statement.begin(this.#run, values, resultFormats);
     return true;
   }
 
@@ -177,8 +140,8 @@ export class FastQuestion implements ShortAnswer {
     } else if (this.#rows !== null) {
       const rows = this.#rows;
       this.#rest();
-      this.#request.answered(this.#count, rows.length);
-      this.#receiver.answered(route.plan, rows, this.#count, this.#freshness);
+      this.#request.answered(this.#count, rows.length, this.#source);
+      this.#receiver.answered(route.plan, rows, this.#count, standbyFreshness(this.#source));
     }
   }
 
@@ -186,7 +149,12 @@ export class FastQuestion implements ShortAnswer {
     const { requestId } = this.#request;
     const { told, text } = this.#placed(asked, error);
     this.#rest();
-    this.#request.ended(cancelled ? 'cancelled' : 'error', 0, told);
+    this.#request.ended({
+      outcome: cancelled ? 'cancelled' : 'error',
+      rows: 0,
+      error: told,
+      standby: this.#source,
+    });
     this.#receiver.failed(asked.route.plan, told, requestId, text);
   }
 
@@ -211,6 +179,7 @@ export class FastQuestion implements ShortAnswer {
     const sink = this.#receiver.streaming(route.plan);
     const counted = new CountedSink(sink);
     const recorded = this.#untilRecorded();
+    let uses: QueryUses | null = null;
     try {
       const plan = route.planWith(literals);
       if (plan === null) throw new InternalError('a question of a route has another plan');
@@ -223,12 +192,14 @@ export class FastQuestion implements ShortAnswer {
         standby,
       };
       const { caller } = route.permit;
-      const answer = await run(this.#parts, caller, plan, delivery, recorded, () => counted);
+      uses = { spending: new ModelUsage(), standby: standbyUseFor(this.#parts, caller, plan, delivery) };
+      const answer = await run(this.#parts, caller, plan, delivery, recorded, () => counted, uses);
       const { rows, truncated } = answer;
       await recorded;
       if (truncated) requireWhole(delivery, rows);
       this.#rest();
-      this.#request.ended(truncated ? 'truncated' : 'ok', rows, null);
+      const outcome = truncated ? 'truncated' : 'ok';
+      this.#request.ended({ outcome, rows, error: null, standby: uses.standby.source });
       sink.finished(rows, truncated, requestId, answer.freshness);
     } catch (error) {
       // A failure to record the decision takes precedence.
@@ -239,7 +210,12 @@ export class FastQuestion implements ShortAnswer {
       const { told, text } = this.#placed(asked, cause);
       const cancelled = this.#failure?.cancelled === true;
       this.#rest();
-      this.#request.ended(cancelled ? 'cancelled' : 'error', counted.left(), told);
+      this.#request.ended({
+        outcome: cancelled ? 'cancelled' : 'error',
+        rows: counted.left(),
+        error: told,
+        standby: uses?.standby.source ?? null,
+      });
       sink.failed(told, requestId, text);
     }
   }

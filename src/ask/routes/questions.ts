@@ -2,8 +2,9 @@ import type { GovernedPlan } from 'osl-compiler';
 import { type Identity, isExpired } from '../../../policy/index.js';
 import type { RowSink, StandbyReads } from '../../engine/index.js';
 import type { AnswerFreshness } from '../data/answer-freshness.js';
-import { ask, prepare, type QueryAnswer, redactionOf } from '../data/ask.js';
+import { ask, prepare, redactionOf } from '../data/ask.js';
 import type { AnswerParts } from '../data/parts.js';
+import type { QueryAnswer } from '../data/query-answer.js';
 import {
   type CompiledQuestion,
   type DataQuestion,
@@ -15,9 +16,10 @@ import type { Credentials, Origin, RequestCall } from '../request/call.js';
 import { type Caller, isCurrent, versionsOf } from '../request/caller.js';
 import { callerAtOnce } from '../request/identify.js';
 import type { AnswerReceiver } from './answer-receiver.js';
-import { FastQuestion, type FastQuestions, type RunValues, type TimeLimit } from './fast-question.js';
+import { FastQuestion } from './fast-question.js';
 import type { Literals, Route } from './route.js';
 import { RouteBook, type TextRoute, type TextRoutes } from './route.js';
+import type { FastQuestions, RunValues, TimeLimit } from './routed-question.js';
 import { Sweep } from './sweep.js';
 
 /**

@@ -10,9 +10,9 @@ import {
 } from 'osl-compiler';
 import type { BoundValue, SentValue, ShortStatement } from '../../engine/index.js';
 import { cacheRulesOf } from '../data/answer-cache.js';
-import type { QueryAnswer } from '../data/ask.js';
 import type { AnswerParts } from '../data/parts.js';
 import { placedError, templateOf } from '../data/planning.js';
+import type { QueryAnswer } from '../data/query-answer.js';
 import type { DataQuestion } from '../data/question.js';
 import { engineOf, slotValues } from '../data/runtime/index.js';
 import { settingsFor } from '../data/runtime/step.js';

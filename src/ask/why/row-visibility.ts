@@ -14,7 +14,9 @@ import { type EffectiveAccess, effectiveAccess, type IdentityClaims } from '../.
 import { eachDataRow, textValuesOf } from '../../engine/index.js';
 import { type CatalogName, isMore, type Visibility, widestVisibility } from '../../model/graph/index.js';
 import { run } from '../data/ask.js';
+import { ModelUsage } from '../data/model-usage.js';
 import type { AnswerParts } from '../data/parts.js';
+import { StandbyUse } from '../data/standby-use.js';
 import type { Caller } from '../request/caller.js';
 import { completeCaller } from '../request/identify.js';
 
@@ -139,7 +141,8 @@ async function isThere(
   };
   const parameters = key.map((value) => ({ format: 0 as const, bytes: Buffer.from(value, 'utf8') }));
   const delivery = { parameters, resultFormats: [], maxRows: 1, signal };
-  await run(parts, { ...caller, access }, plan, delivery, recorded, () => sink);
+  const uses = { spending: new ModelUsage(), standby: new StandbyUse(null, false) };
+  await run(parts, { ...caller, access }, plan, delivery, recorded, () => sink, uses);
   return found !== '0';
 }
 

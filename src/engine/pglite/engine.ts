@@ -53,7 +53,7 @@ export async function openPglite(
       connect: firstThen(first, () => servers.start()),
     });
     const runner = new Runner({
-      servers: new QueryServers({ pool, lanes: null }, null),
+      servers: new QueryServers({ pool, lanes: null, standby: null }, null),
       limitRows: true,
       settingForm: 'command',
       errors: { backstopSeconds: 0, refusalOf: () => null },

@@ -36,11 +36,16 @@ export function timeoutsOf(statementMs: number): Timeouts {
   return { statementMs, lockMs: LOCK_TIMEOUT_MS, idleInTransactionMs: IDLE_IN_TRANSACTION_MS };
 }
 
-/** The sessions for queries with one server, none of which is opened yet. */
+/**
+ * The sessions for queries with one server, none of which is opened yet.
+ *
+ * @param standby name of the standby; null for the primary
+ */
 export function queryServer(
   connect: ConnectGoverned,
   reach: ConnectionStatus,
   { poolSize, poolReserve, sharedSessions, waitMs, statementMs }: ServerSizes,
+  standby: string | null = null,
 ): QueryServer {
   const pool = new Pool({
     size: poolSize,
@@ -52,11 +57,10 @@ export function queryServer(
   });
   const short = (mode: PlanMode): Promise<UpstreamSession> =>
     reach.attempt(async () => (await connect(timeoutsOf(SHARED_TIMEOUT_MS), mode))[0]);
-  return { pool, lanes: sharedSessions > 0 ? new Lanes(sharedSessions, short) : null };
+  return { pool, lanes: sharedSessions > 0 ? new Lanes(sharedSessions, short) : null, standby };
 }
 
-/** @param standby name of the standby; null for the primary */
-export function poolsOf({ pool, lanes }: QueryServer, standby: string | null = null): readonly EnginePool[] {
+export function poolsOf({ pool, lanes, standby }: QueryServer): readonly EnginePool[] {
   return [pool.seen('questions', standby), ...(lanes === null ? [] : [lanes.seen(pool.reach, standby)])];
 }
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { LRUCache } from 'lru-cache';
 import { type DecoderName, type EncoderName, InternalError, OPERATORS, queryError } from 'osl-compiler';
 import type {
@@ -31,6 +32,7 @@ import {
   MOST_WORK,
   occurrencesOf,
   openEmbedder,
+  type ServedStore,
   type TableName,
   termsInSteps,
   vectorText,
@@ -77,6 +79,7 @@ const QUERY_VECTOR_BYTES = 16_777_216;
 interface CheckedStore {
   readonly at: number;
   readonly store: ReadyStore;
+  readonly state: ServedStore;
 }
 
 /** Facets with the same model settings share an embedder. */
@@ -141,8 +144,10 @@ export function contentPlane(
         facet: name,
         version,
       });
-    const store = Object.freeze({ epoch, indexedAt });
-    stores.set(version, { at: Date.now(), store });
+    const isSame = known !== undefined && isDeepStrictEqual(known.state, found);
+    const since = isSame ? known.store.since : performance.now();
+    const store = Object.freeze({ epoch, indexedAt, since });
+    stores.set(version, { at: Date.now(), store, state: found });
     return store;
   };
   return Object.freeze({

@@ -141,6 +141,7 @@ const AUDIT_RECORD = object(
     rows: orNull(count()),
     duration_us: orNull(count()),
     'plan?': text(),
+    'standby?': object({ as_of: text(), name: text() }),
     'detail?': text(),
     versions: orNull(object({ manifest: textOrNull(), policy: textOrNull() })),
     statement_hmac: textOrNull(),

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { type QueryError, queryError } from 'osl-compiler';
 import { describe } from '../../ask/graph/describe.js';
-import { ask, publicError, type RequestCall, StandbyReads } from '../../ask/index.js';
+import { ask, publicError, type RequestCall, SessionReads } from '../../ask/index.js';
 import { ReceiptRequest } from '../../ask/receipts/receipt-request.js';
 import { refuseCall } from '../../ask/request/calls-without-data.js';
 import { explainQuestion } from '../rest/answer-members.js';
@@ -59,7 +59,7 @@ export class LocalEngine implements Engine {
           resultFormats: encoding.formats(),
           maxRows: 0,
           again: 'given before',
-          standby: new StandbyReads(),
+          standby: new SessionReads(),
           signal: ended,
           receipt: receipt ? new ReceiptRequest('sequence') : null,
           sink: (plan, versions, redacted) => {

@@ -10,7 +10,8 @@ import { ReceiptRequest } from '../../ask/receipts/receipt-request.js';
 import {
   type OutputSetting,
   type PlanSetting,
-  StandbyReads,
+  SessionReads,
+  type StandbyReads,
   type StatementSettings,
 } from '../../engine/index.js';
 import type { Command } from './command.js';
@@ -52,7 +53,7 @@ export class SessionSettings {
   readonly #atStart: ReadonlyMap<string, string>;
   #reported: ReadonlyMap<string, string>;
   #freshness: AnswerFreshness | null = null;
-  readonly #standbyReads = new StandbyReads();
+  readonly #standbyReads = new SessionReads();
   #receipt: LastReceipt = NO_RECEIPT;
   #output: { readonly of: ReadonlyMap<string, string>; readonly settings: StatementSettings } | null = null;
 
@@ -98,7 +99,7 @@ export class SessionSettings {
    */
   standbyReads(): StandbyReads | null {
     if (this.cacheMode() === 'given before') return this.#standbyReads;
-    this.#standbyReads.advance(performance.now());
+    this.#standbyReads.requireCommitted(performance.now());
     return null;
   }
 

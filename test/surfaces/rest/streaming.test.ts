@@ -129,7 +129,7 @@ function slow(service: Service, ms: number, seen: { running: number }): Service 
   const execute: GovernedEngine['execute'] = (_plan, _values, { signal }) =>
     new Promise((resolve, reject) => {
       seen.running += 1;
-      const timer = setTimeout(() => resolve({ rows: 0, truncated: false, asOf: null }), ms);
+      const timer = setTimeout(() => resolve({ rows: 0, truncated: false }), ms);
       signal?.addEventListener('abort', () => {
         clearTimeout(timer);
         reject(queryError('cancelled', {}));

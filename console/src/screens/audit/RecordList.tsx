@@ -204,12 +204,13 @@ export function sentenceOf(record: AuditRecord): string {
 
 /** Members of a record that its sentence omits, in reading order. */
 export function particularsOf(record: AuditRecord): readonly (readonly [name: string, value: string])[] {
-  const { versions, objects, statement_hmac, detail, writer, epoch, seq } = record;
+  const { versions, objects, statement_hmac, standby, detail, writer, epoch, seq } = record;
   const all: readonly (readonly [string, string | null])[] = [
     ['objects', objects.length === 0 ? null : objects.join(', ')],
     ['policy', versions?.policy ?? null],
     ['manifest', versions?.manifest ?? null],
     ['statement', statement_hmac === null ? null : `${statement_hmac} (its keyed fingerprint)`],
+    ['read from', standby === undefined ? null : `standby ${standby.name}, as of ${standby.as_of}`],
     ['detail', detail ?? null],
     ['place', `record ${seq} of ${writer}, opening ${epoch}`],
   ];

@@ -29,7 +29,9 @@ export async function hydrate(
   let truncated = false;
   for (const store of stores) {
     const { name } = store.facet;
-    const { indexedAt } = await unlessStopped(input.parts.content.ready(name, store.version), input.signal);
+    const ready = input.parts.content.ready(name, store.version);
+    const { indexedAt, since } = await unlessStopped(ready, input.signal);
+    input.standby.requireCommitted(since);
     input.indexes.add(name, indexedAt);
     const attributes = await derivedAttributes(store, input);
     for (const [key, values] of attributes) {

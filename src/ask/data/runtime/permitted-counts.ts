@@ -67,7 +67,8 @@ interface CachedCounts {
 /**
  * Counts query words over permitted passages. Cached counts are used if they are known to be current: the statement,
  * values and store epoch are the same, no transaction has begun or ended since, and only transactions can change the
- * tables. `holds` checks again against the passages found.
+ * tables. `holds` checks again against the passages found. Where a standby may answer, none are cached: its
+ * `pg_snapshot` does not name the transactions in progress, so two states of it may have the same.
  */
 export class PermittedWords implements WordCounter {
   readonly #sets = new LRUCache<string, CachedCounts>({
@@ -104,19 +105,19 @@ export class PermittedWords implements WordCounter {
     input: RuntimeInput,
   ): boolean {
     const { snapshot, key } = found;
-    if (input.snapshots === null) this.#seen.set(counts.whole.connector, seen);
+    if (isOfPrimary(input)) this.#seen.set(counts.whole.connector, seen);
     if (found.isKept) {
       if (seen !== snapshot) this.#sets.delete(key);
       return seen === snapshot;
     }
-    if (snapshot !== null && seen === snapshot && counts.timeless && input.snapshots === null)
+    if (snapshot !== null && seen === snapshot && counts.timeless && isOfPrimary(input))
       this.#keep(facet, counts.whole, { ...found, snapshot }, input);
     return true;
   }
 
   #usable(key: string, plan: GovernedPlan, input: RuntimeInput): CachedCounts | null {
     const kept = this.#sets.get(key);
-    if (kept === undefined || input.snapshots !== null) return null;
+    if (kept === undefined || !isOfPrimary(input)) return null;
     return kept.until > Date.now() && kept.snapshot === this.#seen.get(plan.connector) ? kept : null;
   }
 
@@ -134,6 +135,11 @@ export class PermittedWords implements WordCounter {
     // If the check fails, nothing is cached.
     input.parts.content.settledAt(facet, relationsRead(plan.query)).then(keep, () => undefined);
   }
+}
+
+/** True if every statement reads the newest state of the primary. */
+function isOfPrimary({ snapshots, standby }: RuntimeInput): boolean {
+  return snapshots === null && standby.reads === null;
 }
 
 const NO_WORDS: ReadonlyMap<string, string> = new Map([

@@ -158,7 +158,8 @@ export async function best(
 ): Promise<readonly ScoredPassage[]> {
   const { content } = input.parts;
   const name = indexName(store);
-  const { epoch, indexedAt } = await unlessStopped(content.ready(name, store.version), input.signal);
+  const { epoch, indexedAt, since } = await unlessStopped(content.ready(name, store.version), input.signal);
+  input.standby.requireCommitted(since);
   input.indexes.add(store.facet.name, indexedAt);
   const { counts } = store;
   if (counts !== null) return bestByWords(store, counts, query, page, epoch, input);

@@ -6,6 +6,8 @@ import {
   type GovernedEngine,
   type MemoryShare,
   type RowSink,
+  type StandbyReads,
+  type StandbySource,
   type StatementSettings,
   type TransactionSnapshot,
   textValuesOf,
@@ -31,7 +33,7 @@ export async function step(
   maxRows: number,
   maxBytes = input.parts.caps.bytes,
 ) {
-  const { parts, caller, signal, snapshots, memory } = input;
+  const { parts, caller, signal, snapshots, standby, memory } = input;
   const engine = engineOf(parts, plan);
   const limits: CollectLimits = {
     subject: caller.identity.subject,
@@ -43,6 +45,7 @@ export async function step(
     settings: settingsFor(parts, caller, plan, undefined),
     snapshot: snapshots?.of(engine) ?? null,
     ...timeCharge(parts, caller),
+    ...standby.statement(),
   };
   const { rows, truncated } = await collect(engine, plan, slotValues(emit(plan).slots, given, input), limits);
   if (truncated)
@@ -121,6 +124,8 @@ interface CollectLimits {
   readonly settings?: StatementSettings | undefined;
   readonly snapshot?: TransactionSnapshot | null;
   readonly spent?: (ms: number) => void;
+  readonly standby: StandbyReads | null;
+  readonly readFrom: (source: StandbySource | null) => void;
   /** Memory budget charged for the rows until it is released. */
   readonly memory: MemoryShare;
 }

@@ -53,6 +53,7 @@ export function openStandbys(
         (limits, mode) => logins.connect('url', (at) => connectGoverned(at, memory, limits, mode, check)),
         reach,
         { ...sizes, waitMs: WAIT_MS },
+        name,
       );
     return { name, logins, open };
   });

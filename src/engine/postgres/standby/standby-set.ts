@@ -43,6 +43,7 @@ const LONGEST_MS = 500;
 export class StandbySet implements Standbys {
   readonly #standbys: readonly Standby[];
   readonly #watched: readonly WatchedServer[];
+  readonly #watchedStandbys = new Map<QueryServer, WatchedServer>();
   readonly #told = new Map<string, StandbyFault | null>();
   readonly #onChange: StandbySetOptions['onChange'];
   /** Data before this time are not shown: what the gateway has published must be in them. */
@@ -70,23 +71,28 @@ export class StandbySet implements Standbys {
     ];
   }
 
+  async isDown(server: QueryServer): Promise<boolean> {
+    await this.#watchedStandbys.get(server)?.askNow();
+    return this.#standbys.find((standby) => standby.server === server)?.isDown ?? false;
+  }
+
   choose(reads: StandbyReads): UsableStandby | null {
-    const notBefore = this.#notBeforeOf(reads);
     this.#turn += 1;
     let best: UsableStandby | null = null;
     for (let i = 0; i < this.#standbys.length; i++) {
-      const usable = this.#standbys[(this.#turn + i) % this.#standbys.length]?.usable(notBefore) ?? null;
+      const standby = this.#standbys[(this.#turn + i) % this.#standbys.length];
+      const usable = standby?.usable(this.#notBeforeOn(standby.server, reads)) ?? null;
       if (usable !== null && (best === null || usable.server.pool.load < best.server.pool.load))
         best = usable;
     }
-    if (best !== null) reads.advance(best.asOf);
+    if (best !== null) reads.chose(best.server, best.asOf);
     return best;
   }
 
   recheck(server: QueryServer, reads: StandbyReads): UsableStandby | null {
     const standby = this.#standbys.find((s) => s.server === server);
-    const usable = standby?.usable(this.#notBeforeOf(reads)) ?? null;
-    if (usable !== null) reads.advance(usable.asOf);
+    const usable = standby?.usable(this.#notBeforeOn(server, reads)) ?? null;
+    if (usable !== null) reads.chose(server, usable.asOf);
     return usable;
   }
 
@@ -96,7 +102,7 @@ export class StandbySet implements Standbys {
   }
 
   pools(): readonly EnginePool[] {
-    return this.#standbys.flatMap(({ name, server }) => poolsOf(server, name));
+    return this.#standbys.flatMap(({ server }) => poolsOf(server));
   }
 
   views(): readonly StandbyView[] {
@@ -111,12 +117,12 @@ export class StandbySet implements Standbys {
     }
   }
 
-  #notBeforeOf({ notBefore }: StandbyReads): number {
-    return Math.max(this.#notBefore, notBefore);
+  #notBeforeOn(server: QueryServer, reads: StandbyReads): number {
+    return Math.max(this.#notBefore, reads.notBeforeOn(server));
   }
 
   #watch(standby: Standby, login: Login, everyMs: number): WatchedServer {
-    return new WatchedServer({
+    const watched = new WatchedServer({
       role: 'standby',
       login,
       everyMs,
@@ -129,6 +135,8 @@ export class StandbySet implements Standbys {
         this.#tell(standby);
       },
     });
+    this.#watchedStandbys.set(standby.server, watched);
+    return watched;
   }
 
   #tell(standby: Standby): void {

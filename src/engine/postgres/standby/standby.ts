@@ -32,7 +32,6 @@ export class Standby {
   readonly #maxLagMs: number;
   #replayed: ServerPosition | null = null;
   #fault: StandbyFault | null = 'it cannot be reached';
-  #reconnecting = false;
 
   constructor(name: string, open: OpenServer, history: PrimaryHistory, maxLagMs: number) {
     this.name = name;
@@ -45,23 +44,7 @@ export class Standby {
   moved(position: ServerPosition): void {
     this.#replayed = position;
     this.#fault = this.#judge(position.origin);
-    if (this.server.pool.reach !== 'open') this.#reconnect();
-  }
-
-  /** Opens a session on behalf of nobody: a pool tries again for requests only, and while it is left out none comes. */
-  #reconnect(): void {
-    if (this.#reconnecting) return;
-    this.#reconnecting = true;
-    const { pool } = this.server;
-    pool
-      .acquire(null)
-      .then(
-        (session) => pool.release(session),
-        () => undefined, // tried again when the standby tells its next position
-      )
-      .finally(() => {
-        this.#reconnecting = false;
-      });
+    this.server.pool.retry();
   }
 
   /**
@@ -80,11 +63,16 @@ export class Standby {
     this.#fault = fault;
   }
 
+  /** True if it does not answer, or is no standby any more. */
+  get isDown(): boolean {
+    return this.#fault === 'it cannot be reached' || this.#fault === 'it is no standby now';
+  }
+
   /** The standby for a statement that begins now; null if its data may be older than `notBefore` or the limit. */
   usable(notBefore: number): UsableStandby | null {
     const asOf = this.#asOf;
     if (this.#fault !== null || asOf === null || asOf < notBefore) return null;
-    if (performance.now() - asOf > this.#maxLagMs || this.server.pool.reach !== 'open') return null;
+    if (performance.now() - asOf > this.#maxLagMs || !this.server.pool.isReady) return null;
     return { server: this.server, asOf };
   }
 

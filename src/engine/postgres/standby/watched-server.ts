@@ -21,11 +21,23 @@ export class WatchedServer {
   readonly #options: WatchedServerOptions;
   #session: PostgresSession | null = null;
   #timer: NodeJS.Timeout | null = null;
+  #asking: Promise<void> | null = null;
   #closed = false;
 
   constructor(options: WatchedServerOptions) {
     this.#options = options;
-    void this.#ask();
+    this.#asking = this.#ask();
+  }
+
+  /** Asks at once; resolves when the server has answered or is lost. */
+  async askNow(): Promise<void> {
+    const before = this.#asking;
+    await before;
+    if (this.#asking === before && !this.#closed) {
+      if (this.#timer !== null) clearTimeout(this.#timer);
+      this.#asking = this.#ask();
+    }
+    await this.#asking;
   }
 
   close(): void {
@@ -53,7 +65,10 @@ export class WatchedServer {
 
   #later(ms: number): void {
     if (this.#closed) this.#session?.cut();
-    else this.#timer = setTimeout(() => void this.#ask(), ms).unref();
+    else
+      this.#timer = setTimeout(() => {
+        this.#asking = this.#ask();
+      }, ms).unref();
   }
 }
 

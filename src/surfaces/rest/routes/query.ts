@@ -4,7 +4,7 @@ import { InternalError, QueryError } from 'osl-compiler';
 import { type Sample, type SampleCell, type SampleRequest, sample } from '../../../ask/data/sample.js';
 import { type AnswerParts, type DataQuestion, QuestionRouter } from '../../../ask/index.js';
 import type { ReceiptRequest } from '../../../ask/receipts/receipt-request.js';
-import { rowScheduler, StandbyReads } from '../../../engine/index.js';
+import { rowScheduler, SessionReads } from '../../../engine/index.js';
 import { type AnswerLayout, layoutOf } from '../answer-layout.js';
 import { explainQuestion } from '../answer-members.js';
 import { AnswerStream, type RowEncoding } from '../answer-stream.js';
@@ -59,7 +59,7 @@ async function streamAnswer(
       receipt: asked.receipt,
       maxRows: 0,
       again: question.mayBeOld === true ? 'given before' : 'anew',
-      standby: question.mayBeOld === true ? new StandbyReads() : null,
+      standby: question.mayBeOld === true ? new SessionReads() : null,
       signal,
       sink: (plan, versions, redacted) => stream.open({ plan, versions, redacted }),
     });

@@ -1,0 +1,27 @@
+import type { AnswerMemory } from './answer-memory.js';
+import type { ErrorSource } from './error-source.js';
+import type { SettingForm } from './settings.js';
+import type { SpoolRoom } from './spool/spool-room.js';
+import type { ReportUpstreamError } from './upstream-report.js';
+import type { UpstreamSession } from './upstream-session.js';
+
+/** What runs an execution, of type `E`. */
+export interface ExecutionHost<E> {
+  /**
+   * True to send the row cap in Execute. If false, the statement is cancelled at the cap instead, which allows parallel
+   * plans.
+   */
+  readonly limitRows: boolean;
+  readonly settingForm: SettingForm;
+  /** True if the statement runs in a transaction that continues after it. */
+  readonly inTransaction: boolean;
+  readonly errors: ErrorSource;
+  readonly onUpstreamError: ReportUpstreamError;
+  readonly memory: AnswerMemory;
+  /** True if a statement may run again after its session is lost: it only reads and needs no session state. */
+  readonly runsAgain: boolean;
+  /** Spool for rows of slow readers, which frees their sessions early; null if there is none. */
+  readonly spool: SpoolRoom | null;
+  /** Called when the session has answered `execution` in full, or is lost. */
+  onEnded(execution: E, session: UpstreamSession): void;
+}
