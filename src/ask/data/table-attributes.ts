@@ -15,6 +15,7 @@ import { MemoryShare } from '../../engine/index.js';
 import type { Caller, TableAttributeReader } from '../request/caller.js';
 import type { RunningParts } from './parts.js';
 import { step } from './runtime/step.js';
+import { StandbyUse } from './standby-use.js';
 
 /** Most values of one attribute of one subject. */
 const MOST_VALUES = 10_000;
@@ -123,6 +124,7 @@ export class TableAttributes implements TableAttributeReader {
         signal: null,
         snapshots: null,
         whole: true,
+        standby: new StandbyUse(null, false),
         memory,
       };
       const { rows } = await step(plan, NOTHING_GIVEN, input, MOST_VALUES + 1);
