@@ -16,6 +16,7 @@ import { retrieveBench } from './retrieve/index.js';
 import { rollupBench } from './rollup/index.js';
 import { rowSecurityBench } from './row-security/index.js';
 import { scaleBench } from './scale/index.js';
+import { standbysBench } from './standbys/index.js';
 import { startBench } from './start/index.js';
 import { streamBench } from './stream/index.js';
 import { syncBench } from './sync/index.js';
@@ -42,6 +43,7 @@ const BENCHES: ReadonlyMap<string, Bench> = new Map([
   ['audit-open', auditOpenBench],
   ['audit-search', auditSearchBench],
   ['scale', scaleBench],
+  ['standbys', standbysBench],
   ['large-catalog', largeCatalogBench],
   ['start', startBench],
   ['sync', syncBench],
