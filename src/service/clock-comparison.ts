@@ -6,6 +6,8 @@ const TOLERANCE_MS = 60_000;
 /** Longest duration in ms of a query whose answer still says what time it is. */
 const SLOW_MS = 5_000;
 const COMPARE_MS = 2_000;
+/** SQLSTATEs of a database that answers and does not do it: no privilege, no such table, a server that only reads. */
+const REFUSALS = /^(42|25|3F)/;
 
 /**
  * Compares this machine's clock with that of the control database. A wrong clock makes tokens end too early or too late.
@@ -21,7 +23,8 @@ export class ClockComparison {
   #offsetMs: number | null = null;
   #wrong = false;
   #warned = false;
-  #comparing = false;
+  #refused = false;
+  #comparedAt = Number.NEGATIVE_INFINITY;
 
   /** @param gateway a name that no other gateway has */
   constructor(database: ControlDatabase, tenant: string, gateway: string, log: ServiceLog) {
@@ -40,10 +43,16 @@ export class ClockComparison {
     return this.#wrong;
   }
 
-  /** Compares now. If the database does not answer, nothing changes. */
+  /** Compares, unless that was done within the last seconds. @throws ControlFault if the database does not answer */
+  async compareWhenDue(): Promise<void> {
+    const now = performance.now();
+    if (now - this.#comparedAt < COMPARE_MS) return;
+    this.#comparedAt = now;
+    await this.compare();
+  }
+
+  /** Compares now. If the database refuses, nothing changes. @throws ControlFault if it does not answer */
   async compare(): Promise<void> {
-    if (this.#comparing) return;
-    this.#comparing = true;
     try {
       const offsetMs = await this.#measure();
       if (offsetMs === null) return;
@@ -52,24 +61,10 @@ export class ClockComparison {
       this.#offsetMs = offsetMs;
       this.#take(Math.abs(offsetMs) > TOLERANCE_MS, agreeing);
     } catch (error) {
-      // That the database is silent is reported by what follows it.
-      if (!(error instanceof ControlFault)) throw error;
-    } finally {
-      this.#comparing = false;
+      if (!(error instanceof ControlFault) || !REFUSALS.test(error.code ?? '')) throw error;
+      if (!this.#refused) this.#log.warn('clocks are not compared', { cause: error.message });
+      this.#refused = true;
     }
-  }
-
-  /** Compares every few seconds; `changed` is called when `wrong` has changed. Returns a function that stops it. */
-  follow(changed: () => void): () => void {
-    let last = this.#wrong;
-    const next = async (): Promise<void> => {
-      await this.compare();
-      if (this.#wrong === last) return;
-      last = this.#wrong;
-      changed();
-    };
-    const timer = setInterval(() => void next(), COMPARE_MS).unref();
-    return () => clearInterval(timer);
   }
 
   async #measure(): Promise<number | null> {

@@ -85,7 +85,6 @@ export class Control {
     const control = new Control(settings, settings.control, await tenantIn(settings.manifestFile), log);
     try {
       await control.look();
-      await control.clock.compare();
     } catch (error) {
       if (!(error instanceof ControlFault)) {
         await control.close();
@@ -138,6 +137,7 @@ export class Control {
     this.#heardAt = began;
     this.#heard = true;
     this.#why = NONE_ACTIVE;
+    await this.clock.compareWhenDue();
     return this.#seen;
   }
 

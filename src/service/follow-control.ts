@@ -37,6 +37,7 @@ const SILENCE_CHECK_MS = 250;
 function followControl(control: Control, follower: Follower, log: ServiceLog): ControlFollower {
   let taken = control.seen;
   let silent = !control.heard;
+  let clockWrong = control.clock.wrong;
   /** Kinds of failures logged since the last success; silence was already logged at startup. */
   const told = new Set(silent ? [ControlFault.name] : []);
   let looking: Promise<void> | null = null;
@@ -46,6 +47,10 @@ function followControl(control: Control, follower: Follower, log: ServiceLog): C
   const look = async (): Promise<void> => {
     try {
       const seen = await control.look();
+      if (control.clock.wrong !== clockWrong) {
+        clockWrong = control.clock.wrong;
+        follower.clock();
+      }
       if (told.size > 0) log.warn('the control database answers again');
       told.clear();
       if (seen.revoked !== taken.revoked) {
@@ -93,13 +98,11 @@ function followControl(control: Control, follower: Follower, log: ServiceLog): C
   });
   const looks = setInterval(wake, LOOK_MS).unref();
   const silences = setInterval(heed, SILENCE_CHECK_MS).unref();
-  const stopComparing = control.clock.follow(() => follower.clock());
   return Object.freeze({
     close: async () => {
       closed = true;
       clearInterval(looks);
       clearInterval(silences);
-      stopComparing();
       await listening.close();
       await looking;
     },
