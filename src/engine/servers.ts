@@ -33,6 +33,7 @@ export interface UsableStandby extends ChosenServer {
 
 /** The standbys of a database. */
 export interface Standbys {
+  readonly servers: readonly QueryServer[];
   /** The least busy standby whose data are recent enough for `reads`, which takes note of it; null if there is none. */
   choose(reads: StandbyReads): UsableStandby | null;
   /** A standby that was chosen before, as it is now; null if it is not recent enough any more. */
@@ -51,6 +52,10 @@ export class QueryServers {
     this.primary = primary;
     this.#ofPrimary = Object.freeze({ server: primary, asOf: null });
     this.#standbys = standbys;
+  }
+
+  all(): readonly QueryServer[] {
+    return [this.primary, ...(this.#standbys?.servers ?? [])];
   }
 
   get hasStandbys(): boolean {

@@ -35,6 +35,8 @@ export interface ShortStatement {
    * @param reads permits a standby to answer; null if only the primary may
    */
   isReady(reads: StandbyReads | null): boolean;
+  /** True if `isReady` may return true: a session with one of the servers has prepared it. */
+  isReadySomewhere(): boolean;
   /**
    * Sends a run after `isReady` has returned true; values are for the plan's slots, in the order of `emit`. Returns the
    * standby that will answer; null for the primary.
@@ -55,15 +57,18 @@ export function shortStatement(host: ShortHost, statement: UpstreamStatement): S
   let standby: StandbyReads | null = null;
   let session: UpstreamSession | null = null;
   let prepared: PreparedUpstream | undefined;
+  const isReadyOn = ({ lanes }: QueryServer): boolean => {
+    session = host.outOfService.relations.size > 0 ? null : (lanes?.pick(statement) ?? null);
+    prepared = session?.prepared.find(sql);
+    return prepared?.columnOids != null && sameOids(prepared.columnOids, columnOids);
+  };
   return {
     isReady(reads) {
       chosen = host.servers.choose(reads);
       standby = reads;
-      const { lanes } = chosen.server;
-      session = host.outOfService.relations.size > 0 ? null : (lanes?.pick(statement) ?? null);
-      prepared = session?.prepared.find(sql);
-      return prepared?.columnOids != null && sameOids(prepared.columnOids, columnOids);
+      return isReadyOn(chosen.server);
     },
+    isReadySomewhere: () => host.servers.all().some(isReadyOn),
     begin(run, values, resultFormats) {
       const { server } = chosen;
       const { lanes } = server;

@@ -75,7 +75,7 @@ export class Route {
     if (parts.answers.isOn && cacheRulesOf(caller.manifest, plan) !== null) return 'never';
     const statement = engineOf(parts, plan).short(plan);
     if (statement === null) return 'never';
-    if (!statement.isReady(null)) return 'not yet';
+    if (!statement.isReadySomewhere()) return 'not yet';
     const sources = sourcesOf(parts, answer);
     if (sources === null) return 'never';
     const template = templateOf(parts, caller, question);

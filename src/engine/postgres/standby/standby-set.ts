@@ -48,7 +48,6 @@ export class StandbySet implements Standbys {
   readonly #onChange: StandbySetOptions['onChange'];
   /** Data before this time are not shown: what the gateway has published must be in them. */
   #notBefore = performance.now();
-  #turn = 0;
 
   constructor({ primary, standbys, maxLagMs, onChange }: StandbySetOptions) {
     const everyMs = Math.min(LONGEST_MS, Math.max(SHORTEST_MS, maxLagMs / SAMPLES));
@@ -77,10 +76,11 @@ export class StandbySet implements Standbys {
   }
 
   choose(reads: StandbyReads): UsableStandby | null {
-    this.#turn += 1;
+    // Of equally busy ones any, and not the next: a query that is not ready on the one it was given is chosen for again.
+    const first = Math.floor(Math.random() * this.#standbys.length);
     let best: UsableStandby | null = null;
     for (let i = 0; i < this.#standbys.length; i++) {
-      const standby = this.#standbys[(this.#turn + i) % this.#standbys.length];
+      const standby = this.#standbys[(first + i) % this.#standbys.length];
       const usable = standby?.usable(this.#notBeforeOn(standby.server, reads)) ?? null;
       if (usable !== null && (best === null || usable.server.pool.load < best.server.pool.load))
         best = usable;
@@ -99,6 +99,10 @@ export class StandbySet implements Standbys {
   /** Requires from now on data that contain everything committed until now. */
   requireCurrent(): void {
     this.#notBefore = performance.now();
+  }
+
+  get servers(): readonly QueryServer[] {
+    return this.#standbys.map(({ server }) => server);
   }
 
   pools(): readonly EnginePool[] {
