@@ -57,3 +57,45 @@ function search(value: object, found: AttributeMatch[]): void {
 function isMatch(value: object): value is AttributeMatch {
   return 'kind' in value && value.kind === 'attribute_match';
 }
+
+/** A column that a filter compares with an attribute. */
+export interface ComparedColumn {
+  readonly relation: string;
+  /** Its physical name. */
+  readonly column: string;
+}
+
+interface Filters {
+  readonly roles: ReadonlyMap<
+    string,
+    { readonly grants: ReadonlyMap<string, readonly { readonly filter: Expr | null }[]> }
+  >;
+  readonly tableAttributes: ReadonlyMap<
+    string,
+    { readonly relation: { readonly name: string }; readonly filter: Expr }
+  >;
+}
+
+/** The columns that filters of a policy compare with each attribute, by its name. Expressions over columns are left out. */
+export function comparedColumns({
+  roles,
+  tableAttributes,
+}: Filters): ReadonlyMap<string, readonly ComparedColumn[]> {
+  const found = new Map<string, ComparedColumn[]>();
+  const add = (relation: string, filter: Expr | null): void => {
+    for (const { attribute, arg } of filter === null ? [] : matchesIn(filter)) {
+      const column = columnIn(arg);
+      if (column !== null) found.set(attribute, [...(found.get(attribute) ?? []), { relation, column }]);
+    }
+  };
+  for (const { grants } of roles.values())
+    for (const [relation, list] of grants) for (const { filter } of list) add(relation, filter);
+  for (const { relation, filter } of tableAttributes.values()) add(relation.name, filter);
+  return found;
+}
+
+/** The column that an expression is, through casts; null for any other. */
+function columnIn(expr: Expr): string | null {
+  if (expr.kind === 'base') return expr.column;
+  return expr.kind === 'cast' ? columnIn(expr.arg) : null;
+}

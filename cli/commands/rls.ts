@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { RlsCompareFlags } from '../rls/compare/run.js';
 import { SEVERITIES } from '../rls/finding.js';
 import type { RlsImportFlags } from '../rls/import/run.js';
 import type { RlsCheckFlags } from '../rls/run.js';
@@ -34,6 +35,18 @@ Exit status: 0 written, 2 usage, or the database cannot be reached.
 Examples:
   $ osl rls import shop --url postgres://admin@db.example/shop --schema app --role authenticated
   $ osl rls import --json | jq '.refused'`;
+
+const COMPARE_HELP = `
+Asks the database, as each caller's role with the caller's settings, and a gateway in this process, which serves
+manifest.yaml and policy.yaml of the folder. The keys of the rows are compared for each entity. It needs a login that may
+SET ROLE to the roles and set their settings, and the gateway's own URL in the variable that the manifest names.
+Callers come from a file, or are made of values that the database has. docs/from-row-security.md
+
+Exit status: 0 the same rows or fewer, 1 rows that row security hides, 2 usage, or the database cannot be reached.
+
+Examples:
+  $ DATABASE_URL=postgres://osl_reader:…@db.example/shop osl rls compare shop --url postgres://admin@db.example/shop
+  $ osl rls compare shop --url-file admin.url --callers callers.yaml --json | jq '.comparisons[] | select(.result != "equal")'`;
 
 export function addRls(program: Command): void {
   const rls = program.command('rls').addHelpText('after', HELP);
@@ -75,6 +88,26 @@ export function addRls(program: Command): void {
     .action(async (dir: string, flags: RlsImportFlags) =>
       (await import('../rls/import/run.js')).runRlsImport(dir, flags),
     );
+  rls
+    .command('compare')
+    .description('compare rows under row security with those through the gateway')
+    .argument('[dir]', 'where the files are', '.')
+    .addOption(new Option('--url <url>', 'the database (default: DATABASE_URL)').conflicts('urlFile'))
+    .option('--url-file <file>', 'a file that holds the URL')
+    .option('--role <name...>', 'only these roles (default: all of the policy)')
+    .option('--callers <file>', 'callers as YAML (default: made of values in the database)')
+    .option('--sample <n>', 'callers of each role with values', positive, 10)
+    .option('--rows <n>', 'most rows of a table that are compared', positive, 100_000)
+    .option('--json', 'each comparison as JSON on standard output')
+    .addHelpText('after', COMPARE_HELP)
+    .action(async (dir: string, flags: RlsCompareFlags) =>
+      (await import('../rls/compare/run.js')).runRlsCompare(dir, flags),
+    );
+}
+
+function positive(text: string): number {
+  if (/^[1-9]\d{0,6}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be a whole number, at least 1.');
 }
 
 function addCode(code: string, before: readonly string[] = []): readonly string[] {

@@ -30,8 +30,8 @@ else {
     const [database = ''] = blocks('sql');
     await admin.query(database.replaceAll(/\bweb\b/g, web));
     const cwd = temporary();
-    const named = ['--url', postgres.url, '--schema', 'app', '--role', web];
-    const imported = await osl(['rls', 'import', 'shop', ...named, '--reader', reader], { cwd });
+    const flags = ['--url', postgres.url, '--schema', 'app', '--role', web];
+    const imported = await osl(['rls', 'import', 'shop', ...flags, '--reader', reader], { cwd });
     t.equal(imported.code, 0, imported.stderr);
     t.match(imported.stderr, /sub: claim sub/);
     const policyFile = join(cwd, 'shop', 'policy.yaml');
@@ -51,7 +51,29 @@ else {
     t.equal(asked.code, 0, asked.stderr);
     t.match(JSON.parse(asked.stdout), { rows: [{ id: 1 }, { id: 3 }] });
     t.equal(JSON.parse(asked.stdout).rows.length, 2);
-    const again = await osl(['rls', 'import', 'shop', ...named], { cwd });
+    const compare = (more: readonly string[] = []): ReturnType<typeof osl> =>
+      osl(['rls', 'compare', 'shop', '--url', postgres.url, '--json', ...more], { cwd, env });
+    const same = await compare();
+    t.equal(same.code, 0, same.stderr);
+    const { comparisons, callers } = JSON.parse(same.stdout);
+    t.ok(callers > 1);
+    t.ok(comparisons.every(({ result }: { result: string }) => result === 'equal'), same.stdout);
+    t.ok(comparisons.some(({ database }: { database: number }) => database === 2));
+    // A policy that shows too much, and one that shows too little.
+    const grants = policy.roles[web].grants;
+    for (const [result, changed, code] of [
+      ['wider', grants.map(({ rows, ...grant }: { rows: string }) => grant), 1],
+      ['narrower', grants.slice(0, 2), 0],
+    ] as const) {
+      writeFileSync(policyFile, stringify({ ...policy, roles: { [web]: { grants: changed } } }));
+      const found = await compare();
+      t.equal(found.code, code, result);
+      t.ok(JSON.parse(found.stdout).comparisons.some((one: { result: string }) => one.result === result), result);
+    }
+    writeFileSync(join(cwd, 'callers.yaml'), stringify([{ role: web, claims: { sub: 'no uuid' } }]));
+    const named = await compare(['--callers', 'callers.yaml']);
+    t.match(JSON.parse(named.stdout), { callers: 1, comparisons: [{ result: 'unknown', reason: /22P02/ }] });
+    const again = await osl(['rls', 'import', 'shop', ...flags], { cwd });
     t.match(again, { code: 2, stderr: /would be overwritten/ });
   });
 }
