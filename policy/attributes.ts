@@ -59,7 +59,7 @@ function isMatch(value: object): value is AttributeMatch {
 }
 
 /** A column that a filter compares with an attribute. */
-export interface ComparedColumn {
+interface ComparedColumn {
   readonly relation: string;
   /** Its physical name. */
   readonly column: string;

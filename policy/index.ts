@@ -10,7 +10,7 @@ export {
   purposeOf,
   roleAccess,
 } from './access.js';
-export { attributesOf, type ComparedColumn, comparedColumns } from './attributes.js';
+export { attributesOf, comparedColumns } from './attributes.js';
 export { compileSnapshot, compileSnapshotInSteps } from './compile-snapshot.js';
 export { type Circumstances, type Emergency, NO_CIRCUMSTANCES } from './conditions.js';
 export type * from './document.js';

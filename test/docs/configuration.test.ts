@@ -38,7 +38,7 @@ const OTHER_READERS: ReadonlyMap<string, string> = new Map([
     'cli/init/run.ts',
     'cli/row-security.ts',
   ].map((file) => [file, 'URLs of databases, by the names that the manifest gives'] as const),
-  ['cli/rls/run.ts', 'the URL of the database to check'],
+  ['cli/rls/database.ts', 'the URL of the database to check'],
   ['cli/commands/psql.ts', 'variables of libpq'],
   ['cli/doctor/run.ts', 'names that the table does not have'],
   ['cli/doctor/config.ts', 'values as they are written'],

@@ -57,7 +57,10 @@ else {
     t.equal(same.code, 0, same.stderr);
     const { comparisons, callers } = JSON.parse(same.stdout);
     t.ok(callers > 1);
-    t.ok(comparisons.every(({ result }: { result: string }) => result === 'equal'), same.stdout);
+    t.ok(
+      comparisons.every(({ result }: { result: string }) => result === 'equal'),
+      same.stdout,
+    );
     t.ok(comparisons.some(({ database }: { database: number }) => database === 2));
     // A policy that shows too much, and one that shows too little.
     const grants = policy.roles[web].grants;
@@ -68,7 +71,10 @@ else {
       writeFileSync(policyFile, stringify({ ...policy, roles: { [web]: { grants: changed } } }));
       const found = await compare();
       t.equal(found.code, code, result);
-      t.ok(JSON.parse(found.stdout).comparisons.some((one: { result: string }) => one.result === result), result);
+      t.ok(
+        JSON.parse(found.stdout).comparisons.some((one: { result: string }) => one.result === result),
+        result,
+      );
     }
     writeFileSync(join(cwd, 'callers.yaml'), stringify([{ role: web, claims: { sub: 'no uuid' } }]));
     const named = await compare(['--callers', 'callers.yaml']);
