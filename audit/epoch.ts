@@ -8,7 +8,7 @@ import type { Frontier, LogBase } from './frontier.js';
 import type { AuditLogOptions, AuditStats } from './interface.js';
 import { proofText } from './proof-text.js';
 import { RecentTree } from './recent-tree.js';
-import type { RecordTemplate } from './record.js';
+import type { RecordedStandby, RecordTemplate } from './record.js';
 import { type AuditEntry, encodeRecord, encodeShortened, type RecordPlace } from './record.js';
 import type { AcknowledgedTree, RecoveredLog } from './recover.js';
 import type { Signer } from './signer.js';
@@ -146,14 +146,15 @@ export class Epoch {
     rows: number | null,
     durationUs: number | null,
     done: AppendDone,
+    standby?: RecordedStandby,
   ): void {
     if (this.#refusal) {
       process.nextTick(done, this.#refusal, -1);
       return;
     }
-    const record = form.record(this.#place, requestId, statementHmac, rows, durationUs);
+    const record = form.record(this.#place, requestId, statementHmac, rows, durationUs, standby);
     if (record === null) {
-      this.append(form.entry(requestId, statementHmac, rows, durationUs), done);
+      this.append(form.entry(requestId, statementHmac, rows, durationUs, standby), done);
       return;
     }
     const outcome = form.kind === 'outcome' ? form : null;

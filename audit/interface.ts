@@ -2,7 +2,7 @@ import type { AuditSync } from './checkpoint.js';
 import type { AppendDone } from './commit-group.js';
 import type { WriteAt } from './disk.js';
 import type { AuditDamaged, AuditUnavailable, UnavailableReason } from './errors.js';
-import type { AuditEntry, CommonEntry, RecordTemplate } from './record.js';
+import type { AuditEntry, CommonEntry, RecordedStandby, RecordTemplate } from './record.js';
 import type { Retention } from './retention.js';
 import type { LogStore } from './store.js';
 
@@ -122,6 +122,7 @@ export interface AuditLog {
     rows: number | null,
     durationUs: number | null,
     done: AppendDone,
+    standby?: RecordedStandby,
   ): void;
   /**
    * Appends an outcome, and resolves with the proof that it is in the log: a C2SP tlog-proof under a tree that is signed

@@ -10,7 +10,7 @@ import { lockDirectory } from './lock.js';
 import { ClockWatch, gapEvent, logEvent, openingEvents, reopeningEvents } from './log-events.js';
 import { LogOutage } from './outage.js';
 import { ReadEventRecorder } from './read-events.js';
-import type { AuditEntry, CommonEntry, RecordPlace } from './record.js';
+import type { AuditEntry, CommonEntry, RecordedStandby, RecordPlace } from './record.js';
 import { RecordTemplate } from './record.js';
 import { type AcknowledgedTree, CLOSING, type RecoveredLog } from './recover.js';
 import { RetentionRunner } from './retention-runner.js';
@@ -182,10 +182,11 @@ class ReopeningLog implements AuditLog {
     rows: number | null,
     durationUs: number | null,
     done: AppendDone,
+    standby?: RecordedStandby,
   ): void {
     const outage = this.#outage;
-    if (outage !== null) outage.take(form.entry(requestId, statementHmac, rows, durationUs), done);
-    else this.#current().appendForm(form, requestId, statementHmac, rows, durationUs, done);
+    if (outage !== null) outage.take(form.entry(requestId, statementHmac, rows, durationUs, standby), done);
+    else this.#current().appendForm(form, requestId, statementHmac, rows, durationUs, done, standby);
   }
 
   async appendProven(entry: AuditEntry): Promise<string> {

@@ -68,7 +68,7 @@ export interface ReceiptDigests {
 }
 
 /** Standby of the database that answered, and how recent its data were. */
-interface RecordedStandby {
+export interface RecordedStandby {
   /** RFC 3339 time before which everything committed was read, on the gateway's clock. */
   readonly as_of: string;
   /** Name of the variable with its URL, as in the manifest. */
@@ -266,8 +266,10 @@ export class RecordTemplate {
     statement_hmac: string | null,
     rows: number | null,
     duration_us: number | null,
+    standby?: RecordedStandby,
   ): AuditEntry {
-    return { ...this.#common, request_id, statement_hmac, rows, duration_us };
+    const entry = { ...this.#common, request_id, statement_hmac, rows, duration_us };
+    return standby === undefined ? entry : { ...entry, standby };
   }
 
   /**
@@ -280,13 +282,15 @@ export class RecordTemplate {
     statementHmac: string | null,
     rows: number | null,
     durationUs: number | null,
+    standby?: RecordedStandby,
   ): string | null {
+    if (standby !== undefined && !(isPlain(standby.name) && isPlain(standby.as_of))) return null;
     if (!isPlain(requestId) || (statementHmac !== null && !isPlain(statementHmac))) return null;
     if (place.epoch !== this.#epoch || place.writer !== this.#writer) this.#encode(place);
     const hmac = statementHmac === null ? 'null' : `"${statementHmac}"`;
     const record =
       `${this.#untilDuration}${count(durationUs)}${this.#untilRequestId}"${requestId}","rows":${count(rows)}` +
-      `,"seq":${place.seq},"statement_hmac":${hmac}${this.#untilTime}"${now()}"${this.#afterTime}`;
+      `,"seq":${place.seq}${standbyText(standby)},"statement_hmac":${hmac}${this.#untilTime}"${now()}"${this.#afterTime}`;
     return record.length > MAX_RECORD_BYTES ? null : record;
   }
 

@@ -24,8 +24,8 @@ const withoutLineage: fc.Arbitrary<AuditEntry> = fc.record({
   outcome: fc.option(fc.constantFrom('ok', 'error', 'cancelled', 'truncated', 'unknown'), { nil: null }),
 });
 
-/** Any entry that a form takes, in one of the four ways of what lineage adds. */
-export const anyFormEntry: fc.Arbitrary<AuditEntry> = fc
+/** Any entry, in one of the four ways of what lineage adds. */
+const withoutAnswer: fc.Arbitrary<AuditEntry> = fc
   .tuple(withoutLineage, fc.record({ plan: text, detail: text }, { requiredKeys: [] }))
   .map(([entry, lineage]): AuditEntry => ({ ...entry, ...lineage }));
 
@@ -42,7 +42,7 @@ const receipt: fc.Arbitrary<ReceiptDigests> = fc.record({
 /** Any entry, with and without a receipt and the standby that answered. */
 export const anyEntry: fc.Arbitrary<AuditEntry> = fc
   .tuple(
-    anyFormEntry,
+    withoutAnswer,
     fc.record({ receipt, standby: fc.record({ as_of: text, name: text }) }, { requiredKeys: [] }),
   )
   .map(([entry, answer]): AuditEntry => ({ ...entry, ...answer }));

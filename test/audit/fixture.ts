@@ -16,7 +16,13 @@ import {
   segmentNumber,
   usedEnd,
 } from '../../audit/format.js';
-import { type AuditEntry, type AuditLog, type AuditLogOptions, openAuditLog } from '../../audit/index.js';
+import {
+  type AppendDone,
+  type AuditEntry,
+  type AuditLog,
+  type AuditLogOptions,
+  openAuditLog,
+} from '../../audit/index.js';
 import type { CommonEntry } from '../../audit/record.js';
 
 export function tempDir(): string {
@@ -47,11 +53,10 @@ export type Append = (log: AuditLog, entry: AuditEntry) => Promise<number>;
 export const WAYS = {
   entry: (log, entry) => log.append(entry),
   form: (log, entry) => {
-    const { common, requestId, statementHmac, rows, durationUs } = parted(entry);
+    const { common, requestId, statementHmac, rows, durationUs, standby } = parted(entry);
     return new Promise((resolve, reject) => {
-      log.appendForm(log.form(common), requestId, statementHmac, rows, durationUs, (error, seq) =>
-        error ? reject(error) : resolve(seq),
-      );
+      const done: AppendDone = (error, seq) => (error ? reject(error) : resolve(seq));
+      log.appendForm(log.form(common), requestId, statementHmac, rows, durationUs, done, standby);
     });
   },
 } as const satisfies Record<string, Append>;
@@ -63,9 +68,17 @@ export function parted(entry: AuditEntry): {
   readonly statementHmac: string | null;
   readonly rows: number | null;
   readonly durationUs: number | null;
+  readonly standby: AuditEntry['standby'];
 } {
-  const { request_id, ts: _, statement_hmac = null, rows = null, duration_us = null, ...common } = entry;
-  return { common, requestId: request_id, statementHmac: statement_hmac, rows, durationUs: duration_us };
+  const { request_id, ts: _, statement_hmac, rows = null, duration_us = null, standby, ...common } = entry;
+  return {
+    common,
+    requestId: request_id,
+    statementHmac: statement_hmac ?? null,
+    rows,
+    durationUs: duration_us,
+    standby,
+  };
 }
 
 /** A closed log with `count` entries besides its own `audit.open` (seq 0) and `audit.close` (last). */

@@ -3,15 +3,15 @@ import { MAX_RECORD_BYTES } from '../../audit/format.js';
 import { type AuditEntry, openAuditLog, verifyAuditLog } from '../../audit/index.js';
 import { encodeRecord, encodeShortened, RecordTemplate } from '../../audit/record.js';
 import { fc } from '../support/fast-check.js';
-import { anyFormEntry } from './arbitrary.js';
+import { anyEntry } from './arbitrary.js';
 import { entry, parted, readSegmentFile, segmentPaths, tempDir, WAYS } from './fixture.js';
 
 const place = { writer: 'w', epoch: 1, seq: 7 };
 
 /** The record of an entry through a form, or null where the form leaves it to `append`. */
 function throughForm(whole: AuditEntry, form = new RecordTemplate(parted(whole).common)): string | null {
-  const { requestId, statementHmac, rows, durationUs } = parted(whole);
-  const record = form.record(place, requestId, statementHmac, rows, durationUs);
+  const { requestId, statementHmac, rows, durationUs, standby } = parted(whole);
+  const record = form.record(place, requestId, statementHmac, rows, durationUs, standby);
   return record === null ? null : Buffer.from(record, 'latin1').toString();
 }
 
@@ -20,14 +20,21 @@ function timeOf(record: string): string {
 }
 
 /** What the gateway makes itself. */
-const made = fc.record({
-  request_id: fc.uuid(),
-  statement_hmac: fc.option(fc.stringMatching(/^[1-9]\.[\w-]{43}$/)),
-});
+const made = fc.record(
+  {
+    request_id: fc.uuid(),
+    statement_hmac: fc.option(fc.stringMatching(/^[1-9]\.[\w-]{43}$/)),
+    standby: fc.record({
+      as_of: fc.date({ noInvalidDate: true }).map((date) => date.toISOString()),
+      name: fc.stringMatching(/^[A-Z_0-9]{1,20}$/),
+    }),
+  },
+  { requiredKeys: ['request_id', 'statement_hmac'] },
+);
 
 t.test('a record of a form is that of its entry', async (t) => {
   fc.assert(
-    fc.property(anyFormEntry, made, (any, ours) => {
+    fc.property(anyEntry, made, ({ standby: _, ...any }, ours) => {
       const whole = { ...any, ...ours };
       const record = throughForm(whole) ?? '';
       return record === encodeRecord({ ...whole, ts: timeOf(record) }, place);
@@ -42,6 +49,8 @@ t.test('what could end its member is left to the way that escapes it', async (t)
   for (const odd of ['"', '\\', '\n', '\u007f', 'é', '\u0122', '\ud800', '","kind":"decision']) {
     t.equal(throughForm({ ...entry(0), request_id: id + odd }), null, JSON.stringify(odd));
     t.equal(throughForm({ ...entry(0), request_id: id, statement_hmac: odd }), null, JSON.stringify(odd));
+    const standby = { as_of: '2026-01-02T03:04:05.678Z', name: odd };
+    t.equal(throughForm({ ...entry(0), request_id: id, standby }), null, JSON.stringify(odd));
   }
 });
 
@@ -63,7 +72,7 @@ t.test('a log written in both ways holds the same records, and its verifier acce
     objects: Array.from({ length: count }, (_, i) => `osl.entities.é"${i}`),
   });
   const entries = [
-    ...fc.sample(anyFormEntry, 300),
+    ...fc.sample(anyEntry, 300),
     long(2_500), // about 60 kB
     long(9_000),
     { ...entry(1), request_id: 'é"', statement_hmac: '\\' },

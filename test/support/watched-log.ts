@@ -19,14 +19,14 @@ export function watchedLog(
   return {
     append,
     form: (common) => log.form(common),
-    appendForm(form, requestId, statementHmac, rows, durationUs, done) {
+    appendForm(form, requestId, statementHmac, rows, durationUs, done, standby) {
       const broken = failure();
       if (broken !== null) {
         done(broken, -1);
         return;
       }
-      note(form.entry(requestId, statementHmac, rows, durationUs));
-      log.appendForm(form, requestId, statementHmac, rows, durationUs, done);
+      note(form.entry(requestId, statementHmac, rows, durationUs, standby));
+      log.appendForm(form, requestId, statementHmac, rows, durationUs, done, standby);
     },
     fingerprint: (text) => log.fingerprint(text),
     fingerprintOf: (bytes, start, end) => log.fingerprintOf(bytes, start, end),

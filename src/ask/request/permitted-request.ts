@@ -77,23 +77,19 @@ export class PermittedRequest {
     if (permit === null) return;
     const us = this.#observe(permit, 'ok', rows, null);
     chargeAnswer(this.#means.limiter, permit.caller, 'query', { rows, bytes, ms: us / 1_000 });
-    if (standby === null) this.#recorder.outcomeUnder(permit, this.requestId, this.#statementHmac, rows, us);
-    else this.#record(permit, { outcome: 'ok', rows, error: null, standby }, us);
+    this.#recorder.outcomeUnder(permit, this.requestId, this.#statementHmac, rows, us, standby);
   }
 
   /** Records any other outcome, provided that the decision is in the log. */
   ended(end: PermittedEnd): void {
     const permit = this.#permit;
     if (permit === null || this.recorded !== 'recorded') return;
-    this.#record(permit, end, this.#observe(permit, end.outcome, end.rows, end.error));
-  }
-
-  #record(permit: Permit, end: PermittedEnd, us: number): void {
     const common = {
       ...permit.outcome,
       request_id: this.requestId,
       statement_hmac: this.#statementHmac,
     };
+    const us = this.#observe(permit, end.outcome, end.rows, end.error);
     this.#recorder.outcome(common, { ...end, detail: null }, us);
   }
 

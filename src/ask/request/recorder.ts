@@ -99,8 +99,17 @@ export class Recorder {
     });
   }
 
-  outcomeUnder(permit: Permit, requestId: string, statementHmac: string, rows: number, us: number): void {
-    this.#parts.audit.appendForm(permit.ok, requestId, statementHmac, rows, us, this.#lossOf(requestId));
+  outcomeUnder(
+    permit: Permit,
+    requestId: string,
+    statementHmac: string,
+    rows: number,
+    us: number,
+    standby: AnsweringStandby | null,
+  ): void {
+    const recorded = standby === null ? undefined : recordedStandby(standby);
+    const lost = this.#lossOf(requestId);
+    this.#parts.audit.appendForm(permit.ok, requestId, statementHmac, rows, us, lost, recorded);
   }
 
   /** Updates metrics, slow query log and traces. @param end null if refused @returns duration in µs */
@@ -148,10 +157,12 @@ function outcomeOf(
     duration_us: us,
     ...(error !== null && failureFields(error)),
     ...(detail !== null && { detail }),
-    ...(standby !== null && {
-      standby: { as_of: new Date(standby.asOf).toISOString(), name: standby.name },
-    }),
+    ...(standby !== null && { standby: recordedStandby(standby) }),
   };
+}
+
+function recordedStandby({ name, asOf }: AnsweringStandby): NonNullable<AuditEntry['standby']> {
+  return { as_of: new Date(asOf).toISOString(), name };
 }
 
 /** Fields of a failed outcome. It is a denial if a right was lost meanwhile, so that a search for denials finds it. */

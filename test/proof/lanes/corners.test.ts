@@ -45,8 +45,8 @@ interface HeldLog {
 
 function heldLog(log: AuditLog): HeldLog {
   let waiting: ((failure: AuditUnavailable | undefined) => void)[] | null = null;
-  const appendForm: AuditLog['appendForm'] = (form, requestId, hmac, rows, us, done) => {
-    const append = (): void => log.appendForm(form, requestId, hmac, rows, us, done);
+  const appendForm: AuditLog['appendForm'] = (form, requestId, hmac, rows, us, done, standby) => {
+    const append = (): void => log.appendForm(form, requestId, hmac, rows, us, done, standby);
     if (waiting === null || rows !== null) append();
     else waiting.push((failure) => (failure === undefined ? append() : done(failure, -1)));
   };
