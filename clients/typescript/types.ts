@@ -1157,7 +1157,7 @@ export interface Operations {
     readonly body: undefined;
     readonly answer: {
       readonly status: "ok" | "degraded";
-      readonly waiting_for?: readonly ("engines" | "policy" | "control" | "limits" | "issuers")[];
+      readonly waiting_for?: readonly ("engines" | "policy" | "control" | "clock" | "limits" | "issuers")[];
       readonly audit_sync?: "kernel";
       /** Present if the newest policy is missing or invalid: the last valid one stays in force until `until`. */
       readonly kept_policy?: {
@@ -1174,7 +1174,7 @@ export interface Operations {
     readonly body: undefined;
     readonly answer: {
       readonly status: "ok" | "degraded";
-      readonly waiting_for?: readonly ("engines" | "policy" | "control" | "limits" | "issuers")[];
+      readonly waiting_for?: readonly ("engines" | "policy" | "control" | "clock" | "limits" | "issuers")[];
       readonly audit_sync?: "kernel";
       /** Present if the newest policy is missing or invalid: the last valid one stays in force until `until`. */
       readonly kept_policy?: {

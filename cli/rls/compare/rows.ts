@@ -1,5 +1,5 @@
 import { identifier, type Relation } from 'osl-compiler';
-import { generatedSql, sql, sqlName } from '../../../src/base/sql.js';
+import { sql, sqlJoin, sqlName, sqlTable } from '../../../src/base/sql.js';
 import type { SystemEngine, UpstreamFailure } from '../../../src/engine/index.js';
 import { parseAnswer } from '../../answer.js';
 import { postQuery } from '../../client.js';
@@ -18,8 +18,7 @@ export async function rowsUnderRowSecurity(
   caller: ComparedCaller,
   most: number,
 ): Promise<VisibleRows> {
-  const columns = keyColumns(relation).map((column) => `${identifier(column.physical)}::text`);
-  const table = `${identifier(relation.schema)}.${identifier(relation.table)}`;
+  const columns = sqlJoin(keyColumns(relation).map((column) => sql`${sqlName(column.physical)}::text`));
   try {
     return await system.transaction(async (session) => {
       await session.script(sql`set transaction read only`);
@@ -27,9 +26,8 @@ export async function rowsUnderRowSecurity(
         await session.query(sql`select pg_catalog.set_config($1, $2, true)`, [name, value]);
       await session.script(sql`set local role ${sqlName(caller.role)}`);
       const rows = await session.query(
-        generatedSql(
-          `select json_build_array(${columns.join(', ')})::text as key from ${table} limit ${most + 1}`,
-        ),
+        sql`select json_build_array(${columns})::text as key from ${sqlTable(relation)} limit $1`,
+        [most + 1],
       );
       return visible(
         rows.map((row) => JSON.stringify(JSON.parse(String(row['key'])))),

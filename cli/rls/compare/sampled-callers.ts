@@ -1,6 +1,5 @@
-import { identifier } from 'osl-compiler';
 import { comparedColumns, type PolicySnapshot } from '../../../policy/index.js';
-import { generatedSql } from '../../../src/base/sql.js';
+import { sql, sqlName, sqlTable } from '../../../src/base/sql.js';
 import type { SystemEngine } from '../../../src/engine/index.js';
 import type { Manifest } from '../../../src/model/manifest/index.js';
 import type { CallerAttribute } from '../import/attributes.js';
@@ -21,21 +20,20 @@ export async function sampledCallers(
 ): Promise<readonly ComparedCaller[]> {
   const compared = comparedColumns(snapshot);
   const samples = new Map<string, readonly string[]>();
-  for (const { name } of attributes) {
+  for (const attribute of attributes) {
     const values = new Set<string>();
-    for (const { relation, column } of compared.get(name) ?? []) {
+    for (const { relation, column } of compared.get(attribute.name) ?? []) {
       const found = manifest.catalog.relations.get(relation);
       const physical = found?.columns.find((c) => c.physical === column || c.name === column)?.physical;
       if (found === undefined || physical === undefined) continue;
+      const name = sqlName(physical);
       const rows = await system.query(
-        generatedSql(
-          `select distinct ${identifier(physical)}::text as value from ${identifier(found.schema)}.${identifier(found.table)}
-           where ${identifier(physical)} is not null order by 1 limit ${each}`,
-        ),
+        sql`select distinct ${name}::text as value from ${sqlTable(found)} where ${name} is not null order by 1 limit $1`,
+        [each],
       );
       for (const row of rows) values.add(String(row['value']));
     }
-    samples.set(name, [...values]);
+    samples.set(attribute.name, [...values]);
   }
   return roles.flatMap((role) => [
     { name: `${role} without values`, role, settings: {}, claims: {} },
