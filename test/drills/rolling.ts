@@ -24,7 +24,7 @@ import { type DrillReport, markdownTable } from './table.js';
 const HEAL_MS = 4_000;
 const LEAST_CALM_MS = 4_000;
 /** Time that the faults take themselves, with `HEAL_MS` each, on a machine with nothing beside. */
-const FAULTS_MS = 150_000;
+const FAULTS_MS = 200_000;
 const MINUTES = 10;
 /** Time for which a change of rights is looked at over the balancer. */
 const CHANGE_MS = 4_000;
