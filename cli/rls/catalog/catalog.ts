@@ -182,6 +182,10 @@ export interface DatabaseFunction {
   readonly owner: Oid;
   readonly extension: string | null;
   readonly returnsTrigger: boolean;
+  /** True if it returns rows; otherwise a query in its body counts for its first row alone. */
+  readonly returnsSet: boolean;
+  /** True if it is NULL, without being called, for a NULL among its arguments. */
+  readonly strict: boolean;
   /** Value of SET search_path; null if the function does not set it. */
   readonly searchPath: string | null;
   readonly body: string;

@@ -8,6 +8,7 @@ export const FUNCTIONS = sql`
          (select coalesce(json_agg(name order by place), '[]')
             from unnest(p.proargnames[1:p.pronargs]) with ordinality as a (name, place)) as argument_names, l.lanname::text as language,
          p.provolatile::text as volatility, p.proleakproof as leakproof, p.prosecdef as definer,
+         p.proretset as returns_set, p.proisstrict as strict,
          p.proowner::int8 as owner, p.prorettype in ('trigger'::regtype, 'event_trigger'::regtype) as trigger,
          (select x.extname::text from pg_catalog.pg_depend d join pg_catalog.pg_extension x on x.oid = d.refobjid
            where d.classid = 'pg_catalog.pg_proc'::regclass and d.objid = p.oid and d.deptype = 'e'
@@ -64,6 +65,8 @@ export function decodeFunctions(rows: readonly CatalogRow[]): ReadonlyMap<Oid, D
         owner: numberIn(row, 'owner'),
         extension: textOrNull(row, 'extension'),
         returnsTrigger: flagIn(row, 'trigger'),
+        returnsSet: flagIn(row, 'returns_set'),
+        strict: flagIn(row, 'strict'),
         searchPath: textOrNull(row, 'search_path'),
         body: textIn(row, 'body'),
         bound: flagIn(row, 'bound'),

@@ -1,4 +1,4 @@
-import type { Node } from '@pgsql/types';
+import type { Node, SubLink } from '@pgsql/types';
 import {
   asList,
   type CallerValue,
@@ -10,7 +10,7 @@ import {
 import { type InlinedCall, inlined } from './function-call.js';
 import { membership } from './membership.js';
 import { rowExpression } from './row-expression.js';
-import { boundNode, namesOf, type Range, resolve, type Scope } from './scope.js';
+import { boundNode, namesOf, operatorOf, type Range, resolve, type Scope } from './scope.js';
 import type { Translation } from './translation.js';
 import { Untranslatable } from './untranslatable.js';
 
@@ -41,7 +41,8 @@ export function condition(
   if (call !== null) return condition(call.node, call.scope, range, callContext(context, call), positive);
   if ('TypeCast' in node && node.TypeCast.arg !== undefined && isBoolean(node)) return of(node.TypeCast.arg);
   if (isWrappedSelect(node)) return of(unwrapped(node));
-  if ('SubLink' in node) return membership(node.SubLink, scope, range, context, positive);
+  if ('SubLink' in node)
+    return membership(node.SubLink, isScalar(node.SubLink), scope, range, context, positive);
   const caller = callerValueOf(node);
   if (caller !== null) return `true = attribute('${context.attributes.caller(caller)}')`;
   if ('NullTest' in node && node.NullTest.arg !== undefined) {
@@ -53,7 +54,7 @@ export function condition(
   return compared ?? rowExpression(node, scope, range);
 }
 
-/** A filter that accepts every row for a caller with the attribute: without it a filter accepts none. */
+/** A filter that is the same for every row, for a caller with the attribute: without it a filter accepts none. */
 function presence(
   value: CallerValue,
   isPresent: boolean,
@@ -61,7 +62,8 @@ function presence(
   { attributes }: Translation,
 ): string {
   if (isPresent !== positive) throw new Untranslatable('that a value of the caller is missing');
-  return `('' = attribute('${attributes.caller(value)}') or true)`;
+  const known = `'' = attribute('${attributes.caller(value)}')`;
+  return isPresent ? `(${known} or true)` : `(${known} and false)`;
 }
 
 /** The context of a function's body: its own search_path, and the rows that its owner may read. */
@@ -76,6 +78,11 @@ function callContext(context: Translation, { searchPath, readableRows }: Inlined
 function resolvedArgument(node: Node, scope: Scope) {
   const found = resolve(node, scope);
   return found !== null && 'node' in found ? found : null;
+}
+
+/** True for a subquery of which one value counts. */
+function isScalar({ subLinkType }: SubLink): boolean {
+  return subLinkType === 'EXPR_SUBLINK';
 }
 
 function isBoolean(node: Node): boolean {
@@ -97,11 +104,11 @@ function comparison(
   if (!('A_Expr' in node)) return null;
   const { kind, name, lexpr, rexpr } = node.A_Expr;
   if (lexpr === undefined || rexpr === undefined) return null;
-  const operator = namesOf(name).at(-1) ?? '';
+  const operator = operatorOf(name);
   const [left, right] = [comparedValue(lexpr, scope, context), comparedValue(rexpr, scope, context)];
   if (kind === 'AEXPR_OP_ANY' && operator === '=') {
     if (right?.kind === 'caller') return matches(lexpr, asList(right.value), scope, range, context);
-    if (right?.kind === 'rows') return ofRows(lexpr, right, scope, range, context, positive);
+    if (right?.kind === 'rows') return ofRows(lexpr, right, scope, range, positive);
     if (left?.kind === 'caller')
       return callerAmong(left.value, elementsOf(rexpr), operator, scope, range, context);
     return null;
@@ -128,8 +135,8 @@ function comparison(
     return operator === '=' ? text : `not (${text})`;
   }
   return operator === '='
-    ? ofRows(other, value, scope, range, context, positive)
-    : `not (${ofRows(other, value, scope, range, context, !positive)})`;
+    ? ofRows(other, value, scope, range, positive)
+    : `not (${ofRows(other, value, scope, range, !positive)})`;
 }
 
 /** The elements of a list or of ARRAY[…]. @throws Untranslatable for other arrays */
@@ -198,7 +205,6 @@ function ofRows(
   rows: Extract<ComparedValue, { kind: 'rows' }>,
   scope: Scope,
   range: Range,
-  _outer: Translation,
   positive: boolean,
 ): string {
   if (!('SubLink' in rows.node)) throw new Untranslatable('a list of rows');
@@ -209,5 +215,5 @@ function ofRows(
     subLinkType: 'ANY_SUBLINK' as const,
     testexpr: boundNode({ node: compared, scope }),
   };
-  return membership(link, rows.scope, range, rows.context, positive);
+  return membership(link, isScalar(rows.node.SubLink), rows.scope, range, rows.context, positive);
 }

@@ -5,6 +5,7 @@ import { compileSnapshot, PolicyProblems } from '../../../policy/index.js';
 import { type Manifest, nameFrom, tableName } from '../../../src/model/manifest/index.js';
 import type { DatabaseFunction, Oid, Policy, Relation, Role, SecurityCatalog } from '../catalog/catalog.js';
 import { type CheckedDatabase, governs } from '../checked-database.js';
+import { schemasOf } from '../function-body.js';
 import { policyObject, qualified, relationObject } from '../identity.js';
 import { alternativesOf } from './alternatives.js';
 import { type CallerAttribute, ImportedAttributes } from './attributes.js';
@@ -233,10 +234,18 @@ class Importer {
       tables,
       functions,
       attributes: this.attributes,
-      searchPath: ['public'],
+      searchPath: this.#searchPathOf(reader),
       readableRows,
       filterOf: condition,
     };
+  }
+
+  /** The search_path of a role, as ALTER ROLE and ALTER DATABASE set it. */
+  #searchPathOf(reader: Oid): readonly string[] {
+    const role = this.#database.catalog.roles.get(reader);
+    const own = role?.settings.find((setting) => setting.startsWith(SEARCH_PATH));
+    const names = own === undefined ? ['$user', 'public'] : schemasOf(own.slice(SEARCH_PATH.length));
+    return names.map((name) => (name === '$user' ? (role?.name ?? name) : name));
   }
 
   #tableNamed(schema: string | null, name: string, searchPath: readonly string[]): ImportedTable {
@@ -289,6 +298,8 @@ class Importer {
     }
   }
 }
+
+const SEARCH_PATH = 'search_path=';
 
 /** The condition of a policy; without USING it accepts all rows. @throws Untranslatable */
 function conditionOf({ using }: Policy): Node {

@@ -46,6 +46,7 @@ export function inlined(
   const text = names.join('.');
   if (another !== undefined) throw new Untranslatable(`there are several functions ${text}`);
   if (scope.depth > DEPTH) throw new Untranslatable(`${text} calls itself`);
+  if (called.strict && args.length > 0) throw new Untranslatable(`${text}, which is STRICT`);
   const bound = new Map<string, BoundNode>();
   for (const [i, arg] of args.entries()) {
     bound.set(`$${i + 1}`, { node: arg, scope });
@@ -77,7 +78,7 @@ function expressionOf(called: DatabaseFunction, name: string): Node {
     throw new Untranslatable(`${name}, which is no SELECT of one value`);
   const plain = select.fromClause === undefined && select.whereClause === undefined;
   if (plain && target.ResTarget.val !== undefined) return target.ResTarget.val;
-  return { SubLink: { subLinkType: 'EXPR_SUBLINK', subselect: node } };
+  return { SubLink: { subLinkType: called.returnsSet ? 'ARRAY_SUBLINK' : 'EXPR_SUBLINK', subselect: node } };
 }
 
 function statementOf({ language, body, bound }: DatabaseFunction): string | null {

@@ -9,6 +9,7 @@ import {
   fromClauseOf,
   NO_ARGUMENTS,
   namesOf,
+  operatorOf,
   partsOf,
   type Range,
   resolve,
@@ -22,10 +23,12 @@ import { Untranslatable } from './untranslatable.js';
  * `x IN (SELECT y FROM t WHERE …)` is `x = attribute('t_y')`. Its joins become attributes that are read from one table
  * after the other, so they must form a tree.
  *
+ * @param isScalar true unless all rows count, as of IN and ARRAY(…): then there must be one at most
  * @throws Untranslatable
  */
 export function membership(
   link: SubLink,
+  isScalar: boolean,
   scope: Scope,
   range: Range,
   context: Translation,
@@ -36,18 +39,21 @@ export function membership(
   if (select === null) throw new Untranslatable('a subquery that is no SELECT');
   if (subLinkType !== 'EXISTS_SUBLINK' && !positive)
     throw new Untranslatable('NOT over IN with a subquery: a NULL in it hides all rows');
-  requirePlain(select);
+  const isExists = subLinkType === 'EXISTS_SUBLINK';
+  requirePlain(select, isExists || isScalar);
   const from = fromClauseOf(select, context.tables, context.searchPath);
   const inner: Scope = { ranges: from.ranges, arguments: NO_ARGUMENTS, outer: scope, depth: scope.depth };
   const conditions = [
     ...from.conditions,
     ...(select.whereClause === undefined ? [] : [select.whereClause]),
   ].flatMap((one) => partsOf(one, 'AND_EXPR'));
+  if (isScalar && !isExists) requireOneRow(select, from, conditions, inner);
   switch (subLinkType) {
     case 'EXISTS_SUBLINK':
+      requireAnyTarget(select);
       break;
     case 'ANY_SUBLINK': {
-      if (link.operName !== undefined && namesOf(link.operName).at(-1) !== '=')
+      if (link.operName !== undefined && operatorOf(link.operName) !== '=')
         throw new Untranslatable('a comparison with a subquery by another operator than =');
       const value = targetOf(select);
       const list = callerListOf(value);
@@ -76,8 +82,8 @@ function callerMembership(
   return `${rowExpression(testexpr, scope, range)} = attribute('${attributes.caller(list)}')`;
 }
 
-/** Refuses what changes which rows there are. DISTINCT and ORDER BY do not. */
-function requirePlain(select: SelectStmt): void {
+/** Refuses what changes which rows there are. DISTINCT and ORDER BY do not, nor does LIMIT 1 of one row, or for EXISTS. */
+function requirePlain(select: SelectStmt, mayLimit: boolean): void {
   const { groupClause, havingClause, limitCount, limitOffset, op, withClause, valuesLists, lockingClause } =
     select;
   if (op !== undefined && op !== 'SETOP_NONE')
@@ -87,10 +93,65 @@ function requirePlain(select: SelectStmt): void {
   if (groupClause !== undefined || havingClause !== undefined)
     throw new Untranslatable('GROUP BY in a subquery');
   const one = limitCount !== undefined && 'A_Const' in limitCount && limitCount.A_Const.ival?.ival === 1;
-  if ((limitCount !== undefined && !one) || limitOffset !== undefined)
+  if ((limitCount !== undefined && !(one && mayLimit)) || limitOffset !== undefined)
     throw new Untranslatable('LIMIT in a subquery');
   if (valuesLists !== undefined || lockingClause !== undefined)
     throw new Untranslatable('VALUES or FOR UPDATE');
+}
+
+/** Requires that the select list does not decide if there is a row, as an aggregate and a function of rows do. */
+function requireAnyTarget({ targetList = [] }: SelectStmt): void {
+  for (const target of targetList) {
+    const value = 'ResTarget' in target ? target.ResTarget.val : undefined;
+    const inner = value !== undefined && 'TypeCast' in value ? value.TypeCast.arg : value;
+    if (inner !== undefined && !('A_Const' in inner) && !('ColumnRef' in inner))
+      throw new Untranslatable('EXISTS over something else than columns');
+  }
+}
+
+/**
+ * Requires that a subquery has one row at most, since of several a scalar subquery fails and a function takes the first:
+ * its conditions must give a value to each column of a unique key.
+ */
+function requireOneRow(
+  select: SelectStmt,
+  { ranges }: FromClause,
+  conditions: readonly Node[],
+  inner: Scope,
+): void {
+  const [only, another] = ranges;
+  if (only === undefined || isArrayAgg(select) || !namesColumnOf(targetOf(select), ranges, inner)) return;
+  const given = new Set<string>();
+  for (const node of conditions) {
+    const sides = equalSides(node);
+    if (sides === null) continue;
+    for (const [own, other] of [sides, [sides[1], sides[0]] as const]) {
+      const found = columnIn(own, inner);
+      if (found?.range === only && !namesColumnOf(other, ranges, inner)) given.add(found.column);
+    }
+  }
+  const isKey = only.table.relation.indexes.some(
+    ({ unique, partial, keys }) =>
+      unique && !partial && keys.every(({ column }) => column !== null && given.has(column)),
+  );
+  if (another !== undefined || !isKey)
+    throw new Untranslatable('a subquery for one value that may have several rows');
+}
+
+function namesColumnOf(node: Node, ranges: readonly Range[], scope: Scope): boolean {
+  let found = false;
+  eachRange(node, scope, (range) => {
+    found ||= ranges.includes(range);
+  });
+  return found;
+}
+
+function isArrayAgg({ targetList }: SelectStmt): boolean {
+  const [target] = targetList ?? [];
+  const value = target !== undefined && 'ResTarget' in target ? target.ResTarget.val : undefined;
+  return (
+    value !== undefined && 'FuncCall' in value && namesOf(value.FuncCall.funcname).at(-1) === 'array_agg'
+  );
 }
 
 /** The value that a subquery selects, without array_agg. */
@@ -98,8 +159,7 @@ function targetOf(select: SelectStmt): Node {
   const [target, another] = select.targetList ?? [];
   const value = target !== undefined && 'ResTarget' in target ? target.ResTarget.val : undefined;
   if (value === undefined || another !== undefined) throw new Untranslatable('a subquery of several columns');
-  if (!('FuncCall' in value) || namesOf(value.FuncCall.funcname).at(-1) !== 'array_agg') return value;
-  return value.FuncCall.args?.[0] ?? value;
+  return isArrayAgg(select) && 'FuncCall' in value ? (value.FuncCall.args?.[0] ?? value) : value;
 }
 
 function equality(left: Node, right: Node): Node {
@@ -188,7 +248,7 @@ function linkOf(
   if (sides === null || about.size !== 1)
     throw new Untranslatable('a subquery that is linked to the row by something else than =');
   for (const [own, other] of [sides, [sides[1], sides[0]] as const]) {
-    const found = resolved(own, inner);
+    const found = columnIn(own, inner);
     if (found !== null && from.ranges.includes(found.range))
       return { range: found.range, column: found.column, outside: rowExpression(other, inner, range) };
   }
@@ -198,8 +258,8 @@ function linkOf(
 function edgeOf({ node }: Part, inner: Scope): JoinEdge {
   const sides = equalSides(node);
   const [left, right] = [
-    sides === null ? null : resolved(sides[0], inner),
-    sides === null ? null : resolved(sides[1], inner),
+    sides === null ? null : columnIn(sides[0], inner),
+    sides === null ? null : columnIn(sides[1], inner),
   ];
   if (left === null || right === null) throw new Untranslatable('a join by something else than two columns');
   return { ends: [left.range, right.range], columns: [left.column, right.column] };
@@ -250,17 +310,17 @@ function columnName({ table, alias }: Range, column: string): string {
 }
 
 function equalSides(node: Node): readonly [Node, Node] | null {
-  if (!('A_Expr' in node) || node.A_Expr.kind !== 'AEXPR_OP' || namesOf(node.A_Expr.name).at(-1) !== '=')
+  if (!('A_Expr' in node) || node.A_Expr.kind !== 'AEXPR_OP' || operatorOf(node.A_Expr.name) !== '=')
     return null;
   const { lexpr, rexpr } = node.A_Expr;
   return lexpr === undefined || rexpr === undefined ? null : [lexpr, rexpr];
 }
 
 /** The column that a node is, through arguments of functions; null for any other node. */
-function resolved(node: Node, scope: Scope): { readonly range: Range; readonly column: string } | null {
+function columnIn(node: Node, scope: Scope): { readonly range: Range; readonly column: string } | null {
   const found = resolve(node, scope);
   if (found === null) return null;
-  return 'node' in found ? resolved(found.node, found.scope) : found;
+  return 'node' in found ? columnIn(found.node, found.scope) : found;
 }
 
 /** Calls `visit` with the table of each column in a tree, those of subqueries inside it included. */

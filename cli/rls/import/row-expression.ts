@@ -1,6 +1,6 @@
 import type { Node } from '@pgsql/types';
 import { identifier } from 'osl-compiler/sql-text';
-import { namesOf, type Range, resolve, type Scope } from './scope.js';
+import { namesOf, operatorOf, type Range, resolve, type Scope } from './scope.js';
 import { Untranslatable } from './untranslatable.js';
 
 /**
@@ -78,7 +78,7 @@ function typeText(node: Node): string {
 
 function operatorText(node: Node & { A_Expr: object }, text: (inner: Node | undefined) => string): string {
   const { kind, name, lexpr, rexpr } = (node as Extract<Node, { A_Expr: unknown }>).A_Expr;
-  const operator = namesOf(name).at(-1) ?? '';
+  const operator = operatorOf(name);
   switch (kind) {
     case 'AEXPR_OP':
       return lexpr === undefined

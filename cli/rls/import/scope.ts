@@ -60,6 +60,14 @@ export function namesOf(nodes: readonly Node[] | undefined): readonly string[] {
   return (nodes ?? []).map((node) => ('String' in node ? (node.String.sval ?? '') : '*'));
 }
 
+/** The name of an operator of Postgres itself. @throws Untranslatable for those of users and extensions */
+export function operatorOf(nodes: readonly Node[] | undefined): string {
+  const [schema = '', name] = namesOf(nodes);
+  if (name === undefined) return schema;
+  if (schema === 'pg_catalog') return name;
+  throw new Untranslatable(`the operator ${schema}.${name}`);
+}
+
 /** The column that a node names, or the argument; null for any other node. @throws Untranslatable for unknown names */
 export function resolve(node: Node, scope: Scope): ColumnReference | BoundNode | null {
   if (isBound(node)) return node[BOUND];
@@ -105,7 +113,8 @@ export function fromClauseOf(
   const conditions: Node[] = [];
   const add = (node: Node): void => {
     if ('RangeVar' in node) {
-      const { schemaname = null, relname = '', alias } = node.RangeVar;
+      const { schemaname = null, relname = '', alias, inh } = node.RangeVar;
+      if (inh !== true) throw new Untranslatable(`ONLY ${relname}`);
       ranges.push({
         alias: alias?.aliasname ?? relname,
         table: tables.table(schemaname, relname, searchPath),

@@ -353,7 +353,7 @@ export const FIXTURES: readonly RlsFixture[] = [
   {
     name: 'granted_locations',
     source: 'github.com/sephanguyen/go, migrations/timesheet/1066',
-    sql: `${DOC} create table permission (id int primary key, name text not null); create table granted (user_id uuid, permission_id int, team_id int, primary key (user_id, permission_id, team_id));
+    sql: `${DOC} create table permission (id int primary key, name text not null unique); create table granted (user_id uuid, permission_id int, team_id int, primary key (user_id, permission_id, team_id));
       grant select on permission, granted to :auth, :anon; insert into permission values (1, 'doc.read'), (2, 'doc.write');
       insert into granted values ('${ANN}', 1, 1), ('${ANN}', 2, 2), ('${BOB}', 1, 4);
       create policy location on doc for all using (team_id in (select g.team_id from granted g
@@ -443,5 +443,49 @@ export const FIXTURES: readonly RlsFixture[] = [
     name: 'case_of_status',
     source: 'Conditions with CASE',
     sql: `${DOC} create policy cases on doc for select using (case when status = 'published' then true when level > 1 then public else false end);`,
+  },
+  {
+    name: 'operator_of_users',
+    source: 'An operator that only looks like equality',
+    sql: `${DOC} create function :schema.other(a uuid, b uuid) returns boolean language sql immutable as $$ select a <> b $$;
+      create operator :schema.= (leftarg = uuid, rightarg = uuid, function = :schema.other);
+      create policy other on doc for select to :auth using (owner_id operator(:schema.=) auth.uid());`,
+    refused: /the operator operator_of_users\.=/,
+  },
+  {
+    name: 'only_the_parent',
+    source: 'A subquery over a table without those that inherit from it',
+    sql: `${DOC} ${MEMBER} create table guest () inherits (member); insert into guest values ('${ANN}', 4, 'guest');
+      create policy team on doc for select to :auth using (team_id in (select m.team_id from only member m where m.user_id = auth.uid()));`,
+    refused: /ONLY member/,
+  },
+  {
+    name: 'first_team',
+    source: 'A function that returns the first of several rows',
+    sql: `${DOC} ${MEMBER} create function my_team() returns int language sql stable security definer set search_path = :schema as
+        $$ select team_id from member where user_id = auth.uid() order by team_id $$;
+      create policy team on doc for select to :auth using (team_id = my_team());`,
+    refused: /may have several rows/,
+  },
+  {
+    name: 'limit_one',
+    source: 'A subquery with LIMIT 1 of several rows',
+    sql: `${DOC} ${MEMBER} create policy team on doc for select to :auth using (
+      team_id in (select m.team_id from member m where m.user_id = auth.uid() order by m.team_id limit 1));`,
+    refused: /LIMIT in a subquery/,
+  },
+  {
+    name: 'strict_function',
+    source: 'A STRICT function with a NULL among its arguments',
+    sql: `${DOC} create function open_to(team int) returns boolean language sql stable strict as $$ select team is null or team = 1 $$;
+      create policy open on doc for select to :auth using (open_to(nullif(team_id, 3)));`,
+    refused: /STRICT/,
+  },
+  {
+    name: 'exists_of_count',
+    source: 'EXISTS over an aggregate, which always has a row',
+    sql: `${DOC} ${MEMBER} create policy none on doc for select to :auth using (not exists (
+      select count(*) from member m where m.team_id = doc.team_id and m.user_id = auth.uid()));`,
+    refused: /EXISTS over something else/,
   },
 ];
