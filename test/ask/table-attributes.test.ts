@@ -172,6 +172,14 @@ test('values that cannot be read refuse the question, and too many do', async (t
   await system.script(sql`delete from work.member where user_id = 'cleo' and team_id > 9`);
   await system.script(sql`alter table work.member rename to gone`);
   const refused = await idsOf('user:ann');
+  const client = await connect('user:ann', await rest.test.token('user:ann'));
+  t.strictSame(
+    (await client.query("set application_name = 'x'")).command,
+    'SET',
+    'what reads no rows is answered',
+  );
+  await t.rejects(client.query(IDS));
+  await client.end();
   await system.script(sql`alter table work.gone rename to member`);
   t.match(refused, /^E05/);
 });

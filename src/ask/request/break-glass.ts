@@ -53,6 +53,7 @@ export async function breakGlass(
   return respond<{ readonly emergency: Emergency; readonly endsAt: number }, Emergency>(parts, call, {
     action: 'break_glass',
     bucket: 'catalog',
+    readsNoRows: true,
     decide: async ({ identity, snapshot }, record) => {
       const glass = mayBreakGlass(identity, snapshot);
       if (glass === null) throw queryError('noGlass', {});

@@ -22,6 +22,8 @@ export interface Decision<D> {
   readonly payment?: Payment | undefined;
   /** Throws if the caller may not make such requests. */
   readonly permits?: (caller: Caller) => void;
+  /** True if no row filter matters, so that the attributes which filters take from entities are not read. */
+  readonly readsNoRows?: true;
   /** Runs `work` when it is this request's turn; access is then evaluated again. */
   readonly inTurn?: <T>(work: () => Promise<T>) => Promise<T>;
   decide(caller: Caller, record: DecisionRecord): D | Promise<D>;
@@ -78,7 +80,7 @@ export async function respond<D, A>(
   return inTurn(async () => {
     const again = async (): Promise<Caller> => {
       const caller = callerAs(parts, identity, underWay.ledger, call);
-      return permitted(request, await completeCaller(parts, caller));
+      return permitted(request, await withAttributes(parts, caller, request));
     };
     return (await decided(underWay, request, again)).answer(request);
   });
@@ -205,8 +207,16 @@ async function admit<D>({ parts, call, ledger }: OpenRequest, request: Decision<
     if (waits !== undefined) await waits;
   }
   ledger.passed('limit');
-  const complete = completeCaller(parts, caller);
+  const complete = withAttributes(parts, caller, request);
   return permitted(request, complete instanceof Promise ? await complete : complete);
+}
+
+function withAttributes<D>(
+  parts: RequestParts,
+  caller: Caller,
+  { readsNoRows }: Decision<D>,
+): Caller | Promise<Caller> {
+  return readsNoRows === true ? caller : completeCaller(parts, caller);
 }
 
 function permitted<D>({ permits }: Decision<D>, caller: Caller): Caller {

@@ -24,6 +24,7 @@ export function login(parts: RequestParts, call: RequestCall, user: string): Pro
   return respond<Identity, Identity>(parts, call, {
     action: 'login',
     bucket: null,
+    readsNoRows: true,
     decide: ({ identity }) => {
       if (identity.subject !== user)
         throw queryError('invalidToken', { reason: 'its subject is not the user that logs in' });
@@ -86,7 +87,7 @@ export async function certificateLogin(
   return session;
 }
 
-const NOTHING_TO_ANSWER = { decide: () => undefined, answer: () => undefined };
+const NOTHING_TO_ANSWER = { readsNoRows: true, decide: () => undefined, answer: () => undefined } as const;
 
 /**
  * Replaces the token of an open session: same tenant, same chain. Recorded either way.
@@ -102,6 +103,7 @@ export function renew(
   return respond<Identity, Identity>(parts, call, {
     action: 'renew',
     bucket: 'catalog',
+    readsNoRows: true,
     decide: async () => {
       const next = await parts.verifier.verify(token);
       requireNotRevoked(parts, next);
@@ -154,7 +156,12 @@ export async function refusedCommand(
     throw reason;
   };
   try {
-    await respond(parts, call, { action: 'session', bucket: 'catalog', decide, answer: () => undefined });
+    await respond(parts, call, {
+      ...NOTHING_TO_ANSWER,
+      action: 'session',
+      bucket: 'catalog',
+      decide,
+    });
   } catch (error) {
     if (error === reason) return;
     if (!(error instanceof QueryError) || error.entry === 'auditUnavailable') throw error;

@@ -33,6 +33,7 @@ export async function exchangeTokens(
   return respond<string, ExchangeAnswer>(parts, known, {
     action: 'exchange',
     bucket: 'catalog',
+    readsNoRows: true,
     decide: () => worked.mint(),
     answer: (token) => ({ token, lifetime: identity.expiresAt - identity.issuedAt }),
     detail: () => JSON.stringify({ token_id: identity.tokenId, admin: identity.roles.length > 0, ...by }),

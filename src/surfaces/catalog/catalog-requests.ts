@@ -60,6 +60,7 @@ export async function describeCatalog(
     action: 'prepare',
     asked: call.body,
     bucket: 'catalog',
+    readsNoRows: true,
     decide: async (caller) => {
       const model = await visibleTo(caller);
       return (
@@ -94,6 +95,7 @@ export function askCatalog(
     action: 'catalog',
     asked: call.body,
     bucket: 'catalog',
+    readsNoRows: true,
     payment: question.payment,
     decide: (caller) =>
       outcomeOf(async () => run(catalogs, await visibleTo(caller), question, expected, delivery)),
@@ -146,6 +148,7 @@ export async function refuseLane(
     action: 'prepare',
     asked: call.body,
     bucket: 'catalog',
+    readsNoRows: true,
     decide: refuse,
     answer: (refused) => refused,
   });
