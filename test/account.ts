@@ -19,7 +19,11 @@ interface Account {
 }
 
 const SLOWEST = 25;
-const LONGEST_NAME = 300;
+const LONGEST_FAULT = 600;
+
+/** What `run.ts` says of a file that failed: an end with a status has no assertion that would say it. */
+const why = ({ diag }: Result): string =>
+  (typeof diag === 'object' && diag !== null ? `${diag['why']}` : '').replaceAll(/\s+/g, ' ');
 
 async function read(path: string, account: Account): Promise<void> {
   const parser = new Parser();
@@ -28,7 +32,7 @@ async function read(path: string, account: Account): Promise<void> {
     account.files.push({ file: result.name, seconds: (result.time ?? 0) / 1000 });
     if (!result.ok) {
       account.failed += 1;
-      account.faults.push(result.name);
+      account.faults.push(`${result.name}: ${why(result)}`);
     }
   });
   await pipeline(createReadStream(path), parser);
@@ -61,7 +65,7 @@ function told({ files, skips, faults, passed, failed }: Account): string {
     `seconds by file, the slowest ${slowest.length} of ${files.length} (${total.toFixed(0)} s in all):`,
     ...slowest.map((f) => `${f.seconds.toFixed(1).padStart(8)}  ${f.file}`),
     'failed:',
-    ...faults.map((fault) => `  ${fault.slice(0, LONGEST_NAME)}`),
+    ...faults.map((fault) => `  ${fault.slice(0, LONGEST_FAULT)}`),
     'skipped:',
     ...skips.map(
       (s) => `  ${isExpected(s) ? 'expected  ' : 'UNEXPECTED'}  ${s.file}: ${s.name}: ${s.reason}`,

@@ -17,7 +17,7 @@ interface Step {
   readonly file: string;
   /** How many: of what, and the variable that says so. Null where the test has one size only. */
   readonly size: { readonly of: string; readonly variable: string; readonly count: number } | null;
-  /** Whether services stand on the embedded engine, whatever server is named. */
+  /** True if services stand on the embedded engine, whatever server is named. */
   readonly embedded?: boolean;
 }
 

@@ -88,6 +88,8 @@ const LOOK_MS = 1_000;
 const IDLE = 0.15;
 /** ms after which a file is ended, whatever it waits for. */
 const FILE_MS = 15 * 60_000;
+/** Of why a file failed, in the report. */
+const MOST_TOLD = 1_000;
 const GIB = 2 ** 30;
 /** Room in memory below which temporary files stay on the disk. */
 const ROOM = 4 * GIB;
@@ -368,12 +370,15 @@ async function main(named: readonly string[]): Promise<number> {
   let ended = 0;
   let failed = 0;
   const each = (outcome: Outcome): void => {
-    const { file, seconds, ok, tap } = outcome;
+    const { file, seconds, ok, tap, faults, complaints } = outcome;
     ended += 1;
     failed += ok ? 0 : 1;
     process.stdout.write(told(outcome));
     const point = `${ok ? 'ok' : 'not ok'} ${ended} - ${file} # time=${(seconds * 1000).toFixed(0)}ms`;
-    report?.write(`# Subtest: ${file}\n${indented(tap, 4)}\n${point}\n\n`);
+    const why = ok
+      ? ''
+      : `  ---\n  why: ${JSON.stringify([...faults, complaints].join(' ').slice(0, MOST_TOLD))}\n  ...\n`;
+    report?.write(`# Subtest: ${file}\n${indented(tap, 4)}\n${point}\n${why}\n`);
   };
   const isAlone = ({ file }: Job): boolean => ALONE.test(nameOf(file));
   try {

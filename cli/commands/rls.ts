@@ -48,13 +48,17 @@ Examples:
   $ DATABASE_URL=postgres://osl_reader:…@db.example/shop osl rls compare shop --url postgres://admin@db.example/shop
   $ osl rls compare shop --url-file admin.url --callers callers.yaml --json | jq '.comparisons[] | select(.result != "equal")'`;
 
+const urlOption = (): Option =>
+  new Option('--url <url>', 'the database (default: DATABASE_URL)').conflicts('urlFile');
+const urlFileOption = (): Option => new Option('--url-file <file>', 'a file that holds the URL');
+
 export function addRls(program: Command): void {
   const rls = program.command('rls').addHelpText('after', HELP);
   rls
     .command('check')
     .description('find faults in the row security of a database')
-    .addOption(new Option('--url <url>', 'the database (default: DATABASE_URL)').conflicts('urlFile'))
-    .option('--url-file <file>', 'a file that holds the URL')
+    .addOption(urlOption())
+    .addOption(urlFileOption())
     .option('--schema <name...>', 'only objects of these schemas (default: all)')
     .option('--role <name...>', 'only what these roles can do (default: all but superusers)')
     .addOption(
@@ -75,8 +79,8 @@ export function addRls(program: Command): void {
     .command('import')
     .description('write the row security of a database as manifest and policy')
     .argument('[dir]', 'where the files go', '.')
-    .addOption(new Option('--url <url>', 'the database (default: DATABASE_URL)').conflicts('urlFile'))
-    .option('--url-file <file>', 'a file that holds the URL')
+    .addOption(urlOption())
+    .addOption(urlFileOption())
     .option('--schema <name...>', 'only tables of these schemas (default: all)')
     .option('--role <name...>', 'only these roles (default: all but superusers)')
     .option('--tenant <name>', 'name of the tenant (default: that of the database)')
@@ -92,8 +96,8 @@ export function addRls(program: Command): void {
     .command('compare')
     .description('compare rows under row security with those through the gateway')
     .argument('[dir]', 'where the files are', '.')
-    .addOption(new Option('--url <url>', 'the database (default: DATABASE_URL)').conflicts('urlFile'))
-    .option('--url-file <file>', 'a file that holds the URL')
+    .addOption(urlOption())
+    .addOption(urlFileOption())
     .option('--role <name...>', 'only these roles (default: all of the policy)')
     .option('--callers <file>', 'callers as YAML (default: made of values in the database)')
     .option('--sample <n>', 'callers of each role with values', positive, 10)

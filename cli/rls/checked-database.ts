@@ -11,8 +11,9 @@ import {
   type Role,
   type SecurityCatalog,
 } from './catalog/catalog.js';
-import { analyseCondition, type Call, type Expression, type ParsedExpression } from './expression.js';
+import { analyseCondition, type Expression, type ParsedExpression } from './expression.js';
 import { relationsOfFunction } from './function-body.js';
+import type { CalledName } from './nodes.js';
 import type { RelationName } from './statement.js';
 
 /** Limits of a check. */
@@ -52,7 +53,7 @@ export interface CheckedDatabase {
   /** Relation by name; for a name without a schema, null if several or none have it. */
   relationNamed(name: RelationName): Relation | null;
   /** Functions of users that a condition calls by this name. */
-  functionsNamed(call: Call): readonly DatabaseFunction[];
+  functionsNamed(call: CalledName): readonly DatabaseFunction[];
   /** Relations that the body of a function names. */
   readsOf(called: DatabaseFunction): readonly Relation[];
   roleName(id: Oid): string;
@@ -146,7 +147,7 @@ function lookupsOf({ relations, functions }: SecurityCatalog) {
       const named = byName.get(JSON.stringify([schema, name])) ?? [];
       return named.length === 1 ? (named[0] ?? null) : null;
     },
-    functionsNamed: ({ schema, name }: Call): readonly DatabaseFunction[] =>
+    functionsNamed: ({ schema, name }: CalledName): readonly DatabaseFunction[] =>
       functionsByName.get(JSON.stringify([schema, name])) ?? [],
   };
 }

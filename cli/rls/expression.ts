@@ -1,9 +1,10 @@
 import type { FuncCall, Node, SelectStmt, SubLink } from '@pgsql/types';
-import { parse, QueryError } from 'osl-compiler';
+import { QueryError } from 'osl-compiler';
+import { calledName, expressionNode, literalOf, partsOf } from './nodes.js';
 import { columnOf, eachNode, isTree, type RelationName, relationNames } from './statement.js';
 
 /**
- * What rules need to know of the condition of a policy, or of a view's query. `unparsed`: the expression is not in the
+ * Facts about the condition of a policy, or about a view's query, for the rules. `unparsed`: the expression is not in the
  * grammar, or exceeds its limits.
  */
 export type Expression = ParsedExpression | { readonly kind: 'unparsed'; readonly reason: string };
@@ -75,11 +76,8 @@ interface Subquery {
  */
 export function analyseCondition(text: string): Expression {
   try {
-    const { node } = parse(`select ${text}`);
-    const target = 'SelectStmt' in node ? node.SelectStmt.targetList?.[0] : undefined;
-    const value = target !== undefined && 'ResTarget' in target ? target.ResTarget.val : undefined;
-    if (value === undefined) return { kind: 'unparsed', reason: 'it is no expression' };
-    return analysed(value);
+    const value = expressionNode(text);
+    return value === null ? { kind: 'unparsed', reason: 'it is no expression' } : analysed(value);
   } catch (error) {
     if (error instanceof QueryError || error instanceof RangeError)
       return { kind: 'unparsed', reason: error.message };
@@ -182,12 +180,6 @@ function castSetting(node: Node): { readonly call: FuncCall; readonly cast: stri
   return { call: arg.FuncCall, cast };
 }
 
-function calledName({ funcname = [] }: FuncCall): { readonly schema: string | null; readonly name: string } {
-  const names = funcname.map((part) => ('String' in part ? (part.String.sval ?? '') : ''));
-  const schema = names.length > 1 ? (names.at(-2) ?? null) : null;
-  return { schema: schema === 'pg_catalog' ? null : schema, name: names.at(-1) ?? '' };
-}
-
 function collectSubquery(link: SubLink, place: Place): void {
   // The left side of IN is outside the subquery.
   collect(link.testexpr, place);
@@ -228,11 +220,6 @@ function functionAliases({ alias, functions = [] }: { alias?: { aliasname?: stri
     if ('FuncCall' in node) names.push(calledName(node.FuncCall).name);
   });
   return names;
-}
-
-function partsOf(node: Node, operator: 'AND_EXPR' | 'OR_EXPR'): readonly Node[] {
-  if (!('BoolExpr' in node) || node.BoolExpr.boolop !== operator) return [node];
-  return (node.BoolExpr.args ?? []).flatMap((part) => partsOf(part, operator));
 }
 
 function alternativeOf(node: Node): Alternative {
@@ -302,17 +289,6 @@ function typeName(node: Node): string {
   const last = names.at(-1);
   const name = last !== undefined && 'String' in last ? (last.String.sval ?? '') : '';
   return TYPE_NAMES.get(name) ?? name;
-}
-
-/** Text of a literal, through casts. */
-function literalOf(node: Node | undefined): string | null {
-  if (node === undefined) return null;
-  if ('TypeCast' in node) return literalOf(node.TypeCast.arg);
-  if (!('A_Const' in node)) return null;
-  const { sval, ival, fval } = node.A_Const;
-  if (sval !== undefined) return sval.sval ?? '';
-  if (ival !== undefined) return String(ival.ival ?? 0);
-  return fval?.fval ?? null;
 }
 
 /** Value of a condition of literals alone, such as `true`, `1 = 1` or `x or true`; otherwise null. */

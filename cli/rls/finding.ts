@@ -12,7 +12,7 @@ export interface Rule {
   readonly code: string;
   readonly severity: Severity;
   readonly title: string;
-  /** What follows from it, in one sentence. */
+  /** One sentence on the harm that the fault does. */
   readonly consequence: string;
   readonly mend: string;
   readonly check: (database: CheckedDatabase) => readonly Violation[];
@@ -21,7 +21,7 @@ export interface Rule {
 /** One object that violates a rule. */
 export interface Violation {
   readonly object: ObjectIdentity;
-  /** What is particular to this object, such as the roles; null if the rule says all. */
+  /** Details of this object, such as the roles; null if the rule says all. */
   readonly detail: string | null;
   /** Statements that mend it; empty if there is a choice to make first. */
   readonly sql: readonly string[];

@@ -5,7 +5,7 @@ import type { SpoolRoom } from './spool/spool-room.js';
 import type { ReportUpstreamError } from './upstream-report.js';
 import type { UpstreamSession } from './upstream-session.js';
 
-/** What runs an execution, of type `E`. */
+/** The runner of an execution of type `E`: a pool, a lane or a snapshot. */
 export interface ExecutionHost<E> {
   /**
    * True to send the row cap in Execute. If false, the statement is cancelled at the cap instead, which allows parallel

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { test } from 'tap';
 
-/** What tests of the one script have in the place of tap's own way to learn of errors that nothing caught. */
+/** The domain by which tests of the one script learn of errors that nothing caught, in place of tap's own. */
 
 const MODULE = new URL('../support/error-domain.js', import.meta.url).href;
 

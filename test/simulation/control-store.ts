@@ -140,9 +140,7 @@ export class ControlStore {
       ],
       ['pg_advisory_xact_lock', [of('pg_advisory_xact_lock', OID.void)], () => [['']], true],
       ['as now', [of('now', OID.float8)], () => [[START_MS + this.#scheduler.now / 1_000]]],
-      ['insert into osl_control.gateway_clock', [], (v) => this.#clock(v)],
-      ['delete from osl_control.gateway_clock', [], nothing],
-      ['select count(*)::int as agreeing', [of('agreeing', OID.int4)], (v) => [[this.#agreeing(v)]]],
+      ['insert into osl_control.gateway_clock', [of('agreeing', OID.int4)], (v) => this.#clock(v)],
       ['insert into osl_control.limit_peer', [], (v) => this.#hear(v)],
       ['select count(*)::int as peers', [of('peers', OID.int4)], ([ms]) => [[this.#peersSince(Number(ms))]]],
       ['delete from osl_control.limit_', [], nothing],
@@ -193,18 +191,15 @@ export class ControlStore {
       .map(({ id, kind, name, atMs, untilMs }) => [id, kind, name, atMs, untilMs]);
   }
 
-  #clock([, gateway = '', offsetMs]: readonly string[]): readonly Value[][] {
-    this.#clocks.set(gateway, { offsetMs: Number(offsetMs), atUs: this.#scheduler.now });
-    return [];
-  }
-
-  #agreeing([, gateway, toleranceMs]: readonly string[]): number {
-    return [...this.#clocks].filter(
-      ([name, { offsetMs, atUs }]) =>
+  #clock([, gateway = '', offsetMs, toleranceMs]: readonly string[]): readonly Value[][] {
+    const agreeing = [...this.#clocks].filter(
+      ([name, clock]) =>
         name !== gateway &&
-        Math.abs(offsetMs) <= Number(toleranceMs) &&
-        atUs > this.#scheduler.now - CLOCK_RECENT_US,
+        Math.abs(clock.offsetMs) <= Number(toleranceMs) &&
+        clock.atUs > this.#scheduler.now - CLOCK_RECENT_US,
     ).length;
+    this.#clocks.set(gateway, { offsetMs: Number(offsetMs), atUs: this.#scheduler.now });
+    return [[agreeing]];
   }
 
   #hear([id = '']: readonly string[]): readonly Value[][] {

@@ -362,8 +362,10 @@ class Simulation {
   async #restart(number: number, machine: Machine): Promise<void> {
     const over = this.#judge.beginTrouble();
     this.#judge.beginStop(number);
+    // While the log cannot be written, outcomes are missing until the next start; they are judged at the next stop.
+    const isWritten = !logFails(machine);
     await machine.process.gateway?.stop(this.#scheduler.random.between(0, 200));
-    await this.#judgeStopped(number, machine);
+    if (isWritten) await this.#judgeStopped(number, machine);
     machine.process.kill();
     await this.#startAgain(number, machine);
     over();
@@ -436,6 +438,8 @@ class Simulation {
     for (let look = 1; leftOf(gateway).length > 0 && look < 5; look++)
       await this.#scheduler.pause(this.#world, 130_000, 'look again');
     for (const what of leftOf(gateway)) this.#judge.note('something is left', `${what} at gateway ${number}`);
+    for (let second = 0; logFails(machine) && second < 60; second++)
+      await this.#scheduler.pause(this.#world, 1_000_000, 'the log goes on');
     await gateway.stop(1_000);
     await this.#judgeStopped(number, machine);
   }
@@ -445,6 +449,11 @@ class Simulation {
     if (verdict.integrity !== 'intact') this.#judge.note('the log is not intact', JSON.stringify(verdict));
     this.#judge.judgeLog(number, await process.records());
   }
+}
+
+function logFails({ process }: Machine): boolean {
+  const stats = process.gateway?.service.audit.stats();
+  return stats !== undefined && stats.failure !== null;
 }
 
 /** The version that files have: each has a manifest of its own. */

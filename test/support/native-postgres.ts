@@ -12,7 +12,8 @@ export interface NativePostgres {
   readonly url: string;
   /** Of `osl_reader`, who may log in and nothing else, to the same database. */
   readonly readerUrl: string;
-  stop(): Promise<void>;
+  /** Ends it, and drops `roles`, which would outlive the database on a server that goes on. */
+  stop(roles?: readonly string[]): Promise<void>;
 }
 
 /** Why a test that needs one does not run. */
@@ -61,9 +62,10 @@ export async function useServer(adminUrl: string): Promise<NativePostgres> {
   });
   return {
     ...urls(adminUrl, database),
-    stop: () =>
+    stop: (roles = []) =>
       onServer(adminUrl, async (client) => {
         await client.query(`DROP DATABASE ${database} WITH (FORCE)`);
+        for (const role of roles) await client.query(`DROP ROLE IF EXISTS ${role}`);
       }),
   };
 }

@@ -1,4 +1,4 @@
-/** What a Postgres database says about who may read and write its rows, as one value. */
+/** The parts of a Postgres catalog that decide who may read and write rows. */
 
 export interface SecurityCatalog {
   readonly database: string;

@@ -3,7 +3,7 @@ import { counted, visible } from '../../output.js';
 import type { ComparedCaller } from './callers.js';
 import type { VisibleRows } from './rows.js';
 
-/** How the rows of one caller in one entity compare. */
+/** The rows of one caller in one entity, compared. */
 export interface Comparison {
   readonly caller: string;
   readonly role: string;

@@ -1,5 +1,5 @@
 import type { Node } from '@pgsql/types';
-import { partsOf } from './scope.js';
+import { partsOf } from '../nodes.js';
 
 /** Most alternatives of one policy; with more, its condition stays one filter. */
 const MOST = 16;

@@ -1,5 +1,5 @@
 import type { Node } from '@pgsql/types';
-import { namesOf } from './scope.js';
+import { calledName, firstTarget, literalOf, namesOf } from '../nodes.js';
 
 /** Where a policy finds a value of the caller. */
 export type CallerSource =
@@ -113,7 +113,7 @@ function claimPathOf(node: Node): readonly string[] | null {
   if (!('A_Expr' in inner)) return null;
   const { lexpr, rexpr, name } = inner.A_Expr;
   const [operator] = namesOf(name);
-  const literal = rexpr === undefined ? null : literalText(rexpr);
+  const literal = rexpr === undefined ? null : literalOf(rexpr);
   const before = lexpr === undefined || literal === null ? null : claimPathOf(lexpr);
   if (before === null || literal === null) return null;
   if (operator === '->' || operator === '->>') return [...before, literal];
@@ -127,7 +127,7 @@ export function unwrapped(node: Node): Node {
   if ('TypeCast' in node && node.TypeCast.arg !== undefined) return unwrapped(node.TypeCast.arg);
   if ('A_Expr' in node && node.A_Expr.kind === 'AEXPR_NULLIF') {
     const { lexpr, rexpr } = node.A_Expr;
-    if (lexpr !== undefined && rexpr !== undefined && literalText(rexpr) === '') return unwrapped(lexpr);
+    if (lexpr !== undefined && rexpr !== undefined && literalOf(rexpr) === '') return unwrapped(lexpr);
   }
   if ('CoalesceExpr' in node) {
     const [first, second] = node.CoalesceExpr.args ?? [];
@@ -137,10 +137,9 @@ export function unwrapped(node: Node): Node {
   if ('SubLink' in node && node.SubLink.subLinkType === 'EXPR_SUBLINK') {
     const { subselect } = node.SubLink;
     const select = subselect !== undefined && 'SelectStmt' in subselect ? subselect.SelectStmt : null;
-    const target = select?.targetList?.[0];
+    const target = select === null ? null : firstTarget(select);
     const alone = select?.fromClause === undefined && select?.whereClause === undefined;
-    if (alone && target !== undefined && 'ResTarget' in target && target.ResTarget.val !== undefined)
-      return unwrapped(target.ResTarget.val);
+    if (alone && target !== null) return unwrapped(target);
   }
   return node;
 }
@@ -154,24 +153,14 @@ function isNothing(node: Node): boolean {
   );
 }
 
+/** The qualified name of a call, without pg_catalog, and its arguments. */
 function callOf(node: Node): { readonly name: string; readonly args: readonly Node[] } {
   if (!('FuncCall' in node)) return { name: '', args: [] };
-  const names = namesOf(node.FuncCall.funcname).filter((name) => name !== 'pg_catalog');
-  return { name: names.join('.'), args: node.FuncCall.args ?? [] };
+  const { schema, name } = calledName(node.FuncCall);
+  return { name: schema === null ? name : `${schema}.${name}`, args: node.FuncCall.args ?? [] };
 }
 
 function settingOf(node: Node): string | null {
   const { name, args } = callOf(node);
-  return name === 'current_setting' && args[0] !== undefined ? literalText(args[0]) : null;
-}
-
-/** The text of a literal, through casts; null for anything else. */
-function literalText(node: Node): string | null {
-  if ('TypeCast' in node) return node.TypeCast.arg === undefined ? null : literalText(node.TypeCast.arg);
-  if (!('A_Const' in node)) return null;
-  const { sval, ival, fval, boolval } = node.A_Const;
-  if (sval !== undefined) return sval.sval ?? '';
-  if (ival !== undefined) return String(ival.ival ?? 0);
-  if (boolval !== undefined) return String(boolval.boolval === true);
-  return fval?.fval ?? null;
+  return name === 'current_setting' && args[0] !== undefined ? literalOf(args[0]) : null;
 }

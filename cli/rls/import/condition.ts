@@ -1,16 +1,10 @@
 import type { Node, SubLink } from '@pgsql/types';
-import {
-  asList,
-  type CallerValue,
-  callerValueOf,
-  claimValue,
-  isCallerFunction,
-  unwrapped,
-} from './caller-value.js';
+import { namesOf } from '../nodes.js';
+import { asList, type CallerValue, callerValueOf, claimValue, unwrapped } from './caller-value.js';
 import { type InlinedCall, inlined } from './function-call.js';
 import { membership } from './membership.js';
 import { rowExpression } from './row-expression.js';
-import { boundNode, namesOf, operatorOf, type Range, resolve, type Scope } from './scope.js';
+import { boundNode, operatorOf, type Range, resolve, type Scope } from './scope.js';
 import type { Translation } from './translation.js';
 import { Untranslatable } from './untranslatable.js';
 
@@ -158,7 +152,7 @@ function comparedValue(node: Node, scope: Scope, context: Translation): Compared
   const inner = unwrapped(node);
   const argument = resolvedArgument(inner, scope);
   if (argument !== null) return comparedValue(argument.node, argument.scope, context);
-  if ('FuncCall' in inner && !isCallerFunction(...calledName(inner))) {
+  if ('FuncCall' in inner) {
     const call = inlined(inner, scope, context.functions, context.searchPath);
     if (call !== null) return comparedValue(call.node, call.scope, callContext(context, call));
   }
@@ -168,11 +162,6 @@ function comparedValue(node: Node, scope: Scope, context: Translation): Compared
   )
     return { kind: 'rows', node: inner, scope, context };
   return null;
-}
-
-function calledName(node: Node): readonly [schema: string | null, name: string] {
-  const names = 'FuncCall' in node ? namesOf(node.FuncCall.funcname) : [];
-  return [names.length > 1 ? (names.at(-2) ?? null) : null, names.at(-1) ?? ''];
 }
 
 /** `expression = attribute('name')`. */

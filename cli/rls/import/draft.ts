@@ -1,12 +1,13 @@
 import type { Node } from '@pgsql/types';
-import { bindPredicate, type Relation as ModelRelation, parse, QueryError } from 'osl-compiler';
+import { bindPredicate, type Relation as ModelRelation, QueryError } from 'osl-compiler';
 import type { GrantDocument, PolicyDocument, RoleDocument } from '../../../policy/document.js';
 import { compileSnapshot, PolicyProblems } from '../../../policy/index.js';
 import { type Manifest, nameFrom, tableName } from '../../../src/model/manifest/index.js';
-import type { DatabaseFunction, Oid, Policy, Relation, Role, SecurityCatalog } from '../catalog/catalog.js';
+import type { DatabaseFunction, Oid, Policy, Relation, Role } from '../catalog/catalog.js';
 import { type CheckedDatabase, governs } from '../checked-database.js';
 import { schemasOf } from '../function-body.js';
 import { policyObject, qualified, relationObject } from '../identity.js';
+import { expressionNode } from '../nodes.js';
 import { alternativesOf } from './alternatives.js';
 import { type CallerAttribute, ImportedAttributes } from './attributes.js';
 import { condition } from './condition.js';
@@ -221,13 +222,12 @@ class Importer {
 
   /** @param open tables whose policies are being translated */
   #translation(reader: Oid, open: ReadonlySet<Oid>): Translation {
-    const { catalog } = this.#database;
     const readableRows = (range: Range): string | null => this.#readable(reader, range, open);
     const tables: TableLookup = {
       table: (schema, name, searchPath) => this.#tableNamed(schema, name, searchPath),
     };
     const functions: FunctionBodies = {
-      named: (schema, name, args, searchPath) => functionsNamed(catalog, schema, name, args, searchPath),
+      named: (schema, name, args, searchPath) => this.#functionsNamed(schema, name, args, searchPath),
       rowsOfOwner: (called) => (range) => this.#readable(called.owner, range, open),
     };
     return {
@@ -249,17 +249,30 @@ class Importer {
   }
 
   #tableNamed(schema: string | null, name: string, searchPath: readonly string[]): ImportedTable {
-    const schemas = schema === null ? searchPath : [schema];
-    for (const one of schemas) {
-      const found = [...this.#database.catalog.relations.values()].find(
-        (r) => r.schema === one && r.name === name,
-      );
-      if (found === undefined) continue;
+    for (const one of schema === null ? searchPath : [schema]) {
+      const found = this.#database.relationNamed({ schema: one, name });
+      if (found === null) continue;
       const table = this.#tables.get(found.id);
       if (table !== undefined) return table;
       throw new Untranslatable(`${qualified(found)}, which is no entity of the model`);
     }
     throw new Untranslatable(`a table \`${name}\` that was not found`);
+  }
+
+  /** Functions of the first schema that has some of this name and number of arguments. */
+  #functionsNamed(
+    schema: string | null,
+    name: string,
+    args: number,
+    searchPath: readonly string[],
+  ): readonly DatabaseFunction[] {
+    for (const one of schema === null ? searchPath : [schema]) {
+      const found = this.#database
+        .functionsNamed({ schema: one, name })
+        .filter((f) => argumentsOf(f) === args);
+      if (found.length > 0) return found;
+    }
+    return [];
   }
 
   /** The filter of the rows that a role may read in a subquery; null for all rows. */
@@ -306,31 +319,13 @@ function conditionOf({ using }: Policy): Node {
   const nothing: Node = { A_Const: { boolval: { boolval: true } } };
   if (using === null) return nothing;
   try {
-    const { node } = parse(`select ${using}`);
-    const target = 'SelectStmt' in node ? node.SelectStmt.targetList?.[0] : undefined;
-    const value = target !== undefined && 'ResTarget' in target ? target.ResTarget.val : undefined;
-    if (value !== undefined) return value;
+    const value = expressionNode(using);
+    if (value !== null) return value;
   } catch (error) {
     if (!(error instanceof QueryError)) throw error;
     throw new Untranslatable(error.message);
   }
   throw new Untranslatable('an empty condition');
-}
-
-function functionsNamed(
-  { functions }: SecurityCatalog,
-  schema: string | null,
-  name: string,
-  args: number,
-  searchPath: readonly string[],
-): readonly DatabaseFunction[] {
-  const all = [...functions.values()].filter((f) => f.name === name && argumentsOf(f) === args);
-  if (schema !== null) return all.filter((f) => f.schema === schema);
-  for (const one of searchPath) {
-    const found = all.filter((f) => f.schema === one);
-    if (found.length > 0) return found;
-  }
-  return [];
 }
 
 function argumentsOf({ arguments: types }: DatabaseFunction): number {

@@ -2,8 +2,9 @@ import type { Node } from '@pgsql/types';
 import { parse, QueryError } from 'osl-compiler';
 import type { DatabaseFunction } from '../catalog/catalog.js';
 import { schemasOf } from '../function-body.js';
+import { calledName, firstTarget, namesOf } from '../nodes.js';
 import { isCallerFunction } from './caller-value.js';
-import { type BoundNode, NO_ARGUMENTS, namesOf, type Range, type Scope } from './scope.js';
+import { type BoundNode, NO_ARGUMENTS, type Range, type Scope } from './scope.js';
 import { Untranslatable } from './untranslatable.js';
 
 /** Functions of users by name. */
@@ -38,8 +39,8 @@ export function inlined(
 ): InlinedCall | null {
   if (!('FuncCall' in node)) return null;
   const names = namesOf(node.FuncCall.funcname);
-  const [schema, name] = [names.length > 1 ? (names.at(-2) ?? null) : null, names.at(-1) ?? ''];
-  if (schema === 'pg_catalog' || isCallerFunction(schema, name)) return null;
+  const { schema, name } = calledName(node.FuncCall);
+  if ((schema === null && names.length > 1) || isCallerFunction(schema, name)) return null; // of pg_catalog
   const args = node.FuncCall.args ?? [];
   const [called, another] = functions.named(schema, name, args.length, searchPath);
   if (called === undefined) return null;
@@ -73,11 +74,11 @@ function expressionOf(called: DatabaseFunction, name: string): Node {
   if (statement === null) throw new Untranslatable(`${name}, which is no single expression of SQL`);
   const { node } = parsed(statement, name);
   const select = 'SelectStmt' in node ? node.SelectStmt : null;
-  const target = select?.targetList?.[0];
-  if (select === null || select.targetList?.length !== 1 || target === undefined || !('ResTarget' in target))
+  const target = select === null ? null : firstTarget(select);
+  if (select === null || target === null || select.targetList?.length !== 1)
     throw new Untranslatable(`${name}, which is no SELECT of one value`);
   const plain = select.fromClause === undefined && select.whereClause === undefined;
-  if (plain && target.ResTarget.val !== undefined) return target.ResTarget.val;
+  if (plain) return target;
   return { SubLink: { subLinkType: called.returnsSet ? 'ARRAY_SUBLINK' : 'EXPR_SUBLINK', subselect: node } };
 }
 

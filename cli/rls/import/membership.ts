@@ -1,6 +1,7 @@
 import type { Node, SelectStmt, SubLink } from '@pgsql/types';
 import { identifier } from 'osl-compiler/sql-text';
 import type { TableAttributeDocument } from '../../../policy/document.js';
+import { calledName, firstTarget, namesOf, partsOf } from '../nodes.js';
 import { type CallerValue, callerListOf } from './caller-value.js';
 import { rowExpression } from './row-expression.js';
 import {
@@ -8,9 +9,7 @@ import {
   type FromClause,
   fromClauseOf,
   NO_ARGUMENTS,
-  namesOf,
   operatorOf,
-  partsOf,
   type Range,
   resolve,
   type Scope,
@@ -146,19 +145,16 @@ function namesColumnOf(node: Node, ranges: readonly Range[], scope: Scope): bool
   return found;
 }
 
-function isArrayAgg({ targetList }: SelectStmt): boolean {
-  const [target] = targetList ?? [];
-  const value = target !== undefined && 'ResTarget' in target ? target.ResTarget.val : undefined;
-  return (
-    value !== undefined && 'FuncCall' in value && namesOf(value.FuncCall.funcname).at(-1) === 'array_agg'
-  );
+function isArrayAgg(select: SelectStmt): boolean {
+  const value = firstTarget(select);
+  return value !== null && 'FuncCall' in value && calledName(value.FuncCall).name === 'array_agg';
 }
 
 /** The value that a subquery selects, without array_agg. */
 function targetOf(select: SelectStmt): Node {
-  const [target, another] = select.targetList ?? [];
-  const value = target !== undefined && 'ResTarget' in target ? target.ResTarget.val : undefined;
-  if (value === undefined || another !== undefined) throw new Untranslatable('a subquery of several columns');
+  const value = firstTarget(select);
+  if (value === null || select.targetList?.length !== 1)
+    throw new Untranslatable('a subquery of several columns');
   return isArrayAgg(select) && 'FuncCall' in value ? (value.FuncCall.args?.[0] ?? value) : value;
 }
 

@@ -4,7 +4,7 @@ import { sourceText } from './caller-value.js';
 import type { ImportNote } from './draft.js';
 import type { ImportedDatabase } from './import-database.js';
 
-/** What an import found, as data for `--json`. */
+/** The result of an import, as data for `--json`. */
 export function importResult(
   { policy, attributes, notes, leftOut, manifest }: ImportedDatabase,
   files: readonly string[],

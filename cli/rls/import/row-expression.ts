@@ -1,6 +1,7 @@
 import type { Node } from '@pgsql/types';
 import { identifier } from 'osl-compiler/sql-text';
-import { namesOf, operatorOf, type Range, resolve, type Scope } from './scope.js';
+import { namesOf } from '../nodes.js';
+import { operatorOf, type Range, resolve, type Scope } from './scope.js';
 import { Untranslatable } from './untranslatable.js';
 
 /**

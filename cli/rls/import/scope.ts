@@ -1,5 +1,6 @@
 import type { Node, SelectStmt } from '@pgsql/types';
 import type { Relation } from '../catalog/catalog.js';
+import { namesOf } from '../nodes.js';
 import { Untranslatable } from './untranslatable.js';
 
 /** A table that became an entity. */
@@ -54,10 +55,6 @@ export const NO_ARGUMENTS: ReadonlyMap<string, BoundNode> = new Map();
 /** Finds tables by name; without a schema, along the search_path of the function that names it. */
 export interface TableLookup {
   table(schema: string | null, name: string, searchPath: readonly string[]): ImportedTable;
-}
-
-export function namesOf(nodes: readonly Node[] | undefined): readonly string[] {
-  return (nodes ?? []).map((node) => ('String' in node ? (node.String.sval ?? '') : '*'));
 }
 
 /** The name of an operator of Postgres itself. @throws Untranslatable for those of users and extensions */
@@ -130,10 +127,4 @@ export function fromClauseOf(
   };
   for (const node of select.fromClause ?? []) add(node);
   return { ranges, conditions };
-}
-
-/** Parts of a condition that are combined by AND, or by OR. */
-export function partsOf(node: Node, operator: 'AND_EXPR' | 'OR_EXPR'): readonly Node[] {
-  if (!('BoolExpr' in node) || node.BoolExpr.boolop !== operator) return [node];
-  return (node.BoolExpr.args ?? []).flatMap((part) => partsOf(part, operator));
 }

@@ -3,7 +3,7 @@ import type { ImportedAttributes } from './attributes.js';
 import type { FunctionBodies } from './function-call.js';
 import type { Range, Scope, TableLookup } from './scope.js';
 
-/** What a translation needs to know of the database, and for whom it is made. */
+/** Context of a translation: the database, and the role for which it is made. */
 export interface Translation {
   readonly tables: TableLookup;
   readonly functions: FunctionBodies;

@@ -2,7 +2,7 @@ import type { Rule } from '../finding.js';
 import { policyObject, relationObject } from '../identity.js';
 import { outputsOfView } from '../statement.js';
 
-/** What the check itself could not look at, and faults of the server that no policy mends. */
+/** Parts that the check could not read, and faults of the server that no policy mends. */
 export const LIMITS_OF_CHECK: readonly Rule[] = [
   {
     code: 'RLS046',
@@ -56,13 +56,14 @@ interface Fix {
   readonly fixed: ReadonlyMap<number, number>;
 }
 
+// biome-ignore format: one line each
 const FIXES: readonly Fix[] = [
   // Policies of the wrong role after a function was inlined.
-  { report: 'CVE-2023-2455', fixed: new Map([[14, 8], [15, 3]]) }, // biome-ignore format: one line each
+  { report: 'CVE-2023-2455', fixed: new Map([[14, 8], [15, 3]]) },
   // MERGE did not apply the policies of UPDATE and SELECT.
-  { report: 'CVE-2023-39418', fixed: new Map([[15, 4]]) }, // biome-ignore format: one line each
+  { report: 'CVE-2023-39418', fixed: new Map([[15, 4]]) },
   // A cached plan kept the policies of another role.
-  { report: 'CVE-2024-10976', fixed: new Map([[14, 14], [15, 9], [16, 5], [17, 1]]) }, // biome-ignore format: one line each
+  { report: 'CVE-2024-10976', fixed: new Map([[14, 14], [15, 9], [16, 5], [17, 1]]) },
   // Statistics of the planner showed values of hidden rows.
-  { report: 'CVE-2025-8713', fixed: new Map([[14, 19], [15, 14], [16, 10], [17, 6]]) }, // biome-ignore format: one line each
+  { report: 'CVE-2025-8713', fixed: new Map([[14, 19], [15, 14], [16, 10], [17, 6]]) },
 ];

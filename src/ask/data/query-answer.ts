@@ -29,7 +29,7 @@ export interface QueryAnswer {
   readonly receipt: ReceiptRequest | null;
 }
 
-/** What a query uses, for its outcome record. */
+/** Models and standbys that a query uses, for its outcome record. */
 export interface QueryUses {
   readonly spending: ModelUsage;
   readonly standby: StandbyUse;

@@ -191,7 +191,7 @@ export class AuthorizedRequest<D> {
   }
 }
 
-/** What a request has used, for its outcome record. */
+/** Details and standby of a request, for its outcome record. */
 function usedBy<D, A>({ detail, standby }: AnswerSteps<D, A>): Pick<RequestEnd, 'detail' | 'standby'> {
   return { detail: detail?.() ?? null, standby: standby?.() ?? null };
 }

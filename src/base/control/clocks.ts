@@ -32,20 +32,17 @@ export async function shareClockOffset(
   { tenant, gateway, offsetMs }: ClockOffset,
   toleranceMs: number,
 ): Promise<number> {
-  await control.query(
-    sql`insert into osl_control.gateway_clock as c (tenant, gateway, offset_ms, seen_at)
-     values ($1, $2, $3, clock_timestamp())
-     on conflict (tenant, gateway) do update set offset_ms = excluded.offset_ms, seen_at = excluded.seen_at`,
-    [tenant, gateway, offsetMs],
-  );
-  await control.query(
-    sql`delete from osl_control.gateway_clock where seen_at < clock_timestamp() - interval '1 hour'`,
-  );
   const [row] = await control.query(
-    sql`select count(*)::int as agreeing from osl_control.gateway_clock
-     where tenant = $1 and gateway <> $2 and abs(offset_ms) <= $3
+    sql`with gone as (
+       delete from osl_control.gateway_clock where seen_at < clock_timestamp() - interval '1 hour'),
+     own as (
+       insert into osl_control.gateway_clock as c (tenant, gateway, offset_ms, seen_at)
+       values ($1, $2, $3, clock_timestamp())
+       on conflict (tenant, gateway) do update set offset_ms = excluded.offset_ms, seen_at = excluded.seen_at)
+     select count(*)::int as agreeing from osl_control.gateway_clock
+     where tenant = $1 and gateway <> $2 and abs(offset_ms) <= $4
        and seen_at > clock_timestamp() - ${RECENT}`,
-    [tenant, gateway, toleranceMs],
+    [tenant, gateway, offsetMs, toleranceMs],
   );
   return Number(row?.['agreeing'] ?? 0);
 }

@@ -82,7 +82,8 @@ function ended(child: ChildProcess, started: number): Promise<Finished> {
 
 const made: string[] = [];
 process.once('exit', () => {
-  for (const dir of made) rmSync(dir, { recursive: true, force: true });
+  // A process that was killed may still be writing.
+  for (const dir of made) rmSync(dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
 });
 
 /** A directory that is removed when the tests end. */

@@ -86,11 +86,8 @@ else {
   await admin.query(`create role ${names.auth}; create role ${names.anon}; ${AUTH}
     grant usage on schema auth to public; grant create on schema public to ${names.auth}`);
   t.teardown(async () => {
-    await admin.query(
-      `drop owned by ${names.auth}, ${names.anon}; drop role ${names.auth}; drop role ${names.anon}`,
-    );
     await admin.end();
-    await postgres.stop();
+    await postgres.stop([names.auth, names.anon, `reader_${mark}`]);
   });
   for (const { name, sql } of FIXTURES) {
     const text = sql
@@ -145,10 +142,7 @@ else {
       .replace('choose one', 'osl'),
   );
   const gateway = await servingFiles(dir, { RLS_TEST_URL: urlAs(postgres.url, `reader_${mark}`, 'osl') });
-  t.teardown(async () => {
-    await gateway.close();
-    await admin.query(`drop owned by reader_${mark}; drop role reader_${mark}`);
-  });
+  t.teardown(() => gateway.close());
 
   /** Rows of a fixture's documents under row security, as text. */
   const direct = async (fixture: string, { role, settings, claims }: Caller): Promise<readonly string[]> => {

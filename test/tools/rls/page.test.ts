@@ -21,9 +21,8 @@ else {
   const admin = new pg.Client(postgres.url);
   await admin.connect();
   t.teardown(async () => {
-    for (const role of [web, reader]) await admin.query(`drop owned by ${role}; drop role ${role}`);
     await admin.end();
-    await postgres.stop();
+    await postgres.stop([web, reader]);
   });
 
   t.test('from a database with row security to a governed answer', async (t) => {

@@ -1,0 +1,49 @@
+import type { FuncCall, Node, SelectStmt } from '@pgsql/types';
+import { parse } from 'osl-compiler';
+
+/** Names in a list of nodes; `*` for a star. */
+export function namesOf(nodes: readonly Node[] | undefined): readonly string[] {
+  return (nodes ?? []).map((node) => ('String' in node ? (node.String.sval ?? '') : '*'));
+}
+
+export interface CalledName {
+  /** Null for pg_catalog, and for a name without a schema. */
+  readonly schema: string | null;
+  readonly name: string;
+}
+
+export function calledName({ funcname }: FuncCall): CalledName {
+  const names = namesOf(funcname);
+  const schema = names.length > 1 ? (names.at(-2) ?? null) : null;
+  return { schema: schema === 'pg_catalog' ? null : schema, name: names.at(-1) ?? '' };
+}
+
+/** Parts of a condition that are combined by AND, or by OR. */
+export function partsOf(node: Node, operator: 'AND_EXPR' | 'OR_EXPR'): readonly Node[] {
+  if (!('BoolExpr' in node) || node.BoolExpr.boolop !== operator) return [node];
+  return (node.BoolExpr.args ?? []).flatMap((part) => partsOf(part, operator));
+}
+
+/** The first value of a select list; null if there is none. */
+export function firstTarget({ targetList }: SelectStmt): Node | null {
+  const [target] = targetList ?? [];
+  return target !== undefined && 'ResTarget' in target ? (target.ResTarget.val ?? null) : null;
+}
+
+/** The expression in a text, such as a policy's condition; null if it is none. @throws QueryError for a syntax error */
+export function expressionNode(text: string): Node | null {
+  const { node } = parse(`select ${text}`);
+  return 'SelectStmt' in node ? firstTarget(node.SelectStmt) : null;
+}
+
+/** Text of a literal, through casts; null for anything else. */
+export function literalOf(node: Node | undefined): string | null {
+  if (node === undefined) return null;
+  if ('TypeCast' in node) return literalOf(node.TypeCast.arg);
+  if (!('A_Const' in node)) return null;
+  const { sval, ival, fval, boolval } = node.A_Const;
+  if (sval !== undefined) return sval.sval ?? '';
+  if (ival !== undefined) return String(ival.ival ?? 0);
+  if (boolval !== undefined) return String(boolval.boolval === true);
+  return fval?.fval ?? null;
+}
