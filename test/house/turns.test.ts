@@ -3,7 +3,7 @@ import { test } from 'tap';
 import { IS_WHOLE, PART, partOf, range, seedOf, turnOf } from '../support/part.js';
 import { IN_TURNS, isLeftOut, ON_BOTH, TURNS } from '../turns.js';
 
-test('files in turns are there, each once, and a run has one quarter of them', (t) => {
+test('files in turns are there, each once, and a run has one part of them', (t) => {
   for (const name of [...IN_TURNS, ...ON_BOTH]) t.ok(existsSync(`test/${name}.test.ts`), name);
   t.equal(new Set(IN_TURNS).size, IN_TURNS.length);
   const left = IN_TURNS.filter(isLeftOut);
