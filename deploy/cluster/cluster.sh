@@ -196,7 +196,9 @@ until_up() {
     if [ "$(balancer 'show stat' | grep -c "^\(rest\|wire\),gateway-$1,.*,UP,")" = 2 ]; then return; fi
     sleep 0.2
   done
-  echo "the balancer does not find gateway-$1 ready: see $DIR/haproxy.log" >&2
+  echo "the balancer does not find gateway-$1 ready: see $DIR/haproxy.log; the gateway says:" >&2
+  curl -s --max-time 5 "http://127.0.0.1:$(http_port "$1")/ready" >&2 || true
+  tail -n 5 "$DIR/gateway-$1.log" >&2
   exit 1
 }
 
