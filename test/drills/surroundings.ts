@@ -12,8 +12,8 @@ import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.js';
 
 const FULL_GATEWAY = 3;
 const WRONG_CLOCK_GATEWAY = 2;
-/** Enough for the logs of a drill; small enough to be filled at once. */
-const DISK = '48m';
+/** Enough for the log of ten minutes, about 50 MB on an idle machine; small enough to be filled at once. */
+const DISK = '256m';
 const FAKETIME = '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1';
 const SCRAPE_MS = 1_000;
 
