@@ -11,6 +11,8 @@ export interface Problem {
   readonly detail: string;
   readonly hint: string | null;
   readonly position: null | { readonly offset: number; readonly line: number; readonly column: number; };
+  /** JSON Pointer to the member of the body at fault. */
+  readonly pointer?: string;
   /** ID of this request, also in the audit log. */
   readonly request_id: string;
 }
@@ -58,19 +60,23 @@ export type Query = {
   readonly timeGranularity?: never;
 } | {
   readonly metrics: readonly (string | { readonly name: string; readonly alias?: string | null; })[];
+  /** What to group by: one row for each combination. */
   readonly group_by?: readonly (string | {
     /** `entity__column`, an entity, `metric_time` or `relationship__column`, each optionally followed by `__grain`. */
     readonly name: string;
     readonly grain?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year" | null;
     readonly timeGranularity?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year" | null;
   })[] | null;
+  /** What to group by: one row for each combination. */
   readonly groupBy?: readonly (string | {
     /** `entity__column`, an entity, `metric_time` or `relationship__column`, each optionally followed by `__grain`. */
     readonly name: string;
     readonly grain?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year" | null;
     readonly timeGranularity?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year" | null;
   })[] | null;
+  /** Conditions, all of which must hold. */
   readonly where?: string | { readonly sql: string; } | readonly (string | { readonly sql: string; })[] | null;
+  /** Order of the rows. */
   readonly order_by?: readonly (string | {
     /** `entity__column`, an entity, `metric_time` or `relationship__column`, each optionally followed by `__grain`. */
     readonly name: string;
@@ -78,6 +84,7 @@ export type Query = {
     readonly timeGranularity?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year" | null;
     readonly descending?: boolean;
   })[] | null;
+  /** Order of the rows. */
   readonly orderBy?: readonly (string | {
     /** `entity__column`, an entity, `metric_time` or `relationship__column`, each optionally followed by `__grain`. */
     readonly name: string;
@@ -85,6 +92,7 @@ export type Query = {
     readonly timeGranularity?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year" | null;
     readonly descending?: boolean;
   })[] | null;
+  /** Maximum number of rows. */
   readonly limit?: number | null;
   /** Time range; both ends are inclusive. */
   readonly time_constraint?: {

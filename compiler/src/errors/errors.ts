@@ -496,6 +496,8 @@ export class QueryError extends Error {
   readonly http: number;
   readonly hint: string | null;
   readonly position: Position | null;
+  /** JSON Pointer (RFC 6901) to the member of the request at fault; null if the error is about none. */
+  readonly pointer: string | null;
   readonly retryAfterSeconds: number | null;
 
   constructor(name: ErrorName, message: string, fields: Omit<QueryErrorFields, 'message'>) {
@@ -507,6 +509,7 @@ export class QueryError extends Error {
     this.http = fields.http;
     this.hint = fields.hint;
     this.position = fields.position;
+    this.pointer = fields.pointer ?? null;
     this.retryAfterSeconds = fields.retryAfterSeconds;
   }
 
@@ -514,6 +517,11 @@ export class QueryError extends Error {
   at(position: Position | null): QueryError {
     if (position === null || this.position !== null) return this;
     return new QueryError(this.entry, this.message, { ...this, position });
+  }
+
+  /** Returns the same error about the member at `pointer`, unless it already names one. */
+  about(pointer: string): QueryError {
+    return this.pointer === null ? new QueryError(this.entry, this.message, { ...this, pointer }) : this;
   }
 }
 
@@ -524,6 +532,7 @@ export interface QueryErrorFields {
   readonly http: number;
   readonly hint: string | null;
   readonly position: Position | null;
+  readonly pointer?: string | null;
   readonly retryAfterSeconds: number | null;
 }
 
@@ -537,12 +546,14 @@ export function queryError<N extends ErrorName>(
   const given = parameters as Readonly<Record<string, unknown>>;
   const retry = given['retryAfterSeconds'];
   const sqlstate = given['sqlstate'];
+  const pointer = given['pointer'];
   return new QueryError(name, found.message(parameters), {
     code: found.code,
     sqlstate: typeof sqlstate === 'string' ? sqlstate : found.sqlstate,
     http: found.http,
     hint: found.hint(parameters),
     position,
+    pointer: typeof pointer === 'string' ? pointer : null,
     retryAfterSeconds: typeof retry === 'number' ? retry : null,
   });
 }

@@ -16,6 +16,8 @@ import {
   type QueryJson,
   unreachable,
 } from './engine.js';
+import { exampleCall, type ToolName } from './example-call.js';
+import { entityResources } from './resources.js';
 
 interface ResultHead {
   readonly request_id: string | null;
@@ -29,21 +31,33 @@ function resultOf(content: ResultHead & Readonly<Record<string, unknown>>): Call
 }
 
 /** Error result with the engine's status and error envelope. A refusal never appears as an empty success. */
-function refusedResult(error: unknown): CallToolResult {
+async function refusedResult(error: unknown, exampleFor: ExampleFor): Promise<CallToolResult> {
   const refusal =
     error instanceof EngineRefusal
       ? error
       : new EngineRefusal(null, null, null, error instanceof Error ? error.message : 'the call failed');
+  const { envelope } = refusal;
+  const path = typeof envelope?.['pointer'] === 'string' ? envelope['pointer'] : null;
+  // An error with a position and no pointer is in the text of the query.
+  const isOfArguments =
+    ARGUMENT_FAULTS.has(envelope?.['code']) && (path !== null || (envelope?.['position'] ?? null) === null);
   const content = {
     request_id: refusal.requestId,
     row_count: 0,
     truncated: false,
     status: refusal.status,
     message: refusal.message,
-    problem: refusal.envelope,
+    problem: envelope,
+    ...(isOfArguments && { path, example: await exampleFor(path) }),
   };
   return { ...resultOf(content), isError: true };
 }
+
+/** Malformed, and a mixture of shapes. */
+const ARGUMENT_FAULTS: ReadonlySet<unknown> = new Set(['E0511', 'E0513']);
+
+/** Arguments of a right call, instead of one whose argument at `pointer` is wrong. */
+type ExampleFor = (pointer: string | null) => Promise<object>;
 
 export interface ToolOptions {
   readonly version: string;
@@ -76,6 +90,10 @@ export function createSemanticServer(engine: Engine, options: ToolOptions): McpS
     { instructions: INSTRUCTIONS, capabilities: { tools: { listChanged: false } } },
   );
   const maxBytes = options.maxBytes ?? DEFAULT_MAX_BYTES;
+  const example =
+    (tool: ToolName, { mcpReq }: ServerContext): ExampleFor =>
+    (pointer) =>
+      exampleCall(engine, tool, pointer, mcpReq.signal);
   server.registerTool(
     'semantic_query',
     {
@@ -87,7 +105,7 @@ export function createSemanticServer(engine: Engine, options: ToolOptions): McpS
       annotations: READ_ONLY,
     },
     (given, context) =>
-      resultOrRefusal(async () =>
+      resultOrRefusal(example('semantic_query', context), async () =>
         query(engine, await questionOf(engine, given, context, options), maxBytes, context),
       ),
   );
@@ -101,7 +119,7 @@ export function createSemanticServer(engine: Engine, options: ToolOptions): McpS
       annotations: READ_ONLY,
     },
     (given, context) =>
-      resultOrRefusal(async () =>
+      resultOrRefusal(example('semantic_explain', context), async () =>
         explain(engine, await questionOf(engine, given, context, options), maxBytes, context),
       ),
   );
@@ -115,8 +133,10 @@ export function createSemanticServer(engine: Engine, options: ToolOptions): McpS
       outputSchema: SCHEMA,
       annotations: READ_ONLY,
     },
-    (given, context) => resultOrRefusal(() => schema(engine, given, maxBytes, context)),
+    (given, context) =>
+      resultOrRefusal(example('semantic_schema', context), () => schema(engine, given, maxBytes, context)),
   );
+  entityResources(server, engine);
   return server;
 }
 
@@ -131,7 +151,7 @@ async function requireKnown(
   const wrong = Object.keys(given).find((name) => !known.includes(name));
   if (wrong === undefined) return;
   const detail = `the tool has no argument ${shownName(wrong)}`;
-  throw await engine.refuse(action, unknownName(detail, wrong, known));
+  throw await engine.refuse(action, unknownName(detail, wrong, known).about(`/${wrong}`));
 }
 
 async function questionOf(
@@ -144,11 +164,11 @@ async function questionOf(
   return written?.(mcpReq.id) ?? JSON.stringify(given);
 }
 
-async function resultOrRefusal(call: () => Promise<ReturnType<typeof resultOf>>) {
+async function resultOrRefusal(exampleFor: ExampleFor, call: () => Promise<ReturnType<typeof resultOf>>) {
   try {
     return await call();
   } catch (error) {
-    return refusedResult(error);
+    return refusedResult(error, exampleFor);
   }
 }
 
@@ -177,8 +197,23 @@ async function query(engine: Engine, question: QueryJson, maxBytes: number, cont
     ...(cut && !truncatedByEngine ? { available_rows: available } : {}),
     rows,
     ...rest,
+    ...maskedIn(trailer),
   });
   return receipt === undefined ? result : { ...result, _meta: { [RECEIPT]: receipt } };
+}
+
+/** What is masked for this caller in an answer, and how to ask for access; nothing if nothing is. */
+function maskedIn(trailer: Readonly<Record<string, unknown>>): object {
+  const named = (member: string): readonly string[] => {
+    const names = trailer[member];
+    return Array.isArray(names) ? names.map(String) : [];
+  };
+  const columns = [...named('redacted_columns'), ...named('redacted_conditions')];
+  const fields = named('redacted_fields');
+  if (columns.length === 0 && fields.length === 0) return {};
+  const object = columns[0] === undefined ? 'osl.facets.<facet>' : `osl.entities.${columns[0]}`;
+  const ask = `No other query shows more. To ask the owner of the policy for access: POST /osl/access-requests with {"object": "${object}", "reason": "…"}, or osl why ${object} --request "…".`;
+  return { masked: { columns, fields, ask } };
 }
 
 async function explain(engine: Engine, question: QueryJson, maxBytes: number, context: ServerContext) {
@@ -311,12 +346,12 @@ const SCHEMA_NAMES: readonly string[] = Object.keys(SCHEMA_ARGUMENTS);
 
 const HEAD = {
   request_id: { type: ['string', 'null'], description: 'ID of this request, also in the audit log.' },
-  row_count: { type: 'integer' },
+  row_count: { type: 'integer', description: 'Number of rows in this result.' },
   truncated: {
     type: 'boolean',
     description: 'True if something was left out; `hint` says how to request less.',
   },
-  hint: { type: 'string' },
+  hint: { type: 'string', description: 'How to ask for the rest, or for less.' },
 } as const;
 
 function output(properties: Properties) {
@@ -328,17 +363,32 @@ function output(properties: Properties) {
 }
 
 const ROWS = output({
-  form: { type: 'string' },
-  columns: { type: 'array', items: { type: 'object' } },
-  rows: { type: 'array', items: { type: 'object' } },
+  form: {
+    type: 'string',
+    description:
+      'Form of the query: `structured`, `retrieve`, `traverse`, `joint`, `cross_modal`, `sql` or `metrics`.',
+  },
+  columns: {
+    type: 'array',
+    items: { type: 'object' },
+    description: 'Name, type and origin of each column, and whether it may be redacted.',
+  },
+  rows: { type: 'array', items: { type: 'object' }, description: 'The rows, as objects by column name.' },
+  masked: {
+    type: 'object',
+    description:
+      'What is masked for this caller: `columns` as entity.column, `fields` of passages, and how to ask for access. Absent if nothing is.',
+  },
   available_rows: {
     type: 'integer',
     description: 'Number of rows that the engine returned, if not all of them fit into `rows`.',
   },
 });
 const PLAN = output({
-  plan: { type: 'object' },
-  columns: { type: 'array' },
-  objects: { type: 'array' },
+  plan: { type: 'object', description: 'What the query would do, without values.' },
+  columns: { type: 'array', description: 'Name, type and origin of each column of the answer.' },
+  objects: { type: 'array', description: 'The entities, facets and metrics that the query uses.' },
 });
-const SCHEMA = output({ schema: { type: 'object' } });
+const SCHEMA = output({
+  schema: { type: 'object', description: 'A page of the index, or the requested objects and lists.' },
+});

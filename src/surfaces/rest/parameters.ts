@@ -12,7 +12,7 @@ export function schemaSelection(given: Readonly<Partial<Record<string, unknown>>
   const names = wantedNames === undefined ? null : listOf('names', wantedNames);
   const parts = wantedParts === undefined ? null : listOf('parts', wantedParts).map(partNamed);
   const index = given['index'] === undefined ? false : flagOf('index', given['index']);
-  if (!index && given['from'] !== undefined) throw malformed('`from` goes with `index` only');
+  if (!index && given['from'] !== undefined) throw malformed('`from` goes with `index` only').about('/from');
   if (index && (names !== null || parts !== null))
     throw malformed('`index` goes with neither `names` nor `parts`');
   if (index) return { kind: 'index', from: countOf('from', given['from'] ?? 0) };
@@ -23,28 +23,29 @@ function listOf(name: string, given: unknown): readonly string[] {
   const list: readonly unknown[] =
     typeof given === 'string' ? given.split(',') : Array.isArray(given) ? given : [];
   if (list.length === 0 || list.some((one) => typeof one !== 'string'))
-    throw malformed(`\`${name}\` must be a list of names`);
+    throw malformed(`\`${name}\` must be a list of names`).about(`/${name}`);
   if (list.length > MOST_NAMES)
-    throw queryError('tooLarge', { what: `the length of \`${name}\``, limit: MOST_NAMES });
+    throw queryError('tooLarge', { what: `the length of \`${name}\``, limit: MOST_NAMES }).about(`/${name}`);
   return list.map((one) => termIn(name, String(one)));
 }
 
 function partNamed(name: string): SchemaPart {
   const part = SCHEMA_PARTS.find((known) => known === name.toLowerCase());
-  if (part === undefined) throw unknownName(`the schema has no part ${shownName(name)}`, name, SCHEMA_PARTS);
+  if (part === undefined)
+    throw unknownName(`the schema has no part ${shownName(name)}`, name, SCHEMA_PARTS).about('/parts');
   return part;
 }
 
 function flagOf(name: string, given: unknown): boolean {
   if (given === true || given === 'true') return true;
   if (given === false || given === 'false') return false;
-  throw malformed(`\`${name}\` is true or false`);
+  throw malformed(`\`${name}\` is true or false`).about(`/${name}`);
 }
 
 function countOf(name: string, given: unknown): number {
   const text = String(given);
   if (!/^\d{1,9}$/.test(text))
-    throw malformed(`\`${name}\` is a whole number, as \`next\` of the page before`);
+    throw malformed(`\`${name}\` is a whole number, as \`next\` of the page before`).about(`/${name}`);
   return Number(text);
 }
 

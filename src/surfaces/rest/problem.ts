@@ -89,6 +89,7 @@ export const PROBLEM = object(
         'Position in the text of the request, in UTF-16 code units.',
       ),
     ),
+    'pointer?': text('JSON Pointer to the member of the body at fault.'),
     request_id: text('ID of this request, also in the audit log.'),
   },
   'An error (RFC 9457).',
@@ -105,6 +106,7 @@ export function problemOf(error: QueryError, requestId: string): ProblemDocument
     detail: error.message,
     hint: error.hint,
     position: error.position,
+    ...(error.pointer !== null && { pointer: error.pointer }),
     request_id: requestId,
   };
 }

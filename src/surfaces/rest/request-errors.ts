@@ -31,10 +31,13 @@ export const LONGEST_TERM = 200;
 /** Trims and validates a text: 1 to 200 characters, none of them control characters. @throws QueryError E0511 */
 export function termIn(name: string, given: string): string {
   const term = given.trim();
-  if (term === '') throw malformed(`\`${name}\` is missing or empty`);
+  if (term === '') throw malformed(`\`${name}\` is missing or empty`).about(`/${name}`);
   if ([...term].length > LONGEST_TERM)
-    throw queryError('tooLarge', { what: `the length of \`${name}\``, limit: LONGEST_TERM });
-  if (/[\p{Cc}\p{Cs}]/u.test(term)) throw malformed(`\`${name}\` holds a control character`);
+    throw queryError('tooLarge', { what: `the length of \`${name}\``, limit: LONGEST_TERM }).about(
+      `/${name}`,
+    );
+  if (/[\p{Cc}\p{Cs}]/u.test(term))
+    throw malformed(`\`${name}\` holds a control character`).about(`/${name}`);
   return term;
 }
 

@@ -1,4 +1,7 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t, { test } from 'tap';
+import { ROOT } from '../../tools/cli/support.js';
 import { freshAddress, startRest } from '../rest/fixture.js';
 import { type Called, call, connected, newClient, REVISIONS, transportTo } from './support.js';
 
@@ -38,6 +41,20 @@ test('MCP over HTTP', async (t) => {
         );
         t.ok(first.tools.every((tool) => tool.annotations?.readOnlyHint === true));
         t.strictSame((await client.listTools()).tools, first.tools);
+      });
+
+      await t.test('is told what each argument and member means, as the page says it too', async (t) => {
+        const page = readFileSync(join(ROOT, 'docs', 'mcp.md'), 'utf8');
+        for (const { name, description = '', inputSchema, outputSchema } of (await client.listTools())
+          .tools) {
+          t.ok(description.length > 40 && page.includes(`\`${name}\``), name);
+          const documents = { ...inputSchema.properties, ...Object(outputSchema?.['properties']) };
+          for (const [member, about] of Object.entries(documents)) {
+            const { description: text = '' } = about as { readonly description?: string };
+            t.ok(text.length > 10, `${name}, ${member}: ${text}`);
+            t.ok(page.includes(`\`${member}\``), `docs/mcp.md has ${member}`);
+          }
+        }
       });
 
       await t.test('gets the answer of REST, and the records of both', async (t) => {
@@ -99,6 +116,46 @@ test('MCP over HTTP', async (t) => {
           records.map((r) => `${r.surface} ${r.action}`),
           ['mcp query', 'mcp query'],
         );
+      });
+
+      await t.test('is told what is masked, and how to ask for it', async (t) => {
+        const { content } = await call(client, 'semantic_query', { osql: SOME });
+        const { columns, ask } = content['masked'] as { columns: string[]; ask: string };
+        t.strictSame(columns, ['customer.email']);
+        const [, json = ''] = /access-requests with (\{.*?\})/.exec(ask) ?? [];
+        const asked = await rest.send('/osl/access-requests', {
+          method: 'POST',
+          body: json,
+          headers: {
+            authorization: `Bearer ${await rest.test.token('user:ann')}`,
+            'content-type': 'application/json',
+          },
+        });
+        t.equal(asked.status, 200, asked.text);
+        const open = await call(client, 'semantic_query', {
+          osql: 'select id from osl.entities.customer limit 1',
+        });
+        t.notOk('masked' in open.content);
+      });
+
+      await t.test('reads a resource for each entity it may see, with questions that run', async (t) => {
+        const { resources } = await client.listResources();
+        const seen = resources.map(({ uri }) => uri);
+        t.ok(seen.includes('osl://entities/customer') && seen.includes('osl://entities/sample'), seen.join());
+        for (const uri of seen) {
+          const [content] = (await client.readResource({ uri })).contents;
+          const { fqn, examples } = JSON.parse(
+            content !== undefined && 'text' in content ? content.text : '',
+          );
+          t.equal(fqn, uri.replace('osl://entities/', 'osl.entities.'));
+          for (const osql of examples)
+            t.notOk((await call(client, 'semantic_explain', { osql })).isError, osql);
+        }
+        const other = await connected(rest, 'user:eu', revision);
+        t.teardown(() => other.close());
+        t.notOk((await other.listResources()).resources.some(({ uri }) => uri.endsWith('/sample')));
+        for (const uri of ['osl://entities/sample', 'osl://entities/nothing'])
+          await t.rejects(other.readResource({ uri }), /`(?:sample|nothing)` is not declared/, uri);
       });
 
       await t.test('sends values beside the text', async (t) => {
@@ -260,51 +317,73 @@ test('MCP over HTTP', async (t) => {
       await t.test(
         'hears what is wrong with arguments as REST says it: code, envelope, record',
         async (t) => {
-          const wrong: readonly (readonly [string, Record<string, unknown>, RegExp, RegExp | null])[] = [
-            ['semantic_query', {}, /^the body has none of/, null],
-            ['semantic_query', { osql: 1 }, /^`osql` must be a string$/, null],
-            ['semantic_query', { osq: 'select 1' }, /^the tool has no argument `osq`$/, /`osql`/],
+          type Wrong = readonly [string, Record<string, unknown>, RegExp, RegExp | null, string | null];
+          const wrong: readonly Wrong[] = [
+            ['semantic_query', {}, /^the body has none of/, null, null],
+            ['semantic_query', { osql: 1 }, /^`osql` must be a string$/, null, '/osql'],
+            ['semantic_query', { osq: 'select 1' }, /^the tool has no argument `osq`$/, /`osql`/, '/osq'],
             [
               'semantic_query',
               { osql: 'select 1', explain: true },
               /no argument `explain`$/,
               /^known are `osql`/,
+              '/explain',
             ],
             [
               'semantic_explain',
               { osql: 'select 1', upstream: 'plan' },
               /no argument `upstream`$/,
               /^known are/,
+              '/upstream',
             ],
             [
               'semantic_query',
               { metrics: ['revenue'], limit: -1 },
               /^`limit` must be a whole number from 0/,
               null,
+              '/limit',
             ],
             [
               'semantic_query',
               { metrics: ['revenue'], group_by: [{ nme: 'x' }] },
               /`name` is missing|has name/,
               null,
+              '/group_by/0/name',
             ],
-            ['semantic_query', { osql: 'select $1', parameters: [[1]] }, /^parameter \$1 must be/, null],
-            ['semantic_schema', { name: ['customer'] }, /^the tool has no argument `name`$/, /`names`/],
-            ['semantic_schema', { names: 7 }, /^`names` must be a list of names$/, null],
+            [
+              'semantic_query',
+              { osql: 'select $1', parameters: [[1]] },
+              /^parameter \$1 must be/,
+              null,
+              '/parameters/0',
+            ],
+            ['semantic_query', { osql: 'select 1', limit: 1 }, /^`limit` goes with/, null, '/limit'],
+            [
+              'semantic_schema',
+              { name: ['customer'] },
+              /^the tool has no argument `name`$/,
+              /`names`/,
+              '/name',
+            ],
+            ['semantic_schema', { names: 7 }, /^`names` must be a list of names$/, null, '/names'],
             [
               'semantic_schema',
               { parts: ['row'] },
               /^the schema has no part `row`$/,
               /^known are `entities`/,
+              '/parts',
             ],
-            ['semantic_schema', { from: 'x' }, /^`from` is a whole number/, null],
+            ['semantic_schema', { from: 'x' }, /^`from` is a whole number/, null, '/from'],
           ];
-          for (const [name, args, detail, hint] of wrong) {
+          for (const [name, args, detail, hint, path] of wrong) {
             const called = await call(client, name, args);
             t.ok(called.isError && sound(called), `${name} ${JSON.stringify(args)}`);
             const { request_id: id, problem, status } = called.content;
             t.match(problem, { code: 'E0511', sqlstate: '22023', status: 400, detail, hint, request_id: id });
             t.equal(status, 400);
+            t.equal(called.content['path'], path, 'the argument');
+            const example = await call(client, name, called.content['example'] as Record<string, unknown>);
+            t.notOk(example.isError, `an example that runs: ${JSON.stringify(called.content['example'])}`);
             t.match(await rest.trail(String(id)), [
               { subject: 'user:ann', decision: 'error', code: 'E0511' },
             ]);
@@ -458,7 +537,7 @@ test('MCP over HTTP', async (t) => {
 });
 
 function without(envelope: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const { request_id: _, ...others } = envelope;
+  const { request_id: _, masked, ...others } = envelope;
   return others;
 }
 

@@ -71,10 +71,11 @@ export function readAccessQuestion(request: FastifyRequest): AccessQuestion {
   const members = chain ?? (typeof as === 'string' ? [as] : []);
   if (members.length === 0 || (typeof as === 'string' && members.at(-1) !== as))
     throw malformed('name the caller in `as`, or in a `chain` that ends with it');
-  if (new Set(members).size < members.length) throw malformed('`chain` names a subject twice');
+  if (new Set(members).size < members.length)
+    throw malformed('`chain` names a subject twice').about('/chain');
   const { at, surface, address, purpose, claims } = given;
   const now = typeof at === 'string' ? Date.parse(at) : Date.now();
-  if (Number.isNaN(now)) throw malformed('`at` is a moment, such as 2026-01-31T09:00:00Z');
+  if (Number.isNaN(now)) throw malformed('`at` is a moment, such as 2026-01-31T09:00:00Z').about('/at');
   return {
     object,
     chain: members,
@@ -87,6 +88,6 @@ export function readAccessQuestion(request: FastifyRequest): AccessQuestion {
 
 export function readAccessRequest(request: FastifyRequest): AccessRequest {
   const { object, reason } = readRequest(jsonFields(request));
-  if (/[\p{Cc}\p{Cs}]/u.test(reason)) throw malformed('`reason` holds a control character');
+  if (/[\p{Cc}\p{Cs}]/u.test(reason)) throw malformed('`reason` holds a control character').about('/reason');
   return { object: termIn('object', object), reason };
 }

@@ -52,7 +52,13 @@ const METRICS = list(
   { minItems: 1, maxItems: 50 },
 );
 const GROUPS = orNull(
-  list(either(KEY, exactly({ name: KEY, ...GRAIN_MEMBERS })), undefined, { maxItems: 20 }),
+  list(
+    either(KEY, exactly({ name: KEY, ...GRAIN_MEMBERS })),
+    'What to group by: one row for each combination.',
+    {
+      maxItems: 20,
+    },
+  ),
 );
 const ORDER = orNull(
   list(
@@ -63,12 +69,20 @@ const ORDER = orNull(
       }),
       exactly({ name: KEY, ...GRAIN_MEMBERS, 'descending?': flag() }),
     ),
-    undefined,
+    'Order of the rows.',
     { maxItems: 70 },
   ),
 );
-const WHERE = orNull(either(CONDITION, list(CONDITION, undefined, { maxItems: 50 })));
-const LIMIT: JsonShape<number | null> = orNull({ type: 'integer', minimum: 0, maximum: 2_147_483_647 });
+const WHERE = {
+  ...orNull(either(CONDITION, list(CONDITION, undefined, { maxItems: 50 }))),
+  description: 'Conditions, all of which must hold.',
+};
+const LIMIT: JsonShape<number | null> = orNull({
+  type: 'integer',
+  minimum: 0,
+  maximum: 2_147_483_647,
+  description: 'Maximum number of rows.',
+});
 const TIME_CONSTRAINT = orNull(
   exactly({ 'start?': MOMENT, 'end?': MOMENT }, 'Time range; both ends are inclusive.'),
 );
@@ -137,7 +151,7 @@ function spelled<T>(
   otherValue: T | undefined,
 ): T | undefined {
   if (value !== undefined && otherValue !== undefined)
-    throw malformed(`\`${name}\` and \`${other}\` are the same field`);
+    throw malformed(`\`${name}\` and \`${other}\` are the same field`).about(`/${name}`);
   return value ?? otherValue;
 }
 
@@ -168,7 +182,7 @@ function conditionsOf(where: MetricsQueryBody['where']): readonly string[] {
   const all = where === undefined || where === null ? [] : [where].flat();
   const texts = all.map((one) => (typeof one === 'string' ? one : one.sql));
   if (texts.reduce((sum, t) => sum + t.length, 0) > LONGEST_WHERE)
-    throw queryError('tooLarge', { what: '`where`', limit: LONGEST_WHERE });
+    throw queryError('tooLarge', { what: '`where`', limit: LONGEST_WHERE }).about('/where');
   return texts;
 }
 
@@ -181,6 +195,8 @@ function instantOf(text: string | null | undefined): Instant | null {
   if (text === undefined || text === null) return null;
   const instant = parseInstant(text);
   if (instant === null)
-    throw malformed('`time_constraint` holds dates (2026-01-31) and times (2026-01-31T10:00:00Z)');
+    throw malformed('`time_constraint` holds dates (2026-01-31) and times (2026-01-31T10:00:00Z)').about(
+      '/time_constraint',
+    );
   return instant;
 }

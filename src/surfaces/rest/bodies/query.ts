@@ -32,7 +32,7 @@ function boundParameters(list: readonly (string | number | boolean | null)[]): r
 function bytesOf(value: string | number | boolean | null, n: number): Uint8Array | null {
   if (value === null) return null;
   if (typeof value === 'string' && value.includes('\0'))
-    throw malformed(`parameter $${n} holds a NUL character`);
+    throw malformed(`parameter $${n} holds a NUL character`).about(`/parameters/${n - 1}`);
   return Buffer.from(`${value}`, 'utf8');
 }
 
@@ -74,7 +74,8 @@ export function readQueryRequest(request: FastifyRequest): QueryRequest {
 export function queryRequestIn(fields: JsonFields): QueryRequest {
   const { kind, read } = readOne(fields);
   const { explain, upstream = null } = read;
-  if (upstream !== null && explain !== true) throw malformed('`upstream` goes with `explain` only');
+  if (upstream !== null && explain !== true)
+    throw malformed('`upstream` goes with `explain` only').about('/upstream');
   const planning = { explain: explain === true, upstream };
   if (kind === 'metrics')
     return { body: { kind, request: metricsRequestOf(read) }, parameters: [], ...planning };

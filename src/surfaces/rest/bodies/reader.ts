@@ -73,14 +73,17 @@ export function readerOfOne<A extends Readonly<Record<string, JsonShape>>>(
     const fields = Object.keys(body);
     const takes = new Map(fields.map((field) => [field, all.filter((one) => one.members.includes(field))]));
     const known = [...new Set(all.flatMap(({ members }) => members))];
-    for (const [field, takers] of takes) if (takers.length === 0) throw noField(field, known);
+    for (const [field, takers] of takes)
+      if (takers.length === 0) throw noField(field, known).about(pointerTo([field]));
     const [chosen, ...more] = all.filter(({ kind }) => takes.has(kind));
     if (chosen === undefined) throw malformed(`the body has none of ${namesOf(all).join(', ')}`);
     if (more.length > 0)
       throw mixed?.() ?? malformed(`the body has more than one of ${namesOf(all).join(', ')}`);
     for (const [field, takers] of takes) {
       if (!takers.includes(chosen))
-        throw malformed(`\`${field}\` goes with ${namesOf(takers).join(' and ')} only`);
+        throw malformed(`\`${field}\` goes with ${namesOf(takers).join(' and ')} only`).about(
+          pointerTo([field]),
+        );
     }
     return { kind: chosen.kind, read: chosen.read(body) } as OneOf<A>; // cast: validated against this member's shape
   };
@@ -103,6 +106,11 @@ function faultOf(errors: readonly ErrorObject[]): QueryError {
   const [error] = found;
   if (error === undefined) throw new InternalError('a body was refused without a fault');
   const path = error.instancePath.split('/').slice(1).map(unescapeStep);
+  const { params, propertyName: name = params['additionalProperty'] ?? params['missingProperty'] } = error;
+  return messageOf(error, found, path).about(pointerTo(name === undefined ? path : [...path, `${name}`]));
+}
+
+function messageOf(error: ErrorObject, found: readonly ErrorObject[], path: readonly string[]): QueryError {
   const place = placeOf(error.propertyName === undefined ? path : [...path, error.propertyName]);
   const { params, parentSchema = {} } = error;
   switch (error.keyword) {
@@ -141,6 +149,11 @@ function relevantErrors(errors: readonly ErrorObject[]): readonly ErrorObject[] 
   const there = all.filter((error) => depth(error) === deepest);
   const telling = there.find(({ keyword }) => keyword !== 'type');
   return telling === undefined ? there : [telling];
+}
+
+/** JSON Pointer, RFC 6901. */
+function pointerTo(path: readonly string[]): string {
+  return path.map((step) => `/${step.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }
 
 function unescapeStep(step: string): string {
