@@ -1,0 +1,154 @@
+import { identifier } from 'osl-compiler/sql-text';
+import { counted, visible } from '../../output.js';
+import { cutTo, formatTable } from '../../table.js';
+import type { Compared, NotCompared } from './comparison.js';
+import { withoutValues } from './plan.js';
+import type { Reason } from './reasons.js';
+
+/** A comparison with its reasons. */
+export interface Explained {
+  readonly compared: Compared;
+  /** `about equal` if neither takes much longer. */
+  readonly faster: 'governed' | 'row security' | 'about equal';
+  /** Time, or cost without ANALYZE, under row security over that of governed SQL; above 1 governed SQL is faster. */
+  readonly ratio: number;
+  readonly reasons: readonly Reason[];
+}
+
+export type SpeedResult = Explained | NotCompared;
+
+const WIDTH = 60;
+
+/** The result as data for `--json`; of plans and statements without values. */
+export function speedJson(results: readonly SpeedResult[], isRecorded: boolean) {
+  return {
+    statements: results.map((result) => {
+      if (!('compared' in result)) {
+        const { statement, caller, reason } = result;
+        return {
+          statement: statement.text,
+          calls: statement.calls,
+          caller: caller?.name ?? null,
+          compared: false,
+          reason,
+        };
+      }
+      const { compared, faster, ratio, reasons } = result;
+      const { statement, caller, rowSecurity, governed, sameRows } = compared;
+      return {
+        statement: statement.text,
+        calls: statement.calls,
+        caller: caller.name,
+        role: caller.role,
+        compared: true,
+        faster,
+        ratio,
+        same_rows: sameRows,
+        reasons: reasons.map(({ kind, table, text }) => ({ kind, table, text })),
+        row_security: sideJson(rowSecurity),
+        governed: { ...sideJson(governed), attributes_ms: governed.attributesMs, sql: governed.sql },
+      };
+    }),
+    from: isRecorded ? 'pg_stat_statements' : 'file',
+  };
+}
+
+function sideJson({ ms, cost, rows, plan }: Compared['rowSecurity']) {
+  return { ms, cost, rows, plan: plan.redacted };
+}
+
+/** A table for a person, then the reasons of each line, then what was not compared. */
+export function speedText(results: readonly SpeedResult[]): string {
+  const explained = results.filter((result): result is Explained => 'compared' in result);
+  const rest = results.filter((result): result is NotCompared => !('compared' in result));
+  const parts: string[] = [];
+  if (explained.length > 0) parts.push(tableOf(explained), explained.map(reasonLines).join('\n'));
+  if (rest.length > 0) parts.push(['Not compared:', ...rest.map(refusalLine)].join('\n'));
+  parts.push(summary(explained, rest.length));
+  return parts.join('\n\n');
+}
+
+function tableOf(results: readonly Explained[]): string {
+  const timed = results.some(({ compared }) => compared.governed.ms !== null);
+  const unit = timed ? 'ms' : 'cost';
+  const right = (name: string) => ({ name, align: 'right' as const });
+  const head = [
+    right('#'),
+    'caller',
+    'statement',
+    right('rows'),
+    right(`row security ${unit}`),
+    right(`governed ${unit}`),
+    right('ratio'),
+  ];
+  const rows = results.map(({ compared, ratio }, i) => {
+    const { caller, statement, rowSecurity, governed } = compared;
+    return [
+      String(i + 1),
+      caller.name,
+      shortened(statement.text),
+      rowsText(compared),
+      figure(rowSecurity.ms ?? rowSecurity.cost),
+      figure(governed.ms ?? governed.cost),
+      `${figure(ratio)}×`,
+    ];
+  });
+  return formatTable(head, rows);
+}
+
+function rowsText({ rowSecurity, governed, sameRows }: Compared): string {
+  if (rowSecurity.rows === null || governed.rows === null) return '?';
+  if (rowSecurity.rows !== governed.rows) return `${rowSecurity.rows}, ${governed.rows} governed`;
+  return sameRows === false ? `${governed.rows}, not the same` : String(governed.rows);
+}
+
+function reasonLines({ compared, faster, reasons }: Explained, index: number): string {
+  const { governed } = compared;
+  const of = faster === 'governed' ? 'row security' : 'governed SQL';
+  const lines =
+    faster === 'about equal'
+      ? ['about equal']
+      : reasons.length === 0
+        ? [`${of} takes longer, and the plans do not tell why`]
+        : [`${of} takes longer:`, ...reasons.map(({ text }) => `  ${text}`)];
+  const attributes =
+    governed.attributesMs > 0 && faster !== 'governed'
+      ? [
+          `the caller's attributes are read from their tables first: ${figure(governed.attributesMs)} ms of governed SQL`,
+        ]
+      : [];
+  return [...lines, ...attributes]
+    .map((line, i) => `${i === 0 ? `${index + 1}.` : '  '} ${visible(line)}`)
+    .join('\n');
+}
+
+function refusalLine({ statement, caller, reason }: NotCompared): string {
+  const who =
+    caller === null
+      ? statement.role === null
+        ? ''
+        : ` (${identifier(statement.role)})`
+      : ` (${caller.name})`;
+  return visible(`  ${shortened(statement.text)}${who}: ${reason}`);
+}
+
+function summary(results: readonly Explained[], refused: number): string {
+  const count = (faster: Explained['faster']): number =>
+    results.filter((one) => one.faster === faster).length;
+  const differing = results.filter(({ compared }) => compared.sameRows === false).length;
+  return (
+    `${counted(results.length, 'comparison', 'comparisons')}: governed SQL faster in ${count('governed')}, ` +
+    `row security in ${count('row security')}, about equal in ${count('about equal')}; ` +
+    `other rows in ${differing}; ${refused} not compared`
+  );
+}
+
+/** One line, without literals: those of an application may be values of rows. */
+function shortened(text: string): string {
+  return cutTo(withoutValues(text).replace(/\s+/g, ' ').trim(), WIDTH, '…');
+}
+
+function figure(value: number): string {
+  if (value >= 100) return String(Math.round(value));
+  return String(Number(value.toPrecision(value >= 10 ? 3 : 2)));
+}
