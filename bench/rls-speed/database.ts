@@ -29,7 +29,9 @@ export function speedDatabase(rows: number, web: string): readonly string[] {
     INSERT INTO app.document SELECT i, app.person(i % ${owners}), app.word(i), i % 1000 FROM generate_series(1, ${rows}) AS i;
     CREATE INDEX document_owner ON app.document (owner_id);`,
     ...['message', 'note'].map(
-      (table) => `CREATE TABLE app.${table} (id int PRIMARY KEY, team_id int NOT NULL, body text NOT NULL, sent date NOT NULL);
+      (
+        table,
+      ) => `CREATE TABLE app.${table} (id int PRIMARY KEY, team_id int NOT NULL, body text NOT NULL, sent date NOT NULL);
     INSERT INTO app.${table} SELECT i, i % ${teams}, app.word(i), date '2024-01-01' + i % 700 FROM generate_series(1, ${rows}) AS i;
     CREATE INDEX ${table}_team ON app.${table} (team_id); CREATE INDEX ${table}_sent ON app.${table} (sent);`,
     ),

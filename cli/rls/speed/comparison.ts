@@ -13,6 +13,8 @@ const ROUNDS = 3;
 export interface Side {
   /** Median in ms; null without ANALYZE. */
   readonly ms: number | null;
+  /** Each execution in ms; empty without ANALYZE. */
+  readonly rounds: readonly number[];
   /** The planner's estimate of the statement, without a unit. */
   readonly cost: number;
   /** Number of rows; null if they were not counted. */
@@ -118,21 +120,31 @@ export async function compareStatement(
   const [rowsUnder, rowsThrough] = analyze
     ? [await direct.digest(under), await reader.digest(through)]
     : [null, null];
-  const attributesMs = median(attributes);
-  const [mine, theirs] = [medianPlan(plans.through), medianPlan(plans.under)];
   return {
     kind: 'compared',
     statement,
     caller,
-    rowSecurity: sideOf(theirs, 0, rowsUnder),
-    governed: { ...sideOf(mine, attributesMs, rowsThrough), sql: text, attributesMs },
+    rowSecurity: sideOf(plans.under, [], rowsUnder),
+    governed: {
+      ...sideOf(plans.through, attributes, rowsThrough),
+      sql: text,
+      attributesMs: median(attributes),
+    },
     sameRows: sameRows(rowsUnder, rowsThrough),
   };
 }
 
-function sideOf(plan: ExplainedPlan, extraMs: number, rows: Outcome<RowDigest> | null): Side {
+/** @param extra ms of each execution beside the statement */
+function sideOf(
+  plans: readonly ExplainedPlan[],
+  extra: readonly number[],
+  rows: Outcome<RowDigest> | null,
+): Side {
+  const rounds = plans.flatMap(({ ms }, i) => (ms === null ? [] : [ms + (extra[i] ?? 0)]));
+  const plan = medianPlan(plans);
   return {
-    ms: plan.ms === null ? null : plan.ms + extraMs,
+    ms: rounds.length === 0 ? null : median(rounds),
+    rounds,
     cost: plan.cost,
     rows: rows?.kind === 'done' ? rows.result.rows : null,
     plan,

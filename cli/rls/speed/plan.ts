@@ -7,6 +7,8 @@ export interface PlanNode {
   readonly index: string | null;
   /** Conditions by kind, such as `Filter` and `Index Cond`. */
   readonly conditions: ReadonlyMap<string, string>;
+  /** Expressions that a sort orders by; empty for other nodes. */
+  readonly sortKey: readonly string[];
   /** Such as `SubPlan 1`; otherwise null. */
   readonly subplan: string | null;
   /** `Outer`, `Inner`, `SubPlan`, `InitPlan`, … */
@@ -74,6 +76,7 @@ function nodeOf(fields: Fields): PlanNode {
     conditions: new Map(
       CONDITIONS.flatMap((name) => (text(name) === null ? [] : [[name, text(name) ?? ''] as const])),
     ),
+    sortKey: listOf(fields['Sort Key']).map(String),
     subplan: text('Subplan Name'),
     relationship: text('Parent Relationship') ?? '',
     rows,

@@ -5,7 +5,7 @@ import type { DatabaseFunction, Relation } from '../catalog/catalog.js';
 import type { CheckedDatabase } from '../checked-database.js';
 import { calledName, expressionNode, namesOf, partsOf } from '../nodes.js';
 import { columnOf, eachNode } from '../statement.js';
-import { nodesOf, type PlanNode } from './plan.js';
+import { nodesOf, type PlanNode, withoutValues } from './plan.js';
 
 /** A difference of two plans that explains why one of them takes longer. */
 export interface Reason {
@@ -16,7 +16,10 @@ export interface Reason {
     | 'subquery as filter'
     | 'or without index'
     | 'fence'
-    | 'rows read';
+    | 'rows read'
+    | 'sort'
+    | 'attributes'
+    | 'not told';
   /** `schema.name`; null if it is of no table. */
   readonly table: string | null;
   readonly text: string;
@@ -36,17 +39,43 @@ export interface Leakproofness {
 export interface ReasonContext {
   readonly database: CheckedDatabase;
   readonly leakproofness: readonly Leakproofness[];
+  /** Operators and functions of the statement, each with the columns that it is about. */
+  readonly statement: readonly StatementTest[];
+  /** True if the plans have the rows of an execution, not estimates. */
+  readonly analyzed: boolean;
+}
+
+/** An operator or function in a statement. */
+export interface StatementTest {
+  readonly name: string;
+  readonly columns: ReadonlySet<string>;
+}
+
+/** Operators and functions of a parsed statement. */
+export function testsOf(statement: Node): readonly StatementTest[] {
+  const found: StatementTest[] = [];
+  eachNode(statement, (node) => {
+    const name = testName(node);
+    if (name !== null) found.push({ name, columns: columnsIn(node) });
+  });
+  return found;
+}
+
+function testName(node: Node): string | null {
+  if ('FuncCall' in node) return calledName(node.FuncCall).name;
+  return 'A_Expr' in node ? (namesOf(node.A_Expr.name).at(-1) ?? null) : null;
 }
 
 /** Reasons why `slow` takes longer than `fast`, the most telling first. Empty if the plans do not tell. */
 export function reasonsFor(slow: PlanNode, fast: PlanNode, context: ReasonContext): readonly Reason[] {
   const nodes = nodesOf(slow);
   const found = [
-    ...nodes.flatMap((node) => callsPerRow(node, context.database)),
+    ...nodes.flatMap((node) => callsPerRow(node, context)),
     ...nodes.flatMap(subplanPerRow),
     ...tablesIn(slow).flatMap((table) => lostIndexes(table, slow, fast, context)),
     ...nodes.flatMap(fence),
-    ...tablesIn(slow).flatMap((table) => rowsRead(table, slow, fast)),
+    ...sorts(slow, fast),
+    ...(context.analyzed ? tablesIn(slow).flatMap((table) => rowsRead(table, slow, fast)) : []),
   ];
   return [...new Map(found.map((reason) => [reason.text, reason])).values()];
 }
@@ -80,8 +109,9 @@ function lostIndexes(
   table: string,
   slow: PlanNode,
   fast: PlanNode,
-  { database, leakproofness }: ReasonContext,
+  context: ReasonContext,
 ): readonly Reason[] {
+  const { database } = context;
   const relation = relationOf(table, database);
   if (relation === null) return [];
   const used = new Set(scansOf(fast, table).flatMap(({ indexes }) => [...indexes]));
@@ -93,18 +123,16 @@ function lostIndexes(
       .filter((index) => !indexes.has(index))
       .flatMap((index): readonly Reason[] => {
         const columns = columnsOfIndex(index, relation);
-        const own = conjuncts.filter((conjunct) => intersects(columnsIn(conjunct), columns));
-        return own.flatMap((conjunct) => whyUnused(conjunct, index, relation, leakproofness) ?? []);
+        const own = conjuncts.filter(
+          // A hashed subquery does not show the column that it is compared with.
+          (conjunct) => intersects(columnsIn(conjunct), columns) || columnsIn(conjunct).size === 0,
+        );
+        return own.flatMap((conjunct) => whyUnused(conjunct, index, relation, context) ?? []);
       });
   });
 }
 
-function whyUnused(
-  conjunct: Node,
-  index: string,
-  relation: Relation,
-  known: readonly Leakproofness[],
-): Reason | null {
+function whyUnused(conjunct: Node, index: string, relation: Relation, context: ReasonContext): Reason | null {
   const table = `${relation.schema}.${relation.name}`;
   if (partsOf(conjunct, 'OR_EXPR').length > 1)
     return {
@@ -118,7 +146,7 @@ function whyUnused(
       table,
       text: `${table}: the subquery of the policy is a filter for each row, so index ${index} is not used`,
     };
-  const leaky = leakyIn(conjunct, relation, known);
+  const leaky = leakyIn(conjunct, relation, context);
   if (leaky === null) return null;
   return {
     kind: 'not leakproof',
@@ -128,22 +156,36 @@ function whyUnused(
 }
 
 /** Such as `~~ (textlike)`: an operator or function of a condition that is not leakproof. */
-function leakyIn(conjunct: Node, relation: Relation, known: readonly Leakproofness[]): string | null {
+function leakyIn(
+  conjunct: Node,
+  relation: Relation,
+  { leakproofness: known, statement }: ReasonContext,
+): string | null {
   const found: string[] = [];
   eachNode(conjunct, (node) => {
-    const called = 'FuncCall' in node ? calledName(node.FuncCall).name : null;
-    const operator = 'A_Expr' in node ? (namesOf(node.A_Expr.name).at(-1) ?? '') : null;
-    const name = called ?? operator;
-    if (name === null) return;
+    const name = testName(node);
+    // The policy's own conditions wait for nothing.
+    if (name === null || !isOfStatement(name, columnsIn(node), statement)) return;
+    const called = 'FuncCall' in node;
     const type = 'A_Expr' in node ? typeOf(node.A_Expr.lexpr, relation) : '';
-    const all = known.filter((one) => one.name === name && (one.type === '') === (called !== null));
+    const all = known.filter((one) => one.name === name && (one.type === '') === called);
     const exact = all.filter((one) => type === null || one.type === type);
     const candidates = exact.length > 0 ? exact : all;
     const [first] = candidates;
     if (first === undefined || candidates.some(({ leakproof }) => leakproof)) return;
-    found.push(called === null ? `the operator ${name} (${first.procedure})` : `the function ${name}`);
+    found.push(called ? `the function ${name}` : `the operator ${name} (${first.procedure})`);
   });
   return found[0] ?? null;
+}
+
+function isOfStatement(
+  name: string,
+  columns: ReadonlySet<string>,
+  statement: readonly StatementTest[],
+): boolean {
+  return statement.some(
+    (test) => test.name === name && [...columns].every((column) => test.columns.has(column)),
+  );
 }
 
 /** Type of an operand; null if it is not known. */
@@ -157,13 +199,17 @@ function typeOf(node: Node | undefined, relation: Relation): string | null {
   return relation.columns.find(({ name }) => name === column?.name)?.type ?? null;
 }
 
+/** Conditions that are checked for each row. */
+const PER_ROW: ReadonlySet<string> = new Set(['Filter', 'Join Filter']);
+
 /** Functions of users in a condition, which run for each row. */
 function callsPerRow(
   { conditions, rows, removed, relation }: PlanNode,
-  database: CheckedDatabase,
+  { database, analyzed }: ReasonContext,
 ): readonly Reason[] {
+  const of = analyzed ? `each of up to ${counted(rows + removed, 'row', 'rows')}` : 'each row';
   return [...conditions].flatMap(([kind, text]) => {
-    if (kind === 'One-Time Filter' || kind === 'Index Cond') return [];
+    if (!PER_ROW.has(kind)) return [];
     return conjunctsOf(text).flatMap((conjunct) =>
       functionsIn(conjunct, database).map((called): Reason => {
         const name = `${called.schema}.${called.name}`;
@@ -171,7 +217,7 @@ function callsPerRow(
         return {
           kind: 'function per row',
           table: relation,
-          text: `${relation ?? 'a join'}: ${what} is called for each of up to ${counted(rows + removed, 'row', 'rows')}`,
+          text: `${relation ?? 'a join'}: ${what} is called for ${of}`,
         };
       }),
     );
@@ -225,19 +271,33 @@ function fence(node: PlanNode): readonly Reason[] {
 
 /** Rows that a scan reads; more than this many times those of the other plan are a reason. */
 const MANY = 2;
+/** Fewer rows than this explain no difference. */
+const FEW = 100;
 
 function rowsRead(table: string, slow: PlanNode, fast: PlanNode): readonly Reason[] {
   const read = (plan: PlanNode): number =>
     scansOf(plan, table).reduce((sum, { node }) => sum + node.rows + node.removed, 0);
   const removed = scansOf(slow, table).reduce((sum, { node }) => sum + node.removed, 0);
   const [more, less] = [read(slow), read(fast)];
-  if (removed === 0 || more <= MANY * Math.max(1, less)) return [];
+  if (more < FEW || more <= MANY * less) return [];
+  const gone = removed === 0 ? '' : ` and ${removed} of them removed by the filter`;
   return [
     {
       kind: 'rows read',
       table,
-      text: `${table}: ${counted(more, 'row is', 'rows are')} read and ${removed} of them removed by the filter; the other plan reads ${less}`,
+      text: `${table}: ${counted(more, 'row is', 'rows are')} read${gone}; the other plan reads ${less}`,
     },
+  ];
+}
+
+/** A sort that the other plan does without, such as one by more columns. */
+function sorts(slow: PlanNode, fast: PlanNode): readonly Reason[] {
+  const [more, less] = [slow, fast].map((plan) => nodesOf(plan).filter(({ sortKey }) => sortKey.length > 0));
+  const [first] = more ?? [];
+  if (first === undefined || (less ?? []).length >= (more ?? []).length) return [];
+  const keys = first.sortKey.map(withoutValues).join(', ');
+  return [
+    { kind: 'sort', table: null, text: `rows are sorted by ${keys}, which the other plan does not need` },
   ];
 }
 
@@ -291,6 +351,20 @@ function relationOf(table: string, { relations }: CheckedDatabase): Relation | n
   return relations.find(({ schema, name }) => `${schema}.${name}` === table) ?? null;
 }
 
+/** The reason of governed SQL that takes longer only because it reads attributes first. */
+export function attributesReason(ms: string): Reason {
+  return {
+    kind: 'attributes',
+    table: null,
+    text: `the caller's attributes are read from their tables first, as in each request: ${ms} ms`,
+  };
+}
+
+/** A part of a difference that the plans do not explain. */
+export function untold(what: string): Reason {
+  return { kind: 'not told', table: null, text: `${what}, and the plans do not tell why` };
+}
+
 /** Names of operators and functions in the conditions of plans, for which the database is asked. */
 export function operatorsIn(plans: readonly PlanNode[]): ReadonlySet<string> {
   const found = new Set<string>();
@@ -298,8 +372,8 @@ export function operatorsIn(plans: readonly PlanNode[]): ReadonlySet<string> {
     for (const text of conditions.values())
       for (const conjunct of conjunctsOf(text))
         eachNode(conjunct, (node) => {
-          if ('A_Expr' in node) found.add(namesOf(node.A_Expr.name).at(-1) ?? '');
-          if ('FuncCall' in node) found.add(calledName(node.FuncCall).name);
+          const name = testName(node);
+          if (name !== null) found.add(name);
         });
   return found;
 }

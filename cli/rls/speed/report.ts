@@ -53,8 +53,8 @@ export function speedJson(results: readonly SpeedResult[], isRecorded: boolean) 
   };
 }
 
-function sideJson({ ms, cost, rows, plan }: Compared['rowSecurity']) {
-  return { ms, cost, rows, plan: plan.redacted };
+function sideJson({ ms, rounds, cost, rows, plan }: Compared['rowSecurity']) {
+  return { ms, rounds_ms: rounds, cost, rows, plan: plan.redacted };
 }
 
 /** A table for a person, then the reasons of each line, then what was not compared. */
@@ -102,24 +102,17 @@ function rowsText({ rowSecurity, governed, sameRows }: Compared): string {
   return sameRows === false ? `${governed.rows}, not the same` : String(governed.rows);
 }
 
-function reasonLines({ compared, faster, reasons }: Explained, index: number): string {
-  const { governed } = compared;
-  const of = faster === 'governed' ? 'row security' : 'governed SQL';
-  const lines =
-    faster === 'about equal'
-      ? ['about equal']
-      : reasons.length === 0
-        ? [`${of} takes longer, and the plans do not tell why`]
-        : [`${of} takes longer:`, ...reasons.map(({ text }) => `  ${text}`)];
-  const attributes =
-    governed.attributesMs > 0 && faster !== 'governed'
-      ? [
-          `the caller's attributes are read from their tables first: ${figure(governed.attributesMs)} ms of governed SQL`,
-        ]
-      : [];
-  return [...lines, ...attributes]
+function reasonLines({ faster, reasons }: Explained, index: number): string {
+  return linesOf(faster, reasons)
     .map((line, i) => `${i === 0 ? `${index + 1}.` : '  '} ${visible(line)}`)
     .join('\n');
+}
+
+function linesOf(faster: Explained['faster'], reasons: readonly Reason[]): readonly string[] {
+  if (faster === 'about equal') return ['about equal'];
+  const slow = faster === 'governed' ? 'row security' : 'governed SQL';
+  if (reasons.length === 0) return [`${slow} takes longer, and the plans do not tell why`];
+  return [`${slow} takes longer:`, ...reasons.map(({ text }) => `  ${text}`)];
 }
 
 function refusalLine({ statement, caller, reason }: NotCompared): string {
@@ -148,7 +141,7 @@ function shortened(text: string): string {
   return cutTo(withoutValues(text).replace(/\s+/g, ' ').trim(), WIDTH, '…');
 }
 
-function figure(value: number): string {
+export function figure(value: number): string {
   if (value >= 100) return String(Math.round(value));
   return String(Number(value.toPrecision(value >= 10 ? 3 : 2)));
 }

@@ -21,10 +21,18 @@ import {
   underRowSecurity,
 } from './comparison.js';
 import { leakproofnessOf } from './leakproofness.js';
-import { operatorsIn, reasonsFor } from './reasons.js';
-import { type Explained, type SpeedResult, speedJson, speedText } from './report.js';
+import {
+  attributesReason,
+  type Leakproofness,
+  operatorsIn,
+  reasonsFor,
+  type StatementTest,
+  testsOf,
+  untold,
+} from './reasons.js';
+import { type Explained, figure, type SpeedResult, speedJson, speedText } from './report.js';
 import { SpeedSession } from './session.js';
-import { type GivenStatement, recordedStatements, statementsIn } from './statements.js';
+import { type GivenStatement, recordedStatements, selectIn, statementsIn } from './statements.js';
 import { type ColumnSample, readyStatement } from './values.js';
 
 export interface RlsSpeedFlags extends DatabaseFlags {
@@ -106,7 +114,7 @@ export async function rlsSpeed(folder: string, flags: RlsSpeedFlags): Promise<re
     );
     const leakproofness = await leakproofnessOf(survey.system, operatorsIn(plans));
     return results.map((result) =>
-      result.kind === 'compared' ? explained(result, { database, leakproofness }) : result,
+      result.kind === 'compared' ? explained(result, database, leakproofness) : result,
     );
   } finally {
     survey.close();
@@ -177,15 +185,34 @@ function searchPathOf(role: Role | undefined): readonly string[] | null {
 /** Below this ratio, two times are about equal. */
 const EQUAL = 1.3;
 
-function explained(compared: Compared, context: Parameters<typeof reasonsFor>[2]): Explained {
+function explained(
+  compared: Compared,
+  database: CheckedDatabase,
+  leakproofness: readonly Leakproofness[],
+): Explained {
   const { rowSecurity, governed } = compared;
-  const ratio = (rowSecurity.ms ?? rowSecurity.cost) / (governed.ms ?? governed.cost);
+  const [theirs, ours] = [rowSecurity.ms ?? rowSecurity.cost, governed.ms ?? governed.cost];
+  const ratio = theirs / ours;
   if (ratio < EQUAL && ratio > 1 / EQUAL) return { compared, faster: 'about equal', ratio, reasons: [] };
-  const [slow, fast] = ratio >= EQUAL ? [rowSecurity.plan, governed.plan] : [governed.plan, rowSecurity.plan];
-  return {
-    compared,
-    faster: ratio >= EQUAL ? 'governed' : 'row security',
-    ratio,
-    reasons: reasonsFor(slow.root, fast.root, context),
+  const context = {
+    database,
+    leakproofness,
+    statement: testsIn(compared.statement),
+    analyzed: rowSecurity.ms !== null,
   };
+  const [under, through] = [rowSecurity.plan.root, governed.plan.root];
+  if (ratio >= EQUAL)
+    return { compared, faster: 'governed', ratio, reasons: reasonsFor(under, through, context) };
+  const { attributesMs } = governed;
+  const reading = attributesMs > 0 ? [attributesReason(figure(attributesMs))] : [];
+  // If the statement alone takes no longer, its plan is no reason.
+  const alone = ours - attributesMs > EQUAL * theirs ? reasonsFor(through, under, context) : null;
+  const rest =
+    alone?.length === 0 && reading.length > 0 ? [untold('the statement itself takes longer, too')] : [];
+  return { compared, faster: 'row security', ratio, reasons: [...(alone ?? []), ...reading, ...rest] };
+}
+
+function testsIn({ text }: GivenStatement): readonly StatementTest[] {
+  const parsed = selectIn(text);
+  return parsed.kind === 'select' ? testsOf(parsed.node) : [];
 }
