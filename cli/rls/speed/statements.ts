@@ -65,9 +65,7 @@ export async function recordedStatements(
       [roles],
     )
     .catch((error: unknown) => {
-      throw usage(
-        `pg_stat_statements cannot be read (${error instanceof Error ? error.message : ''}): ${HOW}`,
-      );
+      throw unreadable(error);
     });
   const found = rows.map((row) => ({
     text: String(row['query']).trim(),
@@ -81,6 +79,13 @@ export async function recordedStatements(
   throw usage(
     `pg_stat_statements has no SELECT of ${roles.join(', ')} over imported tables: --statements FILE gives some`,
   );
+}
+
+function unreadable(error: unknown): unknown {
+  if (!(error instanceof Error) || !('sqlstate' in error)) return error;
+  const how =
+    error.sqlstate === '42501' ? 'GRANT pg_read_all_stats to the role, and USAGE on its schema' : HOW;
+  return usage(`pg_stat_statements cannot be read (${error.message}): ${how}`);
 }
 
 const HIDDEN = '<insufficient privilege>';

@@ -44,9 +44,9 @@ export async function readyStatement(
   }));
   const sampled: string[] = [];
   for (const { number, at, use } of placeholdersOf(parsed.node)) {
-    const value = await valueFor(use, tables, sample);
-    if (value === null)
-      return { kind: 'refused', reason: `no value for $${number} can be taken from its rows` };
+    const found = await valueFor(use, tables, sample);
+    if (found.kind === 'none') return { kind: 'refused', reason: `no value for $${number}: ${found.reason}` };
+    const { value } = found;
     if (use?.kind !== 'count') sampled.push(value);
     edits.push({
       at,
@@ -182,14 +182,23 @@ function withoutCasts(node: Node): Node {
 /** Characters of a sampled text that a pattern begins with. */
 const PREFIX = 4;
 
-async function valueFor(use: Use, { byAlias }: NamedTables, sample: ColumnSample): Promise<string | null> {
-  if (use === null) return null;
-  if (use.kind === 'count') return use.value;
+type FoundValue =
+  | { readonly kind: 'value'; readonly value: string }
+  | { readonly kind: 'none'; readonly reason: string };
+
+async function valueFor(use: Use, { byAlias }: NamedTables, sample: ColumnSample): Promise<FoundValue> {
+  if (use === null) return { kind: 'none', reason: 'it is compared with no column of a table' };
+  if (use.kind === 'count') return { kind: 'value', value: use.value };
   const candidates = use.qualifier === null ? [...byAlias.values()] : [byAlias.get(use.qualifier)];
   const table = candidates.find((one) => one?.columns.some(({ name }) => name === use.column) === true);
-  if (table === undefined) return null;
+  if (table === undefined) return { kind: 'none', reason: `${use.column} is no column of a table` };
   const value = await sample(table, use.column);
-  if (value === null) return null;
-  if (use.kind === 'prefix') return `${value.slice(0, PREFIX).replace(/[\\%_]/g, '\\$&')}%`;
-  return use.kind === 'elements' ? `{"${value.replace(/["\\]/g, '\\$&')}"}` : value;
+  if (value === null)
+    return {
+      kind: 'none',
+      reason: `the caller sees no row of ${table.schema}.${table.name} to take it from`,
+    };
+  if (use.kind === 'prefix')
+    return { kind: 'value', value: `${value.slice(0, PREFIX).replace(/[\\%_]/g, '\\$&')}%` };
+  return { kind: 'value', value: use.kind === 'elements' ? `{"${value.replace(/["\\]/g, '\\$&')}"}` : value };
 }
