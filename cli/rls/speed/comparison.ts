@@ -1,3 +1,4 @@
+import { quoteIdentifier } from 'osl-compiler';
 import type { Service } from '../../../src/service/service.js';
 import { type ComparedCaller, sessionSettings } from '../compare/callers.js';
 import { governedStatement } from './governed.js';
@@ -10,7 +11,7 @@ import type { ReadyStatement } from './values.js';
 const ROUNDS = 3;
 
 /** One side of a comparison. */
-export interface Side {
+interface Side {
   /** Median in ms; null without ANALYZE. */
   readonly ms: number | null;
   /** Each execution in ms; empty without ANALYZE. */
@@ -23,7 +24,7 @@ export interface Side {
   readonly plan: ExplainedPlan;
 }
 
-export interface GovernedSide extends Side {
+interface GovernedSide extends Side {
   readonly sql: string;
   /** Part of `ms`: the caller's attributes, which each request reads from their entities. */
   readonly attributesMs: number;
@@ -57,13 +58,14 @@ export interface Sides {
   readonly analyze: boolean;
 }
 
-/** Settings of the gateway's sessions that change what a statement means or prints. */
+/** Settings of the gateway's sessions that change what a text means or prints. */
 const OUTPUT: readonly (readonly [string, string])[] = [
   ['TimeZone', 'UTC'],
   ['DateStyle', 'ISO, MDY'],
   ['IntervalStyle', 'postgres'],
   ['extra_float_digits', '1'],
   ['bytea_output', 'hex'],
+  ['standard_conforming_strings', 'on'],
 ];
 
 /** How the caller runs a text under row security. */
@@ -73,7 +75,7 @@ export function underRowSecurity(
   searchPath: readonly string[] | null,
 ): Execution {
   const path =
-    searchPath === null ? [] : [['search_path', searchPath.map((name) => `"${name}"`).join(', ')] as const];
+    searchPath === null ? [] : [['search_path', searchPath.map(quoteIdentifier).join(', ')] as const];
   return {
     text,
     values: [],
@@ -158,7 +160,16 @@ function sameRows(one: Outcome<RowDigest> | null, other: Outcome<RowDigest> | nu
 
 /** Values that were taken from rows are in no message. */
 function hidden(message: string, values: readonly string[]): string {
-  return values.filter((value) => value !== '').reduce((text, value) => text.replaceAll(value, '…'), message);
+  return values
+    .filter((value) => value !== '')
+    .reduce((text, value) => text.replace(wordsOf(value), '…'), message);
+}
+
+function wordsOf(value: string): RegExp {
+  return new RegExp(
+    `(?<!\\w)${value.replace(/[^\w]/g, (c) => `\\u{${(c.codePointAt(0) ?? 0).toString(16)}}`)}(?!\\w)`,
+    'gu',
+  );
 }
 
 async function millis(work: () => Promise<unknown>): Promise<number> {

@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path';
-import { ready } from 'osl-compiler';
+import { quoteIdentifier, ready } from 'osl-compiler';
 import { nameFrom, tableName } from '../../../src/model/manifest/index.js';
 import { connectorUrl } from '../../../src/service/connector-url.js';
 import { loadModel } from '../../../src/service/model.js';
@@ -155,8 +155,8 @@ async function ofCallers(
     const role = [...database.catalog.roles.values()].find(({ name }) => name === caller.role);
     const searchPath = searchPathOf(role);
     const sample: ColumnSample = (table, column) => {
-      const [name, from] = [quoted(column), `${quoted(table.schema)}.${quoted(table.name)}`];
-      const text = `SELECT ${name}::text FROM ${from} WHERE ${name} IS NOT NULL LIMIT 1`;
+      const [name, schema, of] = [column, table.schema, table.name].map(quoteIdentifier);
+      const text = `SELECT ${name}::text FROM ${schema}.${of} WHERE ${name} IS NOT NULL LIMIT 1`;
       return sides.direct.sample(underRowSecurity(text, caller, null));
     };
     const prepared = await readyStatement(statement, database, searchPath ?? ['public'], sample);
@@ -165,10 +165,6 @@ async function ofCallers(
   if (results.length === 0)
     results.push({ kind: 'not compared', statement, caller: null, reason: 'there is no caller of its role' });
   return results;
-}
-
-function quoted(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`;
 }
 
 const SEARCH_PATH = 'search_path=';
