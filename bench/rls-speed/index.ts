@@ -127,12 +127,12 @@ function tableOf(rows: number): Omit<Table, 'rows'> {
       `Tables of ${rows.toLocaleString('en-US')} rows, imported by \`osl rls import\`; planning and execution by ` +
       '`osl rls speed`, medians of three executions in turns. Governed SQL counts the time to read the attributes of ' +
       'the caller, as seen by the gateway; not counted are the network and, for governed SQL, the work of the gateway ' +
-      'itself. The last four are ordinary statements, which win nothing or lose. The less rows a prefix of LIKE selects, the ' +
+      'itself. The last four are ordinary statements, which win nothing or lose. The fewer rows a prefix of LIKE selects, the ' +
       'more the index is worth: `ab%` is one row in 256.',
   };
 }
 
-function rowOf({ statement, compared }: Speed): readonly string[] {
+function rowOf({ statement, compared, measure }: Speed): readonly string[] {
   const { row_security: theirs, governed: ours, reasons } = compared;
   const [under, through] = [median(theirs.rounds_ms), median(ours.rounds_ms)];
   const figure = (value: number): string => String(Number(value.toPrecision(3)));
@@ -143,7 +143,7 @@ function rowOf({ statement, compared }: Speed): readonly string[] {
     figure(under),
     figure(through),
     figure(ours.attributes_ms),
-    `${figure(under / through)}×`,
+    `${measure.ratio}×`,
     [...new Set(reasons.map(({ kind }) => kind))].join(', '),
   ];
 }
