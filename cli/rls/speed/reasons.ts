@@ -138,13 +138,13 @@ function whyUnused(conjunct: Node, index: string, relation: Relation, context: R
     return {
       kind: 'or without index',
       table,
-      text: `${table}: the OR of the policy is checked for each row; index ${index} is not used, because a condition of the OR has no index`,
+      text: `${table}: an OR is checked for each row, and index ${index} is not used, because one of its conditions has no index`,
     };
   if (subplansIn(conjunct) > 0)
     return {
       kind: 'subquery as filter',
       table,
-      text: `${table}: the subquery of the policy is a filter for each row, so index ${index} is not used`,
+      text: `${table}: a subquery is a filter for each row, so index ${index} is not used`,
     };
   const leaky = leakyIn(conjunct, relation, context);
   if (leaky === null) return null;

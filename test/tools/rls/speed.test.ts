@@ -137,10 +137,7 @@ else {
     t.notOk(kinds(byFunction).includes('not leakproof'), 'a function of the policy itself waits for nothing');
     const correlated = statement('from note');
     // By costs, which no other work on the machine changes.
-    t.match(
-      text.stdout,
-      /app\.note: the subquery of the policy is a filter for each row, so index note_team is not used/,
-    );
+    t.match(text.stdout, /app\.note: a subquery is a filter for each row, so index note_team is not used/);
     t.match(JSON.stringify(correlated.row_security?.plan), /SubPlan/);
     t.equal(byFunction.faster, 'governed');
   });
