@@ -87,7 +87,7 @@ export function underRowSecurity(
 
 /** Runs a statement under row security and as governed SQL, in turns. */
 export async function compareStatement(
-  { direct, reader, service, analyze }: Sides,
+  sides: Sides,
   statement: GivenStatement,
   caller: ComparedCaller,
   token: string,
@@ -96,29 +96,20 @@ export async function compareStatement(
 ): Promise<Compared | NotCompared> {
   const refused = (reason: string): NotCompared => ({ kind: 'not compared', statement, caller, reason });
   if (ready.kind === 'refused') return refused(ready.reason);
+  const { direct, reader, service, analyze } = sides;
   const under = underRowSecurity(ready.text, caller, searchPath);
+  // What the caller may not run is known before anything is executed.
   const first = await direct.explain(under, false);
   if (first.kind === 'failed') return refused(`under row security: ${hidden(first.reason, ready.sampled)}`);
   const governed = await governedStatement(service, token, ready.text);
   if (governed.kind === 'refused')
     return refused(`the gateway refuses it: ${hidden(governed.reason, ready.sampled)}`);
-  const { sql: text, values, types } = governed;
+  const { sql: text, values, types, readAttributes } = governed;
   const settings = new Map([...OUTPUT, ['search_path', 'pg_catalog, pg_temp'] as const]);
   const through: Execution = { text, values, types, settings, role: null };
-  const plans: { readonly under: ExplainedPlan[]; readonly through: ExplainedPlan[] } = {
-    under: [],
-    through: [],
-  };
-  const attributes: number[] = [];
-  for (let round = 0; round < (analyze ? ROUNDS : 1); round += 1) {
-    const one = await direct.explain(under, analyze);
-    if (one.kind === 'failed') return refused(`under row security: ${hidden(one.reason, ready.sampled)}`);
-    const other = await reader.explain(through, analyze);
-    if (other.kind === 'failed') return refused(`as governed SQL: ${hidden(other.reason, ready.sampled)}`);
-    plans.under.push(one.result);
-    plans.through.push(other.result);
-    attributes.push(governed.readAttributes === null || !analyze ? 0 : await millis(governed.readAttributes));
-  }
+  const taken = await inTurns(sides, under, through, readAttributes);
+  if (taken.kind === 'failed') return refused(hidden(taken.reason, ready.sampled));
+  const { plans, attributes } = taken.result;
   const [rowsUnder, rowsThrough] = analyze
     ? [await direct.digest(under), await reader.digest(through)]
     : [null, null];
@@ -134,6 +125,32 @@ export async function compareStatement(
     },
     sameRows: sameRows(rowsUnder, rowsThrough),
   };
+}
+
+interface Turns {
+  readonly plans: { readonly under: ExplainedPlan[]; readonly through: ExplainedPlan[] };
+  /** Time in ms to read the caller's attributes, of each round. */
+  readonly attributes: readonly number[];
+}
+
+async function inTurns(
+  { direct, reader, analyze }: Sides,
+  under: Execution,
+  through: Execution,
+  readAttributes: (() => Promise<unknown>) | null,
+): Promise<Outcome<Turns>> {
+  const plans: Turns['plans'] = { under: [], through: [] };
+  const attributes: number[] = [];
+  for (let round = 0; round < (analyze ? ROUNDS : 1); round += 1) {
+    const one = await direct.explain(under, analyze);
+    if (one.kind === 'failed') return { kind: 'failed', reason: `under row security: ${one.reason}` };
+    const other = await reader.explain(through, analyze);
+    if (other.kind === 'failed') return { kind: 'failed', reason: `as governed SQL: ${other.reason}` };
+    plans.under.push(one.result);
+    plans.through.push(other.result);
+    attributes.push(readAttributes === null || !analyze ? 0 : await millis(readAttributes));
+  }
+  return { kind: 'done', result: { plans, attributes } };
 }
 
 /** @param extra ms of each execution beside the statement */

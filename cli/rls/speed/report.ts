@@ -4,16 +4,7 @@ import { cutTo, formatTable } from '../../table.js';
 import type { Compared, NotCompared } from './comparison.js';
 import { withoutValues } from './plan.js';
 import type { Reason } from './reasons.js';
-
-/** A comparison with its reasons. */
-export interface Explained {
-  readonly compared: Compared;
-  /** `about equal` if neither takes much longer. */
-  readonly faster: 'governed' | 'row security' | 'about equal';
-  /** Time, or cost without ANALYZE, under row security over that of governed SQL; above 1 governed SQL is faster. */
-  readonly ratio: number;
-  readonly reasons: readonly Reason[];
-}
+import { type Explained, figure } from './verdict.js';
 
 export type SpeedResult = Explained | NotCompared;
 
@@ -139,9 +130,4 @@ function summary(results: readonly Explained[], refused: number): string {
 /** One line, without literals: those of an application may be values of rows. */
 function shortened(text: string): string {
   return cutTo(withoutValues(text).replace(/\s+/g, ' ').trim(), WIDTH, '…');
-}
-
-export function figure(value: number): string {
-  if (value >= 100) return String(Math.round(value));
-  return String(Number(value.toPrecision(value >= 10 ? 3 : 2)));
 }

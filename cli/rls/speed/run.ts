@@ -1,6 +1,8 @@
 import { join, resolve } from 'node:path';
 import { quoteIdentifier, ready } from 'osl-compiler';
-import { nameFrom, tableName } from '../../../src/model/manifest/index.js';
+import type { PolicySnapshot } from '../../../policy/index.js';
+import type { SystemEngine } from '../../../src/engine/index.js';
+import { type Manifest, nameFrom, tableName } from '../../../src/model/manifest/index.js';
 import { connectorUrl } from '../../../src/service/connector-url.js';
 import { loadModel } from '../../../src/service/model.js';
 import { usage } from '../../exit.js';
@@ -21,19 +23,12 @@ import {
   underRowSecurity,
 } from './comparison.js';
 import { leakproofnessOf } from './leakproofness.js';
-import {
-  attributesReason,
-  type Leakproofness,
-  operatorsIn,
-  reasonsFor,
-  type StatementTest,
-  testsOf,
-  untold,
-} from './reasons.js';
-import { type Explained, figure, type SpeedResult, speedJson, speedText } from './report.js';
+import { operatorsIn } from './reasons.js';
+import { type SpeedResult, speedJson, speedText } from './report.js';
 import { SpeedSession } from './session.js';
-import { type GivenStatement, recordedStatements, selectIn, statementsIn } from './statements.js';
+import { type GivenStatement, recordedStatements, statementsIn } from './statements.js';
 import { type ColumnSample, readyStatement } from './values.js';
+import { explained } from './verdict.js';
 
 export interface RlsSpeedFlags extends DatabaseFlags {
   readonly callers?: string;
@@ -58,8 +53,7 @@ export async function runRlsSpeed(folder: string, flags: RlsSpeedFlags): Promise
   else print(speedText(results));
 }
 
-/** The comparisons of `runRlsSpeed`. */
-export async function rlsSpeed(folder: string, flags: RlsSpeedFlags): Promise<readonly SpeedResult[]> {
+async function rlsSpeed(folder: string, flags: RlsSpeedFlags): Promise<readonly SpeedResult[]> {
   await ready();
   const dir = resolve(process.cwd(), folder);
   const url = await urlOf(flags);
@@ -71,60 +65,97 @@ export async function rlsSpeed(folder: string, flags: RlsSpeedFlags): Promise<re
   try {
     const catalog = await catalogOf(survey);
     const database = checkedDatabase(catalog, scopeOf(flags, catalog));
-    const { attributes } = importedPolicy({ database, manifest, tenant: snapshot.tenant });
-    const roles = database.roles
-      .filter(({ name }) => snapshot.roles.has(nameFrom(name)))
-      .map(({ name }) => name);
-    const callers =
-      flags.callers === undefined
-        ? (
-            await sampledCallers(survey.system, { manifest, snapshot }, attributes, roles, flags.sample)
-          ).filter(hasValues)
-        : callersIn(flags.callers);
-    const tables = [...manifest.catalog.relations.values()];
-    const names = new Set(tables.map(tableName));
-    const statements =
-      flags.statements === undefined
-        ? await recordedStatements(survey.system, database, roles, (table) => names.has(table), flags.limit)
-        : statementsIn(flags.statements);
-    const served = {
-      ...files,
-      maxRows: 1,
-      subjects: callers.map((caller) => ({
-        ceiling: [nameFrom(caller.role)],
-        attributes: attributesOfCaller(caller, attributes),
-      })),
-      manifest: { raw_sql: { allow: tables.map((table) => `${table.connector}.${tableName(table)}`) } },
-    };
-    const results: (Compared | NotCompared)[] = [];
-    const timeoutMs = flags.timeout * 1_000;
-    const direct = await SpeedSession.open(url, timeoutMs);
-    const reader = await SpeedSession.open(readerUrl, timeoutMs);
-    try {
-      await withServedFiles(served, async ({ service, token }) => {
-        const sides: Sides = { direct, reader, service, analyze: flags.analyze };
-        for (const statement of statements)
-          results.push(...(await ofCallers(sides, statement, callers, token, database)));
-      });
-    } finally {
-      await Promise.all([direct.close(), reader.close()]);
-    }
-    const plans = results.flatMap((r) =>
-      r.kind === 'compared' ? [r.rowSecurity.plan.root, r.governed.plan.root] : [],
+    const input = await inputOf(survey.system, database, { manifest, snapshot }, flags);
+    const results = await compareAll({ ...input, database, files, manifest }, [url, readerUrl], flags);
+    const plans = results.flatMap((one) =>
+      one.kind === 'compared' ? [one.rowSecurity.plan.root, one.governed.plan.root] : [],
     );
     const leakproofness = await leakproofnessOf(survey.system, operatorsIn(plans));
-    return results.map((result) =>
-      result.kind === 'compared' ? explained(result, database, leakproofness) : result,
-    );
+    return results.map((one) => (one.kind === 'compared' ? explained(one, database, leakproofness) : one));
   } finally {
     survey.close();
   }
 }
 
+interface Input {
+  readonly statements: readonly GivenStatement[];
+  readonly callers: readonly ComparedCaller[];
+  /** The subject of each caller in the policy. */
+  readonly subjects: readonly object[];
+}
+
+async function inputOf(
+  system: SystemEngine,
+  database: CheckedDatabase,
+  model: { readonly manifest: Manifest; readonly snapshot: PolicySnapshot },
+  flags: RlsSpeedFlags,
+): Promise<Input> {
+  const { manifest, snapshot } = model;
+  const { attributes } = importedPolicy({ database, manifest, tenant: snapshot.tenant });
+  const roles = database.roles.map(({ name }) => name).filter((name) => snapshot.roles.has(nameFrom(name)));
+  const callers =
+    flags.callers === undefined
+      ? (await sampledCallers(system, model, attributes, roles, flags.sample)).filter(mayHaveRows)
+      : callersIn(flags.callers);
+  const tables = new Set([...manifest.catalog.relations.values()].map(tableName));
+  const statements =
+    flags.statements === undefined
+      ? await recordedStatements(system, database, roles, (table) => tables.has(table), flags.limit)
+      : statementsIn(flags.statements);
+  const subjects = callers.map((caller) => ({
+    ceiling: [nameFrom(caller.role)],
+    attributes: attributesOfCaller(caller, attributes),
+  }));
+  return { statements, callers, subjects };
+}
+
+/** False for the sampled caller without values, who sees what everybody sees. */
+function mayHaveRows({ name }: ComparedCaller): boolean {
+  return !name.endsWith(' without values');
+}
+
+interface Work extends Input {
+  readonly database: CheckedDatabase;
+  readonly files: { readonly manifestFile: string; readonly policyFile: string };
+  readonly manifest: Manifest;
+}
+
+async function compareAll(
+  { statements, callers, subjects, database, files, manifest }: Work,
+  [url, readerUrl]: readonly [string, string],
+  { timeout, analyze }: RlsSpeedFlags,
+): Promise<readonly (Compared | NotCompared)[]> {
+  const results: (Compared | NotCompared)[] = [];
+  const served = { ...files, maxRows: 1, subjects, manifest: { raw_sql: { allow: rawTables(manifest) } } };
+  const direct = await SpeedSession.open(url, timeout * 1_000);
+  try {
+    const reader = await SpeedSession.open(readerUrl, timeout * 1_000);
+    try {
+      await withServedFiles(served, async ({ service, token }) => {
+        const sides: Sides = { direct, reader, service, analyze };
+        for (const statement of statements)
+          results.push(...(await ofCallers(sides, statement, callers, token, database)));
+      });
+    } finally {
+      await reader.close();
+    }
+  } finally {
+    await direct.close();
+  }
+  return results;
+}
+
+/** Tables that raw SQL can name: each the source of one entity, without a dot in its name. */
+function rawTables({ catalog }: Manifest): readonly string[] {
+  const tables = [...catalog.relations.values()];
+  const times = (name: string): number => tables.filter((table) => tableName(table) === name).length;
+  return tables
+    .filter((table) => !`${table.schema}${table.table}`.includes('.') && times(tableName(table)) === 1)
+    .map((table) => `${table.connector}.${tableName(table)}`);
+}
+
 /** The URL of the gateway's login, by which governed SQL runs. @throws Failure */
-async function gatewayUrl(
-  connectors: Awaited<ReturnType<typeof loadModel>>['manifest']['connectors'],
-): Promise<string> {
+async function gatewayUrl(connectors: Manifest['connectors']): Promise<string> {
   const [connector, another] = [...connectors.values()];
   const variable = connector?.urlEnv ?? null;
   if (variable === null || another !== undefined)
@@ -135,11 +166,6 @@ async function gatewayUrl(
       `governed SQL runs as the gateway's role: set ${variable} to its URL (reader.sql creates it)`,
     );
   return url;
-}
-
-/** A caller without values sees what everybody sees. */
-function hasValues({ settings, claims, name }: ComparedCaller): boolean {
-  return Object.keys(settings).length + Object.keys(claims).length > 0 || !name.endsWith(' without values');
 }
 
 async function ofCallers(
@@ -176,39 +202,4 @@ function searchPathOf(role: Role | undefined): readonly string[] | null {
   return schemasOf(own.slice(SEARCH_PATH.length)).map((name) =>
     name === '$user' ? (role?.name ?? name) : name,
   );
-}
-
-/** Below this ratio, two times are about equal. */
-const EQUAL = 1.3;
-
-function explained(
-  compared: Compared,
-  database: CheckedDatabase,
-  leakproofness: readonly Leakproofness[],
-): Explained {
-  const { rowSecurity, governed } = compared;
-  const [theirs, ours] = [rowSecurity.ms ?? rowSecurity.cost, governed.ms ?? governed.cost];
-  const ratio = theirs / ours;
-  if (ratio < EQUAL && ratio > 1 / EQUAL) return { compared, faster: 'about equal', ratio, reasons: [] };
-  const context = {
-    database,
-    leakproofness,
-    statement: testsIn(compared.statement),
-    analyzed: rowSecurity.ms !== null,
-  };
-  const [under, through] = [rowSecurity.plan.root, governed.plan.root];
-  if (ratio >= EQUAL)
-    return { compared, faster: 'governed', ratio, reasons: reasonsFor(under, through, context) };
-  const { attributesMs } = governed;
-  const reading = attributesMs > 0 ? [attributesReason(figure(attributesMs))] : [];
-  // If the statement alone takes no longer, its plan is no reason.
-  const alone = ours - attributesMs > EQUAL * theirs ? reasonsFor(through, under, context) : null;
-  const rest =
-    alone?.length === 0 && reading.length > 0 ? [untold('the statement itself takes longer, too')] : [];
-  return { compared, faster: 'row security', ratio, reasons: [...(alone ?? []), ...reading, ...rest] };
-}
-
-function testsIn({ text }: GivenStatement): readonly StatementTest[] {
-  const parsed = selectIn(text);
-  return parsed.kind === 'select' ? testsOf(parsed.node) : [];
 }
