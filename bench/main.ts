@@ -13,6 +13,7 @@ import { type Findings, markdown, type Report, reportOf, type Table, tableOf } f
 import { restBench } from './rest/index.js';
 import { qualityBench } from './retrieval-quality/index.js';
 import { retrieveBench } from './retrieve/index.js';
+import { rlsSpeedBench } from './rls-speed/index.js';
 import { rollupBench } from './rollup/index.js';
 import { rowSecurityBench } from './row-security/index.js';
 import { scaleBench } from './scale/index.js';
@@ -31,6 +32,7 @@ const BENCHES: ReadonlyMap<string, Bench> = new Map([
   ['compile', compileBench],
   ['wire', wireBench],
   ['row-security', rowSecurityBench],
+  ['rls-speed', rlsSpeedBench],
   ['rollup', rollupBench],
   ['hostile', hostileBench],
   ['fairness', fairnessBench],

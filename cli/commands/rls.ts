@@ -3,6 +3,7 @@ import type { RlsCompareFlags } from '../rls/compare/run.js';
 import { SEVERITIES } from '../rls/finding.js';
 import type { RlsImportFlags } from '../rls/import/run.js';
 import type { RlsCheckFlags } from '../rls/run.js';
+import type { RlsSpeedFlags } from '../rls/speed/run.js';
 
 const HELP = `
 Works on any Postgres database, with or without a gateway. Changes nothing.
@@ -47,6 +48,19 @@ Exit status: 0 the same rows or fewer, 1 rows that row security hides, 2 usage, 
 Examples:
   $ DATABASE_URL=postgres://osl_reader:…@db.example/shop osl rls compare shop --url postgres://admin@db.example/shop
   $ osl rls compare shop --url-file admin.url --callers callers.yaml --json | jq '.comparisons[] | select(.result != "equal")'`;
+
+const SPEED_HELP = `
+Runs each statement as the caller's role under row security, and as the SQL that the gateway makes of it from
+manifest.yaml and policy.yaml of the folder: three times each in turns, by EXPLAIN ANALYZE in read-only transactions. It
+prints the median times, whether the rows are the same, and the reasons that the plans tell; never a value of a row.
+Statements come from pg_stat_statements, or from a file; placeholders get values of rows that the caller sees. The login
+must be allowed to SET ROLE, and the variable that the manifest names holds the gateway's URL. docs/from-row-security.md
+
+Exit status: 0 compared, 2 usage, or the database cannot be reached.
+
+Examples:
+  $ DATABASE_URL=postgres://osl_reader:…@db.example/shop osl rls speed shop --url postgres://admin@db.example/shop
+  $ osl rls speed shop --url-file admin.url --statements slow.sql --callers callers.yaml --json | jq '.statements[].ratio'`;
 
 const urlOption = (): Option =>
   new Option('--url <url>', 'the database (default: DATABASE_URL)').conflicts('urlFile');
@@ -106,6 +120,24 @@ export function addRls(program: Command): void {
     .addHelpText('after', COMPARE_HELP)
     .action(async (dir: string, flags: RlsCompareFlags) =>
       (await import('../rls/compare/run.js')).runRlsCompare(dir, flags),
+    );
+  rls
+    .command('speed')
+    .description('compare the time of statements under row security and as governed SQL')
+    .argument('[dir]', 'where the files are', '.')
+    .addOption(urlOption())
+    .addOption(urlFileOption())
+    .option('--role <name...>', 'only these roles (default: all of the policy)')
+    .option('--callers <file>', 'callers as YAML (default: made of values in the database)')
+    .option('--sample <n>', 'callers of each role with values', positive, 1)
+    .option('--statements <file>', 'statements with semicolons between them (default: pg_stat_statements)')
+    .option('--limit <n>', 'most statements of pg_stat_statements', positive, 20)
+    .option('--timeout <seconds>', 'longest time of one execution', positive, 60)
+    .option('--no-analyze', 'compare the costs that the planner estimates, and run nothing')
+    .option('--json', 'everything as JSON on standard output, with both plans')
+    .addHelpText('after', SPEED_HELP)
+    .action(async (dir: string, flags: RlsSpeedFlags) =>
+      (await import('../rls/speed/run.js')).runRlsSpeed(dir, flags),
     );
 }
 

@@ -36,6 +36,7 @@ export function chartsOf(results: Results): readonly Chart[] {
   return [
     governance(results),
     barrier(results),
+    rlsSpeed(results),
     wire(results),
     clients(results),
     sync(results),
@@ -108,6 +109,36 @@ function barrier(results: Results): Chart {
       { name: 'row security of Postgres', tone: 'other' },
     ],
     groups,
+  };
+}
+
+/** Statements of the bench `rls-speed`, and how a reader would say them; those that lose are among them. */
+const POLICIES: readonly (readonly [statement: string, label: string])[] = [
+  ['admin_page', 'owner_id = auth.uid() OR is_admin(): a page'],
+  ['admin_count', 'the same: a count'],
+  ['member_function', 'is_member(team_id): a count by team'],
+  ['member_exists', 'EXISTS over memberships: a count'],
+  ['like_prefix', "a tenant, and LIKE 'abc%' over an index"],
+  ['tenant_groups', 'a tenant: its rows, grouped'],
+  ['key', 'a tenant: a row by its key'],
+];
+
+function rlsSpeed(results: Results): Chart {
+  return {
+    name: 'rls-speed',
+    title: 'Policies as applications write them, under row security and imported',
+    sections: ['rls-speed'],
+    unit: 'ms',
+    better: 'less',
+    scale: 'log',
+    series: [
+      { name: 'row security of Postgres', tone: 'other' },
+      { name: 'the gateway’s SQL, with reading the caller’s attributes', tone: 'ours' },
+    ],
+    groups: POLICIES.map(([statement, label]) => {
+      const { median, against } = results.figure(`rls_speed.${statement}`);
+      return { label, values: [against, median] };
+    }),
   };
 }
 

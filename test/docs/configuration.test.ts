@@ -36,6 +36,7 @@ const OTHER_READERS: ReadonlyMap<string, string> = new Map([
     'cli/doctor/standbys.ts',
     'cli/init/connect.ts',
     'cli/init/run.ts',
+    'cli/rls/speed/run.ts',
     'cli/row-security.ts',
   ].map((file) => [file, 'URLs of databases, by the names that the manifest gives'] as const),
   ['cli/rls/database.ts', 'the URL of the database to check'],

@@ -1,16 +1,9 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { ready } from 'osl-compiler';
-import { parse, stringify } from 'yaml';
 import { nameFrom } from '../../../src/model/manifest/index.js';
 import { loadModel } from '../../../src/service/model.js';
-import { openService } from '../../../src/service/open.js';
-import { settingsFrom } from '../../../src/service/settings.js';
 import { createHttpServer } from '../../../src/surfaces/http/server.js';
 import { EXIT, usage } from '../../exit.js';
-import { openIssuer } from '../../issuer.js';
-import { operatorLog } from '../../log.js';
 import { print, printJson } from '../../output.js';
 import { checkedDatabase } from '../checked-database.js';
 import { catalogOf, type DatabaseFlags, openDatabase, scopeOf, urlOf } from '../database.js';
@@ -19,6 +12,7 @@ import { attributesOfCaller, type ComparedCaller, callersIn } from './callers.js
 import { type Comparison, compared, comparisonText } from './comparison.js';
 import { rowsOfGateway, rowsUnderRowSecurity } from './rows.js';
 import { sampledCallers } from './sampled-callers.js';
+import { withServedFiles } from './served-files.js';
 
 export interface RlsCompareFlags extends DatabaseFlags {
   readonly callers?: string;
@@ -89,42 +83,20 @@ interface Gateway {
   token(caller: number): Promise<string>;
 }
 
-/** Serves the files over REST in this process, with a subject for each caller, and removes all of it afterwards. */
-async function withGateway(
+/** Serves the files over REST in this process, with a subject for each caller. */
+function withGateway(
   [manifestFile, policyFile]: readonly [string, string],
   subjects: readonly object[],
   most: number,
   work: (gateway: Gateway) => Promise<void>,
 ): Promise<void> {
-  const dir = mkdtempSync(join(tmpdir(), 'osl-rls-compare-'));
-  try {
-    const own = join(dir, 'policy.yaml');
-    const nameOf = (i: number): string => `caller:${i + 1}`;
-    const named = Object.fromEntries(subjects.map((subject, i) => [nameOf(i), subject]));
-    const policy: unknown = parse(readFileSync(policyFile, 'utf8'));
-    const limits = { query: 1_000_000 };
-    writeFileSync(own, stringify({ ...Object(policy), subjects: named, limits }));
-    // Only the connectors' variables are those of this process.
-    const settings = settingsFrom({ OSL_MAX_ROWS: `${most + 1}` }, dir, {
-      manifestFile,
-      policyFile: own,
-      dataDir: join(dir, 'data'),
-    });
-    const open = await openService(settings, operatorLog());
+  return withServedFiles({ manifestFile, policyFile, subjects, maxRows: most + 1 }, async (opened) => {
+    const rest = await createHttpServer(opened.service);
     try {
-      const rest = await createHttpServer(open.service);
-      try {
-        const { port } = await rest.listen(0, '127.0.0.1');
-        const issuer = await openIssuer(settings, own);
-        const token = async (i: number): Promise<string> => (await issuer.mint({ subject: nameOf(i) })).token;
-        await work({ url: `http://127.0.0.1:${port}`, token });
-      } finally {
-        await rest.close(0);
-      }
+      const { port } = await rest.listen(0, '127.0.0.1');
+      await work({ url: `http://127.0.0.1:${port}`, token: opened.token });
     } finally {
-      await open.close();
+      await rest.close(0);
     }
-  } finally {
-    rmSync(dir, { recursive: true, force: true });
-  }
+  });
 }

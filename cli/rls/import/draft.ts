@@ -296,7 +296,9 @@ class Importer {
     const either = policies.filter(({ permissive }) => permissive).map(of);
     const all = policies.filter(({ permissive }) => !permissive).map(of);
     if (either.length === 0) return 'false';
-    return [`(${either.join(' or ')})`, ...all].join(' and ');
+    // A condition that has AND or OR at its top has parentheses of its own.
+    const some = either.length === 1 ? (either[0] ?? 'false') : `(${either.join(' or ')})`;
+    return [...new Set([some, ...all])].join(' and ');
   }
 
   /** @throws Untranslatable if a policy file cannot have the filter */

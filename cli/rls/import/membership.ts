@@ -295,8 +295,9 @@ function rootFilter(
   return allOf(filters.get(root) ?? []);
 }
 
+/** A subquery often repeats the condition of its table's own policy; written once, equal readings are one attribute. */
 function allOf(filters: readonly string[]): string {
-  return filters.length === 0 ? 'true' : filters.join(' and ');
+  return filters.length === 0 ? 'true' : [...new Set(filters)].join(' and ');
 }
 
 function columnName({ table, alias }: Range, column: string): string {

@@ -1,0 +1,207 @@
+import { quoteIdentifier } from 'osl-compiler';
+import type { Service } from '../../../src/service/service.js';
+import { type ComparedCaller, sessionSettings } from '../compare/callers.js';
+import { governedStatement } from './governed.js';
+import type { ExplainedPlan } from './plan.js';
+import type { Execution, Outcome, RowDigest, SpeedSession } from './session.js';
+import type { GivenStatement } from './statements.js';
+import type { ReadyStatement } from './values.js';
+
+/** Executions of each side, in turns. */
+const ROUNDS = 3;
+
+/** One side of a comparison. */
+interface Side {
+  /** Median in ms; null without ANALYZE. */
+  readonly ms: number | null;
+  /** Each execution in ms; empty without ANALYZE. */
+  readonly rounds: readonly number[];
+  /** The planner's estimate of the statement, without a unit. */
+  readonly cost: number;
+  /** Number of rows; null if they were not counted. */
+  readonly rows: number | null;
+  /** Plan of the execution with the median. */
+  readonly plan: ExplainedPlan;
+}
+
+interface GovernedSide extends Side {
+  readonly sql: string;
+  /** Part of `ms`: the caller's attributes, which each request reads from their entities. */
+  readonly attributesMs: number;
+}
+
+/** A statement that both sides ran. */
+export interface Compared {
+  readonly kind: 'compared';
+  readonly statement: GivenStatement;
+  readonly caller: ComparedCaller;
+  readonly rowSecurity: Side;
+  readonly governed: GovernedSide;
+  /** True if both returned the same rows; null if they were not compared. */
+  readonly sameRows: boolean | null;
+}
+
+/** A statement that could not be compared. */
+export interface NotCompared {
+  readonly kind: 'not compared';
+  readonly statement: GivenStatement;
+  readonly caller: ComparedCaller | null;
+  readonly reason: string;
+}
+
+export interface Sides {
+  /** Session of a login that may become the roles. */
+  readonly direct: SpeedSession;
+  /** Session of the gateway's login. */
+  readonly reader: SpeedSession;
+  readonly service: Service;
+  readonly analyze: boolean;
+}
+
+/** Settings of the gateway's sessions that change what a text means or prints. */
+const OUTPUT: readonly (readonly [string, string])[] = [
+  ['TimeZone', 'UTC'],
+  ['DateStyle', 'ISO, MDY'],
+  ['IntervalStyle', 'postgres'],
+  ['extra_float_digits', '1'],
+  ['bytea_output', 'hex'],
+  ['standard_conforming_strings', 'on'],
+];
+
+/** How the caller runs a text under row security. */
+export function underRowSecurity(
+  text: string,
+  caller: ComparedCaller,
+  searchPath: readonly string[] | null,
+): Execution {
+  const path =
+    searchPath === null ? [] : [['search_path', searchPath.map(quoteIdentifier).join(', ')] as const];
+  return {
+    text,
+    values: [],
+    types: [],
+    settings: new Map([...OUTPUT, ...path, ...sessionSettings(caller)]),
+    role: caller.role,
+  };
+}
+
+/** Runs a statement under row security and as governed SQL, in turns. */
+export async function compareStatement(
+  sides: Sides,
+  statement: GivenStatement,
+  caller: ComparedCaller,
+  token: string,
+  searchPath: readonly string[] | null,
+  ready: ReadyStatement,
+): Promise<Compared | NotCompared> {
+  const refused = (reason: string): NotCompared => ({ kind: 'not compared', statement, caller, reason });
+  if (ready.kind === 'refused') return refused(ready.reason);
+  const { direct, reader, service, analyze } = sides;
+  const under = underRowSecurity(ready.text, caller, searchPath);
+  // What the caller may not run is known before anything is executed.
+  const first = await direct.explain(under, false);
+  if (first.kind === 'failed') return refused(`under row security: ${hidden(first.reason, ready.sampled)}`);
+  const governed = await governedStatement(service, token, ready.text);
+  if (governed.kind === 'refused')
+    return refused(`the gateway refuses it: ${hidden(governed.reason, ready.sampled)}`);
+  const { sql: text, values, types, readAttributes } = governed;
+  const settings = new Map([...OUTPUT, ['search_path', 'pg_catalog, pg_temp'] as const]);
+  const through: Execution = { text, values, types, settings, role: null };
+  const taken = await inTurns(sides, under, through, readAttributes);
+  if (taken.kind === 'failed') return refused(hidden(taken.reason, ready.sampled));
+  const { plans, attributes } = taken.result;
+  const [rowsUnder, rowsThrough] = analyze
+    ? [await direct.digest(under), await reader.digest(through)]
+    : [null, null];
+  return {
+    kind: 'compared',
+    statement,
+    caller,
+    rowSecurity: sideOf(plans.under, [], rowsUnder),
+    governed: {
+      ...sideOf(plans.through, attributes, rowsThrough),
+      sql: text,
+      attributesMs: median(attributes),
+    },
+    sameRows: sameRows(rowsUnder, rowsThrough),
+  };
+}
+
+interface Turns {
+  readonly plans: { readonly under: ExplainedPlan[]; readonly through: ExplainedPlan[] };
+  /** Time in ms to read the caller's attributes, of each round. */
+  readonly attributes: readonly number[];
+}
+
+async function inTurns(
+  { direct, reader, analyze }: Sides,
+  under: Execution,
+  through: Execution,
+  readAttributes: (() => Promise<unknown>) | null,
+): Promise<Outcome<Turns>> {
+  const plans: Turns['plans'] = { under: [], through: [] };
+  const attributes: number[] = [];
+  for (let round = 0; round < (analyze ? ROUNDS : 1); round += 1) {
+    const one = await direct.explain(under, analyze);
+    if (one.kind === 'failed') return { kind: 'failed', reason: `under row security: ${one.reason}` };
+    const other = await reader.explain(through, analyze);
+    if (other.kind === 'failed') return { kind: 'failed', reason: `as governed SQL: ${other.reason}` };
+    plans.under.push(one.result);
+    plans.through.push(other.result);
+    attributes.push(readAttributes === null || !analyze ? 0 : await millis(readAttributes));
+  }
+  return { kind: 'done', result: { plans, attributes } };
+}
+
+/** @param extra ms of each execution beside the statement */
+function sideOf(
+  plans: readonly ExplainedPlan[],
+  extra: readonly number[],
+  rows: Outcome<RowDigest> | null,
+): Side {
+  const rounds = plans.flatMap(({ ms }, i) => (ms === null ? [] : [ms + (extra[i] ?? 0)]));
+  const plan = medianPlan(plans);
+  return {
+    ms: rounds.length === 0 ? null : median(rounds),
+    rounds,
+    cost: plan.cost,
+    rows: rows?.kind === 'done' ? rows.result.rows : null,
+    plan,
+  };
+}
+
+function sameRows(one: Outcome<RowDigest> | null, other: Outcome<RowDigest> | null): boolean | null {
+  if (one?.kind !== 'done' || other?.kind !== 'done') return null;
+  return one.result.rows === other.result.rows && one.result.digest === other.result.digest;
+}
+
+/** Values that were taken from rows are in no message. */
+function hidden(message: string, values: readonly string[]): string {
+  return values
+    .filter((value) => value !== '')
+    .reduce((text, value) => text.replace(wordsOf(value), '…'), message);
+}
+
+function wordsOf(value: string): RegExp {
+  return new RegExp(
+    `(?<!\\w)${value.replace(/[^\w]/g, (c) => `\\u{${(c.codePointAt(0) ?? 0).toString(16)}}`)}(?!\\w)`,
+    'gu',
+  );
+}
+
+async function millis(work: () => Promise<unknown>): Promise<number> {
+  const began = performance.now();
+  await work();
+  return performance.now() - began;
+}
+
+function median(values: readonly number[]): number {
+  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+}
+
+function medianPlan(plans: readonly ExplainedPlan[]): ExplainedPlan {
+  const sorted = [...plans].sort((a, b) => (a.ms ?? a.cost) - (b.ms ?? b.cost));
+  const found = sorted[Math.floor(sorted.length / 2)];
+  if (found === undefined) throw new Error('no plan');
+  return found;
+}

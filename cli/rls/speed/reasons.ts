@@ -1,0 +1,379 @@
+import type { Node } from '@pgsql/types';
+import { QueryError } from 'osl-compiler';
+import { counted } from '../../output.js';
+import type { DatabaseFunction, Relation } from '../catalog/catalog.js';
+import type { CheckedDatabase } from '../checked-database.js';
+import { calledName, expressionNode, namesOf, partsOf } from '../nodes.js';
+import { columnOf, eachNode } from '../statement.js';
+import { nodesOf, type PlanNode, withoutValues } from './plan.js';
+
+/** A difference of two plans that explains why one of them takes longer. */
+export interface Reason {
+  readonly kind:
+    | 'not leakproof'
+    | 'function per row'
+    | 'subquery per row'
+    | 'subquery as filter'
+    | 'or without index'
+    | 'fence'
+    | 'rows read'
+    | 'sort'
+    | 'attributes'
+    | 'not told';
+  /** `schema.name`; null if it is of no table. */
+  readonly table: string | null;
+  readonly text: string;
+}
+
+/** An operator or function of the database, and the function that runs it. */
+export interface Leakproofness {
+  /** Such as `~~`, or the name of a function. */
+  readonly name: string;
+  /** Type of the left operand; empty for a function. */
+  readonly type: string;
+  /** Such as `textlike`. */
+  readonly procedure: string;
+  readonly leakproof: boolean;
+}
+
+export interface ReasonContext {
+  readonly database: CheckedDatabase;
+  readonly leakproofness: readonly Leakproofness[];
+  /** Operators and functions of the statement, each with the columns that it is about. */
+  readonly statement: readonly StatementTest[];
+  /** True if the plans have the rows of an execution, not estimates. */
+  readonly analyzed: boolean;
+}
+
+/** An operator or function in a statement. */
+export interface StatementTest {
+  readonly name: string;
+  readonly columns: ReadonlySet<string>;
+}
+
+/** Operators and functions of a parsed statement. */
+export function testsOf(statement: Node): readonly StatementTest[] {
+  const found: StatementTest[] = [];
+  eachNode(statement, (node) => {
+    const name = testName(node);
+    if (name !== null) found.push({ name, columns: columnsIn(node) });
+  });
+  return found;
+}
+
+function testName(node: Node): string | null {
+  if ('FuncCall' in node) return calledName(node.FuncCall).name;
+  return 'A_Expr' in node ? (namesOf(node.A_Expr.name).at(-1) ?? null) : null;
+}
+
+/** Reasons why `slow` takes longer than `fast`, the most telling first. Empty if the plans do not tell. */
+export function reasonsFor(slow: PlanNode, fast: PlanNode, context: ReasonContext): readonly Reason[] {
+  const nodes = nodesOf(slow);
+  const found = [
+    ...nodes.flatMap((node) => callsPerRow(node, context)),
+    ...nodes.flatMap(subplanPerRow),
+    ...tablesIn(slow).flatMap((table) => lostIndexes(table, slow, fast, context)),
+    ...nodes.flatMap(fence),
+    ...sorts(slow, fast),
+    ...(context.analyzed ? tablesIn(slow).flatMap((table) => rowsRead(table, slow, fast)) : []),
+  ];
+  return [...new Map(found.map((reason) => [reason.text, reason])).values()];
+}
+
+function tablesIn(plan: PlanNode): readonly string[] {
+  return [...new Set(nodesOf(plan).flatMap(({ relation }) => relation ?? []))];
+}
+
+/** A scan of one table, with the indexes below it. */
+interface Scan {
+  readonly node: PlanNode;
+  readonly indexes: ReadonlySet<string>;
+}
+
+function scansOf(plan: PlanNode, table: string): readonly Scan[] {
+  return nodesOf(plan)
+    .filter(({ relation }) => relation === table)
+    .map((node) => ({ node, indexes: indexesOf(node) }));
+}
+
+/** The index of a scan with a condition on it, or those of the bitmap below it. */
+function indexesOf(node: PlanNode): ReadonlySet<string> {
+  const all = node.type === 'Bitmap Heap Scan' ? node.children.flatMap(nodesOf) : [node];
+  return new Set(
+    all.flatMap(({ index, conditions }) => (index !== null && conditions.has('Index Cond') ? [index] : [])),
+  );
+}
+
+/** Conditions that are checked row by row in `slow`, while an index finds the rows in `fast`. */
+function lostIndexes(
+  table: string,
+  slow: PlanNode,
+  fast: PlanNode,
+  context: ReasonContext,
+): readonly Reason[] {
+  const { database } = context;
+  const relation = relationOf(table, database);
+  if (relation === null) return [];
+  const used = new Set(scansOf(fast, table).flatMap(({ indexes }) => [...indexes]));
+  return scansOf(slow, table).flatMap(({ node, indexes }) => {
+    const filter = node.conditions.get('Filter');
+    if (filter === undefined) return [];
+    const conjuncts = conjunctsOf(filter);
+    return [...used]
+      .filter((index) => !indexes.has(index))
+      .flatMap((index): readonly Reason[] => {
+        const columns = columnsOfIndex(index, relation);
+        const own = conjuncts.filter(
+          // A hashed subquery does not show the column that it is compared with.
+          (conjunct) => intersects(columnsIn(conjunct), columns) || columnsIn(conjunct).size === 0,
+        );
+        return own.flatMap((conjunct) => whyUnused(conjunct, index, relation, context) ?? []);
+      });
+  });
+}
+
+function whyUnused(conjunct: Node, index: string, relation: Relation, context: ReasonContext): Reason | null {
+  const table = `${relation.schema}.${relation.name}`;
+  if (partsOf(conjunct, 'OR_EXPR').length > 1)
+    return {
+      kind: 'or without index',
+      table,
+      text: `${table}: an OR is checked for each row, and index ${index} is not used, because one of its conditions has no index`,
+    };
+  if (subplansIn(conjunct) > 0)
+    return {
+      kind: 'subquery as filter',
+      table,
+      text: `${table}: a subquery is a filter for each row, so index ${index} is not used`,
+    };
+  const leaky = leakyIn(conjunct, relation, context);
+  if (leaky === null) return null;
+  return {
+    kind: 'not leakproof',
+    table,
+    text: `${table}: index ${index} is not used, because ${leaky} is not leakproof and must wait for the policy`,
+  };
+}
+
+/** Such as `~~ (textlike)`: an operator or function of a condition that is not leakproof. */
+function leakyIn(
+  conjunct: Node,
+  relation: Relation,
+  { leakproofness: known, statement }: ReasonContext,
+): string | null {
+  const found: string[] = [];
+  eachNode(conjunct, (node) => {
+    const name = testName(node);
+    // The policy's own conditions wait for nothing.
+    if (name === null || !isOfStatement(name, columnsIn(node), statement)) return;
+    const called = 'FuncCall' in node;
+    const type = 'A_Expr' in node ? typeOf(node.A_Expr.lexpr, relation) : '';
+    const all = known.filter((one) => one.name === name && (one.type === '') === called);
+    const exact = all.filter((one) => type === null || one.type === type);
+    const candidates = exact.length > 0 ? exact : all;
+    const [first] = candidates;
+    if (first === undefined || candidates.some(({ leakproof }) => leakproof)) return;
+    found.push(called ? `the function ${name}` : `the operator ${name} (${first.procedure})`);
+  });
+  return found[0] ?? null;
+}
+
+function isOfStatement(
+  name: string,
+  columns: ReadonlySet<string>,
+  statement: readonly StatementTest[],
+): boolean {
+  return statement.some(
+    (test) => test.name === name && [...columns].every((column) => test.columns.has(column)),
+  );
+}
+
+/** Type of an operand; null if it is not known. */
+function typeOf(node: Node | undefined, relation: Relation): string | null {
+  if (node === undefined) return null;
+  if ('TypeCast' in node) {
+    const name = namesOf(node.TypeCast.typeName?.names).at(-1) ?? null;
+    return name === 'bpchar' ? 'character' : name;
+  }
+  const column = columnOf(node);
+  return relation.columns.find(({ name }) => name === column?.name)?.type ?? null;
+}
+
+/** Conditions that are checked for each row. */
+const PER_ROW: ReadonlySet<string> = new Set(['Filter', 'Join Filter']);
+
+/** Functions of users in a condition, which run for each row. */
+function callsPerRow(
+  { conditions, rows, removed, relation }: PlanNode,
+  { database, analyzed }: ReasonContext,
+): readonly Reason[] {
+  const of = analyzed ? `each of up to ${counted(rows + removed, 'row', 'rows')}` : 'each row';
+  return [...conditions].flatMap(([kind, text]) => {
+    if (!PER_ROW.has(kind)) return [];
+    return conjunctsOf(text).flatMap((conjunct) =>
+      functionsIn(conjunct, database).map((called): Reason => {
+        const name = `${called.schema}.${called.name}`;
+        const what = `${name}() (${called.language}${called.securityDefiner ? ', SECURITY DEFINER' : ''})`;
+        return {
+          kind: 'function per row',
+          table: relation,
+          text: `${relation ?? 'a join'}: ${what} is called for ${of}`,
+        };
+      }),
+    );
+  });
+}
+
+function functionsIn(conjunct: Node, database: CheckedDatabase): readonly DatabaseFunction[] {
+  const found = new Set<DatabaseFunction>();
+  eachNode(conjunct, (node) => {
+    if (!('FuncCall' in node)) return;
+    const { schema, name } = calledName(node.FuncCall);
+    const [called] = database.functionsNamed({ schema, name });
+    const [unqualified] = [...database.catalog.functions.values()].filter((f) => f.name === name);
+    const match = called ?? (schema === null ? unqualified : undefined);
+    // Functions of extensions are compared by their operators.
+    if (match !== undefined && match.extension === null) found.add(match);
+  });
+  return [...found];
+}
+
+/** A subquery that runs again for each row. */
+function subplanPerRow(node: PlanNode): readonly Reason[] {
+  const filter = [...node.conditions.values()].join(' ');
+  return node.children
+    .filter(({ relationship, subplan, loops }) => {
+      const isHashed = filter.includes(`hashed ${subplan})`);
+      return relationship === 'SubPlan' && loops > 1 && !isHashed && filter.includes(`${subplan})`);
+    })
+    .map((child): Reason => {
+      const tables = tablesIn(child).join(', ') || 'no table';
+      return {
+        kind: 'subquery per row',
+        table: node.relation,
+        text: `${node.relation ?? 'a join'}: a subquery over ${tables} runs ${counted(child.loops, 'time', 'times')}, once for each row`,
+      };
+    });
+}
+
+/** A filter above a subquery that Postgres did not merge, such as a view with security_barrier. */
+function fence(node: PlanNode): readonly Reason[] {
+  if (node.type !== 'Subquery Scan' || !node.conditions.has('Filter')) return [];
+  const below = node.children.flatMap(tablesIn).join(', ') || 'no table';
+  return [
+    {
+      kind: 'fence',
+      table: null,
+      text: `${below}: a condition is checked above the subquery ${node.alias ?? ''}, after all of its rows are read`,
+    },
+  ];
+}
+
+/** Rows that a scan reads; more than this many times those of the other plan are a reason. */
+const MANY = 2;
+/** Fewer rows than this explain no difference. */
+const FEW = 100;
+
+function rowsRead(table: string, slow: PlanNode, fast: PlanNode): readonly Reason[] {
+  const read = (plan: PlanNode): number =>
+    scansOf(plan, table).reduce((sum, { node }) => sum + node.rows + node.removed, 0);
+  const removed = scansOf(slow, table).reduce((sum, { node }) => sum + node.removed, 0);
+  const [more, less] = [read(slow), read(fast)];
+  if (more < FEW || more <= MANY * less) return [];
+  const gone = removed === 0 ? '' : ` and ${removed} of them removed by the filter`;
+  return [
+    {
+      kind: 'rows read',
+      table,
+      text: `${table}: ${counted(more, 'row is', 'rows are')} read${gone}; the other plan reads ${less}`,
+    },
+  ];
+}
+
+/** A sort that the other plan does without, such as one by more columns. */
+function sorts(slow: PlanNode, fast: PlanNode): readonly Reason[] {
+  const [more, less] = [slow, fast].map((plan) => nodesOf(plan).filter(({ sortKey }) => sortKey.length > 0));
+  const [first] = more ?? [];
+  if (first === undefined || (less ?? []).length >= (more ?? []).length) return [];
+  const keys = first.sortKey.map(withoutValues).join(', ');
+  return [
+    { kind: 'sort', table: null, text: `rows are sorted by ${keys}, which the other plan does not need` },
+  ];
+}
+
+/** Parts of a condition of a plan that are combined by AND; none if it cannot be parsed. */
+function conjunctsOf(condition: string): readonly Node[] {
+  // What a plan says of its subqueries is no SQL.
+  const text = condition
+    .replace(/\(?alternatives: SubPlan \d+ or hashed SubPlan \d+\)?/g, 'subplan()')
+    .replace(/\((?:hashed )?(?:SubPlan|InitPlan) \d+\)(?:\.col\d+)?/g, 'subplan()');
+  try {
+    const node = expressionNode(text);
+    return node === null ? [] : partsOf(node, 'AND_EXPR');
+  } catch (error) {
+    if (error instanceof QueryError) return [];
+    throw error;
+  }
+}
+
+function subplansIn(node: Node): number {
+  let found = 0;
+  eachNode(node, (inner) => {
+    if ('FuncCall' in inner && calledName(inner.FuncCall).name === 'subplan') found += 1;
+  });
+  return found;
+}
+
+function columnsIn(node: Node): ReadonlySet<string> {
+  const found = new Set<string>();
+  eachNode(node, (inner) => {
+    const column = columnOf(inner);
+    if (column !== null) found.add(column.name);
+  });
+  return found;
+}
+
+function columnsOfIndex(index: string, relation: Relation): ReadonlySet<string> {
+  const keys = relation.indexes.find(({ name }) => name === index)?.keys ?? [];
+  return new Set(
+    keys.flatMap(({ column, text }) => {
+      if (column !== null) return [column];
+      return conjunctsOf(text).flatMap((node) => [...columnsIn(node)]);
+    }),
+  );
+}
+
+function intersects(some: ReadonlySet<string>, others: ReadonlySet<string>): boolean {
+  return [...some].some((one) => others.has(one));
+}
+
+function relationOf(table: string, { relations }: CheckedDatabase): Relation | null {
+  return relations.find(({ schema, name }) => `${schema}.${name}` === table) ?? null;
+}
+
+/** The reason of governed SQL that takes longer only because it reads attributes first. */
+export function attributesReason(ms: string): Reason {
+  return {
+    kind: 'attributes',
+    table: null,
+    text: `the caller's attributes are read from their tables first, as in each request: ${ms} ms`,
+  };
+}
+
+/** A part of a difference that the plans do not explain. */
+export function untold(what: string): Reason {
+  return { kind: 'not told', table: null, text: `${what}, and the plans do not tell why` };
+}
+
+/** Names of operators and functions in the conditions of plans, for which the database is asked. */
+export function operatorsIn(plans: readonly PlanNode[]): ReadonlySet<string> {
+  const found = new Set<string>();
+  for (const { conditions } of plans.flatMap(nodesOf))
+    for (const text of conditions.values())
+      for (const conjunct of conjunctsOf(text))
+        eachNode(conjunct, (node) => {
+          const name = testName(node);
+          if (name !== null) found.add(name);
+        });
+  return found;
+}

@@ -1,0 +1,134 @@
+import { identifier, quoteLiteral } from 'osl-compiler';
+import {
+  openSessionOnFirst,
+  type PostgresSession,
+  withoutPassword,
+} from '../../../src/base/postgres/index.js';
+import { connectFault } from '../../../src/service/connector-url.js';
+import { usage } from '../../exit.js';
+import { type ExplainedPlan, explainedPlan } from './plan.js';
+
+/** A statement, and as whom it runs. */
+export interface Execution {
+  readonly text: string;
+  readonly values: readonly (string | null)[];
+  /** Types of the values as OIDs. */
+  readonly types: readonly number[];
+  /** Settings of the transaction; they are set before the role. */
+  readonly settings: ReadonlyMap<string, string>;
+  /** Null: the role of the login. */
+  readonly role: string | null;
+}
+
+export type Outcome<T> =
+  | { readonly kind: 'done'; readonly result: T }
+  | { readonly kind: 'failed'; readonly reason: string };
+
+/** Rows of a statement: their number, and a digest that does not depend on their order. */
+export interface RowDigest {
+  readonly rows: number;
+  readonly digest: string;
+}
+
+const CONNECT_MARGIN_MS = 5_000;
+
+/** Runs statements that a caller wrote, each in a read-only transaction that is rolled back. */
+export class SpeedSession {
+  readonly #session: PostgresSession;
+  readonly #timeoutMs: number;
+
+  private constructor(session: PostgresSession, timeoutMs: number) {
+    this.#session = session;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /** @throws Failure if the database cannot be reached */
+  static async open(url: string, timeoutMs: number): Promise<SpeedSession> {
+    const options = {
+      connectionString: url,
+      application_name: 'osl rls speed',
+      silenceMs: timeoutMs + CONNECT_MARGIN_MS,
+    };
+    const open = await openSessionOnFirst(url, options).catch((error: unknown) => {
+      throw usage(`${withoutPassword(url)}: ${connectFault(error)}`);
+    });
+    return new SpeedSession(open, timeoutMs);
+  }
+
+  explain(execution: Execution, analyze: boolean): Promise<Outcome<ExplainedPlan>> {
+    const options = analyze ? 'ANALYZE, TIMING off, BUFFERS off' : 'ANALYZE off';
+    return this.#as(execution, async (call) => {
+      const [row] = await this.#session.query(`EXPLAIN (VERBOSE, ${options}, FORMAT JSON) ${call}`);
+      return explainedPlan(row?.['QUERY PLAN']);
+    });
+  }
+
+  digest(execution: Execution): Promise<Outcome<RowDigest>> {
+    const text = `SELECT pg_catalog.count(*)::text AS rows,
+      coalesce(pg_catalog.sum(pg_catalog.hashtextextended(r::text, 0)), 0)::text AS digest
+      FROM (${execution.text}) AS r`;
+    return this.#as({ ...execution, text }, async (call) => {
+      const [row] = await this.#session.query(call);
+      return { rows: Number(row?.['rows']), digest: String(row?.['digest']) };
+    });
+  }
+
+  /** A value of a column as text, of some row that the caller sees; null if there is none. */
+  async sample(execution: Execution): Promise<string | null> {
+    const found = await this.#as(execution, async (call) => {
+      const [row] = await this.#session.query(call);
+      return row === undefined ? null : String(Object.values(row)[0]);
+    });
+    return found.kind === 'done' ? found.result : null;
+  }
+
+  /** Prepares the statement, so that its values have types, and gives `work` the EXECUTE that runs it. */
+  async #as<T>(
+    { text, values, types, settings, role }: Execution,
+    work: (call: string) => Promise<T>,
+  ): Promise<Outcome<T>> {
+    try {
+      await this.#session.query('BEGIN READ ONLY');
+      for (const [name, value] of settings)
+        await this.#session.query('SELECT pg_catalog.set_config($1, $2, true)', [name, value]);
+      if (role !== null) await this.#session.query(`SET LOCAL ROLE ${identifier(role)}`);
+      // A statement of the application has its values in its text; so no plan may be made without them.
+      await this.#session.query(
+        `SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL statement_timeout = ${this.#timeoutMs}`,
+      );
+      const names = await this.#typeNames(types);
+      await this.#session.query(`PREPARE osl_speed${names} AS ${text}`);
+      const list = values.map((value) => (value === null ? 'NULL' : quoteLiteral(value)));
+      return {
+        kind: 'done',
+        result: await work(`EXECUTE osl_speed${list.length === 0 ? '' : `(${list.join(', ')})`}`),
+      };
+    } catch (error) {
+      return { kind: 'failed', reason: failureOf(error) };
+    } finally {
+      await this.#session.query('ROLLBACK; DEALLOCATE ALL');
+    }
+  }
+
+  async #typeNames(types: readonly number[]): Promise<string> {
+    if (types.length === 0) return '';
+    const rows = await this.#session.query(
+      `SELECT pg_catalog.format_type(t.id, NULL) AS name FROM pg_catalog.unnest($1::oid[]) WITH ORDINALITY AS t (id, n)
+       ORDER BY t.n`,
+      [types],
+    );
+    return `(${rows.map(({ name }) => String(name)).join(', ')})`;
+  }
+
+  close(): Promise<void> {
+    return this.#session.end();
+  }
+}
+
+/** Errors of the class 42 name objects and types; the messages of others may hold values. @throws other errors */
+function failureOf(error: unknown): string {
+  if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') throw error;
+  const { code, message } = error;
+  if (code === '57014') return `it was stopped after the time limit (${code})`;
+  return /^42[0-9A-Z]{3}$/.test(code) ? `${message} (${code})` : `it fails with SQLSTATE ${code}`;
+}

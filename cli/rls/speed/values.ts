@@ -1,0 +1,204 @@
+import type { Node, SelectStmt } from '@pgsql/types';
+import { identifier, quoteLiteral } from 'osl-compiler';
+import type { Relation } from '../catalog/catalog.js';
+import type { CheckedDatabase } from '../checked-database.js';
+import { namesOf } from '../nodes.js';
+import { columnOf, eachNode } from '../statement.js';
+import type { GivenStatement } from './statements.js';
+import { selectIn } from './statements.js';
+
+/** A statement with its tables qualified and its placeholders replaced by values of the caller, or why it has none. */
+export type ReadyStatement =
+  | { readonly kind: 'ready'; readonly text: string; readonly sampled: readonly string[] }
+  | { readonly kind: 'refused'; readonly reason: string };
+
+/** A value of a column in a row that the caller sees; null if there is none. */
+export type ColumnSample = (table: Relation, column: string) => Promise<string | null>;
+
+interface Edit {
+  /** Offset in UTF-8 bytes. */
+  readonly at: number;
+  readonly length: number;
+  readonly text: string;
+}
+
+/**
+ * Makes a statement that both sides can run: unqualified tables get their schema, and `$n` of pg_stat_statements values
+ * of rows that the caller sees.
+ *
+ * @param searchPath schemas in which the role looks for tables
+ */
+export async function readyStatement(
+  { text }: GivenStatement,
+  database: CheckedDatabase,
+  searchPath: readonly string[],
+  sample: ColumnSample,
+): Promise<ReadyStatement> {
+  const parsed = selectIn(text);
+  if (parsed.kind === 'refused') return parsed;
+  const tables = tablesOf(parsed.node, database, searchPath);
+  const edits: Edit[] = tables.unqualified.map(({ at, schema }) => ({
+    at,
+    length: 0,
+    text: `${identifier(schema)}.`,
+  }));
+  const sampled: string[] = [];
+  for (const { number, at, use } of placeholdersOf(parsed.node)) {
+    const found = await valueFor(use, tables, sample);
+    if (found.kind === 'none') return { kind: 'refused', reason: `no value for $${number}: ${found.reason}` };
+    const { value } = found;
+    if (use?.kind !== 'count') sampled.push(value);
+    edits.push({
+      at,
+      length: `$${number}`.length,
+      text: use?.kind === 'count' ? value : quoteLiteral(value),
+    });
+  }
+  if (edits.length > 0 && parsed.offsets === 'edited')
+    return { kind: 'refused', reason: 'its names cannot be replaced: write the schema of each table' };
+  return { kind: 'ready', text: edited(text, edits), sampled };
+}
+
+function edited(text: string, edits: readonly Edit[]): string {
+  const bytes = Buffer.from(text, 'utf8');
+  const parts: Buffer[] = [];
+  let from = 0;
+  for (const { at, length, text: added } of [...edits].sort((a, b) => a.at - b.at)) {
+    parts.push(bytes.subarray(from, at), Buffer.from(added, 'utf8'));
+    from = at + length;
+  }
+  return Buffer.concat([...parts, bytes.subarray(from)]).toString('utf8');
+}
+
+interface NamedTables {
+  /** By alias or name. */
+  readonly byAlias: ReadonlyMap<string, Relation>;
+  readonly unqualified: readonly { readonly at: number; readonly schema: string }[];
+}
+
+function tablesOf(statement: Node, database: CheckedDatabase, searchPath: readonly string[]): NamedTables {
+  const common = new Set<string>();
+  eachNode(statement, (node) => {
+    if ('CommonTableExpr' in node) common.add(node.CommonTableExpr.ctename ?? '');
+  });
+  const byAlias = new Map<string, Relation>();
+  const unqualified: { at: number; schema: string }[] = [];
+  eachNode(statement, (node) => {
+    if (!('RangeVar' in node)) return;
+    const { schemaname = null, relname: name = '', alias, location = 0 } = node.RangeVar;
+    if (schemaname === null && common.has(name)) return;
+    const table = tableNamed(schemaname, name, database, searchPath);
+    if (table === null) return;
+    byAlias.set(alias?.aliasname ?? name, table);
+    if (schemaname === null) unqualified.push({ at: location, schema: table.schema });
+  });
+  return { byAlias, unqualified };
+}
+
+/** A table of the search_path, or the only one of this name. */
+function tableNamed(
+  schema: string | null,
+  name: string,
+  database: CheckedDatabase,
+  searchPath: readonly string[],
+): Relation | null {
+  for (const one of schema === null ? searchPath : [schema]) {
+    const found = database.relationNamed({ schema: one, name });
+    if (found !== null) return found;
+  }
+  return schema === null ? database.relationNamed({ schema: null, name }) : null;
+}
+
+/** How a placeholder is used: null if nothing is known that a value could be taken from. */
+type Use =
+  | { readonly kind: 'compared'; readonly qualifier: string | null; readonly column: string }
+  | { readonly kind: 'prefix'; readonly qualifier: string | null; readonly column: string }
+  | { readonly kind: 'elements'; readonly qualifier: string | null; readonly column: string }
+  | { readonly kind: 'count'; readonly value: string }
+  | null;
+
+interface Placeholder {
+  readonly number: number;
+  readonly at: number;
+  readonly use: Use;
+}
+
+function placeholdersOf(statement: Node): readonly Placeholder[] {
+  const uses = new Map<number, Use>();
+  const at = new Map<number, number>();
+  eachNode(statement, (node) => {
+    for (const [param, use] of usesIn(node)) uses.set(param, use);
+    if ('ParamRef' in node) at.set(node.ParamRef.location ?? 0, node.ParamRef.number ?? 0);
+  });
+  return [...at].map(([location, number]) => ({ number, at: location, use: uses.get(location) ?? null }));
+}
+
+/** Uses of placeholders that are operands of a node, by their location. */
+function usesIn(node: Node): readonly (readonly [location: number, use: Use])[] {
+  if ('SelectStmt' in node) return limitsOf(node.SelectStmt);
+  if (!('A_Expr' in node)) return [];
+  const { kind, name, lexpr, rexpr } = node.A_Expr;
+  const operator = namesOf(name).at(-1) ?? '';
+  const sides = [
+    [lexpr, rexpr],
+    [rexpr, lexpr],
+  ] as const;
+  return sides.flatMap(([value, other]) => {
+    const column = value === undefined ? null : columnOf(withoutCasts(value));
+    if (column === null) return [];
+    const { qualifier, name: found } = column;
+    const use: Use =
+      kind === 'AEXPR_LIKE' || kind === 'AEXPR_ILIKE'
+        ? { kind: 'prefix', qualifier, column: found }
+        : kind === 'AEXPR_OP_ANY'
+          ? { kind: 'elements', qualifier, column: found }
+          : { kind: 'compared', qualifier, column: found };
+    if (kind === 'AEXPR_OP' && !COMPARING.has(operator)) return [];
+    return parametersIn(other).map((location) => [location, use] as const);
+  });
+}
+
+const COMPARING: ReadonlySet<string> = new Set(['=', '<', '>', '<=', '>=', '<>']);
+
+function limitsOf({ limitCount, limitOffset }: SelectStmt): readonly (readonly [number, Use])[] {
+  return [
+    ...parametersIn(limitCount).map((at) => [at, { kind: 'count', value: '10' }] as const),
+    ...parametersIn(limitOffset).map((at) => [at, { kind: 'count', value: '0' }] as const),
+  ];
+}
+
+/** Locations of placeholders that are a node, or members of its list. */
+function parametersIn(node: Node | undefined): readonly number[] {
+  if (node === undefined) return [];
+  const inner = withoutCasts(node);
+  if ('ParamRef' in inner) return [inner.ParamRef.location ?? 0];
+  return 'List' in inner ? (inner.List.items ?? []).flatMap(parametersIn) : [];
+}
+
+function withoutCasts(node: Node): Node {
+  return 'TypeCast' in node && node.TypeCast.arg !== undefined ? withoutCasts(node.TypeCast.arg) : node;
+}
+
+/** Characters of a sampled text that a pattern begins with. */
+const PREFIX = 4;
+
+type FoundValue =
+  | { readonly kind: 'value'; readonly value: string }
+  | { readonly kind: 'none'; readonly reason: string };
+
+async function valueFor(use: Use, { byAlias }: NamedTables, sample: ColumnSample): Promise<FoundValue> {
+  if (use === null) return { kind: 'none', reason: 'it is compared with no column of a table' };
+  if (use.kind === 'count') return { kind: 'value', value: use.value };
+  const candidates = use.qualifier === null ? [...byAlias.values()] : [byAlias.get(use.qualifier)];
+  const table = candidates.find((one) => one?.columns.some(({ name }) => name === use.column) === true);
+  if (table === undefined) return { kind: 'none', reason: `${use.column} is no column of a table` };
+  const value = await sample(table, use.column);
+  if (value === null)
+    return {
+      kind: 'none',
+      reason: `the caller sees no row of ${table.schema}.${table.name} to take it from`,
+    };
+  if (use.kind === 'prefix')
+    return { kind: 'value', value: `${value.slice(0, PREFIX).replace(/[\\%_]/g, '\\$&')}%` };
+  return { kind: 'value', value: use.kind === 'elements' ? `{"${value.replace(/["\\]/g, '\\$&')}"}` : value };
+}
