@@ -43,6 +43,8 @@ export interface ExportedRowSecurity {
   readonly version: string;
   readonly roles: readonly string[];
   readonly tables: readonly SecuredTable[];
+  /** Tables of the connector that no role may read. */
+  readonly closed: readonly Pick<SecuredTable, 'schema' | 'table'>[];
   readonly functions: readonly ReadingFunction[];
   /** Functions that the policies of a role call. */
   readonly calls: ReadonlyMap<string, ReadonlySet<string>>;
@@ -64,12 +66,12 @@ export function exportedRowSecurity(
   snapshot: PolicySnapshot,
   sources: AttributeSources,
 ): ExportedRowSecurity {
-  const exporter = new Exporter(connector.name, manifest, snapshot, sources);
+  const exporter = new Exporter(connector, manifest, snapshot, sources);
   return exporter.exported();
 }
 
 class Exporter {
-  readonly #connector: string;
+  readonly #connector: Connector;
   readonly #manifest: Manifest;
   readonly #snapshot: PolicySnapshot;
   readonly #sources: AttributeSources;
@@ -78,12 +80,12 @@ class Exporter {
   /** Attributes that filters of exported grants name, by role. */
   readonly #named = new Map<string, Set<string>>();
 
-  constructor(connector: string, manifest: Manifest, snapshot: PolicySnapshot, sources: AttributeSources) {
+  constructor(connector: Connector, manifest: Manifest, snapshot: PolicySnapshot, sources: AttributeSources) {
     this.#connector = connector;
     this.#manifest = manifest;
     this.#snapshot = snapshot;
     this.#sources = sources;
-    this.#readings = new Readings(connector, snapshot, sources);
+    this.#readings = new Readings(connector.name, snapshot, sources);
   }
 
   exported(): ExportedRowSecurity {
@@ -94,10 +96,11 @@ class Exporter {
     );
     const used = this.#withNeeded(new Set([...this.#named.values()].flatMap((names) => [...names])));
     return {
-      connector: this.#connector,
+      connector: this.#connector.name,
       version: this.#snapshot.version,
       roles,
       tables: secured.map((table) => ({ ...table, roles: table.roles.filter(({ role }) => roles.includes(role)) })),
+      closed: [...this.#connector.tables.values()].filter((table) => !secured.some((one) => isSame(one, table))),
       functions: this.#readings.functions.filter(({ name }) => used.has(name)),
       calls: this.#named,
       attributes: this.#sources.used.filter(({ name }) => used.has(name)),
@@ -109,7 +112,7 @@ class Exporter {
   #tables(): ReadonlyMap<string, readonly Relation[]> {
     const found = new Map<string, Relation[]>();
     for (const relation of this.#manifest.catalog.relations.values()) {
-      if (relation.connector !== this.#connector || relation.kind === 'facet') continue;
+      if (relation.connector !== this.#connector.name || relation.kind === 'facet') continue;
       const name = JSON.stringify([relation.schema, relation.table]);
       found.set(name, [...(found.get(name) ?? []), relation]);
     }
@@ -155,11 +158,12 @@ class Exporter {
     return (policy?.grants.get(relation.name) ?? []).flatMap((grant) => {
       const { groups, conditions, filter } = grant;
       if (groups !== undefined) {
-        this.#leave(relation.name, role, 'a grant of aggregates or metrics, and not of rows');
+        this.#leave(relation.name, role, groups.metrics === null ? GROUPS : METRICS);
         return [];
       }
       if (conditions !== null) {
-        this.#leave(relation.name, role, 'a grant with conditions on time, request, purpose or break-glass');
+        const keys = Object.keys(JSON.parse(conditions.key)).map((key) => `\`${key}\``);
+        this.#leave(relation.name, role, `a grant with ${list(keys)}, which depends on the request`);
         return [];
       }
       const granted = relation.columns.filter(({ name }) => grant.columns.has(name) && !denied.has(name));
@@ -228,7 +232,13 @@ class Exporter {
   }
 }
 
+const GROUPS = 'a grant with `min_group_size`, of aggregates and no rows';
+const METRICS = 'a grant with `metrics`, of figures and no rows';
 const NO_TABLE = { schema: '', table: '', name: '' };
+
+function isSame(a: Pick<SecuredTable, 'schema' | 'table'>, b: Pick<SecuredTable, 'schema' | 'table'>): boolean {
+  return a.schema === b.schema && a.table === b.table;
+}
 
 /** The columns of every grant; those of the first if there are none. */
 function columnsOfAll(grants: readonly ExportedGrant[]): ReadonlySet<string> {

@@ -19,12 +19,13 @@ export function leftOfPolicy(
     if (max_cost !== undefined) leave('max_cost', 'a limit of the gateway', role);
     if (limits !== undefined) leave('limits', 'a limit of the gateway', role);
   }
-  for (const key of ['limits', 'order', 'purposes', 'privacy_units', 'service_accounts', 'certificates'] as const)
+  for (const key of ['limits', 'order', 'purposes', 'privacy_units', 'service_accounts', 'certificates', 'exchange'] as const)
     if (Object.keys(document[key] ?? {}).length > 0) leave(key, REASONS[key]);
   if (Object.keys(document.subjects).length > 0)
     leave('subjects', 'who has which role: GRANT role TO login; a chain of several subjects has no equivalent');
   for (const name of anyAttributes(document))
     if (used.has(name)) leave('subjects', `attribute \`${name}\` with {any: true}: no setting says so, so they see less`);
+  if (catalog.metrics.size > 0) leave('metrics', 'the gateway computes them');
   if (catalog.joins === 'declared') leave('joins', 'SQL may join on any column');
   return left;
 }
@@ -36,6 +37,7 @@ const REASONS = {
   privacy_units: 'grants of aggregates are left out',
   service_accounts: 'logins of the gateway: GRANT role TO login',
   certificates: 'logins of the gateway: GRANT role TO login',
+  exchange: 'roles by claims of tokens: GRANT role TO login, or SET ROLE',
 } as const;
 
 function anyAttributes({ subjects, exchange = [] }: PolicyDocument): ReadonlySet<string> {

@@ -89,7 +89,7 @@ export function leftText({ object, role, reason }: LeftPart): string {
   return comment(`${object}${role === null ? '' : ` (${identifier(role)})`}: ${reason}`);
 }
 
-/** Drops policies, functions and schema of an earlier export. Fails if the schema has other objects. */
+/** Drops policies, functions and schema of an earlier export. Fails if anything else uses them, or is in the schema. */
 function clearing(): string {
   return block(`
 DECLARE
@@ -98,8 +98,9 @@ BEGIN
   FOR ours IN SELECT polname, polrelid::regclass AS relation FROM pg_policy WHERE polname ~ '^${POLICY}[0-9]+$' LOOP
     EXECUTE format('DROP POLICY %I ON %s', ours.polname, ours.relation);
   END LOOP;
-  FOR ours IN SELECT oid::regprocedure AS called FROM pg_proc WHERE pronamespace = to_regnamespace('${EXPORT_SCHEMA}') LOOP
-    EXECUTE format('DROP FUNCTION %s CASCADE', ours.called);
+  FOR ours IN SELECT string_agg(oid::regprocedure::text, ', ') AS functions FROM pg_proc
+               WHERE pronamespace = to_regnamespace('${EXPORT_SCHEMA}') HAVING count(*) > 0 LOOP
+    EXECUTE 'DROP FUNCTION ' || ours.functions;
   END LOOP;
   DROP SCHEMA IF EXISTS ${EXPORT_SCHEMA};
 END`);
@@ -135,7 +136,7 @@ function usage({ tables }: ExportedRowSecurity): readonly { readonly schema: str
   return [...new Map(all.map((one) => [JSON.stringify(one), one])).values()];
 }
 
-function tableName({ schema, table }: SecuredTable): string {
+function tableName({ schema, table }: Pick<SecuredTable, 'schema' | 'table'>): string {
   return `${identifier(schema)}.${identifier(table)}`;
 }
 
@@ -182,12 +183,13 @@ function policiesOf({ role, rows, denied, apart }: RoleOnTable): readonly Writte
 }
 
 /** Fails if a role has more than was granted here, or is not subject to row security. */
-function check({ roles, tables }: ExportedRowSecurity): string {
-  const rights = tables.flatMap((table) =>
+function check({ roles, tables, closed }: ExportedRowSecurity): string {
+  const all = [...tables, ...closed.map((table) => ({ ...table, roles: [] }))];
+  const rights = all.flatMap((table: SecuredTable) =>
     roles.map((role) => {
       const columns = table.roles.find((one) => one.role === role)?.columns ?? [];
       const names = `array[${columns.map(quoteLiteral).join(', ')}]::name[]`;
-      return `(${quoteLiteral(role)}::name, ${quoteLiteral(tableName(table))}::regclass, ${names})`;
+      return `(${quoteLiteral(role)}::name, to_regclass(${quoteLiteral(tableName(table))}), ${names})`;
     }),
   );
   if (rights.length === 0) return 'SELECT 1';

@@ -1,5 +1,5 @@
 import type { Node, SubLink } from '@pgsql/types';
-import { namesOf } from '../nodes.js';
+import { calledName, literalOf, namesOf } from '../nodes.js';
 import { asList, type CallerValue, callerValueOf, claimValue, unwrapped } from './caller-value.js';
 import { type InlinedCall, inlined } from './function-call.js';
 import { membership } from './membership.js';
@@ -28,9 +28,11 @@ export function condition(
   if ('BoolExpr' in node) {
     const { boolop, args = [] } = node.BoolExpr;
     const [first] = args;
-    if (boolop === 'NOT_EXPR' && first !== undefined) return `not (${of(first, !positive)})`;
+    if (boolop === 'NOT_EXPR' && first !== undefined) return negated(of(first, !positive));
     return `(${args.map((part) => of(part)).join(boolop === 'AND_EXPR' ? ' and ' : ' or ')})`;
   }
+  const held = roleTest(node, context);
+  if (held !== null) return String(held);
   const call = inlined(node, scope, context.functions, context.searchPath);
   if (call !== null) return condition(call.node, call.scope, range, callContext(context, call), positive);
   if ('TypeCast' in node && node.TypeCast.arg !== undefined && isBoolean(node)) return of(node.TypeCast.arg);
@@ -46,6 +48,24 @@ export function condition(
   }
   const compared = comparison(node, scope, range, context, positive);
   return compared ?? rowExpression(node, scope, range);
+}
+
+function negated(text: string): string {
+  if (text === 'true' || text === 'false') return String(text === 'false');
+  return `not (${text})`;
+}
+
+/** The result of `pg_has_role(current_user, …, 'USAGE')` for the role of the translation; null for anything else. */
+function roleTest(node: Node, context: Translation): boolean | null {
+  if (!('FuncCall' in node)) return null;
+  const { schema, name } = calledName(node.FuncCall);
+  if (schema !== null || name !== 'pg_has_role') return null;
+  const [user, role, privilege] = node.FuncCall.args ?? [];
+  const of = user === undefined ? undefined : unwrapped(user);
+  const isCurrent = of !== undefined && 'SQLValueFunction' in of && of.SQLValueFunction.op === 'SVFOP_CURRENT_USER';
+  const other = literalOf(role);
+  if (!isCurrent || other === null || literalOf(privilege)?.toUpperCase() !== 'USAGE') return null;
+  return context.hasPrivilegesOf(other);
 }
 
 /** A filter that is the same for every row, for a caller with the attribute: without it a filter accepts none. */
@@ -65,7 +85,8 @@ function callContext(context: Translation, { searchPath, readableRows }: Inlined
   return {
     ...context,
     ...(searchPath !== null && { searchPath }),
-    ...(readableRows !== null && { readableRows }),
+    // Of a SECURITY DEFINER function: its current_user is its owner.
+    ...(readableRows !== null && { readableRows, hasPrivilegesOf: () => null }),
   };
 }
 

@@ -1,0 +1,159 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ready } from 'osl-compiler';
+import pg from 'pg';
+import t from 'tap';
+import { parse, stringify } from 'yaml';
+import { AttributeSources, type SettingsForm } from '../../../cli/rls/export/attribute-sources.js';
+import { exportedRowSecurity } from '../../../cli/rls/export/design.js';
+import { exportScript } from '../../../cli/rls/export/script.js';
+import { loadModel } from '../../../src/service/model.js';
+import { project, SCRIPT, URL_ENV } from '../../row-security/hr.js';
+import { NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
+import { type Serving, servingFiles } from './serving.js';
+
+/*
+ * Rows under exported row security and rows through a gateway: under row security there are the same, or fewer where a
+ * reason is named. Conditions that are hard to write so are each a role of its own.
+ */
+
+/** Filters of `employee`; most of them would accept more without the attribute, written without care. */
+const FILTERS: Readonly<Record<string, string>> = {
+  plain: `region = attribute('region')`,
+  other: `not (region = attribute('region'))`,
+  either: `region = attribute('region') or salary > 900`,
+  either_attribute: `region = attribute('region') or team = attribute('team')`,
+  not_both: `not (region = attribute('region') and salary > 600)`,
+  not_either: `not (region = attribute('region') or salary > 600)`,
+  is_not_true: `(region = attribute('region')) is not true`,
+  cases: `case when region = attribute('region') then false else salary > 300 end`,
+  coalesced: `coalesce(region = attribute('region'), true)`,
+  twice_not: `not (not (region = attribute('region')))`,
+  present: `'' = attribute('region') or true`,
+  absent: `'' = attribute('region') and false`,
+  not_absent: `not ('' = attribute('region') and false)`,
+  constants: `'eu' = attribute('region') or 'jp' = attribute('region')`,
+  number: `id = attribute('number')`,
+  quoted: `name = attribute('name')`,
+  read: `id = attribute('own')`,
+  not_read: `not (id = attribute('own'))`,
+  read_or: `id = attribute('own') or salary > 900`,
+  exists: `true = attribute('has_note')`,
+  not_exists: `not (true = attribute('has_note'))`,
+  read_twice: `id = attribute('below')`,
+  clock: `now() > timestamptz '2020-01-01 00:00:00+00' and current_date > date '2020-01-01' and region = attribute('region')`,
+};
+
+const ATTRIBUTES = {
+  own: { on: 'note', column: 'employee_id', rows: `body = attribute('body') or id = 12` },
+  has_note: { on: 'note', rows: `body = attribute('body')` },
+  below: { on: 'note', column: 'id', rows: `employee_id = attribute('own')` },
+};
+
+interface Caller {
+  readonly name: string;
+  readonly attributes: Readonly<Record<string, string | readonly string[]>>;
+}
+
+const CALLERS: readonly Caller[] = [
+  { name: 'all', attributes: { region: 'eu', team: 'red', number: '3', name: `person 7`, body: 'note 5' } },
+  { name: 'other', attributes: { region: 'us', team: 'blue', number: '4', name: `o'\\person`, body: 'none' } },
+  { name: 'some', attributes: { region: 'jp' } },
+  { name: 'team', attributes: { team: 'red', body: 'note 6' } },
+  { name: 'nothing', attributes: {} },
+];
+/** Callers with lists, and nothing else. */
+const LISTS: readonly Caller[] = [
+  { name: 'two', attributes: { region: ['eu', 'jp'], team: ['red'], number: ['3', '4'], name: ['person 7'], body: ['note 5', 'note 6'] } },
+  { name: 'one', attributes: { region: ['us'] } },
+  { name: 'none', attributes: {} },
+];
+
+t.setTimeout(240_000);
+const postgres = await startNativePostgres();
+if (postgres === null) t.test('rows of an export', { skip: NO_NATIVE }, async () => undefined);
+else {
+  await ready();
+  const mark = new URL(postgres.url).pathname.slice(1).replaceAll(/\W/g, '');
+  const admin = new pg.Client(postgres.url);
+  await admin.connect();
+  const made = new Set<string>();
+  t.teardown(async () => {
+    await admin.end();
+    await postgres.stop([...made].map((role) => `"${role}"`));
+  });
+  await admin.query(SCRIPT);
+  await admin.query(`update hr.employee set name = 'o''\\person' where id = 8; update hr.employee set team = null where id = 9;
+    create policy osl_gateway on hr.employee for select to osl_reader using (true);
+    create policy osl_gateway on hr.note for select to osl_reader using (true);
+    revoke select on hr.vault from osl_reader`);
+  const dir = mkdtempSync(join(tmpdir(), 'osl-rls-export-'));
+  t.teardown(() => rmSync(dir, { recursive: true, force: true }));
+  const { manifestFile, policyFile } = project(dir, postgres);
+  writeFileSync(manifestFile, readFileSync(manifestFile, 'utf8').replace('row_security: true', 'row_security: false'));
+  const original = parse(readFileSync(policyFile, 'utf8'));
+
+  /** Writes the policy, serves it, and runs its export in the database. */
+  const governed = async (policy: object, form: SettingsForm) => {
+    writeFileSync(policyFile, stringify({ ...original, ...policy }));
+    const { manifest, snapshot } = await loadModel(manifestFile, policyFile, null);
+    const [connector] = manifest.connectors.values();
+    if (snapshot === null || connector === undefined) throw new Error('no model');
+    const sources = new AttributeSources(snapshot.document, [], form);
+    const exported = exportedRowSecurity(connector, manifest, snapshot, sources);
+    for (const role of exported.roles) made.add(role);
+    await admin.query(exportScript(exported));
+    const gateway = await servingFiles(dir, { [URL_ENV]: postgres.readerUrl });
+    return { exported, gateway };
+  };
+  /** The values of the columns in rows that a role sees; none without a privilege. */
+  const under = async (role: string, { attributes }: Caller, table: string, columns: string, form: SettingsForm) => {
+    await admin.query('begin');
+    try {
+      const claims = form === 'claims' ? [['request.jwt.claims', JSON.stringify(attributes)]] : [];
+      const settings = Object.entries(attributes).map(([name, value]) => [`app.${name}`, [value].flat().join(',')]);
+      for (const pair of form === 'claims' ? claims : settings) await admin.query('select set_config($1, $2, true)', pair);
+      await admin.query(`set local role "${role}"; set local standard_conforming_strings = off; set local timezone = 'Pacific/Auckland'`);
+      const { rows } = await admin.query(`select ${columns} from ${table} order by id`);
+      return rows.map((row) => JSON.stringify(row));
+    } catch (error) {
+      if (error instanceof pg.DatabaseError && error.code === '42501') return [];
+      throw error;
+    } finally {
+      await admin.query('rollback');
+    }
+  };
+  const through = async (gateway: Serving, subject: string, entity: string, columns: string) => {
+    const { rows, code } = await gateway.ask(subject, `select ${columns} from ${entity} order by id`);
+    if (rows === null && !['E0512', 'E0514'].includes(code)) throw new Error(`${subject}: ${code}`);
+    return (rows ?? []).map((row) => JSON.stringify(row));
+  };
+
+  for (const [form, callers] of [
+    ['claims', CALLERS],
+    ['app', CALLERS],
+    ['claims', LISTS],
+    ['app', LISTS],
+  ] as const)
+    t.test(`conditions, from ${form}, ${callers === LISTS ? 'lists' : 'single values'}`, async (t) => {
+      const roles = Object.fromEntries(
+        Object.entries(FILTERS).map(([name, rows]) => [`${name}_${mark}`, { grants: [{ on: 'employee', columns: ['id', 'name'], rows }] }]),
+      );
+      const subjects = Object.fromEntries(
+        callers.flatMap(({ name, attributes }) =>
+          Object.keys(FILTERS).map((filter) => [`user:${name}:${filter}`, { ceiling: [`${filter}_${mark}`], attributes }]),
+        ),
+      );
+      const { exported, gateway } = await governed({ roles, subjects, attributes: ATTRIBUTES }, form);
+      t.strictSame(exported.left.filter(({ role }) => role !== null && !role.includes('besides')).filter(({ reason }) => !reason.startsWith('logins')), []);
+      for (const filter of Object.keys(FILTERS)) {
+        for (const caller of callers) {
+          const shown = await through(gateway, `user:${caller.name}:${filter}`, 'employee', 'id, name');
+          const seen = await under(`${filter}_${mark}`, caller, 'hr.employee', 'id, name', form);
+          t.strictSame(seen, shown, `${filter} for ${caller.name}: ${shown.length} rows`);
+        }
+      }
+      await gateway.close();
+    });
+}
