@@ -70,7 +70,8 @@ function text(expr: Expr, attributes: ExportedAttributes): string {
       return `(not ${of(expr.arg)})`;
     case 'attribute_match': {
       const read = attributes.read(expr.attribute);
-      if (read?.exists === true && expr.arg.kind === 'boolean' && expr.arg.value) return `(select ${read.call})`;
+      if (read?.exists === true && expr.arg.kind === 'boolean' && expr.arg.value)
+        return `(select ${read.call})`;
       return predicateSql(expr, (matched) => matchText(matched, attributes));
     }
     default:
@@ -129,7 +130,8 @@ function absenceOf(expr: Expr): string | null {
 
 function besideBoolean(args: readonly Expr[], value: boolean): string | null {
   const [match, constant, more] = args;
-  if (match === undefined || constant === undefined || more !== undefined || !isOfConstant(match)) return null;
+  if (match === undefined || constant === undefined || more !== undefined || !isOfConstant(match))
+    return null;
   return constant.kind === 'boolean' && constant.value === value ? match.attribute : null;
 }
 

@@ -90,17 +90,26 @@ class Exporter {
 
   exported(): ExportedRowSecurity {
     const tables = [...this.#tables()].map(([, relations]) => this.#table(relations));
-    const secured = tables.filter(({ roles }) => roles.some(({ columns, denied }) => columns.length > 0 || denied));
+    const secured = tables.filter(({ roles }) =>
+      roles.some(({ columns, denied }) => columns.length > 0 || denied),
+    );
     const roles = [...this.#snapshot.roles.keys()].filter((role) =>
-      secured.some((table) => table.roles.some((one) => one.role === role && (one.denied || one.rows.length > 0))),
+      secured.some((table) =>
+        table.roles.some((one) => one.role === role && (one.denied || one.rows.length > 0)),
+      ),
     );
     const used = this.#withNeeded(new Set([...this.#named.values()].flatMap((names) => [...names])));
     return {
       connector: this.#connector.name,
       version: this.#snapshot.version,
       roles,
-      tables: secured.map((table) => ({ ...table, roles: table.roles.filter(({ role }) => roles.includes(role)) })),
-      closed: [...this.#connector.tables.values()].filter((table) => !secured.some((one) => isSame(one, table))),
+      tables: secured.map((table) => ({
+        ...table,
+        roles: table.roles.filter(({ role }) => roles.includes(role)),
+      })),
+      closed: [...this.#connector.tables.values()].filter(
+        (table) => !secured.some((one) => isSame(one, table)),
+      ),
       functions: this.#readings.functions.filter(({ name }) => used.has(name)),
       calls: this.#named,
       attributes: this.#sources.used.filter(({ name }) => used.has(name)),
@@ -122,7 +131,11 @@ class Exporter {
   #table(relations: readonly Relation[]): SecuredTable {
     const [{ schema, table } = NO_TABLE] = relations;
     const roles = [...this.#snapshot.roles.keys()].map((role) => this.#roleOn(role, relations));
-    return { schema, table, roles: roles.map((one) => ({ ...one, apart: this.#apart(one, roles, relations) })) };
+    return {
+      schema,
+      table,
+      roles: roles.map((one) => ({ ...one, apart: this.#apart(one, roles, relations) })),
+    };
   }
 
   #roleOn(role: string, relations: readonly Relation[]): RoleOnTable {
@@ -135,7 +148,11 @@ class Exporter {
     const [{ name: object } = NO_TABLE] = relations;
     const lost = new Set(grants.flatMap((grant) => [...grant.columns].filter((c) => !columns.has(c))));
     if (lost.size > 0)
-      this.#leave(object, role, `${list(lost)}: not of all rows that the role sees, and column privileges are for all`);
+      this.#leave(
+        object,
+        role,
+        `${list(lost)}: not of all rows that the role sees, and column privileges are for all`,
+      );
     const covering = grants.filter((grant) => [...columns].every((c) => grant.columns.has(c)));
     if (covering.length < grants.length)
       this.#leave(object, role, 'rows of grants that have no column in common with the first');
@@ -167,13 +184,19 @@ class Exporter {
         return [];
       }
       const granted = relation.columns.filter(({ name }) => grant.columns.has(name) && !denied.has(name));
-      const clear = granted.filter(({ sensitivity }) => sensitivity === null || grant.unmask.has(sensitivity));
+      const clear = granted.filter(
+        ({ sensitivity }) => sensitivity === null || grant.unmask.has(sensitivity),
+      );
       const masked = granted.filter((column) => !clear.includes(column));
       const computed = (relation.computed ?? []).filter(({ name }) => grant.columns.has(name));
       if (masked.length > 0)
         this.#leave(relation.name, role, `${named(masked)}: masked, and here not readable`);
       if (computed.length > 0)
-        this.#leave(relation.name, role, `${list(computed.map(({ name }) => name))}: computed by the gateway`);
+        this.#leave(
+          relation.name,
+          role,
+          `${list(computed.map(({ name }) => name))}: computed by the gateway`,
+        );
       if (clear.length === 0) return [];
       const columns = new Set(clear.map(({ physical }) => physical));
       const rows = this.#rows(role, relation, filter);
@@ -196,13 +219,21 @@ class Exporter {
   #apart(one: RoleOnTable, all: readonly RoleOnTable[], relations: readonly Relation[]): readonly string[] {
     const found = all.filter((other) => {
       if (other.role === one.role || one.columns.length === 0 || other.columns.length === 0) return false;
-      return !isUnion(one, other) || this.#denies(one.role, other, relations) || this.#denies(other.role, one, relations);
+      return (
+        !isUnion(one, other) ||
+        this.#denies(one.role, other, relations) ||
+        this.#denies(other.role, one, relations)
+      );
     });
     // One of the two policies is enough.
     const after = found.filter(({ role }) => role > one.role).map(({ role }) => role);
     const [{ name: object } = NO_TABLE] = relations;
     if (after.length > 0)
-      this.#leave(object, one.role, `logins that have ${list(after)} besides see no row: columns would be shown of rows of the other`);
+      this.#leave(
+        object,
+        one.role,
+        `logins that have ${list(after)} besides see no row: columns would be shown of rows of the other`,
+      );
     return after;
   }
 
@@ -236,7 +267,10 @@ const GROUPS = 'a grant with `min_group_size`, of aggregates and no rows';
 const METRICS = 'a grant with `metrics`, of figures and no rows';
 const NO_TABLE = { schema: '', table: '', name: '' };
 
-function isSame(a: Pick<SecuredTable, 'schema' | 'table'>, b: Pick<SecuredTable, 'schema' | 'table'>): boolean {
+function isSame(
+  a: Pick<SecuredTable, 'schema' | 'table'>,
+  b: Pick<SecuredTable, 'schema' | 'table'>,
+): boolean {
   return a.schema === b.schema && a.table === b.table;
 }
 

@@ -15,16 +15,29 @@ export function leftOfPolicy(
     void left.push({ object, role, reason });
   for (const [role, { grants, max_cost, limits }] of Object.entries(document.roles)) {
     for (const on of new Set(grants.map((grant) => grant.on)))
-      if (catalog.relations.get(on)?.kind === 'facet') leave(on, 'passages of text, which the gateway searches', role);
+      if (catalog.relations.get(on)?.kind === 'facet')
+        leave(on, 'passages of text, which the gateway searches', role);
     if (max_cost !== undefined) leave('max_cost', 'a limit of the gateway', role);
     if (limits !== undefined) leave('limits', 'a limit of the gateway', role);
   }
-  for (const key of ['limits', 'order', 'purposes', 'privacy_units', 'service_accounts', 'certificates', 'exchange'] as const)
+  for (const key of [
+    'limits',
+    'order',
+    'purposes',
+    'privacy_units',
+    'service_accounts',
+    'certificates',
+    'exchange',
+  ] as const)
     if (Object.keys(document[key] ?? {}).length > 0) leave(key, REASONS[key]);
   if (Object.keys(document.subjects).length > 0)
-    leave('subjects', 'who has which role: GRANT role TO login; a chain of several subjects has no equivalent');
+    leave(
+      'subjects',
+      'who has which role: GRANT role TO login; a chain of several subjects has no equivalent',
+    );
   for (const name of anyAttributes(document))
-    if (used.has(name)) leave('subjects', `attribute \`${name}\` with {any: true}: no setting says so, so they see less`);
+    if (used.has(name))
+      leave('subjects', `attribute \`${name}\` with {any: true}: no setting says so, so they see less`);
   if (catalog.metrics.size > 0) leave('metrics', 'the gateway computes them');
   if (catalog.joins === 'declared') leave('joins', 'SQL may join on any column');
   return left;
@@ -41,6 +54,8 @@ const REASONS = {
 } as const;
 
 function anyAttributes({ subjects, exchange = [] }: PolicyDocument): ReadonlySet<string> {
-  const all = [...Object.values(subjects), ...exchange].flatMap(({ attributes }) => Object.entries(attributes ?? {}));
+  const all = [...Object.values(subjects), ...exchange].flatMap(({ attributes }) =>
+    Object.entries(attributes ?? {}),
+  );
   return new Set(all.filter(([, value]) => fieldsOf(value)['any'] === true).map(([name]) => name));
 }

@@ -81,7 +81,9 @@ function exportText({ roles, tables, attributes, left }: ExportedRowSecurity): s
   const lines = [
     `Exported ${counted(policies, 'policy', 'policies')} on ${counted(tables.length, 'table', 'tables')} for ${roles.join(', ') || 'no role'}.`,
     ...(attributes.length === 0 ? [] : ['', 'Values of callers:']),
-    ...attributes.map(({ name, source, list }) => `  ${name}: ${sourceText(source)}${list ? ', a list' : ''}`),
+    ...attributes.map(
+      ({ name, source, list }) => `  ${name}: ${sourceText(source)}${list ? ', a list' : ''}`,
+    ),
     ...(left.length === 0 ? [] : ['', 'Not expressed by row security:']),
     ...left.map((one) => `  ${leftText(one)}`),
   ];

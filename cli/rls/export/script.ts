@@ -127,7 +127,9 @@ function signature({ name }: ReadingFunction): string {
   return `${EXPORT_SCHEMA}.${identifier(name)}()`;
 }
 
-function usage({ tables }: ExportedRowSecurity): readonly { readonly schema: string; readonly role: string }[] {
+function usage({
+  tables,
+}: ExportedRowSecurity): readonly { readonly schema: string; readonly role: string }[] {
   const all = tables.flatMap(({ schema, roles }) =>
     roles
       .filter(({ columns }) => columns.length > 0)

@@ -62,7 +62,8 @@ function roleTest(node: Node, context: Translation): boolean | null {
   if (schema !== null || name !== 'pg_has_role') return null;
   const [user, role, privilege] = node.FuncCall.args ?? [];
   const of = user === undefined ? undefined : unwrapped(user);
-  const isCurrent = of !== undefined && 'SQLValueFunction' in of && of.SQLValueFunction.op === 'SVFOP_CURRENT_USER';
+  const isCurrent =
+    of !== undefined && 'SQLValueFunction' in of && of.SQLValueFunction.op === 'SVFOP_CURRENT_USER';
   const other = literalOf(role);
   if (!isCurrent || other === null || literalOf(privilege)?.toUpperCase() !== 'USAGE') return null;
   return context.hasPrivilegesOf(other);

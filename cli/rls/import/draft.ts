@@ -322,7 +322,8 @@ class Importer {
 }
 
 const SEARCH_PATH = 'search_path=';
-const SECOND_LINE = 'the rights that a gateway sends, by `osl row-security`: its policy file has these grants';
+const SECOND_LINE =
+  'the rights that a gateway sends, by `osl row-security`: its policy file has these grants';
 
 /**
  * A policy of `osl row-security` for a role. Where it enables row security for the role of its gateway, a second policy

@@ -6,8 +6,10 @@ import pg from 'pg';
 import t from 'tap';
 import { parse, stringify } from 'yaml';
 import { AttributeSources, type SettingsForm } from '../../../cli/rls/export/attribute-sources.js';
-import { exportedRowSecurity } from '../../../cli/rls/export/design.js';
+import { type ExportedRowSecurity, exportedRowSecurity } from '../../../cli/rls/export/design.js';
 import { exportScript } from '../../../cli/rls/export/script.js';
+import type { CallerAttribute } from '../../../cli/rls/import/attributes.js';
+import type { CallerSource } from '../../../cli/rls/import/caller-value.js';
 import { loadModel } from '../../../src/service/model.js';
 import { project, SCRIPT, URL_ENV } from '../../row-security/hr.js';
 import { NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
@@ -58,14 +60,26 @@ interface Caller {
 
 const CALLERS: readonly Caller[] = [
   { name: 'all', attributes: { region: 'eu', team: 'red', number: '3', name: `person 7`, body: 'note 5' } },
-  { name: 'other', attributes: { region: 'us', team: 'blue', number: '4', name: `o'\\person`, body: 'none' } },
+  {
+    name: 'other',
+    attributes: { region: 'us', team: 'blue', number: '4', name: `o'\\person`, body: 'none' },
+  },
   { name: 'some', attributes: { region: 'jp' } },
   { name: 'team', attributes: { team: 'red', body: 'note 6' } },
   { name: 'nothing', attributes: {} },
 ];
 /** Callers with lists, and nothing else. */
 const LISTS: readonly Caller[] = [
-  { name: 'two', attributes: { region: ['eu', 'jp'], team: ['red'], number: ['3', '4'], name: ['person 7'], body: ['note 5', 'note 6'] } },
+  {
+    name: 'two',
+    attributes: {
+      region: ['eu', 'jp'],
+      team: ['red'],
+      number: ['3', '4'],
+      name: ['person 7'],
+      body: ['note 5', 'note 6'],
+    },
+  },
   { name: 'one', attributes: { region: ['us'] } },
   { name: 'none', attributes: {} },
 ];
@@ -91,30 +105,52 @@ else {
   const dir = mkdtempSync(join(tmpdir(), 'osl-rls-export-'));
   t.teardown(() => rmSync(dir, { recursive: true, force: true }));
   const { manifestFile, policyFile } = project(dir, postgres);
-  writeFileSync(manifestFile, readFileSync(manifestFile, 'utf8').replace('row_security: true', 'row_security: false'));
+  writeFileSync(
+    manifestFile,
+    readFileSync(manifestFile, 'utf8').replace('row_security: true', 'row_security: false'),
+  );
   const original = parse(readFileSync(policyFile, 'utf8'));
 
-  /** Writes the policy, serves it, and runs its export in the database. */
-  const governed = async (policy: object, form: SettingsForm) => {
+  /** Writes and compiles a policy. */
+  const policyOf = async (policy: object) => {
     writeFileSync(policyFile, stringify({ ...original, ...policy }));
     const { manifest, snapshot } = await loadModel(manifestFile, policyFile, null);
     const [connector] = manifest.connectors.values();
     if (snapshot === null || connector === undefined) throw new Error('no model');
-    const sources = new AttributeSources(snapshot.document, [], form);
+    return { manifest, snapshot, connector };
+  };
+  const serve = (): Promise<Serving> => servingFiles(dir, { [URL_ENV]: postgres.readerUrl });
+  /** Runs the export of a policy in the database. */
+  const written = async (
+    { manifest, snapshot, connector }: Awaited<ReturnType<typeof policyOf>>,
+    stated: readonly CallerAttribute[],
+  ): Promise<ExportedRowSecurity> => {
+    const sources = new AttributeSources(snapshot.document, stated, 'claims');
     const exported = exportedRowSecurity(connector, manifest, snapshot, sources);
     for (const role of exported.roles) made.add(role);
     await admin.query(exportScript(exported));
-    const gateway = await servingFiles(dir, { [URL_ENV]: postgres.readerUrl });
-    return { exported, gateway };
+    return exported;
   };
   /** The values of the columns in rows that a role sees; none without a privilege. */
-  const under = async (role: string, { attributes }: Caller, table: string, columns: string, form: SettingsForm) => {
+  const under = async (
+    role: string,
+    { attributes }: Caller,
+    table: string,
+    columns: string,
+    form: SettingsForm,
+  ) => {
     await admin.query('begin');
     try {
       const claims = form === 'claims' ? [['request.jwt.claims', JSON.stringify(attributes)]] : [];
-      const settings = Object.entries(attributes).map(([name, value]) => [`app.${name}`, [value].flat().join(',')]);
-      for (const pair of form === 'claims' ? claims : settings) await admin.query('select set_config($1, $2, true)', pair);
-      await admin.query(`set local role "${role}"; set local standard_conforming_strings = off; set local timezone = 'Pacific/Auckland'`);
+      const settings = Object.entries(attributes).map(([name, value]) => [
+        `app.${name}`,
+        [value].flat().join(','),
+      ]);
+      for (const pair of form === 'claims' ? claims : settings)
+        await admin.query('select set_config($1, $2, true)', pair);
+      await admin.query(
+        `set local role "${role}"; set local standard_conforming_strings = off; set local timezone = 'Pacific/Auckland'`,
+      );
       const { rows } = await admin.query(`select ${columns} from ${table} order by id`);
       return rows.map((row) => JSON.stringify(row));
     } catch (error) {
@@ -130,30 +166,135 @@ else {
     return (rows ?? []).map((row) => JSON.stringify(row));
   };
 
-  for (const [form, callers] of [
-    ['claims', CALLERS],
-    ['app', CALLERS],
-    ['claims', LISTS],
-    ['app', LISTS],
-  ] as const)
-    t.test(`conditions, from ${form}, ${callers === LISTS ? 'lists' : 'single values'}`, async (t) => {
-      const roles = Object.fromEntries(
-        Object.entries(FILTERS).map(([name, rows]) => [`${name}_${mark}`, { grants: [{ on: 'employee', columns: ['id', 'name'], rows }] }]),
-      );
-      const subjects = Object.fromEntries(
-        callers.flatMap(({ name, attributes }) =>
-          Object.keys(FILTERS).map((filter) => [`user:${name}:${filter}`, { ceiling: [`${filter}_${mark}`], attributes }]),
-        ),
-      );
-      const { exported, gateway } = await governed({ roles, subjects, attributes: ATTRIBUTES }, form);
-      t.strictSame(exported.left.filter(({ role }) => role !== null && !role.includes('besides')).filter(({ reason }) => !reason.startsWith('logins')), []);
-      for (const filter of Object.keys(FILTERS)) {
-        for (const caller of callers) {
-          const shown = await through(gateway, `user:${caller.name}:${filter}`, 'employee', 'id, name');
-          const seen = await under(`${filter}_${mark}`, caller, 'hr.employee', 'id, name', form);
-          t.strictSame(seen, shown, `${filter} for ${caller.name}: ${shown.length} rows`);
-        }
-      }
-      await gateway.close();
+  t.test('conditions: the rows are the same', async (t) => {
+    const filters = Object.keys(FILTERS);
+    const roleOf = (filter: string): string => `${filter}_${mark}`;
+    const subjectOf = (filter: string, { name }: Caller): string => `user:${name}:${filter}`;
+    const all = [...CALLERS, ...LISTS];
+    const roles = filters.map((name) => [
+      roleOf(name),
+      { grants: [{ on: 'employee', columns: ['id', 'name'], rows: FILTERS[name] }] },
+    ]);
+    const subjects = all.flatMap((caller) =>
+      filters.map((filter) => [
+        subjectOf(filter, caller),
+        { ceiling: [roleOf(filter)], attributes: caller.attributes },
+      ]),
+    );
+    const policy = await policyOf({
+      roles: Object.fromEntries(roles),
+      subjects: Object.fromEntries(subjects),
+      attributes: ATTRIBUTES,
     });
+    const gateway = await serve();
+    const shown = new Map<string, readonly string[]>();
+    for (const caller of all)
+      for (const filter of filters) {
+        const subject = subjectOf(filter, caller);
+        shown.set(subject, await through(gateway, subject, 'employee', 'id, name'));
+      }
+    await gateway.close();
+    for (const filter of filters)
+      t.equal(
+        all.some((caller) => (shown.get(subjectOf(filter, caller)) ?? []).length > 0),
+        filter !== 'absent',
+        `${filter}: somebody sees a row`,
+      );
+    for (const [callers, list] of [
+      [CALLERS, false],
+      [LISTS, true],
+    ] as const)
+      for (const form of ['claims', 'app'] as const) {
+        const exported = await written(
+          policy,
+          NAMES.map((name) => ({ name, source: sourceOf(name, form), list })),
+        );
+        t.strictSame(
+          exported.left.filter(({ role }) => role !== null),
+          [],
+        );
+        for (const filter of filters)
+          for (const caller of callers)
+            t.strictSame(
+              await under(roleOf(filter), caller, 'hr.employee', 'id, name', form),
+              shown.get(subjectOf(filter, caller)),
+              `${filter} for ${caller.name}, from ${form}`,
+            );
+      }
+  });
+
+  t.test('roles of an example: no cell that the gateway does not show', async (t) => {
+    const renamed = (name: string): string => `${name}_${mark}`;
+    const roles = Object.fromEntries(
+      Object.entries(original.roles).map(([name, role]) => [renamed(name), role]),
+    );
+    const people = Object.entries<{ ceiling: string[]; attributes?: object }>(original.subjects);
+    const subjects = Object.fromEntries(
+      people.map(([name, { ceiling, ...rest }]) => [name, { ...rest, ceiling: ceiling.map(renamed) }]),
+    );
+    const exported = await written(await policyOf({ roles, subjects }), [
+      { name: 'region', source: sourceOf('region', 'claims'), list: true },
+    ]);
+    const besides = `logins that have ${renamed('regional')} besides see no row: columns would be shown of rows of the other`;
+    t.strictSame(
+      exported.left.filter(({ role }) => role !== null).map(({ role, reason }) => [role, reason]),
+      [
+        [renamed('regional'), 'ssn: masked, and here not readable'],
+        [renamed('other'), besides],
+        [renamed('everything'), besides],
+      ],
+    );
+    const gateway = await serve();
+    const counts: Record<string, readonly number[]> = {};
+    for (const [subject, { ceiling, attributes = {} }] of people) {
+      const login = `login_${subject.replace(/\W/, '_')}_${mark}`;
+      made.add(login);
+      await admin.query(`create role "${login}"`);
+      for (const role of ceiling) await admin.query(`grant "${renamed(role)}" to "${login}"`);
+      const caller = { name: subject, attributes: listsOf(attributes) };
+      const found: number[] = [];
+      for (const [entity, columns] of Object.entries(COLUMNS)) {
+        let most = 0;
+        for (const column of columns) {
+          const cells = await under(login, caller, `hr.${entity}`, `id, ${column}`, 'claims');
+          const clear = new Set(await through(gateway, subject, entity, `id, ${column}`));
+          t.strictSame(
+            cells.filter((cell) => !clear.has(cell)),
+            [],
+            `${subject}: ${entity}.${column}`,
+          );
+          most = Math.max(most, cells.length);
+        }
+        found.push(most);
+      }
+      counts[subject] = found;
+    }
+    await gateway.close();
+    t.strictSame(counts, {
+      'user:eu': [0, 12], // with two roles whose columns differ
+      'user:us': [8, 0],
+      'user:all': [0, 12],
+      'user:none': [0, 0],
+      'user:red': [6, 0],
+      'agent:blue': [6, 0],
+      'agent:bot': [8, 0],
+      'user:barred': [12, 0],
+    });
+  });
+}
+
+const NAMES = ['region', 'team', 'number', 'name', 'body'];
+const COLUMNS = { employee: ['name', 'region', 'team', 'salary', 'ssn'], note: ['employee_id', 'body'] };
+
+/** Attributes as claims that are lists; one that matches anything is left out. */
+function listsOf(attributes: object): Caller['attributes'] {
+  return Object.fromEntries(
+    Object.entries(attributes).flatMap(([name, value]) =>
+      typeof value === 'object' && !Array.isArray(value) ? [] : [[name, [value].flat()]],
+    ),
+  );
+}
+
+function sourceOf(name: string, form: SettingsForm): CallerSource {
+  return form === 'claims' ? { kind: 'claim', path: [name] } : { kind: 'setting', name: `app.${name}` };
 }

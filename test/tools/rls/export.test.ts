@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { bindPredicate, ready } from 'osl-compiler';
@@ -12,6 +12,7 @@ import { type ImportedDatabase, importDatabase } from '../../../cli/rls/import/i
 import { importResult } from '../../../cli/rls/import/report.js';
 import { compileSnapshot } from '../../../policy/index.js';
 import { surveyPostgres } from '../../../src/engine/index.js';
+import { loadModel } from '../../../src/service/model.js';
 import { NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
 import { osl, ROOT } from '../cli/support.js';
 import { CALLERS, type Caller, layOut, rowsInDatabase } from './import-callers.js';
@@ -24,7 +25,10 @@ import { FIXTURES } from './import-fixtures.js';
 
 /** Fixtures that are not the same afterwards, and why. */
 const CHANGED: ReadonlyMap<string, string> = new Map([
-  ['not_blocked', 'NOT EXISTS becomes NOT over a list, which an import refuses: a NULL in a list hides all rows'],
+  [
+    'not_blocked',
+    'NOT EXISTS becomes NOT over a list, which an import refuses: a NULL in a list hides all rows',
+  ],
 ]);
 /** Callers who see fewer rows under what is exported. */
 const FEWER: ReadonlyMap<string, string> = new Map([
@@ -93,9 +97,12 @@ else {
   const second = await imported();
   const after = await seenByAll();
 
-  t.test('the model is the same, and nothing of the policy is left out', async (t) => {
+  t.test('the model is the same, and nothing of the policy is left out but metrics', async (t) => {
     t.strictSame(second.manifest.document, first.manifest.document);
-    t.strictSame(exported.left.map(({ object }) => object), []);
+    t.strictSame(
+      exported.left.map(({ object }) => object),
+      ['metrics'],
+    );
     t.strictSame(
       [...second.attributes].sort(byName),
       [...first.attributes].sort(byName),
@@ -146,11 +153,23 @@ else {
     const { auth, anon } = names;
     const [doc] = ['own_rows.doc'];
     for (const [more, reason] of [
-      [`grant select on own_rows.doc to public`, /may read column .* of own_rows\.doc, by another privilege/],
-      [`create policy all_rows on ${doc} for select using (true)`, /sees rows of own_rows\.doc by policy all_rows/],
+      [
+        `grant select on own_rows_wrapped.doc to public`,
+        /may read column .* of own_rows_wrapped\.doc, by another privilege/,
+      ],
+      [
+        `create policy all_rows on ${doc} for select using (true)`,
+        /sees rows of own_rows\.doc by policy all_rows/,
+      ],
       [`grant ${anon} to ${auth}`, new RegExp(`${auth} sees rows of .* by policy osl_export_`)],
-      [`alter role ${auth} bypassrls`, new RegExp(`${auth} is not subject to the row security of own_rows\\.doc`)],
-      [`alter table ${doc} owner to ${auth}`, new RegExp(`${auth} is not subject to the row security of own_rows\\.doc`)],
+      [
+        `alter role ${auth} bypassrls`,
+        new RegExp(`${auth} is not subject to the row security of own_rows\\.doc`),
+      ],
+      [
+        `alter table ${doc} owner to ${auth}`,
+        new RegExp(`${auth} is not subject to the row security of own_rows\\.doc`),
+      ],
     ] as const) {
       await admin.query(`begin; ${more}`);
       const script = exportScript(exported).replace(/^BEGIN;$/m, '');
@@ -161,7 +180,8 @@ else {
 
   t.test('what was written can be removed, and then nobody sees a row', async (t) => {
     await admin.query(dropScript(exported));
-    const { rows } = await admin.query(`select (select count(*)::int from pg_policy where polname ~ '^osl_export_') as policies,
+    const { rows } =
+      await admin.query(`select (select count(*)::int from pg_policy where polname ~ '^osl_export_') as policies,
       to_regnamespace('osl_export') as schema,
       has_any_column_privilege('${names.auth}', 'own_rows.doc', 'SELECT') as readable,
       (select relrowsecurity from pg_class where oid = 'own_rows.doc'::regclass) as enabled`);
@@ -170,13 +190,90 @@ else {
 }
 
 t.test('the examples: what is not expressed is named', async (t) => {
+  await ready();
+  const left = async (folder: string): Promise<readonly string[]> => {
+    const file = (name: string): string => join(ROOT, 'examples', folder, name);
+    const { manifest, snapshot } = await loadModel(file('manifest.yaml'), file('policy.yaml'), null);
+    const [connector] = manifest.connectors.values();
+    if (snapshot === null || connector === undefined) throw new Error(folder);
+    const sources = new AttributeSources(snapshot.document, [], 'claims');
+    const exported = exportedRowSecurity(connector, manifest, snapshot, sources);
+    t.match(exportScript(exported), /^BEGIN;$[\s\S]*^COMMIT;$/m, folder);
+    return exported.left.map(({ object, role, reason }) => `${object}, ${role ?? 'all'}: ${reason}`);
+  };
   const folders = readdirSync(join(ROOT, 'examples', 'cookbook')).map((name) => join('cookbook', name));
-  for (const folder of ['supply-chain', 'reference', ...folders]) {
-    const { code, stdout, stderr } = await osl(['rls', 'export', join(ROOT, 'examples', folder), '--json']);
-    t.equal(code, 0, stderr);
-    console.log(folder, JSON.stringify(JSON.parse(stdout).left, null, 1));
-  }
+  for (const folder of folders) t.ok((await left(folder)).length > 0, folder);
+  t.strictSame(await left('cookbook/labels'), [
+    'person, analyst: name, email, born, iban: masked, and here not readable',
+    'person, personnel: iban: masked, and here not readable',
+    'person, analyst: logins that have support, personnel besides see no row: columns would be shown of rows of the other',
+    ...GENERAL,
+  ]);
+  t.strictSame(await left('supply-chain'), [
+    'person, analyst: email: masked, and here not readable',
+    ...['analyst', 'auditor', 'copyleft'].flatMap((role) =>
+      ['readme', 'changelog'].map(
+        (facet) => `${facet}, ${role}: passages of text, which the gateway searches`,
+      ),
+    ),
+    'limits, all: limits of the gateway',
+    GENERAL[0],
+    'metrics, all: the gateway computes them',
+    GENERAL[1],
+  ]);
+  t.strictSame(await left('reference'), [
+    'customer, analyst: a grant with `min_group_size`, of aggregates and no rows',
+    'customer, on_call: a grant with `break_glass`, which depends on the request',
+    'order, analyst: a grant with `metrics`, of figures and no rows',
+    'order, auditor: a grant with `ends`, `for`, `starts`, `when`, which depends on the request',
+    'notes, sales: passages of text, which the gateway searches',
+    'max_cost, analyst: a limit of the gateway',
+    'limits, analyst: a limit of the gateway',
+    'limits, all: limits of the gateway',
+    'order, all: an order of results without ORDER BY',
+    'purposes, all: grants for a purpose are left out',
+    'privacy_units, all: grants of aggregates are left out',
+    'service_accounts, all: logins of the gateway: GRANT role TO login',
+    'certificates, all: logins of the gateway: GRANT role TO login',
+    'exchange, all: roles by claims of tokens: GRANT role TO login, or SET ROLE',
+    GENERAL[0],
+    'subjects, all: attribute `region` with {any: true}: no setting says so, so they see less',
+    'metrics, all: the gateway computes them',
+    GENERAL[1],
+  ]);
 });
+
+t.test('the command', async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'osl-rls-export-'));
+  t.teardown(() => rmSync(dir, { recursive: true, force: true }));
+  const example = join(ROOT, 'examples', 'cookbook', 'tenants');
+  const file = join(dir, 'rls.sql');
+  const [toFile, again, toOutput] = await Promise.all([
+    osl(['rls', 'export', example, '--json', '--out', file, '--settings', 'app']),
+    osl(['rls', 'export', example, '--out', ROOT]),
+    osl(['rls', 'export', example, '--drop', '--connector', 'app']),
+  ]);
+  t.equal(toFile.code, 0, toFile.stderr);
+  t.match(JSON.parse(toFile.stdout), {
+    connector: 'app',
+    roles: ['member'],
+    tables: [
+      { table: 'public.project', roles: [{ role: 'member', columns: ['id', 'name'], policies: 1 }] },
+      { table: 'public.task', roles: [{ role: 'member', columns: ['id', 'project_id', 'title'] }] },
+    ],
+    attributes: [{ name: 'account', from: 'setting app.account', list: true }],
+    left: [{ object: 'subjects' }, { object: 'joins' }],
+    file,
+  });
+  t.match(readFileSync(file, 'utf8'), /current_setting\('app\.account', true\)/);
+  t.match(again, { code: 2, stderr: /would be overwritten/ });
+  t.match(toOutput, { code: 0, stdout: /DROP POLICY[\s\S]*REVOKE SELECT ON public\.project FROM member;/ });
+});
+
+const GENERAL = [
+  'subjects, all: who has which role: GRANT role TO login; a chain of several subjects has no equivalent',
+  'joins, all: SQL may join on any column',
+] as const;
 
 function byName(a: { readonly name: string }, b: { readonly name: string }): number {
   return a.name < b.name ? -1 : 1;

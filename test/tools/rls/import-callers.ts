@@ -57,7 +57,6 @@ create function auth.uid() returns uuid language sql stable as $$ select (auth.j
 create function auth.role() returns text language sql stable as $$ select auth.jwt() ->> 'role' $$;
 create function auth.email() returns text language sql stable as $$ select auth.jwt() ->> 'email' $$;`;
 
-
 export interface RoleNames {
   readonly auth: string;
   readonly anon: string;
@@ -65,7 +64,9 @@ export interface RoleNames {
 
 /** Creates a schema for each fixture. */
 export async function layOut(admin: pg.Client, names: RoleNames): Promise<void> {
-  await admin.query(`${AUTH} grant usage on schema auth to public; grant create on schema public to ${names.auth}`);
+  await admin.query(
+    `${AUTH} grant usage on schema auth to public; grant create on schema public to ${names.auth}`,
+  );
   for (const { name, sql } of FIXTURES) {
     const text = sql
       .replaceAll(':auth', names.auth)
@@ -88,7 +89,10 @@ export function claimsOf(
         source.kind === 'setting'
           ? settings[source.name]
           : source.kind === 'claim'
-            ? source.path.reduce<unknown>((at, key) => (at as Record<string, unknown> | undefined)?.[key], claims)
+            ? source.path.reduce<unknown>(
+                (at, key) => (at as Record<string, unknown> | undefined)?.[key],
+                claims,
+              )
             : names[role];
       if (value === undefined) return [];
       return [[name, list && typeof value === 'string' ? value.split(',') : value]];
