@@ -91,14 +91,24 @@ export function valueSql({ source, list }: CallerAttribute): string {
   switch (source.kind) {
     case 'setting':
       return settingSql(source.name);
-    case 'claim': {
-      const [last = '', ...before] = [...source.path].reverse();
-      const keys = before.reverse().map((key) => ` -> ${quoteLiteral(key)}`);
-      return `(${settingSql('request.jwt.claims')}::jsonb${keys.join('')} ${list ? '->' : '->>'} ${quoteLiteral(last)})`;
-    }
+    case 'claim':
+      return claimSql(source.path, list ? '->' : '->>');
     case 'database user':
       return 'current_user::text';
   }
+}
+
+/** A condition that the caller has the value. @param single also that it is no list, if JSON says so */
+export function presenceSql(attribute: CallerAttribute, single: boolean): string {
+  const { source, list } = attribute;
+  if (source.kind === 'claim' && single && !list)
+    return `((select jsonb_typeof(${claimSql(source.path, '->')})) = any (array['string', 'number', 'boolean']))`;
+  return `((select ${valueSql(attribute)}) is not null)`;
+}
+
+function claimSql(path: readonly string[], operator: '->' | '->>'): string {
+  const keys = path.map((key, i) => ` ${i < path.length - 1 ? '->' : operator} ${quoteLiteral(key)}`);
+  return `(${settingSql('request.jwt.claims')}::jsonb${keys.join('')})`;
 }
 
 /** A setting that was set once is empty afterwards, which counts as missing. */

@@ -1,7 +1,7 @@
 import { type AttributeMatch, arrayOf, type Expr, isArray, predicateSql } from 'osl-compiler';
 import { attributesOf } from '../../../policy/index.js';
 import type { CallerAttribute } from '../import/attributes.js';
-import { valueSql } from './attribute-sources.js';
+import { presenceSql, valueSql } from './attribute-sources.js';
 
 /** An attribute that is read by a function. */
 export interface ReadAttribute {
@@ -27,15 +27,36 @@ export interface ExportedAttributes {
  * @throws Inexpressible
  */
 export function conditionSql(filter: Expr, attributes: ExportedAttributes): string {
-  const parts = filter.kind === 'and' ? filter.args : [filter];
-  const guards = [...callerAttributesOf(filter, attributes)].filter(
-    (name) => !isNeverTrue(filter, name, attributes),
-  );
-  const whole = absenceOf(filter) === null ? parts : [filter];
-  return [
-    ...whole.map((part) => text(part, attributes)),
-    ...guards.map((name) => isPresent(name, attributes)),
-  ].join(' and ');
+  const parts = filter.kind === 'and' && absenceOf(filter) === null ? filter.args : [filter];
+  const negated = new Set<string>();
+  addNegated(filter, true, attributes, negated);
+  const guards = [...callerAttributesOf(filter, attributes)].flatMap((name) => {
+    if (negated.has(name)) return presenceSql(attributes.caller(name), true);
+    return isNeverTrue(filter, name, attributes) ? [] : presenceSql(attributes.caller(name), false);
+  });
+  return [...parts.map((part) => text(part, attributes)), ...guards].join(' and ');
+}
+
+/**
+ * Adds the attributes of callers that accept more rows if they match fewer values, as under NOT: then a value that is not
+ * what was expected, such as a list, must accept none.
+ */
+function addNegated(expr: Expr, positive: boolean, attributes: ExportedAttributes, found: Set<string>): void {
+  switch (expr.kind) {
+    case 'and':
+    case 'or':
+      for (const arg of expr.args) addNegated(arg, positive, attributes, found);
+      break;
+    case 'not':
+      addNegated(expr.arg, !positive, attributes, found);
+      break;
+    case 'attribute_match':
+      if (positive) break;
+      for (const name of callerAttributesOf(expr, attributes)) found.add(name);
+      break;
+    default:
+      for (const name of callerAttributesOf(expr, attributes)) found.add(name);
+  }
 }
 
 /** The attributes of callers that a filter names, or that readings need that it names. */
@@ -46,10 +67,6 @@ export function callerAttributesOf(filter: Expr, attributes: ExportedAttributes)
       return read === null ? [name] : [...read.needs];
     }),
   );
-}
-
-function isPresent(name: string, attributes: ExportedAttributes): string {
-  return `((select ${valueSql(attributes.caller(name))}) is not null)`;
 }
 
 function text(expr: Expr, attributes: ExportedAttributes): string {
@@ -63,7 +80,7 @@ function text(expr: Expr, attributes: ExportedAttributes): string {
     }
     case 'or': {
       const present = presenceOf(expr);
-      if (present !== null && attributes.read(present) === null) return isPresent(present, attributes);
+      if (present !== null && attributes.read(present) === null) return presenceSql(attributes.caller(present), false);
       return amongText(expr.args, attributes) ?? `(${expr.args.map(of).join(' or ')})`;
     }
     case 'not':

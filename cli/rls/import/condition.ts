@@ -29,7 +29,8 @@ export function condition(
     const { boolop, args = [] } = node.BoolExpr;
     const [first] = args;
     if (boolop === 'NOT_EXPR' && first !== undefined) return negated(of(first, !positive));
-    return `(${args.map((part) => of(part)).join(boolop === 'AND_EXPR' ? ' and ' : ' or ')})`;
+    const parts = args.map((part) => of(part));
+    return boolop === 'AND_EXPR' ? allOf(parts) : `(${parts.join(' or ')})`;
   }
   const held = roleTest(node, context);
   if (held !== null) return String(held);
@@ -46,8 +47,37 @@ export function condition(
     if (tested !== null)
       return presence(tested, node.NullTest.nulltesttype === 'IS_NOT_NULL', positive, context);
   }
+  const single = positive ? singleClaim(node) : null;
+  if (single !== null) return presence(single, true, positive, context);
   const compared = comparison(node, scope, range, context, positive);
   return compared ?? rowExpression(node, scope, range);
+}
+
+/** Without tests that a value of the caller is there, if another part names it: without it a filter accepts no row. */
+function allOf(parts: readonly string[]): string {
+  const needed = parts.filter((part, i) => {
+    const [, name] = PRESENCE.exec(part) ?? [];
+    const isNamed = (other: string, j: number): boolean =>
+      j !== i && other.includes(`attribute('${name}')`) && (j < i || !PRESENCE.test(other));
+    return name === undefined || !parts.some(isNamed);
+  });
+  const [only, another] = needed;
+  return only !== undefined && another === undefined ? only : `(${needed.join(' and ')})`;
+}
+
+const PRESENCE = /^\('' = attribute\('([^']+)'\) or true\)$/;
+
+/** The claim in `jsonb_typeof(claim) = ANY ('{string,number,boolean}')`, as an export writes it; null for anything else. */
+function singleClaim(node: Node): CallerValue | null {
+  if (!('A_Expr' in node) || node.A_Expr.kind !== 'AEXPR_OP_ANY' || operatorOf(node.A_Expr.name) !== '=') return null;
+  const { lexpr, rexpr } = node.A_Expr;
+  const tested = lexpr === undefined ? null : unwrapped(lexpr);
+  if (tested === null || rexpr === undefined || !('FuncCall' in tested)) return null;
+  const { schema, name } = calledName(tested.FuncCall);
+  const [claim] = tested.FuncCall.args ?? [];
+  if (schema !== null || name !== 'jsonb_typeof' || claim === undefined) return null;
+  const types = elementsOf(rexpr).map((one) => literalOf(one));
+  return ['string', 'number', 'boolean'].every((type) => types.includes(type)) ? claimValue(claim) : null;
 }
 
 function negated(text: string): string {

@@ -179,8 +179,8 @@ class Importer {
     policy: Policy,
     limits: readonly string[],
   ): readonly (string | null)[] {
-    const alternatives = alternativesOf(conditionOf(policy));
-    return alternatives.flatMap((alternative) => {
+    const alternatives = this.#attempt(role, table, policy, () => alternativesOf(conditionOf(policy)));
+    return (alternatives ?? []).flatMap((alternative) => {
       const text = this.#attempt(role, table, policy, () => {
         const parts = [this.#condition(role, table, alternative), ...limits].filter(
           (part) => part !== 'true',
@@ -201,7 +201,7 @@ class Importer {
   }
 
   /** The result of a translation; null, with a note, if it is impossible. */
-  #attempt(role: Role, table: ImportedTable, policy: Policy, translate: () => string): string | null {
+  #attempt<T>(role: Role, table: ImportedTable, policy: Policy, translate: () => T): T | null {
     try {
       return translate();
     } catch (error) {
