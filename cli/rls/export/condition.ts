@@ -80,7 +80,8 @@ function text(expr: Expr, attributes: ExportedAttributes): string {
     }
     case 'or': {
       const present = presenceOf(expr);
-      if (present !== null && attributes.read(present) === null) return presenceSql(attributes.caller(present), false);
+      if (present !== null && attributes.read(present) === null)
+        return presenceSql(attributes.caller(present), false);
       return amongText(expr.args, attributes) ?? `(${expr.args.map(of).join(' or ')})`;
     }
     case 'not':

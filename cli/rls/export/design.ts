@@ -5,17 +5,8 @@ import type { CallerAttribute } from '../import/attributes.js';
 import type { AttributeSources } from './attribute-sources.js';
 import { conditionSql } from './condition.js';
 import { Inexpressible } from './inexpressible.js';
-import { leftOfPolicy } from './left.js';
+import { type LeftPart, leftOfPolicy } from './left.js';
 import { type ReadingFunction, Readings } from './readings.js';
-
-/** A part of the policy that row security does not express, so that callers see less, or the same in another way. */
-export interface LeftPart {
-  /** Such as an entity, `subjects` or `limits`. */
-  readonly object: string;
-  /** Null if it is about all roles. */
-  readonly role: string | null;
-  readonly reason: string;
-}
 
 /** Row security of one table for one role. */
 export interface RoleOnTable {
@@ -90,14 +81,9 @@ class Exporter {
 
   exported(): ExportedRowSecurity {
     const tables = [...this.#tables()].map(([, relations]) => this.#table(relations));
-    const secured = tables.filter(({ roles }) =>
-      roles.some(({ columns, denied }) => columns.length > 0 || denied),
-    );
-    const roles = [...this.#snapshot.roles.keys()].filter((role) =>
-      secured.some((table) =>
-        table.roles.some((one) => one.role === role && (one.denied || one.rows.length > 0)),
-      ),
-    );
+    const secured = tables.filter(({ roles }) => roles.some(({ columns }) => columns.length > 0));
+    const concerned = new Set(secured.flatMap((table) => table.roles.flatMap(concernedRoles)));
+    const roles = [...this.#snapshot.roles.keys()].filter((role) => concerned.has(role));
     const used = this.#withNeeded(new Set([...this.#named.values()].flatMap((names) => [...names])));
     return {
       connector: this.#connector.name,
@@ -218,12 +204,9 @@ class Exporter {
   /** Other roles with which a login would see cells of this table that no grant of either shows. */
   #apart(one: RoleOnTable, all: readonly RoleOnTable[], relations: readonly Relation[]): readonly string[] {
     const found = all.filter((other) => {
-      if (other.role === one.role || one.columns.length === 0 || other.columns.length === 0) return false;
-      return (
-        !isUnion(one, other) ||
-        this.#denies(one.role, other, relations) ||
-        this.#denies(other.role, one, relations)
-      );
+      if (other.role === one.role) return false;
+      const denies = this.#denies(one.role, other, relations) || this.#denies(other.role, one, relations);
+      return denies || (one.columns.length > 0 && other.columns.length > 0 && !isUnion(one, other));
     });
     // One of the two policies is enough.
     const after = found.filter(({ role }) => role > one.role).map(({ role }) => role);
@@ -232,7 +215,7 @@ class Exporter {
       this.#leave(
         object,
         one.role,
-        `logins that have ${list(after)} besides see no row: columns would be shown of rows of the other`,
+        `logins that have ${list(after)} besides see no row: together they would see cells that the gateway hides`,
       );
     return after;
   }
@@ -272,6 +255,11 @@ function isSame(
   b: Pick<SecuredTable, 'schema' | 'table'>,
 ): boolean {
   return a.schema === b.schema && a.table === b.table;
+}
+
+/** The role, if it has policies on the table, and the roles that these name. */
+function concernedRoles({ role, rows, denied, apart }: RoleOnTable): readonly string[] {
+  return rows.length > 0 || denied || apart.length > 0 ? [role, ...apart] : [];
 }
 
 /** The columns of every grant; those of the first if there are none. */

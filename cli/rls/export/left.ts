@@ -2,7 +2,15 @@ import type { PolicyDocument } from '../../../policy/document.js';
 import type { PolicySnapshot } from '../../../policy/index.js';
 import type { Manifest } from '../../../src/model/manifest/index.js';
 import { fieldsOf } from '../../output.js';
-import type { LeftPart } from './design.js';
+
+/** A part of the policy that row security does not express, so that callers see less, or the same in another way. */
+export interface LeftPart {
+  /** Such as an entity, `subjects` or `limits`. */
+  readonly object: string;
+  /** Null if it is about all roles. */
+  readonly role: string | null;
+  readonly reason: string;
+}
 
 /** The parts of a policy that are about more than one table, and that row security does not express. */
 export function leftOfPolicy(

@@ -2,7 +2,8 @@ import { quoteLiteral } from 'osl-compiler';
 import { identifier } from 'osl-compiler/sql-text';
 import { counted, visible } from '../../output.js';
 import { sourceText } from '../import/caller-value.js';
-import type { ExportedRowSecurity, LeftPart, RoleOnTable, SecuredTable } from './design.js';
+import type { ExportedRowSecurity, RoleOnTable, SecuredTable } from './design.js';
+import type { LeftPart } from './left.js';
 import { EXPORT_SCHEMA, type ReadingFunction } from './readings.js';
 
 /** First part of the names of policies; the numbers after it count those of a table. */
@@ -45,8 +46,8 @@ export function exportScript(exported: ExportedRowSecurity): string {
 export function dropScript({ connector, roles, tables }: ExportedRowSecurity): string {
   return statements([
     `-- Removes what \`osl rls export\` wrote for connector ${comment(connector)}. Row security stays enabled, so that no role sees\n-- more than before, and roles stay. Where nothing else needs them:`,
-    ...tables.map((table) => `--   ALTER TABLE ${tableName(table)} DISABLE ROW LEVEL SECURITY;`),
-    ...roles.map((role) => `--   DROP OWNED BY ${identifier(role)}; DROP ROLE ${identifier(role)};`),
+    ...tables.map((table) => comment(`--   ALTER TABLE ${tableName(table)} DISABLE ROW LEVEL SECURITY;`)),
+    ...roles.map((role) => comment(`--   DROP OWNED BY ${identifier(role)}; DROP ROLE ${identifier(role)};`)),
     'BEGIN',
     clearing(),
     ...tables.flatMap((table) => table.roles.map((one) => revoke(table, one))),

@@ -69,7 +69,8 @@ const PRESENCE = /^\('' = attribute\('([^']+)'\) or true\)$/;
 
 /** The claim in `jsonb_typeof(claim) = ANY ('{string,number,boolean}')`, as an export writes it; null for anything else. */
 function singleClaim(node: Node): CallerValue | null {
-  if (!('A_Expr' in node) || node.A_Expr.kind !== 'AEXPR_OP_ANY' || operatorOf(node.A_Expr.name) !== '=') return null;
+  if (!('A_Expr' in node) || node.A_Expr.kind !== 'AEXPR_OP_ANY' || operatorOf(node.A_Expr.name) !== '=')
+    return null;
   const { lexpr, rexpr } = node.A_Expr;
   const tested = lexpr === undefined ? null : unwrapped(lexpr);
   if (tested === null || rexpr === undefined || !('FuncCall' in tested)) return null;

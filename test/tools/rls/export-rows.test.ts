@@ -12,10 +12,10 @@ import { AttributeSources, type SettingsForm } from '../../../cli/rls/export/att
 import { type ExportedRowSecurity, exportedRowSecurity } from '../../../cli/rls/export/design.js';
 import { exportScript } from '../../../cli/rls/export/script.js';
 import type { CallerAttribute } from '../../../cli/rls/import/attributes.js';
-import { type ImportedPolicy, importedPolicy } from '../../../cli/rls/import/draft.js';
-import { surveyPostgres } from '../../../src/engine/index.js';
 import type { CallerSource } from '../../../cli/rls/import/caller-value.js';
+import { type ImportedPolicy, importedPolicy } from '../../../cli/rls/import/draft.js';
 import type { PolicyDocument } from '../../../policy/index.js';
+import { surveyPostgres } from '../../../src/engine/index.js';
 import type { Manifest } from '../../../src/model/manifest/index.js';
 import { rowSecurityOf, writeRowSecurity } from '../../../src/model/row-security/index.js';
 import { loadModel } from '../../../src/service/model.js';
@@ -270,9 +270,13 @@ else {
   t.test('roles of an example: no cell that the gateway does not show', async (t) => {
     const renamed = (name: string): string => `${name}_${mark}`;
     const roles = Object.fromEntries(
-      Object.entries(original.roles).map(([name, role]) => [renamed(name), role]),
+      Object.entries({ ...original.roles, ...MORE_ROLES }).map(([name, role]) => [renamed(name), role]),
     );
-    const people = Object.entries<{ ceiling: string[]; attributes?: object }>(original.subjects);
+    const people = Object.entries<{ ceiling: string[]; attributes?: object }>({
+      ...original.subjects,
+      'user:blind': { ceiling: ['everything', 'blind'] },
+      'user:pair': { ceiling: ['pair'], attributes: { region: 'eu' } },
+    });
     const subjects = Object.fromEntries(
       people.map(([name, { ceiling, ...rest }]) => [name, { ...rest, ceiling: ceiling.map(renamed) }]),
     );
@@ -280,13 +284,20 @@ else {
       { name: 'region', source: sourceOf('region', 'claims'), list: true },
       { name: 'team', source: sourceOf('team', 'claims'), list: true },
     ]);
-    const besides = `logins that have ${renamed('regional')} besides see no row: columns would be shown of rows of the other`;
+    const besides = (...names: readonly string[]): string =>
+      `logins that have ${names.map(renamed).join(', ')} besides see no row: together they would see cells that the gateway hides`;
     t.strictSame(
       exported.left.filter(({ role }) => role !== null).map(({ role, reason }) => [role, reason]),
       [
         [renamed('regional'), 'ssn: masked, and here not readable'],
-        [renamed('other'), besides],
-        [renamed('everything'), besides],
+        [
+          renamed('pair'),
+          'name, salary: not of all rows that the role sees, and column privileges are for all',
+        ],
+        [renamed('other'), besides('regional', 'pair')],
+        [renamed('everything'), besides('regional')],
+        [renamed('blind'), besides('regional', 'other', 'everything')],
+        [renamed('pair'), besides('regional')],
       ],
     );
     const gateway = await serve();
@@ -324,7 +335,19 @@ else {
       'agent:blue': [6, 0],
       'agent:bot': [8, 0],
       'user:barred': [12, 0],
+      'user:blind': [0, 12],
+      'user:pair': [6, 0],
     });
+    const { manifest } = await policyOf({ roles, subjects });
+    const { document } = await imported(manifest, [renamed('everything')]);
+    t.strictSame(
+      document.roles[renamed('everything')]?.grants.map(({ on, rows }) => [on, rows]),
+      [
+        ['employee', undefined],
+        ['note', undefined],
+      ],
+      'an import knows that the role has none of the others',
+    );
   });
 
   t.test('an import knows the policies of osl row-security', async (t) => {
@@ -360,7 +383,11 @@ else {
         ['osl_rows on hr.note', 'osl_reader'],
       ],
     );
-    t.ok(notes.filter(({ kind }) => kind === 'refused').every(({ detail }) => /osl row-security/.test(detail ?? '')));
+    t.ok(
+      notes
+        .filter(({ kind }) => kind === 'refused')
+        .every(({ detail }) => /osl row-security/.test(detail ?? '')),
+    );
   });
 }
 
@@ -376,7 +403,19 @@ function boundTo(manifest: Manifest, rows: readonly (string | undefined)[]): str
 }
 
 const NAMES = ['region', 'team', 'number', 'name', 'body'];
-const COLUMNS = { employee: ['name', 'region', 'team', 'salary', 'ssn'], note: ['employee_id', 'body'] };
+const MORE_ROLES = {
+  blind: { grants: [], deny: [{ on: 'employee', columns: ['team'] }] },
+  pair: {
+    grants: [
+      { on: 'employee', columns: ['id', 'name'], rows: `region = attribute('region')` },
+      { on: 'employee', columns: ['id', 'salary'], rows: 'id < 3' },
+    ],
+  },
+};
+const COLUMNS = {
+  employee: ['id as key', 'name', 'region', 'team', 'salary', 'ssn'],
+  note: ['employee_id', 'body'],
+};
 
 /** Attributes as claims that are lists; one that matches anything is left out. */
 function listsOf(attributes: object): Caller['attributes'] {

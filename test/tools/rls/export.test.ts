@@ -206,7 +206,7 @@ t.test('the examples: what is not expressed is named', async (t) => {
   t.strictSame(await left('cookbook/labels'), [
     'person, analyst: name, email, born, iban: masked, and here not readable',
     'person, personnel: iban: masked, and here not readable',
-    'person, analyst: logins that have support, personnel besides see no row: columns would be shown of rows of the other',
+    'person, analyst: logins that have support, personnel besides see no row: together they would see cells that the gateway hides',
     ...GENERAL,
   ]);
   t.strictSame(await left('supply-chain'), [
