@@ -30,7 +30,7 @@ export function condition(
     const [first] = args;
     if (boolop === 'NOT_EXPR' && first !== undefined) return negated(of(first, !positive));
     const parts = args.map((part) => of(part));
-    return boolop === 'AND_EXPR' ? allOf(parts) : `(${parts.join(' or ')})`;
+    return boolop === 'AND_EXPR' ? allOf(parts, context) : `(${parts.join(' or ')})`;
   }
   const held = roleTest(node, context);
   if (held !== null) return String(held);
@@ -53,13 +53,13 @@ export function condition(
   return compared ?? rowExpression(node, scope, range);
 }
 
-/** Without tests that a value of the caller is there, if another part names it: without it a filter accepts no row. */
-function allOf(parts: readonly string[]): string {
+/** Without tests that a value of the caller is there, if another part needs it: without it a filter accepts no row. */
+function allOf(parts: readonly string[], { attributes }: Translation): string {
   const needed = parts.filter((part, i) => {
     const [, name] = PRESENCE.exec(part) ?? [];
-    const isNamed = (other: string, j: number): boolean =>
-      j !== i && other.includes(`attribute('${name}')`) && (j < i || !PRESENCE.test(other));
-    return name === undefined || !parts.some(isNamed);
+    const isNeeded = (other: string, j: number): boolean =>
+      j !== i && attributes.needsOf(other).has(name ?? '') && (j < i || !PRESENCE.test(other));
+    return name === undefined || !parts.some(isNeeded);
   });
   const [only, another] = needed;
   return only !== undefined && another === undefined ? only : `(${needed.join(' and ')})`;
@@ -250,8 +250,9 @@ function ofRows(
   positive: boolean,
 ): string {
   if (!('SubLink' in rows.node)) throw new Untranslatable('a list of rows');
-  // An empty subquery is NULL, so that NOT accepts no row; a list without values would accept all.
-  if (!positive) throw new Untranslatable('NOT over a comparison with a subquery');
+  // An empty scalar subquery is NULL, so that NOT accepts no row; a list without values accepts all.
+  if (!positive && isScalar(rows.node.SubLink))
+    throw new Untranslatable('NOT over a comparison with a subquery');
   const link = {
     ...rows.node.SubLink,
     subLinkType: 'ANY_SUBLINK' as const,

@@ -10,7 +10,7 @@ import { schemasOf } from '../function-body.js';
 import { policyObject, qualified, relationObject } from '../identity.js';
 import { expressionNode } from '../nodes.js';
 import { alternativesOf } from './alternatives.js';
-import { type CallerAttribute, ImportedAttributes } from './attributes.js';
+import { attributesNamed, type CallerAttribute, ImportedAttributes } from './attributes.js';
 import { condition } from './condition.js';
 import type { FunctionBodies } from './function-call.js';
 import { type ImportedTable, NO_ARGUMENTS, type Range, type Scope, type TableLookup } from './scope.js';
@@ -408,14 +408,6 @@ function withoutUnused(document: PolicyDocument): PolicyDocument {
 
 /** The attributes that grants name, and those that these need. */
 function attributesNamedIn({ roles, attributes = {} }: PolicyDocument): ReadonlySet<string> {
-  const found = new Set<string>();
-  const add = (text: string | undefined): void => {
-    for (const [, name = ''] of text?.matchAll(/attribute\('([^']+)'\)/g) ?? []) {
-      if (found.has(name)) continue;
-      found.add(name);
-      add(attributes[name]?.rows);
-    }
-  };
-  for (const { grants } of Object.values(roles)) for (const { rows } of grants) add(rows);
-  return found;
+  const filters = Object.values(roles).flatMap(({ grants }) => grants.map(({ rows }) => rows));
+  return attributesNamed(filters, (name) => attributes[name]?.rows);
 }

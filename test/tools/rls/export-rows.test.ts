@@ -394,7 +394,7 @@ else {
 /** Filters that an import refuses as an export writes them: values of callers in expressions, and NOT over a subquery. */
 const REFUSED = ['is_not_true', 'cases', 'coalesced', 'absent', 'not_read'];
 /** Further ones that it writes otherwise: split into alternatives, with other names of attributes, or with `current_date` in UTC. */
-const CHANGED = ['either', 'either_attribute', 'read', 'read_or', 'not_exists', 'read_twice', 'clock'];
+const CHANGED = ['either', 'either_attribute', 'read', 'read_or', 'read_twice', 'clock'];
 
 function boundTo(manifest: Manifest, rows: readonly (string | undefined)[]): string {
   const relation = manifest.catalog.relations.get('employee');
