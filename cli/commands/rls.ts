@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { RlsCompareFlags } from '../rls/compare/run.js';
+import type { RlsExportFlags } from '../rls/export/run.js';
 import { SEVERITIES } from '../rls/finding.js';
 import type { RlsImportFlags } from '../rls/import/run.js';
 import type { RlsCheckFlags } from '../rls/run.js';
@@ -61,6 +62,17 @@ Exit status: 0 compared, 2 usage, or the database cannot be reached.
 Examples:
   $ DATABASE_URL=postgres://osl_reader:…@db.example/shop osl rls speed shop --url postgres://admin@db.example/shop
   $ osl rls speed shop --url-file admin.url --statements slow.sql --callers callers.yaml --json | jq '.statements[].ratio'`;
+
+const EXPORT_HELP = `
+Prints SQL for the tables of one connector: roles, column privileges and row-security policies that need no gateway. It
+connects to no database. What row security cannot express is left out and named, so a role sees the same or less.
+Values of callers come from claims in request.jwt.claims, or with --settings app from settings app.<attribute>.
+docs/from-row-security.md
+
+Examples:
+  $ osl rls export shop --out rls.sql && psql postgres://owner@db.example/shop -f rls.sql
+  $ osl rls import shop --json > import.json && osl rls export shop --attributes import.json
+  $ osl rls export shop --json | jq '.left'`;
 
 const urlOption = (): Option =>
   new Option('--url <url>', 'the database (default: DATABASE_URL)').conflicts('urlFile');
@@ -138,6 +150,25 @@ export function addRls(program: Command): void {
     .addHelpText('after', SPEED_HELP)
     .action(async (dir: string, flags: RlsSpeedFlags) =>
       (await import('../rls/speed/run.js')).runRlsSpeed(dir, flags),
+    );
+  rls
+    .command('export')
+    .description('write a policy as plain row security')
+    .argument('[dir]', 'where manifest.yaml and policy.yaml are', '.')
+    .option('--out <file>', 'where the SQL goes (default: standard output)')
+    .option('--force', 'overwrite the file')
+    .option('--drop', 'SQL that removes what an export wrote')
+    .option('--connector <name>', 'the connector, if the manifest has several')
+    .addOption(
+      new Option('--settings <form>', 'where values of callers are, unless the policy says so')
+        .choices(['claims', 'app'])
+        .default('claims'),
+    )
+    .option('--attributes <file>', 'where they are, as `osl rls import --json` prints it')
+    .option('--json', 'what was exported as JSON on standard output')
+    .addHelpText('after', EXPORT_HELP)
+    .action(async (dir: string, flags: RlsExportFlags) =>
+      (await import('../rls/export/run.js')).runRlsExport(dir, flags),
     );
 }
 

@@ -124,7 +124,8 @@ function analysedPolicy(table: Relation, policy: Policy): AnalysedPolicy {
   return { table, policy, using, check, parsed };
 }
 
-function isOfGateway({ name }: Policy, { schemas }: SecurityCatalog): boolean {
+/** True for a policy that `osl row-security` wrote. */
+export function isOfGateway({ name }: Policy, { schemas }: Pick<SecurityCatalog, 'schemas'>): boolean {
   return schemas.has(SCHEMA) && (name === ROWS_POLICY || name === OTHERS_POLICY);
 }
 

@@ -109,6 +109,8 @@ export interface Column {
   /** Expression of the default; null if there is none or the column is an identity. */
   readonly default: string | null;
   readonly identity: boolean;
+  /** True if it is NOT NULL. */
+  readonly required: boolean;
   /** Privileges on this column alone. */
   readonly grants: readonly Grant[];
 }

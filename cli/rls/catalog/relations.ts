@@ -62,7 +62,7 @@ export const RELATIONS = sql`
 export const COLUMNS = sql`
   select a.attrelid::int8 as relation, a.attname::text as name, pg_catalog.format_type(a.atttypid, null) as type,
          (select l.collname::text from pg_catalog.pg_collation l where l.oid = a.attcollation) as collation,
-         pg_catalog.pg_get_expr(d.adbin, d.adrelid) as initial, a.attidentity <> '' as identity,
+         pg_catalog.pg_get_expr(d.adbin, d.adrelid) as initial, a.attidentity <> '' as identity, a.attnotnull as required,
          (select coalesce(json_agg(json_build_object('grantee', g.grantee::int8, 'privilege', g.privilege_type)), '[]')
             from pg_catalog.aclexplode(a.attacl) g) as grants
     from pg_catalog.pg_attribute a
@@ -189,6 +189,7 @@ function decodeColumn(row: CatalogRow): Column {
     collation: textOrNull(row, 'collation'),
     default: textOrNull(row, 'initial'),
     identity: flagIn(row, 'identity'),
+    required: flagIn(row, 'required'),
     grants: grantsIn(row, 'grants'),
   };
 }

@@ -22,6 +22,11 @@ export class ImportedAttributes {
     return this.#tables;
   }
 
+  /** The attributes that a filter names, and those that these need. */
+  needsOf(filter: string): ReadonlySet<string> {
+    return attributesNamed([filter], (name) => this.#tables.get(name)?.rows);
+  }
+
   /** The name of the attribute with this value. */
   caller({ source, list }: CallerValue): string {
     const known = this.#callers.findIndex((one) => sameSource(one.source, source));
@@ -52,6 +57,23 @@ export class ImportedAttributes {
       if (!taken.has(name)) return name;
     }
   }
+}
+
+/** The attributes that filters name, and those that these need. @param rowsOf the filter by which one is read */
+export function attributesNamed(
+  filters: Iterable<string | undefined>,
+  rowsOf: (name: string) => string | undefined,
+): ReadonlySet<string> {
+  const found = new Set<string>();
+  const add = (text: string | undefined): void => {
+    for (const [, name = ''] of text?.matchAll(/attribute\('([^']+)'\)/g) ?? []) {
+      if (found.has(name)) continue;
+      found.add(name);
+      add(rowsOf(name));
+    }
+  };
+  for (const text of filters) add(text);
+  return found;
 }
 
 function nameOfSource(source: CallerSource): string {

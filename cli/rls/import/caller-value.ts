@@ -91,16 +91,31 @@ export function sameSource(a: CallerSource, b: CallerSource): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }
 
-/** Text for reports, such as `setting app.tenant_id`. */
+/** Text for reports, such as `setting app.tenant_id`. `sourceFrom` reads it. */
 export function sourceText(source: CallerSource): string {
   switch (source.kind) {
     case 'setting':
       return `setting ${source.name}`;
     case 'claim':
-      return `claim ${source.path.join('.')}`;
+      return `claim ${source.path.map((key) => (/^[\w-]+$/.test(key) ? key : JSON.stringify(key))).join('.')}`;
     case 'database user':
-      return 'the database user';
+      return DATABASE_USER;
   }
+}
+
+const DATABASE_USER = 'the database user';
+const KEYS = /^(?:[\w-]+|"(?:[^"\\]|\\.)*")(?:\.(?:[\w-]+|"(?:[^"\\]|\\.)*"))*$/;
+
+/** The source that `sourceText` wrote; null for any other text. */
+export function sourceFrom(text: string): CallerSource | null {
+  if (text === DATABASE_USER) return { kind: 'database user' };
+  const [, kind, rest = ''] = /^(setting|claim) (.+)$/.exec(text) ?? [];
+  if (kind === 'setting') return { kind, name: rest };
+  if (kind !== 'claim' || !KEYS.test(rest)) return null;
+  const path = [...rest.matchAll(/[\w-]+|"(?:[^"\\]|\\.)*"/g)].map(([key]) =>
+    key.startsWith('"') ? String(JSON.parse(key)) : key,
+  );
+  return { kind, path };
 }
 
 /** The path of a claim: empty for all claims; null for anything else. */

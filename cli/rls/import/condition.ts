@@ -1,5 +1,5 @@
 import type { Node, SubLink } from '@pgsql/types';
-import { namesOf } from '../nodes.js';
+import { calledName, literalOf, namesOf } from '../nodes.js';
 import { asList, type CallerValue, callerValueOf, claimValue, unwrapped } from './caller-value.js';
 import { type InlinedCall, inlined } from './function-call.js';
 import { membership } from './membership.js';
@@ -28,9 +28,12 @@ export function condition(
   if ('BoolExpr' in node) {
     const { boolop, args = [] } = node.BoolExpr;
     const [first] = args;
-    if (boolop === 'NOT_EXPR' && first !== undefined) return `not (${of(first, !positive)})`;
-    return `(${args.map((part) => of(part)).join(boolop === 'AND_EXPR' ? ' and ' : ' or ')})`;
+    if (boolop === 'NOT_EXPR' && first !== undefined) return negated(of(first, !positive));
+    const parts = args.map((part) => of(part));
+    return boolop === 'AND_EXPR' ? allOf(parts, context) : `(${parts.join(' or ')})`;
   }
+  const held = roleTest(node, context);
+  if (held !== null) return String(held);
   const call = inlined(node, scope, context.functions, context.searchPath);
   if (call !== null) return condition(call.node, call.scope, range, callContext(context, call), positive);
   if ('TypeCast' in node && node.TypeCast.arg !== undefined && isBoolean(node)) return of(node.TypeCast.arg);
@@ -44,8 +47,57 @@ export function condition(
     if (tested !== null)
       return presence(tested, node.NullTest.nulltesttype === 'IS_NOT_NULL', positive, context);
   }
+  const single = positive ? singleClaim(node) : null;
+  if (single !== null) return presence(single, true, positive, context);
   const compared = comparison(node, scope, range, context, positive);
   return compared ?? rowExpression(node, scope, range);
+}
+
+/** Without tests that a value of the caller is there, if another part needs it: without it a filter accepts no row. */
+function allOf(parts: readonly string[], { attributes }: Translation): string {
+  const needed = parts.filter((part, i) => {
+    const [, name] = PRESENCE.exec(part) ?? [];
+    const isNeeded = (other: string, j: number): boolean =>
+      j !== i && attributes.needsOf(other).has(name ?? '') && (j < i || !PRESENCE.test(other));
+    return name === undefined || !parts.some(isNeeded);
+  });
+  const [only, another] = needed;
+  return only !== undefined && another === undefined ? only : `(${needed.join(' and ')})`;
+}
+
+const PRESENCE = /^\('' = attribute\('([^']+)'\) or true\)$/;
+
+/** The claim in `jsonb_typeof(claim) = ANY ('{string,number,boolean}')`, as an export writes it; null for anything else. */
+function singleClaim(node: Node): CallerValue | null {
+  if (!('A_Expr' in node) || node.A_Expr.kind !== 'AEXPR_OP_ANY' || operatorOf(node.A_Expr.name) !== '=')
+    return null;
+  const { lexpr, rexpr } = node.A_Expr;
+  const tested = lexpr === undefined ? null : unwrapped(lexpr);
+  if (tested === null || rexpr === undefined || !('FuncCall' in tested)) return null;
+  const { schema, name } = calledName(tested.FuncCall);
+  const [claim] = tested.FuncCall.args ?? [];
+  if (schema !== null || name !== 'jsonb_typeof' || claim === undefined) return null;
+  const types = elementsOf(rexpr).map((one) => literalOf(one));
+  return ['string', 'number', 'boolean'].every((type) => types.includes(type)) ? claimValue(claim) : null;
+}
+
+function negated(text: string): string {
+  if (text === 'true' || text === 'false') return String(text === 'false');
+  return `not (${text})`;
+}
+
+/** The result of `pg_has_role(current_user, …, 'USAGE')` for the role of the translation; null for anything else. */
+function roleTest(node: Node, context: Translation): boolean | null {
+  if (!('FuncCall' in node)) return null;
+  const { schema, name } = calledName(node.FuncCall);
+  if (schema !== null || name !== 'pg_has_role') return null;
+  const [user, role, privilege] = node.FuncCall.args ?? [];
+  const of = user === undefined ? undefined : unwrapped(user);
+  const isCurrent =
+    of !== undefined && 'SQLValueFunction' in of && of.SQLValueFunction.op === 'SVFOP_CURRENT_USER';
+  const other = literalOf(role);
+  if (!isCurrent || other === null || literalOf(privilege)?.toUpperCase() !== 'USAGE') return null;
+  return context.hasPrivilegesOf(other);
 }
 
 /** A filter that is the same for every row, for a caller with the attribute: without it a filter accepts none. */
@@ -65,7 +117,8 @@ function callContext(context: Translation, { searchPath, readableRows }: Inlined
   return {
     ...context,
     ...(searchPath !== null && { searchPath }),
-    ...(readableRows !== null && { readableRows }),
+    // Of a SECURITY DEFINER function: its current_user is its owner.
+    ...(readableRows !== null && { readableRows, hasPrivilegesOf: () => null }),
   };
 }
 
@@ -197,8 +250,9 @@ function ofRows(
   positive: boolean,
 ): string {
   if (!('SubLink' in rows.node)) throw new Untranslatable('a list of rows');
-  // An empty subquery is NULL, so that NOT accepts no row; a list without values would accept all.
-  if (!positive) throw new Untranslatable('NOT over a comparison with a subquery');
+  // An empty scalar subquery is NULL, so that NOT accepts no row; a list without values accepts all.
+  if (!positive && isScalar(rows.node.SubLink))
+    throw new Untranslatable('NOT over a comparison with a subquery');
   const link = {
     ...rows.node.SubLink,
     subLinkType: 'ANY_SUBLINK' as const,

@@ -3,13 +3,14 @@ import { bindPredicate, type Relation as ModelRelation, QueryError } from 'osl-c
 import type { GrantDocument, PolicyDocument, RoleDocument } from '../../../policy/document.js';
 import { compileSnapshot, PolicyProblems } from '../../../policy/index.js';
 import { type Manifest, nameFrom, tableName } from '../../../src/model/manifest/index.js';
+import { OTHERS_POLICY, SCHEMA } from '../../../src/model/row-security/index.js';
 import type { DatabaseFunction, Oid, Policy, Relation, Role } from '../catalog/catalog.js';
-import { type CheckedDatabase, governs } from '../checked-database.js';
+import { type CheckedDatabase, governs, isOfGateway } from '../checked-database.js';
 import { schemasOf } from '../function-body.js';
 import { policyObject, qualified, relationObject } from '../identity.js';
 import { expressionNode } from '../nodes.js';
 import { alternativesOf } from './alternatives.js';
-import { type CallerAttribute, ImportedAttributes } from './attributes.js';
+import { attributesNamed, type CallerAttribute, ImportedAttributes } from './attributes.js';
 import { condition } from './condition.js';
 import type { FunctionBodies } from './function-call.js';
 import { type ImportedTable, NO_ARGUMENTS, type Range, type Scope, type TableLookup } from './scope.js';
@@ -145,9 +146,10 @@ class Importer {
   }
 
   #policiesFor(role: Role, relation: Relation): readonly Policy[] {
-    return relation.policies.filter(
-      (policy) => governs(policy, 'SELECT') && this.#database.isFor(policy, role),
-    );
+    const { catalog, isFor } = this.#database;
+    return relation.policies
+      .filter((policy) => governs(policy, 'SELECT') && isFor(policy, role))
+      .flatMap((policy) => (isOfGateway(policy, catalog) ? secondLineFor(policy, role) : policy));
   }
 
   /** The restrictive policies as one filter, empty if there are none; null if one of them has no equivalent. */
@@ -177,8 +179,8 @@ class Importer {
     policy: Policy,
     limits: readonly string[],
   ): readonly (string | null)[] {
-    const alternatives = alternativesOf(conditionOf(policy));
-    return alternatives.flatMap((alternative) => {
+    const alternatives = this.#attempt(role, table, policy, () => alternativesOf(conditionOf(policy)));
+    return (alternatives ?? []).flatMap((alternative) => {
       const text = this.#attempt(role, table, policy, () => {
         const parts = [this.#condition(role, table, alternative), ...limits].filter(
           (part) => part !== 'true',
@@ -199,7 +201,7 @@ class Importer {
   }
 
   /** The result of a translation; null, with a note, if it is impossible. */
-  #attempt(role: Role, table: ImportedTable, policy: Policy, translate: () => string): string | null {
+  #attempt<T>(role: Role, table: ImportedTable, policy: Policy, translate: () => T): T | null {
     try {
       return translate();
     } catch (error) {
@@ -235,9 +237,16 @@ class Importer {
       functions,
       attributes: this.attributes,
       searchPath: this.#searchPathOf(reader),
+      hasPrivilegesOf: (name) => this.#hasPrivilegesOf(reader, name),
       readableRows,
       filterOf: condition,
     };
+  }
+
+  #hasPrivilegesOf(reader: Oid, name: string): boolean | null {
+    const { access, catalog } = this.#database;
+    const other = [...catalog.roles.values()].find((role) => role.name === name);
+    return other === undefined ? null : access.privilegesOf(reader).has(other.id);
   }
 
   /** The search_path of a role, as ALTER ROLE and ALTER DATABASE set it. */
@@ -315,11 +324,24 @@ class Importer {
 }
 
 const SEARCH_PATH = 'search_path=';
+const SECOND_LINE =
+  'the rights that a gateway sends, by `osl row-security`: its policy file has these grants';
+
+/**
+ * A policy of `osl row-security` for a role. Where it enables row security for the role of its gateway, a second policy
+ * lets all other roles see all rows.
+ */
+function secondLineFor(policy: Policy, { name }: Role): readonly Policy[] {
+  const [, gateway] = /^\(SESSION_USER <> '((?:[^']|'')*)'::name\)$/.exec(policy.using ?? '') ?? [];
+  if (policy.name !== OTHERS_POLICY || gateway === undefined) return [policy];
+  return gateway.replaceAll("''", "'") === name ? [] : [{ ...policy, using: null }];
+}
 
 /** The condition of a policy; without USING it accepts all rows. @throws Untranslatable */
 function conditionOf({ using }: Policy): Node {
   const nothing: Node = { A_Const: { boolval: { boolval: true } } };
   if (using === null) return nothing;
+  if (using.includes(`${SCHEMA}.`)) throw new Untranslatable(SECOND_LINE);
   try {
     const value = expressionNode(using);
     if (value !== null) return value;
@@ -388,14 +410,6 @@ function withoutUnused(document: PolicyDocument): PolicyDocument {
 
 /** The attributes that grants name, and those that these need. */
 function attributesNamedIn({ roles, attributes = {} }: PolicyDocument): ReadonlySet<string> {
-  const found = new Set<string>();
-  const add = (text: string | undefined): void => {
-    for (const [, name = ''] of text?.matchAll(/attribute\('([^']+)'\)/g) ?? []) {
-      if (found.has(name)) continue;
-      found.add(name);
-      add(attributes[name]?.rows);
-    }
-  };
-  for (const { grants } of Object.values(roles)) for (const { rows } of grants) add(rows);
-  return found;
+  const filters = Object.values(roles).flatMap(({ grants }) => grants.map(({ rows }) => rows));
+  return attributesNamed(filters, (name) => attributes[name]?.rows);
 }

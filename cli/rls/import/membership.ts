@@ -36,8 +36,6 @@ export function membership(
   const { subLinkType, subselect, testexpr } = link;
   const select = subselect !== undefined && 'SelectStmt' in subselect ? subselect.SelectStmt : null;
   if (select === null) throw new Untranslatable('a subquery that is no SELECT');
-  if (subLinkType !== 'EXISTS_SUBLINK' && !positive)
-    throw new Untranslatable('NOT over IN with a subquery: a NULL in it hides all rows');
   const isExists = subLinkType === 'EXISTS_SUBLINK';
   requirePlain(select, isExists || isScalar);
   const from = fromClauseOf(select, context.tables, context.searchPath);
@@ -57,18 +55,30 @@ export function membership(
       const value = targetOf(select);
       const list = callerListOf(value);
       if (testexpr === undefined) throw new Untranslatable('IN without a left side');
-      if (list !== null && from.ranges.length === 0)
+      if (list !== null && from.ranges.length === 0 && positive)
         return callerMembership(testexpr, list, scope, range, context);
+      if (!positive && (list !== null || isArrayAgg(select) || !isNeverNull(value, from, inner)))
+        throw new Untranslatable('NOT over IN with a subquery: a NULL in it hides all rows');
       conditions.push(equality(value, boundNode({ node: testexpr, scope })));
       break;
     }
     case 'EXPR_SUBLINK':
+      if (!positive)
+        throw new Untranslatable('NOT over a subquery for one value: without a row it hides all');
       conditions.push(targetOf(select));
       break;
     default:
       throw new Untranslatable('a subquery with ALL');
   }
-  return joined(from, conditions, inner, range, context, positive);
+  return joined(from, conditions, inner, range, context, { positive, isExists });
+}
+
+/** True for a column that is NOT NULL, and for a value of no table, which is translated by itself. */
+function isNeverNull(value: Node, { ranges }: FromClause, inner: Scope): boolean {
+  if (ranges.length === 0) return true;
+  const found = columnIn(value, inner);
+  if (found === null || !ranges.includes(found.range)) return false;
+  return found.range.table.relation.columns.some(({ name, required }) => name === found.column && required);
 }
 
 function callerMembership(
@@ -181,7 +191,7 @@ function joined(
   inner: Scope,
   range: Range,
   context: Translation,
-  positive: boolean,
+  { positive, isExists }: { readonly positive: boolean; readonly isExists: boolean },
 ): string {
   const parts = conditions.map((node): Part => {
     const about = new Set<Range>();
@@ -229,7 +239,7 @@ function joined(
   const name = context.attributes.table(reading);
   const match = `${end === null ? 'true' : end.outside} = attribute('${name}')`;
   // EXISTS is false for NULL, where the comparison is NULL, which NOT would not turn into true.
-  const test = positive || end === null ? match : `(${end.outside} is not null and ${match})`;
+  const test = positive || end === null || !isExists ? match : `(${end.outside} is not null and ${match})`;
   return before.length === 0 ? test : `(${[...before, test].join(' and ')})`;
 }
 

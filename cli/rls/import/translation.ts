@@ -10,6 +10,8 @@ export interface Translation {
   readonly attributes: ImportedAttributes;
   /** The search_path for names without a schema. */
   readonly searchPath: readonly string[];
+  /** True if the role has the privileges of another one; null if there is no role of this name. */
+  hasPrivilegesOf(role: string): boolean | null;
   /** The filter of the rows of a table that a subquery may read; null for all rows. @throws Untranslatable */
   readableRows(range: Range): string | null;
   /** Writes a condition inside a subquery; see `condition`. */

@@ -254,6 +254,14 @@ export const FIXTURES: readonly RlsFixture[] = [
     refused: /NOT over IN/,
   },
   {
+    name: 'not_in_required',
+    source: 'Stack Overflow, NOT IN over a column that is NOT NULL',
+    sql: `${DOC} create table blocked (owner_id uuid not null, by_user uuid, n int primary key); grant select on blocked to :auth;
+      insert into blocked values ('${BOB}', '${ANN}', 1);
+      create policy unblocked on doc for select to :auth using (owner_id not in (select b.owner_id from blocked b where b.by_user = auth.uid()));`,
+    less: ['no-claims'],
+  },
+  {
     name: 'closure_table',
     source: 'Hierarchies by a closure table',
     sql: `${DOC} ${MEMBER} create table below (descendant int, ancestor int, primary key (descendant, ancestor)); grant select on below to :auth;

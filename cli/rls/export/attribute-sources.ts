@@ -1,0 +1,117 @@
+import { readFileSync } from 'node:fs';
+import { quoteLiteral } from 'osl-compiler';
+import { parse } from 'yaml';
+import type { PolicyDocument } from '../../../policy/document.js';
+import { usage } from '../../exit.js';
+import { fieldsOf, membersOf } from '../../output.js';
+import type { CallerAttribute } from '../import/attributes.js';
+import { type CallerSource, sourceFrom } from '../import/caller-value.js';
+import { Inexpressible } from './inexpressible.js';
+
+/** Where values are if nothing says so: claims of the token in `request.jwt.claims`, or settings `app.<name>`. */
+export type SettingsForm = 'claims' | 'app';
+
+/**
+ * The sources of attributes that callers have: as stated, as the claims of an exchange rule, or by default. A list is
+ * stated, or known by a subject of the policy that has one.
+ */
+export class AttributeSources {
+  readonly #stated: ReadonlyMap<string, CallerAttribute>;
+  readonly #document: PolicyDocument;
+  readonly #form: SettingsForm;
+  readonly #used = new Map<string, CallerAttribute>();
+
+  constructor(document: PolicyDocument, stated: readonly CallerAttribute[], form: SettingsForm) {
+    this.#stated = new Map(stated.map((one) => [one.name, one]));
+    this.#document = document;
+    this.#form = form;
+  }
+
+  /** Attributes that were looked up. */
+  get used(): readonly CallerAttribute[] {
+    return [...this.#used.values()];
+  }
+
+  /** @throws Inexpressible if no setting can have the name */
+  of(name: string): CallerAttribute {
+    const found = this.#used.get(name) ?? this.#stated.get(name) ?? this.#byPolicy(name);
+    if (found.source.kind === 'setting' && !SETTING_NAME.test(found.source.name))
+      throw new Inexpressible(`attribute \`${name}\`: no setting can be called \`${found.source.name}\``);
+    this.#used.set(name, found);
+    return found;
+  }
+
+  #byPolicy(name: string): CallerAttribute {
+    const { subjects, exchange = [] } = this.#document;
+    const list = Object.values(subjects).some(({ attributes }) => Array.isArray(attributes?.[name]));
+    for (const { attributes } of exchange) {
+      const { claim } = fieldsOf(attributes?.[name]);
+      if (typeof claim === 'string') return { name, source: { kind: 'claim', path: pathOf(claim) }, list };
+    }
+    const source: CallerSource =
+      this.#form === 'claims' ? { kind: 'claim', path: [name] } : { kind: 'setting', name: `app.${name}` };
+    return { name, source, list };
+  }
+}
+
+const SETTING_NAME = /^[a-z_][a-z0-9_$]*(\.[a-z_][a-z0-9_$]*)+$/i;
+
+/** The keys of a claim, which is a name or a JSON pointer. */
+function pathOf(claim: string): readonly string[] {
+  if (!claim.startsWith('/')) return [claim];
+  return claim
+    .slice(1)
+    .split('/')
+    .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
+}
+
+/** Attributes as `osl rls import --json` prints them. @throws Failure for a file that has none */
+export function statedSources(file: string): readonly CallerAttribute[] {
+  const { attributes } = fieldsOf(parse(textIn(file)));
+  if (!Array.isArray(attributes)) throw usage(`${file}: \`attributes\` must be a list`);
+  return membersOf(attributes).map(({ name, from, list }) => {
+    const source = typeof from === 'string' ? sourceFrom(from) : null;
+    if (typeof name === 'string' && source !== null) return { name, source, list: list === true };
+    throw usage(
+      `${file}: an attribute has \`name\` and \`from\`, such as \`setting app.tenant\` or \`claim org.id\``,
+    );
+  });
+}
+
+function textIn(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw usage(`${file}: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+/** Text of the caller's value; NULL if it is missing. Of a list in claims: JSON. */
+export function valueSql({ source, list }: CallerAttribute): string {
+  switch (source.kind) {
+    case 'setting':
+      return settingSql(source.name);
+    case 'claim':
+      return claimSql(source.path, list ? '->' : '->>');
+    case 'database user':
+      return 'current_user::text';
+  }
+}
+
+/** A condition that the caller has the value. @param single also that it is no list, if JSON says so */
+export function presenceSql(attribute: CallerAttribute, single: boolean): string {
+  const { source, list } = attribute;
+  if (source.kind === 'claim' && single && !list)
+    return `((select jsonb_typeof(${claimSql(source.path, '->')})) = any (array['string', 'number', 'boolean']))`;
+  return `((select ${valueSql(attribute)}) is not null)`;
+}
+
+function claimSql(path: readonly string[], operator: '->' | '->>'): string {
+  const keys = path.map((key, i) => ` ${i < path.length - 1 ? '->' : operator} ${quoteLiteral(key)}`);
+  return `(${settingSql('request.jwt.claims')}::jsonb${keys.join('')})`;
+}
+
+/** A setting that was set once is empty afterwards, which counts as missing. */
+function settingSql(name: string): string {
+  return `nullif(current_setting(${quoteLiteral(name)}, true), '')`;
+}

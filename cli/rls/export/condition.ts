@@ -1,0 +1,193 @@
+import { type AttributeMatch, arrayOf, type Expr, isArray, predicateSql } from 'osl-compiler';
+import { attributesOf } from '../../../policy/index.js';
+import type { CallerAttribute } from '../import/attributes.js';
+import { presenceSql, valueSql } from './attribute-sources.js';
+
+/** An attribute that is read by a function. */
+export interface ReadAttribute {
+  /** A call of the function. */
+  readonly call: string;
+  /** True if the function returns one truth value, false if it returns the values of a column. */
+  readonly exists: boolean;
+  /** Attributes of callers that the reading needs. */
+  readonly needs: ReadonlySet<string>;
+}
+
+export interface ExportedAttributes {
+  /** Null for an attribute of the caller. @throws Inexpressible */
+  read(name: string): ReadAttribute | null;
+  /** @throws Inexpressible */
+  caller(name: string): CallerAttribute;
+}
+
+/**
+ * Writes a row filter as the condition of a policy. It accepts the rows that the gateway shows, and none to a caller who
+ * lacks an attribute that the filter names.
+ *
+ * @throws Inexpressible
+ */
+export function conditionSql(filter: Expr, attributes: ExportedAttributes): string {
+  const parts = filter.kind === 'and' && absenceOf(filter) === null ? filter.args : [filter];
+  const negated = new Set<string>();
+  addNegated(filter, true, attributes, negated);
+  const guards = [...callerAttributesOf(filter, attributes)].flatMap((name) => {
+    if (negated.has(name)) return presenceSql(attributes.caller(name), true);
+    return isNeverTrue(filter, name, attributes) ? [] : presenceSql(attributes.caller(name), false);
+  });
+  return [...parts.map((part) => text(part, attributes)), ...guards].join(' and ');
+}
+
+/**
+ * Adds the attributes of callers that accept more rows if they match fewer values, as under NOT: then a value that is not
+ * what was expected, such as a list, must accept none.
+ */
+function addNegated(expr: Expr, positive: boolean, attributes: ExportedAttributes, found: Set<string>): void {
+  switch (expr.kind) {
+    case 'and':
+    case 'or':
+      for (const arg of expr.args) addNegated(arg, positive, attributes, found);
+      break;
+    case 'not':
+      addNegated(expr.arg, !positive, attributes, found);
+      break;
+    case 'attribute_match':
+      if (positive) break;
+      for (const name of callerAttributesOf(expr, attributes)) found.add(name);
+      break;
+    default:
+      for (const name of callerAttributesOf(expr, attributes)) found.add(name);
+  }
+}
+
+/** The attributes of callers that a filter names, or that readings need that it names. */
+export function callerAttributesOf(filter: Expr, attributes: ExportedAttributes): ReadonlySet<string> {
+  return new Set(
+    [...attributesOf(filter)].flatMap((name) => {
+      const read = attributes.read(name);
+      return read === null ? [name] : [...read.needs];
+    }),
+  );
+}
+
+function text(expr: Expr, attributes: ExportedAttributes): string {
+  const of = (inner: Expr): string => text(inner, attributes);
+  switch (expr.kind) {
+    case 'and': {
+      const absent = absenceOf(expr);
+      if (absent !== null && attributes.read(absent) === null)
+        return `((select ${valueSql(attributes.caller(absent))}) is null)`;
+      return `(${expr.args.map(of).join(' and ')})`;
+    }
+    case 'or': {
+      const present = presenceOf(expr);
+      if (present !== null && attributes.read(present) === null)
+        return presenceSql(attributes.caller(present), false);
+      return amongText(expr.args, attributes) ?? `(${expr.args.map(of).join(' or ')})`;
+    }
+    case 'not':
+      return `(not ${of(expr.arg)})`;
+    case 'attribute_match': {
+      const read = attributes.read(expr.attribute);
+      if (read?.exists === true && expr.arg.kind === 'boolean' && expr.arg.value)
+        return `(select ${read.call})`;
+      return predicateSql(expr, (matched) => matchText(matched, attributes));
+    }
+    default:
+      return predicateSql(expr, (matched) => matchText(matched, attributes));
+  }
+}
+
+type Matched = Parameters<Parameters<typeof predicateSql>[1]>[0];
+
+function matchText({ attribute, arg, operator, type }: Matched, attributes: ExportedAttributes): string {
+  const element = type.slice(0, -'[]'.length);
+  const read = attributes.read(attribute);
+  if (read !== null)
+    return read.exists
+      ? `(${arg} and (select ${read.call}))`
+      : `(${arg} ${operator} any (array(select ${read.call})::${type}))`;
+  const caller = attributes.caller(attribute);
+  const value = valueSql(caller);
+  if (!caller.list) return `(${arg} ${operator} (select ${cast(value, element)}))`;
+  if (caller.source.kind === 'claim')
+    return `(${arg} ${operator} any (array(select jsonb_array_elements_text(${value}))::${type}))`;
+  // The cast outside has no effect on the value, but without it this would be parsed as a subquery of rows.
+  return `(${arg} ${operator} any ((select string_to_array(${value}, ','))::${type}))`;
+}
+
+function cast(value: string, type: string): string {
+  return type === 'text' ? value : `${value}::${type}`;
+}
+
+/** `value IN (…)`, for alternatives that compare one attribute with constants; null for any other. */
+function amongText(args: readonly Expr[], attributes: ExportedAttributes): string | null {
+  const matches = args.filter(isOfConstant);
+  const [first] = matches;
+  if (first === undefined || matches.length < args.length || matches.length < 2) return null;
+  const { attribute, arg } = first;
+  if (attributes.read(attribute) !== null || matches.some((m) => m.attribute !== attribute)) return null;
+  const caller = attributes.caller(attribute);
+  if (caller.list || matches.some((m) => m.arg.type !== arg.type) || isArray(arg.type)) return null;
+  const constants = matches.map((m) => predicateSql(m.arg, () => ''));
+  return `((select ${cast(valueSql(caller), arg.type)}) = any (array[${constants.join(', ')}]::${arrayOf(arg.type)}))`;
+}
+
+function isOfConstant(expr: Expr): expr is AttributeMatch {
+  return expr.kind === 'attribute_match' && expr.arg.kind === 'literal';
+}
+
+/** The attribute in `'' = attribute(…) or true`, by which an import says that it must be there; null for another. */
+function presenceOf(expr: Expr): string | null {
+  return expr.kind === 'or' ? besideBoolean(expr.args, true) : null;
+}
+
+/** The attribute in `'' = attribute(…) and false`: that it is missing. */
+function absenceOf(expr: Expr): string | null {
+  return expr.kind === 'and' ? besideBoolean(expr.args, false) : null;
+}
+
+function besideBoolean(args: readonly Expr[], value: boolean): string | null {
+  const [match, constant, more] = args;
+  if (match === undefined || constant === undefined || more !== undefined || !isOfConstant(match))
+    return null;
+  return constant.kind === 'boolean' && constant.value === value ? match.attribute : null;
+}
+
+/** True if `expr` is false or NULL for every row if the caller lacks the attribute. */
+function isNeverTrue(expr: Expr, name: string, attributes: ExportedAttributes): boolean {
+  const of = (inner: Expr): boolean => isNeverTrue(inner, name, attributes);
+  switch (expr.kind) {
+    case 'attribute_match':
+      return expr.attribute === name || attributes.read(expr.attribute)?.needs.has(name) === true;
+    case 'and':
+      return absenceOf(expr) !== name && expr.args.some(of);
+    case 'or':
+      return presenceOf(expr) === name || expr.args.every(of);
+    case 'not':
+      return isNeverFalse(expr.arg, name, attributes);
+    default:
+      return false;
+  }
+}
+
+/** True if `expr` is true or NULL for every row if the caller lacks the attribute. */
+function isNeverFalse(expr: Expr, name: string, attributes: ExportedAttributes): boolean {
+  const of = (inner: Expr): boolean => isNeverFalse(inner, name, attributes);
+  switch (expr.kind) {
+    case 'attribute_match':
+      return expr.attribute === name && isNullIfMissing(attributes.caller(name));
+    case 'and':
+      return absenceOf(expr) === name || expr.args.every(of);
+    case 'or':
+      return presenceOf(expr) === null && expr.args.some(of);
+    case 'not':
+      return isNeverTrue(expr.arg, name, attributes);
+    default:
+      return false;
+  }
+}
+
+/** False for a list in claims, whose elements are then an empty list. */
+function isNullIfMissing({ source, list }: CallerAttribute): boolean {
+  return !list || source.kind !== 'claim';
+}

@@ -1,0 +1,292 @@
+import type { Column, Expr, Relation } from 'osl-compiler';
+import { attributesOf, type PolicySnapshot } from '../../../policy/index.js';
+import type { Connector, Manifest } from '../../../src/model/manifest/index.js';
+import type { CallerAttribute } from '../import/attributes.js';
+import type { AttributeSources } from './attribute-sources.js';
+import { conditionSql } from './condition.js';
+import { Inexpressible } from './inexpressible.js';
+import { type LeftPart, leftOfPolicy } from './left.js';
+import { type ReadingFunction, Readings } from './readings.js';
+
+/** Row security of one table for one role. */
+export interface RoleOnTable {
+  readonly role: string;
+  /** Physical names, in the order of the table; empty if the role may read nothing. */
+  readonly columns: readonly string[];
+  /** Conditions of permissive policies. */
+  readonly rows: readonly string[];
+  /** True if the role denies the whole table, also to logins that have other roles besides. */
+  readonly denied: boolean;
+  /** Roles that a login with this one must not have, or it sees no row: it would see cells that no grant shows. */
+  readonly apart: readonly string[];
+}
+
+export interface SecuredTable {
+  readonly schema: string;
+  readonly table: string;
+  readonly roles: readonly RoleOnTable[];
+}
+
+/** Row security of one database, which needs no gateway. */
+export interface ExportedRowSecurity {
+  readonly connector: string;
+  /** Version of the policy. */
+  readonly version: string;
+  readonly roles: readonly string[];
+  readonly tables: readonly SecuredTable[];
+  /** Tables of the connector that no role may read. */
+  readonly closed: readonly Pick<SecuredTable, 'schema' | 'table'>[];
+  readonly functions: readonly ReadingFunction[];
+  /** Functions that the policies of a role call. */
+  readonly calls: ReadonlyMap<string, ReadonlySet<string>>;
+  readonly attributes: readonly CallerAttribute[];
+  readonly left: readonly LeftPart[];
+}
+
+interface ExportedGrant {
+  /** Physical names. */
+  readonly columns: ReadonlySet<string>;
+  readonly filter: Expr | null;
+  readonly rows: string;
+}
+
+/** Writes the policy for the tables of one connector as row security. Requires `ready()` of osl-compiler. */
+export function exportedRowSecurity(
+  connector: Connector,
+  manifest: Manifest,
+  snapshot: PolicySnapshot,
+  sources: AttributeSources,
+): ExportedRowSecurity {
+  const exporter = new Exporter(connector, manifest, snapshot, sources);
+  return exporter.exported();
+}
+
+class Exporter {
+  readonly #connector: Connector;
+  readonly #manifest: Manifest;
+  readonly #snapshot: PolicySnapshot;
+  readonly #sources: AttributeSources;
+  readonly #readings: Readings;
+  readonly #left: LeftPart[] = [];
+  /** Attributes that filters of exported grants name, by role. */
+  readonly #named = new Map<string, Set<string>>();
+
+  constructor(connector: Connector, manifest: Manifest, snapshot: PolicySnapshot, sources: AttributeSources) {
+    this.#connector = connector;
+    this.#manifest = manifest;
+    this.#snapshot = snapshot;
+    this.#sources = sources;
+    this.#readings = new Readings(connector.name, snapshot, sources);
+  }
+
+  exported(): ExportedRowSecurity {
+    const tables = [...this.#tables()].map(([, relations]) => this.#table(relations));
+    const secured = tables.filter(({ roles }) => roles.some(({ columns }) => columns.length > 0));
+    const concerned = new Set(secured.flatMap((table) => table.roles.flatMap(concernedRoles)));
+    const roles = [...this.#snapshot.roles.keys()].filter((role) => concerned.has(role));
+    const used = this.#withNeeded(new Set([...this.#named.values()].flatMap((names) => [...names])));
+    return {
+      connector: this.#connector.name,
+      version: this.#snapshot.version,
+      roles,
+      tables: secured.map((table) => ({
+        ...table,
+        roles: table.roles.filter(({ role }) => roles.includes(role)),
+      })),
+      closed: [...this.#connector.tables.values()].filter(
+        (table) => !secured.some((one) => isSame(one, table)),
+      ),
+      functions: this.#readings.functions.filter(({ name }) => used.has(name)),
+      calls: this.#named,
+      attributes: this.#sources.used.filter(({ name }) => used.has(name)),
+      left: [...this.#left, ...leftOfPolicy(this.#manifest, this.#snapshot, used)],
+    };
+  }
+
+  /** Relations of the connector by the table that they show. */
+  #tables(): ReadonlyMap<string, readonly Relation[]> {
+    const found = new Map<string, Relation[]>();
+    for (const relation of this.#manifest.catalog.relations.values()) {
+      if (relation.connector !== this.#connector.name || relation.kind === 'facet') continue;
+      const name = JSON.stringify([relation.schema, relation.table]);
+      found.set(name, [...(found.get(name) ?? []), relation]);
+    }
+    return found;
+  }
+
+  #table(relations: readonly Relation[]): SecuredTable {
+    const [{ schema, table } = NO_TABLE] = relations;
+    const roles = [...this.#snapshot.roles.keys()].map((role) => this.#roleOn(role, relations));
+    return {
+      schema,
+      table,
+      roles: roles.map((one) => ({ ...one, apart: this.#apart(one, roles, relations) })),
+    };
+  }
+
+  #roleOn(role: string, relations: readonly Relation[]): RoleOnTable {
+    const policy = this.#snapshot.roles.get(role);
+    const denied = relations.some(({ name }) => policy?.denied.get(name) === 'all');
+    const nothing = { role, columns: [], rows: [], denied, apart: [] };
+    const grants = relations.flatMap((relation) => this.#grants(role, relation));
+    if (denied || grants.length === 0) return nothing;
+    const columns = columnsOfAll(grants);
+    const [{ name: object } = NO_TABLE] = relations;
+    const lost = new Set(grants.flatMap((grant) => [...grant.columns].filter((c) => !columns.has(c))));
+    if (lost.size > 0)
+      this.#leave(
+        object,
+        role,
+        `${list(lost)}: not of all rows that the role sees, and column privileges are for all`,
+      );
+    const covering = grants.filter((grant) => [...columns].every((c) => grant.columns.has(c)));
+    if (covering.length < grants.length)
+      this.#leave(object, role, 'rows of grants that have no column in common with the first');
+    const named = this.#named.get(role) ?? new Set();
+    this.#named.set(role, named);
+    for (const { filter } of covering)
+      for (const name of filter === null ? [] : attributesOf(filter)) named.add(name);
+    const order = relations.flatMap((relation) => relation.columns.map(({ physical }) => physical));
+    return {
+      ...nothing,
+      columns: [...new Set(order)].filter((column) => columns.has(column)),
+      rows: [...new Set(covering.map(({ rows }) => rows))],
+    };
+  }
+
+  #grants(role: string, relation: Relation): readonly ExportedGrant[] {
+    const policy = this.#snapshot.roles.get(role);
+    const denied = policy?.denied.get(relation.name) ?? new Set<string>();
+    if (denied === 'all') return [];
+    return (policy?.grants.get(relation.name) ?? []).flatMap((grant) => {
+      const { groups, conditions, filter } = grant;
+      if (groups !== undefined) {
+        this.#leave(relation.name, role, groups.metrics === null ? GROUPS : METRICS);
+        return [];
+      }
+      if (conditions !== null) {
+        const keys = Object.keys(JSON.parse(conditions.key)).map((key) => `\`${key}\``);
+        this.#leave(relation.name, role, `a grant with ${list(keys)}, which depends on the request`);
+        return [];
+      }
+      const granted = relation.columns.filter(({ name }) => grant.columns.has(name) && !denied.has(name));
+      const clear = granted.filter(
+        ({ sensitivity }) => sensitivity === null || grant.unmask.has(sensitivity),
+      );
+      const masked = granted.filter((column) => !clear.includes(column));
+      const computed = (relation.computed ?? []).filter(({ name }) => grant.columns.has(name));
+      if (masked.length > 0)
+        this.#leave(relation.name, role, `${named(masked)}: masked, and here not readable`);
+      if (computed.length > 0)
+        this.#leave(
+          relation.name,
+          role,
+          `${list(computed.map(({ name }) => name))}: computed by the gateway`,
+        );
+      if (clear.length === 0) return [];
+      const columns = new Set(clear.map(({ physical }) => physical));
+      const rows = this.#rows(role, relation, filter);
+      return rows === null ? [] : [{ columns, filter, rows }];
+    });
+  }
+
+  #rows(role: string, relation: Relation, filter: Expr | null): string | null {
+    if (filter === null) return 'true';
+    try {
+      return conditionSql(filter, this.#readings);
+    } catch (error) {
+      if (!(error instanceof Inexpressible)) throw error;
+      this.#leave(relation.name, role, error.message);
+      return null;
+    }
+  }
+
+  /** Other roles with which a login would see cells of this table that no grant of either shows. */
+  #apart(one: RoleOnTable, all: readonly RoleOnTable[], relations: readonly Relation[]): readonly string[] {
+    const found = all.filter((other) => {
+      if (other.role === one.role) return false;
+      const denies = this.#denies(one.role, other, relations) || this.#denies(other.role, one, relations);
+      return denies || (one.columns.length > 0 && other.columns.length > 0 && !isUnion(one, other));
+    });
+    // One of the two policies is enough.
+    const after = found.filter(({ role }) => role > one.role).map(({ role }) => role);
+    const [{ name: object } = NO_TABLE] = relations;
+    if (after.length > 0)
+      this.#leave(
+        object,
+        one.role,
+        `logins that have ${list(after)} besides see no row: together they would see cells that the gateway hides`,
+      );
+    return after;
+  }
+
+  /** True if the role denies a column that `other` may read. */
+  #denies(role: string, { columns }: RoleOnTable, relations: readonly Relation[]): boolean {
+    return relations.some((relation) => {
+      const denied = this.#snapshot.roles.get(role)?.denied.get(relation.name);
+      if (denied === undefined || denied === 'all') return false;
+      return relation.columns.some(({ name, physical }) => denied.has(name) && columns.includes(physical));
+    });
+  }
+
+  /** The names, and all attributes that those among them need that are read from entities. */
+  #withNeeded(names: ReadonlySet<string>): ReadonlySet<string> {
+    const found = new Set<string>();
+    const add = (name: string): void => {
+      if (found.has(name)) return;
+      found.add(name);
+      for (const needed of this.#snapshot.tableAttributes.get(name)?.needs ?? []) add(needed);
+    };
+    for (const name of names) add(name);
+    return found;
+  }
+
+  #leave(object: string, role: string | null, reason: string): void {
+    this.#left.push({ object, role, reason });
+  }
+}
+
+const GROUPS = 'a grant with `min_group_size`, of aggregates and no rows';
+const METRICS = 'a grant with `metrics`, of figures and no rows';
+const NO_TABLE = { schema: '', table: '', name: '' };
+
+function isSame(
+  a: Pick<SecuredTable, 'schema' | 'table'>,
+  b: Pick<SecuredTable, 'schema' | 'table'>,
+): boolean {
+  return a.schema === b.schema && a.table === b.table;
+}
+
+/** The role, if it has policies on the table, and the roles that these name. */
+function concernedRoles({ role, rows, denied, apart }: RoleOnTable): readonly string[] {
+  return rows.length > 0 || denied || apart.length > 0 ? [role, ...apart] : [];
+}
+
+/** The columns of every grant; those of the first if there are none. */
+function columnsOfAll(grants: readonly ExportedGrant[]): ReadonlySet<string> {
+  const [first = { columns: new Set<string>() }] = grants;
+  const common = [...first.columns].filter((column) => grants.every(({ columns }) => columns.has(column)));
+  return common.length > 0 ? new Set(common) : first.columns;
+}
+
+/** True if a login with both roles sees the cells that either shows, and no others. */
+function isUnion(a: RoleOnTable, b: RoleOnTable): boolean {
+  return covers(a, b) || covers(b, a) || (isWithin(a, b) && isWithin(b, a));
+}
+
+/** True if `a` shows all rows, and every column of `b`. */
+function covers(a: RoleOnTable, b: RoleOnTable): boolean {
+  return a.rows.includes('true') && isWithin(b, a);
+}
+
+function isWithin({ columns }: RoleOnTable, { columns: wider }: RoleOnTable): boolean {
+  return columns.every((column) => wider.includes(column));
+}
+
+function named(columns: readonly Column[]): string {
+  return list(columns.map(({ name }) => name));
+}
+
+function list(names: Iterable<string>): string {
+  return [...names].join(', ');
+}
