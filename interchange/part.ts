@@ -155,6 +155,10 @@ export class Part {
     return typeof this.members[key] === 'string';
   }
 
+  isFlag(key: string): boolean {
+    return typeof this.members[key] === 'boolean';
+  }
+
   isList(key: string): boolean {
     return Array.isArray(this.members[key]);
   }
