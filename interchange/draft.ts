@@ -83,6 +83,8 @@ export class EntityDraft {
   readonly columns: ColumnDraft[] = [];
   /** Computed fields by lower-case name; metrics can inline them. */
   readonly computed = new Map<string, Node>();
+  /** Fields of the source that were lost, in lower case. Their names stand for no column. */
+  readonly lost = new Set<string>();
   /** Fields that become computed columns once all columns are known. */
   readonly computing: ComputingDraft[] = [];
   readonly computedColumns: ComputedDraft[] = [];

@@ -91,7 +91,7 @@ function addCreated(measure: DbtMeasure, ctx: MetricContext): void {
 
 /** Links each foreign entity to the only model whose primary entity has the same name. */
 function addLinks(links: readonly ForeignKeyDraft[], models: readonly DbtModel[], draft: ImportDraft): void {
-  for (const { model, name, column, part } of links) {
+  for (const { model, name, column, part, key: at } of links) {
     const targets = models.filter((m) => m !== model && m.prefix.toLowerCase() === name.toLowerCase());
     const [target, second] = targets;
     const [key, more] = target?.entity.key ?? [];
@@ -104,7 +104,7 @@ function addLinks(links: readonly ForeignKeyDraft[], models: readonly DbtModel[]
             ? `\`${target.entity.name}\` has no key of one column`
             : null;
     if (why !== null || target === undefined || key === undefined) {
-      part.note(null, 'lost', `the link to \`${safeText(name)}\` does not map: ${why}`);
+      part.note(at, 'lost', `the link to \`${safeText(name)}\` does not map: ${why}`);
       continue;
     }
     const wanted = `${model.entity.name}_${name}`;

@@ -83,6 +83,7 @@ function aggregateOf(part: Part, name: string, model: DbtModel): string {
     throw new NoMapping('it adds up over some dimensions only');
   }
   timeMustAgree(part, model);
+  aggregateText(kind, '1', percentile); // refuses before a column is exposed
   if (isTemplate(text)) throw new NoMapping('its expression holds a template');
   refuseControlCharacters(text);
   const node = parseExpression(text);

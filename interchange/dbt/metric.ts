@@ -62,9 +62,10 @@ export function addMetric(name: string, part: Part, ctx: MetricContext): void {
   }
   ctx.draft.addMetric(own, read.value, part.place, described);
   ctx.made.set(name, own);
-  if (part.flag('hidden') === true)
+  const isHidden = [part.flag('hidden'), part.child('type_params')?.flag('is_private')].includes(true);
+  if (isHidden)
     part.note(
-      'hidden',
+      null,
       'approximated',
       `metric \`${safeText(name)}\` is hidden; here whoever may read its columns may ask for it`,
       'high',
@@ -159,6 +160,8 @@ function ownMeasure({ part, params, ctx }: MetricSource): DbtMeasure {
     if (!part.has('agg')) throw new NoMapping('it has no `agg`');
     return aggregateMeasure(part, name, owner);
   }
+  if (params.has('expr') && params.scalar('expr') !== compiled.scalar('expr'))
+    params.note('expr', 'lost', 'its aggregate states another expression');
   const model = compiled.needText('semantic_model');
   const owner = ctx.models.get(model);
   if (owner === undefined)

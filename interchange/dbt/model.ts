@@ -34,6 +34,8 @@ export interface ForeignKeyDraft {
   readonly name: string;
   readonly column: string;
   readonly part: Part;
+  /** Key of `part` that states the reference; null if all of it does. */
+  readonly key: 'entity' | null;
 }
 
 /** What a semantic model consists of, as either form of dbt's YAML states it. */
@@ -223,7 +225,8 @@ function addEntityColumn(element: ModelElement, model: DbtModel, links: ForeignK
     for (const key of ['role', 'label', 'config', 'entity'])
       part.lose(key, `the \`${key}\` of an entity has no counterpart`);
   }
-  if (kind === 'foreign') links.push({ model, name, column, part });
+  if (kind === 'foreign')
+    links.push({ model, name, column, part, key: element.kindKey === 'entity' ? 'entity' : null });
   else if (kind === 'natural')
     part.note(
       element.kindKey,

@@ -94,24 +94,24 @@ export function readProject(files: readonly SourceFile[]): DbtProject {
       const model = nestedModel(part, readModel(part, models));
       if (model === null) continue;
       nested.push(model);
-      for (const metric of part.parts('metrics')) metrics.push({ part: metric, owner: model });
+      for (const metric of part.parts('metrics'))
+        if (isEnabled(metric)) metrics.push({ part: metric, owner: model });
     }
     semanticModels.push(...root.parts('semantic_models').filter(isEnabled));
-    for (const part of root.parts('metrics')) metrics.push({ part, owner: null });
+    for (const part of root.parts('metrics').filter(isEnabled)) metrics.push({ part, owner: null });
     root.lose('saved_queries', 'a saved query is asked by a client, and has no place in a manifest');
     root.lose('project_configuration', 'running totals have a row for every period without a time spine');
     root.lose('exposures', 'exposures have no counterpart');
     root.lose('sources', 'of a source only the reference to it is read');
   }
-  const enabled = metrics.filter(({ part }) => isEnabled(part));
-  return { models, semanticModels, nested, metrics: enabled };
+  return { models, semanticModels, nested, metrics };
 }
 
 /** False if the `config` of `part` disables it, which is reported. A template there is not evaluated. */
 function isEnabled(part: Part): boolean {
   const { config } = part.members;
   if (!isObject(config) || config['enabled'] !== false) return true;
-  part.loseAll('its `config` disables it');
+  part.loseAll(`\`${safeText(part.needText('name'))}\` is disabled by its \`config\``);
   return false;
 }
 
