@@ -1,4 +1,5 @@
 import type { GrantDocument } from '../../policy/document.js';
+import { isObject } from '../../src/base/is-object.js';
 import { type ColumnDraft, PolicyDraft } from '../draft.js';
 import { legalName, safeText, TakenNames } from '../names.js';
 import type { Part } from '../part.js';
@@ -55,7 +56,9 @@ function policiesOf(cube: Cube, ctx: MeasureContext, everyone: string): readonly
   return cube.part.parts('access_policy').flatMap((part) => {
     const read = attempt(() => policyOf(part, cube, ctx, everyone));
     if (read.ok) return [read.value];
-    part.loseAll(`the access policy grants nobody anything: ${read.reason}`, 'high');
+    const groups = groupsIn(part).map((g) => `\`${safeText(g)}\``);
+    const whose = groups.length === 0 ? '' : ` of ${groups.join(', ')}`;
+    part.loseAll(`the access policy${whose} grants nobody anything: ${read.reason}`, 'high');
     return [];
   });
 }
@@ -120,8 +123,10 @@ function reportMasks(cube: Cube, labels: ReadonlyMap<ColumnDraft, string>): void
   for (const { part, column } of cube.dimensions.values()) {
     if (column === null || !part.has('mask')) continue;
     if (labels.has(columnNamed(column, cube))) {
+      const stated = isObject(part.members['mask']) ? part.child('mask') : null;
       part.ignore('mask');
-      part.note('mask', 'approximated', 'where the column is masked its value is NULL', 'high');
+      const reason = 'where the column is masked its value is NULL';
+      (stated ?? part).note(stated === null ? 'mask' : 'sql', 'approximated', reason, 'high');
     } else part.lose('mask', 'no access policy that is a grant masks it');
   }
   for (const part of cube.measures.values())

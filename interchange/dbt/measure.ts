@@ -77,9 +77,10 @@ function aggregateOf(part: Part, name: string, model: DbtModel): string {
   part.text('agg_time_dimension');
   const percentile = percentileOf(part);
   if (part.has('non_additive_dimension')) {
-    part
-      .child('non_additive_dimension')
-      ?.loseAll('a measure that adds up over some dimensions only has no counterpart');
+    const over = part.child('non_additive_dimension');
+    over?.loseAll(
+      `a measure that does not add up over \`${safeText(over.needText('name'))}\` has no counterpart`,
+    );
     throw new NoMapping('it adds up over some dimensions only');
   }
   timeMustAgree(part, model);

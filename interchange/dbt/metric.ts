@@ -275,9 +275,11 @@ function cumulative(making: MetricSource): MetricBody {
   if (measure.model.entity.time === null) throw new NoMapping('its measure has no time');
   const window = windowAt(params, 'window') ?? (more === null ? null : windowAt(more, 'window'));
   const grain = (params.text('grain_to_date') ?? more?.text('grain_to_date') ?? null)?.toLowerCase() ?? null;
-  const period = (more ?? params).text('period_agg')?.toLowerCase() ?? 'first';
+  const aggregated = more ?? params;
+  const period = aggregated.text('period_agg')?.toLowerCase() ?? 'first';
+  const [at, key] = aggregated.has('period_agg') ? [aggregated, 'period_agg'] : [part, null];
   if (period !== 'last')
-    part.note(null, 'approximated', 'over longer periods it is the figure at their end (`period_agg: last`)');
+    at.note(key, 'approximated', 'over longer periods it is the figure at their end (`period_agg: last`)');
   const metric = base(making, input, measure, [...filters, ...rowsOf(making, input, measure)], 'adds up');
   return {
     type: 'cumulative',

@@ -135,6 +135,8 @@ function addModel(
   const { part, own, entities, info } = source;
   const primary = entities.find((e) => e.kind === 'primary') ?? entities.find((e) => e.kind === 'unique');
   const prefix = primary?.name ?? source.primaryEntity ?? own;
+  if (source.primaryEntity !== null && source.primaryEntity !== prefix)
+    part.note('primary_entity', 'lost', `its key is entity \`${safeText(prefix)}\``);
   const name = nameFor(own, prefix, part, draft);
   if (name === null) return null;
   const entity = new EntityDraft(name, source.table, part.place);
@@ -201,11 +203,14 @@ function tableOf(
 function addEntityColumn(element: ModelElement, model: DbtModel, links: ForeignKeyDraft[]): void {
   const { part, name, kind, physical } = element;
   if (!['primary', 'unique', 'foreign', 'natural'].includes(kind)) {
-    loseElement(element, `\`${safeText(kind)}\` is no kind of entity`);
+    loseElement(element, `\`${safeText(name)}\`: \`${safeText(kind)}\` is no kind of entity`);
     return;
   }
   if (physical === null) {
-    loseElement(element, 'a key that is computed has no counterpart: a manifest names columns');
+    loseElement(
+      element,
+      `entity \`${safeText(name)}\` is a key that is computed, which has no counterpart: a manifest names columns`,
+    );
     return;
   }
   const added = attempt(
@@ -249,7 +254,7 @@ function keyName(kind: string, name: string, physical: string): string {
 function addDimension(element: ModelElement, model: DbtModel): void {
   const { part, name, kind, physical } = element;
   if (kind !== 'categorical' && kind !== 'time') {
-    loseElement(element, `\`${safeText(kind)}\` is no kind of dimension`);
+    loseElement(element, `\`${safeText(name)}\`: \`${safeText(kind)}\` is no kind of dimension`);
     return;
   }
   if (physical === null) {
