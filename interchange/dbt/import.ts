@@ -8,7 +8,8 @@ import { attempt, NoMapping } from '../sql/expression.js';
 import { type DbtMeasure, measuresOf, simpleMetric } from './measure.js';
 import { addMetric, type MetricContext, metricParts } from './metric.js';
 import { applyModelInfo, type DbtModel, entityOf, type ForeignKeyDraft, nestedEntityOf } from './model.js';
-import { type ForeignKeyConstraint, type ModelInfo, modelReference, readProject } from './read.js';
+import type { ForeignKeyConstraint, ModelInfo } from './model-info.js';
+import { modelReference, readProject } from './read.js';
 
 /**
  * Imports dbt semantic models from `semantic_models`, `metrics` and `models` in YAML files, or from a

@@ -7,8 +7,9 @@ import { attempt, parseExpression } from '../sql/expression.js';
 import { computedText } from '../types.js';
 import { descriptionOf, isTemplate } from './description.js';
 import { loseElement, type ModelElement, statedElement } from './element.js';
+import type { ModelColumn, ModelInfo } from './model-info.js';
 import type { NestedModel } from './nested.js';
-import { type DbtProject, type ModelColumn, type ModelInfo, modelReference } from './read.js';
+import { type DbtProject, modelReference } from './read.js';
 
 /** A semantic model converted to an entity, with the names that its metrics use. */
 export interface DbtModel {

@@ -1,7 +1,7 @@
 import { safeText } from '../names.js';
 import type { Part } from '../part.js';
 import { columnElement, derivedElement, type ModelElement } from './element.js';
-import type { ModelInfo } from './read.js';
+import type { ModelInfo } from './model-info.js';
 
 /** A semantic model that is declared inside its model, as dbt 1.12 and Fusion write it. */
 export interface NestedModel {

@@ -5,6 +5,7 @@ import { Part } from '../part.js';
 import type { SourceFile } from '../source.js';
 import { NoMapping } from '../sql/expression.js';
 import { descriptionOf } from './description.js';
+import type { ForeignKeyConstraint, ModelColumn, ModelInfo } from './model-info.js';
 import { type NestedModel, nestedModel } from './nested.js';
 
 const NAME = `(?:'([^'{}]{1,200})'|"([^"{}]{1,200})")`;
@@ -37,36 +38,8 @@ export function modelReference(text: string): ModelReference {
   return { kind: 'source', schema: one ?? two ?? '', table: three ?? four ?? '' };
 }
 
-/** Declarations for a table in `models:`, as far as a manifest can express them. */
-export interface ModelInfo {
-  readonly table: string;
-  readonly description: string | null;
-  readonly columns: ReadonlyMap<string, ModelColumn>;
-  readonly primaryKey: readonly string[] | null;
-  readonly foreignKeys: readonly ForeignKeyConstraint[];
-  readonly part: Part;
-  used: boolean;
-}
-
-/** A `foreign_key` constraint of a model, or of one of its columns. */
-export interface ForeignKeyConstraint {
-  readonly columns: readonly string[];
-  /** Target table as written: `ref('orders')`, `source('raw', 'orders')` or `raw.orders`. */
-  readonly to: string;
-  /** Target columns; empty if the constraint names none and so refers to the primary key. */
-  readonly toColumns: readonly string[];
-  readonly part: Part;
-}
-
-export interface ModelColumn {
-  readonly type: TypeName | null;
-  readonly notNull: boolean;
-  readonly description: string | null;
-  readonly part: Part;
-}
-
 /** A metric, with the model that it stands in; null if it stands at the top of a file. */
-export interface DbtMetric {
+interface DbtMetric {
   readonly part: Part;
   readonly owner: NestedModel | null;
 }
