@@ -2,6 +2,7 @@ import type { GrantDocument } from '../../policy/document.js';
 import { isObject } from '../../src/base/is-object.js';
 import { type ColumnDraft, PolicyDraft } from '../draft.js';
 import { legalName, safeText, TakenNames } from '../names.js';
+import { type ImportOptions, schemaOf } from '../options.js';
 import type { Part } from '../part.js';
 import { attempt, NoMapping } from '../sql/expression.js';
 import { mustKnow } from './known-keys.js';
@@ -14,12 +15,12 @@ import type { Cube } from './sql.js';
  * Converts the access policies of cubes to roles. A policy that no grant can express, either exactly or more narrowly,
  * grants nothing and is reported: an import never grants more than its source.
  */
-export function rolesOf(cubes: Iterable<Cube>, ctx: MeasureContext): PolicyDraft {
+export function rolesOf(cubes: Iterable<Cube>, ctx: MeasureContext, options: ImportOptions): PolicyDraft {
   const all = [...cubes];
   const draft = new PolicyDraft();
   const everyone = roleForAll(all);
   const policies = all.flatMap((cube) => policiesOf(cube, ctx, everyone));
-  const labels = labelMasked(policies, draft);
+  const labels = labelMasked(policies, all, options, draft);
   for (const { part, cube, roles, columns, rows } of policies) {
     const granted = [...columns.clear, ...columns.masked];
     const unmask = [...columns.clear].flatMap((name) => labels.get(columnNamed(name, cube)) ?? []);
@@ -101,21 +102,42 @@ function columnNamed(name: string, { entity }: Cube): ColumnDraft {
   return column;
 }
 
-/** Gives a label of its own to each column that a policy masks. A label hides a column from all who do not unmask it. */
-function labelMasked(policies: readonly CubePolicy[], draft: PolicyDraft): ReadonlyMap<ColumnDraft, string> {
-  const labels = new Map<ColumnDraft, string>();
+/**
+ * Gives a label of its own to each column of a table that a policy masks. A label hides the column from all who do not
+ * unmask it, in every cube over the table.
+ */
+function labelMasked(
+  policies: readonly CubePolicy[],
+  cubes: readonly Cube[],
+  options: ImportOptions,
+  draft: PolicyDraft,
+): ReadonlyMap<ColumnDraft, string> {
+  const byColumn = new Map<string, string>();
   const names = new TakenNames();
   for (const { cube, columns } of policies) {
     for (const name of columns.masked) {
-      const column = columnNamed(name, cube);
-      if (labels.has(column)) continue;
+      const key = upstreamKey(columnNamed(name, cube), cube, options);
+      if (byColumn.has(key)) continue;
       const label = names.take(`${cube.entity.name}_${name}`.slice(0, 60));
-      labels.set(column, label);
-      column.sensitivity = label;
+      byColumn.set(key, label);
       draft.mask(label);
     }
   }
+  const labels = new Map<ColumnDraft, string>();
+  for (const cube of cubes) {
+    for (const column of cube.entity.columns) {
+      const label = byColumn.get(upstreamKey(column, cube, options));
+      if (label === undefined) continue;
+      column.sensitivity = label;
+      labels.set(column, label);
+    }
+  }
   return labels;
+}
+
+/** Identifies the column of a table that `column` shows. */
+function upstreamKey({ physical }: ColumnDraft, { entity: { table } }: Cube, options: ImportOptions): string {
+  return JSON.stringify([table.connector, schemaOf(table, options), table.table, physical]);
 }
 
 /** Reports what became of the `mask` of each member. */

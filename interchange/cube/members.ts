@@ -52,6 +52,8 @@ export function columnsOf(policy: Part, cube: Cube, ctx: MeasureContext): Grante
   };
   for (const column of cube.entity.key.concat([...cube.entity.links]))
     if (masked.has(column)) leave(column, 'the column of a key or a link is not masked');
+  for (const column of sharedColumns(cube, clear))
+    leave(column, 'another dimension over the same column is granted with its values');
   // Every round leaves a column out, or is the last.
   for (let before = -1; before !== clear.size + masked.size; ) {
     before = clear.size + masked.size;
@@ -61,6 +63,12 @@ export function columnsOf(policy: Part, cube: Cube, ctx: MeasureContext): Grante
   if (clear.size + masked.size === 0) throw new NoMapping('no column of it is granted');
   for (const member of made) reportMade(member, { clear, masked }, policy);
   return { clear, masked };
+}
+
+/** Columns other than `clear` that show the same column of the table as one of these. */
+function sharedColumns({ entity: { columns } }: Cube, clear: ReadonlySet<string>): readonly string[] {
+  const shown = new Set(columns.filter((c) => clear.has(c.name)).map((c) => c.physical));
+  return columns.filter((c) => !clear.has(c.name) && shown.has(c.physical)).map((c) => c.name);
 }
 
 /** Columns that may not be granted together with the others because of `member`. @throws NoMapping */

@@ -228,6 +228,38 @@ test('a mask is a label of its column, which only grants with its values unmask'
   );
 });
 
+test('a mask counts in every cube over the table, and never shows a column that another dimension shows', async (t) => {
+  const text = `
+cubes:
+  - name: open
+    sql_table: shop.sales
+    dimensions:
+      - { name: sale_no, sql: sale_no, type: number, primary_key: true, public: true }
+      - { name: amount, sql: total, type: number }
+    access_policy: [{ group: owners }]
+  - name: closed
+    sql_table: sales
+    dimensions:
+      - { name: sale_no, sql: sale_no, type: number, primary_key: true, public: true }
+      - { name: total, sql: total, type: number }
+      - { name: same, sql: "{total}", type: number }
+      - { name: state, sql: state, type: string }
+    access_policy:
+      - { group: clerks, member_level: { includes: [sale_no] }, member_masking: { includes: [total] } }
+      - { group: books, member_level: { includes: [same] }, member_masking: { includes: [total, state] } }
+`;
+  const { policy, document } = imported('cube', text, { schema: 'shop' });
+  t.match(document.connectors['db']?.tables['shop.sales']?.columns, {
+    total: { sensitivity: 'closed_total' },
+    state: { sensitivity: 'closed_state' },
+  });
+  t.same(JSON.parse(JSON.stringify(policy.roles)), {
+    owners: { grants: [{ on: 'open', columns: ['sale_no', 'amount'], unmask: ['closed_total'] }] },
+    clerks: { grants: [{ on: 'closed', columns: ['sale_no', 'total'] }] },
+    books: { grants: [{ on: 'closed', columns: ['same', 'state'], unmask: ['closed_total'] }] },
+  });
+});
+
 test('policies of views, of cubes that are lost and of those without a key are reported', async (t) => {
   const text = `
 cubes:
