@@ -68,7 +68,9 @@ export interface TableDraft {
 }
 
 /** Keys of computed columns that have a counterpart in the manifest. */
-const COMPUTED_KEYS: ReadonlySet<string> = new Set(['name', 'expr', 'expression', 'sql', 'description']);
+const COMPUTED_KEYS: ReadonlySet<string> = new Set([
+  ...['name', 'expr', 'expression', 'sql', 'case', 'description'],
+]);
 
 /** An entity under construction, shared by all formats. */
 export class EntityDraft {
