@@ -83,6 +83,7 @@ export function silentValues(
   only: 'all' | 'shapes' = 'all',
 ): Silence {
   const before = imported(format, JSON.stringify(source), options);
+  const unchanged = meaning(before);
   const said = before.losses.map((l) => ({ path: l.path, lost: l.kind === 'lost' }));
   const isTold = (at: string): boolean =>
     said.some((l) => l.path === at || (l.lost && (at.startsWith(`${l.path}/`) || l.path === '')));
@@ -90,7 +91,7 @@ export function silentValues(
   const open = all.filter((path) => !isTold(pointer(path)) && !RESTATED.test(pointer(path)));
   const silent = (only === 'all' ? open : oneOfEachShape(open, source)).flatMap((path) => {
     const at = pointer(path);
-    return meaningOf(format, changedAt(source, path), options) === meaning(before) ? [at] : [];
+    return meaningOf(format, changedAt(source, path), options) === unchanged ? [at] : [];
   });
   return { silent, values: all.length };
 }
