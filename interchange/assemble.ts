@@ -133,8 +133,13 @@ function tablesOf(entities: readonly EntityDraft[], options: ImportOptions): Con
     const key = tableKey(entity, options);
     const columns = tables.get(key) ?? new Map();
     tables.set(key, columns);
-    for (const c of entity.columns)
-      if (!columns.has(c.physical)) columns.set(c.physical, columnOf(c, entity));
+    for (const c of entity.columns) {
+      const known = columns.get(c.physical);
+      if (known === undefined) columns.set(c.physical, columnOf(c, entity));
+      // A label counts wherever the table is read.
+      else if (known.sensitivity === undefined && c.sensitivity !== null)
+        columns.set(c.physical, { ...known, sensitivity: c.sensitivity });
+    }
   }
   return members([...tables].map(([key, columns]) => [key, { columns: members([...columns]) }] as const));
 }

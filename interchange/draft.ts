@@ -3,7 +3,7 @@ import type { Catalog, TypeName } from 'osl-compiler';
 import type { GrantDocument, PolicyDocument } from '../policy/document.js';
 import { compileSnapshot, PolicyProblems } from '../policy/index.js';
 import type { ManifestDocument } from '../src/model/manifest/index.js';
-import { legalName, safeText, TakenNames } from './names.js';
+import { legalName, members, safeText, TakenNames } from './names.js';
 import type { Part } from './part.js';
 import { report, type SourcePlace } from './source.js';
 import { attempt, NoMapping } from './sql/expression.js';
@@ -68,7 +68,9 @@ export interface TableDraft {
 }
 
 /** Keys of computed columns that have a counterpart in the manifest. */
-const COMPUTED_KEYS: ReadonlySet<string> = new Set(['name', 'expr', 'expression', 'sql', 'description']);
+const COMPUTED_KEYS: ReadonlySet<string> = new Set([
+  ...['name', 'expr', 'expression', 'sql', 'case', 'description'],
+]);
 
 /** An entity under construction, shared by all formats. */
 export class EntityDraft {
@@ -83,6 +85,8 @@ export class EntityDraft {
   readonly columns: ColumnDraft[] = [];
   /** Computed fields by lower-case name; metrics can inline them. */
   readonly computed = new Map<string, Node>();
+  /** Fields of the source that were lost, in lower case. Their names stand for no column. */
+  readonly lost = new Set<string>();
   /** Fields that become computed columns once all columns are known. */
   readonly computing: ComputingDraft[] = [];
   readonly computedColumns: ComputedDraft[] = [];
@@ -288,6 +292,12 @@ interface GrantDraft {
 /** Roles under construction. A draft policy has no subjects, so no one holds these roles. */
 export class PolicyDraft {
   readonly #grants: GrantDraft[] = [];
+  readonly #masked: string[] = [];
+
+  /** Declares that columns with `label` show NULL to callers who do not unmask it. */
+  mask(label: string): void {
+    this.#masked.push(label);
+  }
 
   add(role: string, grant: GrantDocument, place: SourcePlace): void {
     this.#grants.push({ role, grant, place });
@@ -295,25 +305,32 @@ export class PolicyDraft {
 
   /** Builds the policy for a catalog. Grants that do not load are reported and left out. */
   policy(tenant: string, catalog: Catalog): PolicyDocument {
-    const whole = documentOf(this.#grants, tenant);
+    const columns = [...catalog.relations.values()].flatMap((r) => r.columns);
+    const labels = this.#masked.filter((label) => columns.some((c) => c.sensitivity === label));
+    const masks = members(labels.map((label) => [label, 'null' as const] as const));
+    const whole = documentOf(this.#grants, tenant, masks);
     if (policyFault(whole, catalog) === null) return whole;
     const fits = this.#grants.filter(({ role, grant, place }) => {
-      const fault = policyFault(documentOf([{ role, grant, place }], tenant), catalog);
+      const fault = policyFault(documentOf([{ role, grant, place }], tenant, masks), catalog);
       if (fault !== null) report(place, 'lost', `the access policy grants nobody anything: ${fault}`, 'high');
       return fault === null;
     });
-    return documentOf(fits, tenant);
+    return documentOf(fits, tenant, masks);
   }
 }
 
-function documentOf(grants: readonly GrantDraft[], tenant: string): PolicyDocument {
+function documentOf(
+  grants: readonly GrantDraft[],
+  tenant: string,
+  masks: PolicyDocument['masks'],
+): PolicyDocument {
   const roles: Record<string, { grants: GrantDocument[] }> = Object.create(null);
   for (const { role, grant } of grants) {
     const known = roles[role];
     if (known === undefined) roles[role] = { grants: [grant] };
     else known.grants.push(grant);
   }
-  return { version: 1, tenant, subjects: {}, roles, masks: {} };
+  return { version: 1, tenant, subjects: {}, roles, masks };
 }
 
 /** Reason why a policy does not fit a catalog; null if it does. */

@@ -155,6 +155,10 @@ export class Part {
     return typeof this.members[key] === 'string';
   }
 
+  isFlag(key: string): boolean {
+    return typeof this.members[key] === 'boolean';
+  }
+
   isList(key: string): boolean {
     return Array.isArray(this.members[key]);
   }
@@ -164,11 +168,16 @@ export class Part {
     for (const key of keys) this.file.tracker.settle(this.members, key);
   }
 
-  /** Reports `key` and everything below it as lost, unless it is absent or empty. */
+  /** Reports `key` and everything below it as lost, unless it is absent or empty. Items of a list are named. */
   lose(key: string, reason: string, severity: Loss['severity'] = 'normal'): void {
     const value = this.members[key];
     this.file.tracker.settle(this.members, key);
-    if (!isEmptyValue(value)) this.file.tracker.add([...this.path, key], true, 'lost', reason, severity);
+    const path = [...this.path, key];
+    const names = Array.isArray(value) ? value.map(nameIn) : [];
+    if (names.length > 0 && names.every((name) => name !== null)) {
+      for (const [i, name] of names.entries())
+        this.file.tracker.add([...path, i], false, 'lost', `\`${safeText(name)}\`: ${reason}`, severity);
+    } else if (!isEmptyValue(value)) this.file.tracker.add(path, true, 'lost', reason, severity);
   }
 
   loseAll(reason: string, severity: Loss['severity'] = 'normal'): null {
@@ -201,6 +210,11 @@ export class Part {
 
 /** An item of a list of plain values and mappings. */
 export type ListItem = string | number | boolean | Part;
+
+/** The `name` of an item; null if it has none. */
+function nameIn(item: unknown): string | null {
+  return isObject(item) && typeof item['name'] === 'string' ? item['name'] : null;
+}
 
 function placeName(path: Path): string {
   const last = path.at(-1);

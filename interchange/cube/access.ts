@@ -1,263 +1,156 @@
 import type { GrantDocument } from '../../policy/document.js';
-import { inputsOf } from '../assemble.js';
-import { type EntityDraft, PolicyDraft } from '../draft.js';
-import { legalName, safeText } from '../names.js';
-import type { ListItem, Part } from '../part.js';
-import { attempt, NoMapping, namesIn, parseExpression, refuseControlCharacters } from '../sql/expression.js';
-import { conjunction, identifier, textLiteral } from '../sql/print.js';
-import { key, type MeasureContext } from './measure.js';
-import { isHidden } from './read.js';
-import type { Cube, Dimension } from './sql.js';
+import { isObject } from '../../src/base/is-object.js';
+import { type ColumnDraft, PolicyDraft } from '../draft.js';
+import { legalName, safeText, TakenNames } from '../names.js';
+import { type ImportOptions, schemaOf } from '../options.js';
+import type { Part } from '../part.js';
+import { attempt, NoMapping } from '../sql/expression.js';
+import { mustKnow } from './known-keys.js';
+import type { MeasureContext } from './measure.js';
+import { columnsOf, type GrantedColumns } from './members.js';
+import { rowsOf } from './row-filter.js';
+import type { Cube } from './sql.js';
 
 /**
  * Converts the access policies of cubes to roles. A policy that no grant can express, either exactly or more narrowly,
  * grants nothing and is reported: an import never grants more than its source.
  */
-export function rolesOf(cubes: Iterable<Cube>, ctx: MeasureContext): PolicyDraft {
+export function rolesOf(cubes: Iterable<Cube>, ctx: MeasureContext, options: ImportOptions): PolicyDraft {
+  const all = [...cubes];
   const draft = new PolicyDraft();
-  for (const cube of cubes) {
-    if (!cube.part.has('access_policy')) continue;
-    for (const policy of cube.part.parts('access_policy')) {
-      const granted = attempt(() => grantOf(policy, cube, ctx));
-      if (!granted.ok) {
-        policy.loseAll(`the access policy grants nobody anything: ${granted.reason}`, 'high');
-        continue;
-      }
-      for (const role of granted.value.roles) draft.add(role, granted.value.grant, policy.place);
-      const given = granted.value.roles.map((r) => `\`${r}\``).join(', ');
-      policy.note(
-        null,
-        'approximated',
-        `it is a grant of role ${given}, which nobody has; joins need their keys granted too`,
-        'high',
-      );
-    }
+  const everyone = roleForAll(all);
+  const policies = all.flatMap((cube) => policiesOf(cube, ctx, everyone));
+  const labels = labelMasked(policies, all, options, draft);
+  for (const { part, cube, roles, columns, rows } of policies) {
+    const granted = [...columns.clear, ...columns.masked];
+    const unmask = [...columns.clear].flatMap((name) => labels.get(columnNamed(name, cube)) ?? []);
+    const grant: GrantDocument = {
+      on: cube.entity.name,
+      columns: granted,
+      ...(rows !== null && { rows }),
+      ...(unmask.length > 0 && { unmask }),
+    };
+    for (const role of roles) draft.add(role, grant, part.place);
+    const given = roles.map((r) => `\`${r}\``).join(', ');
+    part.note(
+      null,
+      'approximated',
+      `it is a grant of role ${given}, which nobody has; joins need their keys granted too`,
+      'high',
+    );
   }
+  for (const cube of all) reportMasks(cube, labels);
   return draft;
 }
 
-interface RoleGrant {
+/** An access policy that a grant can express. */
+interface CubePolicy {
+  readonly part: Part;
+  readonly cube: Cube;
   readonly roles: readonly string[];
-  readonly grant: GrantDocument;
+  readonly columns: GrantedColumns;
+  readonly rows: string | null;
 }
 
-function grantOf(policy: Part, cube: Cube, ctx: MeasureContext): RoleGrant {
-  mustKnow(policy, ['group', 'groups', 'role', 'member_level', 'row_level', 'conditions', 'member_masking']);
-  if (policy.has('conditions')) throw new NoMapping('it holds under conditions, and a grant has none');
-  if (policy.has('member_masking'))
-    throw new NoMapping('it masks members, and a mask here goes by the label of a column');
-  const roles = rolesIn(policy);
-  const isIncluded = memberTest(policy);
-  const columns = [...cube.dimensions.values()]
-    .filter((d) => d.isPublic && isIncluded(d.name))
-    .flatMap((d) => d.column ?? []);
-  if (columns.length === 0) throw new NoMapping('no column of it is granted');
-  metricsMustAgree(cube, new Set(columns), isIncluded, ctx);
-  const rows = rowsOf(policy, cube);
-  return { roles, grant: { on: cube.entity.name, columns, ...(rows !== null && { rows }) } };
+function policiesOf(cube: Cube, ctx: MeasureContext, everyone: string): readonly CubePolicy[] {
+  if (!cube.part.has('access_policy')) return [];
+  return cube.part.parts('access_policy').flatMap((part) => {
+    const read = attempt(() => policyOf(part, cube, ctx, everyone));
+    if (read.ok) return [read.value];
+    const groups = groupsIn(part).map((g) => `\`${safeText(g)}\``);
+    const whose = groups.length === 0 ? '' : ` of ${groups.join(', ')}`;
+    part.loseAll(`the access policy${whose} grants nobody anything: ${read.reason}`, 'high');
+    return [];
+  });
 }
 
-/** Rejects unknown and empty keys, because they could stand for any restriction. */
-function mustKnow(part: Part, keys: readonly string[]): void {
-  for (const key of part.keys()) {
-    if (!keys.includes(key))
-      throw new NoMapping(`\`${safeText(key)}\` of an access policy has no counterpart`);
-    if (!part.has(key)) throw new NoMapping(`its \`${key}\` is empty`);
-  }
+function policyOf(part: Part, cube: Cube, ctx: MeasureContext, everyone: string): CubePolicy {
+  mustKnow(part, ['group', 'groups', 'role', 'member_level', 'row_level', 'conditions', 'member_masking']);
+  if (part.has('conditions')) throw new NoMapping('it holds under conditions, and a grant has none');
+  const roles = rolesIn(part, everyone);
+  const rows = rowsOf(part, cube);
+  return { part, cube, roles, columns: columnsOf(part, cube, ctx), rows };
 }
 
-function rolesIn(policy: Part): readonly string[] {
+/** Name of the role for policies of `"*"`; no group has it. */
+function roleForAll(cubes: readonly Cube[]): string {
+  const taken = new TakenNames();
+  for (const cube of cubes)
+    for (const policy of cube.part.has('access_policy') ? cube.part.parts('access_policy') : [])
+      for (const group of groupsIn(policy)) if (!taken.has(group)) taken.take(group);
+  return taken.take('everyone');
+}
+
+function groupsIn(policy: Part): readonly string[] {
   const written = [policy.text('group'), policy.text('role')].filter((r) => r !== null);
-  const groups = policy.has('groups') ? policy.texts('groups') : [];
-  const all = [...written, ...groups];
+  return [...written, ...(policy.has('groups') ? policy.texts('groups') : [])];
+}
+
+function rolesIn(policy: Part, everyone: string): readonly string[] {
+  const all = groupsIn(policy);
   if (all.length === 0) throw new NoMapping('it names no group');
   return all.map((name) => {
-    if (name === '*') throw new NoMapping('it is for everybody, and a grant is for a role');
+    if (name === '*') return everyone;
     if (legalName(name) !== name) throw new NoMapping(`\`${safeText(name)}\` cannot be the name of a role`);
     return name;
   });
 }
 
-/** Returns a test for members allowed by `member_level`; without that key, all are allowed. */
-function memberTest(policy: Part): (name: string) => boolean {
-  const level = policy.child('member_level');
-  if (level === null) return () => true;
-  mustKnow(level, ['includes', 'excludes']);
-  const included = level.has('includes') ? new Set(level.texts('includes').map(lastPart)) : null;
-  const excluded = new Set(level.has('excludes') ? level.texts('excludes').map(lastPart) : []);
-  return (name) => {
-    const own = name.toLowerCase();
-    if (excluded.has('*') || excluded.has(own)) return false;
-    return included === null || included.has('*') || included.has(own);
-  };
-}
-
-/** Member name without the cube's name. */
-function lastPart(name: string): string {
-  return name.slice(name.lastIndexOf('.') + 1).toLowerCase();
+function columnNamed(name: string, { entity }: Cube): ColumnDraft {
+  const column = entity.columns.find((c) => c.name === name);
+  if (column === undefined) throw new TypeError(`entity ${entity.name} has no column ${name}`);
+  return column;
 }
 
 /**
- * A metric is available exactly to callers who may read its columns. So a policy that grants a measure but not its
- * columns, or the columns but not the measure, cannot be expressed.
+ * Gives a label of its own to each column of a table that a policy masks. A label hides the column from all who do not
+ * unmask it, in every cube over the table.
  */
-function metricsMustAgree(
-  cube: Cube,
-  columns: ReadonlySet<string>,
-  isIncluded: (name: string) => boolean,
-  ctx: MeasureContext,
-): void {
-  for (const [name, part] of cube.measures) {
-    const metric = ctx.made.get(key(cube, name)) ?? null;
-    if (metric === null) continue;
-    const granted = isIncluded(name) && !isHidden(part);
-    const readable = isReadable(metric, cube, columns, ctx, []);
-    if (granted && !readable)
-      throw new NoMapping(`measure \`${name}\` is granted without the columns that it is made of`);
-    if (!granted && readable)
-      throw new NoMapping(`measure \`${name}\` is not granted, but all that it is made of is`);
+function labelMasked(
+  policies: readonly CubePolicy[],
+  cubes: readonly Cube[],
+  options: ImportOptions,
+  draft: PolicyDraft,
+): ReadonlyMap<ColumnDraft, string> {
+  const byColumn = new Map<string, string>();
+  const names = new TakenNames();
+  for (const { cube, columns } of policies) {
+    for (const name of columns.masked) {
+      const key = upstreamKey(columnNamed(name, cube), cube, options);
+      if (byColumn.has(key)) continue;
+      const label = names.take(`${cube.entity.name}_${name}`.slice(0, 60));
+      byColumn.set(key, label);
+      draft.mask(label);
+    }
   }
-}
-
-function isReadable(
-  name: string,
-  cube: Cube,
-  columns: ReadonlySet<string>,
-  ctx: MeasureContext,
-  within: readonly string[],
-): boolean {
-  const document = ctx.draft.metric(name)?.document;
-  if (document === undefined || within.includes(name)) return false;
-  const inputs = inputsOf(document);
-  if (inputs.length > 0) return inputs.every((i) => isReadable(i, cube, columns, ctx, [...within, name]));
-  if (document.entity !== cube.entity.name) throw new NoMapping(`metric \`${name}\` is of another cube`);
-  const texts = [document.expression, document.filter].filter((t) => t !== undefined);
-  return texts.flatMap((t) => namesIn(parseExpression(t))).every((parts) => columns.has(parts.at(-1) ?? ''));
-}
-
-function rowsOf(policy: Part, cube: Cube): string | null {
-  const level = policy.child('row_level');
-  if (level === null) return null;
-  mustKnow(level, ['filters', 'allow_all']);
-  const all = level.flag('allow_all');
-  if (all === true) {
-    if (level.has('filters')) throw new NoMapping('it allows all rows, and filters them too');
-    return null;
+  const labels = new Map<ColumnDraft, string>();
+  for (const cube of cubes) {
+    for (const column of cube.entity.columns) {
+      const label = byColumn.get(upstreamKey(column, cube, options));
+      if (label === undefined) continue;
+      column.sensitivity = label;
+      labels.set(column, label);
+    }
   }
-  if (all === false) throw new NoMapping('it allows no rows');
-  if (!level.has('filters')) throw new NoMapping('`row_level` says nothing that is read');
-  const filters = level.parts('filters');
-  if (filters.length === 0) throw new NoMapping('its list of row filters is empty');
-  const find = (member: string): Dimension => dimensionNamed(member, cube);
-  return conjunction(filters.map((f) => rowsText(f, find, cube.entity)));
+  return labels;
 }
 
-function dimensionNamed(member: string, cube: Cube): Dimension {
-  refuseControlCharacters(member);
-  const bare = member.replace(/^\{\s*(.*?)\s*\}$/, '$1');
-  const [first = '', second, more] = bare.split('.');
-  const owner = second === undefined ? null : first;
-  const own = owner === null || owner === 'CUBE' || owner.toLowerCase() === cube.name.toLowerCase();
-  const dimension = cube.dimensions.get((second ?? first).toLowerCase());
-  if (!own || more !== undefined || dimension === undefined)
-    throw new NoMapping(`\`${safeText(member)}\` is no dimension of \`${cube.name}\``);
-  return dimension;
+/** Identifies the column of a table that `column` shows. */
+function upstreamKey({ physical }: ColumnDraft, { entity: { table } }: Cube, options: ImportOptions): string {
+  return JSON.stringify([table.connector, schemaOf(table, options), table.table, physical]);
 }
 
-const DEEPEST = 10;
-const ATTRIBUTE =
-  /^\{\s*(?:securityContext|security_context|userAttributes|user_attributes)\.([A-Za-z_][A-Za-z0-9_]{0,62})\s*\}$/;
-
-/** Predicate for one row filter of an access policy. @throws NoMapping for operators without an exact equivalent */
-function rowsText(filter: Part, find: (member: string) => Dimension, entity: EntityDraft, depth = 0): string {
-  if (depth > DEEPEST) throw new NoMapping('its row filters are nested too deeply');
-  for (const word of ['and', 'or'] as const) {
-    if (!filter.has(word)) continue;
-    if (filter.keys().length > 1) throw new NoMapping(`\`${word}\` stands beside other keys`);
-    const parts = filter.parts(word).map((f) => `(${rowsText(f, find, entity, depth + 1)})`);
-    if (parts.length === 0) throw new NoMapping(`\`${word}\` is empty`);
-    return parts.join(` ${word} `);
+/** Reports what became of the `mask` of each member. */
+function reportMasks(cube: Cube, labels: ReadonlyMap<ColumnDraft, string>): void {
+  for (const { part, column } of cube.dimensions.values()) {
+    if (column === null || !part.has('mask')) continue;
+    if (labels.has(columnNamed(column, cube))) {
+      const stated = isObject(part.members['mask']) ? part.child('mask') : null;
+      part.ignore('mask');
+      const reason = 'where the column is masked its value is NULL';
+      (stated ?? part).note(stated === null ? 'mask' : 'sql', 'approximated', reason, 'high');
+    } else part.lose('mask', 'no access policy that is a grant masks it');
   }
-  for (const key of filter.keys())
-    if (!['member', 'operator', 'values'].includes(key))
-      throw new NoMapping(`\`${safeText(key)}\` of a row filter has no counterpart`);
-  const dimension = find(filter.needText('member'));
-  if (dimension.column === null) throw new NoMapping(`dimension \`${dimension.name}\` is no column here`);
-  const column = identifier(dimension.column);
-  const type = dimension.part.text('type') ?? 'string';
-  return comparison(filter.needText('operator'), column, filter, (item) => literal(item, type));
-}
-
-function comparison(
-  operator: string,
-  column: string,
-  filter: Part,
-  literalOf: (item: ListItem) => string,
-): string {
-  if (operator === 'set') return `${column} is not null`;
-  if (operator === 'notSet') return `${column} is null`;
-  const own = filter.isText('values') ? attributeOf(filter.text('values') ?? '') : null;
-  if (filter.isText('values') && own === null)
-    throw new NoMapping('its values are neither a list nor an attribute');
-  const items = own === null ? filter.items('values') : [];
-  const attributes =
-    own !== null ? [own] : items.flatMap((i) => (typeof i === 'string' ? (attributeOf(i) ?? []) : []));
-  if (attributes.length > 0) {
-    const [name] = attributes;
-    if (attributes.length > 1 || items.length > 1 || !['equals', 'in'].includes(operator))
-      throw new NoMapping('an attribute can only be equal to a column');
-    filter.note(
-      'values',
-      'decision',
-      `attribute \`${name}\` has to be given to each subject of the role; without it no row is seen`,
-      'high',
-    );
-    return `${column} = attribute('${name}')`;
-  }
-  const values = items.map(literalOf);
-  const [first, second] = values;
-  if (first === undefined) throw new NoMapping('it compares with nothing');
-  const list = values.join(', ');
-  switch (operator) {
-    case 'equals':
-    case 'in':
-      return second === undefined ? `${column} = ${first}` : `${column} in (${list})`;
-    // In Cube, `notEquals` also matches NULL.
-    case 'notEquals':
-      return `${column} not in (${list}) or ${column} is null`;
-    case 'gt':
-    case 'gte':
-    case 'lt':
-    case 'lte':
-      if (second !== undefined) throw new NoMapping(`\`${operator}\` compares with one value`);
-      return `${column} ${ORDER[operator]} ${first}`;
-    default:
-      throw new NoMapping(`the operator \`${safeText(operator)}\` cannot be said exactly`);
-  }
-}
-
-const ORDER = { gt: '>', gte: '>=', lt: '<', lte: '<=' } as const;
-
-function attributeOf(text: string): string | null {
-  return ATTRIBUTE.exec(text.trim())?.[1] ?? null;
-}
-
-/** Formats a value as a literal of the dimension's type. Braces are rejected because Cube would evaluate them. */
-function literal(item: ListItem, type: string): string {
-  if (typeof item === 'object') throw new NoMapping('a value of a row filter is a mapping');
-  const text = `${item}`;
-  if (/[{}]/.test(text)) throw new NoMapping('a value of it is evaluated when it is asked');
-  switch (type) {
-    case 'string':
-      return textLiteral(text);
-    case 'number':
-      if (!/^-?\d{1,30}(\.\d{1,30})?$/.test(text)) throw new NoMapping(`\`${safeText(text)}\` is no number`);
-      return text;
-    case 'boolean':
-      if (text !== 'true' && text !== 'false')
-        throw new NoMapping(`\`${safeText(text)}\` is neither true nor false`);
-      return text;
-    default:
-      throw new NoMapping(`a comparison of a \`${safeText(type)}\` cannot be said exactly`);
-  }
+  for (const part of cube.measures.values())
+    part.lose('mask', 'a metric is masked only through the columns that it is made of');
 }

@@ -41,7 +41,7 @@ export function importCube(files: readonly SourceFile[], options: ImportOptions)
   const ctx: MeasureContext = { draft, cubes, made: new Map(), shared: sharedNames(cubes.values()) };
   for (const cube of cubes.values()) addMeasures(cube, ctx);
   for (const cube of cubes.values()) loseHidden(cube, ctx);
-  const roles = rolesOf(cubes.values(), ctx);
+  const roles = rolesOf(cubes.values(), ctx, options);
   for (const file of files) file.check();
   return assemble(draft, roles, files, options);
 }

@@ -6,6 +6,7 @@ import { type ImportOptions, reportSchema, tableNamed, upstreamOf } from '../opt
 import type { Part } from '../part.js';
 import { report } from '../source.js';
 import { attempt, NoMapping, statementOf, tableOfQuery } from '../sql/expression.js';
+import { textLiteral } from '../sql/print.js';
 import { type Cube, columnSql, type Dimension, parseCubeSql, soleReference } from './sql.js';
 
 /** Cube keys that concern display or performance and do not affect results. */
@@ -148,7 +149,7 @@ function addDimensions(cube: Cube, draft: ImportDraft, others: ReadonlyMap<strin
 }
 
 function dimensionOf(part: Part, name: string): Dimension | null {
-  for (const key of ['case', 'latitude', 'sub_query', 'multi_stage']) {
+  for (const key of ['latitude', 'sub_query', 'multi_stage']) {
     if (!part.has(key) || part.members[key] === false) continue;
     const why =
       key === 'sub_query'
@@ -156,14 +157,29 @@ function dimensionOf(part: Part, name: string): Dimension | null {
         : 'is computed, and not by an expression';
     return part.loseAll(`dimension \`${safeText(name)}\` (\`${key}\`) ${why}`);
   }
-  const text = part.text('sql') ?? name;
-  const sql = attempt(() => parseCubeSql(text));
+  const sql = attempt(() => parseCubeSql(part.has('case') ? caseText(part) : (part.text('sql') ?? name)));
   if (!sql.ok) return part.loseAll(`dimension \`${safeText(name)}\` does not map: ${sql.reason}`);
   const isKey = part.flag('primary_key') === true;
   const hidden = isHidden(part);
   // Cube hides keys by default.
   const isPublic = !hidden && (!isKey || part.flag('public') === true || part.flag('shown') === true);
   return { name, part, sql: sql.value, isPublic, column: null };
+}
+
+/** The CASE expression for the `case` of a dimension. @throws NoMapping if a label is no text */
+function caseText(part: Part): string {
+  const stated = part.child('case');
+  const arms = (stated?.parts('when') ?? []).map(
+    (arm) => `when (${arm.needText('sql')}) then ${textLiteral(labelIn(arm))}`,
+  );
+  if (stated === null || arms.length === 0) throw new NoMapping('its `case` has no conditions');
+  const otherwise = stated.child('else');
+  return `case ${arms.join(' ')}${otherwise === null ? '' : ` else ${textLiteral(labelIn(otherwise))}`} end`;
+}
+
+function labelIn(arm: Part): string {
+  if (!arm.isText('label')) throw new NoMapping('a label of its `case` is no text');
+  return arm.needText('label');
 }
 
 function addColumn(

@@ -2,12 +2,14 @@ import { assemble, type ImportResult } from '../assemble.js';
 import { type EntityDraft, endText, ImportDraft, isKeyOf, PolicyDraft } from '../draft.js';
 import { safeText } from '../names.js';
 import type { ImportOptions } from '../options.js';
+import type { Part } from '../part.js';
 import type { SourceFile } from '../source.js';
 import { attempt, NoMapping } from '../sql/expression.js';
 import { type DbtMeasure, measuresOf, simpleMetric } from './measure.js';
 import { addMetric, type MetricContext, metricParts } from './metric.js';
-import { applyModelInfo, type DbtModel, entityOf, type ForeignKeyDraft } from './model.js';
-import { type ForeignKeyConstraint, type ModelInfo, modelReference, readProject } from './read.js';
+import { applyModelInfo, type DbtModel, entityOf, type ForeignKeyDraft, nestedEntityOf } from './model.js';
+import type { ForeignKeyConstraint, ModelInfo } from './model-info.js';
+import { modelReference, readProject } from './read.js';
 
 /**
  * Imports dbt semantic models from `semantic_models`, `metrics` and `models` in YAML files, or from a
@@ -19,13 +21,29 @@ export function importDbt(files: readonly SourceFile[], options: ImportOptions):
   const draft = new ImportDraft();
   const project = readProject(files);
   const links: ForeignKeyDraft[] = [];
-  const models = project.semanticModels.flatMap(
-    (part) => entityOf(part, project, draft, options, links) ?? [],
-  );
+  const models: DbtModel[] = [];
+  const byName = new Map<string, DbtModel>();
+  const add = (name: string, model: DbtModel): void => {
+    models.push(model);
+    byName.set(name, model);
+  };
+  for (const part of project.semanticModels) {
+    const model = entityOf(part, project, draft, options, links);
+    if (model !== null) add(part.needText('name'), model);
+  }
+  const owners = new Map<Part, DbtModel>();
+  for (const nested of project.nested) {
+    nested.info.used = true;
+    const model = nestedEntityOf(nested, draft, options, links);
+    if (model === null) continue;
+    add(nested.name, model);
+    for (const { part, owner } of project.metrics) if (owner === nested) owners.set(part, model);
+  }
   const measures = measuresOf(models);
   addLinks(links, models, draft);
   addConstraintLinks(models, project.models, draft);
-  addMetrics(measures, draft, metricParts(project.metrics));
+  const parts = metricParts(project.metrics.map((m) => m.part));
+  addMetrics({ draft, measures, parts, owners, models: byName, made: new Map(), simple: new Map() });
   for (const model of models) applyModelInfo(model);
   for (const [name, { used, part }] of project.models)
     if (!used) part.loseAll(`no semantic model stands on \`${safeText(name)}\``);
@@ -33,12 +51,8 @@ export function importDbt(files: readonly SourceFile[], options: ImportOptions):
   return assemble(draft, new PolicyDraft(), files, options);
 }
 
-function addMetrics(
-  measures: ReadonlyMap<string, DbtMeasure>,
-  draft: ImportDraft,
-  parts: MetricContext['parts'],
-): void {
-  const ctx: MetricContext = { draft, measures, parts, made: new Map(), simple: new Map() };
+function addMetrics(ctx: MetricContext): void {
+  const { measures, parts } = ctx;
   for (const measure of measures.values()) addCreated(measure, ctx);
   for (const [name, part] of parts) addMetric(name, part, ctx);
   for (const { used, part, name, aggregate } of measures.values()) {
@@ -78,7 +92,7 @@ function addCreated(measure: DbtMeasure, ctx: MetricContext): void {
 
 /** Links each foreign entity to the only model whose primary entity has the same name. */
 function addLinks(links: readonly ForeignKeyDraft[], models: readonly DbtModel[], draft: ImportDraft): void {
-  for (const { model, name, column, part } of links) {
+  for (const { model, name, column, part, key: at } of links) {
     const targets = models.filter((m) => m !== model && m.prefix.toLowerCase() === name.toLowerCase());
     const [target, second] = targets;
     const [key, more] = target?.entity.key ?? [];
@@ -91,7 +105,7 @@ function addLinks(links: readonly ForeignKeyDraft[], models: readonly DbtModel[]
             ? `\`${target.entity.name}\` has no key of one column`
             : null;
     if (why !== null || target === undefined || key === undefined) {
-      part.note(null, 'lost', `the link to \`${safeText(name)}\` does not map: ${why}`);
+      part.note(at, 'lost', `the link to \`${safeText(name)}\` does not map: ${why}`);
       continue;
     }
     const wanted = `${model.entity.name}_${name}`;

@@ -13,10 +13,11 @@ import {
 } from '../sql/expression.js';
 import { conjunction, print } from '../sql/print.js';
 import { columnText } from '../types.js';
-import { type DbtModel, exprOf } from './model.js';
-import { isTemplate } from './read.js';
+import { isTemplate } from './description.js';
+import { exprOf } from './element.js';
+import type { DbtModel } from './model.js';
 
-/** A measure. It cannot be queried itself, but metrics use it. */
+/** A measure, or the aggregate that a simple metric states itself. It cannot be queried, but metrics use it. */
 export interface DbtMeasure {
   readonly name: string;
   readonly model: DbtModel;
@@ -29,7 +30,7 @@ export interface DbtMeasure {
 export function measuresOf(models: readonly DbtModel[]): ReadonlyMap<string, DbtMeasure> {
   const measures = new Map<string, DbtMeasure>();
   for (const model of models) {
-    for (const part of model.part.parts('measures')) {
+    for (const part of model.measures) {
       const name = part.needText('name');
       if (measures.has(name)) part.declaredTwice('measure', name);
       part.ignore('metadata');
@@ -38,7 +39,7 @@ export function measuresOf(models: readonly DbtModel[]): ReadonlyMap<string, Dbt
         name,
         model,
         part,
-        aggregate: attempt(() => aggregateOf(part, model)),
+        aggregate: attempt(() => aggregateOf(part, name, model)),
         used: false,
       });
     }
@@ -46,21 +47,44 @@ export function measuresOf(models: readonly DbtModel[]): ReadonlyMap<string, Dbt
   return measures;
 }
 
-function aggregateOf(part: Part, model: DbtModel): string {
-  const kind = (part.text('agg') ?? '').toLowerCase();
-  const text = exprOf(part);
-  part.text('agg_time_dimension');
+/** The aggregate in `part`, a metric or its `metric_aggregation_params`. @throws NoMapping */
+export function aggregateMeasure(part: Part, name: string, model: DbtModel): DbtMeasure {
+  const value = aggregateOf(part, name, model);
+  return { name, model, part, aggregate: { ok: true, value }, used: true };
+}
+
+interface Percentile {
+  readonly share: number | null;
+  readonly discrete: boolean;
+}
+
+/** Reads a percentile, under `agg_params` or beside `agg`. */
+function percentileOf(part: Part): Percentile {
   const params = part.child('agg_params');
-  const percentile = params?.number('percentile') ?? null;
-  const discrete = params?.flag('use_discrete_percentile') ?? null;
-  const approximate = params?.flag('use_approximate_percentile') ?? null;
+  if (params === null) {
+    const kind = part.text('percentile_type')?.toLowerCase();
+    return { share: part.number('percentile'), discrete: kind === 'discrete' };
+  }
+  if (params.flag('use_approximate_percentile') === true)
+    part.note('agg_params', 'approximated', 'percentiles are exact here');
+  const discrete = params.flag('use_discrete_percentile') === true;
+  return { share: params.number('percentile'), discrete };
+}
+
+function aggregateOf(part: Part, name: string, model: DbtModel): string {
+  const kind = (part.text('agg') ?? '').toLowerCase();
+  const text = exprOf(part, name);
+  part.text('agg_time_dimension');
+  const percentile = percentileOf(part);
   if (part.has('non_additive_dimension')) {
-    part
-      .child('non_additive_dimension')
-      ?.loseAll('a measure that adds up over some dimensions only has no counterpart');
+    const over = part.child('non_additive_dimension');
+    over?.loseAll(
+      `a measure that does not add up over \`${safeText(over.needText('name'))}\` has no counterpart`,
+    );
     throw new NoMapping('it adds up over some dimensions only');
   }
   timeMustAgree(part, model);
+  aggregateText(kind, '1', percentile); // refuses before a column is exposed
   if (isTemplate(text)) throw new NoMapping('its expression holds a template');
   refuseControlCharacters(text);
   const node = parseExpression(text);
@@ -69,12 +93,11 @@ function aggregateOf(part: Part, model: DbtModel): string {
     entity: model.entity,
     first: 'physical' as const,
     place: part.at('expr'),
-    what: `measure \`${part.needText('name')}\``,
+    what: `measure \`${name}\``,
   };
   const place = part.has('expr') ? scope.place : part.at('name');
   const value = print(node, { column: (parts) => columnText(parts.at(-1) ?? '', { ...scope, place }) });
-  if (approximate === true) part.note('agg_params', 'approximated', 'percentiles are exact here');
-  return aggregateText(kind, value, percentile, discrete === true);
+  return aggregateText(kind, value, percentile);
 }
 
 /** Makes the measure's event time the entity's; an entity can have only one. @throws NoMapping if it has another */
@@ -90,7 +113,7 @@ function timeMustAgree(part: Part, model: DbtModel): void {
     );
 }
 
-function aggregateText(kind: string, value: string, percentile: number | null, discrete: boolean): string {
+function aggregateText(kind: string, value: string, { share, discrete }: Percentile): string {
   switch (kind) {
     case 'sum':
     case 'min':
@@ -107,9 +130,9 @@ function aggregateText(kind: string, value: string, percentile: number | null, d
     case 'median':
       return percentileText(0.5, value, false);
     case 'percentile':
-      if (percentile === null || !(percentile >= 0 && percentile <= 1))
-        throw new NoMapping('it says no percentile');
-      return percentileText(percentile, value, discrete);
+      if (share === null || !(share >= 0 && share <= 1))
+        throw new NoMapping('its percentile is no number from 0 to 1');
+      return percentileText(share, value, discrete);
     default:
       throw new NoMapping(`\`${safeText(kind)}\` is no aggregation`);
   }
@@ -171,13 +194,18 @@ function inputOf(input: Part): DbtMetricInput {
   const name = input.needText('name');
   const alias = input.text('alias') ?? name;
   const filters = filtersAt(input);
-  if (input.has('fill_nulls_with'))
+  gapsOf(input);
+  return { name, alias, filters, offset: offsetOf(input), part: input };
+}
+
+/** Reads what is to be shown for periods without rows. @throws NoMapping for `fill_nulls_with` */
+export function gapsOf(part: Part): void {
+  if (part.has('fill_nulls_with'))
     throw new NoMapping(
       '`fill_nulls_with` has no counterpart in a metric: use coalesce in one derived of it',
     );
-  if (input.flag('join_to_timespine') === true)
-    input.note('join_to_timespine', 'approximated', 'only running totals have a row for every period');
-  return { name, alias, filters, offset: offsetOf(input), part: input };
+  if (part.flag('join_to_timespine') === true)
+    part.note('join_to_timespine', 'approximated', 'only running totals have a row for every period');
 }
 
 /** @throws NoMapping if the offset is not a valid window */

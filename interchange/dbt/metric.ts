@@ -5,23 +5,30 @@ import { report } from '../source.js';
 import { attempt, NoMapping, parseExpression, refuseControlCharacters } from '../sql/expression.js';
 import { conjunction, identifier, print } from '../sql/print.js';
 import { reportDivision } from '../types.js';
+import { descriptionOf, isTemplate } from './description.js';
 import { filterText } from './filter.js';
 import {
+  aggregateMeasure,
   type DbtMeasure,
   type DbtMetricInput,
   filtersAt,
+  gapsOf,
   inputAt,
   inputsAt,
   simpleMetric,
   windowAt,
 } from './measure.js';
-import { descriptionOf, isTemplate } from './read.js';
+import type { DbtModel } from './model.js';
 
 /** State shared while metrics are converted. */
 export interface MetricContext {
   readonly draft: ImportDraft;
   readonly measures: ReadonlyMap<string, DbtMeasure>;
   readonly parts: ReadonlyMap<string, Part>;
+  /** The semantic model of each metric that stands in one. */
+  readonly owners: ReadonlyMap<Part, DbtModel>;
+  /** Semantic models by their names in the source. */
+  readonly models: ReadonlyMap<string, DbtModel>;
   /** Names in the manifest; null if a metric was lost or is still being converted. */
   readonly made: Map<string, string | null>;
   readonly simple: Map<string, { readonly measure: DbtMeasure; readonly filters: readonly string[] }>;
@@ -55,6 +62,14 @@ export function addMetric(name: string, part: Part, ctx: MetricContext): void {
   }
   ctx.draft.addMetric(own, read.value, part.place, described);
   ctx.made.set(name, own);
+  const isHidden = [part.flag('hidden'), part.child('type_params')?.flag('is_private')].includes(true);
+  if (isHidden)
+    part.note(
+      null,
+      'approximated',
+      `metric \`${safeText(name)}\` is hidden; here whoever may read its columns may ask for it`,
+      'high',
+    );
   if (label !== null) ctx.draft.words([label], own, part.at('label'));
 }
 
@@ -89,7 +104,10 @@ function documentOf(own: string, part: Part, ctx: MetricContext): MetricBody {
 }
 
 /** Keys of `type_params` that may also appear next to `type`. */
-const OWN_PARAMS = ['expr', 'input_metrics', 'input_metric', 'numerator', 'denominator'] as const;
+const OWN_PARAMS = [
+  ...['agg', 'expr', 'input_metrics', 'input_metric', 'numerator', 'denominator'],
+  ...['base_metric', 'conversion_metric'],
+] as const;
 
 function paramsOf(part: Part): Part {
   const params = part.child('type_params');
@@ -122,11 +140,33 @@ function rowsOf({ part }: MetricSource, input: DbtMetricInput, measure: DbtMeasu
 }
 
 function simple(making: MetricSource): MetricBody {
-  const { input, measure } = measureOf(making);
-  const filters = rowsOf(making, input, measure);
+  const stated = making.params.has('measure') ? measureOf(making) : null;
+  const measure = stated?.measure ?? ownMeasure(making);
+  const filters =
+    stated === null ? predicates(filtersAt(making.part), measure) : rowsOf(making, stated.input, measure);
   const document = simpleMetric(measure, filters);
   making.ctx.simple.set(making.own, { measure, filters });
   return document;
+}
+
+/** The aggregate that a metric states itself, in its model or in a compiled manifest. @throws NoMapping */
+function ownMeasure({ part, params, ctx }: MetricSource): DbtMeasure {
+  gapsOf(params);
+  const name = part.needText('name');
+  const compiled = params.child('metric_aggregation_params');
+  if (compiled === null) {
+    const owner = ctx.owners.get(part);
+    if (owner === undefined) throw new NoMapping('a simple metric has a measure, or stands in a model');
+    if (!part.has('agg')) throw new NoMapping('it has no `agg`');
+    return aggregateMeasure(part, name, owner);
+  }
+  if (params.has('expr') && params.scalar('expr') !== compiled.scalar('expr'))
+    params.note('expr', 'lost', 'its aggregate states another expression');
+  const model = compiled.needText('semantic_model');
+  const owner = ctx.models.get(model);
+  if (owner === undefined)
+    throw new NoMapping(`semantic model \`${safeText(model)}\` is not there, or was lost`);
+  return aggregateMeasure(compiled, name, owner);
 }
 
 /** Measure and filters of a simple metric, the only kind that can be filtered further. */
@@ -235,9 +275,11 @@ function cumulative(making: MetricSource): MetricBody {
   if (measure.model.entity.time === null) throw new NoMapping('its measure has no time');
   const window = windowAt(params, 'window') ?? (more === null ? null : windowAt(more, 'window'));
   const grain = (params.text('grain_to_date') ?? more?.text('grain_to_date') ?? null)?.toLowerCase() ?? null;
-  const period = (more ?? params).text('period_agg')?.toLowerCase() ?? 'first';
+  const aggregated = more ?? params;
+  const period = aggregated.text('period_agg')?.toLowerCase() ?? 'first';
+  const [at, key] = aggregated.has('period_agg') ? [aggregated, 'period_agg'] : [part, null];
   if (period !== 'last')
-    part.note(null, 'approximated', 'over longer periods it is the figure at their end (`period_agg: last`)');
+    at.note(key, 'approximated', 'over longer periods it is the figure at their end (`period_agg: last`)');
   const metric = base(making, input, measure, [...filters, ...rowsOf(making, input, measure)], 'adds up');
   return {
     type: 'cumulative',
@@ -248,14 +290,21 @@ function cumulative(making: MetricSource): MetricBody {
   };
 }
 
-function totalOf({ params, ctx }: MetricSource, more: Part | null) {
+function totalOf(making: MetricSource, more: Part | null) {
+  const { part, params, ctx } = making;
+  if (params.has('metric_aggregation_params')) {
+    const name = part.needText('name');
+    const input: DbtMetricInput = { name, alias: name, filters: [], offset: null, part };
+    return { input, measure: ownMeasure(making), filters: [] };
+  }
   const input = more?.has('metric') ? inputAt(more, 'metric') : inputAt(params, 'input_metric');
   return { input, ...simpleOf(metricNamed(input.name, ctx), ctx) };
 }
 
 function conversion(making: MetricSource): MetricBody {
   const { part, params } = making;
-  const own = params.child('conversion_type_params');
+  const direct = params.has('base_metric') || params.has('conversion_metric');
+  const own = direct ? params : params.child('conversion_type_params');
   if (own === null) throw new NoMapping('it has no `conversion_type_params`');
   const [from, to] = (['base', 'conversion'] as const).map((key) => sideOf(key, own, making));
   if (from === undefined || to === undefined) throw new NoMapping('it has no two sides');

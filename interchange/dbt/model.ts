@@ -3,16 +3,13 @@ import { safeText } from '../names.js';
 import { type ImportOptions, reportSchema, tableNamed, upstreamOf } from '../options.js';
 import type { Part } from '../part.js';
 import { report } from '../source.js';
-import { attempt, nameOf, parseExpression } from '../sql/expression.js';
+import { attempt, parseExpression } from '../sql/expression.js';
 import { computedText } from '../types.js';
-import {
-  type DbtProject,
-  descriptionOf,
-  isTemplate,
-  type ModelColumn,
-  type ModelInfo,
-  modelReference,
-} from './read.js';
+import { descriptionOf, isTemplate } from './description.js';
+import { loseElement, type ModelElement, statedElement } from './element.js';
+import type { ModelColumn, ModelInfo } from './model-info.js';
+import type { NestedModel } from './nested.js';
+import { type DbtProject, modelReference } from './read.js';
 
 /** A semantic model converted to an entity, with the names that its metrics use. */
 export interface DbtModel {
@@ -27,6 +24,7 @@ export interface DbtModel {
   readonly grains: Map<string, string>;
   /** Names of the time dimensions that are plain columns. */
   readonly times: Set<string>;
+  readonly measures: readonly Part[];
   readonly defaultTime: string | null;
   readonly info: ModelInfo | null;
 }
@@ -37,6 +35,24 @@ export interface ForeignKeyDraft {
   readonly name: string;
   readonly column: string;
   readonly part: Part;
+  /** Key of `part` that states the reference; null if all of it does. */
+  readonly key: 'entity' | null;
+}
+
+/** What a semantic model consists of, as either form of dbt's YAML states it. */
+interface ModelSource {
+  readonly part: Part;
+  readonly own: string;
+  readonly table: TableDraft;
+  readonly info: ModelInfo | null;
+  readonly description: string | null;
+  readonly entities: readonly ModelElement[];
+  readonly dimensions: readonly ModelElement[];
+  readonly measures: readonly Part[];
+  readonly primaryEntity: string | null;
+  readonly defaultTime: string | null;
+  /** The part that states the default time. */
+  readonly defaults: Part | null;
 }
 
 /** Adds the entity for a semantic model. If the model has no table, reports that and returns null. */
@@ -51,16 +67,81 @@ export function entityOf(
   const found = attempt(() => tableOf(part, project, options));
   if (!found.ok) return part.loseAll(`semantic model \`${safeText(own)}\` has no table: ${found.reason}`);
   const { table, info } = found.value;
-  const entities = part.parts('entities');
-  const primary =
-    entities.find((e) => kindOf(e) === 'primary') ?? entities.find((e) => kindOf(e) === 'unique');
-  const prefix = primary?.needText('name') ?? part.text('primary_entity') ?? own;
-  part.text('primary_entity');
+  const defaults = part.child('defaults');
+  const model = addModel(
+    {
+      part,
+      own,
+      table,
+      info,
+      description: descriptionOf(part) ?? info?.description ?? null,
+      entities: part.parts('entities').map(statedElement),
+      dimensions: part.parts('dimensions').map(statedElement),
+      measures: part.parts('measures'),
+      primaryEntity: part.text('primary_entity'),
+      defaultTime: defaults?.text('agg_time_dimension') ?? null,
+      defaults,
+    },
+    draft,
+    options,
+    links,
+  );
+  if (model === null) return null;
+  part.ignore('metadata');
+  part.lose('config', 'configuration of dbt has no counterpart');
+  if (info?.description != null && part.has('description'))
+    info.part.note('description', 'lost', 'its semantic model has a description of its own');
+  const label = part.text('label');
+  if (label !== null) draft.words([label], model.entity.name, part.at('label'));
+  return model;
+}
+
+/** Adds the entity for a semantic model that is declared inside its model. */
+export function nestedEntityOf(
+  { part, name, info, elements }: NestedModel,
+  draft: ImportDraft,
+  options: ImportOptions,
+  links: ForeignKeyDraft[],
+): DbtModel | null {
+  const found = attempt(() => tableNamed([info.table], options.connector));
+  if (!found.ok) return part.loseAll(`semantic model \`${safeText(name)}\` has no table: ${found.reason}`);
+  reportSchema(found.value, part.at('name'), options);
+  const { entities, dimensions } = elements();
+  return addModel(
+    {
+      part,
+      own: name,
+      table: found.value,
+      info,
+      description: info.description,
+      entities,
+      dimensions,
+      measures: [],
+      primaryEntity: part.text('primary_entity'),
+      defaultTime: part.text('agg_time_dimension'),
+      defaults: part,
+    },
+    draft,
+    options,
+    links,
+  );
+}
+
+function addModel(
+  source: ModelSource,
+  draft: ImportDraft,
+  options: ImportOptions,
+  links: ForeignKeyDraft[],
+): DbtModel | null {
+  const { part, own, entities, info } = source;
+  const primary = entities.find((e) => e.kind === 'primary') ?? entities.find((e) => e.kind === 'unique');
+  const prefix = primary?.name ?? source.primaryEntity ?? own;
+  if (source.primaryEntity !== null && source.primaryEntity !== prefix)
+    part.note('primary_entity', 'lost', `its key is entity \`${safeText(prefix)}\``);
   const name = nameFor(own, prefix, part, draft);
   if (name === null) return null;
-  const entity = new EntityDraft(name, table, part.place);
-  entity.description = descriptionOf(part) ?? info?.description ?? null;
-  const defaults = part.child('defaults');
+  const entity = new EntityDraft(name, source.table, part.place);
+  entity.description = source.description;
   const model: DbtModel = {
     part,
     entity,
@@ -69,20 +150,17 @@ export function entityOf(
     parents: new Map(),
     grains: new Map(),
     times: new Set(),
-    defaultTime: defaults?.text('agg_time_dimension') ?? null,
+    measures: source.measures,
+    defaultTime: source.defaultTime,
     info,
   };
-  part.ignore('metadata');
-  part.lose('config', 'configuration of dbt has no counterpart');
   for (const e of entities) addEntityColumn(e, model, links);
-  for (const d of part.parts('dimensions')) addDimension(d, model);
+  for (const d of source.dimensions) addDimension(d, model);
   settleKey(model, own, primary, options);
-  settleTime(model, defaults);
+  settleTime(model, source.defaults);
   if (own !== name && prefix !== own)
     part.note('name', 'approximated', `\`${safeText(own)}\` is called \`${name}\`, as questions call it`);
   settleInfo(model);
-  const label = part.text('label');
-  if (label !== null) draft.words([label], name, part.at('label'));
   draft.addEntity(entity);
   return model;
 }
@@ -123,58 +201,47 @@ function tableOf(
   return { table, info };
 }
 
-function kindOf(entity: Part): string {
-  return (entity.text('type') ?? '').toLowerCase();
-}
-
-/** Expression of an entity, dimension or measure; defaults to its name. */
-export function exprOf(part: Part): string {
-  const written = part.scalar('expr');
-  return written === null || written === '' ? part.needText('name') : written;
-}
-
-/** Column name, if the expression is a single column; otherwise null. */
-function plainColumn(text: string): string | null {
-  const parsed = attempt(() => nameOf(parseExpression(text)));
-  return parsed.ok && parsed.value !== null && parsed.value.length === 1 ? (parsed.value[0] ?? null) : null;
-}
-
-function addEntityColumn(part: Part, model: DbtModel, links: ForeignKeyDraft[]): void {
-  const name = part.needText('name');
-  const kind = kindOf(part);
-  const physical = plainColumn(exprOf(part));
+function addEntityColumn(element: ModelElement, model: DbtModel, links: ForeignKeyDraft[]): void {
+  const { part, name, kind, physical } = element;
   if (!['primary', 'unique', 'foreign', 'natural'].includes(kind)) {
-    part.loseAll(`\`${safeText(kind)}\` is no kind of entity`);
+    loseElement(element, `\`${safeText(name)}\`: \`${safeText(kind)}\` is no kind of entity`);
     return;
   }
   if (physical === null) {
-    part.loseAll('a key that is computed has no counterpart: a manifest names columns');
+    loseElement(
+      element,
+      `entity \`${safeText(name)}\` is a key that is computed, which has no counterpart: a manifest names columns`,
+    );
     return;
   }
-  const description = descriptionOf(part);
   const added = attempt(
     () =>
       model.entity.physical(physical) ??
-      model.entity.add(keyName(kind, name, physical), physical, part.place, { description }),
+      model.entity.add(keyName(kind, name, physical), physical, part.place, {
+        description: element.description,
+      }),
   );
   if (!added.ok) {
-    part.loseAll(added.reason);
+    loseElement(element, added.reason);
     return;
   }
   const { name: column } = added.value;
   model.entityColumns.set(name.toLowerCase(), column);
-  for (const key of ['role', 'label', 'config', 'entity'])
-    part.lose(key, `the \`${key}\` of an entity has no counterpart`);
-  if (kind === 'foreign') links.push({ model, name, column, part });
+  if (element.kindKey === 'type') {
+    for (const key of ['role', 'label', 'config', 'entity'])
+      part.lose(key, `the \`${key}\` of an entity has no counterpart`);
+  }
+  if (kind === 'foreign')
+    links.push({ model, name, column, part, key: element.kindKey === 'entity' ? 'entity' : null });
   else if (kind === 'natural')
     part.note(
-      'type',
+      element.kindKey,
       'approximated',
       'a natural key is a column like any other: rows are not matched by time',
     );
   else if (kind === 'unique')
     part.note(
-      'type',
+      element.kindKey,
       'approximated',
       'a manifest declares one key of an entity, so this column is not known to be unique',
     );
@@ -185,65 +252,82 @@ function keyName(kind: string, name: string, physical: string): string {
   return kind === 'primary' || kind === 'foreign' ? physical : name;
 }
 
-function addDimension(part: Part, model: DbtModel): void {
-  const { entity } = model;
-  const name = part.needText('name');
-  const kind = (part.text('type') ?? '').toLowerCase();
-  const text = exprOf(part);
-  const physical = plainColumn(text);
-  const params = part.child('type_params');
-  const grain = params?.text('time_granularity')?.toLowerCase() ?? null;
+function addDimension(element: ModelElement, model: DbtModel): void {
+  const { part, name, kind, physical } = element;
   if (kind !== 'categorical' && kind !== 'time') {
-    part.loseAll(`\`${safeText(kind)}\` is no kind of dimension`);
+    loseElement(element, `\`${safeText(name)}\`: \`${safeText(kind)}\` is no kind of dimension`);
     return;
   }
   if (physical === null) {
-    const parsed = isTemplate(text) ? null : attempt(() => parseExpression(text));
-    if (parsed?.ok !== true) {
-      part.loseAll(
-        `\`${safeText(name)}\` is computed, and does not map: ${parsed?.reason ?? 'it is a template'}`,
-      );
-      return;
-    }
-    entity.computed.set(name.toLowerCase(), parsed.value);
-    const what = `computed column \`${safeText(name)}\``;
-    const own = parsed.value;
-    entity.computing.push({
-      name,
-      part,
-      description: descriptionOf(part),
-      text: () => computedText(own, { entity, first: 'physical', place: part.place, what }),
-    });
+    addComputed(element, model);
     return;
   }
-  const description = descriptionOf(part);
-  const column = attempt(() => entity.add(name, physical, part.place, { description }));
+  const column = attempt(() => dimensionColumn(element, physical, model));
   if (!column.ok) {
-    part.loseAll(column.reason);
+    loseElement(element, column.reason);
     return;
   }
   if (kind === 'time') {
+    const { grain } = element;
     model.times.add(name.toLowerCase());
-    if (grain !== null) model.grains.set(column.value.name, grain);
+    if (grain !== null) model.grains.set(column.value.name, grain.text);
     column.value.fallback = 'timestamp';
-    params?.note(
-      'time_granularity',
+    grain?.part.note(
+      grain.key,
       'approximated',
       'a time is stored in its own grain, and may be asked for in any',
     );
-  }
-  params?.lose('validity_params', 'rows are not matched by the time in which they are valid', 'normal');
+  } else if (element.grain !== null)
+    element.grain.part.note(element.grain.key, 'lost', 'a dimension that is no time has no grain');
+  element.validity?.lose('validity_params', 'rows are not matched by the time in which they are valid');
+  if (element.kindKey !== 'type') return;
   if (part.flag('is_partition') === true) part.lose('is_partition', 'partitions have no counterpart');
   part.lose('config', 'configuration of dbt has no counterpart');
   part.lose('label', 'the label of a dimension has no counterpart');
 }
 
-function settleKey(model: DbtModel, own: string, primary: Part | undefined, options: ImportOptions): void {
+/** The column of a dimension: one that an entity has already exposed under the same name, or a new one. */
+function dimensionColumn(
+  { name, part, description }: ModelElement,
+  physical: string,
+  { entity }: DbtModel,
+): ColumnDraft {
+  const known = entity.physical(physical);
+  if (known?.name !== name) return entity.add(name, physical, part.place, { description });
+  if (known.description === null) known.description = description;
+  else if (description !== null) part.note('description', 'lost', `\`${name}\` has a description of its own`);
+  return known;
+}
+
+function addComputed(element: ModelElement, { entity }: DbtModel): void {
+  const { part, name, expr, description } = element;
+  const parsed = isTemplate(expr) ? null : attempt(() => parseExpression(expr));
+  if (parsed?.ok !== true) {
+    const why = parsed?.reason ?? 'it is a template';
+    loseElement(element, `\`${safeText(name)}\` is computed, and does not map: ${why}`);
+    return;
+  }
+  entity.computed.set(name.toLowerCase(), parsed.value);
+  const what = `computed column \`${safeText(name)}\``;
+  const own = parsed.value;
+  entity.computing.push({
+    name,
+    part,
+    description,
+    text: () => computedText(own, { entity, first: 'physical', place: part.place, what }),
+  });
+}
+
+function settleKey(
+  model: DbtModel,
+  own: string,
+  primary: ModelElement | undefined,
+  options: ImportOptions,
+): void {
   const { entity, info } = model;
   const configured = options.keys.get(own) ?? options.keys.get(entity.name);
   const upstream = upstreamOf(entity.table, options)?.primaryKey;
-  const declared =
-    primary === undefined ? undefined : model.entityColumns.get(primary.needText('name').toLowerCase());
+  const declared = primary === undefined ? undefined : model.entityColumns.get(primary.name.toLowerCase());
   const physical = configured ?? (declared === undefined ? (info?.primaryKey ?? upstream ?? []) : null);
   if (physical !== null) entity.setKey(physical, model.part.place);
   else entity.key = declared === undefined ? [] : [declared];
@@ -263,14 +347,12 @@ function settleTime(model: DbtModel, defaults: Part | null): void {
 }
 
 /** Reports values in `models:` that differ from those of the semantic model, which take precedence. */
-function settleInfo({ part, entity, info }: DbtModel): void {
+function settleInfo({ entity, info }: DbtModel): void {
   if (info === null) return;
   info.used = true;
   const key = entity.key.map((k) => entity.column(k)?.physical.toLowerCase()).join('\n');
   if (info.primaryKey !== null && info.primaryKey.map((k) => k.toLowerCase()).join('\n') !== key)
     info.part.note('constraints', 'lost', `the primary key of \`${entity.name}\` is another one`);
-  if (info.description !== null && part.has('description'))
-    info.part.note('description', 'lost', 'its semantic model has a description of its own');
 }
 
 /** Applies the column declarations in `models:`. */

@@ -1,8 +1,12 @@
 import { type TypeName, typeNamed } from 'osl-compiler';
+import { isObject } from '../../src/base/is-object.js';
 import { safeText } from '../names.js';
 import { Part } from '../part.js';
 import type { SourceFile } from '../source.js';
 import { NoMapping } from '../sql/expression.js';
+import { descriptionOf } from './description.js';
+import type { ForeignKeyConstraint, ModelColumn, ModelInfo } from './model-info.js';
+import { type NestedModel, nestedModel } from './nested.js';
 
 const NAME = `(?:'([^'{}]{1,200})'|"([^"{}]{1,200})")`;
 const REF = new RegExp(`^ref\\(\\s*${NAME}\\s*(?:,\\s*${NAME}\\s*)?\\)$`);
@@ -34,74 +38,60 @@ export function modelReference(text: string): ModelReference {
   return { kind: 'source', schema: one ?? two ?? '', table: three ?? four ?? '' };
 }
 
-/** True if `text` contains a template, which is never evaluated. */
-export function isTemplate(text: string): boolean {
-  return text.includes('{{') || text.includes('{%') || text.includes('{#');
-}
-
-/** Declarations for a table in `models:`, as far as a manifest can express them. */
-export interface ModelInfo {
-  readonly table: string;
-  readonly description: string | null;
-  readonly columns: ReadonlyMap<string, ModelColumn>;
-  readonly primaryKey: readonly string[] | null;
-  readonly foreignKeys: readonly ForeignKeyConstraint[];
+/** A metric, with the model that it stands in; null if it stands at the top of a file. */
+interface DbtMetric {
   readonly part: Part;
-  used: boolean;
-}
-
-/** A `foreign_key` constraint of a model, or of one of its columns. */
-export interface ForeignKeyConstraint {
-  readonly columns: readonly string[];
-  /** Target table as written: `ref('orders')`, `source('raw', 'orders')` or `raw.orders`. */
-  readonly to: string;
-  /** Target columns; empty if the constraint names none and so refers to the primary key. */
-  readonly toColumns: readonly string[];
-  readonly part: Part;
-}
-
-export interface ModelColumn {
-  readonly type: TypeName | null;
-  readonly notNull: boolean;
-  readonly description: string | null;
-  readonly part: Part;
+  readonly owner: NestedModel | null;
 }
 
 /** Parts of a project that are converted later, in file order. */
 export interface DbtProject {
   readonly models: ReadonlyMap<string, ModelInfo>;
   readonly semanticModels: readonly Part[];
-  readonly metrics: readonly Part[];
+  /** Semantic models that are declared inside models, as in dbt 1.12 and Fusion. */
+  readonly nested: readonly NestedModel[];
+  readonly metrics: readonly DbtMetric[];
 }
-
-const LATEST =
-  'this is the newer form of semantic models, inside a model, which is not read; semantic_manifest.json has the same';
 
 /** Splits the files of a project into parts. Problems are recorded on the files. */
 export function readProject(files: readonly SourceFile[]): DbtProject {
   const models = new Map<string, ModelInfo>();
   const semanticModels: Part[] = [];
-  const metrics: Part[] = [];
+  const nested: NestedModel[] = [];
+  const metrics: DbtMetric[] = [];
   for (const file of files) {
     const root = Part.ofFile(file);
     if (root === null) continue;
     root.ignore('version');
-    for (const model of root.parts('models')) readModel(model, models);
-    semanticModels.push(...root.parts('semantic_models'));
-    metrics.push(...root.parts('metrics'));
+    for (const part of root.parts('models')) {
+      const model = nestedModel(part, readModel(part, models));
+      if (model === null) continue;
+      nested.push(model);
+      for (const metric of part.parts('metrics'))
+        if (isEnabled(metric)) metrics.push({ part: metric, owner: model });
+    }
+    semanticModels.push(...root.parts('semantic_models').filter(isEnabled));
+    for (const part of root.parts('metrics').filter(isEnabled)) metrics.push({ part, owner: null });
     root.lose('saved_queries', 'a saved query is asked by a client, and has no place in a manifest');
     root.lose('project_configuration', 'running totals have a row for every period without a time spine');
     root.lose('exposures', 'exposures have no counterpart');
     root.lose('sources', 'of a source only the reference to it is read');
   }
-  return { models, semanticModels, metrics };
+  return { models, semanticModels, nested, metrics };
 }
 
-function readModel(model: Part, models: Map<string, ModelInfo>): void {
+/** False if the `config` of `part` disables it, which is reported. A template there is not evaluated. */
+function isEnabled(part: Part): boolean {
+  const { config } = part.members;
+  if (!isObject(config) || config['enabled'] !== false) return true;
+  part.loseAll(`\`${safeText(part.needText('name'))}\` is disabled by its \`config\``);
+  return false;
+}
+
+function readModel(model: Part, models: Map<string, ModelInfo>): ModelInfo {
   const name = model.needText('name');
   if (models.has(name)) model.declaredTwice('model', name);
-  for (const key of ['semantic_model', 'derived_semantics', 'metrics', 'agg_time_dimension'])
-    model.lose(key, LATEST);
+  model.lose('time_spine', 'running totals have a row for every period without a time spine');
   const columns = new Map<string, ModelColumn>();
   const keys: string[] = [];
   const foreignKeys: ForeignKeyConstraint[] = [];
@@ -115,7 +105,7 @@ function readModel(model: Part, models: Map<string, ModelInfo>): void {
   const alias = config?.text('alias') ?? model.text('alias');
   config?.lose('schema', 'how a schema is named is the matter of the project; use --schema');
   const declared = keyConstraint(model, foreignKeys);
-  models.set(name, {
+  const info: ModelInfo = {
     table: alias ?? name,
     description: descriptionOf(model),
     columns,
@@ -123,7 +113,9 @@ function readModel(model: Part, models: Map<string, ModelInfo>): void {
     foreignKeys,
     part: model,
     used: false,
-  });
+  };
+  models.set(name, info);
+  return info;
 }
 
 function readColumn(
@@ -135,8 +127,6 @@ function readColumn(
   const type = written === null ? null : columnType(written);
   if (written !== null && type === null)
     part.note('data_type', 'decision', `\`${safeText(written)}\` is no type of the model`);
-  for (const key of ['semantic_model', 'entity', 'dimension', 'granularity', 'metrics'])
-    part.lose(key, LATEST);
   for (const key of ['tests', 'data_tests']) part.lose(key, 'a test checks data, and declares nothing');
   let notNull = false;
   let isKey = false;
@@ -185,15 +175,4 @@ function keyConstraint(model: Part, foreignKeys: ForeignKeyConstraint[]): readon
     else constraint.loseAll(`a constraint \`${safeText(kind ?? '')}\` has no counterpart`);
   }
   return key;
-}
-
-/** The description as text. One that contains a template is reported instead of being evaluated. */
-export function descriptionOf(part: Part): string | null {
-  const text = part.text('description');
-  if (text === null || text.trim() === '') return null;
-  if (isTemplate(text)) {
-    part.note('description', 'lost', 'a template in a description is not evaluated');
-    return null;
-  }
-  return part.cut('description', text, 'the description');
 }

@@ -175,7 +175,8 @@ function addField(part: Part, entity: EntityDraft, draft: ImportDraft): string |
   part.lose('label', 'labels have no counterpart');
   const own = ownExtension(part);
   const read = attempt(() => expressionOf(part));
-  if (!read.ok) return part.loseAll(`field \`${safeText(name)}\` does not map: ${read.reason}`);
+  if (!read.ok)
+    return loseField(part, name, entity, `field \`${safeText(name)}\` does not map: ${read.reason}`);
   const parts = nameOf(read.value.node);
   const physical = parts?.at(-1);
   if (physical === undefined) {
@@ -195,12 +196,18 @@ function addField(part: Part, entity: EntityDraft, draft: ImportDraft): string |
     part.note('datatype', 'decision', `\`${safeText(datatype)}\` is no type of the model`);
   const description = describedBy(part);
   const column = attempt(() => entity.add(name, physical, part.place, { description, type }));
-  if (!column.ok) return part.loseAll(column.reason);
+  if (!column.ok) return loseField(part, name, entity, column.reason);
   if (isTime) column.value.fallback = 'timestamp';
   if (own === null && type !== null && VAGUE.has(datatype ?? '')) column.value.vague = datatype;
   if (own !== null) fromExtension(own, column.value);
   draft.words(words, `${entity.name}.${column.value.name}`, part.at('ai_context'));
   return isTime ? column.value.name : null;
+}
+
+/** Reports a field as lost, so that its name is not taken for a column of the table. */
+function loseField(part: Part, name: string, entity: EntityDraft, reason: string): null {
+  entity.lost.add(name.toLowerCase());
+  return part.loseAll(reason);
 }
 
 /** Applies this gateway's extension of a field. */

@@ -93,8 +93,14 @@ export function datatypeOf(type: TypeName): string {
 /** Supported dialects in order of preference; all others belong to other engines. */
 const READ = ['ANSI_SQL', 'OSSIE_SQL_2026'] as const;
 
+/** SQL of other engines, in which a plain name of a column means the same. */
+const OTHER_SQL: ReadonlySet<string> = new Set(['SNOWFLAKE', 'DATABRICKS', 'BIGQUERY']);
+
+const PLAIN_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
 /**
- * Expression of a field or metric in the preferred supported dialect. Other dialects are reported.
+ * Expression of a field or metric in the preferred supported dialect, or a plain name in the SQL of another engine.
+ * Other dialects are reported.
  *
  * @throws NoMapping if no supported dialect is present
  */
@@ -107,7 +113,8 @@ export function expressionOf(part: Part): {
   const entries = (expression?.parts('dialects') ?? []).map((entry) => {
     return { entry, dialect: entry.needText('dialect'), text: entry.needText('expression') };
   });
-  const found = READ.map((d) => entries.find((e) => e.dialect === d)).find((e) => e !== undefined);
+  const preferred = READ.map((d) => entries.find((e) => e.dialect === d)).find((e) => e !== undefined);
+  const found = preferred ?? entries.find((e) => OTHER_SQL.has(e.dialect) && PLAIN_NAME.test(e.text));
   const others = entries.filter((e) => e !== found);
   for (const { entry, dialect } of others)
     entry.note(

@@ -35,7 +35,7 @@ test('osl import writes a manifest that osl validate accepts, and a policy that 
 test('osl import says what was lost, with its place', async (t) => {
   const done = await osl(['import', 'cube', at('rich.yml')]);
   t.equal(done.code, 0);
-  t.match(done.stderr, /rich\.yml:24:5: lost: a named filter has no counterpart/);
+  t.match(done.stderr, /rich\.yml:25:9: lost: `second`: a named filter has no counterpart/);
   t.match(done.stderr, /rich\.yml:22:9: lost \(access\): dimension `inner` is hidden/);
   t.match(done.stdout, /^entities:$/m, 'the manifest is on standard output');
   const strict = await osl(['import', 'cube', at('rich.yml'), '--strict', '--json']);
