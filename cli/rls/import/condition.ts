@@ -1,6 +1,7 @@
 import type { Node, SubLink } from '@pgsql/types';
 import { namesOf } from '../nodes.js';
 import { asList, type CallerValue, callerValueOf, claimValue, unwrapped } from './caller-value.js';
+import { membershipOfRole } from './current-user.js';
 import { type InlinedCall, inlined } from './function-call.js';
 import { membership } from './membership.js';
 import { rowExpression } from './row-expression.js';
@@ -31,16 +32,18 @@ export function condition(
     if (boolop === 'NOT_EXPR' && first !== undefined) return `not (${of(first, !positive)})`;
     return `(${args.map((part) => of(part)).join(boolop === 'AND_EXPR' ? ' and ' : ' or ')})`;
   }
+  const member = membershipOfRole(node, context.user);
+  if (member !== null) return String(member);
   const call = inlined(node, scope, context.functions, context.searchPath);
   if (call !== null) return condition(call.node, call.scope, range, callContext(context, call), positive);
   if ('TypeCast' in node && node.TypeCast.arg !== undefined && isBoolean(node)) return of(node.TypeCast.arg);
   if (isWrappedSelect(node)) return of(unwrapped(node));
   if ('SubLink' in node)
     return membership(node.SubLink, isScalar(node.SubLink), scope, range, context, positive);
-  const caller = callerValueOf(node);
+  const caller = callerValue(node, context);
   if (caller !== null) return `true = attribute('${context.attributes.caller(caller)}')`;
   if ('NullTest' in node && node.NullTest.arg !== undefined) {
-    const tested = callerValueOf(node.NullTest.arg);
+    const tested = callerValue(node.NullTest.arg, context);
     if (tested !== null)
       return presence(tested, node.NullTest.nulltesttype === 'IS_NOT_NULL', positive, context);
   }
@@ -60,13 +63,24 @@ function presence(
   return isPresent ? `(${known} or true)` : `(${known} and false)`;
 }
 
-/** The context of a function's body: its own search_path, and the rows that its owner may read. */
-function callContext(context: Translation, { searchPath, readableRows }: InlinedCall): Translation {
+/** The context of a function's body: its own search_path, and the rows that its owner, or the current user, may read. */
+function callContext(context: Translation, { searchPath, rights }: InlinedCall): Translation {
+  const rows = rights?.rows ?? context.rowsOfUser;
   return {
     ...context,
     ...(searchPath !== null && { searchPath }),
-    ...(readableRows !== null && { readableRows }),
+    ...(rights !== null && { user: rights.user }),
+    readableRows: rows,
+    rowsOfUser: rows,
   };
+}
+
+/** A value of the caller; null for anything else. @throws Untranslatable for the owner of a SECURITY DEFINER function */
+function callerValue(node: Node, { user }: Translation): CallerValue | null {
+  const value = callerValueOf(node);
+  if (value?.source.kind === 'database user' && !user.isCaller)
+    throw new Untranslatable('current_user in a SECURITY DEFINER function, which is its owner there');
+  return value;
 }
 
 function resolvedArgument(node: Node, scope: Scope) {
@@ -147,7 +161,7 @@ type ComparedValue =
 
 /** A value of the caller, or the rows of a subquery; null for anything else. */
 function comparedValue(node: Node, scope: Scope, context: Translation): ComparedValue | null {
-  const caller = callerValueOf(node);
+  const caller = callerValue(node, context);
   if (caller !== null) return { kind: 'caller', value: caller };
   const inner = unwrapped(node);
   const argument = resolvedArgument(inner, scope);

@@ -1,8 +1,8 @@
 import type { Node } from '@pgsql/types';
-import { bindPredicate, type Relation as ModelRelation, QueryError } from 'osl-compiler';
+import { bindPredicate, type MaskKind, type Relation as ModelRelation, QueryError } from 'osl-compiler';
 import type { GrantDocument, PolicyDocument, RoleDocument } from '../../../policy/document.js';
 import { compileSnapshot, PolicyProblems } from '../../../policy/index.js';
-import { type Manifest, nameFrom, tableName } from '../../../src/model/manifest/index.js';
+import { type Manifest, nameFrom } from '../../../src/model/manifest/index.js';
 import type { DatabaseFunction, Oid, Policy, Relation, Role } from '../catalog/catalog.js';
 import { type CheckedDatabase, governs } from '../checked-database.js';
 import { schemasOf } from '../function-body.js';
@@ -11,14 +11,26 @@ import { expressionNode } from '../nodes.js';
 import { alternativesOf } from './alternatives.js';
 import { type CallerAttribute, ImportedAttributes } from './attributes.js';
 import { condition } from './condition.js';
+import { currentUser } from './current-user.js';
 import type { FunctionBodies } from './function-call.js';
 import { type ImportedTable, NO_ARGUMENTS, type Range, type Scope, type TableLookup } from './scope.js';
 import type { Translation } from './translation.js';
 import { Untranslatable } from './untranslatable.js';
+import { bothOf, masksOf, viewColumns } from './view-columns.js';
+import { entityRoles, nameOf, type TableView, type ViewPlan, viewPlans } from './view-plan.js';
 
 /** One policy, table or view, and what became of it for a role. */
 export interface ImportNote {
-  readonly kind: 'imported' | 'refused' | 'no row security' | 'exempt' | 'nothing visible';
+  readonly kind:
+    | 'imported'
+    | 'refused'
+    | 'no row security'
+    | 'exempt'
+    | 'nothing visible'
+    /** A view that became an entity over its table. */
+    | 'view'
+    /** Columns that are masked or left out. */
+    | 'changed';
   /** Such as `members on app.document`. */
   readonly object: string;
   readonly role: string;
@@ -30,6 +42,8 @@ export interface ImportedPolicy {
   readonly document: PolicyDocument;
   readonly attributes: readonly CallerAttribute[];
   readonly notes: readonly ImportNote[];
+  /** The views that entities over tables stand for, by entity. */
+  readonly views: ReadonlyMap<string, TableView>;
 }
 
 export interface ImportScope {
@@ -59,7 +73,7 @@ export function importedPolicy({ database, manifest, tenant }: ImportScope): Imp
       attributes: Object.fromEntries(importer.attributes.tables),
     }),
     roles,
-    masks: {},
+    masks: Object.fromEntries(importer.masks),
   };
   const sound = withoutFaults(document, manifest, importer.notes);
   const used = attributesNamedIn(sound);
@@ -67,80 +81,216 @@ export function importedPolicy({ database, manifest, tenant }: ImportScope): Imp
     document: sound,
     attributes: importer.attributes.callers.filter(({ name }) => used.has(name)),
     notes: importer.notes,
+    views: importer.views,
   };
+}
+
+/** Whose rows are read: policies are those of `reader`, and `current_user` is `user`. */
+interface Reading {
+  readonly reader: Oid;
+  readonly user: Oid;
+  /** False inside a SECURITY DEFINER function, whose owner is the user. */
+  readonly isCaller: boolean;
+}
+
+function withOwnRights(id: Oid, isCaller: boolean): Reading {
+  return { reader: id, user: id, isCaller };
+}
+
+/** What a role reads, for its notes; within a view, or null. */
+interface Subject {
+  readonly role: Role;
+  readonly view: Relation | null;
 }
 
 class Importer {
   readonly attributes = new ImportedAttributes();
   readonly notes: ImportNote[] = [];
+  /** The mask of each label. */
+  readonly masks: ReadonlyMap<string, MaskKind>;
+  readonly views: ReadonlyMap<string, TableView>;
   readonly #database: CheckedDatabase;
+  readonly #plans: ReadonlyMap<Oid, ViewPlan>;
+  /** Tables, and views that became an entity as they are. */
   readonly #tables: ReadonlyMap<Oid, ImportedTable>;
+  /** The tables of views that became an entity over their table, by the view. */
+  readonly #viewTables: ReadonlyMap<Oid, ImportedTable>;
   readonly #models: ReadonlyMap<string, ModelRelation>;
 
   constructor(database: CheckedDatabase, manifest: Manifest) {
     this.#database = database;
-    const byTable = new Map([...manifest.catalog.relations.values()].map((r) => [tableName(r), r]));
+    this.#plans = viewPlans(database);
+    const { own, ofViews } = entityRoles(manifest, this.#plans);
+    const imported = (relation: Relation, model: ModelRelation): ImportedTable => ({
+      relation,
+      entity: model.name,
+      columns: new Map(model.columns.map((c) => [c.physical, c.name])),
+    });
     this.#tables = new Map(
       [...database.catalog.relations.values()].flatMap((relation): [Oid, ImportedTable][] => {
-        const model = byTable.get(`${relation.schema}.${relation.name}`);
-        if (model === undefined) return [];
-        const columns = new Map(model.columns.map((c) => [c.physical, c.name]));
-        return [[relation.id, { relation, entity: model.name, columns }]];
+        const model = own.get(nameOf(relation));
+        return model === undefined ? [] : [[relation.id, imported(relation, model)]];
       }),
     );
+    const views = [...this.#plans.values()].flatMap((plan) => {
+      const model = ofViews.get(plan.view.id);
+      return plan.kind === 'table' && model !== undefined ? [{ plan, model }] : [];
+    });
+    this.#viewTables = new Map(
+      views.map(({ plan, model }) => [plan.view.id, imported(plan.query.base, model)]),
+    );
+    this.views = new Map(views.map(({ plan, model }) => [model.name, plan]));
+    this.masks = masksOf(views);
     this.#models = manifest.catalog.relations;
   }
 
   grantsOf(role: Role): readonly GrantDocument[] {
-    const { access } = this.#database;
     return this.#database.relations.flatMap((relation) => {
-      const table = this.#tables.get(relation.id);
-      const readable = access.columns(role.id, 'SELECT', relation);
-      if (table === undefined && readable.length > 0 && relation.kind !== 'sequence')
-        this.#leaveOut(role, relation);
-      if (table === undefined || readable.length === 0) return [];
-      const columns = readable.flatMap((column) => table.columns.get(column) ?? []);
-      if (columns.length === 0) return [];
-      return this.#rowsOf(role, table).map((rows) => ({
-        on: table.entity,
-        columns: [...columns],
-        ...(rows !== null && { rows }),
-      }));
+      if (this.#database.access.columns(role.id, 'SELECT', relation).length === 0) return [];
+      const plan = this.#plans.get(relation.id);
+      if (plan?.kind === 'table') return this.#ofView(role, plan);
+      return plan?.kind === 'refused' ? this.#leaveOut(role, relation) : this.#ofTable(role, relation);
     });
   }
 
-  #leaveOut(role: Role, relation: Relation): void {
-    const detail =
-      relation.kind === 'table' || relation.kind === 'partitioned table'
-        ? 'it did not become an entity'
-        : `a ${relation.kind} is not imported: grant its tables, and mask columns by labels`;
+  /** Grants on a table, or on a view that gives everybody the same rows. */
+  #ofTable(role: Role, relation: Relation): readonly GrantDocument[] {
+    const table = this.#tables.get(relation.id);
+    if (table === undefined) return relation.kind === 'sequence' ? [] : this.#leaveOut(role, relation);
+    const readable = this.#database.access.columns(role.id, 'SELECT', relation);
+    const columns = readable.flatMap((column) => table.columns.get(column) ?? []);
+    if (columns.length === 0) return [];
+    const unmask = this.#labels(table, readable);
+    return this.#rowsOf(withOwnRights(role.id, true), table, { role, view: null }).map((rows) =>
+      grantOn(table, columns, rows, unmask),
+    );
+  }
+
+  /** The labels of columns. */
+  #labels({ entity, columns }: ImportedTable, names: Iterable<string>): ReadonlySet<string> {
+    const own = this.#models.get(entity)?.columns ?? [];
+    const wanted = new Set([...names].map((name) => columns.get(name)));
+    return new Set(own.flatMap(({ name, sensitivity }) => (wanted.has(name) ? (sensitivity ?? []) : [])));
+  }
+
+  #leaveOut(role: Role, relation: Relation): readonly GrantDocument[] {
+    const plan = this.#plans.get(relation.id);
+    const detail = plan?.kind === 'refused' ? plan.reason : whyNoEntity(relation);
     this.notes.push({ kind: 'refused', object: relationObject(relation).identity, role: role.name, detail });
+    return [];
+  }
+
+  /** Grants for a view over one table: its rows, and the same with a column unmasked where the view shows it. */
+  #ofView(role: Role, plan: TableView): readonly GrantDocument[] {
+    const { view, query } = plan;
+    const note = (kind: ImportNote['kind'], detail: string | null): void =>
+      void this.notes.push({ kind, object: relationObject(view).identity, role: role.name, detail });
+    const table = this.#viewTables.get(view.id);
+    const reading = view.view?.securityInvoker
+      ? withOwnRights(role.id, true)
+      : { reader: view.owner, user: role.id, isCaller: true };
+    const obstacle = table === undefined ? 'its table is no entity' : this.#obstacle(role, plan, reading);
+    if (table === undefined || obstacle !== null) {
+      note('refused', obstacle);
+      return [];
+    }
+    const readable = new Set(this.#database.access.columns(role.id, 'SELECT', view));
+    const shown = viewColumns(
+      query.columns.filter(({ name }) => readable.has(name)),
+      (column) => [...this.#labels(table, [column])][0] ?? null,
+      table.columns,
+    );
+    const columns = [...shown.plain, ...shown.masked.keys()].flatMap((column) => table.columns.get(column) ?? []);
+    if (columns.length === 0) return [];
+    const policies = this.#rowsOf(reading, table, { role, view });
+    const rows = policies.flatMap((filter) =>
+      (query.where === null ? [null] : this.#textsOf(role, plan, table, reading, query.where)).map((where) =>
+        bothOf(filter, where),
+      ),
+    );
+    if (rows.length === 0) {
+      note('nothing visible', 'no row meets the conditions of the view for this role');
+      return [];
+    }
+    const unmask = this.#labels(table, shown.plain);
+    const grants = rows.map((filter) => grantOn(table, columns, filter, unmask));
+    const notes = [...shown.notes];
+    for (const { of, name, clear } of shown.masked.values()) {
+      const [label] = this.#labels(table, [of]);
+      if (label === undefined) continue;
+      const seen = clear === null ? [] : this.#textsOf(role, plan, table, reading, clear);
+      for (const text of seen)
+        for (const filter of rows)
+          grants.push(grantOn(table, columns, bothOf(filter, text), new Set([...unmask, label])));
+      const mask = this.masks.get(label) ?? 'deny';
+      notes.push(`${name} has the mask \`${mask}\`${seen.length > 0 ? ' for others' : ''}`);
+    }
+    note('view', null);
+    if (notes.length > 0) note('changed', notes.join('; '));
+    return grants;
+  }
+
+  /** Why the view fails for a role, which then sees nothing of it; null if it does not. */
+  #obstacle(role: Role, { view, query }: TableView, { reader }: Reading): string | null {
+    const { access, catalog } = this.#database;
+    const own = new Set(access.columns(reader, 'SELECT', query.base));
+    const missing = [...query.reads].find((column) => !own.has(column));
+    if (missing !== undefined || own.size === 0)
+      return `${this.#database.roleName(reader)} may not read ${qualified(query.base)}${missing === undefined ? '' : `.${missing}`}: the view fails`;
+    for (const id of view.view?.calls ?? []) {
+      const called = catalog.functions.get(id);
+      if (called === undefined || !access.mayExecute(role.id, called))
+        return 'it calls a function that the role may not execute: the view fails';
+    }
+    return null;
+  }
+
+  /** The alternatives of a condition of a view as filters; those without an equivalent are left out, with a note. */
+  #textsOf(
+    role: Role,
+    { view, query }: TableView,
+    table: ImportedTable,
+    reading: Reading,
+    node: Node,
+  ): readonly (string | null)[] {
+    const range: Range = { alias: query.alias, table };
+    const scope: Scope = { ranges: [range], arguments: NO_ARGUMENTS, outer: null, depth: 0 };
+    return alternativesOf(node).flatMap((alternative): (string | null)[] => {
+      const text = this.#attempt(role, relationObject(view).identity, () => {
+        const filter = condition(alternative, scope, range, this.#translation(reading, new Set()));
+        this.#requireBound(filter, table);
+        return filter;
+      });
+      return text === null || text === 'false' ? [] : [text === 'true' ? null : text];
+    });
   }
 
   /** The filters of the grants on one table; null for all rows. */
-  #rowsOf(role: Role, table: ImportedTable): readonly (string | null)[] {
+  #rowsOf(reading: Reading, table: ImportedTable, subject: Subject): readonly (string | null)[] {
     const { relation } = table;
-    const object = relationObject(relation).identity;
+    const { role, view } = subject;
     const note = (kind: ImportNote['kind'], detail: string | null): void =>
-      void this.notes.push({ kind, object, role: role.name, detail });
+      void this.notes.push({ kind, object: relationObject(relation).identity, role: role.name, detail });
     if (relation.rowSecurity === 'off') {
-      note('no row security', 'the role sees all rows, as in the database');
+      if (view === null) note('no row security', wholeNote(relation));
       return [null];
     }
-    const exemption = this.#database.access.exemption(role.id, relation);
+    const exemption = this.#database.access.exemption(reading.reader, relation);
     if (exemption !== null) {
-      note('exempt', `row security does not apply to this role (${exemption}), so it sees all rows`);
+      if (view === null)
+        note('exempt', `row security does not apply to this role (${exemption}), so it sees all rows`);
       return [null];
     }
-    const policies = this.#policiesFor(role, relation);
+    const reader = this.#database.catalog.roles.get(reading.reader);
+    const policies = reader === undefined ? [] : this.#policiesFor(reader, relation);
     const restrictive = policies.filter((policy) => !policy.permissive);
-    const found = this.#limits(role, table, restrictive);
+    const found = this.#limits(reading, table, restrictive, subject);
     if (found === null) return [];
     const filters = policies
       .filter(({ permissive }) => permissive)
-      .flatMap((policy) => this.#filtersOf(role, table, policy, found));
+      .flatMap((policy) => this.#filtersOf(reading, table, policy, found, subject));
     if (policies.every(({ permissive }) => !permissive))
-      note('nothing visible', 'no permissive policy for SELECT applies to the role');
+      note('nothing visible', `no permissive policy for SELECT applies to the ${view === null ? 'role' : 'owner of the view'}`);
     return filters.includes(null) ? [null] : [...new Set(filters)];
   }
 
@@ -151,11 +301,17 @@ class Importer {
   }
 
   /** The restrictive policies as one filter, empty if there are none; null if one of them has no equivalent. */
-  #limits(role: Role, table: ImportedTable, policies: readonly Policy[]): readonly string[] | null {
+  #limits(
+    reading: Reading,
+    table: ImportedTable,
+    policies: readonly Policy[],
+    subject: Subject,
+  ): readonly string[] | null {
+    const { role } = subject;
     const limits: string[] = [];
     for (const policy of policies) {
-      const text = this.#attempt(role, table, policy, () =>
-        this.#condition(role, table, conditionOf(policy)),
+      const text = this.#attempt(role, policyIn(subject, table, policy), () =>
+        this.#condition(reading, table, conditionOf(policy)),
       );
       if (text === null) {
         this.notes.push({
@@ -172,15 +328,18 @@ class Importer {
   }
 
   #filtersOf(
-    role: Role,
+    reading: Reading,
     table: ImportedTable,
     policy: Policy,
     limits: readonly string[],
+    subject: Subject,
   ): readonly (string | null)[] {
+    const { role } = subject;
+    const object = policyIn(subject, table, policy);
     const alternatives = alternativesOf(conditionOf(policy));
     return alternatives.flatMap((alternative) => {
-      const text = this.#attempt(role, table, policy, () => {
-        const parts = [this.#condition(role, table, alternative), ...limits].filter(
+      const text = this.#attempt(role, object, () => {
+        const parts = [this.#condition(reading, table, alternative), ...limits].filter(
           (part) => part !== 'true',
         );
         const filter = parts.length === 0 ? null : parts.join(' and ');
@@ -188,54 +347,54 @@ class Importer {
         return filter ?? '';
       });
       if (text === null) return [];
-      this.notes.push({
-        kind: 'imported',
-        object: policyObject(table.relation, policy).identity,
-        role: role.name,
-        detail: null,
-      });
+      this.notes.push({ kind: 'imported', object, role: role.name, detail: null });
       return [text === '' ? null : text];
     });
   }
 
   /** The result of a translation; null, with a note, if it is impossible. */
-  #attempt(role: Role, table: ImportedTable, policy: Policy, translate: () => string): string | null {
+  #attempt(role: Role, object: string, translate: () => string): string | null {
     try {
       return translate();
     } catch (error) {
       if (!(error instanceof Untranslatable)) throw error;
-      this.notes.push({
-        kind: 'refused',
-        object: policyObject(table.relation, policy).identity,
-        role: role.name,
-        detail: error.message,
-      });
+      this.notes.push({ kind: 'refused', object, role: role.name, detail: error.message });
       return null;
     }
   }
 
-  #condition(role: Role, table: ImportedTable, node: Node): string {
+  #condition(reading: Reading, table: ImportedTable, node: Node): string {
     const range: Range = { alias: table.relation.name, table };
     const scope: Scope = { ranges: [range], arguments: NO_ARGUMENTS, outer: null, depth: 0 };
-    return condition(node, scope, range, this.#translation(role.id, new Set([table.relation.id])));
+    return condition(node, scope, range, this.#translation(reading, new Set([table.relation.id])));
   }
 
   /** @param open tables whose policies are being translated */
-  #translation(reader: Oid, open: ReadonlySet<Oid>): Translation {
-    const readableRows = (range: Range): string | null => this.#readable(reader, range, open);
+  #translation(reading: Reading, open: ReadonlySet<Oid>): Translation {
+    const { access, catalog } = this.#database;
+    const { user, isCaller } = reading;
+    const rowsOf =
+      (as: Reading) =>
+      (range: Range): string | null =>
+        this.#readable(as, range, open);
     const tables: TableLookup = {
       table: (schema, name, searchPath) => this.#tableNamed(schema, name, searchPath),
     };
     const functions: FunctionBodies = {
       named: (schema, name, args, searchPath) => this.#functionsNamed(schema, name, args, searchPath),
-      rowsOfOwner: (called) => (range) => this.#readable(called.owner, range, open),
+      asOwner: ({ owner }) => ({
+        rows: rowsOf(withOwnRights(owner, false)),
+        user: currentUser(catalog, access, owner, false),
+      }),
     };
     return {
       tables,
       functions,
       attributes: this.attributes,
-      searchPath: this.#searchPathOf(reader),
-      readableRows,
+      searchPath: this.#searchPathOf(user),
+      readableRows: rowsOf(reading),
+      rowsOfUser: rowsOf(withOwnRights(user, isCaller)),
+      user: currentUser(catalog, access, user, isCaller),
       filterOf: condition,
     };
   }
@@ -276,8 +435,9 @@ class Importer {
   }
 
   /** The filter of the rows that a role may read in a subquery; null for all rows. */
-  #readable(reader: Oid, { table }: Range, open: ReadonlySet<Oid>): string | null {
+  #readable(reading: Reading, { table }: Range, open: ReadonlySet<Oid>): string | null {
     const { relation } = table;
+    const { reader } = reading;
     const { access, catalog } = this.#database;
     const role = catalog.roles.get(reader);
     if (role === undefined) throw new Untranslatable('a function of an unknown owner');
@@ -289,7 +449,7 @@ class Importer {
         `${qualified(relation)}, whose policy reads itself: infinite recursion in the database`,
       );
     const policies = this.#policiesFor(role, relation);
-    const context = this.#translation(reader, new Set([...open, relation.id]));
+    const context = this.#translation(reading, new Set([...open, relation.id]));
     const range: Range = { alias: relation.name, table };
     const scope: Scope = { ranges: [range], arguments: NO_ARGUMENTS, outer: null, depth: 0 };
     const of = (policy: Policy): string => condition(conditionOf(policy), scope, range, context);
@@ -309,6 +469,49 @@ class Importer {
       if (!(error instanceof QueryError)) throw error;
       throw new Untranslatable(error.message);
     }
+  }
+}
+
+function grantOn(
+  { entity }: ImportedTable,
+  columns: readonly string[],
+  rows: string | null,
+  unmask: ReadonlySet<string>,
+): GrantDocument {
+  return {
+    on: entity,
+    columns: [...columns],
+    ...(rows !== null && { rows }),
+    ...(unmask.size > 0 && { unmask: [...unmask] }),
+  };
+}
+
+/** A policy, as a note names it. */
+function policyIn({ view }: Subject, table: ImportedTable, policy: Policy): string {
+  const { identity } = policyObject(table.relation, policy);
+  return view === null ? identity : `${identity}, in the view ${qualified(view)}`;
+}
+
+function whyNoEntity({ kind, parents }: Relation): string {
+  if (kind === 'table' && parents.length > 0)
+    return 'a partition or a child: its rows are read through its parent, under the policies of that';
+  if (kind === 'foreign table')
+    return 'a foreign table: whose rows another server shows depends on the login of each role there';
+  return 'it did not become an entity';
+}
+
+/** Why a role sees all rows. */
+function wholeNote({ kind }: Relation): string {
+  switch (kind) {
+    case 'view':
+      return 'everybody who may read the view sees the same rows, as in the database';
+    case 'materialized view':
+      return 'everybody who may read it sees the same rows, as of its last refresh';
+    case 'table':
+    case 'partitioned table':
+    case 'foreign table':
+    case 'sequence':
+      return 'the role sees all rows, as in the database';
   }
 }
 
