@@ -200,7 +200,9 @@ class Importer {
       (column) => [...this.#labels(table, [column])][0] ?? null,
       table.columns,
     );
-    const columns = [...shown.plain, ...shown.masked.keys()].flatMap((column) => table.columns.get(column) ?? []);
+    const columns = [...shown.plain, ...shown.masked.keys()].flatMap(
+      (column) => table.columns.get(column) ?? [],
+    );
     if (columns.length === 0) return [];
     const policies = this.#rowsOf(reading, table, { role, view });
     const rows = policies.flatMap((filter) =>
@@ -290,7 +292,10 @@ class Importer {
       .filter(({ permissive }) => permissive)
       .flatMap((policy) => this.#filtersOf(reading, table, policy, found, subject));
     if (policies.every(({ permissive }) => !permissive))
-      note('nothing visible', `no permissive policy for SELECT applies to the ${view === null ? 'role' : 'owner of the view'}`);
+      note(
+        'nothing visible',
+        `no permissive policy for SELECT applies to the ${view === null ? 'role' : 'owner of the view'}`,
+      );
     return filters.includes(null) ? [null] : [...new Set(filters)];
   }
 

@@ -13,8 +13,8 @@ import type { SecurityCatalog } from '../catalog/catalog.js';
 import { checkedDatabase, type Scope } from '../checked-database.js';
 import { type ImportedPolicy, importedPolicy } from './draft.js';
 import { readerScript } from './reader.js';
-import { passedKey } from './view-key.js';
 import { type NamedView, withViewEntities } from './view-entities.js';
+import { passedKey } from './view-key.js';
 import { nameOf, viewPlans } from './view-plan.js';
 
 export interface ImportOptions {

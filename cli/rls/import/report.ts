@@ -44,7 +44,10 @@ function ofKind(notes: readonly ImportNote[], kind: ImportNote['kind']): readonl
 
 /** The same for a person. */
 export function importText(imported: ImportedDatabase, files: readonly string[]): string {
-  const { roles, entities, attributes, refused, whole, views, changed, nothing } = importResult(imported, files);
+  const { roles, entities, attributes, refused, whole, views, changed, nothing } = importResult(
+    imported,
+    files,
+  );
   const policies = new Set(importResult(imported, files).imported.map(({ object }) => object)).size;
   const sections = [
     [

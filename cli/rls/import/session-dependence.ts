@@ -151,7 +151,8 @@ function ofFunction(db: CheckedDatabase, called: DatabaseFunction, depth: number
   if (volatility === 'volatile') return `the volatile function ${text}`;
   if (!grants.some(({ grantee, privilege }) => grantee === PUBLIC && privilege === 'EXECUTE'))
     return `the function ${text}, which not everybody may execute`;
-  if (language === 'c' && extension !== null) return volatility === 'immutable' ? null : `the function ${text}`;
+  if (language === 'c' && extension !== null)
+    return volatility === 'immutable' ? null : `the function ${text}`;
   if (language !== 'sql' || bound || depth > MOST_CALLS) return `the function ${text}`;
   const tree = parsedStatement(body);
   if (tree === null || relationNames(tree).length > 0) return `the function ${text}`;

@@ -47,7 +47,8 @@ export function simpleView(db: CheckedDatabase, view: Relation): SimpleView {
   const { targetList = [], whereClause = null } = select;
   if (view.view?.calls.some((id) => !db.catalog.functions.has(id)))
     throw new Untranslatable('an aggregate of a user or an extension');
-  if (targetList.length !== view.columns.length) throw new Untranslatable('its columns could not be told apart');
+  if (targetList.length !== view.columns.length)
+    throw new Untranslatable('its columns could not be told apart');
   const columns = view.columns.map(({ name }, i): ViewColumn => {
     const target = targetList[i];
     const value = target !== undefined && 'ResTarget' in target ? target.ResTarget.val : undefined;
@@ -134,22 +135,22 @@ function columnFor(name: string, value: Node, base: Relation): ViewColumn {
 interface Arm {
   /** Null: ELSE. */
   readonly when: Node | null;
-  readonly then: Node;
+  readonly value: Node;
 }
 
 /** `CASE WHEN condition THEN column ELSE mask END`, with any number of branches; null for any other value. */
 function maskedByCase(name: string, node: Node, base: Relation): ViewColumn | null {
   const arms = armsOf(node);
-  const shown = arms.map(({ then }) => shownColumn(then, base));
+  const shown = arms.map(({ value }) => shownColumn(value, base));
   const [of, another] = new Set(shown.filter((column) => column !== null));
   if (another !== undefined) return null;
-  const masks = arms.flatMap(({ then }, i) => (shown[i] === null ? [maskOf(then)] : []));
+  const masks = arms.flatMap(({ value }, i) => (shown[i] === null ? [maskOf(value)] : []));
   const column = of ?? masks.find((mask) => mask !== null && mask.of !== null)?.of ?? null;
   if (column === null) return null;
   const [first = null, ...rest] = masks;
   const fits = (mask: Mask | null): boolean => mask !== null && (mask.of === null || mask.of === column);
   const same = fits(first) && rest.every((mask) => fits(mask) && mask?.kind === first?.kind);
-  const clear = shown.flatMap((one, i) => (one === null ? [] : [reached(arms, i)]));
+  const clear = shown.flatMap((one, i) => (one === null ? [] : [reached(arms, i, shown)]));
   return {
     kind: 'masked',
     name,
@@ -167,9 +168,9 @@ function armsOf(node: Node): readonly Arm[] {
     if (!('CaseWhen' in branch)) return [];
     const { expr, result } = branch.CaseWhen;
     if (expr === undefined || result === undefined) return [];
-    return [{ when: arg === undefined ? expr : equal(arg, expr), then: result }];
+    return [{ when: arg === undefined ? expr : equal(arg, expr), value: result }];
   });
-  return [...arms, { when: null, then: defresult ?? NULL }];
+  return [...arms, { when: null, value: defresult ?? NULL }];
 }
 
 const NULL: Node = { A_Const: { isnull: true } };
@@ -190,12 +191,15 @@ function isTextCast(node: Node): boolean {
   return (type === 'text' || type === 'varchar') && node.TypeCast.typeName?.typmods === undefined;
 }
 
-/** The condition under which the branch at `index` is the one that counts; NULL is not true, so that it shows less. */
-function reached(arms: readonly Arm[], index: number): Node {
+/**
+ * The condition under which the branch at `index` is the one that counts, or one before it that shows the column as well.
+ * If a condition before it is NULL, it shows less.
+ */
+function reached(arms: readonly Arm[], index: number, shown: readonly (string | null)[]): Node {
   const parts = arms
     .slice(0, index)
-    .flatMap(({ when }): Node[] =>
-      when === null ? [] : [{ BoolExpr: { boolop: 'NOT_EXPR', args: [when] } }],
+    .flatMap(({ when }, i): Node[] =>
+      when === null || shown[i] !== null ? [] : [{ BoolExpr: { boolop: 'NOT_EXPR', args: [when] } }],
     );
   const own = arms[index]?.when ?? null;
   const all = own === null ? parts : [...parts, own];
@@ -232,19 +236,24 @@ function maskOf(node: Node): Mask | null {
       ? { kind: 'null', of: null, exact: true }
       : { kind: 'redact', of: null, exact: literalOf(node) === '[redacted]' };
   const prefix = prefixOf(node);
-  if (prefix !== null) return { kind: 'partial', of: prefix.of, exact: prefix.exact && isConcatenation(node) };
+  if (prefix !== null)
+    return { kind: 'partial', of: prefix.of, exact: prefix.exact && isConcatenation(node) };
   if (!('FuncCall' in node)) return null;
   const { schema, name } = calledName(node.FuncCall);
   const [first, second] = node.FuncCall.args ?? [];
   if (schema !== null || first === undefined) return null;
   if (name === 'md5') return knownMask('hash', columnThrough(first));
   if (name === 'date_trunc' && literalOf(first) === 'year' && second !== undefined)
-    return knownMask('year', columnOf(second)?.name ?? null);
+    return knownMask('year', columnOf(withoutCasts(second))?.name ?? null);
   return null;
 }
 
 function knownMask(kind: MaskKind, of: string | null): Mask | null {
   return of === null ? null : { kind, of, exact: kind === 'year' };
+}
+
+function withoutCasts(node: Node): Node {
+  return 'TypeCast' in node && node.TypeCast.arg !== undefined ? withoutCasts(node.TypeCast.arg) : node;
 }
 
 /** The column, through casts to text. */
@@ -261,7 +270,8 @@ function prefixOf(node: Node): { readonly of: string; readonly exact: boolean } 
     if (start === null || literalOf(rexpr) === null) return null;
     return { of: start.of, exact: start.exact && literalOf(rexpr) === '***' && !isConcatenation(lexpr) };
   }
-  if ('TypeCast' in node) return node.TypeCast.arg !== undefined && isTextCast(node) ? prefixOf(node.TypeCast.arg) : null;
+  if ('TypeCast' in node)
+    return node.TypeCast.arg !== undefined && isTextCast(node) ? prefixOf(node.TypeCast.arg) : null;
   if (!('FuncCall' in node)) return null;
   const { schema, name } = calledName(node.FuncCall);
   const [text, ...limits] = node.FuncCall.args ?? [];
