@@ -386,7 +386,14 @@ class Importer {
       table: (schema, name, searchPath) => this.#tableNamed(schema, name, searchPath),
     };
     const functions: FunctionBodies = {
-      named: (schema, name, args, searchPath) => this.#functionsNamed(schema, name, args, searchPath),
+      named: (schema, name, args, searchPath) => {
+        const found = this.#functionsNamed(schema, name, args, searchPath);
+        if (found.some((called) => !access.mayExecute(user, called)))
+          throw new Untranslatable(
+            `${name}, which ${this.#database.roleName(user)} may not execute: the policy fails`,
+          );
+        return found;
+      },
       asOwner: ({ owner }) => ({
         rows: rowsOf(withOwnRights(owner, false)),
         user: currentUser(catalog, access, owner, false),

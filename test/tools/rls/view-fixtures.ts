@@ -250,6 +250,23 @@ export const VIEW_FIXTURES: readonly ViewFixture[] = [
     becomes: 'table',
   },
   {
+    name: 'policy_with_a_function_without_right',
+    sql: `${DOC} ${READ_DOC} create function me() returns uuid language sql stable as $$ select auth.uid() $$;
+      revoke execute on function me() from public; grant execute on function me() to :lead;
+      create policy own on doc for select using (owner_id = :schema.me());
+      create view v with (security_invoker) as select id, email from doc; ${READ_V}`,
+    becomes: 'table',
+  },
+  {
+    name: 'policy_with_the_user_of_a_definer',
+    sql: `${DOC} ${READ_DOC} create function is_me(text) returns boolean language sql stable security definer as
+        $$ select $1 = current_user $$;
+      create policy own on doc for select using (:schema.is_me(owner_name));
+      create view v with (security_invoker) as select id, email from doc; ${READ_V}`,
+    becomes: 'table',
+    empty: true,
+  },
+  {
     name: 'function_of_rows',
     sql: `${DOC} create view v as select id, unnest(array[1, 2]) as half from doc where owner_id = auth.uid(); ${READ_V}`,
     becomes: /the function unnest, in the column half$/,

@@ -11,11 +11,13 @@ import {
   type ComparedCaller,
   sessionSettings,
 } from '../../../cli/rls/compare/callers.js';
+import type { Comparison } from '../../../cli/rls/compare/comparison.js';
 import { catalogOf } from '../../../cli/rls/database.js';
 import { importDatabase } from '../../../cli/rls/import/import-database.js';
 import { entityRoles, viewPlans } from '../../../cli/rls/import/view-plan.js';
 import { surveyPostgres } from '../../../src/engine/index.js';
 import { NO_NATIVE, startNativePostgres, urlAs } from '../../support/native-postgres.js';
+import { osl } from '../cli/support.js';
 import { servingFiles } from './serving.js';
 import { VIEW_FIXTURES, type ViewFixture } from './view-fixtures.js';
 
@@ -258,6 +260,40 @@ else {
         );
       }
     });
+
+  t.test('osl rls compare compares views, and finds the one whose grant shows too much', async (t) => {
+    const shop = mkdtempSync(join(tmpdir(), 'osl-rls-views-'));
+    const wide = entityOf('of_current_user');
+    const roles = Object.entries(imported.policy.roles).map(([role, { grants, ...rest }]) => {
+      const changed = grants.map(({ rows, ...grant }) => (grant.on === wide ? grant : { ...grant, rows }));
+      return [role, { ...rest, grants: changed }];
+    });
+    writeFileSync(join(shop, 'manifest.yaml'), stringify(imported.manifest.document));
+    writeFileSync(
+      join(shop, 'policy.yaml'),
+      stringify({ ...imported.policy, roles: Object.fromEntries(roles) }),
+    );
+    writeFileSync(
+      join(shop, 'callers.yaml'),
+      stringify(callers.filter(({ name }) => name === 'ann' || name === 'lead' || name === 'nobody')),
+    );
+    const flags = ['--url', postgres.url, '--callers', join(shop, 'callers.yaml'), '--json'];
+    const { code, stdout, stderr } = await osl(['rls', 'compare', shop, ...flags], {
+      cwd: shop,
+      env: { RLS_VIEWS_TEST_URL: urlAs(postgres.url, `reader_${mark}`, 'osl') },
+    });
+    t.equal(code, 1, stderr);
+    const comparisons: readonly Comparison[] = JSON.parse(stdout).comparisons;
+    const notEqual = comparisons.filter(({ result }) => result !== 'equal');
+    t.strictSame(
+      new Set(notEqual.map(({ entity, result }) => `${entity} ${result}`)),
+      new Set([`${wide} wider`]),
+    );
+    const views = new Set(comparisons.map(({ entity }) => entity));
+    for (const { name, becomes, empty } of VIEW_FIXTURES)
+      if (!(becomes instanceof RegExp))
+        t.equal(views.has(entityOf(name) ?? ''), empty !== true, `${name} is compared`);
+  });
 }
 
 const HASH = /^[0-9a-f]{64}$/;
