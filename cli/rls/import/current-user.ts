@@ -2,8 +2,15 @@ import type { Node } from '@pgsql/types';
 import type { RoleAccess } from '../catalog/access.js';
 import type { Oid, SecurityCatalog } from '../catalog/catalog.js';
 import { calledName, literalOf } from '../nodes.js';
-import type { CurrentUser } from './translation.js';
 import { Untranslatable } from './untranslatable.js';
+
+/** The role that `current_user` names. */
+export interface CurrentUser {
+  /** True for the caller, false for the owner of a SECURITY DEFINER function. */
+  readonly isCaller: boolean;
+  /** Result of `pg_has_role`. @throws Untranslatable for an unknown role or kind of membership */
+  hasRole(role: string, privilege: string): boolean;
+}
 
 /** @param isCaller false for the owner of a SECURITY DEFINER function */
 export function currentUser(

@@ -4,8 +4,8 @@ import type { DatabaseFunction } from '../catalog/catalog.js';
 import { schemasOf } from '../function-body.js';
 import { calledName, firstTarget, namesOf } from '../nodes.js';
 import { isCallerFunction } from './caller-value.js';
-import { type BoundNode, NO_ARGUMENTS, type Scope } from './scope.js';
-import type { CurrentUser, ReadableRows } from './translation.js';
+import type { CurrentUser } from './current-user.js';
+import { type BoundNode, NO_ARGUMENTS, type ReadableRows, type Scope } from './scope.js';
 import { Untranslatable } from './untranslatable.js';
 
 /** Functions of users by name. */
@@ -21,7 +21,7 @@ export interface FunctionBodies {
   asOwner(called: DatabaseFunction): OwnerRights;
 }
 
-export interface OwnerRights {
+interface OwnerRights {
   readonly rows: ReadableRows;
   readonly user: CurrentUser;
 }

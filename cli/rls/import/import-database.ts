@@ -60,10 +60,12 @@ export async function importDatabase(
     [],
   );
   const keyed: AdoptionCandidate[] = [];
+  const deadline = Date.now() + VIEWS_MS;
   const tablesFirst = [...chosen.candidates].sort((a, b) => Number(isView(a)) - Number(isView(b)));
   for (const candidate of tablesFirst) {
     const declared = declaredKey(candidate) ?? passedKey(database, candidate, keyed);
-    const counted = declared === null ? await countKey(system, candidate) : null;
+    const isCounted = declared === null && (!isView(candidate) || Date.now() < deadline);
+    const counted = isCounted ? await countKey(system, candidate) : null;
     const key = declared ?? (counted === null || counted.kind === 'none' ? [] : counted.columns);
     // A table that links two others is read for memberships, so it is an entity as well.
     keyed.push({ ...candidate, key, proposal: 'entity' });
@@ -86,6 +88,9 @@ export async function importDatabase(
     readerSql: (role) => readerScript(role, relations, catalog),
   };
 }
+
+/** Time for counting keys of views, whose queries may be slow. Later views have no key. */
+const VIEWS_MS = 30_000;
 
 function isView({ kind }: AdoptionCandidate): boolean {
   return kind !== 'table';

@@ -1,17 +1,8 @@
 import type { Node } from '@pgsql/types';
 import type { ImportedAttributes } from './attributes.js';
+import type { CurrentUser } from './current-user.js';
 import type { FunctionBodies } from './function-call.js';
-import type { Range, Scope, TableLookup } from './scope.js';
-
-export type ReadableRows = (range: Range) => string | null;
-
-/** The role that `current_user` names. */
-export interface CurrentUser {
-  /** True for the caller, false for the owner of a SECURITY DEFINER function. */
-  readonly isCaller: boolean;
-  /** Result of `pg_has_role`. @throws Untranslatable for an unknown role or kind of membership */
-  hasRole(role: string, privilege: string): boolean;
-}
+import type { Range, ReadableRows, Scope, TableLookup } from './scope.js';
 
 /** Context of a translation: the database, and the role for which it is made. */
 export interface Translation {
