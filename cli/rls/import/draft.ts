@@ -1,7 +1,6 @@
 import type { Node } from '@pgsql/types';
 import { bindPredicate, type MaskKind, type Relation as ModelRelation, QueryError } from 'osl-compiler';
 import type { GrantDocument, PolicyDocument, RoleDocument } from '../../../policy/document.js';
-import { compileSnapshot, PolicyProblems } from '../../../policy/index.js';
 import { type Manifest, nameFrom } from '../../../src/model/manifest/index.js';
 import type { DatabaseFunction, Oid, Policy, Relation, Role } from '../catalog/catalog.js';
 import { type CheckedDatabase, governs } from '../checked-database.js';
@@ -13,30 +12,14 @@ import { type CallerAttribute, ImportedAttributes } from './attributes.js';
 import { condition } from './condition.js';
 import { currentUser } from './current-user.js';
 import type { FunctionBodies } from './function-call.js';
+import { type ImportNote, whyAllRows, whyNoEntity } from './notes.js';
 import { type ImportedTable, NO_ARGUMENTS, type Range, type Scope, type TableLookup } from './scope.js';
+import { attributesNamedIn, withoutFaults } from './sound-policy.js';
 import type { Translation } from './translation.js';
 import { Untranslatable } from './untranslatable.js';
-import { bothOf, masksOf, viewColumns } from './view-columns.js';
+import { masksOf, viewColumns } from './view-columns.js';
+import { bothOf, grantOn, type MaskedLabel, maskNote, viewGrants } from './view-grants.js';
 import { entityRoles, nameOf, type TableView, type ViewPlan, viewPlans } from './view-plan.js';
-
-/** One policy, table or view, and what became of it for a role. */
-export interface ImportNote {
-  readonly kind:
-    | 'imported'
-    | 'refused'
-    | 'no row security'
-    | 'exempt'
-    | 'nothing visible'
-    /** A view that became an entity over its table. */
-    | 'view'
-    /** Columns that are masked or left out. */
-    | 'changed';
-  /** Such as `members on app.document`. */
-  readonly object: string;
-  readonly role: string;
-  /** Reason of a refusal, and its consequence; null if there is nothing to say. */
-  readonly detail: string | null;
-}
 
 export interface ImportedPolicy {
   readonly document: PolicyDocument;
@@ -162,7 +145,7 @@ class Importer {
     if (columns.length === 0) return [];
     const unmask = this.#labels(table, readable);
     return this.#rowsOf(withOwnRights(role.id, true), table, { role, view: null }).map((rows) =>
-      grantOn(table, columns, rows, unmask),
+      grantOn(table.entity, columns, rows, unmask),
     );
   }
 
@@ -205,31 +188,24 @@ class Importer {
     );
     if (columns.length === 0) return [];
     const policies = this.#rowsOf(reading, table, { role, view });
-    const rows = policies.flatMap((filter) =>
-      (query.where === null ? [null] : this.#textsOf(role, plan, table, reading, query.where)).map((where) =>
-        bothOf(filter, where),
-      ),
-    );
+    const { where } = query;
+    const conditions = where === null ? [null] : this.#textsOf(role, plan, table, reading, where);
+    const rows = policies.flatMap((filter) => conditions.map((text) => bothOf(filter, text)));
     if (rows.length === 0) {
       note('nothing visible', 'no row meets the conditions of the view for this role');
       return [];
     }
-    const unmask = this.#labels(table, shown.plain);
-    const grants = rows.map((filter) => grantOn(table, columns, filter, unmask));
-    const notes = [...shown.notes];
-    for (const { of, name, clear } of shown.masked.values()) {
+    const masked = [...shown.masked.values()].flatMap(({ of, name, clear }): MaskedLabel[] => {
       const [label] = this.#labels(table, [of]);
-      if (label === undefined) continue;
-      const seen = clear === null ? [] : this.#textsOf(role, plan, table, reading, clear);
-      for (const text of seen)
-        for (const filter of rows)
-          grants.push(grantOn(table, columns, bothOf(filter, text), new Set([...unmask, label])));
-      const mask = this.masks.get(label) ?? 'deny';
-      notes.push(`${name} has the mask \`${mask}\`${seen.length > 0 ? ' for others' : ''}`);
-    }
+      const texts = clear === null ? [] : this.#textsOf(role, plan, table, reading, clear);
+      return label === undefined
+        ? []
+        : [{ name, label, mask: this.masks.get(label) ?? 'deny', clear: texts }];
+    });
+    const notes = [...shown.notes, ...masked.flatMap((column) => maskNote(column) ?? [])];
     note('view', null);
     if (notes.length > 0) note('changed', notes.join('; '));
-    return grants;
+    return viewGrants(table.entity, columns, rows, this.#labels(table, shown.plain), masked);
   }
 
   /** Why the view fails for a role, which then sees nothing of it; null if it does not. */
@@ -274,7 +250,7 @@ class Importer {
     const note = (kind: ImportNote['kind'], detail: string | null): void =>
       void this.notes.push({ kind, object: relationObject(relation).identity, role: role.name, detail });
     if (relation.rowSecurity === 'off') {
-      if (view === null) note('no row security', wholeNote(relation));
+      if (view === null) note('no row security', whyAllRows(relation));
       return [null];
     }
     const exemption = this.#database.access.exemption(reading.reader, relation);
@@ -484,47 +460,10 @@ class Importer {
   }
 }
 
-function grantOn(
-  { entity }: ImportedTable,
-  columns: readonly string[],
-  rows: string | null,
-  unmask: ReadonlySet<string>,
-): GrantDocument {
-  return {
-    on: entity,
-    columns: [...columns],
-    ...(rows !== null && { rows }),
-    ...(unmask.size > 0 && { unmask: [...unmask] }),
-  };
-}
-
 /** A policy, as a note names it. */
 function policyIn({ view }: Subject, table: ImportedTable, policy: Policy): string {
   const { identity } = policyObject(table.relation, policy);
   return view === null ? identity : `${identity}, in the view ${qualified(view)}`;
-}
-
-function whyNoEntity({ kind, parents }: Relation): string {
-  if (kind === 'table' && parents.length > 0)
-    return 'a partition or a child: its rows are read through its parent, under the policies of that';
-  if (kind === 'foreign table')
-    return 'a foreign table: whose rows another server shows depends on the login of each role there';
-  return 'it did not become an entity';
-}
-
-/** Why a role sees all rows. */
-function wholeNote({ kind }: Relation): string {
-  switch (kind) {
-    case 'view':
-      return 'everybody who may read the view sees the same rows, as in the database';
-    case 'materialized view':
-      return 'everybody who may read it sees the same rows, as of its last refresh';
-    case 'table':
-    case 'partitioned table':
-    case 'foreign table':
-    case 'sequence':
-      return 'the role sees all rows, as in the database';
-  }
 }
 
 const SEARCH_PATH = 'search_path=';
@@ -545,70 +484,4 @@ function conditionOf({ using }: Policy): Node {
 
 function argumentsOf({ arguments: types }: DatabaseFunction): number {
   return types === '' ? 0 : types.split(', ').length;
-}
-
-/** The document without grants that do not compile, such as those that compare values of different types. */
-function withoutFaults(document: PolicyDocument, manifest: Manifest, notes: ImportNote[]): PolicyDocument {
-  try {
-    compileSnapshot(document, manifest.catalog);
-    return withoutUnused(document);
-  } catch (error) {
-    if (!(error instanceof PolicyProblems)) throw error;
-    const faulty = new Map(
-      error.problems.flatMap(({ path, message }) =>
-        path[0] === 'attributes' ? [[String(path[1]), message] as const] : [],
-      ),
-    );
-    const affected = (text: string | undefined): string | null =>
-      [...faulty.keys()].find((name) => text?.includes(`attribute('${name}')`) === true) ?? null;
-    // Attributes that need a faulty one are faulty as well.
-    for (const [name, { rows }] of Object.entries(document.attributes ?? {})) {
-      const by = affected(rows);
-      if (by !== null && !faulty.has(name)) faulty.set(name, faulty.get(by) ?? '');
-    }
-    if (faulty.size === 0) throw error;
-    const roles = Object.fromEntries(
-      Object.entries(document.roles).map(([role, { grants, ...rest }]) => {
-        const sound = grants.filter(({ on, rows }) => {
-          const by = affected(rows);
-          if (by !== null)
-            notes.push({
-              kind: 'refused',
-              object: on,
-              role,
-              detail: `attribute ${by}: ${faulty.get(by) ?? ''}`,
-            });
-          return by === null;
-        });
-        return [role, { ...rest, grants: sound }];
-      }),
-    );
-    const attributes = Object.fromEntries(
-      Object.entries(document.attributes ?? {}).filter(([name]) => !faulty.has(name)),
-    );
-    return withoutFaults({ ...document, attributes, roles }, manifest, notes);
-  }
-}
-
-function withoutUnused(document: PolicyDocument): PolicyDocument {
-  const used = attributesNamedIn(document);
-  const { attributes = {}, ...rest } = document;
-  const left = Object.entries(attributes).filter(([name]) => used.has(name));
-  if (left.length === 0) return rest;
-  const { roles, masks, ...head } = rest;
-  return { ...head, attributes: Object.fromEntries(left), roles, masks };
-}
-
-/** The attributes that grants name, and those that these need. */
-function attributesNamedIn({ roles, attributes = {} }: PolicyDocument): ReadonlySet<string> {
-  const found = new Set<string>();
-  const add = (text: string | undefined): void => {
-    for (const [, name = ''] of text?.matchAll(/attribute\('([^']+)'\)/g) ?? []) {
-      if (found.has(name)) continue;
-      found.add(name);
-      add(attributes[name]?.rows);
-    }
-  };
-  for (const { grants } of Object.values(roles)) for (const { rows } of grants) add(rows);
-  return found;
 }

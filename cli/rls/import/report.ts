@@ -1,8 +1,8 @@
 import { identifier } from 'osl-compiler/sql-text';
 import { counted, visible } from '../../output.js';
 import { sourceText } from './caller-value.js';
-import type { ImportNote } from './draft.js';
 import type { ImportedDatabase } from './import-database.js';
+import type { ImportNote } from './notes.js';
 
 /** The result of an import, as data for `--json`. */
 export function importResult(

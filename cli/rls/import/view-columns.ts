@@ -48,9 +48,3 @@ export function masksOf(
     }
   return masks;
 }
-
-/** Both filters; null accepts all rows. */
-export function bothOf(one: string | null, other: string | null): string | null {
-  if (one === null || other === null) return one ?? other;
-  return `${one} and ${other}`;
-}
