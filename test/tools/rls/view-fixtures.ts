@@ -330,3 +330,25 @@ export const VIEW_FIXTURES: readonly ViewFixture[] = [
     becomes: 'view',
   },
 ];
+
+const AUTH = `
+create schema auth;
+create function auth.jwt() returns jsonb language sql stable as
+  $$ select nullif(current_setting('request.jwt.claims', true), '')::jsonb $$;
+create function auth.uid() returns uuid language sql stable as $$ select (auth.jwt() ->> 'sub')::uuid $$;
+grant usage on schema auth to public;`;
+
+/** Statements that create the roles and the functions of claims. @param mark of the roles, which a server has once */
+export function rolesOf(mark: string): string {
+  return `create role auth_${mark}; create role anon_${mark}; create role staff_${mark}; create role owner_${mark};
+    create role lead_${mark} in role auth_${mark}, staff_${mark}; ${AUTH}`;
+}
+
+/** The statements of a fixture. */
+export function statementsOf({ name, sql }: ViewFixture, mark: string): string {
+  const text = sql
+    .replaceAll(':schema', name)
+    .replaceAll(/(?<!:):(auth|anon|lead|staff|owner)\b/g, (_, role: string) => `${role}_${mark}`);
+  return `create schema ${name}; grant usage on schema ${name} to auth_${mark}, anon_${mark}, owner_${mark};
+    set search_path = ${name}, public; ${text}; reset search_path`;
+}

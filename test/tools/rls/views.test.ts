@@ -1,12 +1,10 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PGlite } from '@electric-sql/pglite';
 import { ready } from 'osl-compiler';
 import pg from 'pg';
 import t, { type Test } from 'tap';
 import { stringify } from 'yaml';
-import { readCatalog } from '../../../cli/rls/catalog/read.js';
 import { checkedDatabase } from '../../../cli/rls/checked-database.js';
 import {
   attributesOfCaller,
@@ -17,12 +15,11 @@ import type { Comparison } from '../../../cli/rls/compare/comparison.js';
 import { catalogOf } from '../../../cli/rls/database.js';
 import { importDatabase } from '../../../cli/rls/import/import-database.js';
 import { entityRoles, viewPlans } from '../../../cli/rls/import/view-plan.js';
-import { Sql } from '../../../src/base/sql.js';
 import { surveyPostgres } from '../../../src/engine/index.js';
 import { NO_NATIVE, startNativePostgres, urlAs } from '../../support/native-postgres.js';
 import { osl } from '../cli/support.js';
 import { servingFiles } from './serving.js';
-import { VIEW_FIXTURES, type ViewFixture } from './view-fixtures.js';
+import { rolesOf, statementsOf, VIEW_FIXTURES, type ViewFixture } from './view-fixtures.js';
 
 /*
  * Views of a real database, imported and compared: as each caller, the rows and values of the view and those of its entity
@@ -32,26 +29,10 @@ import { VIEW_FIXTURES, type ViewFixture } from './view-fixtures.js';
 const ANN = '11111111-1111-4111-8111-111111111111';
 const BOB = '22222222-2222-4222-8222-222222222222';
 
-const AUTH = `
-create schema auth;
-create function auth.jwt() returns jsonb language sql stable as
-  $$ select nullif(current_setting('request.jwt.claims', true), '')::jsonb $$;
-create function auth.uid() returns uuid language sql stable as $$ select (auth.jwt() ->> 'sub')::uuid $$;
-grant usage on schema auth to public;`;
-
 /** Rows as text by column; null: the statement fails. */
 type Rows = readonly Readonly<Record<string, string | null>>[] | null;
 
 t.setTimeout(240_000);
-
-/** The statements of a fixture. @param mark of the names of roles, which all databases of a server share */
-function statementsOf({ name, sql }: ViewFixture, mark: string): string {
-  const text = sql
-    .replaceAll(':schema', name)
-    .replaceAll(/(?<!:):(auth|anon|lead|staff|owner)\b/g, (_, role: string) => `${role}_${mark}`);
-  return `create schema ${name}; grant usage on schema ${name} to auth_${mark}, anon_${mark}, owner_${mark};
-    set search_path = ${name}, public; ${text}; reset search_path`;
-}
 
 const postgres = await startNativePostgres();
 if (postgres === null) t.test('views are imported', { skip: NO_NATIVE }, async () => undefined);
@@ -80,8 +61,7 @@ else {
   ];
   const admin = new pg.Client(postgres.url);
   await admin.connect();
-  await admin.query(`create role ${auth}; create role ${anon}; create role ${staff}; create role ${owner};
-    create role ${lead} in role ${auth}, ${staff}; ${AUTH}`);
+  await admin.query(rolesOf(mark));
   t.teardown(async () => {
     await admin.end();
     await postgres.stop([`${lead}`, `${auth}`, `${anon}`, `${staff}`, `${owner}`, `reader_${mark}`]);
@@ -302,25 +282,6 @@ else {
         t.equal(views.has(entityOf(name) ?? ''), empty !== true, `${name} is compared`);
   });
 }
-
-t.test('views are read in the same way from another version of Postgres', async (t) => {
-  await ready();
-  const db = await PGlite.create();
-  t.teardown(() => db.close());
-  await db.exec(`create role auth_x; create role anon_x; create role staff_x; create role owner_x;
-    create role lead_x in role auth_x, staff_x; ${AUTH}`);
-  for (const fixture of VIEW_FIXTURES) await db.exec(statementsOf(fixture, 'x'));
-  const catalog = await db.transaction((tx) =>
-    readCatalog({
-      query: async (statement) => (await tx.query<Record<string, unknown>>(Sql.textOf(statement))).rows,
-    }),
-  );
-  t.ok(catalog.server.number >= 170_000, catalog.server.version);
-  const plans = viewPlans(checkedDatabase(catalog, { schemas: null, roles: null }));
-  const kinds = new Map([...plans.values()].map(({ view, kind }) => [`${view.schema}.${view.name}`, kind]));
-  for (const { name, becomes } of VIEW_FIXTURES)
-    if (!(becomes instanceof RegExp) && name !== 'partitions') t.equal(kinds.get(`${name}.v`), becomes, name);
-});
 
 const HASH = /^[0-9a-f]{64}$/;
 
