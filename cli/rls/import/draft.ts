@@ -14,6 +14,7 @@ import { currentUser } from './current-user.js';
 import type { FunctionBodies } from './function-call.js';
 import { type ImportNote, whyAllRows, whyNoEntity } from './notes.js';
 import { type ImportedTable, NO_ARGUMENTS, type Range, type Scope, type TableLookup } from './scope.js';
+import { readByCaller } from './session-dependence.js';
 import { attributesNamedIn, withoutFaults } from './sound-policy.js';
 import type { Translation } from './translation.js';
 import { Untranslatable } from './untranslatable.js';
@@ -143,10 +144,23 @@ class Importer {
     const readable = this.#database.access.columns(role.id, 'SELECT', relation);
     const columns = readable.flatMap((column) => table.columns.get(column) ?? []);
     if (columns.length === 0) return [];
+    const unreadable = this.#unreadable(role, relation);
+    if (unreadable !== null) return this.#leaveOut(role, relation, unreadable);
     const unmask = this.#labels(table, readable);
     return this.#rowsOf(withOwnRights(role.id, true), table, { role, view: null }).map((rows) =>
       grantOn(table.entity, columns, rows, unmask),
     );
+  }
+
+  /** Why a view with the rights of its caller fails for a role, or for the gateway; null if it does not. */
+  #unreadable(role: Role, view: Relation): string | null {
+    for (const read of readByCaller(this.#database, view)) {
+      if (!this.#database.access.holds(role.id, 'SELECT', read))
+        return `it needs the right to read all of ${qualified(read)}`;
+      if (!this.#tables.has(read.id))
+        return `${qualified(read)} is no entity, so the gateway may not read it`;
+    }
+    return null;
   }
 
   /** The labels of columns. */
@@ -156,9 +170,9 @@ class Importer {
     return new Set(own.flatMap(({ name, sensitivity }) => (wanted.has(name) ? (sensitivity ?? []) : [])));
   }
 
-  #leaveOut(role: Role, relation: Relation): readonly GrantDocument[] {
+  #leaveOut(role: Role, relation: Relation, reason?: string): readonly GrantDocument[] {
     const plan = this.#plans.get(relation.id);
-    const detail = plan?.kind === 'refused' ? plan.reason : whyNoEntity(relation);
+    const detail = reason ?? (plan?.kind === 'refused' ? plan.reason : whyNoEntity(relation));
     this.notes.push({ kind: 'refused', object: relationObject(relation).identity, role: role.name, detail });
     return [];
   }

@@ -18,7 +18,8 @@ function ofView(db: CheckedDatabase, view: Relation, seen: ReadonlySet<Relation>
   const { view: definition } = view;
   if (definition === null || seen.has(view)) return `${qualified(view)}, which is read in a circle`;
   // Also inside a view with the rights of its owner, such a view has those of the session.
-  if (definition.securityInvoker) return `${qualified(view)}, which has the rights of the caller`;
+  if (definition.securityInvoker && readsOf(db, view).some(({ rowSecurity }) => rowSecurity !== 'off'))
+    return `${qualified(view)}, which has the rights of the caller`;
   const tree = parsedStatement(definition.definition);
   if (tree === null) return `the query of ${qualified(view)}, which is not in the grammar`;
   if (definition.foreignOperators) return 'an operator of a user or an extension';
@@ -33,6 +34,22 @@ function ofView(db: CheckedDatabase, view: Relation, seen: ReadonlySet<Relation>
     () => ofTree(db, tree, 0),
     () => ofRelations(db, tree, owner, new Set([...seen, view])),
   ]);
+}
+
+function readsOf({ catalog }: CheckedDatabase, { view }: Relation): readonly Relation[] {
+  return (view?.reads ?? []).flatMap((id) => catalog.relations.get(id) ?? []);
+}
+
+/** Relations that a view reads with the rights of the caller, who must have them, by itself and by views below it. */
+export function readByCaller(db: CheckedDatabase, view: Relation): readonly Relation[] {
+  const seen = new Set([view]);
+  const found = new Set<Relation>();
+  for (const one of seen)
+    for (const read of readsOf(db, one)) {
+      if (one.view?.securityInvoker === true) found.add(read);
+      if (read.kind === 'view') seen.add(read);
+    }
+  return [...found];
 }
 
 function firstOf(checks: readonly (() => string | null)[]): string | null {

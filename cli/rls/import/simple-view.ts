@@ -22,8 +22,8 @@ export interface SimpleView {
 export type ViewColumn =
   | { readonly kind: 'plain'; readonly name: string; readonly of: string }
   | MaskedColumn
-  /** A value that the policy language cannot give. */
-  | { readonly kind: 'computed'; readonly name: string };
+  /** A value that the policy language cannot give, with the reason. */
+  | { readonly kind: 'computed'; readonly name: string; readonly reason: string };
 
 export interface MaskedColumn {
   readonly kind: 'masked';
@@ -128,7 +128,7 @@ function columnFor(name: string, value: Node, base: Relation): ViewColumn {
   if (cases !== null) return cases;
   const mask = maskOf(value);
   // A constant shows nothing of the table: without a column nothing is lost.
-  if (mask === null || mask.of === null) return { kind: 'computed', name };
+  if (mask === null || mask.of === null) return { kind: 'computed', name, reason: 'it is computed' };
   return { kind: 'masked', name, of: mask.of, mask: mask.kind, exact: mask.exact, clear: null };
 }
 

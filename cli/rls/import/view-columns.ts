@@ -23,7 +23,7 @@ export function viewColumns(
   const plain: string[] = [];
   const masked = new Map<string, MaskedColumn>();
   for (const column of columns) {
-    if (column.kind === 'computed') notes.push(`${column.name} is left out: it is computed`);
+    if (column.kind === 'computed') notes.push(`${column.name} is left out: ${column.reason}`);
     else if (!known.has(column.of)) notes.push(`${column.name} is left out: the model has no type for it`);
     else if (column.kind === 'plain') plain.push(column.of);
     else if (labelOf(column.of) === null)

@@ -56,7 +56,7 @@ function distinct(columns: readonly ViewColumn[]): readonly ViewColumn[] {
     if (column.kind === 'computed') return column;
     const known = seen.has(column.of) || (column.kind === 'masked' && plain.has(column.of));
     seen.add(column.of);
-    return known ? { kind: 'computed', name: column.name } : column;
+    return known ? { kind: 'computed', name: column.name, reason: `${column.of} is shown already` } : column;
   });
 }
 
