@@ -231,9 +231,11 @@ export const VIEW_FIXTURES: readonly ViewFixture[] = [
   },
   {
     name: 'of_members',
-    sql: `${DOC} ${MEMBER} create view v as select id, team_id from doc
+    sql: `${DOC} ${MEMBER} create view v as
+      select id, case when owner_id = auth.uid() then team_id end as own_team, team_id from doc
       where team_id in (select team_id from member where user_id = auth.uid()) or owner_id = auth.uid(); ${READ_V}`,
     becomes: 'table',
+    leftOut: ['own_team'],
   },
   {
     name: 'function_of_caller_in_view',
