@@ -19,7 +19,7 @@ export {
   type Treatments,
   tenantRank,
 } from './labels.js';
-export { type DraftedManifest, draftManifest } from './manifest.js';
+export { CONNECTOR, type DraftedManifest, draftManifest } from './manifest.js';
 export { draftPolicy, makeReader, type ReaderRole, type RowRule } from './policy.js';
 export { manifestYaml, policyTestsYaml, policyYaml } from './text.js';
 export { type ViewFlows, viewFlows } from './view-flows.js';

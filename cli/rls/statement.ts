@@ -43,7 +43,7 @@ function outputsOf({ larg, rarg, targetList = [] }: SelectStmt): readonly ViewOu
 }
 
 /** The only statement of a text; null if it cannot be parsed. */
-function parsedStatement(text: string): Node | null {
+export function parsedStatement(text: string): Node | null {
   try {
     return parse(text.trim().replace(/;$/, '')).node;
   } catch (error) {

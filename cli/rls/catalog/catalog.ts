@@ -165,6 +165,10 @@ export interface ViewDefinition {
   readonly securityBarrier: boolean;
   /** Relations that it reads directly. */
   readonly reads: readonly Oid[];
+  /** Functions that it calls, also as casts; those of Postgres itself are left out. */
+  readonly calls: readonly Oid[];
+  /** True if it uses an operator that is not of Postgres itself. */
+  readonly foreignOperators: boolean;
 }
 
 export type Volatility = 'immutable' | 'stable' | 'volatile';

@@ -51,6 +51,13 @@ export const RELATIONS = sql`
                  join pg_catalog.pg_depend d on d.classid = 'pg_catalog.pg_rewrite'::regclass and d.objid = w.oid
                 where w.ev_class = c.oid and d.refclassid = 'pg_catalog.pg_class'::regclass
                   and d.refobjid <> c.oid)::text[] as reads,
+         array(select distinct d.refobjid::int8
+                 from pg_catalog.pg_rewrite w
+                 join pg_catalog.pg_depend d on d.classid = 'pg_catalog.pg_rewrite'::regclass and d.objid = w.oid
+                where w.ev_class = c.oid and d.refclassid = 'pg_catalog.pg_proc'::regclass)::text[] as calls,
+         exists (select from pg_catalog.pg_rewrite w
+                   join pg_catalog.pg_depend d on d.classid = 'pg_catalog.pg_rewrite'::regclass and d.objid = w.oid
+                  where w.ev_class = c.oid and d.refclassid = 'pg_catalog.pg_operator'::regclass) as operators,
          (select coalesce(json_agg(json_build_object('grantee', a.grantee::int8, 'privilege', a.privilege_type)), '[]')
             from pg_catalog.aclexplode(coalesce(c.relacl, pg_catalog.acldefault(
               case c.relkind when 'S' then 's'::"char" else 'r'::"char" end, c.relowner))) a) as grants
@@ -251,6 +258,8 @@ function decodeView(row: CatalogRow): ViewDefinition | null {
     securityInvoker: flagIn(row, 'invoker'),
     securityBarrier: flagIn(row, 'barrier'),
     reads: numbersIn(row, 'reads'),
+    calls: numbersIn(row, 'calls'),
+    foreignOperators: flagIn(row, 'operators'),
   };
 }
 

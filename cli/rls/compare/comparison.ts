@@ -1,6 +1,6 @@
-import type { Relation } from 'osl-compiler';
 import { counted, visible } from '../../output.js';
 import type { ComparedCaller } from './callers.js';
+import type { ComparedColumns } from './compared-columns.js';
 import type { VisibleRows } from './rows.js';
 
 /** The rows of one caller in one entity, compared. */
@@ -13,7 +13,7 @@ export interface Comparison {
   /** Number of rows; null if they are not known. */
   readonly database: number | null;
   readonly gateway: number | null;
-  /** The key of a row that only one of the two shows, as JSON; otherwise null. */
+  /** The key of a row that only one of the two shows, as JSON; null if there is none, or the entity has no key. */
   readonly key: string | null;
   /** Why the result is unknown; otherwise null. */
   readonly reason: string | null;
@@ -21,7 +21,7 @@ export interface Comparison {
 
 export function compared(
   { name: caller, role }: ComparedCaller,
-  { name: entity }: Relation,
+  { entity, isKey }: ComparedColumns,
   under: VisibleRows,
   through: VisibleRows,
 ): Comparison {
@@ -36,7 +36,7 @@ export function compared(
         result: 'wider',
         database: null,
         gateway: through.keys.size,
-        key: first(through.keys),
+        key: isKey ? first(through.keys) : null,
         reason: fails,
       };
     return { ...of, result: 'unknown', database: null, gateway: null, key: null, reason: fails ?? refuses };
@@ -45,7 +45,13 @@ export function compared(
   const less = [...under.keys].find((key) => !through.keys.has(key)) ?? null;
   const result = more === null ? (less === null ? 'equal' : 'narrower') : less === null ? 'wider' : 'differs';
   const [database, gateway] = [under.keys.size, through.keys.size];
-  return { ...of, result, database, gateway, key: more ?? less, reason: null };
+  return { ...of, result, database, gateway, key: isKey ? (more ?? less) : null, reason: null };
+}
+
+/** The result for an entity without a column by which its rows could be compared. */
+export function notCompared({ name: caller, role }: ComparedCaller, entity: string): Comparison {
+  const reason = 'no column without a mask could be compared';
+  return { caller, role, entity, result: 'unknown', database: null, gateway: null, key: null, reason };
 }
 
 function first(keys: ReadonlySet<string>): string | null {

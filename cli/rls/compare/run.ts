@@ -9,7 +9,8 @@ import { checkedDatabase } from '../checked-database.js';
 import { catalogOf, type DatabaseFlags, openDatabase, scopeOf, urlOf } from '../database.js';
 import { importedPolicy } from '../import/draft.js';
 import { attributesOfCaller, type ComparedCaller, callersIn } from './callers.js';
-import { type Comparison, compared, comparisonText } from './comparison.js';
+import { comparedColumns } from './compared-columns.js';
+import { type Comparison, compared, comparisonText, notCompared } from './comparison.js';
 import { rowsOfGateway, rowsUnderRowSecurity } from './rows.js';
 import { sampledCallers } from './sampled-callers.js';
 import { withServedFiles } from './served-files.js';
@@ -38,7 +39,7 @@ export async function runRlsCompare(folder: string, flags: RlsCompareFlags): Pro
     const { manifest, snapshot } = await loadModel(...files, null);
     if (snapshot === null) throw usage(`${files[1]} is no policy`);
     const database = checkedDatabase(catalog, scopeOf(flags, catalog));
-    const { attributes } = importedPolicy({ database, manifest, tenant: snapshot.tenant });
+    const { attributes, views } = importedPolicy({ database, manifest, tenant: snapshot.tenant });
     const roles = database.roles
       .filter(({ name }) => snapshot.roles.has(nameFrom(name)))
       .map(({ name }) => name);
@@ -53,12 +54,18 @@ export async function runRlsCompare(folder: string, flags: RlsCompareFlags): Pro
     const found: Comparison[] = [];
     await withGateway(files, subjects, flags.rows, async (gateway) => {
       for (const [i, caller] of callers.entries())
-        for (const name of snapshot.roles.get(nameFrom(caller.role))?.grants.keys() ?? []) {
+        for (const [name, grants] of snapshot.roles.get(nameFrom(caller.role))?.grants ?? []) {
           const relation = manifest.catalog.relations.get(name);
           if (relation === undefined) continue;
-          const under = await rowsUnderRowSecurity(survey.system, relation, caller, flags.rows);
-          const through = await rowsOfGateway(gateway.url, await gateway.token(i), relation, flags.rows);
-          found.push(compared(caller, relation, under, through));
+          const granted = new Set(grants.flatMap(({ columns }) => [...columns]));
+          const columns = comparedColumns(relation, views.get(name) ?? null, granted);
+          if (columns === null) {
+            found.push(notCompared(caller, name));
+            continue;
+          }
+          const under = await rowsUnderRowSecurity(survey.system, columns, caller, flags.rows);
+          const through = await rowsOfGateway(gateway.url, await gateway.token(i), columns, flags.rows);
+          found.push(compared(caller, columns, under, through));
         }
     });
     report(found, callers, flags);

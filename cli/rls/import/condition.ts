@@ -1,6 +1,7 @@
 import type { Node, SubLink } from '@pgsql/types';
 import { calledName, literalOf, namesOf } from '../nodes.js';
 import { asList, type CallerValue, callerValueOf, claimValue, unwrapped } from './caller-value.js';
+import { membershipOfRole } from './current-user.js';
 import { type InlinedCall, inlined } from './function-call.js';
 import { membership } from './membership.js';
 import { rowExpression } from './row-expression.js';
@@ -32,18 +33,18 @@ export function condition(
     const parts = args.map((part) => of(part));
     return boolop === 'AND_EXPR' ? allOf(parts, context) : `(${parts.join(' or ')})`;
   }
-  const held = roleTest(node, context);
-  if (held !== null) return String(held);
+  const member = membershipOfRole(node, context.user);
+  if (member !== null) return String(member);
   const call = inlined(node, scope, context.functions, context.searchPath);
   if (call !== null) return condition(call.node, call.scope, range, callContext(context, call), positive);
   if ('TypeCast' in node && node.TypeCast.arg !== undefined && isBoolean(node)) return of(node.TypeCast.arg);
   if (isWrappedSelect(node)) return of(unwrapped(node));
   if ('SubLink' in node)
     return membership(node.SubLink, isScalar(node.SubLink), scope, range, context, positive);
-  const caller = callerValueOf(node);
+  const caller = callerValue(node, context);
   if (caller !== null) return `true = attribute('${context.attributes.caller(caller)}')`;
   if ('NullTest' in node && node.NullTest.arg !== undefined) {
-    const tested = callerValueOf(node.NullTest.arg);
+    const tested = callerValue(node.NullTest.arg, context);
     if (tested !== null)
       return presence(tested, node.NullTest.nulltesttype === 'IS_NOT_NULL', positive, context);
   }
@@ -86,20 +87,6 @@ function negated(text: string): string {
   return `not (${text})`;
 }
 
-/** The result of `pg_has_role(current_user, …, 'USAGE')` for the role of the translation; null for anything else. */
-function roleTest(node: Node, context: Translation): boolean | null {
-  if (!('FuncCall' in node)) return null;
-  const { schema, name } = calledName(node.FuncCall);
-  if (schema !== null || name !== 'pg_has_role') return null;
-  const [user, role, privilege] = node.FuncCall.args ?? [];
-  const of = user === undefined ? undefined : unwrapped(user);
-  const isCurrent =
-    of !== undefined && 'SQLValueFunction' in of && of.SQLValueFunction.op === 'SVFOP_CURRENT_USER';
-  const other = literalOf(role);
-  if (!isCurrent || other === null || literalOf(privilege)?.toUpperCase() !== 'USAGE') return null;
-  return context.hasPrivilegesOf(other);
-}
-
 /** A filter that is the same for every row, for a caller with the attribute: without it a filter accepts none. */
 function presence(
   value: CallerValue,
@@ -112,14 +99,24 @@ function presence(
   return isPresent ? `(${known} or true)` : `(${known} and false)`;
 }
 
-/** The context of a function's body: its own search_path, and the rows that its owner may read. */
-function callContext(context: Translation, { searchPath, readableRows }: InlinedCall): Translation {
+/** The context of a function's body: its own search_path, and the rows that its owner, or the current user, may read. */
+function callContext(context: Translation, { searchPath, rights }: InlinedCall): Translation {
+  const rows = rights?.rows ?? context.rowsOfUser;
   return {
     ...context,
     ...(searchPath !== null && { searchPath }),
-    // Of a SECURITY DEFINER function: its current_user is its owner.
-    ...(readableRows !== null && { readableRows, hasPrivilegesOf: () => null }),
+    ...(rights !== null && { user: rights.user }),
+    readableRows: rows,
+    rowsOfUser: rows,
   };
+}
+
+/** A value of the caller; null for anything else. @throws Untranslatable for the owner of a SECURITY DEFINER function */
+function callerValue(node: Node, { user }: Translation): CallerValue | null {
+  const value = callerValueOf(node);
+  if (value?.source.kind === 'database user' && !user.isCaller)
+    throw new Untranslatable('current_user in a SECURITY DEFINER function, which is its owner there');
+  return value;
 }
 
 function resolvedArgument(node: Node, scope: Scope) {
@@ -200,7 +197,7 @@ type ComparedValue =
 
 /** A value of the caller, or the rows of a subquery; null for anything else. */
 function comparedValue(node: Node, scope: Scope, context: Translation): ComparedValue | null {
-  const caller = callerValueOf(node);
+  const caller = callerValue(node, context);
   if (caller !== null) return { kind: 'caller', value: caller };
   const inner = unwrapped(node);
   const argument = resolvedArgument(inner, scope);

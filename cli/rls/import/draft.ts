@@ -1,8 +1,7 @@
 import type { Node } from '@pgsql/types';
-import { bindPredicate, type Relation as ModelRelation, QueryError } from 'osl-compiler';
+import { bindPredicate, type MaskKind, type Relation as ModelRelation, QueryError } from 'osl-compiler';
 import type { GrantDocument, PolicyDocument, RoleDocument } from '../../../policy/document.js';
-import { compileSnapshot, PolicyProblems } from '../../../policy/index.js';
-import { type Manifest, nameFrom, tableName } from '../../../src/model/manifest/index.js';
+import { type Manifest, nameFrom } from '../../../src/model/manifest/index.js';
 import { OTHERS_POLICY, SCHEMA } from '../../../src/model/row-security/index.js';
 import type { DatabaseFunction, Oid, Policy, Relation, Role } from '../catalog/catalog.js';
 import { type CheckedDatabase, governs, isOfGateway } from '../checked-database.js';
@@ -10,27 +9,26 @@ import { schemasOf } from '../function-body.js';
 import { policyObject, qualified, relationObject } from '../identity.js';
 import { expressionNode } from '../nodes.js';
 import { alternativesOf } from './alternatives.js';
-import { attributesNamed, type CallerAttribute, ImportedAttributes } from './attributes.js';
+import { type CallerAttribute, ImportedAttributes } from './attributes.js';
 import { condition } from './condition.js';
+import { currentUser } from './current-user.js';
 import type { FunctionBodies } from './function-call.js';
+import { type ImportNote, whyAllRows, whyNoEntity } from './notes.js';
 import { type ImportedTable, NO_ARGUMENTS, type Range, type Scope, type TableLookup } from './scope.js';
+import { readByCaller } from './session-dependence.js';
+import { attributesNamedIn, withoutFaults } from './sound-policy.js';
 import type { Translation } from './translation.js';
 import { Untranslatable } from './untranslatable.js';
-
-/** One policy, table or view, and what became of it for a role. */
-export interface ImportNote {
-  readonly kind: 'imported' | 'refused' | 'no row security' | 'exempt' | 'nothing visible';
-  /** Such as `members on app.document`. */
-  readonly object: string;
-  readonly role: string;
-  /** Reason of a refusal, and its consequence; null if there is nothing to say. */
-  readonly detail: string | null;
-}
+import { masksOf, viewColumns } from './view-columns.js';
+import { bothOf, grantOn, type MaskedLabel, maskNote, viewGrants } from './view-grants.js';
+import { entityRoles, nameOf, type TableView, type ViewPlan, viewPlans } from './view-plan.js';
 
 export interface ImportedPolicy {
   readonly document: PolicyDocument;
   readonly attributes: readonly CallerAttribute[];
   readonly notes: readonly ImportNote[];
+  /** The views that entities over tables stand for, by entity. */
+  readonly views: ReadonlyMap<string, TableView>;
 }
 
 export interface ImportScope {
@@ -60,7 +58,7 @@ export function importedPolicy({ database, manifest, tenant }: ImportScope): Imp
       attributes: Object.fromEntries(importer.attributes.tables),
     }),
     roles,
-    masks: {},
+    masks: Object.fromEntries(importer.masks),
   };
   const sound = withoutFaults(document, manifest, importer.notes);
   const used = attributesNamedIn(sound);
@@ -68,80 +66,227 @@ export function importedPolicy({ database, manifest, tenant }: ImportScope): Imp
     document: sound,
     attributes: importer.attributes.callers.filter(({ name }) => used.has(name)),
     notes: importer.notes,
+    views: importer.views,
   };
+}
+
+/** Whose rows are read: policies are those of `reader`, and `current_user` is `user`. */
+interface Reading {
+  readonly reader: Oid;
+  readonly user: Oid;
+  /** False inside a SECURITY DEFINER function, whose owner is the user. */
+  readonly isCaller: boolean;
+}
+
+function withOwnRights(id: Oid, isCaller: boolean): Reading {
+  return { reader: id, user: id, isCaller };
+}
+
+/** What a role reads, for its notes; within a view, or null. */
+interface Subject {
+  readonly role: Role;
+  readonly view: Relation | null;
 }
 
 class Importer {
   readonly attributes = new ImportedAttributes();
   readonly notes: ImportNote[] = [];
+  /** The mask of each label. */
+  readonly masks: ReadonlyMap<string, MaskKind>;
+  readonly views: ReadonlyMap<string, TableView>;
   readonly #database: CheckedDatabase;
+  readonly #plans: ReadonlyMap<Oid, ViewPlan>;
+  /** Tables, and views that became an entity as they are. */
   readonly #tables: ReadonlyMap<Oid, ImportedTable>;
+  /** The tables of views that became an entity over their table, by the view. */
+  readonly #viewTables: ReadonlyMap<Oid, ImportedTable>;
   readonly #models: ReadonlyMap<string, ModelRelation>;
 
   constructor(database: CheckedDatabase, manifest: Manifest) {
     this.#database = database;
-    const byTable = new Map([...manifest.catalog.relations.values()].map((r) => [tableName(r), r]));
+    this.#plans = viewPlans(database);
+    const { own, ofViews } = entityRoles(manifest, this.#plans);
+    const imported = (relation: Relation, model: ModelRelation): ImportedTable => ({
+      relation,
+      entity: model.name,
+      columns: new Map(model.columns.map((c) => [c.physical, c.name])),
+    });
     this.#tables = new Map(
       [...database.catalog.relations.values()].flatMap((relation): [Oid, ImportedTable][] => {
-        const model = byTable.get(`${relation.schema}.${relation.name}`);
-        if (model === undefined) return [];
-        const columns = new Map(model.columns.map((c) => [c.physical, c.name]));
-        return [[relation.id, { relation, entity: model.name, columns }]];
+        const model = own.get(nameOf(relation));
+        return model === undefined ? [] : [[relation.id, imported(relation, model)]];
       }),
     );
+    const views = [...this.#plans.values()].flatMap((plan) => {
+      const model = ofViews.get(plan.view.id);
+      return plan.kind === 'table' && model !== undefined ? [{ plan, model }] : [];
+    });
+    this.#viewTables = new Map(
+      views.map(({ plan, model }) => [plan.view.id, imported(plan.query.base, model)]),
+    );
+    this.views = new Map(views.map(({ plan, model }) => [model.name, plan]));
+    this.masks = masksOf(views);
     this.#models = manifest.catalog.relations;
   }
 
   grantsOf(role: Role): readonly GrantDocument[] {
-    const { access } = this.#database;
     return this.#database.relations.flatMap((relation) => {
-      const table = this.#tables.get(relation.id);
-      const readable = access.columns(role.id, 'SELECT', relation);
-      if (table === undefined && readable.length > 0 && relation.kind !== 'sequence')
-        this.#leaveOut(role, relation);
-      if (table === undefined || readable.length === 0) return [];
-      const columns = readable.flatMap((column) => table.columns.get(column) ?? []);
-      if (columns.length === 0) return [];
-      return this.#rowsOf(role, table).map((rows) => ({
-        on: table.entity,
-        columns: [...columns],
-        ...(rows !== null && { rows }),
-      }));
+      if (this.#database.access.columns(role.id, 'SELECT', relation).length === 0) return [];
+      const plan = this.#plans.get(relation.id);
+      if (plan?.kind === 'table') return this.#ofView(role, plan);
+      return plan?.kind === 'refused' ? this.#leaveOut(role, relation) : this.#ofTable(role, relation);
     });
   }
 
-  #leaveOut(role: Role, relation: Relation): void {
-    const detail =
-      relation.kind === 'table' || relation.kind === 'partitioned table'
-        ? 'it did not become an entity'
-        : `a ${relation.kind} is not imported: grant its tables, and mask columns by labels`;
+  /** Grants on a table, or on a view that gives everybody the same rows. */
+  #ofTable(role: Role, relation: Relation): readonly GrantDocument[] {
+    const table = this.#tables.get(relation.id);
+    if (table === undefined) return relation.kind === 'sequence' ? [] : this.#leaveOut(role, relation);
+    const readable = this.#database.access.columns(role.id, 'SELECT', relation);
+    const columns = readable.flatMap((column) => table.columns.get(column) ?? []);
+    if (columns.length === 0) return [];
+    const unreadable = this.#unreadable(role, relation);
+    if (unreadable !== null) return this.#leaveOut(role, relation, unreadable);
+    const unmask = this.#labels(table, readable);
+    return this.#rowsOf(withOwnRights(role.id, true), table, { role, view: null }).map((rows) =>
+      grantOn(table.entity, columns, rows, unmask),
+    );
+  }
+
+  /** Why a view with the rights of its caller fails for a role, or for the gateway; null if it does not. */
+  #unreadable(role: Role, view: Relation): string | null {
+    for (const read of readByCaller(this.#database, view)) {
+      if (!this.#database.access.holds(role.id, 'SELECT', read))
+        return `it needs the right to read all of ${qualified(read)}`;
+      if (!this.#tables.has(read.id))
+        return `${qualified(read)} is no entity, so the gateway may not read it`;
+    }
+    return null;
+  }
+
+  /** The labels of columns. */
+  #labels({ entity, columns }: ImportedTable, names: Iterable<string>): ReadonlySet<string> {
+    const own = this.#models.get(entity)?.columns ?? [];
+    const wanted = new Set([...names].map((name) => columns.get(name)));
+    return new Set(own.flatMap(({ name, sensitivity }) => (wanted.has(name) ? (sensitivity ?? []) : [])));
+  }
+
+  #leaveOut(role: Role, relation: Relation, reason?: string): readonly GrantDocument[] {
+    const plan = this.#plans.get(relation.id);
+    const detail = reason ?? (plan?.kind === 'refused' ? plan.reason : whyNoEntity(relation));
     this.notes.push({ kind: 'refused', object: relationObject(relation).identity, role: role.name, detail });
+    return [];
+  }
+
+  /** Grants for a view over one table: its rows, and the same with a column unmasked where the view shows it. */
+  #ofView(role: Role, plan: TableView): readonly GrantDocument[] {
+    const { view, query } = plan;
+    const note = (kind: ImportNote['kind'], detail: string | null): void =>
+      void this.notes.push({ kind, object: relationObject(view).identity, role: role.name, detail });
+    const table = this.#viewTables.get(view.id);
+    const reading = view.view?.securityInvoker
+      ? withOwnRights(role.id, true)
+      : { reader: view.owner, user: role.id, isCaller: true };
+    const obstacle = table === undefined ? 'its table is no entity' : this.#obstacle(role, plan, reading);
+    if (table === undefined || obstacle !== null) {
+      note('refused', obstacle);
+      return [];
+    }
+    const readable = new Set(this.#database.access.columns(role.id, 'SELECT', view));
+    const shown = viewColumns(
+      query.columns.filter(({ name }) => readable.has(name)),
+      (column) => [...this.#labels(table, [column])][0] ?? null,
+      table.columns,
+    );
+    const columns = [...shown.plain, ...shown.masked.keys()].flatMap(
+      (column) => table.columns.get(column) ?? [],
+    );
+    if (columns.length === 0) return [];
+    const policies = this.#rowsOf(reading, table, { role, view });
+    const { where } = query;
+    const conditions = where === null ? [null] : this.#textsOf(role, plan, table, reading, where);
+    const rows = policies.flatMap((filter) => conditions.map((text) => bothOf(filter, text)));
+    if (rows.length === 0) {
+      note('nothing visible', 'no row meets the conditions of the view for this role');
+      return [];
+    }
+    const masked = [...shown.masked.values()].flatMap(({ of, name, clear }): MaskedLabel[] => {
+      const [label] = this.#labels(table, [of]);
+      const texts = clear === null ? [] : this.#textsOf(role, plan, table, reading, clear);
+      return label === undefined
+        ? []
+        : [{ name, label, mask: this.masks.get(label) ?? 'deny', clear: texts }];
+    });
+    const notes = [...shown.notes, ...masked.flatMap((column) => maskNote(column) ?? [])];
+    note('view', null);
+    if (notes.length > 0) note('changed', notes.join('; '));
+    return viewGrants(table.entity, columns, rows, this.#labels(table, shown.plain), masked);
+  }
+
+  /** Why the view fails for a role, which then sees nothing of it; null if it does not. */
+  #obstacle(role: Role, { view, query }: TableView, { reader }: Reading): string | null {
+    const { access, catalog } = this.#database;
+    const own = new Set(access.columns(reader, 'SELECT', query.base));
+    const missing = [...query.reads].find((column) => !own.has(column));
+    if (missing !== undefined || own.size === 0)
+      return `${this.#database.roleName(reader)} may not read ${qualified(query.base)}${missing === undefined ? '' : `.${missing}`}: the view fails`;
+    for (const id of view.view?.calls ?? []) {
+      const called = catalog.functions.get(id);
+      if (called === undefined || !access.mayExecute(role.id, called))
+        return 'it calls a function that the role may not execute: the view fails';
+    }
+    return null;
+  }
+
+  /** The alternatives of a condition of a view as filters; those without an equivalent are left out, with a note. */
+  #textsOf(
+    role: Role,
+    { view, query }: TableView,
+    table: ImportedTable,
+    reading: Reading,
+    node: Node,
+  ): readonly (string | null)[] {
+    const range: Range = { alias: query.alias, table };
+    const scope: Scope = { ranges: [range], arguments: NO_ARGUMENTS, outer: null, depth: 0 };
+    return alternativesOf(node).flatMap((alternative): (string | null)[] => {
+      const text = this.#attempt(role, relationObject(view).identity, () => {
+        const filter = condition(alternative, scope, range, this.#translation(reading, new Set()));
+        this.#requireBound(filter, table);
+        return filter;
+      });
+      return text === null || text === 'false' ? [] : [text === 'true' ? null : text];
+    });
   }
 
   /** The filters of the grants on one table; null for all rows. */
-  #rowsOf(role: Role, table: ImportedTable): readonly (string | null)[] {
+  #rowsOf(reading: Reading, table: ImportedTable, subject: Subject): readonly (string | null)[] {
     const { relation } = table;
-    const object = relationObject(relation).identity;
+    const { role, view } = subject;
     const note = (kind: ImportNote['kind'], detail: string | null): void =>
-      void this.notes.push({ kind, object, role: role.name, detail });
+      void this.notes.push({ kind, object: relationObject(relation).identity, role: role.name, detail });
     if (relation.rowSecurity === 'off') {
-      note('no row security', 'the role sees all rows, as in the database');
+      if (view === null) note('no row security', whyAllRows(relation));
       return [null];
     }
-    const exemption = this.#database.access.exemption(role.id, relation);
+    const exemption = this.#database.access.exemption(reading.reader, relation);
     if (exemption !== null) {
-      note('exempt', `row security does not apply to this role (${exemption}), so it sees all rows`);
+      if (view === null)
+        note('exempt', `row security does not apply to this role (${exemption}), so it sees all rows`);
       return [null];
     }
-    const policies = this.#policiesFor(role, relation);
+    const reader = this.#database.catalog.roles.get(reading.reader);
+    const policies = reader === undefined ? [] : this.#policiesFor(reader, relation);
     const restrictive = policies.filter((policy) => !policy.permissive);
-    const found = this.#limits(role, table, restrictive);
+    const found = this.#limits(reading, table, restrictive, subject);
     if (found === null) return [];
     const filters = policies
       .filter(({ permissive }) => permissive)
-      .flatMap((policy) => this.#filtersOf(role, table, policy, found));
+      .flatMap((policy) => this.#filtersOf(reading, table, policy, found, subject));
     if (policies.every(({ permissive }) => !permissive))
-      note('nothing visible', 'no permissive policy for SELECT applies to the role');
+      note(
+        'nothing visible',
+        `no permissive policy for SELECT applies to the ${view === null ? 'role' : 'owner of the view'}`,
+      );
     return filters.includes(null) ? [null] : [...new Set(filters)];
   }
 
@@ -153,11 +298,17 @@ class Importer {
   }
 
   /** The restrictive policies as one filter, empty if there are none; null if one of them has no equivalent. */
-  #limits(role: Role, table: ImportedTable, policies: readonly Policy[]): readonly string[] | null {
+  #limits(
+    reading: Reading,
+    table: ImportedTable,
+    policies: readonly Policy[],
+    subject: Subject,
+  ): readonly string[] | null {
+    const { role } = subject;
     const limits: string[] = [];
     for (const policy of policies) {
-      const text = this.#attempt(role, table, policy, () =>
-        this.#condition(role, table, conditionOf(policy)),
+      const text = this.#attempt(role, policyIn(subject, table, policy), () =>
+        this.#condition(reading, table, conditionOf(policy)),
       );
       if (text === null) {
         this.notes.push({
@@ -174,15 +325,18 @@ class Importer {
   }
 
   #filtersOf(
-    role: Role,
+    reading: Reading,
     table: ImportedTable,
     policy: Policy,
     limits: readonly string[],
+    subject: Subject,
   ): readonly (string | null)[] {
-    const alternatives = this.#attempt(role, table, policy, () => alternativesOf(conditionOf(policy)));
+    const { role } = subject;
+    const object = policyIn(subject, table, policy);
+    const alternatives = this.#attempt(role, object, () => alternativesOf(conditionOf(policy)));
     return (alternatives ?? []).flatMap((alternative) => {
-      const text = this.#attempt(role, table, policy, () => {
-        const parts = [this.#condition(role, table, alternative), ...limits].filter(
+      const text = this.#attempt(role, object, () => {
+        const parts = [this.#condition(reading, table, alternative), ...limits].filter(
           (part) => part !== 'true',
         );
         const filter = parts.length === 0 ? null : parts.join(' and ');
@@ -190,63 +344,63 @@ class Importer {
         return filter ?? '';
       });
       if (text === null) return [];
-      this.notes.push({
-        kind: 'imported',
-        object: policyObject(table.relation, policy).identity,
-        role: role.name,
-        detail: null,
-      });
+      this.notes.push({ kind: 'imported', object, role: role.name, detail: null });
       return [text === '' ? null : text];
     });
   }
 
   /** The result of a translation; null, with a note, if it is impossible. */
-  #attempt<T>(role: Role, table: ImportedTable, policy: Policy, translate: () => T): T | null {
+  #attempt<T>(role: Role, object: string, translate: () => T): T | null {
     try {
       return translate();
     } catch (error) {
       if (!(error instanceof Untranslatable)) throw error;
-      this.notes.push({
-        kind: 'refused',
-        object: policyObject(table.relation, policy).identity,
-        role: role.name,
-        detail: error.message,
-      });
+      this.notes.push({ kind: 'refused', object, role: role.name, detail: error.message });
       return null;
     }
   }
 
-  #condition(role: Role, table: ImportedTable, node: Node): string {
+  #condition(reading: Reading, table: ImportedTable, node: Node): string {
     const range: Range = { alias: table.relation.name, table };
     const scope: Scope = { ranges: [range], arguments: NO_ARGUMENTS, outer: null, depth: 0 };
-    return condition(node, scope, range, this.#translation(role.id, new Set([table.relation.id])));
+    return condition(node, scope, range, this.#translation(reading, new Set([table.relation.id])));
   }
 
   /** @param open tables whose policies are being translated */
-  #translation(reader: Oid, open: ReadonlySet<Oid>): Translation {
-    const readableRows = (range: Range): string | null => this.#readable(reader, range, open);
+  #translation(reading: Reading, open: ReadonlySet<Oid>): Translation {
+    const { access, catalog } = this.#database;
+    const { user, isCaller } = reading;
+    const rowsOf =
+      (as: Reading) =>
+      (range: Range): string | null =>
+        this.#readable(as, range, open);
     const tables: TableLookup = {
       table: (schema, name, searchPath) => this.#tableNamed(schema, name, searchPath),
     };
     const functions: FunctionBodies = {
-      named: (schema, name, args, searchPath) => this.#functionsNamed(schema, name, args, searchPath),
-      rowsOfOwner: (called) => (range) => this.#readable(called.owner, range, open),
+      named: (schema, name, args, searchPath) => {
+        const found = this.#functionsNamed(schema, name, args, searchPath);
+        if (found.some((called) => !access.mayExecute(user, called)))
+          throw new Untranslatable(
+            `${name}, which ${this.#database.roleName(user)} may not execute: the policy fails`,
+          );
+        return found;
+      },
+      asOwner: ({ owner }) => ({
+        rows: rowsOf(withOwnRights(owner, false)),
+        user: currentUser(catalog, access, owner, false),
+      }),
     };
     return {
       tables,
       functions,
       attributes: this.attributes,
-      searchPath: this.#searchPathOf(reader),
-      hasPrivilegesOf: (name) => this.#hasPrivilegesOf(reader, name),
-      readableRows,
+      searchPath: this.#searchPathOf(user),
+      readableRows: rowsOf(reading),
+      rowsOfUser: rowsOf(withOwnRights(user, isCaller)),
+      user: currentUser(catalog, access, user, isCaller),
       filterOf: condition,
     };
-  }
-
-  #hasPrivilegesOf(reader: Oid, name: string): boolean | null {
-    const { access, catalog } = this.#database;
-    const other = [...catalog.roles.values()].find((role) => role.name === name);
-    return other === undefined ? null : access.privilegesOf(reader).has(other.id);
   }
 
   /** The search_path of a role, as ALTER ROLE and ALTER DATABASE set it. */
@@ -285,8 +439,9 @@ class Importer {
   }
 
   /** The filter of the rows that a role may read in a subquery; null for all rows. */
-  #readable(reader: Oid, { table }: Range, open: ReadonlySet<Oid>): string | null {
+  #readable(reading: Reading, { table }: Range, open: ReadonlySet<Oid>): string | null {
     const { relation } = table;
+    const { reader } = reading;
     const { access, catalog } = this.#database;
     const role = catalog.roles.get(reader);
     if (role === undefined) throw new Untranslatable('a function of an unknown owner');
@@ -298,7 +453,7 @@ class Importer {
         `${qualified(relation)}, whose policy reads itself: infinite recursion in the database`,
       );
     const policies = this.#policiesFor(role, relation);
-    const context = this.#translation(reader, new Set([...open, relation.id]));
+    const context = this.#translation(reading, new Set([...open, relation.id]));
     const range: Range = { alias: relation.name, table };
     const scope: Scope = { ranges: [range], arguments: NO_ARGUMENTS, outer: null, depth: 0 };
     const of = (policy: Policy): string => condition(conditionOf(policy), scope, range, context);
@@ -321,6 +476,12 @@ class Importer {
       throw new Untranslatable(error.message);
     }
   }
+}
+
+/** A policy, as a note names it. */
+function policyIn({ view }: Subject, table: ImportedTable, policy: Policy): string {
+  const { identity } = policyObject(table.relation, policy);
+  return view === null ? identity : `${identity}, in the view ${qualified(view)}`;
 }
 
 const SEARCH_PATH = 'search_path=';
@@ -354,62 +515,4 @@ function conditionOf({ using }: Policy): Node {
 
 function argumentsOf({ arguments: types }: DatabaseFunction): number {
   return types === '' ? 0 : types.split(', ').length;
-}
-
-/** The document without grants that do not compile, such as those that compare values of different types. */
-function withoutFaults(document: PolicyDocument, manifest: Manifest, notes: ImportNote[]): PolicyDocument {
-  try {
-    compileSnapshot(document, manifest.catalog);
-    return withoutUnused(document);
-  } catch (error) {
-    if (!(error instanceof PolicyProblems)) throw error;
-    const faulty = new Map(
-      error.problems.flatMap(({ path, message }) =>
-        path[0] === 'attributes' ? [[String(path[1]), message] as const] : [],
-      ),
-    );
-    const affected = (text: string | undefined): string | null =>
-      [...faulty.keys()].find((name) => text?.includes(`attribute('${name}')`) === true) ?? null;
-    // Attributes that need a faulty one are faulty as well.
-    for (const [name, { rows }] of Object.entries(document.attributes ?? {})) {
-      const by = affected(rows);
-      if (by !== null && !faulty.has(name)) faulty.set(name, faulty.get(by) ?? '');
-    }
-    if (faulty.size === 0) throw error;
-    const roles = Object.fromEntries(
-      Object.entries(document.roles).map(([role, { grants, ...rest }]) => {
-        const sound = grants.filter(({ on, rows }) => {
-          const by = affected(rows);
-          if (by !== null)
-            notes.push({
-              kind: 'refused',
-              object: on,
-              role,
-              detail: `attribute ${by}: ${faulty.get(by) ?? ''}`,
-            });
-          return by === null;
-        });
-        return [role, { ...rest, grants: sound }];
-      }),
-    );
-    const attributes = Object.fromEntries(
-      Object.entries(document.attributes ?? {}).filter(([name]) => !faulty.has(name)),
-    );
-    return withoutFaults({ ...document, attributes, roles }, manifest, notes);
-  }
-}
-
-function withoutUnused(document: PolicyDocument): PolicyDocument {
-  const used = attributesNamedIn(document);
-  const { attributes = {}, ...rest } = document;
-  const left = Object.entries(attributes).filter(([name]) => used.has(name));
-  if (left.length === 0) return rest;
-  const { roles, masks, ...head } = rest;
-  return { ...head, attributes: Object.fromEntries(left), roles, masks };
-}
-
-/** The attributes that grants name, and those that these need. */
-function attributesNamedIn({ roles, attributes = {} }: PolicyDocument): ReadonlySet<string> {
-  const filters = Object.values(roles).flatMap(({ grants }) => grants.map(({ rows }) => rows));
-  return attributesNamed(filters, (name) => attributes[name]?.rows);
 }

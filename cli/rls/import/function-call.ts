@@ -4,7 +4,8 @@ import type { DatabaseFunction } from '../catalog/catalog.js';
 import { schemasOf } from '../function-body.js';
 import { calledName, firstTarget, namesOf } from '../nodes.js';
 import { isCallerFunction } from './caller-value.js';
-import { type BoundNode, NO_ARGUMENTS, type Range, type Scope } from './scope.js';
+import type { CurrentUser } from './current-user.js';
+import { type BoundNode, NO_ARGUMENTS, type ReadableRows, type Scope } from './scope.js';
 import { Untranslatable } from './untranslatable.js';
 
 /** Functions of users by name. */
@@ -16,16 +17,21 @@ export interface FunctionBodies {
     args: number,
     searchPath: readonly string[],
   ): readonly DatabaseFunction[];
-  /** The rows of tables that a SECURITY DEFINER function may read. */
-  rowsOfOwner(called: DatabaseFunction): (range: Range) => string | null;
+  /** The rows of tables that a SECURITY DEFINER function may read, and its current user. */
+  asOwner(called: DatabaseFunction): OwnerRights;
+}
+
+interface OwnerRights {
+  readonly rows: ReadableRows;
+  readonly user: CurrentUser;
 }
 
 /** The expression that a call stands for. */
 export interface InlinedCall extends BoundNode {
   /** Null: that of the caller. */
   readonly searchPath: readonly string[] | null;
-  /** Null: those of the caller. */
-  readonly readableRows: ((range: Range) => string | null) | null;
+  /** Null: those of the current user. */
+  readonly rights: OwnerRights | null;
 }
 
 const DEPTH = 8;
@@ -64,7 +70,7 @@ export function inlined(
       depth: scope.depth + 1,
     },
     searchPath: called.searchPath === null ? null : schemasOf(called.searchPath),
-    readableRows: called.securityDefiner ? functions.rowsOfOwner(called) : null,
+    rights: called.securityDefiner ? functions.asOwner(called) : null,
   };
 }
 

@@ -13,6 +13,9 @@ import type { SecurityCatalog } from '../catalog/catalog.js';
 import { checkedDatabase, type Scope } from '../checked-database.js';
 import { type ImportedPolicy, importedPolicy } from './draft.js';
 import { readerScript } from './reader.js';
+import { type NamedView, withViewEntities } from './view-entities.js';
+import { passedKey } from './view-key.js';
+import { nameOf, viewPlans } from './view-plan.js';
 
 export interface ImportOptions {
   readonly scope: Scope;
@@ -47,21 +50,35 @@ export async function importDatabase(
     '{version: 1, connectors: {db: {kind: pglite, tables: {}}}, entities: {}}',
     'nothing',
   );
-  const found = candidatesIn(upstream, 'db', nothing).filter(({ kind }) => kind === 'table');
-  const chosen = chooseTables(found, []);
+  const database = checkedDatabase(catalog, scope);
+  const plans = new Map([...viewPlans(database).values()].map((plan) => [nameOf(plan.view), plan]));
+  const found = candidatesIn(upstream, 'db', nothing);
+  const chosen = chooseTables(
+    found.filter(
+      (candidate) => candidate.kind === 'table' || plans.get(tableName(candidate))?.kind === 'view',
+    ),
+    [],
+  );
   const keyed: AdoptionCandidate[] = [];
-  for (const candidate of chosen.candidates) {
-    const declared = declaredKey(candidate);
-    const counted = declared === null ? await countKey(system, candidate) : null;
+  const deadline = Date.now() + VIEWS_MS;
+  const tablesFirst = [...chosen.candidates].sort((a, b) => Number(isView(a)) - Number(isView(b)));
+  for (const candidate of tablesFirst) {
+    const declared = declaredKey(candidate) ?? passedKey(database, candidate, keyed);
+    const isCounted = declared === null && (!isView(candidate) || Date.now() < deadline);
+    const counted = isCounted ? await countKey(system, candidate) : null;
     const key = declared ?? (counted === null || counted.kind === 'none' ? [] : counted.columns);
     // A table that links two others is read for memberships, so it is an entity as well.
     keyed.push({ ...candidate, key, proposal: 'entity' });
   }
-  const manifest = draftManifest(keyed, new Map(), { tenant, urlEnv, rowSecurity: false, joins: 'any' });
-  const database = checkedDatabase(catalog, scope);
+  const tables = draftManifest(keyed, new Map(), { tenant, urlEnv, rowSecurity: false, joins: 'any' });
+  const views = found.flatMap((candidate): NamedView[] => {
+    const plan = plans.get(tableName(candidate));
+    return plan?.kind === 'table' ? [{ plan, name: candidate.name }] : [];
+  });
+  const manifest = withViewEntities(tables, views);
   const { document, attributes, notes } = importedPolicy({ database, manifest: manifest.manifest, tenant });
   const own = new Set([...manifest.manifest.catalog.relations.values()].map(tableName));
-  const relations = database.relations.filter((r) => own.has(`${r.schema}.${r.name}`));
+  const relations = database.relations.filter((r) => own.has(nameOf(r)));
   return {
     manifest,
     policy: document,
@@ -70,4 +87,11 @@ export async function importDatabase(
     leftOut: [...chosen.leftOut, ...manifest.leftOut],
     readerSql: (role) => readerScript(role, relations, catalog),
   };
+}
+
+/** Time for counting keys of views, whose queries may be slow. Later views have no key. */
+const VIEWS_MS = 30_000;
+
+function isView({ kind }: AdoptionCandidate): boolean {
+  return kind !== 'table';
 }

@@ -3,8 +3,8 @@ import { type Policy, PUBLIC, type Relation, type SecurityCatalog } from '../cat
 import { governs } from '../checked-database.js';
 import { qualified } from '../identity.js';
 
-const HEAD = `-- The database role of the gateway: it may read the imported tables and nothing else, and it sees all of their rows,
--- since the gateway decides who sees which. Run this as the owner of the tables; choose the password first.`;
+const HEAD = `-- The database role of the gateway: it may read the imported tables and views and nothing else, and it sees all of
+-- their rows, since the gateway decides who sees which. Run this as the owner of them; choose the password first.`;
 
 const RESTRICTIVE = `
 -- These restrictive policies are for everybody, so also for the role of the gateway, which has none of the settings that

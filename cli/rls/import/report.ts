@@ -1,8 +1,8 @@
 import { identifier } from 'osl-compiler/sql-text';
 import { counted, visible } from '../../output.js';
 import { sourceText } from './caller-value.js';
-import type { ImportNote } from './draft.js';
 import type { ImportedDatabase } from './import-database.js';
+import type { ImportNote } from './notes.js';
 
 /** The result of an import, as data for `--json`. */
 export function importResult(
@@ -27,6 +27,8 @@ export function importResult(
         reason: detail,
       }),
     ),
+    views: ofKind(notes, 'view').map(({ object, role }) => ({ object, role })),
+    changed: ofKind(notes, 'changed').map(({ object, role, detail }) => ({ object, role, reason: detail })),
     nothing: ofKind(notes, 'nothing visible').map(({ object, role, detail }) => ({
       object,
       role,
@@ -42,7 +44,10 @@ function ofKind(notes: readonly ImportNote[], kind: ImportNote['kind']): readonl
 
 /** The same for a person. */
 export function importText(imported: ImportedDatabase, files: readonly string[]): string {
-  const { roles, entities, attributes, refused, whole, nothing } = importResult(imported, files);
+  const { roles, entities, attributes, refused, whole, views, changed, nothing } = importResult(
+    imported,
+    files,
+  );
   const policies = new Set(importResult(imported, files).imported.map(({ object }) => object)).size;
   const sections = [
     [
@@ -55,6 +60,11 @@ export function importText(imported: ImportedDatabase, files: readonly string[])
     ),
     list('Not imported, so these roles see less than in the database:', refused.map(line)),
     list('All rows, as in the database:', whole.map(line)),
+    list(
+      'Views whose rows depend on the caller, as entities over their tables:',
+      views.map(({ object, role }) => visible(`${object} (${identifier(role)})`)),
+    ),
+    list('Columns of views that are masked or left out:', changed.map(line)),
     list('No rows, as in the database, or because of what is not imported:', nothing.map(line)),
   ];
   return sections

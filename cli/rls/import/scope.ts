@@ -45,6 +45,9 @@ function isBound(node: object): node is { readonly [BOUND]: BoundNode } {
   return BOUND in node;
 }
 
+/** The filter of the rows of a table that a query may read; null for all rows. @throws Untranslatable */
+export type ReadableRows = (range: Range) => string | null;
+
 export interface ColumnReference {
   readonly range: Range;
   readonly column: string;

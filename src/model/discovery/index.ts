@@ -7,6 +7,7 @@ export {
   type CandidateLink,
   candidateFor,
   candidatesIn,
+  NameAllocator,
   tableKey,
 } from './candidates.js';
 

@@ -1,0 +1,102 @@
+import type { Relation as ModelRelation } from 'osl-compiler';
+import { type Manifest, modelNameFrom, tableName } from '../../../src/model/manifest/index.js';
+import type { Oid, Relation } from '../catalog/catalog.js';
+import type { CheckedDatabase } from '../checked-database.js';
+import { sessionDependence } from './session-dependence.js';
+import { type SimpleView, simpleView, type ViewColumn } from './simple-view.js';
+import { Untranslatable } from './untranslatable.js';
+
+/** How a view is imported, or why it is not. */
+export type ViewPlan =
+  /** As an entity over the view: everybody who may read it gets the same rows. */
+  | { readonly kind: 'view'; readonly view: Relation }
+  /** As a further entity over the table below it, with the conditions and masks of the view in grants. */
+  | TableView
+  | { readonly kind: 'refused'; readonly view: Relation; readonly reason: string };
+
+export interface TableView {
+  readonly kind: 'table';
+  readonly view: Relation;
+  readonly query: SimpleView;
+}
+
+/** The plans of the views that a role of the scope may read, by relation. Requires `ready()` of osl-compiler. */
+export function viewPlans(db: CheckedDatabase): ReadonlyMap<Oid, ViewPlan> {
+  return new Map(
+    db.relations.flatMap((relation): [Oid, ViewPlan][] => {
+      if (relation.view === null || !isReadable(db, relation)) return [];
+      if (relation.kind === 'materialized view') return [[relation.id, { kind: 'view', view: relation }]];
+      return [[relation.id, planOf(db, relation)]];
+    }),
+  );
+}
+
+function isReadable({ roles, access }: CheckedDatabase, view: Relation): boolean {
+  return roles.some(({ id }) => access.columns(id, 'SELECT', view).length > 0);
+}
+
+function planOf(db: CheckedDatabase, view: Relation): ViewPlan {
+  const dependence = sessionDependence(db, view);
+  if (dependence === null) return { kind: 'view', view };
+  try {
+    const query = simpleView(db, view);
+    return { kind: 'table', view, query: { ...query, columns: distinct(query.columns) } };
+  } catch (error) {
+    if (!(error instanceof Untranslatable)) throw error;
+    const reason = `its rows depend on the caller (${dependence}), and it is more than rows of one table: ${error.message}`;
+    return { kind: 'refused', view, reason };
+  }
+}
+
+/** Each column of the table once, where the view shows it without a mask first. */
+function distinct(columns: readonly ViewColumn[]): readonly ViewColumn[] {
+  const plain = new Set(columns.flatMap((column) => (column.kind === 'plain' ? [column.of] : [])));
+  const seen = new Set<string>();
+  return columns.map((column): ViewColumn => {
+    if (column.kind === 'computed') return column;
+    const known = seen.has(column.of) || (column.kind === 'masked' && plain.has(column.of));
+    seen.add(column.of);
+    return known ? { kind: 'computed', name: column.name, reason: `${column.of} is shown already` } : column;
+  });
+}
+
+/** The entities of a manifest, by what they are in the database. */
+export interface EntityRoles {
+  /** Entities that show a table or view as it is, by `schema.name`. */
+  readonly own: ReadonlyMap<string, ModelRelation>;
+  /** Entities of plans of the kind `table`, by the id of the view. */
+  readonly ofViews: ReadonlyMap<Oid, ModelRelation>;
+}
+
+/** Tells the entities of views over a table from the entity of that table, by their names. */
+export function entityRoles(manifest: Manifest, plans: ReadonlyMap<Oid, ViewPlan>): EntityRoles {
+  const byTable = new Map<string, ModelRelation[]>();
+  for (const relation of manifest.catalog.relations.values()) {
+    const key = tableName(relation);
+    byTable.set(key, [...(byTable.get(key) ?? []), relation]);
+  }
+  const ofViews = new Map<Oid, ModelRelation>();
+  for (const plan of plans.values()) {
+    if (plan.kind !== 'table') continue;
+    const { view, query } = plan;
+    const entities = byTable.get(nameOf(query.base)) ?? [];
+    const names = [`${view.schema}_${view.name}`, view.name].map(modelNameFrom);
+    const found =
+      names.map((name) => entities.find((entity) => entity.name === name)).find(Boolean) ??
+      entities.find(({ name }) => names.includes(name.replace(/_\d+$/, '')));
+    // One entity is left for the table itself.
+    if (found === undefined || entities.length < 2) continue;
+    ofViews.set(view.id, found);
+    byTable.set(
+      nameOf(query.base),
+      entities.filter((entity) => entity !== found),
+    );
+  }
+  const own = new Map([...byTable].flatMap(([key, [first]]) => (first === undefined ? [] : [[key, first]])));
+  return { own, ofViews };
+}
+
+/** `schema.name` as manifests write it. */
+export function nameOf({ schema, name }: Pick<Relation, 'schema' | 'name'>): string {
+  return tableName({ schema, table: name });
+}
