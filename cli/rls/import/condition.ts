@@ -35,7 +35,7 @@ export function condition(
   }
   const member = membershipOfRole(node, context.user);
   if (member !== null) return String(member);
-  const call = inlined(node, scope, context.functions, context.searchPath);
+  const call = inlined(node, scope, context.functions, context.searchPath, context.user);
   if (call !== null) return condition(call.node, call.scope, range, callContext(context, call), positive);
   if ('TypeCast' in node && node.TypeCast.arg !== undefined && isBoolean(node)) return of(node.TypeCast.arg);
   if (isWrappedSelect(node)) return of(unwrapped(node));
@@ -203,7 +203,7 @@ function comparedValue(node: Node, scope: Scope, context: Translation): Compared
   const argument = resolvedArgument(inner, scope);
   if (argument !== null) return comparedValue(argument.node, argument.scope, context);
   if ('FuncCall' in inner) {
-    const call = inlined(inner, scope, context.functions, context.searchPath);
+    const call = inlined(inner, scope, context.functions, context.searchPath, context.user);
     if (call !== null) return comparedValue(call.node, call.scope, callContext(context, call));
   }
   if (

@@ -1,6 +1,6 @@
 import type { Node } from '@pgsql/types';
 import type { RoleAccess } from '../catalog/access.js';
-import type { Oid, SecurityCatalog } from '../catalog/catalog.js';
+import type { DatabaseFunction, Oid, SecurityCatalog } from '../catalog/catalog.js';
 import { calledName, literalOf } from '../nodes.js';
 import { Untranslatable } from './untranslatable.js';
 
@@ -8,6 +8,8 @@ import { Untranslatable } from './untranslatable.js';
 export interface CurrentUser {
   /** True for the caller, false for the owner of a SECURITY DEFINER function. */
   readonly isCaller: boolean;
+  readonly name: string;
+  mayExecute(called: DatabaseFunction): boolean;
   /** Result of `pg_has_role`. @throws Untranslatable for an unknown role or kind of membership */
   hasRole(role: string, privilege: string): boolean;
 }
@@ -21,6 +23,8 @@ export function currentUser(
 ): CurrentUser {
   return {
     isCaller,
+    name: roles.get(id)?.name ?? `role ${id}`,
+    mayExecute: (called) => access.mayExecute(id, called),
     hasRole: (name, privilege) => {
       const role = [...roles.values()].find((one) => one.name === name);
       if (role === undefined) throw new Untranslatable(`pg_has_role of \`${name}\`, which is no role`);

@@ -18,7 +18,7 @@ import { type ImportedTable, NO_ARGUMENTS, type Range, type Scope, type TableLoo
 import { readByCaller } from './session-dependence.js';
 import { attributesNamedIn, withoutFaults } from './sound-policy.js';
 import type { Translation } from './translation.js';
-import { Untranslatable } from './untranslatable.js';
+import { FailsInDatabase, Untranslatable } from './untranslatable.js';
 import { masksOf, viewColumns } from './view-columns.js';
 import { bothOf, grantOn, type MaskedLabel, maskNote, viewGrants } from './view-grants.js';
 import { entityRoles, nameOf, type TableView, type ViewPlan, viewPlans } from './view-plan.js';
@@ -132,10 +132,27 @@ class Importer {
   grantsOf(role: Role): readonly GrantDocument[] {
     return this.#database.relations.flatMap((relation) => {
       if (this.#database.access.columns(role.id, 'SELECT', relation).length === 0) return [];
-      const plan = this.#plans.get(relation.id);
-      if (plan?.kind === 'table') return this.#ofView(role, plan);
-      return plan?.kind === 'refused' ? this.#leaveOut(role, relation) : this.#ofTable(role, relation);
+      try {
+        return this.#grantsOn(role, relation);
+      } catch (error) {
+        if (!(error instanceof FailsInDatabase)) throw error;
+        const detail = 'a condition fails in the database, and with it every query of the role';
+        this.notes.push({
+          kind: 'nothing visible',
+          object: relationObject(relation).identity,
+          role: role.name,
+          detail,
+        });
+        return [];
+      }
     });
+  }
+
+  /** @throws FailsInDatabase, with a note about the condition */
+  #grantsOn(role: Role, relation: Relation): readonly GrantDocument[] {
+    const plan = this.#plans.get(relation.id);
+    if (plan?.kind === 'table') return this.#ofView(role, plan);
+    return plan?.kind === 'refused' ? this.#leaveOut(role, relation) : this.#ofTable(role, relation);
   }
 
   /** Grants on a table, or on a view that gives everybody the same rows. */
@@ -349,13 +366,14 @@ class Importer {
     });
   }
 
-  /** The result of a translation; null, with a note, if it is impossible. */
+  /** The result of a translation; null, with a note, if it is impossible. @throws FailsInDatabase, with a note */
   #attempt<T>(role: Role, object: string, translate: () => T): T | null {
     try {
       return translate();
     } catch (error) {
       if (!(error instanceof Untranslatable)) throw error;
       this.notes.push({ kind: 'refused', object, role: role.name, detail: error.message });
+      if (error instanceof FailsInDatabase) throw error;
       return null;
     }
   }
@@ -378,14 +396,7 @@ class Importer {
       table: (schema, name, searchPath) => this.#tableNamed(schema, name, searchPath),
     };
     const functions: FunctionBodies = {
-      named: (schema, name, args, searchPath) => {
-        const found = this.#functionsNamed(schema, name, args, searchPath);
-        if (found.some((called) => !access.mayExecute(user, called)))
-          throw new Untranslatable(
-            `${name}, which ${this.#database.roleName(user)} may not execute: the policy fails`,
-          );
-        return found;
-      },
+      named: (schema, name, args, searchPath) => this.#functionsNamed(schema, name, args, searchPath),
       asOwner: ({ owner }) => ({
         rows: rowsOf(withOwnRights(owner, false)),
         user: currentUser(catalog, access, owner, false),
@@ -446,10 +457,10 @@ class Importer {
     const role = catalog.roles.get(reader);
     if (role === undefined) throw new Untranslatable('a function of an unknown owner');
     if (access.columns(reader, 'SELECT', relation).length === 0)
-      throw new Untranslatable(`${qualified(relation)}, which ${role.name} may not read: the policy fails`);
+      throw new FailsInDatabase(`${qualified(relation)}, which ${role.name} may not read: the policy fails`);
     if (relation.rowSecurity === 'off' || access.exemption(reader, relation) !== null) return null;
     if (open.has(relation.id))
-      throw new Untranslatable(
+      throw new FailsInDatabase(
         `${qualified(relation)}, whose policy reads itself: infinite recursion in the database`,
       );
     const policies = this.#policiesFor(role, relation);

@@ -6,7 +6,7 @@ import { calledName, firstTarget, namesOf } from '../nodes.js';
 import { isCallerFunction } from './caller-value.js';
 import type { CurrentUser } from './current-user.js';
 import { type BoundNode, NO_ARGUMENTS, type ReadableRows, type Scope } from './scope.js';
-import { Untranslatable } from './untranslatable.js';
+import { FailsInDatabase, Untranslatable } from './untranslatable.js';
 
 /** Functions of users by name. */
 export interface FunctionBodies {
@@ -42,6 +42,7 @@ export function inlined(
   scope: Scope,
   functions: FunctionBodies,
   searchPath: readonly string[],
+  user: CurrentUser,
 ): InlinedCall | null {
   if (!('FuncCall' in node)) return null;
   const names = namesOf(node.FuncCall.funcname);
@@ -52,6 +53,8 @@ export function inlined(
   if (called === undefined) return null;
   const text = names.join('.');
   if (another !== undefined) throw new Untranslatable(`there are several functions ${text}`);
+  if (!user.mayExecute(called))
+    throw new FailsInDatabase(`${text}, which ${user.name} may not execute: the policy fails`);
   if (scope.depth > DEPTH) throw new Untranslatable(`${text} calls itself`);
   if (called.strict && args.length > 0) throw new Untranslatable(`${text}, which is STRICT`);
   const bound = new Map<string, BoundNode>();

@@ -2,3 +2,6 @@
 export class Untranslatable extends Error {
   override readonly name = 'Untranslatable';
 }
+
+/** A part that fails for the role, and with it every query over the table: so the role sees nothing of it. */
+export class FailsInDatabase extends Untranslatable {}

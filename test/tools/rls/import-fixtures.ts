@@ -283,8 +283,18 @@ export const FIXTURES: readonly RlsFixture[] = [
     source: 'Supabase, infinite recursion in a policy',
     sql: `${DOC} ${MEMBER} alter table member enable row level security;
       create policy mates on member for select to :auth using (team_id in (select m.team_id from member m where m.user_id = auth.uid()));
-      create policy team on doc for select to :auth using (team_id in (select team_id from member));`,
+      create policy team on doc for select to :auth using (team_id in (select team_id from member));
+      create policy own on doc for select to :auth using (owner_id = auth.uid());`,
     refused: /reads itself/,
+  },
+  {
+    name: 'fails_beside_another',
+    source: 'A policy that fails for the role, beside one that would show rows',
+    sql: `${DOC} create function secret() returns boolean language sql stable as 'select true';
+      revoke execute on function secret() from public;
+      create policy own on doc for select to :auth using (owner_id = auth.uid());
+      create policy other on doc for select to :auth using (secret());`,
+    refused: /may not execute: the policy fails/,
   },
   {
     name: 'time_window',
