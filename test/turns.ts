@@ -123,6 +123,9 @@ export const IN_TURNS: readonly string[] = [
   'tools/rls/page',
   'tools/init/citus',
   'proof/budget/compile',
+  'tools/rls/speed',
+  'tools/rls/export-rows',
+  'tools/interchange/models',
 ];
 
 /** What an answer holds and how it ends, which two engines may do in two ways: once more on the embedded one, in turns. */
