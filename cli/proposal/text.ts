@@ -1,5 +1,5 @@
 import { Document, isMap, isPair, isScalar, visit } from 'yaml';
-import type { PolicyDocument } from '../../policy/document.js';
+import type { GrantDocument, PolicyDocument } from '../../policy/document.js';
 import type { ManifestDocument } from '../../src/model/manifest/index.js';
 import type { LostLink } from './links.js';
 import { CONNECTOR } from './manifest.js';
@@ -49,17 +49,31 @@ export function manifestYaml(
   return textOf(yaml);
 }
 
-/** Text of a comment. Line breaks are removed from names, because they would end the comment. */
 function lostText({ link, reason }: LostLink): string {
-  return ` left out: foreign key ${link}: ${reason}`.replace(
-    /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g,
-    ' ',
-  );
+  return commentText(`left out: foreign key ${link}: ${reason}`);
 }
 
-/** @param by the command that writes it */
-export function policyYaml(document: PolicyDocument, by = 'osl init'): string {
+/** Text of a comment. Line breaks are removed from names, because they would end the comment. */
+const commentText = (text: string): string =>
+  ` ${text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, ' ')}`;
+
+/**
+ * @param by the command that writes it
+ * @param remarkOn the comment above a grant, or null
+ */
+export function policyYaml(
+  document: PolicyDocument,
+  by = 'osl init',
+  remarkOn: (role: string, grant: GrantDocument) => string | null = () => null,
+): string {
   const yaml = new Document(document);
+  for (const [role, { grants }] of Object.entries(document.roles)) {
+    for (const [i, grant] of grants.entries()) {
+      const node = yaml.getIn(['roles', role, 'grants', i]);
+      const remark = remarkOn(role, grant);
+      if (isMap(node) && remark !== null) node.commentBefore = commentText(remark);
+    }
+  }
   yaml.commentBefore = policyHead(by);
   flowIn(yaml, ([section]) => section === 'subjects' || section === 'roles');
   return textOf(yaml);

@@ -13,6 +13,7 @@ import { type CallerAttribute, ImportedAttributes } from './attributes.js';
 import { condition } from './condition.js';
 import { currentUser } from './current-user.js';
 import type { FunctionBodies } from './function-call.js';
+import { GrantOrigins } from './grant-origins.js';
 import { type ImportNote, whyAllRows, whyNoEntity } from './notes.js';
 import { type ImportedTable, NO_ARGUMENTS, type Range, type Scope, type TableLookup } from './scope.js';
 import { readByCaller } from './session-dependence.js';
@@ -27,6 +28,7 @@ export interface ImportedPolicy {
   readonly document: PolicyDocument;
   readonly attributes: readonly CallerAttribute[];
   readonly notes: readonly ImportNote[];
+  readonly origins: GrantOrigins;
   /** The views that entities over tables stand for, by entity. */
   readonly views: ReadonlyMap<string, TableView>;
 }
@@ -66,6 +68,7 @@ export function importedPolicy({ database, manifest, tenant }: ImportScope): Imp
     document: sound,
     attributes: importer.attributes.callers.filter(({ name }) => used.has(name)),
     notes: importer.notes,
+    origins: importer.origins,
     views: importer.views,
   };
 }
@@ -91,6 +94,7 @@ interface Subject {
 class Importer {
   readonly attributes = new ImportedAttributes();
   readonly notes: ImportNote[] = [];
+  readonly origins = new GrantOrigins();
   /** The mask of each label. */
   readonly masks: ReadonlyMap<string, MaskKind>;
   readonly views: ReadonlyMap<string, TableView>;
@@ -362,7 +366,9 @@ class Importer {
       });
       if (text === null) return [];
       this.notes.push({ kind: 'imported', object, role: role.name, detail: null });
-      return [text === '' ? null : text];
+      const filter = text === '' ? null : text;
+      this.origins.add(nameFrom(role.name), table.entity, filter, policy.name);
+      return [filter];
     });
   }
 

@@ -28,6 +28,7 @@ export interface ImportedDatabase {
   readonly policy: ImportedPolicy['document'];
   readonly attributes: ImportedPolicy['attributes'];
   readonly notes: ImportedPolicy['notes'];
+  readonly origins: ImportedPolicy['origins'];
   /** Tables that are no entities, with the reason. */
   readonly leftOut: readonly ExcludedTable[];
   /** Statements that create the database role of the gateway, which sees all rows of the entities. */
@@ -76,7 +77,11 @@ export async function importDatabase(
     return plan?.kind === 'table' ? [{ plan, name: candidate.name }] : [];
   });
   const manifest = withViewEntities(tables, views);
-  const { document, attributes, notes } = importedPolicy({ database, manifest: manifest.manifest, tenant });
+  const { document, attributes, notes, origins } = importedPolicy({
+    database,
+    manifest: manifest.manifest,
+    tenant,
+  });
   const own = new Set([...manifest.manifest.catalog.relations.values()].map(tableName));
   const relations = database.relations.filter((r) => own.has(nameOf(r)));
   return {
@@ -84,6 +89,7 @@ export async function importDatabase(
     policy: document,
     attributes,
     notes,
+    origins,
     leftOut: [...chosen.leftOut, ...manifest.leftOut],
     readerSql: (role) => readerScript(role, relations, catalog),
   };

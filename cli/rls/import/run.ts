@@ -39,7 +39,10 @@ export async function runRlsImport(folder: string, flags: RlsImportFlags): Promi
     'manifest.schema.json': `${JSON.stringify(MANIFEST_SCHEMA, null, 2)}\n`,
     'policy.schema.json': `${JSON.stringify(POLICY_SCHEMA, null, 2)}\n`,
     'manifest.yaml': manifestYaml(imported.manifest.document, new Set(), new Map()),
-    'policy.yaml': policyYaml(imported.policy, 'osl rls import'),
+    'policy.yaml': policyYaml(imported.policy, 'osl rls import', (role, grant) => {
+      const policies = imported.origins.of(role, grant);
+      return policies === null ? null : `by policy ${policies}`;
+    }),
     'reader.sql': imported.readerSql(flags.reader),
   };
   for (const [name, text] of Object.entries(texts)) writeFileSync(join(dir, name), text);

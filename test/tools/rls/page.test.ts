@@ -37,6 +37,11 @@ else {
     const policy = parse(readFileSync(policyFile, 'utf8'));
     const [shown = '', subjects = ''] = blocks('yaml').map((text) => text.replaceAll(/\bweb\b/g, web));
     t.match(policy, parse(shown), 'the policy on the page');
+    t.match(
+      readFileSync(policyFile, 'utf8').match(/# by policy .*/g),
+      ['# by policy me', '# by policy team', '# by policy team'],
+      'each grant names its policy',
+    );
     await admin.query(readFileSync(join(cwd, 'shop', 'reader.sql'), 'utf8').replace('choose one', 'osl'));
     writeFileSync(policyFile, stringify({ ...policy, ...parse(subjects) }));
     const env = { DATABASE_URL: urlAs(postgres.url, reader, 'osl'), OSL_HTTP_PORT: '0', OSL_PG_PORT: '0' };
