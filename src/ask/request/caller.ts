@@ -22,6 +22,11 @@ export interface Caller {
   readonly circumstances: Circumstances;
   /** Expiry of `access`, in ms since the epoch. */
   readonly until: number;
+  /**
+   * When reading the oldest attribute of `access` from an entity began, on the clock of `performance.now()`; absent if
+   * none was read.
+   */
+  readonly rightsAsOf?: number;
 }
 
 /** Reads attributes that a policy takes from entities. */
