@@ -15,6 +15,7 @@ import {
   type FromItem,
   type GovernedScan,
   type Query,
+  requireOperator,
   type Slot,
   verify,
   walk,
@@ -280,6 +281,20 @@ const FAULTS: readonly Fault[] = [
             );
           return first === undefined ? i : { ...i, pushed: [over(first)] };
         },
+      }),
+    }),
+  },
+  {
+    name: 'a number made of small ones exceeds its type on hidden rows',
+    caller: 'filtered',
+    osql: 'select id from osl.entities.customer where id > 1999999::int8 * 1999999 * 1999999',
+    made: ({ query, slots }) => ({
+      slots,
+      query: walk.mapQuery(query, {
+        expr: (e: Expr) =>
+          e.kind === 'operation' && e.definition.name === '*' && e.left?.kind === 'operation'
+            ? { ...e, definition: requireOperator('+', 'int8', 'int8'), left: e, right: e }
+            : e,
       }),
     }),
   },
