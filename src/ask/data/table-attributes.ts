@@ -32,6 +32,8 @@ interface KeptValues {
   readonly values: Promise<readonly string[]>;
   /** On the clock of `performance.now()`. */
   readonly began: number;
+  /** Who waits for them; null once they are there. Nobody else waits, for the reading has this subject's limits. */
+  for: string | null;
 }
 
 /** Values of one subject. Times are on the clock of `performance.now()`. */
@@ -107,16 +109,19 @@ export class TableAttributes implements TableAttributeReader {
   #valuesOf(attribute: TableAttribute, subject: SubjectPolicy, caller: Caller): KeptValues {
     const { name, needs, maxAgeMs } = attribute;
     const began = performance.now();
-    if (maxAgeMs === 0) return { values: this.#read(attribute, subject, caller), began };
+    const asker = caller.identity.subject;
+    if (maxAgeMs === 0) return { values: this.#read(attribute, subject, caller), began, for: asker };
     const given = [...needs].sort().map((needed) => [needed, subject.attributes.get(needed)]);
     const key = `${caller.snapshot.version} ${caller.manifest.catalog.version} ${name} ${JSON.stringify(given)}`;
     const kept = this.#kept.get(key);
-    if (kept !== undefined && began - kept.began < maxAgeMs) return kept;
-    const found = { values: this.#read(attribute, subject, caller), began };
+    const isShared = kept !== undefined && (kept.for === null || kept.for === asker);
+    if (isShared && began - kept.began < maxAgeMs) return kept;
+    const found: KeptValues = { values: this.#read(attribute, subject, caller), began, for: asker };
     this.#kept.set(key, found, { size: OVERHEAD + key.length });
     const isLast = (): boolean => this.#kept.peek(key) === found;
     found.values.then(
       (values) => {
+        found.for = null;
         if (isLast()) this.#kept.set(key, found, { size: key.length + sizeOf(values) });
       },
       () => {
