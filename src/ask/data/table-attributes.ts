@@ -27,20 +27,22 @@ const KEPT_CHARACTERS = 33_554_432;
 /** Size of an entry, and of a value, beside its characters. */
 const OVERHEAD = 64;
 
-/** Values of one attribute of one subject, as of the time at which reading them began. */
+/** Values of one attribute of one subject. Times are on the clock of `performance.now()`. */
 interface KeptValues {
   readonly values: Promise<readonly string[]>;
-  /** On the clock of `performance.now()`. */
+  /** When reading began: everything committed before was read. */
   readonly began: number;
-  /** Who waits for them; null once they are there. Nobody else waits, for the reading has this subject's limits. */
-  for: string | null;
+  /** When they were there: nothing committed later was read. Null before. */
+  ended: number | null;
+  /** Who waits for them until then. Nobody else waits, for the reading has this subject's limits. */
+  readonly for: string;
 }
 
 /** Values of one subject. Times are on the clock of `performance.now()`. */
 interface SubjectValues {
   readonly values: ReadonlyMap<string, readonly string[]>;
-  /** When reading the oldest of them began. */
-  readonly began: number;
+  /** When the newest of them were there. */
+  readonly readBy: number;
   /** Until when all of them may be used. */
   readonly ends: number;
 }
@@ -80,7 +82,7 @@ export class TableAttributes implements TableAttributeReader {
       access: effectiveAccess(identity, snapshot, manifest.catalog, circumstances, read),
       // Rights that follow from values that may not be used again end at once.
       until: Math.min(caller.until, Date.now() + ends - performance.now()),
-      rightsAsOf: Math.min(...found.map((one) => one.began)),
+      rightsAsOf: Math.max(...found.map((one) => one.readBy)),
     });
   }
 
@@ -92,36 +94,40 @@ export class TableAttributes implements TableAttributeReader {
   ): Promise<SubjectValues> {
     const values = new Map<string, readonly string[]>();
     let known = subject;
-    let began = performance.now();
+    let readBy = Number.NEGATIVE_INFINITY;
     let ends = Number.POSITIVE_INFINITY;
     for (const attribute of attributes) {
       // If the subject lacks an attribute that the filter names, it lacks this one as well.
       if (![...attribute.needs].every((name) => known.attributes.has(name))) continue;
       const found = this.#valuesOf(attribute, known, caller);
       values.set(attribute.name, await found.values);
-      began = Math.min(began, found.began);
+      readBy = Math.max(readBy, found.ended ?? performance.now());
       ends = Math.min(ends, found.began + attribute.maxAgeMs);
       known = withRead(subject, values);
     }
-    return { values, began, ends };
+    return { values, readBy, ends };
   }
 
   #valuesOf(attribute: TableAttribute, subject: SubjectPolicy, caller: Caller): KeptValues {
     const { name, needs, maxAgeMs } = attribute;
     const began = performance.now();
     const asker = caller.identity.subject;
-    if (maxAgeMs === 0) return { values: this.#read(attribute, subject, caller), began, for: asker };
+    const read = (): KeptValues => {
+      const values = this.#read(attribute, subject, caller);
+      return { values, began, ended: null, for: asker };
+    };
+    if (maxAgeMs === 0) return read();
     const given = [...needs].sort().map((needed) => [needed, subject.attributes.get(needed)]);
     const key = `${caller.snapshot.version} ${caller.manifest.catalog.version} ${name} ${JSON.stringify(given)}`;
     const kept = this.#kept.get(key);
-    const isShared = kept !== undefined && (kept.for === null || kept.for === asker);
+    const isShared = kept !== undefined && (kept.ended !== null || kept.for === asker);
     if (isShared && began - kept.began < maxAgeMs) return kept;
-    const found: KeptValues = { values: this.#read(attribute, subject, caller), began, for: asker };
+    const found = read();
     this.#kept.set(key, found, { size: OVERHEAD + key.length });
     const isLast = (): boolean => this.#kept.peek(key) === found;
     found.values.then(
       (values) => {
-        found.for = null;
+        found.ended = performance.now();
         if (isLast()) this.#kept.set(key, found, { size: key.length + sizeOf(values) });
       },
       () => {

@@ -23,8 +23,8 @@ export interface Caller {
   /** Expiry of `access`, in ms since the epoch. */
   readonly until: number;
   /**
-   * When reading the oldest attribute of `access` from an entity began, on the clock of `performance.now()`; absent if
-   * none was read.
+   * When the newest attribute of `access` had been read from an entity, on the clock of `performance.now()`; absent if
+   * there is none.
    */
   readonly rightsAsOf?: number;
 }

@@ -84,5 +84,24 @@ t.test(
     await standby.query('select pg_wal_replay_resume()');
     await until(({ from }) => from === 'standby');
     t.strictSame((await ask()).ids, [2]);
+
+    // What is read may have been committed after reading began.
+    await sleep(1_000 * MAX_AGE_S);
+    const writer = new pg.Client(primary.url);
+    await writer.connect();
+    await writer.query('begin');
+    await writer.query('lock table shop.member');
+    const slow = ask();
+    await sleep(300);
+    await primary.query('create table shop.other (id int)');
+    await sleep(1_500); // the standby has what was committed when reading began
+    await standby.query('select pg_wal_replay_pause()');
+    await primary.query("update shop.account set name = 'blue' where id = 1");
+    await primary.query("update shop.account set name = 'green' where id = 2");
+    await writer.query("update shop.member set team = 'green'");
+    await writer.query('commit');
+    t.strictSame(await slow, { ids: [2], from: 'live' });
+    await writer.end();
+    await standby.query('select pg_wal_replay_resume()');
   },
 );
