@@ -60,9 +60,9 @@ export function effectiveAccess(
   const open = known.conditions
     .filter((conditions) => holds(conditions, identity, snapshot, circumstances))
     .map(({ key }) => key);
-  const key = open.length === 0 && read === null ? '' : JSON.stringify([open, read?.key]);
+  const key = open.length === 0 && read === null ? '' : JSON.stringify([open, read !== null]);
   const found = known.byOpen.get(key);
-  if (found !== undefined) return found;
+  if (found !== undefined && found.read?.key === read?.key) return found;
   const access = evaluate(identity, snapshot, catalog, open, read);
   if (known.byOpen.size >= OPEN_SETS) known.byOpen.clear();
   known.byOpen.set(key, access);
@@ -255,7 +255,7 @@ interface Caches {
 interface CallerRights {
   /** The conditions of the grants of the caller's effective roles, sorted by key; usually empty. */
   readonly conditions: readonly Conditions[];
-  /** The access for each set of conditions that hold, by their keys, and of attributes that were read. */
+  /** The access for each set of conditions that hold, by their keys, without and with the attributes read last. */
   readonly byOpen: Map<string, EffectiveAccess>;
   readonly toRead: readonly TableAttribute[];
 }

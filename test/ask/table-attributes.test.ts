@@ -1,9 +1,12 @@
 import { writeFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import t, { test } from 'tap';
 import { generatedSql, sql } from '../../src/base/sql.js';
 import { manifestText } from '../support/model-text.js';
 import { servePg } from '../surfaces/pg/support.js';
 import { type Reply, startRest } from '../surfaces/rest/fixture.js';
+import { bind, describe, execute, flush, parse, sync } from '../wire/support/bytes.js';
+import { Client } from '../wire/support/client.js';
 
 /*
  * Attributes that the policy reads from entities: members of teams, administrators by a column of their profile, and
@@ -73,6 +76,7 @@ masks: {}
 limits: { query: 100000 }
 `;
 
+const NAMES = "  names: { on: document, column: title, rows: 'id > 4' }";
 const BY_TEAM = "team_id = attribute('teams')";
 
 const rest = await startRest({
@@ -81,7 +85,7 @@ const rest = await startRest({
   script: TABLES,
   schema: 'work',
 });
-const { connect } = await servePg(t, rest.test);
+const { connect, port } = await servePg(t, rest.test);
 t.teardown(() => rest.server.close(1_000));
 
 const { system } = rest.test.engine;
@@ -156,6 +160,28 @@ test('values are used again for as long as max_age says, and no longer', async (
   t.strictSame(seen[0]?.ids, [2, 3], 'the first one is asked within the second');
 });
 
+test('a statement that was prepared with values read before runs with them no longer than max_age says', async (t) => {
+  await serve({ rows: BY_TEAM, maxAge: 1 });
+  const client = await Client.login(port, 'user:ann', await rest.test.token('user:ann'));
+  let [read, began, parsed] = [0, 0, 0];
+  do {
+    await sleep(1_000); // values that were read before are used no more
+    began = performance.now();
+    t.strictSame(await idsOf('user:ann'), [1, 2]);
+    read = performance.now();
+    while (performance.now() - began < 700) await sleep(20);
+    await client.ask(sync);
+    await client.send(parse('', IDS), describe('S'), flush).until('T');
+    parsed = performance.now();
+  } while (parsed - began >= 1_000);
+  await system.script(sql`update work.member set active = false where user_id = 'ann'`);
+  while (performance.now() - read < 1_050) await sleep(20);
+  const answer = await client.ask(bind('', '', { values: [] }), execute(), sync);
+  await system.script(sql`update work.member set active = true where user_id = 'ann'`);
+  t.equal(answer.filter((message) => message.startsWith('D')).length, 0, answer.join());
+  client.socket.destroy();
+});
+
 test('nothing of what is read shows in an answer, an error or the catalog', async (t) => {
   await serve({ rows: BY_TEAM });
   const of = async (osql: string): Promise<unknown> => (await rest.ask('user:ann', { osql })).json()['code'];
@@ -171,7 +197,9 @@ test('values that cannot be read refuse the question, and too many do', async (t
   t.equal(await idsOf('user:cleo'), 'E0511');
   await system.script(sql`delete from work.member where user_id = 'cleo' and team_id > 9`);
   await system.script(sql`alter table work.member rename to gone`);
-  const refused = await idsOf('user:ann');
+  const reply = (await ask('user:ann')).json();
+  const refused = reply['code'];
+  t.notMatch(JSON.stringify(reply), /member|team/, 'names that the caller does not know');
   const client = await connect('user:ann', await rest.test.token('user:ann'));
   t.strictSame(
     (await client.query("set application_name = 'x'")).command,
@@ -182,6 +210,29 @@ test('values that cannot be read refuse the question, and too many do', async (t
   await client.end();
   await system.script(sql`alter table work.gone rename to member`);
   t.match(refused, /^E05/);
+});
+
+test('nobody gets the error of a reading that somebody else began', async (t) => {
+  const attributes = "  names: { on: profile, column: user_id, rows: 'admin', max_age: 60 }";
+  await serve({ rows: "title = attribute('names')", attributes });
+  const lock = 'begin; lock table work.profile in access exclusive mode; select pg_sleep(7); commit';
+  const locked = system.script(generatedSql(lock));
+  await sleep(300);
+  const first = idsOf('user:ann');
+  await sleep(3_000);
+  const second = idsOf('user:bob');
+  t.strictSame(await first, 'E0510', 'it waits five seconds for a lock');
+  t.strictSame(await second, []);
+  await locked;
+});
+
+test('values are limited by their bytes, too', async (t) => {
+  await serve({ rows: "title = attribute('names')", attributes: NAMES });
+  await system.script(sql`insert into work.document values (5, null, null, repeat('a', 600000))`);
+  t.strictSame(await idsOf('user:ann'), [5], 'half of them');
+  await system.script(sql`insert into work.document values (6, null, null, repeat('b', 600000))`);
+  t.equal(await idsOf('user:ann'), 'E0511');
+  await system.script(sql`delete from work.document where id > 4`);
 });
 
 test('the owner of the policy is told which row a member sees', async (t) => {

@@ -63,7 +63,7 @@ const PARTS: readonly Part[] = [
       file(
         'policy/access.ts',
         'rights of a whole chain, and the signature that keys caches; conditions of grants; purposes that a caller may state',
-        'Read for parts that the signature lacks: roles, deny rules, pattern of attributes, open conditions and both versions are in it; values of attributes are not, on purpose, since they are parameters. Whoever shares more than a plan by signature must compare the chain too: `route.ts` did not. Conditions of grants: looked for conditions that hold where something is unknown. All refuse on null, NaN and absent; the night that crosses midnight asks for the day before. Purposes that a caller may state: below the ceiling of every subject of the chain, and within those of the token. Nothing found.',
+        'Read for parts that the signature lacks: roles, deny rules, pattern of attributes, open conditions and both versions are in it; values of attributes are not, on purpose, since they are parameters. Whoever shares more than a plan by signature must compare the chain too: `route.ts` did not. Conditions of grants: looked for conditions that hold where something is unknown. All refuse on null, NaN and absent; the night that crosses midnight asks for the day before. Purposes that a caller may state: below the ceiling of every subject of the chain, and within those of the token. Attributes from entities: looked for an access kept for other values, and for values of one subject given to another. Each token kept up to 64 readings in memory; it keeps the last one now.',
       ),
       file(
         'policy/rights.ts',
@@ -80,11 +80,15 @@ const PARTS: readonly Part[] = [
         'grants and deny rules of roles',
         'Looked for a grant that becomes wider by a fault: a filter that does not bind drops the grant and refuses the policy; a deny rule without columns denies all; several for one relation are joined. Nothing found.',
       ),
-      file('policy/table-attributes.ts', 'attributes from entities: what is read for which subject', null),
+      file(
+        'policy/table-attributes.ts',
+        'attributes from entities: what is read for which subject',
+        'Looked for an attribute that a filter names and that is not read, one read with the values of another subject, a circle, an attribute that is stated twice, and types whose text has two readings. What is not read is missing, and then the filter is false; the access is of one subject, and no caller gets it; `date` and `timestamptz` are refused as types of attributes. A list of numeric values for an `int4` is accepted, and a value with a fraction refuses the query. Nothing found.',
+      ),
       file(
         'policy/compile-snapshot.ts',
         'a policy as a whole; subjects and their attributes (read before: looked for a value that is guessed from another form, and prototype names as attributes. Maps throughout; what is no scalar, list or `{any: true}` is a problem of the policy. Nothing found.)',
-        'Looked for a label without a mask (it denies), a kind of mask by a prototype name, a version that two policies share, and a part that is used before it was checked: problems are thrown before the snapshot is made. Nothing found.',
+        'Looked for a label without a mask (it denies), a kind of mask by a prototype name, a version that two policies share, and a part that is used before it was checked: problems are thrown before the snapshot is made. An attribute that is read from an entity cannot be stated by a subject or a rule of the exchange as well. Nothing found.',
       ),
     ],
   },
@@ -100,27 +104,27 @@ const PARTS: readonly Part[] = [
       file(
         'src/ask/request/caller.ts',
         'one model for identity and access',
-        'Looked for a moment between model and access at which another policy is served. One frozen model is read once, and the caller keeps it. Nothing found.',
+        'Looked for a moment between model and access at which another policy is served. One frozen model is read once, and the caller keeps it. Looked for rights used after their end: `until` also ends where values of attributes end. Nothing found.',
       ),
       file(
         'src/ask/request/identify.ts',
         'identity and access under one model; accounts and certificates of sessions',
-        'Looked for a moment between model and access at which another policy is served. One frozen model is read once, and the caller keeps it. Looked for a session that outlives a changed password or rule: it is compared at each question. Nothing found.',
+        'Looked for a moment between model and access at which another policy is served. One frozen model is read once, and the caller keeps it. Looked for a session that outlives a changed password or rule: it is compared at each question. Looked for a way past the reading of attributes: what cannot wait for it gets no caller. Nothing found.',
       ),
       file(
         'src/ask/data/table-attributes.ts',
         'values of attributes from entities, and how long they are used',
-        null,
+        '**Found**: rights lasted `max_age` from the request and not from the reading whose values it used again, so that a statement parsed late ran with values up to a second too old; rows of a standby could be older than the values, which showed a new member what had left the team before; errors named the entity that is read; nothing limited the bytes of values, nor those of all that are kept; who needed equal values got the error of a reading that somebody else had begun, under the limits of that other. All are mended, with tests in `test/ask/table-attributes.test.ts` and `test/service/operations/standby-attributes.test.ts`. Tried without finding: another subject’s, policy’s or catalog’s values by the key, and a policy that changes while values are read (E2003).',
       ),
       file(
         'src/ask/request/respond.ts',
         'the order of every request',
-        'Looked for an answer before its decision is on record and for rights taken before a wait: `inTurn` looks at them again. Nothing found.',
+        'Looked for an answer before its decision is on record and for rights taken before a wait: `inTurn` looks at them again. Attributes are read after the rate limit and before the decision is recorded; a policy that changes or a token that is revoked meanwhile ends the query when it begins (E2003). Nothing found.',
       ),
       file(
         'src/ask/request/session.ts',
         'logins and renewals',
-        'A renewed token must have the same tenant and chain, revoked or not. Nothing found.',
+        'A renewed token must have the same tenant and chain, revoked or not. Looked for rows behind `readsNoRows`: logins, renewals and commands of a session answer none. Nothing found.',
       ),
       file(
         'src/ask/data/planning.ts',
@@ -135,7 +139,7 @@ const PARTS: readonly Part[] = [
       file(
         'src/ask/data/ask.ts',
         'a question from plan to answer',
-        'Looked for rows before their record, a plan of another caller, a kept answer that mixes two. Sinks wait for the record, decoders wait before they send; caller and plan go together from `respond` to the engine; a kept answer is not looked for under a snapshot or a row limit. **Found** beside it: `explain access` ran its look at a row as the chain that is supposed, whose quotas it used up. It is the administrator’s own request now.',
+        'Looked for rows before their record, a plan of another caller, a kept answer that mixes two. Sinks wait for the record, decoders wait before they send; caller and plan go together from `respond` to the engine; a kept answer is not looked for under a snapshot or a row limit. **Found** beside it: `explain access` ran its look at a row as the chain that is supposed, whose quotas it used up. It is the administrator’s own request now. Standbys: looked for an answer kept under a newer epoch, which the primary gives. A block began on a standby older than the attributes that were read; it does not now.',
       ),
       file(
         'src/ask/data/answer-cache.ts',
@@ -170,12 +174,12 @@ const PARTS: readonly Part[] = [
       file(
         'src/ask/routes/fast-question.ts',
         'one question by a route',
-        'Looked for rows of one run told to another: a run that was let go serves nobody else, and nothing is told before the record. Nothing found.',
+        'Looked for rows of one run told to another: a run that was let go serves nobody else, and nothing is told before the record. Standbys: server and session are chosen in the turn in which the run is sent. Nothing found.',
       ),
       file(
         'src/ask/routes/questions.ts',
         'which question takes a route',
-        'Looked for a route used after rights ended: identity, model, origin and time are compared with each question; a revoked token ends its sessions and is refused by `callerAgain`. Nothing found.',
+        'Looked for a route used after rights ended: identity, model, origin and time are compared with each question; a revoked token ends its sessions and is refused by `callerIfAllowed`. Callers with attributes from entities have no route. Nothing found.',
       ),
     ],
   },
@@ -201,17 +205,17 @@ const PARTS: readonly Part[] = [
       file(
         'compiler/src/govern/verify/scans.ts',
         'relation, row filter, masks and minimum of each scan',
-        'Written in this round, so not yet read by somebody else; what it refuses is in the table of `verifier.test.ts`.',
+        'Looked for columns, predicates and stores that are passed over: queries and columns of other sources in a scan (`verify.ts` refuses them), forged relations, columns of one physical name, grants of somebody else. **Found**: derived attributes could be joined to passages of another facet; they must be of their own now. What it refuses is in the table of `verifier.test.ts`.',
       ),
       file(
         'compiler/src/govern/verify/barrier.ts',
         'nothing fails on a hidden row',
-        '**Found**: predicates beside a row filter (`pushed`) were never looked at, though they run on hidden rows; one that can fail is refused now. A source that it does not know counts as sound: `verify.ts` has refused those before.',
+        '**Found**: predicates beside a row filter (`pushed`) were never looked at, though they run on hidden rows; one that can fail is refused now. A source that it does not know counts as sound: `verify.ts` has refused those before. Read again after changes: parts of HAVING without an aggregate, and `lower` and `upper` of a `varchar(n)`, whose length `verify.ts` compares with the catalog. Nothing found.',
       ),
       file(
         'compiler/src/govern/verify/proofs.ts',
         'what cannot fail',
-        'Looked for operators, casts and texts that are total for one type and named for all. Each is bound to its types; what is computed of literals is bounded by size. That a bound of a text or number is small enough is not looked at (`isBounded`, `isSized`): the form alone, which `bounds.ts` makes.',
+        'Looked for operators, casts and texts that are total for one type and named for all. Each is bound to its types; what is computed of literals is bounded by size. That a bound of a text or number is small enough is not looked at (`isBounded`, `isSized`): the form alone, which `bounds.ts` makes. **Found** later: literals below two million counted as small, and their sums and products as if they were below 100,000, so that a plan with a number beyond int8 was proved; no plan that is made has one. Lengths of `left`, `right` and `substring` cannot be negative.',
       ),
       file(
         'compiler/src/govern/verify/minimum.ts',
@@ -333,17 +337,17 @@ const PARTS: readonly Part[] = [
       file(
         'src/engine/runner.ts',
         'a session for each statement',
-        'A session that is not known to be governed is destroyed. Nothing found.',
+        'A session that is not known to be governed is destroyed. Standbys: looked for a session given back to another server’s pool, and a standby that fell behind while a session was waited for: it is asked again. Nothing found.',
       ),
       file(
         'src/engine/execution.ts',
         'one run, alone or shared',
-        'Looked for rows of a setting taken for the answer’s, and rows before a wrong description: both are dropped. Nothing found.',
+        'Looked for rows of a setting taken for the answer’s, and rows before a wrong description: both are dropped. Standbys: looked for rows sent twice: it runs on the primary only where none were sent. Nothing found.',
       ),
       file(
         'src/engine/short.ts',
         'runs on shared sessions',
-        'Answers come in the order of jobs, and each job is one object. An abandoned run is used by nobody again. Nothing found.',
+        'Answers come in the order of jobs, and each job is one object. An abandoned run is used by nobody again. Standbys: looked for a session of one server used for another that was chosen: both are set by one call. Nothing found.',
       ),
       file(
         'src/engine/prepared.ts',
@@ -353,7 +357,7 @@ const PARTS: readonly Part[] = [
       file(
         'src/engine/snapshot.ts',
         'several statements of one subject',
-        'Looked for a statement that inherits what another left: each runs behind a savepoint, in a session that belongs to one subject, and whatever is not in the expected state ends the session. Nothing found.',
+        'Looked for a statement that inherits what another left: each runs behind a savepoint, in a session that belongs to one subject, and whatever is not in the expected state ends the session. Standbys: a block stays on the server on which it began. Nothing found.',
       ),
       file(
         'src/engine/upstream-session.ts',
@@ -389,7 +393,7 @@ const PARTS: readonly Part[] = [
       file(
         'src/engine/upstream-error.ts',
         'SQLSTATE and our own words',
-        'Looked for words of the upstream that reach a caller: none do, but for a parameter’s number. 42501 of a function of the model’s tables is told as `sourceDenied`, without a name that the caller did not write. The fields of an error: a body that ends early gives fewer. Nothing found.',
+        'Looked for words of the upstream that reach a caller: none do, but for a parameter’s number. 42501 of a function of the model’s tables is told as `sourceDenied`, without a name that the caller did not write. The fields of an error: a body that ends early gives fewer. What Citus refuses is told in words of ours, from a closed list. Nothing found.',
       ),
       file(
         'src/ask/request/public-error.ts',
@@ -417,7 +421,7 @@ const ARGUED: ReadonlyMap<string, string> = new Map([
   ],
   [
     'src/ask/data/',
-    'limits, times, costs and places of errors: they stop or describe an answer, and add no row to it',
+    'limits, times, costs and places of errors: they stop or describe an answer, and add no row to it; `standby-choice.ts` lets a standby answer whose rows are not older than rights (`test/service/operations/standby-attributes.test.ts`)',
   ],
   ['src/ask/request/', 'records, limits and payments of requests: they refuse or write, and answer nothing'],
   ['src/ask/parsing/', 'a syntax tree, whose plan is proved'],

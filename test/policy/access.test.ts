@@ -254,6 +254,19 @@ t.test('one identity is evaluated once per snapshot', async (t) => {
   t.notOk(isEmpty(effectiveAccess(who, SNAPSHOT, CATALOG)));
 });
 
+t.test('of the attributes that were read from entities, only the last ones are kept', async (t) => {
+  const who = identity({ chain: ['alice'], aclRoles: ['reader'] });
+  const of = (team: string) => {
+    const read = { key: team, subjects: [new Map([['team', [team]]])] };
+    return effectiveAccess(who, SNAPSHOT, CATALOG, undefined, read);
+  };
+  const first = of('red');
+  t.equal(of('red'), first);
+  t.strictSame(of('blue').attributeValues(0, 'team'), ['blue']);
+  t.not(of('red'), first);
+  t.equal(effectiveAccess(who, SNAPSHOT, CATALOG).read, null);
+});
+
 t.test('another tenant, another catalog', async (t) => {
   const who = identity({ chain: ['alice'], aclRoles: ['reader'], tenant: 'globex' });
   t.throws(() => effectiveAccess(who, SNAPSHOT, CATALOG), { code: 'E3001' });

@@ -213,7 +213,7 @@ async function execute(
   const runtime = plan.runtime.length === 0 ? [] : await runtimeRows(input).catch(throwStepError);
   const sink = chargingSink(open(runtime), parts, caller);
   const { rows, bytes, timeoutMs } = parts.caps;
-  const snapshot = snapshots?.of(engine) ?? null;
+  const snapshot = snapshots?.of(engine, caller) ?? null;
   const maxRows = delivery.maxRows === 0 ? rows : Math.min(rows, delivery.maxRows);
   const values = slotValues(emit(plan).slots, new Map(), input, runtime);
   const settings = settingsFor(parts, caller, plan, delivery.settings);

@@ -6,12 +6,13 @@ import {
   type RowSink,
   type StandbyReads,
   type StatementSettings,
+  StepReads,
   stopError,
   type TransactionSnapshot,
 } from '../../engine/index.js';
 import type { ReceiptRequest } from '../receipts/receipt-request.js';
 import type { RequestCall } from '../request/call.js';
-import type { ServedVersions } from '../request/caller.js';
+import type { Caller, ServedVersions } from '../request/caller.js';
 import type { Payment } from '../request/limit.js';
 import type { QuestionBody } from '../request/request-target.js';
 import type { AuthorizedRequest } from '../request/respond.js';
@@ -107,11 +108,16 @@ export class Snapshots {
     this.#standby = standby;
   }
 
-  /** @throws QueryError E0511 if the engine does not support snapshots */
-  of(engine: GovernedEngine): TransactionSnapshot {
+  /**
+   * The snapshot of the transaction, which begins with its first statement.
+   *
+   * @param rightsAsOf see `Caller`; a standby whose rows may be older does not begin it
+   * @throws QueryError E0511 if the engine does not support snapshots
+   */
+  of(engine: GovernedEngine, { rightsAsOf }: Pick<Caller, 'rightsAsOf'>): TransactionSnapshot {
     const known = this.#byEngine.get(engine);
     if (known !== undefined) return known;
-    const begun = engine.snapshot(this.#level, this.#subject, this.#standby);
+    const begun = engine.snapshot(this.#level, this.#subject, readsSince(this.#standby, rightsAsOf));
     if (begun === null)
       throw queryError('unresolvable', {
         detail: 'the embedded engine keeps no snapshot for the statements of a transaction',
@@ -125,4 +131,12 @@ export class Snapshots {
     for (const snapshot of this.#byEngine.values()) snapshot.end();
     this.#byEngine.clear();
   }
+}
+
+/** `reads`, where everything committed before `time` must be in an answer; `reads` itself without a time. */
+function readsSince(reads: StandbyReads | null, time: number | undefined): StandbyReads | null {
+  if (reads === null || time === undefined) return reads;
+  const since = new StepReads(reads);
+  since.requireCommitted(time);
+  return since;
 }

@@ -16,11 +16,12 @@ export function mayKeep(
 
 /**
  * Only the primary may answer a query of a rollup, whose age is known, or one whose answer may be kept: what is kept for
- * an epoch must contain everything of that epoch.
+ * an epoch must contain everything of that epoch. Rows must not be older than rights that were read from entities: who
+ * is new in a team must not see what left it before.
  */
 export function standbyUseFor(
   parts: AnswerParts,
-  { manifest }: Caller,
+  { manifest, rightsAsOf }: Caller,
   plan: GovernedPlan,
   delivery: Omit<ResultDelivery, 'sink'>,
 ): StandbyUse {
@@ -29,5 +30,7 @@ export function standbyUseFor(
   if (standby === null || plan.rollup !== null || !engineOf(parts, plan).hasStandbys)
     return new StandbyUse(null, hasSteps);
   const isKept = mayKeep(parts, delivery) && cacheRulesOf(manifest, plan) !== null;
-  return new StandbyUse(isKept ? null : standby, hasSteps);
+  const use = new StandbyUse(isKept ? null : standby, hasSteps || rightsAsOf !== undefined);
+  if (rightsAsOf !== undefined) use.requireCommitted(rightsAsOf);
+  return use;
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { ALL_FEATURES, compile, type GovernedPlan, identifier, queryError } from 'osl-compiler';
+import { ALL_FEATURES, compile, type GovernedPlan, identifier, QueryError, queryError } from 'osl-compiler';
 import {
   accessForReading,
   attributesToReadFor,
@@ -17,17 +17,34 @@ import type { RunningParts } from './parts.js';
 import { step } from './runtime/step.js';
 import { StandbyUse } from './standby-use.js';
 
-/** Most values of one attribute of one subject. */
+/** Most values of one attribute of one subject, and most bytes of them as they come from the database. */
 const MOST_VALUES = 10_000;
-/** Most plans, and most subjects' values, that are kept. */
+const MOST_BYTES = 1_048_576;
+/** Most plans, most subjects' values, and most characters of those, that are kept. */
 const PLANS = 1_000;
 const KEPT = 10_000;
+const KEPT_CHARACTERS = 33_554_432;
+/** Size of an entry, and of a value, beside its characters. */
+const OVERHEAD = 64;
 
-/** Values of one attribute of one subject, as of the time at which reading them began. */
+/** Values of one attribute of one subject. Times are on the clock of `performance.now()`. */
 interface KeptValues {
   readonly values: Promise<readonly string[]>;
-  /** On the clock of `performance.now()`. */
+  /** When reading began: everything committed before was read. */
   readonly began: number;
+  /** When they were there: nothing committed later was read. Null before. */
+  ended: number | null;
+  /** Who waits for them until then. Nobody else waits, for the reading has this subject's limits. */
+  readonly for: string;
+}
+
+/** Values of one subject. Times are on the clock of `performance.now()`. */
+interface SubjectValues {
+  readonly values: ReadonlyMap<string, readonly string[]>;
+  /** When the newest of them were there. */
+  readonly readBy: number;
+  /** Until when all of them may be used. */
+  readonly ends: number;
 }
 
 /**
@@ -37,7 +54,7 @@ interface KeptValues {
 export class TableAttributes implements TableAttributeReader {
   readonly #parts: () => RunningParts;
   readonly #plans = new LRUCache<string, GovernedPlan>({ max: PLANS });
-  readonly #kept = new LRUCache<string, KeptValues>({ max: KEPT });
+  readonly #kept = new LRUCache<string, KeptValues>({ max: KEPT, maxSize: KEPT_CHARACTERS });
 
   /** @param parts of the service, once it is open */
   constructor(parts: () => RunningParts) {
@@ -54,17 +71,18 @@ export class TableAttributes implements TableAttributeReader {
     const identity = caller.seenAs ?? caller.identity;
     const attributes = attributesToReadFor(identity, snapshot);
     if (attributes.length === 0) return caller;
-    const began = performance.now();
-    const subjects = await Promise.all(
+    const found = await Promise.all(
       subjectsOf(identity, snapshot).map((subject) => this.#ofSubject(attributes, subject, caller)),
     );
+    const subjects = found.map(({ values }) => values);
     const read = Object.freeze({ key: keyOf(subjects), subjects });
-    const maxAgeMs = Math.min(...attributes.map((attribute) => attribute.maxAgeMs));
+    const ends = Math.min(...found.map((one) => one.ends));
     return Object.freeze({
       ...caller,
       access: effectiveAccess(identity, snapshot, manifest.catalog, circumstances, read),
       // Rights that follow from values that may not be used again end at once.
-      until: Math.min(caller.until, Date.now() - (performance.now() - began) + maxAgeMs),
+      until: Math.min(caller.until, Date.now() + ends - performance.now()),
+      rightsAsOf: Math.max(...found.map((one) => one.readBy)),
     });
   }
 
@@ -73,32 +91,50 @@ export class TableAttributes implements TableAttributeReader {
     attributes: readonly TableAttribute[],
     subject: SubjectPolicy,
     caller: Caller,
-  ): Promise<ReadonlyMap<string, readonly string[]>> {
+  ): Promise<SubjectValues> {
     const values = new Map<string, readonly string[]>();
     let known = subject;
+    let readBy = Number.NEGATIVE_INFINITY;
+    let ends = Number.POSITIVE_INFINITY;
     for (const attribute of attributes) {
       // If the subject lacks an attribute that the filter names, it lacks this one as well.
       if (![...attribute.needs].every((name) => known.attributes.has(name))) continue;
-      values.set(attribute.name, await this.#valuesOf(attribute, known, caller));
+      const found = this.#valuesOf(attribute, known, caller);
+      values.set(attribute.name, await found.values);
+      readBy = Math.max(readBy, found.ended ?? performance.now());
+      ends = Math.min(ends, found.began + attribute.maxAgeMs);
       known = withRead(subject, values);
     }
-    return values;
+    return { values, readBy, ends };
   }
 
-  #valuesOf(attribute: TableAttribute, subject: SubjectPolicy, caller: Caller): Promise<readonly string[]> {
+  #valuesOf(attribute: TableAttribute, subject: SubjectPolicy, caller: Caller): KeptValues {
     const { name, needs, maxAgeMs } = attribute;
-    if (maxAgeMs === 0) return this.#read(attribute, subject, caller);
+    const began = performance.now();
+    const asker = caller.identity.subject;
+    const read = (): KeptValues => {
+      const values = this.#read(attribute, subject, caller);
+      return { values, began, ended: null, for: asker };
+    };
+    if (maxAgeMs === 0) return read();
     const given = [...needs].sort().map((needed) => [needed, subject.attributes.get(needed)]);
     const key = `${caller.snapshot.version} ${caller.manifest.catalog.version} ${name} ${JSON.stringify(given)}`;
     const kept = this.#kept.get(key);
-    const now = performance.now();
-    if (kept !== undefined && now - kept.began < maxAgeMs) return kept.values;
-    const values = this.#read(attribute, subject, caller);
-    this.#kept.set(key, { values, began: now });
-    values.catch(() => {
-      if (this.#kept.peek(key)?.values === values) this.#kept.delete(key);
-    });
-    return values;
+    const isShared = kept !== undefined && (kept.ended !== null || kept.for === asker);
+    if (isShared && began - kept.began < maxAgeMs) return kept;
+    const found = read();
+    this.#kept.set(key, found, { size: OVERHEAD + key.length });
+    const isLast = (): boolean => this.#kept.peek(key) === found;
+    found.values.then(
+      (values) => {
+        found.ended = performance.now();
+        if (isLast()) this.#kept.set(key, found, { size: key.length + sizeOf(values) });
+      },
+      () => {
+        if (isLast()) this.#kept.delete(key);
+      },
+    );
+    return found;
   }
 
   async #read(attribute: TableAttribute, subject: SubjectPolicy, caller: Caller): Promise<readonly string[]> {
@@ -127,13 +163,15 @@ export class TableAttributes implements TableAttributeReader {
         standby: new StandbyUse(null, false),
         memory,
       };
-      const { rows } = await step(plan, NOTHING_GIVEN, input, MOST_VALUES + 1);
+      const { rows } = await step(plan, NOTHING_GIVEN, input, MOST_VALUES + 1, MOST_BYTES);
       if (rows.length > MOST_VALUES)
         throw queryError('tooLarge', {
           what: `the number of values of attribute \`${name}\``,
           limit: MOST_VALUES,
         });
       return Object.freeze(rows.flatMap((row) => row.get('v') ?? []).sort());
+    } catch (error) {
+      throw withoutName(error);
     } finally {
       memory.release();
     }
@@ -169,4 +207,16 @@ function readingAccess(
 function keyOf(subjects: ReadAttributes['subjects']): string {
   const values = subjects.map((read) => [...read]);
   return createHash('sha256').update(JSON.stringify(values)).digest('base64url');
+}
+
+function sizeOf(values: readonly string[]): number {
+  return values.reduce((size, value) => size + OVERHEAD + value.length, OVERHEAD);
+}
+
+/** The error without the entity's name, which the caller did not write and may not know. */
+function withoutName(error: unknown): unknown {
+  if (!(error instanceof QueryError)) return error;
+  const { entry } = error;
+  const isOfSource = entry === 'sourceDenied' || entry === 'sourceGone' || entry === 'sourceChanged';
+  return isOfSource ? queryError(entry, { objects: 'an entity that the policy reads' }) : error;
 }

@@ -22,6 +22,11 @@ export interface Caller {
   readonly circumstances: Circumstances;
   /** Expiry of `access`, in ms since the epoch. */
   readonly until: number;
+  /**
+   * When the newest attribute of `access` had been read from an entity, on the clock of `performance.now()`; absent if
+   * there is none.
+   */
+  readonly rightsAsOf?: number;
 }
 
 /** Reads attributes that a policy takes from entities. */

@@ -1,5 +1,6 @@
 import type * as EmitQuery from '../../../compiler/src/emit/emit.js';
 import type * as Writer from '../../../compiler/src/emit/writer.js';
+import type * as Functions from '../../../compiler/src/functions/index.js';
 import type * as Minimum from '../../../compiler/src/govern/verify/minimum.js';
 import type * as Verify from '../../../compiler/src/govern/verify/verify.js';
 import type { Query, Slot } from '../../../compiler/src/plan/plan.js';
@@ -13,6 +14,7 @@ export async function compiled(file: string): Promise<unknown> {
 
 // Parts of the compiler that its package does not export: loaded by path, as tsc built them.
 export const walk = (await compiled('plan/walk.js')) as typeof Walk;
+export const { requireOperator } = (await compiled('functions/index.js')) as typeof Functions;
 export const { verifyMinima } = (await compiled('govern/verify/minimum.js')) as typeof Minimum;
 export const { verify } = (await compiled('govern/verify/verify.js')) as typeof Verify;
 const query = (await compiled('emit/emit.js')) as typeof EmitQuery;

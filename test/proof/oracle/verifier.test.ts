@@ -15,6 +15,7 @@ import {
   type FromItem,
   type GovernedScan,
   type Query,
+  requireOperator,
   type Slot,
   verify,
   walk,
@@ -284,6 +285,20 @@ const FAULTS: readonly Fault[] = [
     }),
   },
   {
+    name: 'a number made of small ones exceeds its type on hidden rows',
+    caller: 'filtered',
+    osql: 'select id from osl.entities.customer where id > 1999999::int8 * 1999999 * 1999999',
+    made: ({ query, slots }) => ({
+      slots,
+      query: walk.mapQuery(query, {
+        expr: (e: Expr) =>
+          e.kind === 'operation' && e.definition.name === '*' && e.left?.kind === 'operation'
+            ? { ...e, definition: requireOperator('+', 'int8', 'int8'), left: e, right: e }
+            : e,
+      }),
+    }),
+  },
+  {
     name: 'the fence is taken away',
     caller: 'dear',
     osql: ASKED,
@@ -439,6 +454,15 @@ const OF_STORES: readonly (readonly [string, 'passages' | 'derived' | 'counts', 
     ),
   ],
   [
+    'what is derived from passages of another facet is shown',
+    'derived',
+    scans((s) =>
+      s.relation.table === 'note_d1'
+        ? { ...s, relation: { ...s.relation, name: 'memo', table: 'memo_d1' } }
+        : s,
+    ),
+  ],
+  [
     'what is derived is shown whatever becomes of its passage',
     'derived',
     ({ query, slots }) => ({
@@ -451,9 +475,33 @@ const OF_STORES: readonly (readonly [string, 'passages' | 'derived' | 'counts', 
   ],
 ];
 
+/** The world with another facet of the same form, all of whose passages are shown. */
+function withMemo({ catalog, access }: ReturnType<typeof worldOf>): ReturnType<typeof worldOf> {
+  const note = catalog.facets.get('note');
+  const rights = access.relations.get('note');
+  if (note === undefined || rights === undefined) throw new Error('there is no facet');
+  const versions = note.versions.map((version) => ({
+    ...version,
+    table: 'memo_v1',
+    bits: 'memo_b1',
+    words: 'memo_w1',
+    derivedTable: 'memo_d1',
+  }));
+  const memo = { ...relation(catalog, 'note'), name: 'memo', table: 'memo' };
+  const grants = rights.grants.map((grant) => ({ ...grant, filter: null }));
+  return {
+    catalog: {
+      ...catalog,
+      relations: new Map([...catalog.relations, ['memo', memo]]),
+      facets: new Map([...catalog.facets, ['memo', { ...note, name: 'memo', versions }]]),
+    },
+    access: { ...access, relations: new Map([...access.relations, ['memo', { ...rights, grants }]]) },
+  };
+}
+
 t.test('a plan over the store of a facet is refused for each fault', async (t) => {
   await compiler.ready();
-  const { catalog, access } = worldOf(compiler, 'clerk');
+  const { catalog, access } = withMemo(worldOf(compiler, 'clerk'));
   const retrieved = compile(
     "select r.text from retrieve(facet => 'note', query => 'note', top_k => 3) r",
     catalog,

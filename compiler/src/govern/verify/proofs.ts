@@ -24,6 +24,9 @@ export interface ProofDependency {
     | 'at most one';
 }
 
+/** Literals that are `small` are below this. */
+const SMALL = 2e6;
+
 /** True if the literal in a slot has the property that a proof assumes. */
 export function upholds({ slot, as }: ProofDependency, slots: readonly Slot[]): boolean {
   const found = slots[slot];
@@ -40,7 +43,7 @@ export function upholds({ slot, as }: ProofDependency, slots: readonly Slot[]): 
     case 'words':
       return found.value.length <= 1_000 && (found.value.match(/-/g) ?? []).length < 20;
     case 'small':
-      return found.value.length <= 14 && Math.abs(Number(found.value)) < 2e6;
+      return found.value.length <= 14 && Math.abs(Number(found.value)) < SMALL;
     case 'year':
       return isWithin(found.value, 1, 9_999);
     case 'month':
@@ -335,7 +338,7 @@ export function isFixed(e: Expr, slots: readonly Slot[], rely: (r: ProofDependen
   const size = (x: Expr): number | null => {
     const most = LARGEST[x.type];
     if (nodes-- <= 0 || most === undefined) return null;
-    if (x.kind === 'parameter') return literal(x, 'small') ? 1e5 : null;
+    if (x.kind === 'parameter') return literal(x, 'small') ? SMALL : null;
     if (x.kind === 'cast')
       return x.modifiers.length === 0 && TOTAL_CASTS[x.arg.type]?.includes(x.type) === true
         ? size(x.arg)

@@ -322,6 +322,7 @@ class ScanCheck {
     return (
       scan?.kind === 'governed' &&
       scan.relation.kind === 'facet' &&
+      scan.relation.name === this.#scan.relation.name &&
       scan.relation.table !== this.#scan.relation.table &&
       named.kind === 'column' &&
       named.source === scan.id &&

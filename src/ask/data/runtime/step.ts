@@ -43,7 +43,7 @@ export async function step(
     signal,
     memory,
     settings: settingsFor(parts, caller, plan, undefined),
-    snapshot: snapshots?.of(engine) ?? null,
+    snapshot: snapshots?.of(engine, caller) ?? null,
     ...timeCharge(parts, caller),
     ...standby.statement(),
   };
