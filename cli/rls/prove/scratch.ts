@@ -1,0 +1,261 @@
+import type { PGlite, Transaction } from '@electric-sql/pglite';
+import { identifier, quoteLiteral } from 'osl-compiler/sql-text';
+import { sql } from '../../../src/base/sql.js';
+import type { SystemEngine } from '../../../src/engine/index.js';
+import type { Oid, Policy, Relation, Role } from '../catalog/catalog.js';
+import { PUBLIC } from '../catalog/catalog.js';
+import type { CheckedDatabase } from '../checked-database.js';
+import { qualified, signature } from '../identity.js';
+import type { Example, ExampleRow } from './examples.js';
+
+/** Definitions that a copy of the row security needs and that the security catalog does not have. */
+export interface ScratchDefinitions {
+  /** By function: CREATE FUNCTION. */
+  readonly functions: ReadonlyMap<Oid, string>;
+  readonly enums: readonly { readonly name: string; readonly labels: readonly string[] }[];
+  /** By relation: the types of its columns, with modifiers. */
+  readonly types: ReadonlyMap<Oid, ReadonlyMap<string, string>>;
+}
+
+const FUNCTIONS = sql`
+  select p.oid::int8 as id, pg_catalog.pg_get_functiondef(p.oid) as definition
+    from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+   where p.prokind = 'f' and n.nspname !~ '^pg_' and n.nspname <> 'information_schema'
+     and not exists (select from pg_catalog.pg_depend d where d.objid = p.oid and d.deptype = 'e')`;
+const ENUMS = sql`
+  select pg_catalog.format_type(t.oid, null) as name, n.nspname::text as schema,
+         (select json_agg(e.enumlabel::text order by e.enumsortorder) from pg_catalog.pg_enum e where e.enumtypid = t.oid) as labels
+    from pg_catalog.pg_type t join pg_catalog.pg_namespace n on n.oid = t.typnamespace
+   where t.typtype = 'e' and n.nspname !~ '^pg_'`;
+const TYPES = sql`
+  select a.attrelid::int8 as relation, a.attname::text as name, pg_catalog.format_type(a.atttypid, a.atttypmod) as type
+    from pg_catalog.pg_attribute a join pg_catalog.pg_class c on c.oid = a.attrelid
+    join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+   where a.attnum > 0 and not a.attisdropped and c.relkind in ('r', 'p')
+     and n.nspname !~ '^pg_' and n.nspname <> 'information_schema'
+   order by 1, a.attnum`;
+
+/** Reads definitions, and no row. */
+export function scratchDefinitions(system: SystemEngine): Promise<ScratchDefinitions> {
+  return system.transaction(async (tx) => {
+    await tx.query(sql`set transaction isolation level repeatable read, read only`);
+    await tx.query(sql`select pg_catalog.set_config('search_path', '', true)`);
+    const types = new Map<Oid, Map<string, string>>();
+    for (const row of await tx.query(TYPES)) {
+      const id = Number(row['relation']);
+      const own = types.get(id) ?? new Map<string, string>();
+      types.set(id, own.set(String(row['name']), String(row['type'])));
+    }
+    const functions = await tx.query(FUNCTIONS);
+    const enums = await tx.query(ENUMS);
+    return {
+      functions: new Map(functions.map((row) => [Number(row['id']), String(row['definition'])])),
+      enums: enums.map((row) => ({
+        name: String(row['name']),
+        labels: Array.isArray(row['labels']) ? row['labels'].map(String) : [],
+      })),
+      types,
+    };
+  });
+}
+
+/** An embedded database with the tables, functions, roles and policies of another one, and none of its rows. */
+export class ScratchDatabase {
+  readonly #db: PGlite;
+  /** Tables that could not be copied whole, with the reason. */
+  readonly #failed: ReadonlyMap<string, string>;
+
+  private constructor(db: PGlite, failed: ReadonlyMap<string, string>) {
+    this.#db = db;
+    this.#failed = failed;
+  }
+
+  static async open(database: CheckedDatabase, definitions: ScratchDefinitions): Promise<ScratchDatabase> {
+    const { PGlite } = await import('@electric-sql/pglite');
+    const db = await PGlite.create();
+    const failed = new Map<string, string>();
+    for (const { object, text } of statementsFor(database, definitions))
+      await db.exec(text).catch((error: unknown) => {
+        if (!(error instanceof Error)) throw error;
+        if (object !== null) failed.set(object, error.message);
+      });
+    return new ScratchDatabase(db, failed);
+  }
+
+  close(): Promise<void> {
+    return this.#db.close();
+  }
+
+  /**
+   * The number of rows of the example's table that its caller sees, or a text that says why it is not known.
+   * Nothing of the example stays.
+   */
+  async visibleRows({ entity, row, others, caller, column }: Example): Promise<number | string> {
+    const tables = [entity, ...others.map((one) => one.entity)].map(({ schema, table }) => ({ schema, name: table }));
+    const failed = tables.map((table) => this.#failed.get(qualified(table))).find((reason) => reason !== undefined);
+    if (failed !== undefined) return `the embedded database cannot have the table: ${failed}`;
+    let seen: number | string = 0;
+    await this.#db.transaction(async (tx) => {
+      try {
+        for (const one of [{ entity, row }, ...others]) await insert(tx, one.entity, one.row);
+        await become(tx, caller);
+      } catch (error) {
+        seen = `the embedded database does not take the example: ${messageIn(error)}`;
+      }
+      if (seen === 0) seen = await countIn(tx, entity, column);
+      await tx.rollback();
+    });
+    return seen;
+  }
+}
+
+async function insert(tx: Transaction, { schema, table }: Example['entity'], row: ExampleRow): Promise<void> {
+  const cells = [...row];
+  const names = cells.map(([name]) => identifier(name)).join(', ');
+  const values = cells.map(([, value]) => (value === null ? 'null' : quoteLiteral(value))).join(', ');
+  await tx.exec(`insert into ${qualified({ schema, name: table })} (${names}) values (${values})`);
+}
+
+async function become(tx: Transaction, { role, settings, claims }: Example['caller']): Promise<void> {
+  const all = new Map(settings);
+  if (Object.keys(claims).length > 0) all.set('request.jwt.claims', JSON.stringify(claims));
+  for (const [name, value] of Object.entries(claims))
+    all.set(`request.jwt.claim.${name}`, typeof value === 'string' ? value : JSON.stringify(value));
+  for (const [name, value] of all) await tx.query('select set_config($1, $2, true)', [name, value]);
+  await tx.exec(`set local role ${identifier(role)}`);
+}
+
+const NO_PRIVILEGE = '42501';
+
+async function countIn(
+  tx: Transaction,
+  { schema, table, columns }: Example['entity'],
+  column: string | null,
+): Promise<number | string> {
+  const physical = columns.find(({ name }) => name === column)?.physical;
+  const value = physical === undefined ? '' : identifier(physical);
+  try {
+    const { rows } = await tx.query<{ n: number }>(
+      `select count(*)::int as n from (select ${value} from ${qualified({ schema, name: table })}) as rows`,
+    );
+    return rows[0]?.n ?? 0;
+  } catch (error) {
+    // Without a privilege on the table, or on one that a policy reads, nobody sees a row.
+    if (error instanceof Error && Reflect.get(error, 'code') === NO_PRIVILEGE) return 0;
+    return `the database fails for the example: ${messageIn(error)}`;
+  }
+}
+
+function messageIn(error: unknown): string {
+  if (error instanceof Error) return error.message;
+  throw error;
+}
+
+interface Statement {
+  /** Qualified name of the table that is incomplete without it; null if that is seen when it is used. */
+  readonly object: string | null;
+  readonly text: string;
+}
+
+function* statementsFor(database: CheckedDatabase, definitions: ScratchDefinitions): Generator<Statement> {
+  const { catalog } = database;
+  const tables = [...catalog.relations.values()].filter(
+    ({ kind, extension }) => extension === null && (kind === 'table' || kind === 'partitioned table'),
+  );
+  const roles = rolesFor(database, tables);
+  const other = (text: string): Statement => ({ object: null, text });
+  yield other('set check_function_bodies = off');
+  for (const role of roles.values()) yield other(roleSql(role));
+  for (const role of roles.values()) yield* membershipsOf(role, roles).map(other);
+  for (const { name, owner, grants } of catalog.schemas.values()) {
+    yield other(`create schema if not exists ${identifier(name)}`);
+    for (const grantee of granteesOf(grants, 'USAGE', roles))
+      yield other(`grant usage on schema ${identifier(name)} to ${grantee}`);
+    const ownerName = nameIn(owner, roles);
+    if (ownerName !== null) yield other(`grant usage on schema ${identifier(name)} to ${ownerName}`);
+  }
+  for (const { name, labels } of definitions.enums)
+    yield other(`create type ${name} as enum (${labels.map(quoteLiteral).join(', ')})`);
+  for (const table of tables) yield* tableStatements(table, definitions, roles);
+  for (const [id, text] of definitions.functions) {
+    const called = catalog.functions.get(id);
+    yield other(text);
+    const owner = called === undefined ? null : nameIn(called.owner, roles);
+    if (called !== undefined && owner !== null)
+      yield other(`alter function ${signature(called)} owner to ${owner}`);
+  }
+  for (const table of tables) for (const policy of table.policies) yield policyStatement(table, policy, roles);
+}
+
+/** Roles that the examples become, and those that own something or have a policy or a membership of theirs. */
+function rolesFor({ catalog, roles, access }: CheckedDatabase, tables: readonly Relation[]): ReadonlyMap<Oid, Role> {
+  const wanted = new Set<Oid>([
+    ...roles.map(({ id }) => id),
+    ...tables.flatMap(({ owner, policies }) => [owner, ...policies.flatMap((policy) => policy.roles)]),
+    ...[...catalog.functions.values()].map(({ owner }) => owner),
+  ]);
+  for (const id of [...wanted]) for (const held of access.privilegesOf(id)) wanted.add(held);
+  return new Map(
+    [...wanted].flatMap((id): [Oid, Role][] => {
+      const role = catalog.roles.get(id);
+      return role === undefined || role.name.startsWith('pg_') ? [] : [[id, role]];
+    }),
+  );
+}
+
+function roleSql({ name, superuser, bypassRowSecurity }: Role): string {
+  return `create role ${identifier(name)} ${superuser ? 'superuser' : ''} ${bypassRowSecurity ? 'bypassrls' : ''}`;
+}
+
+function membershipsOf({ name, memberships }: Role, roles: ReadonlyMap<Oid, Role>): readonly string[] {
+  return memberships.flatMap(({ role, inherit }) => {
+    const group = nameIn(role, roles);
+    return group === null ? [] : [`grant ${group} to ${identifier(name)} with inherit ${String(inherit)}`];
+  });
+}
+
+function nameIn(id: Oid, roles: ReadonlyMap<Oid, Role>): string | null {
+  const role = roles.get(id);
+  return role === undefined ? null : identifier(role.name);
+}
+
+function granteesOf(
+  grants: Relation['grants'],
+  privilege: string,
+  roles: ReadonlyMap<Oid, Role>,
+): readonly string[] {
+  return grants
+    .filter((grant) => grant.privilege === privilege)
+    .flatMap(({ grantee }) => (grantee === PUBLIC ? 'public' : (nameIn(grantee, roles) ?? [])));
+}
+
+function* tableStatements(
+  table: Relation,
+  { types }: ScratchDefinitions,
+  roles: ReadonlyMap<Oid, Role>,
+): Generator<Statement> {
+  const name = qualified(table);
+  const own = (text: string): Statement => ({ object: name, text });
+  const columns = [...(types.get(table.id) ?? [])].map(([column, type]) => `${identifier(column)} ${type}`);
+  yield own(`create table ${name} (${columns.join(', ')})`);
+  for (const grantee of granteesOf(table.grants, 'SELECT', roles)) yield own(`grant select on ${name} to ${grantee}`);
+  for (const column of table.columns)
+    for (const grantee of granteesOf(column.grants, 'SELECT', roles))
+      yield own(`grant select (${identifier(column.name)}) on ${name} to ${grantee}`);
+  const owner = nameIn(table.owner, roles);
+  if (owner !== null) yield own(`alter table ${name} owner to ${owner}`);
+  if (table.rowSecurity === 'off') return;
+  yield own(`alter table ${name} enable row level security`);
+  if (table.rowSecurity === 'forced') yield own(`alter table ${name} force row level security`);
+}
+
+function policyStatement(table: Relation, policy: Policy, roles: ReadonlyMap<Oid, Role>): Statement {
+  const { name, permissive, command, using } = policy;
+  const to = policy.roles.flatMap((id) => (id === PUBLIC ? 'public' : (nameIn(id, roles) ?? [])));
+  const rule = using === null || command === 'INSERT' ? '' : `using (${using})`;
+  const check = policy.check === null || command === 'SELECT' || command === 'DELETE' ? '' : `with check (${policy.check})`;
+  const text = `create policy ${identifier(name)} on ${qualified(table)} as ${permissive ? 'permissive' : 'restrictive'}
+    for ${command} to ${to.join(', ')} ${rule} ${check}`;
+  return { object: qualified(table), text };
+}
+
