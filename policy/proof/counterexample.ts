@@ -102,7 +102,10 @@ function sampleOf(type: TypeName, stored: string | undefined): string | null {
 }
 
 /** Undefined if the database has no such value. */
-export function columnValue({ type, isNull, value, rank }: RowVariable, model: Model): string | null | undefined {
+export function columnValue(
+  { type, isNull, value, rank }: RowVariable,
+  model: Model,
+): string | null | undefined {
   if (isTrue(model, isNull)) return null;
   if (value === null) return sampleOf(type, undefined) ?? undefined;
   const infinite = rank === null ? '0' : String(model.value(rank) ?? '0');

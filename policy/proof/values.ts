@@ -287,7 +287,8 @@ export class Encoder {
   #among(arg: Expr, attribute: string): readonly [isNull: Formula, among: Formula] {
     const [isNull, args] = this.#argument(arg);
     const value = arg.kind === 'base' ? (this.#row.columns.get(arg.column) ?? null) : null;
-    if (args === null) this.unknowns.set(this.#unknownName(this.#key(arg), `${attribute} among `), nameOf(arg));
+    if (args === null)
+      this.unknowns.set(this.#unknownName(this.#key(arg), `${attribute} among `), nameOf(arg));
     else this.memberships.push({ attribute, type: arg.type, args, value });
     const compared = { type: arg.type, args, key: this.#key(arg), column: value ?? this.#columnAsText(arg) };
     return [isNull, this.compare(attribute, compared)];

@@ -9,8 +9,8 @@ import {
   certain,
   choice,
   columnKey,
-  either,
   type Encoder,
+  either,
   FALSE,
   type Formula,
   firstOf,
@@ -24,7 +24,7 @@ import {
 } from '../../../policy/proof/index.js';
 import type { CheckedDatabase } from '../checked-database.js';
 import { calledName, firstTarget, literalOf, namesOf } from '../nodes.js';
-import { CLAIMS_SETTING, type CallerValueNames, sourceOfSetting } from './caller-values.js';
+import { type CallerValueNames, CLAIMS_SETTING, sourceOfSetting } from './caller-values.js';
 import { type CalledQuery, calledQuery } from './functions.js';
 import { NotUnderstood, type Placed, type Range, referenceOf } from './scope.js';
 import {
@@ -322,7 +322,10 @@ export class Conditions {
     if (found !== null) return found;
     const [none, other] = [isNull(a, home.encoder), isNull(b, home.encoder)];
     const key = operationKey(operator, a.key, b.key);
-    const { isTrue, isFalse } = home.encoder.unknownTruth(key, `the operator ${operator} on values of the caller`);
+    const { isTrue, isFalse } = home.encoder.unknownTruth(
+      key,
+      `the operator ${operator} on values of the caller`,
+    );
     const known = and(not(none ?? FALSE), not(other ?? FALSE));
     return { isTrue: and(known, isTrue), isFalse: and(known, isFalse) };
   }
@@ -338,7 +341,9 @@ export class Conditions {
 
   #equalTerms(a: Term, b: Term, encoder: Encoder): Truth | null {
     if (a.kind === 'truth' && b.kind === 'truth') return truthsEqual(a.truth, b.truth);
-    return a.kind === 'caller' && (b.kind === 'value' || b.kind === 'truth') ? callerEquals(a, b, encoder) : null;
+    return a.kind === 'caller' && (b.kind === 'value' || b.kind === 'truth')
+      ? callerEquals(a, b, encoder)
+      : null;
   }
 
   #distinct(left: Placed, right: Placed, isNegated: boolean, home: Home): Truth {
@@ -375,7 +380,8 @@ export class Conditions {
   /** The subquery that an operand is, through casts, arguments and functions; null for any other operand. */
   #rowsOf(place: Placed): Subquery | null {
     const { node } = place;
-    if ('TypeCast' in node && node.TypeCast.arg !== undefined) return this.#rowsOf(at(place, node.TypeCast.arg));
+    if ('TypeCast' in node && node.TypeCast.arg !== undefined)
+      return this.#rowsOf(at(place, node.TypeCast.arg));
     const reference = referenceOf(place);
     if (reference !== null) return 'node' in reference ? this.#rowsOf(reference) : null;
     if ('FuncCall' in node) {
@@ -384,7 +390,8 @@ export class Conditions {
       const select = selectOf(called.query.node);
       const alone = aloneIn(select);
       if (alone !== null) return called.returnsSet ? null : this.#rowsOf(at(called.query, alone));
-      if (called.strict && called.args.length > 0) throw new NotUnderstood('a STRICT function that reads rows');
+      if (called.strict && called.args.length > 0)
+        throw new NotUnderstood('a STRICT function that reads rows');
       const firstRow = !called.returnsSet;
       return { select, place: called.query, firstRow, equalTo: null, isTrue: false };
     }
@@ -408,14 +415,25 @@ export class Conditions {
     if ('A_Const' in node) return constantTerm(node, encoder);
     if ('TypeCast' in node) return this.#cast(place, node.TypeCast.typeName, node.TypeCast.arg, home);
     if ('CoalesceExpr' in node)
-      return this.#coalesce((node.CoalesceExpr.args ?? []).map((arg) => this.#term(at(place, arg), home)), home);
+      return this.#coalesce(
+        (node.CoalesceExpr.args ?? []).map((arg) => this.#term(at(place, arg), home)),
+        home,
+      );
     if ('SQLValueFunction' in node) return this.#sessionValue(node.SQLValueFunction.op ?? '', place, home);
     if ('A_ArrayExpr' in node) {
       const items = (node.A_ArrayExpr.elements ?? []).map((item) => this.#term(at(place, item), home));
-      return { kind: 'array', items, key: applicationKey('array', items.map((item) => item.key)) };
+      return {
+        kind: 'array',
+        items,
+        key: applicationKey(
+          'array',
+          items.map((item) => item.key),
+        ),
+      };
     }
     if ('SubLink' in node) {
-      const alone = node.SubLink.subLinkType === 'EXPR_SUBLINK' ? aloneIn(selectOf(node.SubLink.subselect)) : null;
+      const alone =
+        node.SubLink.subLinkType === 'EXPR_SUBLINK' ? aloneIn(selectOf(node.SubLink.subselect)) : null;
       if (alone !== null) return this.#term(at(place, alone), home);
     }
     if ('FuncCall' in node) return this.#call(node.FuncCall, place, home);
@@ -453,7 +471,12 @@ export class Conditions {
     if (term.kind !== 'value') throw new NotUnderstood('NULLIF of a value of the caller');
     const { isTrue } = this.#compared('=', left, right, home);
     const value = { ...term.value, isNull: or(term.value.isNull, isTrue) };
-    return { ...term, value, key: applicationKey('nullif', [term.key, this.#term(right, home).key]), column: null };
+    return {
+      ...term,
+      value,
+      key: applicationKey('nullif', [term.key, this.#term(right, home).key]),
+      column: null,
+    };
   }
 
   #coalesce(terms: readonly Term[], home: Home): Term {
@@ -467,14 +490,19 @@ export class Conditions {
     if (first.kind === 'caller' && next.kind === 'caller' && isSameCaller(first, next))
       // The second is the same value, so it decides what an empty text is if the first is NULL for one.
       return first.emptyIsNull ? { ...next } : first;
-    if (first.kind === 'caller' && (next.kind === 'value' || next.kind === 'truth') && first.otherwise === null) {
+    if (
+      first.kind === 'caller' &&
+      (next.kind === 'value' || next.kind === 'truth') &&
+      first.otherwise === null
+    ) {
       const otherwise = next.kind === 'value' ? typed(next, first.type, encoder) : next;
       return { ...first, otherwise, key: applicationKey('coalesce', [first.key, next.key]) };
     }
     const key = applicationKey('coalesce', [first.key, next.key]);
     if (first.kind === 'truth' && next.kind === 'truth')
       return { kind: 'truth', truth: firstOf(next.truth, first.truth), key };
-    if (first.kind !== 'value' || next.kind !== 'value') throw new NotUnderstood('COALESCE of values of the caller');
+    if (first.kind !== 'value' || next.kind !== 'value')
+      throw new NotUnderstood('COALESCE of values of the caller');
     const [a, b] = [typed(first, next.type, encoder), typed(next, first.type, encoder)];
     const value = choice(not(a.value.isNull), a.value, b.value) ?? encoder.unknownValue(key);
     return { kind: 'value', value, type: a.type ?? b.type, key, column: null, literal: null };
@@ -493,7 +521,14 @@ export class Conditions {
 
   #callerTerm(source: Parameters<CallerValueNames['nameOf']>[0]): CallerTerm {
     const attribute = this.#context.names.nameOf(source, false);
-    return { kind: 'caller', attribute, type: 'text', emptyIsNull: false, otherwise: null, key: `caller ${attribute}` };
+    return {
+      kind: 'caller',
+      attribute,
+      type: 'text',
+      emptyIsNull: false,
+      otherwise: null,
+      key: `caller ${attribute}`,
+    };
   }
 
   #listOf(path: readonly string[], type: TypeName, missingIsEmpty: boolean): ElementsTerm {
@@ -511,18 +546,25 @@ export class Conditions {
     const args = (call.args ?? []).map((arg) => this.#term(at(place, arg), home));
     if (this.#context.database.catalog.systemFunctions.get(name) === 'volatile')
       throw new NotUnderstood(`the function ${name}, which is volatile`);
-    const key = applicationKey(name, args.map((arg) => arg.key));
+    const key = applicationKey(
+      name,
+      args.map((arg) => arg.key),
+    );
     return { ...NULL_TERM, value: home.encoder.unknownValue(key), type: null, key };
   }
 
   #calledTerm(called: CalledQuery, place: Placed, home: Home): Term {
     const alone = aloneIn(selectOf(called.query.node));
-    if (alone === null || called.returnsSet) throw new NotUnderstood(`rows of ${functionName(place)} as a value`);
+    if (alone === null || called.returnsSet)
+      throw new NotUnderstood(`rows of ${functionName(place)} as a value`);
     const term = this.#term(at(called.query, alone), home);
     if (!called.strict || called.args.length === 0) return term;
     const given = this.#notNull(called, home);
     if (term.kind === 'truth')
-      return { ...term, truth: { isTrue: and(given, term.truth.isTrue), isFalse: and(given, term.truth.isFalse) } };
+      return {
+        ...term,
+        truth: { isTrue: and(given, term.truth.isTrue), isFalse: and(given, term.truth.isFalse) },
+      };
     if (term.kind !== 'value') throw new NotUnderstood(`${functionName(place)}, which is STRICT`);
     return { ...term, value: { ...term.value, isNull: or(term.value.isNull, not(given)) }, column: null };
   }
@@ -598,7 +640,12 @@ export class Conditions {
 
   #castValue(
     term: ValueTerm,
-    { type, name, isList, isLimited }: { type: TypeName | null; name: string; isList: boolean; isLimited: boolean },
+    {
+      type,
+      name,
+      isList,
+      isLimited,
+    }: { type: TypeName | null; name: string; isList: boolean; isLimited: boolean },
     { encoder }: Home,
   ): Term {
     if (term.key === NULL_KEY) return { ...term, type };
@@ -614,13 +661,21 @@ export class Conditions {
     if (term.literal !== null && term.type === null && type !== null && !isList && !isLimited)
       return type === 'bool' ? truthLiteral(term.literal) : literalTerm(term.literal, type, encoder);
     // A label of an enum is a text; other types of users may compare in another way.
-    if (term.literal !== null && type === null && this.#isEnum(name)) return literalTerm(term.literal, 'text', encoder);
+    if (term.literal !== null && type === null && this.#isEnum(name))
+      return literalTerm(term.literal, 'text', encoder);
     const target = isLimited || type === null || isList ? `${name}${isList ? '[]' : ''} limited` : type;
     const key = castKey(term.key, term.type, target);
     if (key === term.key) return { ...term, type };
     const column = type === 'text' ? term.column : null;
     if (KEEPING.has(`${term.type} ${target}`)) return { ...term, type, key, column };
-    return { kind: 'value', value: { kind: 'opaque', isNull: term.value.isNull }, type, key, column, literal: null };
+    return {
+      kind: 'value',
+      value: { kind: 'opaque', isNull: term.value.isNull },
+      type,
+      key,
+      column,
+      literal: null,
+    };
   }
 
   #isEnum(name: string): boolean {
@@ -691,16 +746,20 @@ function functionName({ node }: Placed): string {
 
 /** @throws NotUnderstood if it is another statement */
 export function selectOf(query: Node | undefined): SelectStmt {
-  if (query === undefined || !('SelectStmt' in query)) throw new NotUnderstood('a subquery that is no SELECT');
+  if (query === undefined || !('SelectStmt' in query))
+    throw new NotUnderstood('a subquery that is no SELECT');
   return query.SelectStmt;
 }
 
 /** The value of a query that is a single expression, such as `(SELECT auth.uid())`; null for any other query. */
 function aloneIn(select: SelectStmt): Node | null {
-  const { fromClause, whereClause, groupClause, havingClause, limitCount, limitOffset, op, valuesLists } = select;
+  const { fromClause, whereClause, groupClause, havingClause, limitCount, limitOffset, op, valuesLists } =
+    select;
   const parts = [fromClause, whereClause, groupClause, havingClause, limitCount, limitOffset, valuesLists];
   const isPlain = parts.every((part) => part === undefined) && (op === undefined || op === 'SETOP_NONE');
-  return isPlain && select.withClause === undefined && select.targetList?.length === 1 ? firstTarget(select) : null;
+  return isPlain && select.withClause === undefined && select.targetList?.length === 1
+    ? firstTarget(select)
+    : null;
 }
 
 function columnTerm({ range, column }: { range: Range; column: string }, home: Home): Term {
@@ -718,7 +777,14 @@ function columnTerm({ range, column }: { range: Range; column: string }, home: H
   const isPlain = stored === undefined || own.labels !== undefined || stored === 'name';
   return isPlain
     ? { kind: 'value', value, type, key, column: found, literal: null }
-    : { kind: 'value', value: { kind: 'opaque', isNull: value.isNull }, type: null, key, column: found, literal: null };
+    : {
+        kind: 'value',
+        value: { kind: 'opaque', isNull: value.isNull },
+        type: null,
+        key,
+        column: found,
+        literal: null,
+      };
 }
 
 function constantTerm(node: Extract<Node, { A_Const: unknown }>, encoder: Encoder): Term {
@@ -747,11 +813,21 @@ function isSameCaller(a: CallerTerm, b: CallerTerm): boolean {
 function castCaller(term: CallerTerm, type: TypeName, encoder: Encoder): CallerTerm {
   if (term.type === type) return term;
   const isWider = KEEPING.has(`${term.type} ${type}`) && term.type !== 'uuid';
-  if (term.type !== 'text' && !isWider) throw new NotUnderstood(`a value of the caller as ${term.type} and ${type}`);
-  return { ...term, type, otherwise: castDefault(term.otherwise, type, encoder), key: castKey(term.key, term.type, type) };
+  if (term.type !== 'text' && !isWider)
+    throw new NotUnderstood(`a value of the caller as ${term.type} and ${type}`);
+  return {
+    ...term,
+    type,
+    otherwise: castDefault(term.otherwise, type, encoder),
+    key: castKey(term.key, term.type, type),
+  };
 }
 
-function castDefault(term: CallerTerm['otherwise'], type: TypeName, encoder: Encoder): CallerTerm['otherwise'] {
+function castDefault(
+  term: CallerTerm['otherwise'],
+  type: TypeName,
+  encoder: Encoder,
+): CallerTerm['otherwise'] {
   if (term === null || term.kind === 'truth') return term;
   // The cast of an empty text fails; no value is equal to it.
   if (term.literal === null || term.literal === '') return null;

@@ -75,7 +75,14 @@ export async function exampleOf(
   const isComplete = await others.add(encoder, model, 0);
   if (!isComplete) return 'no rows of the other tables were found for an example';
   const caller = callerOf(values, context, role.name);
-  return { direction, column, entity, row, others: others.rows, caller: { ...caller, role: role.name, policyRole } };
+  return {
+    direction,
+    column,
+    entity,
+    row,
+    others: others.rows,
+    caller: { ...caller, role: role.name, policyRole },
+  };
 }
 
 function rowOf({ columns, primaryKey }: Entity, encoder: Encoder, model: Model): ExampleRow | null {
@@ -173,7 +180,11 @@ function callerOf(
   return { settings, claims, attributes };
 }
 
-function setClaim(claims: Record<string, unknown>, [first = '', ...rest]: readonly string[], value: unknown): void {
+function setClaim(
+  claims: Record<string, unknown>,
+  [first = '', ...rest]: readonly string[],
+  value: unknown,
+): void {
   if (rest.length === 0) {
     claims[first] = value;
     return;
@@ -210,7 +221,12 @@ class Witnesses {
       if (value === null || value === undefined) continue;
       const holds = model.holds(encoder.has(name, compared)) && this.#hasSome(source, encoder, model);
       const key = JSON.stringify([source.entity.name, source.column, value]);
-      const group = groups.get(key) ?? { value, type: compared.type, positive: new Map(), negative: new Map() };
+      const group = groups.get(key) ?? {
+        value,
+        type: compared.type,
+        positive: new Map(),
+        negative: new Map(),
+      };
       groups.set(key, group);
       (holds ? group.positive : group.negative).set(name, source);
     }
@@ -227,7 +243,8 @@ class Witnesses {
 
   #sourceOf(name: string): Source | null {
     const set = this.#context.rowSecurity.sets.named(name);
-    if (set?.entity != null) return { name, set, attribute: null, entity: set.entity, column: set.column };
+    if (set !== null && set.entity !== null)
+      return { name, set, attribute: null, entity: set.entity, column: set.column };
     const attribute = this.#context.ties.tableAttribute(name);
     if (attribute === null) return null;
     const { relation, column } = attribute;
@@ -242,7 +259,9 @@ class Witnesses {
       return attribute === null ? or() : encoder.accepts(attribute.filter);
     };
     const others = [...negative.values()].filter(({ set }) => set === null || set.encoder === encoder);
-    const unencoded = [...negative.values()].flatMap(({ set }) => set ?? []).filter((s) => s.encoder !== encoder);
+    const unencoded = [...negative.values()]
+      .flatMap(({ set }) => set ?? [])
+      .filter((s) => s.encoder !== encoder);
     const chosen = and(
       selects(source),
       ...others.map((other) => not(selects(other))),
@@ -277,7 +296,9 @@ class Witnesses {
         own.isBlank ? blank : not(blank),
         ...instancesOf([name], encoder).flatMap((one) => {
           const among = own.values.map((v) => equalTo(one, v.text));
-          return among.includes(null) ? [] : [equal(encoder.has(name, one), or(...among.flatMap((f) => f ?? [])))];
+          return among.includes(null)
+            ? []
+            : [equal(encoder.has(name, one), or(...among.flatMap((f) => f ?? [])))];
         }),
       ];
     });
@@ -300,7 +321,12 @@ interface Group {
   readonly negative: Map<string, Source>;
 }
 
-function linkTo({ column, entity }: Source, value: string, type: TypeName, encoder: Encoder): readonly Formula[] {
+function linkTo(
+  { column, entity }: Source,
+  value: string,
+  type: TypeName,
+  encoder: Encoder,
+): readonly Formula[] {
   const own = entity.columns.find(({ physical }) => physical === column);
   if (own === undefined) return [];
   const base = { kind: 'base' as const, column: own.physical, type: own.type };
@@ -319,7 +345,6 @@ function equalTo({ args, type }: ComparedValue, value: string): Formula | null {
   if (type === 'bool') return equal(last, number(value === 'true' ? '1' : '0', 'Int'));
   if (!/^-?\d+(\.\d+)?$/.test(value) || (last.sort !== 'Int' && last.sort !== 'Real')) return null;
   const [rank] = args ?? [];
-  const isFinite = rank !== undefined && rank !== last ? equal(rank, number('0', 'Int')) : and();
-  return and(isFinite, equal(last, number(value, last.sort)));
+  const finite = rank !== undefined && rank !== last ? equal(rank, number('0', 'Int')) : and();
+  return and(finite, equal(last, number(value, last.sort)));
 }
-

@@ -181,7 +181,9 @@ function verdictOf({ more, less }: { readonly more: Outcome; readonly less: Outc
       : { kind: 'wider', example: more.example };
   if (more.kind === 'unknown') return { kind: 'unknown', because: more.because, neverMore: false };
   if (less.kind === 'shown') return { kind: 'narrower', example: less.example };
-  return less.kind === 'unknown' ? { kind: 'unknown', because: less.because, neverMore: true } : { kind: 'equal' };
+  return less.kind === 'unknown'
+    ? { kind: 'unknown', because: less.because, neverMore: true }
+    : { kind: 'equal' };
 }
 
 function differencesOf({ entity, row, view, readable }: Question): readonly Difference[] {

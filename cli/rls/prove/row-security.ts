@@ -1,5 +1,5 @@
 import type { Node, SelectStmt } from '@pgsql/types';
-import { QueryError, type Relation as Entity } from 'osl-compiler';
+import { type Relation as Entity, QueryError } from 'osl-compiler';
 import { and, Encoder, expressionKey, FALSE, type Formula, or, TRUE } from '../../../policy/proof/index.js';
 import { type Manifest, tableName } from '../../../src/model/manifest/index.js';
 import type { Policy, Relation, Role } from '../catalog/catalog.js';
@@ -95,7 +95,8 @@ export class RowSecurity {
     if (role === undefined) return encoder.unknownTruth('role', 'an unknown role').isTrue;
     if (this.#database.access.exemption(role.id, relation) !== null) return TRUE;
     if (rights.open.has(relation.id))
-      return encoder.unknownTruth(`circle ${relation.id}`, `a policy on ${qualified(relation)} that reads it`).isTrue;
+      return encoder.unknownTruth(`circle ${relation.id}`, `a policy on ${qualified(relation)} that reads it`)
+        .isTrue;
     // Inside its own policies, a table goes by its own name.
     const home: Home = { range: { ...range, alias: relation.name }, encoder };
     const inside = { ...rights, searchPath: [], open: new Set([...rights.open, relation.id]) };
@@ -113,7 +114,11 @@ export class RowSecurity {
   #holds({ name, using }: Policy, home: Home, rights: Rights): Formula {
     const node = conditionIn(using ?? '');
     if (node === null) return home.encoder.unknownTruth(`policy ${name}`, `the policy ${name}`).isTrue;
-    const place: Placed = { node, rights, scope: { ranges: [home.range], arguments: NO_ARGUMENTS, outer: null } };
+    const place: Placed = {
+      node,
+      rights,
+      scope: { ranges: [home.range], arguments: NO_ARGUMENTS, outer: null },
+    };
     return this.#conditions.truth(place, home).isTrue;
   }
 
@@ -175,4 +180,3 @@ function sessionPathOf({ name, settings }: Role): readonly string[] {
     settings.map((setting) => /^search_path=(.*)$/.exec(setting)).find((match) => match !== null) ?? [];
   return schemasOf(own).map((schema) => (schema === '$user' ? name : schema));
 }
-

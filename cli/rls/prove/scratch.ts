@@ -1,10 +1,16 @@
-import type { PGlite, Transaction } from '@electric-sql/pglite';
 import { identifier, quoteLiteral } from 'osl-compiler/sql-text';
-import { sql } from '../../../src/base/sql.js';
-import type { SystemEngine } from '../../../src/engine/index.js';
+import { generatedSql, sql, sqlName, sqlTable } from '../../../src/base/sql.js';
+import {
+  type OpenedEngine,
+  openEngine,
+  type SystemEngine,
+  type SystemQueries,
+  UpstreamFailure,
+} from '../../../src/engine/index.js';
 import type { Oid, Policy, Relation, Role } from '../catalog/catalog.js';
 import { PUBLIC } from '../catalog/catalog.js';
 import type { CheckedDatabase } from '../checked-database.js';
+import { sessionSettings } from '../compare/callers.js';
 import { qualified, signature } from '../identity.js';
 import type { Example, ExampleRow } from './examples.js';
 
@@ -61,94 +67,137 @@ export function scratchDefinitions(system: SystemEngine): Promise<ScratchDefinit
 
 /** An embedded database with the tables, functions, roles and policies of another one, and none of its rows. */
 export class ScratchDatabase {
-  readonly #db: PGlite;
-  /** Tables that could not be copied whole, with the reason. */
+  readonly #engine: OpenedEngine;
+  /** By table that could not be copied whole: the reason. */
   readonly #failed: ReadonlyMap<string, string>;
 
-  private constructor(db: PGlite, failed: ReadonlyMap<string, string>) {
-    this.#db = db;
+  private constructor(engine: OpenedEngine, failed: ReadonlyMap<string, string>) {
+    this.#engine = engine;
     this.#failed = failed;
   }
 
   static async open(database: CheckedDatabase, definitions: ScratchDefinitions): Promise<ScratchDatabase> {
-    const { PGlite } = await import('@electric-sql/pglite');
-    const db = await PGlite.create();
-    const failed = new Map<string, string>();
-    for (const { object, text } of statementsFor(database, definitions))
-      await db.exec(text).catch((error: unknown) => {
-        if (!(error instanceof Error)) throw error;
-        if (object !== null) failed.set(object, error.message);
-      });
-    return new ScratchDatabase(db, failed);
+    const engine = await openEngine({ kind: 'pglite', dataDir: null });
+    try {
+      return new ScratchDatabase(engine, await copied(engine, [...statementsFor(database, definitions)]));
+    } catch (error) {
+      await engine.close();
+      throw error;
+    }
   }
 
   close(): Promise<void> {
-    return this.#db.close();
+    return this.#engine.close();
   }
 
   /**
    * The number of rows of the example's table that its caller sees, or a text that says why it is not known.
    * Nothing of the example stays.
    */
-  async visibleRows({ entity, row, others, caller, column }: Example): Promise<number | string> {
-    const tables = [entity, ...others.map((one) => one.entity)].map(({ schema, table }) => ({ schema, name: table }));
-    const failed = tables.map((table) => this.#failed.get(qualified(table))).find((reason) => reason !== undefined);
+  async visibleRows(example: Example): Promise<number | string> {
+    const entities = [example.entity, ...example.others.map((one) => one.entity)];
+    const failed = entities
+      .map(({ schema, table }) => this.#failed.get(qualified({ schema, name: table })))
+      .find((reason) => reason !== undefined);
     if (failed !== undefined) return `the embedded database cannot have the table: ${failed}`;
-    let seen: number | string = 0;
-    await this.#db.transaction(async (tx) => {
-      try {
-        for (const one of [{ entity, row }, ...others]) await insert(tx, one.entity, one.row);
-        await become(tx, caller);
-      } catch (error) {
-        seen = `the embedded database does not take the example: ${messageIn(error)}`;
-      }
-      if (seen === 0) seen = await countIn(tx, entity, column);
-      await tx.rollback();
-    });
-    return seen;
+    try {
+      return await this.#engine.system.transaction(async (tx) => {
+        throw new Seen(await rowsIn(tx, example));
+      });
+    } catch (error) {
+      if (error instanceof Seen) return error.rows;
+      throw error;
+    }
   }
 }
 
-async function insert(tx: Transaction, { schema, table }: Example['entity'], row: ExampleRow): Promise<void> {
+/** Ends a transaction of which nothing shall stay. */
+class Seen extends Error {
+  readonly rows: number | string;
+
+  constructor(rows: number | string) {
+    super('seen');
+    this.rows = rows;
+  }
+}
+
+/** Runs the statements at once, or one by one if one of them fails. Returns why tables are incomplete. */
+async function copied(
+  { system }: OpenedEngine,
+  statements: readonly Statement[],
+): Promise<ReadonlyMap<string, string>> {
+  const failed = new Map<string, string>();
+  const all = statements.map(({ text }) => text).join(';\n');
+  try {
+    await system.script(generatedSql(all));
+    return failed;
+  } catch (error) {
+    if (!(error instanceof UpstreamFailure)) throw error;
+  }
+  for (const { object, text } of statements)
+    await system.script(generatedSql(text)).catch((error: unknown) => {
+      if (!(error instanceof UpstreamFailure)) throw error;
+      if (object !== null) failed.set(object, error.message);
+    });
+  return failed;
+}
+
+async function rowsIn(
+  tx: SystemQueries,
+  { entity, row, others, caller, column }: Example,
+): Promise<number | string> {
+  try {
+    for (const one of [{ entity, row }, ...others]) await insert(tx, one.entity, one.row);
+    await become(tx, caller);
+  } catch (error) {
+    if (!(error instanceof UpstreamFailure)) throw error;
+    return `the embedded database does not take the example: ${error.message}`;
+  }
+  return countIn(tx, entity, column);
+}
+
+async function insert(
+  tx: SystemQueries,
+  { schema, table }: Example['entity'],
+  row: ExampleRow,
+): Promise<void> {
   const cells = [...row];
   const names = cells.map(([name]) => identifier(name)).join(', ');
   const values = cells.map(([, value]) => (value === null ? 'null' : quoteLiteral(value))).join(', ');
-  await tx.exec(`insert into ${qualified({ schema, name: table })} (${names}) values (${values})`);
+  const into = qualified({ schema, name: table });
+  await tx.script(generatedSql(`insert into ${into} (${names}) values (${values})`));
 }
 
-async function become(tx: Transaction, { role, settings, claims }: Example['caller']): Promise<void> {
-  const all = new Map(settings);
-  if (Object.keys(claims).length > 0) all.set('request.jwt.claims', JSON.stringify(claims));
-  for (const [name, value] of Object.entries(claims))
-    all.set(`request.jwt.claim.${name}`, typeof value === 'string' ? value : JSON.stringify(value));
-  for (const [name, value] of all) await tx.query('select set_config($1, $2, true)', [name, value]);
-  await tx.exec(`set local role ${identifier(role)}`);
+async function become(tx: SystemQueries, { role, settings, claims }: Example['caller']): Promise<void> {
+  for (const [name, value] of sessionSettings({
+    name: '',
+    role,
+    settings: Object.fromEntries(settings),
+    claims,
+  }))
+    await tx.query(sql`select pg_catalog.set_config($1, $2, true)`, [name, value]);
+  await tx.script(sql`set local role ${sqlName(role)}`);
 }
 
 const NO_PRIVILEGE = '42501';
 
 async function countIn(
-  tx: Transaction,
+  tx: SystemQueries,
   { schema, table, columns }: Example['entity'],
   column: string | null,
 ): Promise<number | string> {
   const physical = columns.find(({ name }) => name === column)?.physical;
-  const value = physical === undefined ? '' : identifier(physical);
+  const value = physical === undefined ? sql`` : sqlName(physical);
   try {
-    const { rows } = await tx.query<{ n: number }>(
-      `select count(*)::int as n from (select ${value} from ${qualified({ schema, name: table })}) as rows`,
+    const rows = await tx.query(
+      sql`select count(*)::int4 as n from (select ${value} from ${sqlTable({ schema, table })}) as shown`,
     );
-    return rows[0]?.n ?? 0;
+    return Number(rows[0]?.['n']);
   } catch (error) {
+    if (!(error instanceof UpstreamFailure)) throw error;
     // Without a privilege on the table, or on one that a policy reads, nobody sees a row.
-    if (error instanceof Error && Reflect.get(error, 'code') === NO_PRIVILEGE) return 0;
-    return `the database fails for the example: ${messageIn(error)}`;
+    return error.sqlstate === NO_PRIVILEGE ? 0 : `the database fails for the example: ${error.message}`;
   }
-}
-
-function messageIn(error: unknown): string {
-  if (error instanceof Error) return error.message;
-  throw error;
 }
 
 interface Statement {
@@ -184,11 +233,15 @@ function* statementsFor(database: CheckedDatabase, definitions: ScratchDefinitio
     if (called !== undefined && owner !== null)
       yield other(`alter function ${signature(called)} owner to ${owner}`);
   }
-  for (const table of tables) for (const policy of table.policies) yield policyStatement(table, policy, roles);
+  for (const table of tables)
+    for (const policy of table.policies) yield policyStatement(table, policy, roles);
 }
 
 /** Roles that the examples become, and those that own something or have a policy or a membership of theirs. */
-function rolesFor({ catalog, roles, access }: CheckedDatabase, tables: readonly Relation[]): ReadonlyMap<Oid, Role> {
+function rolesFor(
+  { catalog, roles, access }: CheckedDatabase,
+  tables: readonly Relation[],
+): ReadonlyMap<Oid, Role> {
   const wanted = new Set<Oid>([
     ...roles.map(({ id }) => id),
     ...tables.flatMap(({ owner, policies }) => [owner, ...policies.flatMap((policy) => policy.roles)]),
@@ -238,7 +291,8 @@ function* tableStatements(
   const own = (text: string): Statement => ({ object: name, text });
   const columns = [...(types.get(table.id) ?? [])].map(([column, type]) => `${identifier(column)} ${type}`);
   yield own(`create table ${name} (${columns.join(', ')})`);
-  for (const grantee of granteesOf(table.grants, 'SELECT', roles)) yield own(`grant select on ${name} to ${grantee}`);
+  for (const grantee of granteesOf(table.grants, 'SELECT', roles))
+    yield own(`grant select on ${name} to ${grantee}`);
   for (const column of table.columns)
     for (const grantee of granteesOf(column.grants, 'SELECT', roles))
       yield own(`grant select (${identifier(column.name)}) on ${name} to ${grantee}`);
@@ -253,9 +307,11 @@ function policyStatement(table: Relation, policy: Policy, roles: ReadonlyMap<Oid
   const { name, permissive, command, using } = policy;
   const to = policy.roles.flatMap((id) => (id === PUBLIC ? 'public' : (nameIn(id, roles) ?? [])));
   const rule = using === null || command === 'INSERT' ? '' : `using (${using})`;
-  const check = policy.check === null || command === 'SELECT' || command === 'DELETE' ? '' : `with check (${policy.check})`;
+  const check =
+    policy.check === null || command === 'SELECT' || command === 'DELETE'
+      ? ''
+      : `with check (${policy.check})`;
   const text = `create policy ${identifier(name)} on ${qualified(table)} as ${permissive ? 'permissive' : 'restrictive'}
     for ${command} to ${to.join(', ')} ${rule} ${check}`;
   return { object: qualified(table), text };
 }
-

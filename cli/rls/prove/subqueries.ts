@@ -12,8 +12,8 @@ import {
   NotUnderstood,
   type Placed,
   type Range,
-  referenceOf,
   type Rights,
+  referenceOf,
 } from './scope.js';
 import { comparedValue, isNull } from './terms.js';
 
@@ -52,7 +52,8 @@ export function subqueryHasRow(subquery: Subquery, home: Home, context: Subquery
     .flatMap((node) => partsOf(node, 'AND_EXPR'))
     .map((node) => ({ kind: 'condition', place: own(node) }));
   if (subquery.equalTo !== null || subquery.isTrue) {
-    if (target === null || select.targetList?.length !== 1) throw new NotUnderstood('a subquery of several columns');
+    if (target === null || select.targetList?.length !== 1)
+      throw new NotUnderstood('a subquery of several columns');
     const value = own(withoutArrayAgg(target));
     parts.push(
       subquery.equalTo === null
@@ -68,10 +69,12 @@ export function subqueryHasRow(subquery: Subquery, home: Home, context: Subquery
 
 /** A row of such a query is a row of its tables. */
 function requirePlain({ select, equalTo, isTrue }: Subquery): void {
-  const { groupClause, havingClause, limitCount, limitOffset, op, withClause, valuesLists, targetList } = select;
+  const { groupClause, havingClause, limitCount, limitOffset, op, withClause, valuesLists, targetList } =
+    select;
   if (op !== undefined && op !== 'SETOP_NONE') throw new NotUnderstood('UNION, INTERSECT or EXCEPT');
   if (withClause !== undefined) throw new NotUnderstood('WITH in a subquery');
-  if (groupClause !== undefined || havingClause !== undefined) throw new NotUnderstood('GROUP BY in a subquery');
+  if (groupClause !== undefined || havingClause !== undefined)
+    throw new NotUnderstood('GROUP BY in a subquery');
   if (valuesLists !== undefined) throw new NotUnderstood('VALUES');
   const isExists = equalTo === null && !isTrue;
   const one = limitCount !== undefined && 'A_Const' in limitCount && limitCount.A_Const.ival?.ival === 1;
@@ -88,7 +91,9 @@ function requirePlain({ select, equalTo, isTrue }: Subquery): void {
 function requireReadable(relation: Relation, { role, depth }: Rights, { mayRead }: SubqueryContext): void {
   if (mayRead(role, relation)) return;
   const name = `${relation.schema}.${relation.name}`;
-  throw depth === 0 ? new Unreadable(name) : new NotUnderstood(`the table ${name}, which the role may not read`);
+  throw depth === 0
+    ? new Unreadable(name)
+    : new NotUnderstood(`the table ${name}, which the role may not read`);
 }
 
 /** A table of a policy that the role may not read: Postgres refuses every query of the policy's table. */
@@ -236,7 +241,8 @@ function setOf(
   context: SubqueryContext,
 ): string {
   const { entity, relation } = range;
-  if (entity === null) throw new NotUnderstood(`the table ${relation.schema}.${relation.name}, which is no entity`);
+  if (entity === null)
+    throw new NotUnderstood(`the table ${relation.schema}.${relation.name}, which is no entity`);
   const home = { range, encoder: new Encoder(entity, 'caller', null, expressionKey) };
   const condition = and(
     ...own.map((part) => partFormula(part, home, context)),

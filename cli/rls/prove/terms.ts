@@ -133,7 +133,8 @@ export function callerEquals(
   const matches = and(not(missing), encoder.compare(caller.attribute, comparedValue(term, type)));
   const blank = isBlank(caller.attribute, encoder);
   const isText = caller.type === 'text' && !caller.emptyIsNull && term.kind === 'value';
-  const emptyMatches = isText && term.value.kind === 'text' ? and(blank, equal(term.value.value, text(''))) : or();
+  const emptyMatches =
+    isText && term.value.kind === 'text' ? and(blank, equal(term.value.value, text(''))) : or();
   const none = isCallerNull(caller, encoder);
   const usual = valuesEqual(caller.otherwise, term, encoder);
   if (usual === null) return null;

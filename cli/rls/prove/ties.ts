@@ -110,7 +110,11 @@ export class Ties {
     return known;
   }
 
-  async #compare({ encoder, condition }: RowSet, { filter }: TableAttribute, role: string): Promise<SetRelation> {
+  async #compare(
+    { encoder, condition }: RowSet,
+    { filter }: TableAttribute,
+    role: string,
+  ): Promise<SetRelation> {
     const accepted = encoder.accepts(filter);
     const facts = await this.factsOf(encoder, role);
     const cases = [[and(condition, not(accepted))], [and(accepted, not(condition))]];

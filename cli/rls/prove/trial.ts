@@ -1,8 +1,8 @@
 import { identifier } from 'osl-compiler/sql-text';
 import { compileSnapshot, type PolicyDocument } from '../../../policy/index.js';
 import { observe } from '../../policy-tests/observe.js';
-import { openTestService, type TestService } from '../../policy-tests/test-service.js';
 import { UnfitRows } from '../../policy-tests/tables.js';
+import { openTestService, type TestService } from '../../policy-tests/test-service.js';
 import type { CheckedDatabase } from '../checked-database.js';
 import type { Example, ExampleRow } from './examples.js';
 import type { ExampleTrial } from './prove-policy.js';
@@ -11,8 +11,6 @@ import { ScratchDatabase, type ScratchDefinitions } from './scratch.js';
 export interface TrialFiles {
   readonly manifestFile: string;
   readonly policyFile: string;
-  /** The policy of the file. */
-  readonly document: PolicyDocument;
 }
 
 /**
@@ -21,84 +19,96 @@ export interface TrialFiles {
  */
 export class ExampleTrials {
   readonly #open: () => Promise<readonly [ScratchDatabase, TestService]>;
-  readonly #document: PolicyDocument;
   #opened: Promise<readonly [ScratchDatabase, TestService]> | null = null;
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(database: CheckedDatabase, definitions: ScratchDefinitions, files: TrialFiles) {
-    this.#document = files.document;
     this.#open = () =>
       Promise.all([
         ScratchDatabase.open(database, definitions),
-        openTestService({ manifestFile: files.manifestFile, policyFile: files.policyFile, data: new Map() }),
+        openTestService({ ...files, data: new Map() }),
       ]);
   }
 
-  readonly run: ExampleTrial = (example) => {
-    this.#opened ??= this.#open();
-    const opened = this.#opened;
-    const result = this.#last.then(async () => {
-      const [scratch, service] = await opened;
-      return this.#try(example, scratch, service);
-    });
-    this.#last = result.catch(() => undefined);
-    return result;
-  };
+  /** Trials of a policy, for the manifest of the files. */
+  of(document: PolicyDocument): ExampleTrial {
+    return (example) => {
+      this.#opened ??= this.#open();
+      const opened = this.#opened;
+      const result = this.#last.then(async () => {
+        const [scratch, service] = await opened;
+        return difference(example, document, scratch, service);
+      });
+      this.#last = result.catch(() => undefined);
+      return result;
+    };
+  }
 
   async close(): Promise<void> {
     const [scratch, service] = (await this.#opened) ?? [];
     await scratch?.close();
     await service?.close();
   }
-
-  async #try(example: Example, scratch: ScratchDatabase, service: TestService): Promise<string | null> {
-    const under = await scratch.visibleRows(example);
-    if (typeof under === 'string') return under;
-    const through = await this.#throughGateway(example, service);
-    if (typeof through === 'string') return through;
-    const shown = example.direction === 'more' ? through > under : through < under;
-    return shown ? null : `the example shows no difference: ${through} through the gateway, ${under} in the database`;
-  }
-
-  /** The number of rows that the caller sees, or why it is not known. */
-  async #throughGateway(example: Example, service: TestService): Promise<number | string> {
-    const { entity, row, others, caller, column } = example;
-    const data = new Map<string, Readonly<Record<string, string | null>>[]>();
-    for (const one of [{ entity, row }, ...others]) {
-      const table = tableOf(one.entity, service);
-      data.set(table, [...(data.get(table) ?? []), jsonOf(one.row)]);
-    }
-    try {
-      await service.refill(data);
-    } catch (error) {
-      if (error instanceof UnfitRows) return `the embedded database does not take the example: ${error.message}`;
-      throw error;
-    }
-    const subject = 'user:example';
-    const attributes = Object.fromEntries(
-      Object.entries(caller.attributes).filter(([name]) => !name.startsWith('(')),
-    );
-    const { catalog, tenant } = service.service.model().manifest;
-    const document = {
-      ...this.#document,
-      subjects: { [subject]: { ceiling: [caller.policyRole], attributes } },
-    };
-    const snapshot = compileSnapshot(document, catalog, tenant ?? document.tenant);
-    const from = `osl.entities.${identifier(entity.name)}`;
-    const rows = column === null ? from : `(select ${identifier(column)} from ${from}) as shown`;
-    const text = `select count(*) as n from ${rows}`;
-    const outcome = await observe(service, snapshot, {
-      chain: [subject],
-      roles: null,
-      from: {},
-      asked: { kind: 'osql', text },
-    });
-    if (outcome.kind === 'answer') return Number(outcome.rows[0]?.['n']);
-    if (outcome.kind === 'refusal' && INVISIBLE.has(outcome.code)) return 0;
-    return outcome.kind === 'refusal' ? `the gateway refuses: ${outcome.code} ${outcome.message}` : 'no answer';
-  }
 }
 
+async function difference(
+  example: Example,
+  document: PolicyDocument,
+  scratch: ScratchDatabase,
+  service: TestService,
+): Promise<string | null> {
+  const under = await scratch.visibleRows(example);
+  if (typeof under === 'string') return under;
+  const through = await rowsThroughGateway(example, document, service);
+  if (typeof through === 'string') return through;
+  const shown = example.direction === 'more' ? through > under : through < under;
+  return shown
+    ? null
+    : `the example shows no difference: ${through} through the gateway, ${under} in the database`;
+}
+
+/** The number of rows that the caller sees, or why it is not known. */
+async function rowsThroughGateway(
+  example: Example,
+  policy: PolicyDocument,
+  service: TestService,
+): Promise<number | string> {
+  const { entity, row, others, caller, column } = example;
+  const data = new Map<string, Readonly<Record<string, string | null>>[]>();
+  for (const one of [{ entity, row }, ...others]) {
+    const table = tableOf(one.entity, service);
+    data.set(table, [...(data.get(table) ?? []), jsonOf(one.row)]);
+  }
+  try {
+    await service.refill(data);
+  } catch (error) {
+    if (error instanceof UnfitRows)
+      return `the embedded database does not take the example: ${error.message}`;
+    throw error;
+  }
+  const subject = 'user:example';
+  const attributes = Object.fromEntries(
+    Object.entries(caller.attributes).filter(([name]) => !name.startsWith('(')),
+  );
+  const { catalog, tenant } = service.service.model().manifest;
+  const document = {
+    ...policy,
+    subjects: { [subject]: { ceiling: [caller.policyRole], attributes } },
+  };
+  const snapshot = compileSnapshot(document, catalog, tenant ?? document.tenant);
+  const from = `osl.entities.${identifier(entity.name)}`;
+  const rows = column === null ? from : `(select ${identifier(column)} from ${from}) as shown`;
+  const text = `select count(*) as n from ${rows}`;
+  const outcome = await observe(service, snapshot, {
+    chain: [subject],
+    roles: null,
+    from: {},
+    asked: { kind: 'osql', text },
+  });
+  if (outcome.kind === 'answer') return Number(outcome.rows[0]?.['n']);
+  if (outcome.kind === 'refusal' && INVISIBLE.has(outcome.code)) return 0;
+  return outcome.kind === 'refusal' ? `the gateway refuses: ${outcome.code} ${outcome.message}` : 'no answer';
+}
 /** Without a grant there is no such entity or column. */
 const INVISIBLE: ReadonlySet<string> = new Set(['E0512', 'E2101', 'E2102']);
 

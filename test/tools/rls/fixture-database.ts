@@ -35,7 +35,10 @@ export async function importedFixtures(
   await admin.query(`create role ${roles.auth}; create role ${roles.anon}; ${AUTH}
     grant usage on schema auth to public; grant create on schema public to ${roles.auth}`);
   for (const { name, sql } of fixtures) {
-    const text = sql.replaceAll(':auth', roles.auth).replaceAll(':anon', roles.anon).replaceAll(':schema', name);
+    const text = sql
+      .replaceAll(':auth', roles.auth)
+      .replaceAll(':anon', roles.anon)
+      .replaceAll(':schema', name);
     await admin.query(`create schema ${name}; grant usage on schema ${name} to ${roles.auth}, ${roles.anon};
       set search_path = ${name}, public; ${text}; reset search_path`);
   }
