@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { RlsCompareFlags } from '../rls/compare/run.js';
 import { SEVERITIES } from '../rls/finding.js';
 import type { RlsImportFlags } from '../rls/import/run.js';
+import type { RlsProveFlags } from '../rls/prove/run.js';
 import type { RlsCheckFlags } from '../rls/run.js';
 
 const HELP = `
@@ -47,6 +48,18 @@ Exit status: 0 the same rows or fewer, 1 rows that row security hides, 2 usage, 
 Examples:
   $ DATABASE_URL=postgres://osl_reader:…@db.example/shop osl rls compare shop --url postgres://admin@db.example/shop
   $ osl rls compare shop --url-file admin.url --callers callers.yaml --json | jq '.comparisons[] | select(.result != "equal")'`;
+
+const PROVE_HELP = `
+For each role and each table, the conditions of row security and the policy of the folder become formulas, by translations
+that share no code, and a solver compares them: for all rows and all callers, not for those of today. A difference is shown
+with a row and a caller that the solver made up, and counts only if an embedded database with this row security and the
+product with this policy answer differently. Reads the catalog, and no row. Needs z3-solver. docs/from-row-security.md
+
+Exit status: 0 all equal or narrower, 1 the gateway shows more, 2 usage, or the database cannot be reached, 3 unknown.
+
+Examples:
+  $ osl rls prove shop --url postgres://admin@db.example/shop
+  $ osl rls prove shop --url-file admin.url --json | jq '.proofs[] | select(.verdict != "equal")'`;
 
 const urlOption = (): Option =>
   new Option('--url <url>', 'the database (default: DATABASE_URL)').conflicts('urlFile');
@@ -106,6 +119,19 @@ export function addRls(program: Command): void {
     .addHelpText('after', COMPARE_HELP)
     .action(async (dir: string, flags: RlsCompareFlags) =>
       (await import('../rls/compare/run.js')).runRlsCompare(dir, flags),
+    );
+  rls
+    .command('prove')
+    .description('prove that a policy shows the same rows as row security')
+    .argument('[dir]', 'where the files are', '.')
+    .addOption(urlOption())
+    .addOption(urlFileOption())
+    .option('--schema <name...>', 'only tables of these schemas (default: all)')
+    .option('--role <name...>', 'only these roles (default: all but superusers)')
+    .option('--json', 'each verdict as JSON on standard output')
+    .addHelpText('after', PROVE_HELP)
+    .action(async (dir: string, flags: RlsProveFlags) =>
+      (await import('../rls/prove/run.js')).runRlsProve(dir, flags),
     );
 }
 

@@ -14,7 +14,7 @@ import { condition } from './condition.js';
 import type { FunctionBodies } from './function-call.js';
 import { type ImportedTable, NO_ARGUMENTS, type Range, type Scope, type TableLookup } from './scope.js';
 import type { Translation } from './translation.js';
-import { Untranslatable } from './untranslatable.js';
+import { FailingPolicy, Untranslatable } from './untranslatable.js';
 
 /** One policy, table or view, and what became of it for a role. */
 export interface ImportNote {
@@ -76,6 +76,8 @@ class Importer {
   readonly #database: CheckedDatabase;
   readonly #tables: ReadonlyMap<Oid, ImportedTable>;
   readonly #models: ReadonlyMap<string, ModelRelation>;
+  /** True if a policy of the table that is being imported fails in the database. */
+  #fails = false;
 
   constructor(database: CheckedDatabase, manifest: Manifest) {
     this.#database = database;
@@ -133,6 +135,7 @@ class Importer {
       return [null];
     }
     const policies = this.#policiesFor(role, relation);
+    this.#fails = false;
     const restrictive = policies.filter((policy) => !policy.permissive);
     const found = this.#limits(role, table, restrictive);
     if (found === null) return [];
@@ -141,12 +144,17 @@ class Importer {
       .flatMap((policy) => this.#filtersOf(role, table, policy, found));
     if (policies.every(({ permissive }) => !permissive))
       note('nothing visible', 'no permissive policy for SELECT applies to the role');
+    if (this.#fails) {
+      note('nothing visible', 'a policy fails for the role, and with it every query of the table');
+      return [];
+    }
     return filters.includes(null) ? [null] : [...new Set(filters)];
   }
 
   #policiesFor(role: Role, relation: Relation): readonly Policy[] {
+    // A policy without USING adds no condition for SELECT: a permissive one opens nothing.
     return relation.policies.filter(
-      (policy) => governs(policy, 'SELECT') && this.#database.isFor(policy, role),
+      (policy) => policy.using !== null && governs(policy, 'SELECT') && this.#database.isFor(policy, role),
     );
   }
 
@@ -204,6 +212,7 @@ class Importer {
       return translate();
     } catch (error) {
       if (!(error instanceof Untranslatable)) throw error;
+      this.#fails ||= error instanceof FailingPolicy;
       this.notes.push({
         kind: 'refused',
         object: policyObject(table.relation, policy).identity,
@@ -282,7 +291,7 @@ class Importer {
     const role = catalog.roles.get(reader);
     if (role === undefined) throw new Untranslatable('a function of an unknown owner');
     if (access.columns(reader, 'SELECT', relation).length === 0)
-      throw new Untranslatable(`${qualified(relation)}, which ${role.name} may not read: the policy fails`);
+      throw new FailingPolicy(`${qualified(relation)}, which ${role.name} may not read: the policy fails`);
     if (relation.rowSecurity === 'off' || access.exemption(reader, relation) !== null) return null;
     if (open.has(relation.id))
       throw new Untranslatable(
@@ -314,12 +323,10 @@ class Importer {
 
 const SEARCH_PATH = 'search_path=';
 
-/** The condition of a policy; without USING it accepts all rows. @throws Untranslatable */
+/** The condition of a policy. @throws Untranslatable */
 function conditionOf({ using }: Policy): Node {
-  const nothing: Node = { A_Const: { boolval: { boolval: true } } };
-  if (using === null) return nothing;
   try {
-    const value = expressionNode(using);
+    const value = expressionNode(using ?? '');
     if (value !== null) return value;
   } catch (error) {
     if (!(error instanceof QueryError)) throw error;

@@ -3,6 +3,7 @@ import { parse, QueryError } from 'osl-compiler';
 import type { DatabaseFunction } from '../catalog/catalog.js';
 import { schemasOf } from '../function-body.js';
 import { calledName, firstTarget, namesOf } from '../nodes.js';
+import { eachNode } from '../statement.js';
 import { isCallerFunction } from './caller-value.js';
 import { type BoundNode, NO_ARGUMENTS, type Range, type Scope } from './scope.js';
 import { Untranslatable } from './untranslatable.js';
@@ -54,18 +55,35 @@ export function inlined(
     const argument = called.argumentNames[i];
     if (argument !== undefined && argument !== '') bound.set(argument, { node: arg, scope });
   }
+  const ofDefiner = called.securityDefiner || scope.ofDefiner === true;
+  const body = expressionOf(called, text);
+  if (ofDefiner && namesCurrentUser(body))
+    throw new Untranslatable(`current_user in ${text}: there it is the owner of a SECURITY DEFINER function`);
   return {
-    node: expressionOf(called, text),
+    node: body,
     // Only the arguments come from outside: a body does not see the columns around its call.
     scope: {
       ranges: [],
       arguments: bound.size === 0 ? NO_ARGUMENTS : bound,
       outer: null,
       depth: scope.depth + 1,
+      ofDefiner,
     },
     searchPath: called.searchPath === null ? null : schemasOf(called.searchPath),
     readableRows: called.securityDefiner ? functions.rowsOfOwner(called) : null,
   };
+}
+
+function namesCurrentUser(body: Node): boolean {
+  let found = false;
+  eachNode(body, (node) => {
+    found ||= 'SQLValueFunction' in node && isUser(node.SQLValueFunction.op);
+  });
+  return found;
+}
+
+function isUser(op: string | undefined): boolean {
+  return op === 'SVFOP_CURRENT_USER' || op === 'SVFOP_CURRENT_ROLE' || op === 'SVFOP_USER';
 }
 
 /** The single expression of a function, or its single SELECT as a subquery. */

@@ -25,6 +25,8 @@ export interface Scope {
   readonly outer: Scope | null;
   /** Number of function bodies around it. */
   readonly depth: number;
+  /** True in the body of a SECURITY DEFINER function, where `current_user` is its owner. */
+  readonly ofDefiner?: boolean;
 }
 
 /** An expression with the names that it may use. */

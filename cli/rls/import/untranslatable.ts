@@ -2,3 +2,6 @@
 export class Untranslatable extends Error {
   override readonly name = 'Untranslatable';
 }
+
+/** A policy that fails in the database, so that every query of its table does. */
+export class FailingPolicy extends Untranslatable {}

@@ -70,6 +70,7 @@ export async function provePolicy(
   for (const entity of manifest.catalog.relations.values()) {
     if (entity.kind === 'facet') continue;
     const relation = relationOf(entity, database);
+    if (relation !== null && !database.relations.includes(relation)) continue;
     for (const role of database.roles) {
       const policyRole = nameFrom(role.name);
       const isGranted = policy.snapshot.roles.get(policyRole)?.grants.has(entity.name) === true;
@@ -90,12 +91,15 @@ export async function provePolicy(
   return [...proofs, ...unknownRoles(input)];
 }
 
-function relationOf(entity: Entity, { relations }: CheckedDatabase): Relation | null {
-  return relations.find(({ schema, name }) => `${schema}.${name}` === tableName(entity)) ?? null;
+function relationOf(entity: Entity, { catalog }: CheckedDatabase): Relation | null {
+  return (
+    [...catalog.relations.values()].find(({ schema, name }) => `${schema}.${name}` === tableName(entity)) ??
+    null
+  );
 }
 
 function withoutTable({ name }: Role, entity: Entity): RoleProof {
-  const because = 'the database has no such table, or it is not among the schemas';
+  const because = 'the database has no such table';
   return {
     role: name,
     entity: entity.name,
@@ -232,8 +236,9 @@ async function reasonsFor(
 ): Promise<readonly string[]> {
   const own = [...encoder.unknowns].filter(([name]) => model.value(name) !== null).map(([, what]) => what);
   const sets = await ties.unmatched(encoder, role.name);
-  const ofSets = sets.flatMap(({ encoder: inner, relation }) => {
-    const whats = [...inner.unknowns.values()];
+  const ofSets = sets.flatMap(({ encoder: inner, relation, condition }) => {
+    const text = textOf(condition);
+    const whats = [...inner.unknowns].filter(([name]) => text.includes(`|${name}|`)).map(([, what]) => what);
     return whats.length > 0 ? whats : [`the rows of a subquery over ${relation.schema}.${relation.name}`];
   });
   return [...new Set([...own, ...ofSets])];

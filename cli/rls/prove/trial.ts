@@ -1,5 +1,5 @@
 import { identifier } from 'osl-compiler/sql-text';
-import { compileSnapshot, type PolicyDocument } from '../../../policy/index.js';
+import { compileSnapshot, type PolicyDocument, PolicyProblems } from '../../../policy/index.js';
 import { observe } from '../../policy-tests/observe.js';
 import { UnfitRows } from '../../policy-tests/tables.js';
 import { openTestService, type TestService } from '../../policy-tests/test-service.js';
@@ -95,7 +95,8 @@ async function rowsThroughGateway(
     ...policy,
     subjects: { [subject]: { ceiling: [caller.policyRole], attributes } },
   };
-  const snapshot = compileSnapshot(document, catalog, tenant ?? document.tenant);
+  const snapshot = snapshotOf(document, catalog, tenant ?? document.tenant);
+  if (typeof snapshot === 'string') return snapshot;
   const from = `osl.entities.${identifier(entity.name)}`;
   const rows = column === null ? from : `(select ${identifier(column)} from ${from}) as shown`;
   const text = `select count(*) as n from ${rows}`;
@@ -109,6 +110,17 @@ async function rowsThroughGateway(
   if (outcome.kind === 'refusal' && INVISIBLE.has(outcome.code)) return 0;
   return outcome.kind === 'refusal' ? `the gateway refuses: ${outcome.code} ${outcome.message}` : 'no answer';
 }
+
+/** The policy with the caller, or why it cannot be. */
+function snapshotOf(...[document, catalog, tenant]: Parameters<typeof compileSnapshot>) {
+  try {
+    return compileSnapshot(document, catalog, tenant);
+  } catch (error) {
+    if (error instanceof PolicyProblems) return `the policy cannot have the caller: ${error.message}`;
+    throw error;
+  }
+}
+
 /** Without a grant there is no such entity or column. */
 const INVISIBLE: ReadonlySet<string> = new Set(['E0512', 'E2101', 'E2102']);
 
