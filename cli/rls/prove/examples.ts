@@ -52,7 +52,8 @@ interface CallerValues {
   readonly isMissing: boolean;
   /** The setting or claim is an empty text. */
   readonly isBlank: boolean;
-  readonly values: readonly SolverText[];
+  /** Null as long as any will do. */
+  readonly values: readonly SolverText[] | null;
 }
 
 interface SolverText {
@@ -68,13 +69,13 @@ export async function exampleOf(
   model: Model,
 ): Promise<Example | string> {
   const { encoder, entity, role, policyRole } = question;
-  const row = rowOf(entity, encoder, model);
+  const row = rowOf(entity, [encoder], model);
   const values = callerValuesOf(encoder, context, model);
   if (row === null || values === null) return 'the solver has values that no database has';
   const others = new Witnesses(context, role.name, values);
   const isComplete = await others.add(encoder, model, 0);
   if (!isComplete) return 'no rows of the other tables were found for an example';
-  const caller = callerOf(values, context, role.name);
+  const caller = callerOf(others.caller, context, role.name);
   return {
     direction,
     column,
@@ -85,10 +86,14 @@ export async function exampleOf(
   };
 }
 
-function rowOf({ columns, primaryKey }: Entity, encoder: Encoder, model: Model): ExampleRow | null {
+function rowOf(
+  { columns, primaryKey }: Entity,
+  encoders: readonly Encoder[],
+  model: Model,
+): ExampleRow | null {
   const row = new Map<string, string | null>();
   for (const { physical, name, type, labels, nullable, stored } of columns) {
-    const used = encoder.columns.get(physical);
+    const used = encoders.flatMap((encoder) => encoder.columns.get(physical) ?? [])[0];
     const isNeeded = !nullable || primaryKey.includes(name);
     const sample = isArray(type) ? '{}' : stored === undefined ? typeRow(type).example : null;
     const value =
@@ -124,7 +129,7 @@ function textOfCompared({ args, column, type }: ComparedValue, model: Model): st
 
 function callerValuesOf(
   encoder: Encoder,
-  { names, ties }: ProofContext,
+  { names, ties, rowSecurity }: ProofContext,
   model: Model,
 ): ReadonlyMap<string, CallerValues> | null {
   const found = new Map<string, CallerValues>();
@@ -135,29 +140,46 @@ function callerValuesOf(
     const [isMissing, isBlank] = [is(name, 'missing'), is(name, 'blank')];
     const values: SolverText[] = [];
     const others = new Set<string>();
-    let type: TypeName = 'text';
     for (const one of instancesOf([name], encoder)) {
-      type = one.type;
       const value = textOfCompared(one, model);
       if (value === undefined && model.holds(encoder.has(name, one))) return null;
       if (value === undefined || value === null) continue;
       if (model.holds(encoder.has(name, one))) values.push({ text: value, type: one.type });
       else others.add(value);
     }
-    const isList = names.named(name)?.list === true;
-    if (!isMissing && values.length === 0 && !(isList && is(name, 'empty'))) {
-      const other = OTHER_VALUES[type]?.find((one) => !others.has(one));
-      if (other === undefined) return null;
-      values.push({ text: other, type });
+    const isEmptyList = names.named(name)?.list === true && is(name, 'empty');
+    const isOpen = !isMissing && values.length === 0 && others.size === 0 && !isEmptyList;
+    if (!isMissing && values.length === 0 && !isOpen && !isEmptyList) {
+      const other = otherValue(name, others, encoder, rowSecurity);
+      if (other === null) return null;
+      values.push(other);
     }
-    found.set(name, { isMissing, isBlank: isMissing && isBlank, values: isMissing ? [] : values });
+    found.set(name, {
+      isMissing,
+      isBlank: isMissing && isBlank,
+      values: isOpen ? null : isMissing ? [] : values,
+    });
   }
   return found;
 }
 
+/** A value that is none of the others, in the type as which it is compared; a uuid for a text, which can be either. */
+function otherValue(
+  name: string,
+  others: ReadonlySet<string>,
+  encoder: Encoder | null,
+  { sets }: ProofContext['rowSecurity'],
+): SolverText | null {
+  const encoders = [...(encoder === null ? [] : [encoder]), ...sets.all.map((set) => set.encoder)];
+  const types = encoders.flatMap((one) => instancesOf([name], one).map(({ type }) => type));
+  const type = types.find((one) => one !== 'text') ?? 'uuid';
+  const text = OTHER_VALUES[type]?.find((one) => !others.has(one));
+  return text === undefined ? null : { text, type };
+}
+
 function callerOf(
   values: ReadonlyMap<string, CallerValues>,
-  { names }: ProofContext,
+  { names, rowSecurity }: ProofContext,
   role: string,
 ): Pick<ExampleCaller, 'settings' | 'claims' | 'attributes'> {
   const settings = new Map<string, string>();
@@ -165,7 +187,8 @@ function callerOf(
   const attributes: Record<string, string | readonly string[]> = {};
   for (const [name, { isMissing, isBlank, values: own }] of values) {
     const known = names.named(name);
-    const texts = [...new Set(own.map((one) => inDatabase(one.text, one.type)))];
+    const some = own ?? [otherValue(name, new Set(), null, rowSecurity) ?? ANY_TEXT];
+    const texts = [...new Set(some.map((one) => inDatabase(one.text, one.type)))];
     const [first = ''] = texts;
     if (known?.source.kind === 'database user') {
       attributes[name] = role;
@@ -179,6 +202,8 @@ function callerOf(
   }
   return { settings, claims, attributes };
 }
+
+const ANY_TEXT: SolverText = { text: 'another', type: 'text' };
 
 function setClaim(
   claims: Record<string, unknown>,
@@ -202,12 +227,16 @@ class Witnesses {
   readonly rows: { readonly entity: Entity; readonly row: ExampleRow }[] = [];
   readonly #context: ProofContext;
   readonly #role: string;
-  readonly #caller: ReadonlyMap<string, CallerValues>;
+  readonly #caller: Map<string, CallerValues>;
 
   constructor(context: ProofContext, role: string, caller: ReadonlyMap<string, CallerValues>) {
     this.#context = context;
     this.#role = role;
-    this.#caller = caller;
+    this.#caller = new Map(caller);
+  }
+
+  get caller(): ReadonlyMap<string, CallerValues> {
+    return this.#caller;
   }
 
   /** Adds the rows that one question needs. False if there are none. */
@@ -278,10 +307,23 @@ class Witnesses {
     const [answer] = await this.#context.solver.check(script, { wantsValues: true });
     if (answer?.kind !== 'sat') return false;
     const model = script.model(new Map(answer.constants));
-    const row = rowOf(source.entity, encoder, model);
-    if (row === null) return false;
+    const encoders = [encoder, ...unencoded.map((set) => set.encoder)];
+    const row = rowOf(source.entity, encoders, model);
+    if (row === null || !encoders.every((one) => this.#learn(one, model))) return false;
     this.rows.push({ entity: source.entity, row });
     return this.add(encoder, model, depth + 1);
+  }
+
+  /** Takes over values of the caller that were open. False if no database has them. */
+  #learn(encoder: Encoder, model: Model): boolean {
+    const values = callerValuesOf(encoder, this.#context, model);
+    for (const [name, own] of values ?? []) if (this.#isOpen(name)) this.#caller.set(name, own);
+    return values !== null;
+  }
+
+  #isOpen(name: string): boolean {
+    const known = this.#caller.get(name);
+    return known === undefined || known.values === null;
   }
 
   /** The caller has the values of the example, and no others. */
@@ -295,6 +337,7 @@ class Witnesses {
         own.isMissing ? missing : not(missing),
         own.isBlank ? blank : not(blank),
         ...instancesOf([name], encoder).flatMap((one) => {
+          if (own.values === null) return [];
           const among = own.values.map((v) => equalTo(one, v.text));
           return among.includes(null)
             ? []

@@ -35,6 +35,10 @@ export class RowSets {
     return own;
   }
 
+  get all(): readonly RowSet[] {
+    return [...this.#ids.values()];
+  }
+
   /** Null if no set has the name. */
   named(id: string): RowSet | null {
     return this.#ids.get(id) ?? null;
