@@ -115,6 +115,7 @@ export function addRls(program: Command): void {
     .option('--callers <file>', 'callers as YAML (default: made of values in the database)')
     .option('--sample <n>', 'callers of each role with values', positive, 10)
     .option('--rows <n>', 'most rows of a table that are compared', positive, 100_000)
+    .option('--sample-rows <n>', 'compare so many rows of each table (default: all)', positive)
     .option('--json', 'each comparison as JSON on standard output')
     .addHelpText('after', COMPARE_HELP)
     .action(async (dir: string, flags: RlsCompareFlags) =>

@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { ready } from 'osl-compiler';
+import { type Relation, ready } from 'osl-compiler';
 import { parse, stringify } from 'yaml';
 import { nameFrom } from '../../../src/model/manifest/index.js';
 import { loadModel } from '../../../src/service/model.js';
@@ -12,24 +12,26 @@ import { EXIT, usage } from '../../exit.js';
 import { openIssuer } from '../../issuer.js';
 import { operatorLog } from '../../log.js';
 import { print, printJson } from '../../output.js';
-import { checkedDatabase } from '../checked-database.js';
+import { type CheckedDatabase, checkedDatabase } from '../checked-database.js';
 import { catalogOf, type DatabaseFlags, openDatabase, scopeOf, urlOf } from '../database.js';
 import { importedPolicy } from '../import/draft.js';
 import { attributesOfCaller, type ComparedCaller, callersIn } from './callers.js';
 import { type Comparison, compared, comparisonText } from './comparison.js';
-import { rowsOfGateway, rowsUnderRowSecurity } from './rows.js';
+import { rowsOfGateway, rowsUnderRowSecurity, sampledRows } from './rows.js';
 import { sampledCallers } from './sampled-callers.js';
 
 export interface RlsCompareFlags extends DatabaseFlags {
   readonly callers?: string;
   readonly sample: number;
   readonly rows: number;
+  /** Rows of each table that are compared; undefined for all. */
+  readonly sampleRows?: number;
   readonly json?: boolean;
 }
 
 /**
- * Compares the rows of callers under row security with those through the gateway, for each entity that their role is
- * granted, and sets exit status 1 unless the gateway shows the same rows, or fewer.
+ * Compares the rows of callers under row security with those through the gateway, for each entity that their role may
+ * read in the database or is granted, and sets exit status 1 unless the gateway shows the same rows, or fewer.
  *
  * @throws Failure for wrong flags and a database that cannot be reached; the errors of `loadModel` and `openService`
  */
@@ -58,19 +60,36 @@ export async function runRlsCompare(folder: string, flags: RlsCompareFlags): Pro
     }));
     const found: Comparison[] = [];
     await withGateway(files, subjects, flags.rows, async (gateway) => {
-      for (const [i, caller] of callers.entries())
-        for (const name of snapshot.roles.get(nameFrom(caller.role))?.grants.keys() ?? []) {
-          const relation = manifest.catalog.relations.get(name);
-          if (relation === undefined) continue;
-          const under = await rowsUnderRowSecurity(survey.system, relation, caller, flags.rows);
-          const through = await rowsOfGateway(gateway.url, await gateway.token(i), relation, flags.rows);
+      for (const relation of manifest.catalog.relations.values()) {
+        const isCompared = ({ role }: ComparedCaller): boolean =>
+          snapshot.roles.get(nameFrom(role))?.grants.has(relation.name) === true ||
+          mayRead(role, relation, database);
+        const own = [...callers.entries()].filter(([, caller]) => isCompared(caller));
+        if (relation.kind === 'facet' || own.length === 0) continue;
+        const size = flags.sampleRows;
+        const sample = size === undefined ? null : await sampledRows(survey.system, relation, size);
+        for (const [i, caller] of own) {
+          const under = await rowsUnderRowSecurity(survey.system, relation, caller, flags.rows, sample);
+          const token = await gateway.token(i);
+          const through = await rowsOfGateway(gateway.url, token, relation, flags.rows, sample);
           found.push(compared(caller, relation, under, through));
         }
+      }
     });
     report(found, callers, flags);
   } finally {
     survey.close();
   }
+}
+
+/** True if the role may read some column of the entity's table. */
+function mayRead(
+  role: string,
+  { schema, table }: Relation,
+  { roles, access, relationNamed }: CheckedDatabase,
+): boolean {
+  const [known, found] = [roles.find(({ name }) => name === role), relationNamed({ schema, name: table })];
+  return known !== undefined && found !== null && access.columns(known.id, 'SELECT', found).length > 0;
 }
 
 function report(

@@ -11,7 +11,7 @@ import type { CallerValueNames } from './caller-values.js';
 import { Conditions, type Home } from './conditions.js';
 import { RowSets } from './row-sets.js';
 import { type From, NO_ARGUMENTS, NotUnderstood, type Placed, type Range, type Rights } from './scope.js';
-import { subqueryHasRow, Unreadable } from './subqueries.js';
+import { AlwaysFails, subqueryHasRow } from './subqueries.js';
 
 /** The rows of a table that a role sees in the database, as a formula. */
 export interface VisibleInDatabase {
@@ -76,12 +76,12 @@ export class RowSecurity {
     return { encoder, row, assumed: [...this.#assumed] };
   }
 
-  /** A policy over a table that the role may not read fails, so that the role sees no row at all. */
+  /** A policy that fails, whatever the row is, hides the whole table. */
   #orNothing(row: () => Formula): Formula {
     try {
       return row();
     } catch (error) {
-      if (error instanceof Unreadable) return FALSE;
+      if (error instanceof AlwaysFails) return FALSE;
       throw error;
     }
   }
@@ -94,9 +94,11 @@ export class RowSecurity {
     const role = this.#database.catalog.roles.get(rights.role);
     if (role === undefined) return encoder.unknownTruth('role', 'an unknown role').isTrue;
     if (this.#database.access.exemption(role.id, relation) !== null) return TRUE;
-    if (rights.open.has(relation.id))
+    if (rights.open.has(relation.id)) {
+      if (rights.depth === 0) throw new AlwaysFails(`policies of ${qualified(relation)} that read it`);
       return encoder.unknownTruth(`circle ${relation.id}`, `a policy on ${qualified(relation)} that reads it`)
         .isTrue;
+    }
     // Inside its own policies, a table goes by its own name.
     const home: Home = { range: { ...range, alias: relation.name }, encoder };
     const inside = { ...rights, searchPath: [], open: new Set([...rights.open, relation.id]) };

@@ -92,13 +92,13 @@ function requireReadable(relation: Relation, { role, depth }: Rights, { mayRead 
   if (mayRead(role, relation)) return;
   const name = `${relation.schema}.${relation.name}`;
   throw depth === 0
-    ? new Unreadable(name)
+    ? new AlwaysFails(name)
     : new NotUnderstood(`the table ${name}, which the role may not read`);
 }
 
-/** A table of a policy that the role may not read: Postgres refuses every query of the policy's table. */
-export class Unreadable extends Error {
-  override readonly name = 'Unreadable';
+/** A policy that reads what the role may not read, or itself: Postgres refuses every query of its table. */
+export class AlwaysFails extends Error {
+  override readonly name = 'AlwaysFails';
 }
 
 function isArrayAgg(target: Node | null): boolean {
