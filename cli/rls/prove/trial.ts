@@ -94,6 +94,7 @@ async function rowsThroughGateway(
   const document = {
     ...policy,
     subjects: { [subject]: { ceiling: [caller.policyRole], attributes } },
+    roles: rolesFor(example, policy),
   };
   const snapshot = snapshotOf(document, catalog, tenant ?? document.tenant);
   if (typeof snapshot === 'string') return snapshot;
@@ -109,6 +110,13 @@ async function rowsThroughGateway(
   if (outcome.kind === 'answer') return Number(outcome.rows[0]?.['n']);
   if (outcome.kind === 'refusal' && INVISIBLE.has(outcome.code)) return 0;
   return outcome.kind === 'refusal' ? `the gateway refuses: ${outcome.code} ${outcome.message}` : 'no answer';
+}
+
+/** The role with its grants on the example's entity alone, which are all that matter. */
+function rolesFor({ caller, entity }: Example, { roles }: PolicyDocument): PolicyDocument['roles'] {
+  const role = roles[caller.policyRole] ?? { grants: [] };
+  const named = (on: string): boolean => on.replace(/^osl\.entities\./, '') === entity.name;
+  return { [caller.policyRole]: { ...role, grants: role.grants.filter(({ on }) => named(on)) } };
 }
 
 /** The policy with the caller, or why it cannot be. */

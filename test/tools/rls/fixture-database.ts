@@ -52,7 +52,7 @@ export async function importedFixtures(
   const imported = await importDatabase(survey, catalog, { scope, tenant: 'shop', urlEnv: 'RLS_TEST_URL' });
   const definitions = await scratchDefinitions(survey.system);
   survey.close();
-  return { roles, imported, definitions, database: checkedDatabase(catalog, scope) };
+  return { roles, imported, definitions, catalog, database: checkedDatabase(catalog, scope) };
 }
 
 /** Writes the two files of an import to a new folder. */
