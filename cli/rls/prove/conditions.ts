@@ -4,11 +4,9 @@ import {
   and,
   anyOf,
   applicationKey,
-  boolean,
   castKey,
   certain,
   choice,
-  columnKey,
   type Encoder,
   either,
   FALSE,
@@ -26,7 +24,17 @@ import type { CheckedDatabase } from '../checked-database.js';
 import { calledName, firstTarget, literalOf, namesOf } from '../nodes.js';
 import { type CallerValueNames, CLAIMS_SETTING, sourceOfSetting } from './caller-values.js';
 import { type CalledQuery, calledQuery } from './functions.js';
-import { NotUnderstood, type Placed, type Range, referenceOf } from './scope.js';
+import {
+  castCaller,
+  castItem,
+  columnTerm,
+  constantTerm,
+  isSameCaller,
+  KEEPING,
+  NULL_TERM,
+  truthLiteral,
+} from './leaf-terms.js';
+import { type Home, NotUnderstood, type Placed, referenceOf } from './scope.js';
 import {
   type CallerTerm,
   callerEquals,
@@ -42,12 +50,6 @@ import {
   type ValueTerm,
 } from './terms.js';
 
-/** The row that a condition is about: one of a table, with the encoder of its columns. */
-export interface Home {
-  readonly range: Range;
-  readonly encoder: Encoder;
-}
-
 /** A subquery in a condition. */
 export interface Subquery {
   readonly select: SelectStmt;
@@ -62,7 +64,7 @@ export interface Subquery {
 }
 
 /** Decides if a subquery has a row, as a formula. @throws NotUnderstood */
-export type RowTest = (subquery: Subquery, home: Home) => Formula;
+type RowTest = (subquery: Subquery, home: Home) => Formula;
 
 export interface ConditionContext {
   readonly database: CheckedDatabase;
@@ -73,15 +75,6 @@ export interface ConditionContext {
   /** What must hold for the database not to fail. */
   readonly assumed: Set<string>;
 }
-
-const NULL_TERM: ValueTerm = {
-  kind: 'value',
-  value: { kind: 'opaque', isNull: TRUE },
-  type: null,
-  key: NULL_KEY,
-  column: null,
-  literal: null,
-};
 
 /**
  * Translates conditions of row security, as Postgres has them, into formulas. What it does not understand becomes an
@@ -544,8 +537,9 @@ export class Conditions {
     const elements = this.#elements(place, home, false);
     if (elements !== null) return elements;
     const args = (call.args ?? []).map((arg) => this.#term(at(place, arg), home));
-    if (this.#context.database.catalog.systemFunctions.get(name) === 'volatile')
-      throw new NotUnderstood(`the function ${name}, which is volatile`);
+    // A function that is not immutable may depend on settings, such as the time zone, which the gateway has otherwise.
+    if (this.#context.database.catalog.systemFunctions.has(name) && !CLOCKS.has(name))
+      throw new NotUnderstood(`the function ${name}, which depends on settings or is volatile`);
     const key = applicationKey(
       name,
       args.map((arg) => arg.key),
@@ -663,6 +657,8 @@ export class Conditions {
     // A label of an enum is a text; other types of users may compare in another way.
     if (term.literal !== null && type === null && this.#isEnum(name))
       return literalTerm(term.literal, 'text', encoder);
+    if (type !== null && ZONED.has(type) && (term.type === null || term.type !== type) && isMoment(term))
+      throw new NotUnderstood(`a cast to ${name} that depends on the time zone`);
     const target = isLimited || type === null || isList ? `${name}${isList ? '[]' : ''} limited` : type;
     const key = castKey(term.key, term.type, target);
     if (key === term.key) return { ...term, type };
@@ -694,24 +690,17 @@ const JSON_PATHS: ReadonlyMap<string, 'step' | 'path'> = new Map([
 ]);
 /** Kinds of expressions that are truth values, whatever is in them. */
 const TRUTHS = ['BoolExpr', 'NullTest', 'BooleanTest', 'A_Expr', 'SubLink'] as const;
-/** Casts that keep the value, as `from to`. */
-const KEEPING: ReadonlySet<string> = new Set([
-  ...['int2 int4', 'int2 int8', 'int4 int8', 'int2 numeric', 'int4 numeric', 'int8 numeric'],
-  ...['float4 float8', 'uuid text'],
-]);
+/** Functions with the time of the transaction, which settings do not change. */
+const CLOCKS: ReadonlySet<string> = new Set(['now', 'transaction_timestamp', 'statement_timestamp']);
+const ZONED: ReadonlySet<TypeName> = new Set(['date', 'time', 'timestamp', 'timestamptz', 'text']);
+
+/** True if a value is a point in time, or may be one. */
+function isMoment({ type, literal }: ValueTerm): boolean {
+  const isTime = type === 'date' || type === 'timestamp' || type === 'timestamptz';
+  return isTime || (type === null && literal === null);
+}
 
 const TRUE_TERM: TruthTerm = truthLiteral('true');
-
-function truthLiteral(literal: string): TruthTerm {
-  const value = /^(t|true|on|yes|1)$/i.test(literal.trim());
-  const isFalse = /^(f|false|off|no|0)$/i.test(literal.trim());
-  if (!value && !isFalse) throw new NotUnderstood(`the literal ${literal} as boolean`);
-  return {
-    kind: 'truth',
-    truth: { isTrue: boolean(value), isFalse: boolean(!value) },
-    key: literalKey(String(value), 'bool'),
-  };
-}
 
 function isRowTerm(term: Term): term is ValueTerm | TruthTerm {
   return term.kind === 'value' || term.kind === 'truth';
@@ -745,7 +734,7 @@ function functionName({ node }: Placed): string {
 }
 
 /** @throws NotUnderstood if it is another statement */
-export function selectOf(query: Node | undefined): SelectStmt {
+function selectOf(query: Node | undefined): SelectStmt {
   if (query === undefined || !('SelectStmt' in query))
     throw new NotUnderstood('a subquery that is no SELECT');
   return query.SelectStmt;
@@ -760,78 +749,6 @@ function aloneIn(select: SelectStmt): Node | null {
   return isPlain && select.withClause === undefined && select.targetList?.length === 1
     ? firstTarget(select)
     : null;
-}
-
-function columnTerm({ range, column }: { range: Range; column: string }, home: Home): Term {
-  const { encoder } = home;
-  if (range !== home.range) throw new NotUnderstood(`the column ${range.alias}.${column} of another table`);
-  const own = range.entity?.columns.find(({ physical }) => physical === column);
-  if (own === undefined) throw new NotUnderstood(`the column ${column}, which the model does not have`);
-  const { type, stored } = own;
-  const base = { kind: 'base' as const, column, type, ...(stored !== undefined && { stored }) };
-  const key = columnKey(column);
-  if (type === 'bool' && stored === undefined) return { kind: 'truth', truth: encoder.truth(base), key };
-  const value = encoder.value(base);
-  const found = encoder.columns.get(column) ?? null;
-  // A type that OSL-SQL has as text may compare in another way than text does.
-  const isPlain = stored === undefined || own.labels !== undefined || stored === 'name';
-  return isPlain
-    ? { kind: 'value', value, type, key, column: found, literal: null }
-    : {
-        kind: 'value',
-        value: { kind: 'opaque', isNull: value.isNull },
-        type: null,
-        key,
-        column: found,
-        literal: null,
-      };
-}
-
-function constantTerm(node: Extract<Node, { A_Const: unknown }>, encoder: Encoder): Term {
-  const { sval, ival, fval, boolval, isnull } = node.A_Const;
-  if (isnull === true) return NULL_TERM;
-  if (boolval !== undefined) return truthLiteral(String(boolval.boolval === true));
-  if (ival !== undefined) return literalTerm(String(ival.ival ?? 0), 'int4', encoder);
-  if (fval !== undefined) {
-    const digits = fval.fval ?? '0';
-    return literalTerm(digits, digits.includes('.') ? 'numeric' : 'int8', encoder);
-  }
-  if (sval === undefined) throw new NotUnderstood('a bit string');
-  return { ...literalTerm(sval.sval ?? '', 'text', encoder), type: null };
-}
-
-function castItem(item: Term, type: TypeName | null, encoder: Encoder): Term {
-  if (item.kind !== 'value' || item.literal === null || type === null) return item;
-  return item.type === null ? literalTerm(item.literal, type, encoder) : item;
-}
-
-function isSameCaller(a: CallerTerm, b: CallerTerm): boolean {
-  return a.attribute === b.attribute && a.type === b.type && a.otherwise === null && b.otherwise === null;
-}
-
-/** A setting or claim as another type. Of an empty text, only text has a value. */
-function castCaller(term: CallerTerm, type: TypeName, encoder: Encoder): CallerTerm {
-  if (term.type === type) return term;
-  const isWider = KEEPING.has(`${term.type} ${type}`) && term.type !== 'uuid';
-  if (term.type !== 'text' && !isWider)
-    throw new NotUnderstood(`a value of the caller as ${term.type} and ${type}`);
-  return {
-    ...term,
-    type,
-    otherwise: castDefault(term.otherwise, type, encoder),
-    key: castKey(term.key, term.type, type),
-  };
-}
-
-function castDefault(
-  term: CallerTerm['otherwise'],
-  type: TypeName,
-  encoder: Encoder,
-): CallerTerm['otherwise'] {
-  if (term === null || term.kind === 'truth') return term;
-  // The cast of an empty text fails; no value is equal to it.
-  if (term.literal === null || term.literal === '') return null;
-  return type === 'bool' ? truthLiteral(term.literal) : literalTerm(term.literal, type, encoder);
 }
 
 function claimsKey(path: readonly string[]): string {

@@ -19,7 +19,7 @@ import {
   text,
   variable,
 } from '../../../policy/proof/index.js';
-import type { Difference, ProofContext, Question } from './prove-policy.js';
+import type { Difference, ExampleContext, Question } from './question.js';
 import type { RowSet } from './row-sets.js';
 import { instancesOf } from './ties.js';
 
@@ -38,7 +38,7 @@ export interface Example {
   readonly caller: ExampleCaller;
 }
 
-export interface ExampleCaller {
+interface ExampleCaller {
   /** Names of the role in the database and in the policy. */
   readonly role: string;
   readonly policyRole: string;
@@ -65,7 +65,7 @@ interface SolverText {
 export async function exampleOf(
   { direction, column }: Difference,
   question: Question,
-  context: ProofContext,
+  context: ExampleContext,
   model: Model,
 ): Promise<Example | string> {
   const { encoder, entity, role, policyRole } = question;
@@ -129,7 +129,7 @@ function textOfCompared({ args, column, type }: ComparedValue, model: Model): st
 
 function callerValuesOf(
   encoder: Encoder,
-  { names, ties, rowSecurity }: ProofContext,
+  { names, ties, rowSecurity }: ExampleContext,
   model: Model,
 ): ReadonlyMap<string, CallerValues> | null {
   const found = new Map<string, CallerValues>();
@@ -168,7 +168,7 @@ function otherValue(
   name: string,
   others: ReadonlySet<string>,
   encoder: Encoder | null,
-  { sets }: ProofContext['rowSecurity'],
+  { sets }: ExampleContext['rowSecurity'],
 ): SolverText | null {
   const encoders = [...(encoder === null ? [] : [encoder]), ...sets.all.map((set) => set.encoder)];
   const types = encoders.flatMap((one) => instancesOf([name], one).map(({ type }) => type));
@@ -179,7 +179,7 @@ function otherValue(
 
 function callerOf(
   values: ReadonlyMap<string, CallerValues>,
-  { names, rowSecurity }: ProofContext,
+  { names, rowSecurity }: ExampleContext,
   role: string,
 ): Pick<ExampleCaller, 'settings' | 'claims' | 'attributes'> {
   const settings = new Map<string, string>();
@@ -225,11 +225,11 @@ const MOST_DEPTH = 4;
 /** Finds rows of other tables, so that sets of rows have the values that the solver gave them. */
 class Witnesses {
   readonly rows: { readonly entity: Entity; readonly row: ExampleRow }[] = [];
-  readonly #context: ProofContext;
+  readonly #context: ExampleContext;
   readonly #role: string;
   readonly #caller: Map<string, CallerValues>;
 
-  constructor(context: ProofContext, role: string, caller: ReadonlyMap<string, CallerValues>) {
+  constructor(context: ExampleContext, role: string, caller: ReadonlyMap<string, CallerValues>) {
     this.#context = context;
     this.#role = role;
     this.#caller = new Map(caller);

@@ -1,14 +1,12 @@
 import type { Relation as Entity } from 'osl-compiler';
 import {
   and,
-  type Encoder,
   FALSE,
   type Formula,
   type Model,
   not,
   type ProvenPolicy,
   scriptOf,
-  type View,
   viewOf,
 } from '../../../policy/proof/index.js';
 import { type Manifest, nameFrom, tableName } from '../../../src/model/manifest/index.js';
@@ -18,6 +16,7 @@ import type { CheckedDatabase } from '../checked-database.js';
 import type { CallerAttribute } from '../import/attributes.js';
 import { CallerValueNames } from './caller-values.js';
 import { type Example, exampleOf } from './examples.js';
+import type { Difference, ExampleContext, Question } from './question.js';
 import { RowSecurity } from './row-security.js';
 import { Ties } from './ties.js';
 
@@ -82,7 +81,7 @@ export async function provePolicy(
       if (!isGranted && readable.size === 0) continue;
       const { encoder, row, assumed } = rowSecurity.rowsOf(role, relation, entity);
       const view = viewOf([policyRole], policy, encoder);
-      const question = { role, policyRole, entity, relation, encoder, row, view, readable };
+      const question = { role, policyRole, entity, encoder, row, view, readable };
       const verdict = await decide(question, { ties, names, rowSecurity, solver, trial });
       const table = `${relation.schema}.${relation.name}`;
       proofs.push({ role: role.name, entity: entity.name, table, verdict, assumes: assumed });
@@ -120,33 +119,8 @@ function unknownRoles({ database, policy }: ProofInput): readonly RoleProof[] {
     );
 }
 
-export interface Question {
-  readonly role: Role;
-  readonly policyRole: string;
-  readonly entity: Entity;
-  readonly relation: Relation;
-  readonly encoder: Encoder;
-  /** The row is visible in the database. */
-  readonly row: Formula;
-  readonly view: View;
-  /** Physical names of the columns that the role may read in the database. */
-  readonly readable: ReadonlySet<string>;
-}
-
-export interface ProofContext {
-  readonly ties: Ties;
-  readonly names: CallerValueNames;
-  readonly rowSecurity: RowSecurity;
-  readonly solver: Solver;
+interface ProofContext extends ExampleContext {
   readonly trial: ExampleTrial;
-}
-
-/** A difference that may be possible: of rows, or of one column. */
-export interface Difference {
-  readonly formula: Formula;
-  readonly direction: 'more' | 'less';
-  /** Name of the entity's column; null for the row. */
-  readonly column: string | null;
 }
 
 async function decide(question: Question, context: ProofContext): Promise<ProofVerdict> {

@@ -8,9 +8,17 @@ import { schemasOf } from '../function-body.js';
 import { qualified } from '../identity.js';
 import { expressionNode } from '../nodes.js';
 import type { CallerValueNames } from './caller-values.js';
-import { Conditions, type Home } from './conditions.js';
+import { Conditions } from './conditions.js';
 import { RowSets } from './row-sets.js';
-import { type From, NO_ARGUMENTS, NotUnderstood, type Placed, type Range, type Rights } from './scope.js';
+import {
+  type From,
+  type Home,
+  NO_ARGUMENTS,
+  NotUnderstood,
+  type Placed,
+  type Range,
+  type Rights,
+} from './scope.js';
 import { AlwaysFails, subqueryHasRow } from './subqueries.js';
 
 /** The rows of a table that a role sees in the database, as a formula. */

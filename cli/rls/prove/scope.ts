@@ -1,5 +1,6 @@
 import type { Node, SelectStmt } from '@pgsql/types';
 import type { Relation as Entity } from 'osl-compiler';
+import type { Encoder } from '../../../policy/proof/index.js';
 import type { Oid, Relation } from '../catalog/catalog.js';
 import { namesOf } from '../nodes.js';
 import { isTree } from '../statement.js';
@@ -17,8 +18,14 @@ export interface Range {
   readonly entity: Entity | null;
 }
 
+/** The row that a condition is about: one of a table, with the encoder of its columns. */
+export interface Home {
+  readonly range: Range;
+  readonly encoder: Encoder;
+}
+
 /** Names that an expression may use, the innermost first. */
-export interface Scope {
+interface Scope {
   readonly ranges: readonly Range[];
   /** Arguments of the function whose body it is, by name and by `$1`. */
   readonly arguments: ReadonlyMap<string, Placed>;

@@ -2,12 +2,13 @@ import type { Node } from '@pgsql/types';
 import { and, Encoder, expressionKey, FALSE, type Formula, not } from '../../../policy/proof/index.js';
 import type { Oid, Relation } from '../catalog/catalog.js';
 import { calledName, firstTarget, partsOf } from '../nodes.js';
-import { type Conditions, type Home, operatorOf, type Subquery } from './conditions.js';
+import { type Conditions, operatorOf, type Subquery } from './conditions.js';
 import type { RowSets } from './row-sets.js';
 import {
   type ColumnOf,
   columnsIn,
   type FromReader,
+  type Home,
   NO_ARGUMENTS,
   NotUnderstood,
   type Placed,

@@ -55,7 +55,7 @@ export interface CallerTerm {
 }
 
 /** Claims as JSON: all of them, or those at a path. */
-export interface ClaimsTerm {
+interface ClaimsTerm {
   readonly kind: 'claims';
   readonly path: readonly string[];
   readonly key: string;
@@ -71,14 +71,14 @@ export interface ElementsTerm {
   readonly key: string;
 }
 
-export interface ArrayTerm {
+interface ArrayTerm {
   readonly kind: 'array';
   readonly items: readonly Term[];
   readonly key: string;
 }
 
 /** True if a caller's setting or claim is there and has no characters: then it is no attribute. */
-export function isBlank(attribute: string, encoder: Encoder): Formula {
+function isBlank(attribute: string, encoder: Encoder): Formula {
   const missing = encoder.attribute(attribute, 'missing');
   return and(missing, variable(`${encoder.caller} blank ${attribute}`, 'Bool'));
 }

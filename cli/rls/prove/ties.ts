@@ -126,7 +126,7 @@ export class Ties {
 }
 
 /** True if an attribute has values of the same column of the same table. */
-export function readsColumn({ relation, column }: TableAttribute, set: RowSet): boolean {
+function readsColumn({ relation, column }: TableAttribute, set: RowSet): boolean {
   const physical = relation.columns.find(({ name }) => name === column)?.physical ?? null;
   return relation.name === set.entity?.name && physical === set.column;
 }

@@ -51,6 +51,11 @@ export const MORE_FIXTURES: readonly Pick<RlsFixture, 'name' | 'sql'>[] = [
       create policy listed on doc for select to :auth using (open or id in (select doc_id from member));`,
   },
   {
+    name: 'time_zone',
+    sql: `create table doc (id int primary key, at timestamptz not null); alter table doc enable row level security; grant select on doc to :auth;
+      create policy today on doc for select to :auth using (at::date = current_date);`,
+  },
+  {
     name: 'owner_and_forced',
     sql: `create table doc (id int primary key); alter table doc owner to :auth; alter table doc enable row level security;
       create table forced (id int primary key); alter table forced owner to :auth; alter table forced enable row level security;
