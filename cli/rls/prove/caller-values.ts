@@ -3,7 +3,7 @@ import { type CallerSource, sameSource, sourceText } from '../import/caller-valu
 
 /** Setting in which PostgREST and hosted services pass all claims, and the prefix of those for each claim. */
 export const CLAIMS_SETTING = 'request.jwt.claims';
-const CLAIM_PREFIX = 'request.jwt.claim.';
+export const CLAIM_PREFIX = 'request.jwt.claim.';
 
 /** Where a value of the caller comes from. */
 export function sourceOfSetting(name: string): CallerSource {

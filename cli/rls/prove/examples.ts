@@ -19,6 +19,8 @@ import {
   text,
   variable,
 } from '../../../policy/proof/index.js';
+import type { CallerSource } from '../import/caller-value.js';
+import { CLAIM_PREFIX, CLAIMS_SETTING } from './caller-values.js';
 import type { Difference, ExampleContext, Question } from './question.js';
 import type { RowSet } from './row-sets.js';
 import { instancesOf } from './ties.js';
@@ -44,6 +46,8 @@ interface ExampleCaller {
   readonly policyRole: string;
   readonly settings: ReadonlyMap<string, string>;
   readonly claims: Readonly<Record<string, unknown>>;
+  /** Settings that must never have been set in the session: one that was set is an empty text afterwards. */
+  readonly unset: readonly string[];
   readonly attributes: Readonly<Record<string, string | readonly string[]>>;
 }
 
@@ -181,10 +185,11 @@ function callerOf(
   values: ReadonlyMap<string, CallerValues>,
   { names, rowSecurity }: ExampleContext,
   role: string,
-): Pick<ExampleCaller, 'settings' | 'claims' | 'attributes'> {
+): Omit<ExampleCaller, 'role' | 'policyRole'> {
   const settings = new Map<string, string>();
   const claims: Record<string, unknown> = {};
   const attributes: Record<string, string | readonly string[]> = {};
+  const unset: string[] = [];
   for (const [name, { isMissing, isBlank, values: own }] of values) {
     const known = names.named(name);
     const some = own ?? [otherValue(name, new Set(), null, rowSecurity) ?? ANY_TEXT];
@@ -195,12 +200,20 @@ function callerOf(
       continue;
     }
     if (!isMissing) attributes[name] = known?.list === false ? first : texts;
+    if (known !== null && isMissing && !isBlank) unset.push(...settingsOf(known.source));
     if (known === null || (isMissing && !isBlank)) continue;
     if (known.source.kind === 'setting') settings.set(known.source.name, isBlank ? '' : texts.join(','));
     else if (known.source.kind === 'claim')
       setClaim(claims, known.source.path, isBlank ? '' : known.list ? texts : first);
   }
-  return { settings, claims, attributes };
+  const isSet = (setting: string): boolean => setting === CLAIMS_SETTING && Object.keys(claims).length > 0;
+  return { settings, claims, attributes, unset: unset.filter((setting) => !isSet(setting)) };
+}
+
+/** Settings in which a value is passed. */
+function settingsOf(source: CallerSource): readonly string[] {
+  if (source.kind === 'setting') return [source.name];
+  return source.kind === 'claim' ? [CLAIMS_SETTING, `${CLAIM_PREFIX}${source.path[0] ?? ''}`] : [];
 }
 
 const ANY_TEXT: SolverText = { text: 'another', type: 'text' };

@@ -70,6 +70,8 @@ export class ScratchDatabase {
   readonly #engine: OpenedEngine;
   /** By table that could not be copied whole: the reason. */
   readonly #failed: ReadonlyMap<string, string>;
+  /** Settings that examples have set: they are there for good, as empty texts. */
+  readonly #set = new Set<string>();
 
   private constructor(engine: OpenedEngine, failed: ReadonlyMap<string, string>) {
     this.#engine = engine;
@@ -90,11 +92,17 @@ export class ScratchDatabase {
     return this.#engine.close();
   }
 
+  /** True unless earlier examples have set what this one must not have. */
+  isFresh({ caller }: Example): boolean {
+    return !caller.unset.some((setting) => this.#set.has(setting));
+  }
+
   /**
    * The number of rows of the example's table that its caller sees, or a text that says why it is not known.
    * Nothing of the example stays.
    */
   async visibleRows(example: Example): Promise<number | string> {
+    for (const [setting] of settingsOf(example.caller)) this.#set.add(setting);
     const entities = [example.entity, ...example.others.map((one) => one.entity)];
     const failed = entities
       .map(({ schema, table }) => this.#failed.get(qualified({ schema, name: table })))
@@ -168,15 +176,14 @@ async function insert(
   await tx.script(generatedSql(`insert into ${into} (${names}) values (${values})`));
 }
 
-async function become(tx: SystemQueries, { role, settings, claims }: Example['caller']): Promise<void> {
-  for (const [name, value] of sessionSettings({
-    name: '',
-    role,
-    settings: Object.fromEntries(settings),
-    claims,
-  }))
+function settingsOf({ role, settings, claims }: Example['caller']): ReadonlyMap<string, string> {
+  return sessionSettings({ name: '', role, settings: Object.fromEntries(settings), claims });
+}
+
+async function become(tx: SystemQueries, caller: Example['caller']): Promise<void> {
+  for (const [name, value] of settingsOf(caller))
     await tx.query(sql`select pg_catalog.set_config($1, $2, true)`, [name, value]);
-  await tx.script(sql`set local role ${sqlName(role)}`);
+  await tx.script(sql`set local role ${sqlName(caller.role)}`);
 }
 
 /** No privilege on what a policy reads, and a policy that reads its own table: nobody sees a row. */

@@ -51,6 +51,18 @@ export const MORE_FIXTURES: readonly Pick<RlsFixture, 'name' | 'sql'>[] = [
       create policy listed on doc for select to :auth using (open or id in (select doc_id from member));`,
   },
   {
+    name: 'two_settings',
+    sql: `create table doc (id int primary key, owner_id uuid); alter table doc enable row level security; grant select on doc to :auth;
+      create function me() returns uuid language sql stable as $$ select coalesce(nullif(current_setting('request.jwt.claim.sub', true), ''),
+        (nullif(current_setting('request.jwt.claims', true), '')::jsonb ->> 'sub'))::uuid $$;
+      create policy own on doc for select to :auth using (owner_id = (select two_settings.me()));`,
+  },
+  {
+    name: 'default_tenant',
+    sql: `create table doc (id int primary key, tenant text); alter table doc enable row level security; grant select on doc to :auth;
+      create policy own on doc for select to :auth using (tenant = coalesce(current_setting('app.current_tenant', true), 'everybody'));`,
+  },
+  {
     name: 'time_zone',
     sql: `create table doc (id int primary key, at timestamptz not null); alter table doc enable row level security; grant select on doc to :auth;
       create policy today on doc for select to :auth using (at::date = current_date);`,
@@ -222,7 +234,19 @@ export const MUTANTS: readonly Mutant[] = [
     verdict: 'differs',
   },
   { fixture: 'not_readable', what: 'rows of a policy that fails', rows: () => ['open'], verdict: 'wider' },
+  {
+    fixture: 'default_tenant',
+    what: 'the default for a missing setting lost',
+    rows: () => ["tenant = attribute('current_tenant')"],
+    verdict: 'narrower',
+  },
   // What changes no row stays equal.
+  {
+    fixture: 'two_settings',
+    what: 'what the import does not read',
+    rows: () => ["owner_id = attribute('sub')"],
+    verdict: 'equal',
+  },
   {
     fixture: 'tenant_function',
     what: 'a condition that follows',
