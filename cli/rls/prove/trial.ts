@@ -18,25 +18,23 @@ export interface TrialFiles {
  * the policy, and the caller asks both. Databases are opened for the first example.
  */
 export class ExampleTrials {
-  readonly #open: () => Promise<readonly [ScratchDatabase, TestService]>;
-  #opened: Promise<readonly [ScratchDatabase, TestService]> | null = null;
+  readonly #openScratch: () => Promise<ScratchDatabase>;
+  readonly #openService: () => Promise<TestService>;
+  #scratch: Promise<ScratchDatabase> | null = null;
+  #service: Promise<TestService> | null = null;
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(database: CheckedDatabase, definitions: ScratchDefinitions, files: TrialFiles) {
-    this.#open = () =>
-      Promise.all([
-        ScratchDatabase.open(database, definitions),
-        openTestService({ ...files, data: new Map() }),
-      ]);
+    this.#openScratch = () => ScratchDatabase.open(database, definitions);
+    this.#openService = () => openTestService({ ...files, data: new Map() });
   }
 
   /** Trials of a policy, for the manifest of the files. */
   of(document: PolicyDocument): ExampleTrial {
     return (example) => {
-      this.#opened ??= this.#open();
-      const opened = this.#opened;
       const result = this.#last.then(async () => {
-        const [scratch, service] = await opened;
+        this.#service ??= this.#openService();
+        const [scratch, service] = await Promise.all([this.#scratchFor(example), this.#service]);
         return difference(example, document, scratch, service);
       });
       this.#last = result.catch(() => undefined);
@@ -44,10 +42,19 @@ export class ExampleTrials {
     };
   }
 
+  /** The database that is open, or a new one if its session has had a setting that the example must not have. */
+  async #scratchFor(example: Example): Promise<ScratchDatabase> {
+    this.#scratch ??= this.#openScratch();
+    const open = await this.#scratch;
+    if (open.isFresh(example)) return open;
+    await open.close();
+    this.#scratch = this.#openScratch();
+    return this.#scratch;
+  }
+
   async close(): Promise<void> {
-    const [scratch, service] = (await this.#opened) ?? [];
-    await scratch?.close();
-    await service?.close();
+    await (await this.#scratch)?.close();
+    await (await this.#service)?.close();
   }
 }
 
