@@ -152,17 +152,15 @@ function callerValuesOf(
       else others.add(value);
     }
     const isEmptyList = names.named(name)?.list === true && is(name, 'empty');
-    const isOpen = !isMissing && values.length === 0 && others.size === 0 && !isEmptyList;
-    if (!isMissing && values.length === 0 && !isOpen && !isEmptyList) {
+    const hasNone = !isMissing && !isEmptyList && values.length === 0;
+    const isOpen = hasNone && others.size === 0;
+    if (hasNone && !isOpen) {
       const other = otherValue(name, others, encoder, rowSecurity);
       if (other === null) return null;
       values.push(other);
     }
-    found.set(name, {
-      isMissing,
-      isBlank: isMissing && isBlank,
-      values: isOpen ? null : isMissing ? [] : values,
-    });
+    const own = isMissing || isEmptyList ? [] : values;
+    found.set(name, { isMissing, isBlank: isMissing && isBlank, values: isOpen ? null : own });
   }
   return found;
 }

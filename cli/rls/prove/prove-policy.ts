@@ -1,6 +1,7 @@
 import type { Relation as Entity } from 'osl-compiler';
 import {
   and,
+  type Encoder,
   FALSE,
   type Formula,
   type Model,
@@ -126,23 +127,37 @@ interface ProofContext extends ExampleContext {
 async function decide(question: Question, context: ProofContext): Promise<ProofVerdict> {
   const differences = differencesOf(question);
   const facts = await context.ties.factsOf(question.encoder, question.role.name);
-  const script = scriptOf(
-    facts,
-    differences.map(({ formula }) => [formula]),
-  );
-  const answers = await context.solver.check(script, { wantsValues: true });
-  const [more, less]: [Outcome, Outcome] = [NONE, NONE].map(() => ({ ...NONE })) as [Outcome, Outcome];
-  const outcomes = { more, less };
+  // The first case asks if there is a row and a caller at all: of contradictory facts everything would follow.
+  const wish = wishOf(question.encoder);
+  const cases = differences.flatMap(({ formula }) => [[formula], [formula, wish]]);
+  const script = scriptOf(facts, [[], ...cases]);
+  const [possible, ...answers] = await context.solver.check(script, { wantsValues: true });
+  if (possible?.kind !== 'sat')
+    return { kind: 'unknown', because: 'no row and no caller fits what is assumed', neverMore: false };
+  const outcomes: { more: Outcome; less: Outcome } = { more: NONE, less: NONE };
   for (const [i, difference] of differences.entries()) {
-    const answer = answers[i];
-    if (answer === undefined || answer.kind === 'unsat') continue;
-    const outcome =
-      answer.kind === 'unknown'
-        ? { kind: 'unknown' as const, because: `the solver gave up: ${answer.reason}` }
-        : await tried(difference, question, context, script.model(new Map(answer.constants)));
+    const [any, wished] = answers.slice(2 * i);
+    if (any === undefined || any.kind === 'unsat') continue;
+    let outcome: Outcome = {
+      kind: 'unknown',
+      because: any.kind === 'unknown' ? `the solver gave up: ${any.reason}` : '',
+    };
+    for (const answer of [wished, any])
+      if (answer?.kind === 'sat' && outcome.kind !== 'shown')
+        outcome = await tried(difference, question, context, script.model(new Map(answer.constants)));
     if (outcomes[difference.direction].kind !== 'shown') outcomes[difference.direction] = outcome;
   }
   return verdictOf(outcomes);
+}
+
+/** What makes an example easier to read and to try: the caller has all values. */
+function wishOf(encoder: Encoder): Formula {
+  return and(
+    ...[...encoder.attributes].flatMap((name) => [
+      not(encoder.attribute(name, 'missing')),
+      not(encoder.attribute(name, 'empty')),
+    ]),
+  );
 }
 
 type Outcome =

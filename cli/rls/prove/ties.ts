@@ -117,8 +117,9 @@ export class Ties {
   ): Promise<SetRelation> {
     const accepted = encoder.accepts(filter);
     const facts = await this.factsOf(encoder, role);
-    const cases = [[and(condition, not(accepted))], [and(accepted, not(condition))]];
-    const [less, more] = await this.#solver.check(scriptOf(facts, cases));
+    const cases = [[], [and(condition, not(accepted))], [and(accepted, not(condition))]];
+    const [possible, less, more] = await this.#solver.check(scriptOf(facts, cases));
+    if (possible?.kind !== 'sat') return 'unrelated';
     const [isWithin, isAround] = [less?.kind === 'unsat', more?.kind === 'unsat'];
     if (isWithin) return isAround ? 'same' : 'within';
     return isAround ? 'around' : 'unrelated';

@@ -80,6 +80,10 @@ else {
       [],
       'nowhere more than in the database',
     );
+    const forced = proofs.find(
+      ({ table, role }) => table === 'owner_and_forced.forced' && role === roles.auth,
+    );
+    t.equal(forced?.verdict.kind, 'equal', 'row security that is forced on the owner');
     t.match(verdictOf(proofs, 'time_zone', roles.auth), { kind: 'unknown', because: /time zone/ });
     for (const name of ['some_columns', 'without_using', 'not_readable', 'owner_and_forced'])
       t.equal(verdictOf(proofs, name, roles.auth)?.kind, 'equal', name);
