@@ -272,7 +272,7 @@ class Witnesses {
     }
     for (const group of groups.values())
       for (const source of group.positive.values())
-        if (!(await this.#addRow(source, group, depth))) return false;
+        if (!(await this.#addRow(source, group, [...groups.values()], depth))) return false;
     return true;
   }
 
@@ -292,20 +292,29 @@ class Witnesses {
     return { name, set: null, attribute, entity: relation, column: physical };
   }
 
-  async #addRow(source: Source, { value, type, negative }: Group, depth: number): Promise<boolean> {
+  /** @param groups all values of the question: the row must not give one to a set that has it not */
+  async #addRow(
+    source: Source,
+    { value, type }: Group,
+    groups: readonly Group[],
+    depth: number,
+  ): Promise<boolean> {
     const encoder = source.set?.encoder ?? new Encoder(source.entity, 'caller', null, expressionKey);
     const selects = ({ set, attribute }: Source): Formula => {
       if (set !== null) return set.condition;
       return attribute === null ? or() : encoder.accepts(attribute.filter);
     };
-    const others = [...negative.values()].filter(({ set }) => set === null || set.encoder === encoder);
-    const unencoded = [...negative.values()]
-      .flatMap(({ set }) => set ?? [])
-      .filter((s) => s.encoder !== encoder);
+    const lacking = groups.flatMap((group) =>
+      [...group.negative.values()]
+        .filter(({ entity }) => entity.name === source.entity.name)
+        .map((other) => ({ other, link: linkTo(other, group.value, group.type, encoder) })),
+    );
+    const unencoded = lacking.flatMap(({ other: { set } }) =>
+      set === null || set.encoder === encoder ? [] : [set],
+    );
     const chosen = and(
       selects(source),
-      ...others.map((other) => not(selects(other))),
-      ...unencoded.map(({ condition }) => not(condition)),
+      ...lacking.map(({ other, link }) => not(and(selects(other), ...link))),
       ...linkTo(source, value, type, encoder),
     );
     const facts = [
