@@ -126,6 +126,8 @@ export const IN_TURNS: readonly string[] = [
   'tools/rls/speed',
   'tools/rls/export-rows',
   'tools/interchange/models',
+  'tools/rls/prove',
+  'tools/rls/views',
 ];
 
 /** What an answer holds and how it ends, which two engines may do in two ways: once more on the embedded one, in turns. */

@@ -21,8 +21,8 @@ export function tablesSql({ tables }: Connector): Sql {
   return generatedSql(statements.join('\n'));
 }
 
-export function truncateSql({ tables }: Connector): Sql {
-  return generatedSql(`TRUNCATE ${[...tables.values()].map(tableSql).join(', ')};`);
+export function truncateSql(tables: readonly Table[]): Sql {
+  return generatedSql(`TRUNCATE ${tables.map(tableSql).join(', ')};`);
 }
 
 /** SQL for enums with declared labels. A column of any other user-defined type is stored as text. */

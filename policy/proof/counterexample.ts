@@ -102,7 +102,10 @@ function sampleOf(type: TypeName, stored: string | undefined): string | null {
 }
 
 /** Undefined if the database has no such value. */
-function columnValue({ type, isNull, value, rank }: RowVariable, model: Model): string | null | undefined {
+export function columnValue(
+  { type, isNull, value, rank }: RowVariable,
+  model: Model,
+): string | null | undefined {
   if (isTrue(model, isNull)) return null;
   if (value === null) return sampleOf(type, undefined) ?? undefined;
   const infinite = rank === null ? '0' : String(model.value(rank) ?? '0');
@@ -214,12 +217,12 @@ function valuesOf(
   }
   if (values.size > 0) return [...values];
   const [{ type } = { type: 'text' as const }] = own;
-  const other = OTHERS[type]?.find((candidate) => !others.has(candidate));
+  const other = OTHER_VALUES[type]?.find((candidate) => !others.has(candidate));
   return other === undefined ? null : [other];
 }
 
 /** Values for an attribute that has none of the row's. */
-const OTHERS: Readonly<Partial<Record<TypeName, readonly string[]>>> = {
+export const OTHER_VALUES: Readonly<Partial<Record<TypeName, readonly string[]>>> = {
   text: ['another', 'yet another', 'a third'],
   bpchar: ['another', 'yet another', 'a third'],
   int2: ['31001', '31002', '31003'],

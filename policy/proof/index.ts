@@ -3,12 +3,48 @@
 export {
   type Counterexample,
   type CounterexampleCaller,
+  columnValue,
   counterexampleOf,
+  OTHER_VALUES,
   wishesOf,
 } from './counterexample.js';
-export { type Formula, or } from './formula.js';
+export {
+  applicationKey,
+  castKey,
+  columnKey,
+  expressionKey,
+  literalKey,
+  NULL_KEY,
+  operationKey,
+} from './expression-key.js';
+export {
+  and,
+  boolean,
+  either,
+  equal,
+  FALSE,
+  type Formula,
+  not,
+  number,
+  or,
+  TRUE,
+  text,
+  variable,
+} from './formula.js';
 export { type Finding, lint, type Path } from './lint.js';
 export { type Check, type Claim, comparisons, type Obligation, obligationsOf } from './obligations.js';
-export { type ModelValue, type Script, scriptOf } from './script.js';
-export type { Encoder } from './values.js';
-export type { ProvenPolicy } from './views.js';
+export { type Model, type ModelValue, type Script, scriptOf } from './script.js';
+export {
+  anyOf,
+  argumentsOf,
+  type ComparedValue,
+  certain,
+  choice,
+  comparison,
+  Encoder,
+  firstOf,
+  type RowVariable,
+  type Truth,
+  type Value,
+} from './values.js';
+export { type ProvenPolicy, type View, viewOf } from './views.js';

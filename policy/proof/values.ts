@@ -47,7 +47,7 @@ export interface Truth {
  * - `text`: `isBytewise` if its order is that of code points.
  * - `opaque`: nothing is known of it.
  */
-type Value =
+export type Value =
   | { readonly kind: 'ordered'; readonly isNull: Formula; readonly rank: Formula; readonly value: Formula }
   | { readonly kind: 'text'; readonly isNull: Formula; readonly value: Formula; readonly isBytewise: boolean }
   | { readonly kind: 'opaque'; readonly isNull: Formula };
@@ -74,6 +74,17 @@ export interface Membership {
 const FINITE = number('0', 'Int');
 const NULL_TRUTH: Truth = { isTrue: FALSE, isFalse: FALSE };
 
+/** A value that is compared with the values of an attribute. */
+export interface ComparedValue {
+  readonly type: TypeName;
+  /** The value as arguments of a membership; null if nothing is known of it. */
+  readonly args: readonly Formula[] | null;
+  /** The same for equal expressions. */
+  readonly key: string;
+  /** The column that it is, as it is or as text; null for any other expression. */
+  readonly column: RowVariable | null;
+}
+
 /** Encodes predicates over one row as one caller sees them. */
 export class Encoder {
   /** Columns that were used, by physical name. */
@@ -84,22 +95,32 @@ export class Encoder {
   readonly unknowns = new Map<string, string>();
   /** Values of the row that were compared with attributes of the caller. */
   readonly memberships: Membership[] = [];
+  /** Values of the row that were compared with attributes, by whoever compared them. */
+  readonly uses: { readonly attribute: string; readonly compared: ComparedValue }[] = [];
   /** Attributes of the caller, and keys of conditions, that matter. */
   readonly attributes = new Set<string>();
   readonly conditions = new Set<string>();
   readonly relation: Relation;
   readonly caller: string;
   readonly #shared: Encoder | null;
+  readonly #key: (expr: Expr) => string;
   readonly #truths = new Map<Expr, Truth>();
 
   /**
    * @param caller name of the caller, in the names of variables
    * @param sameRow encoder of another caller who looks at the same row
+   * @param key text that is the same for equal expressions alone
    */
-  constructor(relation: Relation, caller = 'caller', sameRow: Encoder | null = null) {
+  constructor(
+    relation: Relation,
+    caller = 'caller',
+    sameRow: Encoder | null = null,
+    key: (expr: Expr) => string = fingerprint,
+  ) {
     this.relation = relation;
     this.caller = caller;
     this.#shared = sameRow;
+    this.#key = key;
   }
 
   /** True if the row passes a filter. A filter with an attribute that the caller lacks accepts nothing. */
@@ -197,7 +218,7 @@ export class Encoder {
   }
 
   #isNull(expr: Expr): Formula {
-    if (expr.type !== 'bool') return this.#value(expr).isNull;
+    if (expr.type !== 'bool') return this.value(expr).isNull;
     const { isTrue, isFalse } = this.truth(expr);
     return and(not(isTrue), not(isFalse));
   }
@@ -205,7 +226,7 @@ export class Encoder {
   #compared(operator: string, left: Expr, right: Expr, whole: Expr): Truth {
     if (left.type === 'bool' && right.type === 'bool')
       return this.#comparedTruths(operator, left, right, whole);
-    const [a, b] = [this.#value(left), this.#value(right)];
+    const [a, b] = [this.value(left), this.value(right)];
     const known = and(not(a.isNull), not(b.isNull));
     // LIKE sees the blanks at the end of a char(n), which are not part of its value here.
     const isPadded = left.type === 'bpchar' && PATTERNS.has(operator);
@@ -217,7 +238,7 @@ export class Encoder {
 
   /** Names what is outside of the fragment: a side of which nothing is known, or else the operator. */
   #culprit(operator: string, left: Expr, right: Expr): string {
-    const opaque = [left, right].find((side) => this.#value(side).kind === 'opaque');
+    const opaque = [left, right].find((side) => this.value(side).kind === 'opaque');
     return opaque === undefined ? `the operator ${operator} on ${left.type}` : nameOf(opaque);
   }
 
@@ -265,10 +286,29 @@ export class Encoder {
 
   #among(arg: Expr, attribute: string): readonly [isNull: Formula, among: Formula] {
     const [isNull, args] = this.#argument(arg);
-    if (args === null) return [isNull, this.#unknownTruth(arg, nameOf(arg), `${attribute} among `).isTrue];
     const value = arg.kind === 'base' ? (this.#row.columns.get(arg.column) ?? null) : null;
-    this.memberships.push({ attribute, type: arg.type, args, value });
-    return [isNull, this.membership(attribute, arg.type, args)];
+    if (args === null)
+      this.unknowns.set(this.#unknownName(this.#key(arg), `${attribute} among `), nameOf(arg));
+    else this.memberships.push({ attribute, type: arg.type, args, value });
+    const compared = { type: arg.type, args, key: this.#key(arg), column: value ?? this.#columnAsText(arg) };
+    return [isNull, this.compare(attribute, compared)];
+  }
+
+  /** Whether an attribute has a value, which is then among the `uses`. */
+  compare(attribute: string, compared: ComparedValue): Formula {
+    this.uses.push({ attribute, compared });
+    return this.has(attribute, compared);
+  }
+
+  /** Whether an attribute has a value: the same for equal values. */
+  has(attribute: string, { type, args, key }: ComparedValue): Formula {
+    if (args !== null) return this.membership(attribute, type, args);
+    return variable(this.#unknownName(key, `${attribute} among `), 'Bool');
+  }
+
+  #columnAsText(arg: Expr): RowVariable | null {
+    const isText = arg.kind === 'cast' && arg.type === 'text' && arg.arg.kind === 'base';
+    return isText && arg.arg.kind === 'base' ? (this.#row.columns.get(arg.arg.column) ?? null) : null;
   }
 
   #argument(arg: Expr): readonly [isNull: Formula, args: readonly Formula[] | null] {
@@ -276,22 +316,14 @@ export class Encoder {
       const { isTrue } = this.truth(arg);
       return [this.#isNull(arg), [either(isTrue, number('1', 'Int'), number('0', 'Int'))]];
     }
-    const value = this.#value(arg);
-    switch (value.kind) {
-      case 'ordered':
-        return [value.isNull, [value.rank, value.value]];
-      case 'text':
-        return [value.isNull, [value.value]];
-      case 'opaque':
-        return [value.isNull, null];
-      default:
-        return assertNever(value);
-    }
+    const value = this.value(arg);
+    return [value.isNull, argumentsOf(value)];
   }
 
   // -------------------------------------------------------------- values
 
-  #value(expr: Expr): Value {
+  /** A value that is not a truth value. */
+  value(expr: Expr): Value {
     switch (expr.kind) {
       case 'base':
         return this.#column(expr);
@@ -302,7 +334,7 @@ export class Encoder {
       case 'null':
         return { kind: 'opaque', isNull: TRUE };
       case 'collate': {
-        const value = this.#value(expr.arg);
+        const value = this.value(expr.arg);
         return value.kind === 'text' ? { ...value, isBytewise: expr.collation === 'C' } : value;
       }
       case 'cast':
@@ -312,10 +344,10 @@ export class Encoder {
       case 'conditional':
         return this.#conditional(expr);
       case 'case': {
-        const arms = expr.arms.map(({ when, result }) => [this.truth(when), this.#value(result)] as const);
+        const arms = expr.arms.map(({ when, result }) => [this.truth(when), this.value(result)] as const);
         return arms.reduceRight<Value>(
           (rest, [when, result]) => choice(when.isTrue, result, rest) ?? this.#opaque(expr),
-          this.#value(expr.otherwise),
+          this.value(expr.otherwise),
         );
       }
       default:
@@ -342,7 +374,7 @@ export class Encoder {
   }
 
   #cast({ arg, type, modifiers }: Extract<Expr, { readonly kind: 'cast' }>): Value {
-    const value = this.#value(arg);
+    const value = this.value(arg);
     const isWider =
       modifiers.length === 0 &&
       ((isTextual(arg.type) && type === 'text') || WIDER.get(arg.type)?.has(type) === true);
@@ -357,7 +389,7 @@ export class Encoder {
     if (left === null || (op !== '+' && op !== '-' && op !== '*')) return null;
     if (type !== 'numeric' && range === null) return null;
     if (op === '*' && left.kind !== 'literal' && right.kind !== 'literal') return null;
-    const [a, b] = [this.#value(left), this.#value(right)];
+    const [a, b] = [this.value(left), this.value(right)];
     if (a.kind !== 'ordered' || b.kind !== 'ordered') return null;
     const value = arithmetic(op, a.value, b.value);
     const isNull = or(a.isNull, b.isNull);
@@ -370,10 +402,10 @@ export class Encoder {
     const [first, second] = expr.args;
     if (expr.form === 'coalesce')
       return expr.args
-        .map((a) => this.#value(a))
+        .map((a) => this.value(a))
         .reduceRight((rest, value) => choice(not(value.isNull), value, rest) ?? this.#opaque(expr));
     if (expr.form !== 'nullif' || first === undefined || second === undefined) return this.#opaque(expr);
-    const value = this.#value(first);
+    const value = this.value(first);
     const { isTrue } = this.#compared('=', first, second, expr);
     return { ...value, isNull: or(value.isNull, isTrue) };
   }
@@ -395,6 +427,7 @@ export class Encoder {
       if (sort === null) row.unknowns.set(`${names} is null`, `column ${column} of type ${type}`);
       const range = rangeOf(type);
       if (sort === 'Int' && range !== null) row.facts.push(within(variable(names, sort), range));
+      if (type === 'uuid') row.facts.push(not(equal(variable(names, 'String'), text(''))));
       if (ranked) row.facts.push(rankOf(variable(`${names} rank`, 'Int'), type));
       row.#declared(column, isNull, names);
     }
@@ -433,22 +466,49 @@ export class Encoder {
   // -------------------------------------------------------------- what is unknown
 
   #unknownTruth(expr: Expr, what: string, more = ''): Truth {
-    const name = `${this.caller} unknown ${more}${fingerprint(expr)}`;
+    return this.unknownTruth(this.#key(expr), what, more);
+  }
+
+  /** A truth value of which nothing is known: the same for equal keys. @param what it is, for reports */
+  unknownTruth(key: string, what: string, more = ''): Truth {
+    const name = this.#unknownName(key, more);
     this.unknowns.set(name, what);
     const [isTrue, isFalse] = [variable(name, 'Bool'), variable(`${name} is false`, 'Bool')];
     return { isTrue, isFalse: and(not(isTrue), isFalse) };
   }
 
+  /** A value of which nothing is known but if it is NULL: the same for equal keys. */
+  unknownValue(key: string): Value {
+    return { kind: 'opaque', isNull: variable(`${this.#unknownName(key)} is null`, 'Bool') };
+  }
+
+  #unknownName(key: string, more = ''): string {
+    return `${this.caller} unknown ${more}${key}`;
+  }
+
   /** A result that the type cannot hold, which is an error in the database. */
   #beyond(expr: Expr): Formula {
-    const name = `${this.caller} unknown ${fingerprint(expr)}`;
+    const name = this.#unknownName(this.#key(expr));
     this.unknowns.set(name, `a result beyond ${expr.type}`);
     return variable(name, 'Int');
   }
 
   #opaque(expr: Expr): Value {
-    const name = `${this.caller} unknown ${fingerprint(expr)} is null`;
-    return { kind: 'opaque', isNull: variable(name, 'Bool') };
+    return this.unknownValue(this.#key(expr));
+  }
+}
+
+/** A value as arguments of a membership; null if nothing is known of it. */
+export function argumentsOf(value: Value): readonly Formula[] | null {
+  switch (value.kind) {
+    case 'ordered':
+      return [value.rank, value.value];
+    case 'text':
+      return [value.value];
+    case 'opaque':
+      return null;
+    default:
+      return assertNever(value);
   }
 }
 
@@ -465,6 +525,7 @@ const WIDER: ReadonlyMap<TypeName, ReadonlySet<TypeName>> = new Map([
   ['int4', new Set<TypeName>(['int8', 'numeric'])],
   ['int8', new Set<TypeName>(['numeric'])],
   ['float4', new Set<TypeName>(['float8'])],
+  ['uuid', new Set<TypeName>(['text'])],
 ]);
 
 function isTextual(type: TypeName): boolean {
@@ -491,7 +552,7 @@ function sortOf(type: TypeName): 'Int' | 'Real' | null {
   }
 }
 
-function firstOf(rest: Truth, first: Truth): Truth {
+export function firstOf(rest: Truth, first: Truth): Truth {
   const isNull = and(not(first.isTrue), not(first.isFalse));
   return {
     isTrue: or(first.isTrue, and(isNull, rest.isTrue)),
@@ -508,16 +569,16 @@ function itemsOf(array: Expr, type: TypeName): readonly Expr[] | null {
   );
 }
 
-function certain(holds: Formula, negated: boolean): Truth {
+export function certain(holds: Formula, negated: boolean): Truth {
   return negated ? { isTrue: not(holds), isFalse: holds } : { isTrue: holds, isFalse: not(holds) };
 }
 
-function anyOf(truths: readonly Truth[]): Truth {
+export function anyOf(truths: readonly Truth[]): Truth {
   return { isTrue: or(...truths.map((t) => t.isTrue)), isFalse: and(...truths.map((t) => t.isFalse)) };
 }
 
 /** A comparison of two values that are not NULL; null if it cannot be expressed. */
-function comparison(operator: string, a: Value, b: Value): Formula | null {
+export function comparison(operator: string, a: Value, b: Value): Formula | null {
   if (a.isNull === TRUE || b.isNull === TRUE) return FALSE; // the result is NULL in any case
   const same = sameValue(a, b);
   if (same !== null && operator === '=') return same;
@@ -572,7 +633,7 @@ function likePrefix(value: Formula, pattern: Formula): Formula | null {
   return prefix === pattern.value ? equal(value, pattern) : isPrefix(text(prefix), value);
 }
 
-function choice(condition: Formula, a: Value, b: Value): Value | null {
+export function choice(condition: Formula, a: Value, b: Value): Value | null {
   const isNull = either(condition, a.isNull, b.isNull);
   if (a.isNull === TRUE) return { ...b, isNull };
   if (b.isNull === TRUE) return { ...a, isNull };

@@ -48,6 +48,7 @@ const GENERATES_SQL: Readonly<Record<string, string>> = {
   'src/content/rollups/build.ts': 'query of a rollup, as the manifest was compiled',
   'src/model/row-security/script.ts': 'policies of tables, with predicates of the compiler',
   'cli/policy-tests/tables.ts': 'tables of tests, with types of the compiler’s table',
+  'cli/rls/prove/scratch.ts': 'tables, functions and policies of a database, made again in an embedded one',
 };
 /** Openers of databases, which hold a system engine then. */
 const OPENS_DATABASES = /^(?:src\/(?:engine|service)|cli)\//;

@@ -9,6 +9,8 @@ export interface ComparedColumns {
   readonly columns: readonly { readonly name: string; readonly inDatabase: string }[];
   /** True for the key of the entity, false for other columns, of which several rows may have the same. */
   readonly isKey: boolean;
+  /** True if the rows of `source` may depend on who reads it. */
+  readonly isOfView: boolean;
 }
 
 /** Types whose text depends on no setting of a session. */
@@ -39,5 +41,7 @@ export function comparedColumns(
   const isKey = key.length > 0 && key.length === relation.primaryKey.length;
   const others = usable.filter(({ column }) => column.sensitivity === null && PLAIN.has(column.type));
   const columns = (isKey ? key : others).map(({ name, inDatabase: there }) => ({ name, inDatabase: there }));
-  return columns.length === 0 ? null : { entity: relation.name, source, columns, isKey };
+  return columns.length === 0
+    ? null
+    : { entity: relation.name, source, columns, isKey, isOfView: view !== null };
 }

@@ -13,8 +13,10 @@ export interface Comparison {
   /** Number of rows; null if they are not known. */
   readonly database: number | null;
   readonly gateway: number | null;
-  /** The key of a row that only one of the two shows, as JSON; null if there is none, or the entity has no key. */
-  readonly key: string | null;
+  /** The key of a row that the gateway alone shows, as JSON; otherwise null, also if the entity has no key. */
+  readonly more: string | null;
+  /** The same of a row that the database alone shows. */
+  readonly less: string | null;
   /** Why the result is unknown; otherwise null. */
   readonly reason: string | null;
 }
@@ -36,22 +38,27 @@ export function compared(
         result: 'wider',
         database: null,
         gateway: through.keys.size,
-        key: isKey ? first(through.keys) : null,
+        more: isKey ? first(through.keys) : null,
+        less: null,
         reason: fails,
       };
-    return { ...of, result: 'unknown', database: null, gateway: null, key: null, reason: fails ?? refuses };
+    return unknown(of, fails ?? refuses ?? '');
   }
   const more = [...through.keys].find((key) => !under.keys.has(key)) ?? null;
   const less = [...under.keys].find((key) => !through.keys.has(key)) ?? null;
   const result = more === null ? (less === null ? 'equal' : 'narrower') : less === null ? 'wider' : 'differs';
   const [database, gateway] = [under.keys.size, through.keys.size];
-  return { ...of, result, database, gateway, key: isKey ? (more ?? less) : null, reason: null };
+  const keys = isKey ? { more, less } : { more: null, less: null };
+  return { ...of, result, database, gateway, ...keys, reason: null };
 }
 
 /** The result for an entity without a column by which its rows could be compared. */
 export function notCompared({ name: caller, role }: ComparedCaller, entity: string): Comparison {
-  const reason = 'no column without a mask could be compared';
-  return { caller, role, entity, result: 'unknown', database: null, gateway: null, key: null, reason };
+  return unknown({ caller, role, entity }, 'no column without a mask could be compared');
+}
+
+function unknown(of: Pick<Comparison, 'caller' | 'role' | 'entity'>, reason: string): Comparison {
+  return { ...of, result: 'unknown', database: null, gateway: null, more: null, less: null, reason };
 }
 
 function first(keys: ReadonlySet<string>): string | null {
@@ -71,11 +78,15 @@ export function comparisonText(found: readonly Comparison[], callers: number): r
   ];
 }
 
-function lineOf({ result, caller, entity, database, gateway, key, reason }: Comparison): string {
+function lineOf({ result, caller, entity, database, gateway, more, less, reason }: Comparison): string {
   const numbers =
     database === null || gateway === null
       ? ''
       : `: ${database} in the database, ${gateway} through the gateway`;
-  const row = key === null ? '' : `, such as the row ${key}`;
+  const rows = [
+    more === null ? [] : [`the row ${more} through the gateway alone`],
+    less === null ? [] : [`the row ${less} in the database alone`],
+  ].flat();
+  const row = rows.length === 0 ? '' : `, such as ${rows.join(' and ')}`;
   return visible(`${result}: ${entity} for ${caller}${numbers}${row}${reason === null ? '' : `: ${reason}`}`);
 }

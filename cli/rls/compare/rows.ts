@@ -1,5 +1,5 @@
-import { identifier } from 'osl-compiler';
-import { sql, sqlJoin, sqlName, sqlTable } from '../../../src/base/sql.js';
+import { identifier, quoteLiteral } from 'osl-compiler';
+import { type Sql, sql, sqlJoin, sqlName, sqlTable } from '../../../src/base/sql.js';
 import type { SystemEngine, UpstreamFailure } from '../../../src/engine/index.js';
 import { parseAnswer } from '../../answer.js';
 import { postQuery } from '../../client.js';
@@ -12,14 +12,51 @@ export type VisibleRows =
   | { readonly kind: 'rows'; readonly keys: ReadonlySet<string> }
   | { readonly kind: 'unknown'; readonly reason: string };
 
-/** Asks the database, as the caller's role with the caller's settings. Writes nothing. */
+/** A row that is compared, by its key. */
+export interface SampledRow {
+  /** The key as the database writes a JSON array of its texts. */
+  readonly key: string;
+  /** Texts of the columns of the key. */
+  readonly values: readonly string[];
+}
+
+/**
+ * Keys of some rows of a table, the same ones as long as the table has them; of fewer rows if the login does not see all.
+ *
+ * @param compared by the key
+ */
+export async function sampledRows(
+  system: SystemEngine,
+  compared: ComparedColumns,
+  size: number,
+): Promise<readonly SampledRow[]> {
+  const key = rowText(compared);
+  const rows = await system.query(
+    sql`select ${key} as key from ${sqlTable(compared.source)} order by pg_catalog.md5(${key}) limit $1`,
+    [size],
+  );
+  return rows.map((row) => {
+    const text = String(row['key']);
+    const values: unknown = JSON.parse(text);
+    return { key: text, values: Array.isArray(values) ? values.map(String) : [] };
+  });
+}
+
+function rowText({ columns }: ComparedColumns): Sql {
+  const texts = sqlJoin(columns.map(({ inDatabase }) => sql`${sqlName(inDatabase)}::text`));
+  return sql`json_build_array(${texts})::text`;
+}
+
+/** Asks the database, as the caller's role with the caller's settings. Writes nothing. @param sample rows that count; null: all */
 export async function rowsUnderRowSecurity(
   system: SystemEngine,
   compared: ComparedColumns,
   caller: ComparedCaller,
   most: number,
+  sample: readonly SampledRow[] | null,
 ): Promise<VisibleRows> {
-  const columns = sqlJoin(compared.columns.map(({ inDatabase }) => sql`${sqlName(inDatabase)}::text`));
+  const text = rowText(compared);
+  const keys = sample?.map((row) => row.key) ?? null;
   try {
     return await system.transaction(async (session) => {
       await session.script(sql`set transaction read only`);
@@ -27,8 +64,8 @@ export async function rowsUnderRowSecurity(
         await session.query(sql`select pg_catalog.set_config($1, $2, true)`, [name, value]);
       await session.script(sql`set local role ${sqlName(caller.role)}`);
       const rows = await session.query(
-        sql`select json_build_array(${columns})::text as key from ${sqlTable(compared.source)} limit $1`,
-        [most + 1],
+        sql`select ${text} as key from ${sqlTable(compared.source)} where $2::text[] is null or ${text} = any ($2) limit $1`,
+        [most + 1, keys],
       );
       return visible(
         rows.map((row) => JSON.stringify(JSON.parse(String(row['key'])))),
@@ -47,15 +84,46 @@ function isUpstream(error: unknown): error is UpstreamFailure {
   return error instanceof Error && 'sqlstate' in error;
 }
 
-/** Asks the gateway. @param token of a subject with the caller's attributes */
+/** Most keys in one question to the gateway. */
+const KEYS = 200;
+
+/** Asks the gateway. @param token of a subject with the caller's attributes. @param sample rows that count; null: all */
 export async function rowsOfGateway(
   url: string,
   token: string,
   compared: ComparedColumns,
   most: number,
+  sample: readonly SampledRow[] | null,
+): Promise<VisibleRows> {
+  if (sample === null) return askGateway(url, token, compared, most, '');
+  const keys = new Set<string>();
+  for (let from = 0; from < sample.length; from += KEYS) {
+    const where = ` where ${sample
+      .slice(from, from + KEYS)
+      .map((row) => keyCondition(row, compared))
+      .join(' or ')}`;
+    const part = await askGateway(url, token, compared, most, where);
+    if (part.kind === 'unknown') return part;
+    for (const key of part.keys) keys.add(key);
+  }
+  return { kind: 'rows', keys };
+}
+
+function keyCondition({ values }: SampledRow, { columns }: ComparedColumns): string {
+  const parts = columns.map(({ name }, i) => `${identifier(name)}::text = ${quoteLiteral(values[i] ?? '')}`);
+  return `(${parts.join(' and ')})`;
+}
+
+async function askGateway(
+  url: string,
+  token: string,
+  compared: ComparedColumns,
+  most: number,
+  where: string,
 ): Promise<VisibleRows> {
   const columns = compared.columns.map(({ name }, i) => `${identifier(name)}::text as k${i}`);
-  const osql = `select ${columns.join(', ')} from osl.entities.${identifier(compared.entity)} limit ${most + 1}`;
+  const from = `osl.entities.${identifier(compared.entity)}`;
+  const osql = `select ${columns.join(', ')} from ${from}${where} limit ${most + 1}`;
   const reply = await postQuery(url, token, { osql });
   const answer = reply.ok ? parseAnswer(reply.body) : null;
   if (answer?.truncated === true)

@@ -1,17 +1,20 @@
 import { join, resolve } from 'node:path';
-import { ready } from 'osl-compiler';
-import { nameFrom } from '../../../src/model/manifest/index.js';
+import { type Relation, ready } from 'osl-compiler';
+import type { PolicySnapshot } from '../../../policy/index.js';
+import type { SystemEngine } from '../../../src/engine/index.js';
+import { type Manifest, nameFrom } from '../../../src/model/manifest/index.js';
 import { loadModel } from '../../../src/service/model.js';
 import { createHttpServer } from '../../../src/surfaces/http/server.js';
 import { EXIT, usage } from '../../exit.js';
 import { print, printJson } from '../../output.js';
-import { checkedDatabase } from '../checked-database.js';
+import { type CheckedDatabase, checkedDatabase } from '../checked-database.js';
 import { catalogOf, type DatabaseFlags, openDatabase, scopeOf, urlOf } from '../database.js';
-import { importedPolicy } from '../import/draft.js';
+import { type ImportedPolicy, importedPolicy } from '../import/draft.js';
+import type { TableView } from '../import/view-plan.js';
 import { attributesOfCaller, type ComparedCaller, callersIn } from './callers.js';
-import { comparedColumns } from './compared-columns.js';
+import { type ComparedColumns, comparedColumns } from './compared-columns.js';
 import { type Comparison, compared, comparisonText, notCompared } from './comparison.js';
-import { rowsOfGateway, rowsUnderRowSecurity } from './rows.js';
+import { rowsOfGateway, rowsUnderRowSecurity, type SampledRow, sampledRows } from './rows.js';
 import { sampledCallers } from './sampled-callers.js';
 import { withServedFiles } from './served-files.js';
 
@@ -19,12 +22,14 @@ export interface RlsCompareFlags extends DatabaseFlags {
   readonly callers?: string;
   readonly sample: number;
   readonly rows: number;
+  /** Rows of each table that are compared; undefined for all. */
+  readonly sampleRows?: number;
   readonly json?: boolean;
 }
 
 /**
- * Compares the rows of callers under row security with those through the gateway, for each entity that their role is
- * granted, and sets exit status 1 unless the gateway shows the same rows, or fewer.
+ * Compares the rows of callers under row security with those through the gateway, for each entity that their role may
+ * read in the database or is granted, and sets exit status 1 unless the gateway shows the same rows, or fewer.
  *
  * @throws Failure for wrong flags and a database that cannot be reached; the errors of `loadModel` and `openService`
  */
@@ -52,25 +57,82 @@ export async function runRlsCompare(folder: string, flags: RlsCompareFlags): Pro
       attributes: attributesOfCaller(caller, attributes),
     }));
     const found: Comparison[] = [];
+    const samples = new Samples(survey.system, flags.sampleRows ?? null);
     await withGateway(files, subjects, flags.rows, async (gateway) => {
-      for (const [i, caller] of callers.entries())
-        for (const [name, grants] of snapshot.roles.get(nameFrom(caller.role))?.grants ?? []) {
-          const relation = manifest.catalog.relations.get(name);
-          if (relation === undefined) continue;
-          const granted = new Set(grants.flatMap(({ columns }) => [...columns]));
-          const columns = comparedColumns(relation, views.get(name) ?? null, granted);
+      for (const [i, caller] of callers.entries()) {
+        const token = await gateway.token(i);
+        for (const [name, columns] of entitiesOf(caller, { manifest, snapshot, views }, database)) {
           if (columns === null) {
             found.push(notCompared(caller, name));
             continue;
           }
-          const under = await rowsUnderRowSecurity(survey.system, columns, caller, flags.rows);
-          const through = await rowsOfGateway(gateway.url, await gateway.token(i), columns, flags.rows);
+          const sample = await samples.of(columns);
+          const under = await rowsUnderRowSecurity(survey.system, columns, caller, flags.rows, sample);
+          const through = await rowsOfGateway(gateway.url, token, columns, flags.rows, sample);
           found.push(compared(caller, columns, under, through));
         }
+      }
     });
     report(found, callers, flags);
   } finally {
     survey.close();
+  }
+}
+
+/** The entities that a role may read in the database or is granted; null for one without columns to compare. */
+function entitiesOf(
+  { role }: ComparedCaller,
+  { manifest, snapshot, views }: ComparedModel,
+  database: CheckedDatabase,
+): readonly (readonly [string, ComparedColumns | null])[] {
+  const granted = snapshot.roles.get(nameFrom(role))?.grants;
+  return [...manifest.catalog.relations.values()].flatMap((relation) => {
+    const { name, kind } = relation;
+    const view = views.get(name) ?? null;
+    const grants = granted?.get(name);
+    if (kind === 'facet' || (grants === undefined && !mayRead(role, relation, view, database))) return [];
+    // Without a grant any column will do: the gateway must show no row.
+    const columns =
+      grants?.flatMap((grant) => [...grant.columns]) ?? relation.columns.map((column) => column.name);
+    return [[name, comparedColumns(relation, view, new Set(columns))] as const];
+  });
+}
+
+interface ComparedModel extends Pick<ImportedPolicy, 'views'> {
+  readonly manifest: Manifest;
+  readonly snapshot: PolicySnapshot;
+}
+
+/** True if the role may read some column of the entity's table or view. */
+function mayRead(
+  role: string,
+  { schema, table }: Relation,
+  view: TableView | null,
+  { roles, access, relationNamed }: CheckedDatabase,
+): boolean {
+  const known = roles.find(({ name }) => name === role);
+  const found = view?.view ?? relationNamed({ schema, name: table });
+  return known !== undefined && found !== null && access.columns(known.id, 'SELECT', found).length > 0;
+}
+
+/** The rows of each table that are compared, drawn once. */
+class Samples {
+  readonly #system: SystemEngine;
+  readonly #size: number | null;
+  readonly #rows = new Map<string, Promise<readonly SampledRow[]>>();
+
+  /** @param size rows of each table; null: all */
+  constructor(system: SystemEngine, size: number | null) {
+    this.#system = system;
+    this.#size = size;
+  }
+
+  /** Null: all rows, as of entities that are not compared by a key. */
+  async of(columns: ComparedColumns): Promise<readonly SampledRow[] | null> {
+    if (this.#size === null || !columns.isKey || columns.isOfView) return null;
+    const rows = this.#rows.get(columns.entity) ?? sampledRows(this.#system, columns, this.#size);
+    this.#rows.set(columns.entity, rows);
+    return rows;
   }
 }
 

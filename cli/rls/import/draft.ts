@@ -313,8 +313,9 @@ class Importer {
 
   #policiesFor(role: Role, relation: Relation): readonly Policy[] {
     const { catalog, isFor } = this.#database;
+    // A policy without USING adds no condition for SELECT: a permissive one opens nothing.
     return relation.policies
-      .filter((policy) => governs(policy, 'SELECT') && isFor(policy, role))
+      .filter((policy) => policy.using !== null && governs(policy, 'SELECT') && isFor(policy, role))
       .flatMap((policy) => (isOfGateway(policy, catalog) ? secondLineFor(policy, role) : policy));
   }
 
@@ -512,16 +513,14 @@ const SECOND_LINE =
 function secondLineFor(policy: Policy, { name }: Role): readonly Policy[] {
   const [, gateway] = /^\(SESSION_USER <> '((?:[^']|'')*)'::name\)$/.exec(policy.using ?? '') ?? [];
   if (policy.name !== OTHERS_POLICY || gateway === undefined) return [policy];
-  return gateway.replaceAll("''", "'") === name ? [] : [{ ...policy, using: null }];
+  return gateway.replaceAll("''", "'") === name ? [] : [{ ...policy, using: 'true' }];
 }
 
-/** The condition of a policy; without USING it accepts all rows. @throws Untranslatable */
+/** The condition of a policy. @throws Untranslatable */
 function conditionOf({ using }: Policy): Node {
-  const nothing: Node = { A_Const: { boolval: { boolval: true } } };
-  if (using === null) return nothing;
-  if (using.includes(`${SCHEMA}.`)) throw new Untranslatable(SECOND_LINE);
+  if (using?.includes(`${SCHEMA}.`) === true) throw new Untranslatable(SECOND_LINE);
   try {
-    const value = expressionNode(using);
+    const value = expressionNode(using ?? '');
     if (value !== null) return value;
   } catch (error) {
     if (!(error instanceof QueryError)) throw error;

@@ -66,6 +66,17 @@ else {
       same.stdout,
     );
     t.ok(comparisons.some(({ database }: { database: number }) => database === 2));
+    const sampled = await compare(['--sample-rows', '2']);
+    t.ok(
+      JSON.parse(sampled.stdout).comparisons.every(
+        ({ result, database }: { result: string; database: number }) => result === 'equal' && database <= 2,
+      ),
+      sampled.stdout,
+    );
+    const prove = (more: readonly string[] = []): ReturnType<typeof osl> =>
+      osl(['rls', 'prove', 'shop', ...flags, ...more], { cwd });
+    const proved = await prove();
+    t.match(proved, { code: 0, stdout: /^2 proofs: 2 equal, 0 narrower, 0 wider, 0 different, 0 unknown$/m });
     // A policy that shows too much, and one that shows too little.
     const grants = policy.roles[web].grants;
     for (const [result, changed, code] of [
@@ -80,6 +91,22 @@ else {
         result,
       );
     }
+    // One that shows another row than the database, and no member.
+    const other = [{ on: 'note', columns: ['id', 'body'], rows: 'id = 2' }];
+    writeFileSync(policyFile, stringify({ ...policy, roles: { [web]: { grants: other } } }));
+    const sub = '11111111-1111-4111-8111-111111111111';
+    writeFileSync(join(cwd, 'callers.yaml'), stringify([{ role: web, claims: { sub } }]));
+    const both = await compare(['--callers', 'callers.yaml']);
+    const results = new Map<string, object>(
+      JSON.parse(both.stdout).comparisons.map((one: { entity: string }) => [one.entity, one]),
+    );
+    t.equal(both.code, 1);
+    t.match(results.get('note'), { result: 'differs', more: '["2"]', less: '["1"]' }, both.stdout);
+    t.match(results.get('member'), { result: 'narrower', database: 1, gateway: 0, more: null });
+    const refuted = await prove(['--json']);
+    t.equal(refuted.code, 1, refuted.stderr);
+    t.match(JSON.parse(refuted.stdout).proofs, [{ verdict: 'narrower' }, { verdict: 'differs' }]);
+    writeFileSync(policyFile, stringify({ ...policy, roles: { [web]: { grants: grants.slice(0, 2) } } }));
     writeFileSync(join(cwd, 'callers.yaml'), stringify([{ role: web, claims: { sub: 'no uuid' } }]));
     const named = await compare(['--callers', 'callers.yaml']);
     t.match(JSON.parse(named.stdout), { callers: 1, comparisons: [{ result: 'unknown', reason: /22P02/ }] });

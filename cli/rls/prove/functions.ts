@@ -1,0 +1,105 @@
+import type { Node } from '@pgsql/types';
+import { parse, QueryError } from 'osl-compiler';
+import type { DatabaseFunction } from '../catalog/catalog.js';
+import type { CheckedDatabase } from '../checked-database.js';
+import { schemasOf } from '../function-body.js';
+import { calledName } from '../nodes.js';
+import { NO_ARGUMENTS, NotUnderstood, type Placed } from './scope.js';
+
+/** A call of a user's function, as the query that is its body. */
+export interface CalledQuery {
+  /** A SELECT. */
+  readonly query: Placed;
+  readonly args: readonly Placed[];
+  readonly returnsSet: boolean;
+  /** NULL for a NULL among the arguments. */
+  readonly strict: boolean;
+}
+
+/** Most function bodies inside each other. */
+const MOST_DEPTH = 8;
+
+/** The function of a user that a call names; null for functions of Postgres. @throws NotUnderstood */
+export function calledQuery(place: Placed, database: CheckedDatabase): CalledQuery | null {
+  if (!('FuncCall' in place.node)) return null;
+  const called = functionOf(place, database);
+  if (called === null) return null;
+  const name = `${called.schema}.${called.name}`;
+  const { rights } = place;
+  if (rights.depth >= MOST_DEPTH) throw new NotUnderstood(`the function ${name}, which calls itself`);
+  if (!database.access.mayExecute(rights.role, called))
+    throw new NotUnderstood(`the function ${name}, which the role may not call`);
+  const args = (place.node.FuncCall.args ?? []).map((node) => ({ ...place, node }));
+  const names = new Map<string, Placed>();
+  for (const [i, arg] of args.entries()) {
+    names.set(`$${i + 1}`, arg);
+    const own = called.argumentNames[i];
+    if (own !== undefined && own !== '') names.set(own, arg);
+  }
+  return {
+    query: {
+      node: bodyOf(called, name),
+      scope: { ranges: [], arguments: names.size === 0 ? NO_ARGUMENTS : names, outer: null },
+      rights: {
+        ...rights,
+        role: called.securityDefiner ? called.owner : rights.role,
+        searchPath: called.searchPath === null ? rights.sessionPath : schemasOf(called.searchPath),
+        depth: rights.depth + 1,
+      },
+    },
+    args,
+    returnsSet: called.returnsSet,
+    strict: called.strict,
+  };
+}
+
+function functionOf({ node, rights }: Placed, database: CheckedDatabase): DatabaseFunction | null {
+  if (!('FuncCall' in node)) return null;
+  const { schema, name } = calledName(node.FuncCall);
+  const isQualified = (node.FuncCall.funcname ?? []).length > 1;
+  if (schema === null && (isQualified || database.catalog.systemFunctions.has(name))) return null;
+  const count = node.FuncCall.args?.length ?? 0;
+  for (const one of schema === null ? rights.searchPath : [schema]) {
+    const named = database.functionsNamed({ schema: one, name });
+    const [called, another] = named.filter(({ arguments: types }) => countOf(types) === count);
+    if (another !== undefined || (called === undefined && named.length > 0))
+      throw new NotUnderstood(`the function ${one}.${name}, of which there are several`);
+    if (called !== undefined) return called;
+  }
+  if (schema === null) return null;
+  throw new NotUnderstood(`the function ${schema}.${name}`);
+}
+
+function countOf(types: string): number {
+  return types === '' ? 0 : types.split(', ').length;
+}
+
+/** The only statement of a body, a SELECT. */
+function bodyOf({ language, body, bound }: DatabaseFunction, name: string): Node {
+  const statement = language === 'plpgsql' ? returnedBy(body) : bound ? boundStatement(body) : body;
+  if (statement === null || (language !== 'sql' && language !== 'plpgsql'))
+    throw new NotUnderstood(`the body of the function ${name}`);
+  try {
+    const { node } = parse(statement.trim().replace(/;$/, ''));
+    if ('SelectStmt' in node) return node;
+  } catch (error) {
+    if (!(error instanceof QueryError)) throw error;
+  }
+  throw new NotUnderstood(`the body of the function ${name}`);
+}
+
+/** The query of a PL/pgSQL block that has a single statement, RETURN; null for any other. */
+function returnedBy(body: string): string | null {
+  const [, block] = /^\s*begin\s([\s\S]+?);\s*end\s*;?\s*$/i.exec(body) ?? [];
+  const [, query] = /^\s*return\s+query\s+([\s\S]+)$/i.exec(block ?? '') ?? [];
+  if (query !== undefined) return query.replace(/;\s*return\s*$/i, '');
+  const [, value] = /^\s*return\s+([\s\S]+)$/i.exec(block ?? '') ?? [];
+  return value === undefined ? null : `select ${value}`;
+}
+
+function boundStatement(body: string): string | null {
+  const [, value] = /^\s*return\s+([\s\S]+)$/i.exec(body) ?? [];
+  if (value !== undefined) return `select ${value}`;
+  const [, statement] = /^\s*begin\s+atomic\s+([\s\S]+?);\s*end\s*$/i.exec(body) ?? [];
+  return statement ?? null;
+}

@@ -1,0 +1,130 @@
+import type { Node, SelectStmt } from '@pgsql/types';
+import type { Relation as Entity } from 'osl-compiler';
+import type { Encoder } from '../../../policy/proof/index.js';
+import type { Oid, Relation } from '../catalog/catalog.js';
+import { namesOf } from '../nodes.js';
+import { isTree } from '../statement.js';
+
+/** A part of a condition that the proof does not understand; the message names it. */
+export class NotUnderstood extends Error {
+  override readonly name = 'NotUnderstood';
+}
+
+/** One table of a FROM clause, or the table of a policy. */
+export interface Range {
+  readonly alias: string;
+  readonly relation: Relation;
+  /** Null if the model does not have the table. */
+  readonly entity: Entity | null;
+}
+
+/** The row that a condition is about: one of a table, with the encoder of its columns. */
+export interface Home {
+  readonly range: Range;
+  readonly encoder: Encoder;
+}
+
+/** Names that an expression may use, the innermost first. */
+interface Scope {
+  readonly ranges: readonly Range[];
+  /** Arguments of the function whose body it is, by name and by `$1`. */
+  readonly arguments: ReadonlyMap<string, Placed>;
+  readonly outer: Scope | null;
+}
+
+/** Rights and settings under which Postgres evaluates an expression. */
+export interface Rights {
+  /** Role whose privileges and row security count; it is also `current_user`. */
+  readonly role: Oid;
+  /** Schemas in which names without a schema are looked up. */
+  readonly searchPath: readonly string[];
+  /** The same of the session, for functions that do not set it. */
+  readonly sessionPath: readonly string[];
+  /** Number of function bodies around it. */
+  readonly depth: number;
+  /** Tables whose policies are being read. */
+  readonly open: ReadonlySet<Oid>;
+}
+
+/** An expression with what it depends on. */
+export interface Placed {
+  readonly node: Node;
+  readonly scope: Scope;
+  readonly rights: Rights;
+}
+
+export const NO_ARGUMENTS: ReadonlyMap<string, Placed> = new Map();
+
+export interface ColumnOf {
+  readonly range: Range;
+  readonly column: string;
+}
+
+/** The column or the argument that a node names; null for any other node. @throws NotUnderstood for an unknown name */
+export function referenceOf({ node, scope }: Placed): ColumnOf | Placed | null {
+  if ('ParamRef' in node) return namedArgument(`$${node.ParamRef.number ?? 0}`, scope);
+  if (!('ColumnRef' in node)) return null;
+  const names = namesOf(node.ColumnRef.fields);
+  const [column = '', qualifier = null] = [...names].reverse();
+  for (let at: Scope | null = scope; at !== null; at = at.outer) {
+    const having = at.ranges.filter(
+      ({ alias, relation }) =>
+        (qualifier === null || alias === qualifier) && relation.columns.some(({ name }) => name === column),
+    );
+    const [range, another] = having;
+    if (another !== undefined) throw new NotUnderstood(`\`${column}\`, which several tables have`);
+    if (range !== undefined) return { range, column };
+    const argument = at.arguments.get(column);
+    if (qualifier === null && argument !== undefined) return argument;
+  }
+  throw new NotUnderstood(`the name \`${names.join('.')}\``);
+}
+
+function namedArgument(name: string, scope: Scope): Placed {
+  for (let at: Scope | null = scope; at !== null; at = at.outer) {
+    const argument = at.arguments.get(name);
+    if (argument !== undefined) return argument;
+  }
+  throw new NotUnderstood(`the argument ${name}`);
+}
+
+/** A FROM clause: its tables, and the conditions of its inner joins. */
+export interface From {
+  readonly ranges: readonly Range[];
+  readonly conditions: readonly Node[];
+}
+
+/** Reads the FROM clause of a query. @throws NotUnderstood */
+export type FromReader = (select: SelectStmt, rights: Rights) => From;
+
+/** The columns that an expression names, those that nested queries take from around them included. @throws NotUnderstood */
+export function columnsIn(placed: Placed, from: FromReader): readonly ColumnOf[] {
+  const found: ColumnOf[] = [];
+  collect(placed.node, placed, from, found);
+  return found;
+}
+
+function collect(value: unknown, place: Placed, from: FromReader, found: ColumnOf[]): void {
+  if (!isTree(value)) return;
+  if (Array.isArray(value)) {
+    for (const item of value) collect(item, place, from, found);
+    return;
+  }
+  const node = value as Node; // members that are no node have none of the names below
+  const reference = referenceOf({ ...place, node });
+  if (reference !== null) {
+    if ('column' in reference) found.push(reference);
+    else collect(reference.node, reference, from, found);
+    return;
+  }
+  if (!('SelectStmt' in node)) {
+    for (const child of Object.values(value)) collect(child, place, from, found);
+    return;
+  }
+  const { fromClause: _from, sortClause: _sort, ...rest } = node.SelectStmt;
+  const { ranges, conditions } = from(node.SelectStmt, place.rights);
+  const inner: Placed = { ...place, scope: { ranges, arguments: NO_ARGUMENTS, outer: place.scope } };
+  const own: ColumnOf[] = [];
+  for (const part of [...conditions, ...Object.values(rest)]) collect(part, inner, from, own);
+  found.push(...own.filter(({ range }) => !ranges.includes(range)));
+}

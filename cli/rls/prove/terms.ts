@@ -1,0 +1,210 @@
+import type { TypeName } from 'osl-compiler';
+import {
+  and,
+  argumentsOf,
+  type ComparedValue,
+  comparison,
+  type Encoder,
+  either,
+  equal,
+  type Formula,
+  literalKey,
+  not,
+  number,
+  operationKey,
+  or,
+  type RowVariable,
+  type Truth,
+  text,
+  type Value,
+  variable,
+} from '../../../policy/proof/index.js';
+
+/** What an expression of a policy is, as formulas over one row and one caller. */
+export type Term = TruthTerm | ValueTerm | CallerTerm | ClaimsTerm | ElementsTerm | ArrayTerm;
+
+export interface TruthTerm {
+  readonly kind: 'truth';
+  readonly truth: Truth;
+  readonly key: string;
+}
+
+export interface ValueTerm {
+  readonly kind: 'value';
+  readonly value: Value;
+  /** Null for a literal whose type follows from where it is used. */
+  readonly type: TypeName | null;
+  readonly key: string;
+  readonly column: RowVariable | null;
+  /** Text of a literal; null for anything else. */
+  readonly literal: string | null;
+}
+
+/** A single value of the caller: a setting, or a claim as text. */
+export interface CallerTerm {
+  readonly kind: 'caller';
+  /** Name of the attribute, or of the setting or claim that no attribute is taken from. */
+  readonly attribute: string;
+  /** Type that it was cast to last. */
+  readonly type: TypeName;
+  /** An empty text counts as NULL. */
+  readonly emptyIsNull: boolean;
+  /** Value if it is NULL, as of COALESCE. */
+  readonly otherwise: ValueTerm | TruthTerm | null;
+  readonly key: string;
+}
+
+/** Claims as JSON: all of them, or those at a path. */
+interface ClaimsTerm {
+  readonly kind: 'claims';
+  readonly path: readonly string[];
+  readonly key: string;
+}
+
+/** The elements of a list of the caller. */
+export interface ElementsTerm {
+  readonly kind: 'elements';
+  readonly attribute: string;
+  readonly type: TypeName;
+  /** A missing list has no elements; otherwise it is NULL. */
+  readonly missingIsEmpty: boolean;
+  readonly key: string;
+}
+
+interface ArrayTerm {
+  readonly kind: 'array';
+  readonly items: readonly Term[];
+  readonly key: string;
+}
+
+/** True if a caller's setting or claim is there and has no characters: then it is no attribute. */
+function isBlank(attribute: string, encoder: Encoder): Formula {
+  const missing = encoder.attribute(attribute, 'missing');
+  return and(missing, variable(`${encoder.caller} blank ${attribute}`, 'Bool'));
+}
+
+export function isNull(term: Term, encoder: Encoder): Formula | null {
+  switch (term.kind) {
+    case 'truth':
+      return and(not(term.truth.isTrue), not(term.truth.isFalse));
+    case 'value':
+      return term.value.isNull;
+    case 'caller': {
+      const none = isCallerNull(term, encoder);
+      return term.otherwise === null ? none : and(none, isNull(term.otherwise, encoder) ?? none);
+    }
+    case 'claims':
+    case 'elements':
+    case 'array':
+      return null;
+  }
+}
+
+function isCallerNull({ attribute, type, emptyIsNull }: CallerTerm, encoder: Encoder): Formula {
+  const missing = encoder.attribute(attribute, 'missing');
+  // The cast of an empty text to another type fails: what is then does not matter.
+  return emptyIsNull || type !== 'text' ? missing : and(missing, not(isBlank(attribute, encoder)));
+}
+
+const INTEGERS: ReadonlySet<TypeName> = new Set(['int2', 'int4', 'int8']);
+
+function isTextual(type: TypeName): boolean {
+  return type === 'text' || type === 'bpchar';
+}
+
+/** True if `=` compares values of both types as this logic does. */
+function areCompared(a: TypeName, b: TypeName): boolean {
+  if (a === b || (isTextual(a) && isTextual(b))) return true;
+  const exact = (type: TypeName): boolean => INTEGERS.has(type) || type === 'numeric';
+  return exact(a) && exact(b);
+}
+
+/** `x = caller`, by the value alone: NULLs are dealt with elsewhere. Null if it is not understood. */
+export function callerEquals(
+  caller: CallerTerm,
+  other: ValueTerm | TruthTerm,
+  encoder: Encoder,
+): Truth | null {
+  const term = other.kind === 'value' ? typed(other, caller.type, encoder) : other;
+  const type = term.kind === 'truth' ? 'bool' : (term.type ?? 'text');
+  const fits = type === caller.type || areAlike(type, caller.type);
+  if (!fits) return null;
+  const missing = encoder.attribute(caller.attribute, 'missing');
+  const matches = and(not(missing), encoder.compare(caller.attribute, comparedValue(term, type)));
+  const blank = isBlank(caller.attribute, encoder);
+  const isText = caller.type === 'text' && !caller.emptyIsNull && term.kind === 'value';
+  const emptyMatches =
+    isText && term.value.kind === 'text' ? and(blank, equal(term.value.value, text(''))) : or();
+  const none = isCallerNull(caller, encoder);
+  const usual = valuesEqual(caller.otherwise, term, encoder);
+  if (usual === null) return null;
+  const isTrue = or(matches, emptyMatches, and(none, usual.isTrue));
+  const unknown = isNull(term, encoder) ?? or();
+  const isFalse = or(and(not(none), not(matches), not(emptyMatches)), and(none, usual.isFalse));
+  return { isTrue: and(not(unknown), isTrue), isFalse: and(not(unknown), isFalse) };
+}
+
+function areAlike(a: TypeName, b: TypeName): boolean {
+  return (INTEGERS.has(a) && INTEGERS.has(b)) || (isTextual(a) && isTextual(b));
+}
+
+function valuesEqual(a: CallerTerm['otherwise'], b: ValueTerm | TruthTerm, encoder: Encoder): Truth | null {
+  if (a === null) return { isTrue: or(), isFalse: or() };
+  if (a.kind === 'truth' && b.kind === 'truth') return truthsEqual(a.truth, b.truth);
+  return a.kind === 'value' && b.kind === 'value' ? compareValues('=', a, b, encoder) : null;
+}
+
+/** `x = ANY (list)` of a list of the caller; null if it is not understood. */
+export function isElement(list: ElementsTerm, other: ValueTerm | TruthTerm, encoder: Encoder): Truth | null {
+  const term = other.kind === 'value' ? typed(other, list.type, encoder) : other;
+  const type = term.kind === 'truth' ? 'bool' : (term.type ?? 'text');
+  if (type !== list.type && !areAlike(type, list.type)) return null;
+  const missing = encoder.attribute(list.attribute, 'missing');
+  const empty = encoder.attribute(list.attribute, 'empty');
+  const has = encoder.compare(list.attribute, comparedValue(term, type));
+  const unknown = isNull(term, encoder) ?? or();
+  const none = list.missingIsEmpty ? missing : isBlank(list.attribute, encoder);
+  const some = and(not(missing), not(empty), not(unknown));
+  return { isTrue: and(some, has), isFalse: or(none, and(not(missing), empty), and(some, not(has))) };
+}
+
+export function comparedValue(term: ValueTerm | TruthTerm, type: TypeName): ComparedValue {
+  if (term.kind === 'truth') {
+    const digit = either(term.truth.isTrue, number('1', 'Int'), number('0', 'Int'));
+    return { type: 'bool', args: [digit], key: term.key, column: null };
+  }
+  return { type, args: argumentsOf(term.value), key: term.key, column: term.column };
+}
+
+/** A literal in the type that its place gives it. */
+export function typed(term: ValueTerm, type: TypeName | null, encoder: Encoder): ValueTerm {
+  if (term.type !== null || term.literal === null) return term;
+  return literalTerm(term.literal, type ?? 'text', encoder);
+}
+
+export function literalTerm(literal: string, type: TypeName, encoder: Encoder): ValueTerm {
+  const value = encoder.value({ kind: 'literal', value: literal, type });
+  return { kind: 'value', value, type, key: literalKey(literal, type), column: null, literal };
+}
+
+export function truthsEqual(a: Truth, b: Truth): Truth {
+  return {
+    isTrue: or(and(a.isTrue, b.isTrue), and(a.isFalse, b.isFalse)),
+    isFalse: or(and(a.isTrue, b.isFalse), and(a.isFalse, b.isTrue)),
+  };
+}
+
+const PATTERNS: ReadonlySet<string> = new Set(['~~', '!~~', '^@']);
+
+/** A comparison of two values of rows and literals; what the logic does not have is the same for equal expressions. */
+export function compareValues(operator: string, left: ValueTerm, right: ValueTerm, encoder: Encoder): Truth {
+  const [a, b] = [typed(left, right.type, encoder), typed(right, left.type, encoder)];
+  const [from, to] = [a.type ?? 'text', b.type ?? 'text'];
+  const isPadded = from === 'bpchar' && PATTERNS.has(operator);
+  const holds = isPadded || !areCompared(from, to) ? null : comparison(operator, a.value, b.value);
+  const known = and(not(a.value.isNull), not(b.value.isNull));
+  if (holds !== null) return { isTrue: and(known, holds), isFalse: and(known, not(holds)) };
+  const key = operationKey(operator, a.key, b.key);
+  const { isTrue, isFalse } = encoder.unknownTruth(key, `the operator ${operator} on ${from}`);
+  return { isTrue: and(known, isTrue), isFalse: and(known, isFalse) };
+}
