@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import t, { test } from 'tap';
 import { generatedSql, sql } from '../../src/base/sql.js';
 import { manifestText } from '../support/model-text.js';
+import { engineOfRun } from '../support/service.js';
 import { servePg } from '../surfaces/pg/support.js';
 import { type Reply, startRest } from '../surfaces/rest/fixture.js';
 import { bind, describe, execute, flush, parse, sync } from '../wire/support/bytes.js';
@@ -221,7 +222,9 @@ test('nobody gets the error of a reading that somebody else began', async (t) =>
   const first = idsOf('user:ann');
   await sleep(3_000);
   const second = idsOf('user:bob');
-  t.strictSame(await first, 'E0510', 'it waits five seconds for a lock');
+  // The embedded engine has one session, so that both wait for the lock to end.
+  const isServer = engineOfRun() === 'postgres';
+  t.strictSame(await first, isServer ? 'E0510' : [], 'it waits five seconds for a lock');
   t.strictSame(await second, []);
   await locked;
 });

@@ -91,13 +91,15 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
 
 /** A database on the native server of this run; null where there is none, or OSL_TEST_ENGINE=pglite asks for the embedded engine. */
 export async function nativeOfRun(): Promise<NativePostgres | null> {
-  const engine =
-    process.env['OSL_TEST_ENGINE'] ?? (process.env['OSL_TEST_POSTGRES_URL'] ? 'postgres' : 'pglite');
-  if (engine !== 'postgres') return null;
+  if (engineOfRun() !== 'postgres') return null;
   const postgres = await startNativePostgres();
   if (postgres === null) throw new Error('OSL_TEST_ENGINE=postgres needs a native Postgres');
   return postgres;
 }
+
+/** The engine of services that do not ask for one, `postgres` or `pglite`. */
+export const engineOfRun = (): string =>
+  process.env['OSL_TEST_ENGINE'] ?? (process.env['OSL_TEST_POSTGRES_URL'] ? 'postgres' : 'pglite');
 
 async function startOn(options: TestServiceOptions): Promise<TestService> {
   holdToDocument();
