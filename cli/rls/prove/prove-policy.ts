@@ -212,19 +212,6 @@ async function tried(
   const example = await exampleOf(difference, question, context, model);
   const against = typeof example === 'string' ? example : await context.trial(example);
   if (against === null && typeof example !== 'string') return { kind: 'shown', example };
-  console.error(
-    'AGAINST',
-    question.entity.name,
-    difference.direction,
-    against,
-    typeof example === 'string'
-      ? ''
-      : JSON.stringify([
-          [...example.row],
-          example.caller,
-          example.others.map((o) => [o.entity.name, ...o.row]),
-        ]),
-  );
   const reasons = await reasonsFor(question, context, model);
   const because = reasons.length > 0 ? `it depends on ${reasons.join(', ')}` : (against ?? '');
   return { kind: 'unknown', because };

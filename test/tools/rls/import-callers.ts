@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import type { SecurityCatalog } from '../../../cli/rls/catalog/catalog.js';
 import type { CallerAttribute } from '../../../cli/rls/import/attributes.js';
 import { FIXTURES } from './import-fixtures.js';
 
@@ -56,6 +57,17 @@ create function auth.jwt() returns jsonb language sql stable as
 create function auth.uid() returns uuid language sql stable as $$ select (auth.jwt() ->> 'sub')::uuid $$;
 create function auth.role() returns text language sql stable as $$ select auth.jwt() ->> 'role' $$;
 create function auth.email() returns text language sql stable as $$ select auth.jwt() ->> 'email' $$;`;
+
+/**
+ * The catalog without roles of other tests on the server: `reader.sql` names all roles in policies for everybody, and
+ * others would come and go meanwhile.
+ */
+export function withOwnRoles(catalog: SecurityCatalog, mark: string): SecurityCatalog {
+  const own = [...catalog.roles].filter(
+    ([, { name, superuser }]) => superuser || name.startsWith('pg_') || name.includes(mark),
+  );
+  return { ...catalog, roles: new Map(own) };
+}
 
 export interface RoleNames {
   readonly auth: string;

@@ -10,7 +10,7 @@ import { importDatabase } from '../../../cli/rls/import/import-database.js';
 import { surveyPostgres } from '../../../src/engine/index.js';
 import { tableName } from '../../../src/model/manifest/index.js';
 import { NO_NATIVE, startNativePostgres, urlAs } from '../../support/native-postgres.js';
-import { CALLERS, type Caller, claimsOf, layOut, rowsInDatabase } from './import-callers.js';
+import { CALLERS, type Caller, claimsOf, layOut, rowsInDatabase, withOwnRoles } from './import-callers.js';
 import { FIXTURES } from './import-fixtures.js';
 import { servingFiles } from './serving.js';
 
@@ -39,7 +39,7 @@ else {
     schemas: new Set(FIXTURES.map(({ name }) => name)),
     roles: new Set([names.auth, names.anon]),
   };
-  const imported = await importDatabase(survey, await catalogOf(survey), {
+  const imported = await importDatabase(survey, withOwnRoles(await catalogOf(survey), mark), {
     scope,
     tenant: 'shop',
     urlEnv: 'RLS_TEST_URL',

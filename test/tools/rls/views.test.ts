@@ -18,6 +18,7 @@ import { entityRoles, viewPlans } from '../../../cli/rls/import/view-plan.js';
 import { surveyPostgres } from '../../../src/engine/index.js';
 import { NO_NATIVE, startNativePostgres, urlAs } from '../../support/native-postgres.js';
 import { osl } from '../cli/support.js';
+import { withOwnRoles } from './import-callers.js';
 import { servingFiles } from './serving.js';
 import { rolesOf, statementsOf, VIEW_FIXTURES, type ViewFixture } from './view-fixtures.js';
 
@@ -68,7 +69,7 @@ else {
   });
   for (const fixture of VIEW_FIXTURES) await admin.query(statementsOf(fixture, mark));
   const survey = await surveyPostgres(postgres.url);
-  const catalog = await catalogOf(survey);
+  const catalog = withOwnRoles(await catalogOf(survey), mark);
   const scope = {
     schemas: new Set(VIEW_FIXTURES.map(({ name }) => name)),
     roles: new Set([`${auth}`, `${anon}`, `${lead}`]),
