@@ -1,4 +1,5 @@
 import type { DatabaseFunction } from './catalog/catalog.js';
+import { schemasOf } from './search-path.js';
 import { type RelationName, relationsIn } from './statement.js';
 
 /**
@@ -21,14 +22,6 @@ function namesIn({ language, body, bound }: DatabaseFunction): readonly Relation
 function onlySchema(searchPath: string | null): string | null {
   const schemas = schemasOf(searchPath ?? '').filter((name) => !name.startsWith('pg_') && name !== '$user');
   return schemas.length === 1 ? (schemas[0] ?? null) : null;
-}
-
-/** Schemas of a search_path, in order. */
-export function schemasOf(searchPath: string): readonly string[] {
-  return searchPath
-    .split(',')
-    .map((part) => part.trim().replace(/^"(.*)"$/, '$1'))
-    .filter((name) => name !== '');
 }
 
 const IGNORED = /--[^\n]*|\/\*[\s\S]*?\*\/|'(?:[^']|'')*'/g;

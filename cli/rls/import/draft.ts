@@ -5,9 +5,9 @@ import { type Manifest, nameFrom } from '../../../src/model/manifest/index.js';
 import { OTHERS_POLICY, SCHEMA } from '../../../src/model/row-security/index.js';
 import type { DatabaseFunction, Oid, Policy, Relation, Role } from '../catalog/catalog.js';
 import { type CheckedDatabase, governs, isOfGateway } from '../checked-database.js';
-import { schemasOf } from '../function-body.js';
 import { policyObject, qualified, relationObject } from '../identity.js';
 import { expressionNode } from '../nodes.js';
+import { searchPathOf } from '../search-path.js';
 import { alternativesOf } from './alternatives.js';
 import { type CallerAttribute, ImportedAttributes } from './attributes.js';
 import { condition } from './condition.js';
@@ -85,7 +85,7 @@ function withOwnRights(id: Oid, isCaller: boolean): Reading {
   return { reader: id, user: id, isCaller };
 }
 
-/** What a role reads, for its notes; within a view, or null. */
+/** The role that reads, and the view through which it does, or null; for the notes. */
 interface Subject {
   readonly role: Role;
   readonly view: Relation | null;
@@ -424,9 +424,8 @@ class Importer {
   /** The search_path of a role, as ALTER ROLE and ALTER DATABASE set it. */
   #searchPathOf(reader: Oid): readonly string[] {
     const role = this.#database.catalog.roles.get(reader);
-    const own = role?.settings.find((setting) => setting.startsWith(SEARCH_PATH));
-    const names = own === undefined ? ['$user', 'public'] : schemasOf(own.slice(SEARCH_PATH.length));
-    return names.map((name) => (name === '$user' ? (role?.name ?? name) : name));
+    if (role === undefined) return ['public'];
+    return searchPathOf(role) ?? [role.name, 'public'];
   }
 
   #tableNamed(schema: string | null, name: string, searchPath: readonly string[]): ImportedTable {
@@ -502,7 +501,6 @@ function policyIn({ view }: Subject, table: ImportedTable, policy: Policy): stri
   return view === null ? identity : `${identity}, in the view ${qualified(view)}`;
 }
 
-const SEARCH_PATH = 'search_path=';
 const SECOND_LINE =
   'the rights that a gateway sends, by `osl row-security`: its policy file has these grants';
 

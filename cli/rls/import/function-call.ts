@@ -1,8 +1,8 @@
 import type { Node } from '@pgsql/types';
 import { parse, QueryError } from 'osl-compiler';
 import type { DatabaseFunction } from '../catalog/catalog.js';
-import { schemasOf } from '../function-body.js';
 import { calledName, firstTarget, namesOf } from '../nodes.js';
+import { schemasOf } from '../search-path.js';
 import { isCallerFunction } from './caller-value.js';
 import type { CurrentUser } from './current-user.js';
 import { type BoundNode, NO_ARGUMENTS, type ReadableRows, type Scope } from './scope.js';

@@ -2,11 +2,11 @@ import type { MaskKind, Relation as ModelRelation } from 'osl-compiler';
 import type { MaskedColumn, ViewColumn } from './simple-view.js';
 import type { TableView } from './view-plan.js';
 
-/** What a role is shown of a view, by columns of its table. */
+/** Columns of a view that a role may read, by the columns of its table from which they come. */
 export interface ShownColumns {
   readonly plain: readonly string[];
   readonly masked: ReadonlyMap<string, MaskedColumn>;
-  /** What is left out. */
+  /** Notes on columns that are left out. */
   readonly notes: readonly string[];
 }
 

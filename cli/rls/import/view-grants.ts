@@ -55,7 +55,7 @@ export function grantOn(
   };
 }
 
-/** How a role sees a masked column; null if it always sees the values. */
+/** Note on a masked column for the report; null if the role always sees its values. */
 export function maskNote(column: MaskedLabel): string | null {
   if (isAlwaysClear(column)) return null;
   const others = column.clear.length > 0 ? ' unless the view shows the value' : '';

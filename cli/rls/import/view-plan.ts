@@ -6,7 +6,7 @@ import { sessionDependence } from './session-dependence.js';
 import { type SimpleView, simpleView, type ViewColumn } from './simple-view.js';
 import { Untranslatable } from './untranslatable.js';
 
-/** How a view is imported, or why it is not. */
+/** The way in which a view is imported, or the reason why it is not. */
 export type ViewPlan =
   /** As an entity over the view: everybody who may read it gets the same rows. */
   | { readonly kind: 'view'; readonly view: Relation }

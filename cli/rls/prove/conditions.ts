@@ -53,7 +53,7 @@ import {
 /** A subquery in a condition. */
 export interface Subquery {
   readonly select: SelectStmt;
-  /** What it depends on around it. */
+  /** Where it stands: its tables and arguments, and the rights under which it runs. */
   readonly place: Placed;
   /** Only its first row counts, as of a function; otherwise several rows where one is expected are an error. */
   readonly firstRow: boolean;
@@ -72,7 +72,7 @@ export interface ConditionContext {
   /** Names of the types of columns whose labels the model declares, such as `app.status`. */
   readonly enums: ReadonlySet<string>;
   hasRow: RowTest;
-  /** What must hold for the database not to fail. */
+  /** Conditions under which the database does not fail; translations add to them. */
   readonly assumed: Set<string>;
 }
 

@@ -56,7 +56,7 @@ interface CallerValues {
   readonly isMissing: boolean;
   /** The setting or claim is an empty text. */
   readonly isBlank: boolean;
-  /** Null as long as any will do. */
+  /** Null if any values will do. */
   readonly values: readonly SolverText[] | null;
 }
 

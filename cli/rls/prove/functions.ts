@@ -2,8 +2,8 @@ import type { Node } from '@pgsql/types';
 import { parse, QueryError } from 'osl-compiler';
 import type { DatabaseFunction } from '../catalog/catalog.js';
 import type { CheckedDatabase } from '../checked-database.js';
-import { schemasOf } from '../function-body.js';
 import { calledName } from '../nodes.js';
+import { schemasOf } from '../search-path.js';
 import { NO_ARGUMENTS, NotUnderstood, type Placed } from './scope.js';
 
 /** A call of a user's function, as the query that is its body. */

@@ -29,7 +29,7 @@ export interface RoleProof {
   /** Such as `app.note`. */
   readonly table: string;
   readonly verdict: ProofVerdict;
-  /** What must hold of a caller so that the database answers at all. */
+  /** Conditions on a caller under which the database answers at all, such as `sub can be read as uuid`. */
   readonly assumes: readonly string[];
 }
 
@@ -150,7 +150,7 @@ async function decide(question: Question, context: ProofContext): Promise<ProofV
   return verdictOf(outcomes);
 }
 
-/** What makes an example easier to read and to try: the caller has all values. */
+/** Requires that the caller has all values: such examples are easier to read and to try. */
 function wishOf(encoder: Encoder): Formula {
   return and(
     ...[...encoder.attributes].flatMap((name) => [
@@ -217,7 +217,7 @@ async function tried(
   return { kind: 'unknown', because };
 }
 
-/** What the model rests on that the solver does not know. */
+/** Names expressions on which the model depends, and whose meaning the solver does not know. */
 async function reasonsFor(
   { encoder, role }: Question,
   { ties }: ProofContext,

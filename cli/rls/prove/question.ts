@@ -6,7 +6,7 @@ import type { CallerValueNames } from './caller-values.js';
 import type { RowSecurity } from './row-security.js';
 import type { Ties } from './ties.js';
 
-/** What one role sees of one table: in the database, and through the gateway. */
+/** The rows of one table that one role sees in the database and through the gateway, to be compared. */
 export interface Question {
   readonly role: Role;
   readonly policyRole: string;
@@ -22,7 +22,7 @@ export interface Question {
 /** A difference that may be possible: of rows, or of one column. */
 export interface Difference {
   readonly formula: Formula;
-  /** What the gateway shows, compared with the database. */
+  /** `more`: the gateway shows what the database hides. */
   readonly direction: 'more' | 'less';
   /** Name of the entity's column; null for the row. */
   readonly column: string | null;

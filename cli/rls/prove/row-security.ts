@@ -4,9 +4,9 @@ import { and, Encoder, expressionKey, FALSE, type Formula, or, TRUE } from '../.
 import { type Manifest, tableName } from '../../../src/model/manifest/index.js';
 import type { Policy, Relation, Role } from '../catalog/catalog.js';
 import { type CheckedDatabase, governs } from '../checked-database.js';
-import { schemasOf } from '../function-body.js';
 import { qualified } from '../identity.js';
 import { expressionNode } from '../nodes.js';
+import { searchPathOf } from '../search-path.js';
 import type { CallerValueNames } from './caller-values.js';
 import { Conditions } from './conditions.js';
 import { RowSets } from './row-sets.js';
@@ -25,7 +25,7 @@ import { AlwaysFails, subqueryHasRow } from './subqueries.js';
 export interface VisibleInDatabase {
   readonly encoder: Encoder;
   readonly row: Formula;
-  /** What must hold for queries not to fail, such as `the setting app.tenant is set`. */
+  /** Conditions under which queries do not fail, such as `the setting app.tenant is set`. */
   readonly assumed: readonly string[];
 }
 
@@ -185,8 +185,6 @@ function conditionIn(text: string): Node | null {
 }
 
 /** The search_path of a session of the role. */
-function sessionPathOf({ name, settings }: Role): readonly string[] {
-  const [, own = '"$user", public'] =
-    settings.map((setting) => /^search_path=(.*)$/.exec(setting)).find((match) => match !== null) ?? [];
-  return schemasOf(own).map((schema) => (schema === '$user' ? name : schema));
+function sessionPathOf(role: Role): readonly string[] {
+  return searchPathOf(role) ?? [role.name, 'public'];
 }

@@ -2,8 +2,8 @@ import { identifier } from 'osl-compiler/sql-text';
 import { type DatabaseFunction, PUBLIC, type Relation } from '../catalog/catalog.js';
 import { type CheckedDatabase, listed } from '../checked-database.js';
 import type { Rule } from '../finding.js';
-import { schemasOf } from '../function-body.js';
 import { functionObject, policyObject, qualified, roleNames, signature } from '../identity.js';
+import { schemasOf } from '../search-path.js';
 
 /** Functions that policies call, and SECURITY DEFINER functions, which run with the rights of their owner. */
 export const FUNCTIONS: readonly Rule[] = [

@@ -7,14 +7,13 @@ import { connectorUrl } from '../../../src/service/connector-url.js';
 import { loadModel } from '../../../src/service/model.js';
 import { usage } from '../../exit.js';
 import { print, printJson } from '../../output.js';
-import type { Role } from '../catalog/catalog.js';
 import { type CheckedDatabase, checkedDatabase } from '../checked-database.js';
 import { attributesOfCaller, type ComparedCaller, callersIn } from '../compare/callers.js';
 import { sampledCallers } from '../compare/sampled-callers.js';
 import { withServedFiles } from '../compare/served-files.js';
 import { catalogOf, type DatabaseFlags, openDatabase, scopeOf, urlOf } from '../database.js';
-import { schemasOf } from '../function-body.js';
 import { importedPolicy } from '../import/draft.js';
+import { searchPathOf } from '../search-path.js';
 import {
   type Compared,
   compareStatement,
@@ -179,7 +178,7 @@ async function ofCallers(
   for (const [i, caller] of callers.entries()) {
     if (statement.role !== null && statement.role !== caller.role) continue;
     const role = [...database.catalog.roles.values()].find(({ name }) => name === caller.role);
-    const searchPath = searchPathOf(role);
+    const searchPath = role === undefined ? null : searchPathOf(role);
     const sample: ColumnSample = (table, column) => {
       const [name, schema, of] = [column, table.schema, table.name].map(quoteIdentifier);
       const text = `SELECT ${name}::text FROM ${schema}.${of} WHERE ${name} IS NOT NULL LIMIT 1`;
@@ -191,15 +190,4 @@ async function ofCallers(
   if (results.length === 0)
     results.push({ kind: 'not compared', statement, caller: null, reason: 'there is no caller of its role' });
   return results;
-}
-
-const SEARCH_PATH = 'search_path=';
-
-/** The search_path that ALTER ROLE gives a role; null if it has none. */
-function searchPathOf(role: Role | undefined): readonly string[] | null {
-  const own = role?.settings.find((setting) => setting.startsWith(SEARCH_PATH));
-  if (own === undefined) return null;
-  return schemasOf(own.slice(SEARCH_PATH.length)).map((name) =>
-    name === '$user' ? (role?.name ?? name) : name,
-  );
 }

@@ -488,6 +488,9 @@ export interface Position {
   readonly column: number;
 }
 
+/** Longer names are the caller's own text, and need not be sent back. */
+const LONGEST_POINTER = 1_000;
+
 /** An error that the caller can see and usually fix. All other errors are an `InternalError`. */
 export class QueryError extends Error {
   readonly entry: ErrorName;
@@ -519,9 +522,10 @@ export class QueryError extends Error {
     return new QueryError(this.entry, this.message, { ...this, position });
   }
 
-  /** Returns the same error about the member at `pointer`, unless it already names one. */
+  /** Returns the same error about the member at `pointer`, unless it already names one or the pointer is very long. */
   about(pointer: string): QueryError {
-    return this.pointer === null ? new QueryError(this.entry, this.message, { ...this, pointer }) : this;
+    if (this.pointer !== null || pointer.length > LONGEST_POINTER) return this;
+    return new QueryError(this.entry, this.message, { ...this, pointer });
   }
 }
 

@@ -6,7 +6,7 @@ import {
 } from '@modelcontextprotocol/server';
 import { METRICS_MEMBERS } from '../rest/bodies/metrics.js';
 import { MOST_NAMES, SCHEMA_PARTS } from '../rest/parameters.js';
-import { shownName, unknownName } from '../rest/request-errors.js';
+import { jsonPointer, shownName, unknownName } from '../rest/request-errors.js';
 import { type JsonShape, text } from '../rest/shape.js';
 import {
   type Engine,
@@ -151,7 +151,7 @@ async function requireKnown(
   const wrong = Object.keys(given).find((name) => !known.includes(name));
   if (wrong === undefined) return;
   const detail = `the tool has no argument ${shownName(wrong)}`;
-  throw await engine.refuse(action, unknownName(detail, wrong, known).about(`/${wrong}`));
+  throw await engine.refuse(action, unknownName(detail, wrong, known).about(jsonPointer([wrong])));
 }
 
 async function questionOf(

@@ -1,5 +1,10 @@
 import { nearest, type Position, type QueryError, queryError } from 'osl-compiler';
 
+/** JSON Pointer (RFC 6901) to a member. */
+export function jsonPointer(path: readonly (string | number)[]): string {
+  return path.map((step) => `/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+}
+
 const SHOWN = 64;
 
 export function shownName(name: string): string {

@@ -358,6 +358,14 @@ test('MCP over HTTP', async (t) => {
               '/parameters/0',
             ],
             ['semantic_query', { osql: 'select 1', limit: 1 }, /^`limit` goes with/, null, '/limit'],
+            ['semantic_query', { 'a/b': 1 }, /^the tool has no argument `a\/b`$/, /^known are/, '/a~1b'],
+            [
+              'semantic_query',
+              { ['n'.repeat(2_000)]: 1 },
+              /^the tool has no argument `n{64}`$/,
+              /^known/,
+              null,
+            ],
             [
               'semantic_schema',
               { name: ['customer'] },

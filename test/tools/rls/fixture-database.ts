@@ -11,15 +11,8 @@ import { scratchDefinitions } from '../../../cli/rls/prove/scratch.js';
 import type { PolicyDocument } from '../../../policy/index.js';
 import { surveyPostgres } from '../../../src/engine/index.js';
 import type { NativePostgres } from '../../support/native-postgres.js';
+import { layOut } from './import-callers.js';
 import type { RlsFixture } from './import-fixtures.js';
-
-const AUTH = `
-create schema auth;
-create function auth.jwt() returns jsonb language sql stable as
-  $$ select nullif(current_setting('request.jwt.claims', true), '')::jsonb $$;
-create function auth.uid() returns uuid language sql stable as $$ select (auth.jwt() ->> 'sub')::uuid $$;
-create function auth.role() returns text language sql stable as $$ select auth.jwt() ->> 'role' $$;
-create function auth.email() returns text language sql stable as $$ select auth.jwt() ->> 'email' $$;`;
 
 /** Creates each fixture in a schema of its own, with two roles, and imports all of it. */
 export async function importedFixtures(
@@ -32,16 +25,8 @@ export async function importedFixtures(
   const admin = new pg.Client(postgres.url);
   await admin.connect();
   t.teardown(() => postgres.stop(Object.values(roles)));
-  await admin.query(`create role ${roles.auth}; create role ${roles.anon}; ${AUTH}
-    grant usage on schema auth to public; grant create on schema public to ${roles.auth}`);
-  for (const { name, sql } of fixtures) {
-    const text = sql
-      .replaceAll(':auth', roles.auth)
-      .replaceAll(':anon', roles.anon)
-      .replaceAll(':schema', name);
-    await admin.query(`create schema ${name}; grant usage on schema ${name} to ${roles.auth}, ${roles.anon};
-      set search_path = ${name}, public; ${text}; reset search_path`);
-  }
+  await admin.query(`create role ${roles.auth}; create role ${roles.anon}`);
+  await layOut(admin, roles, fixtures);
   await admin.end();
   const survey = await surveyPostgres(postgres.url);
   const scope = {

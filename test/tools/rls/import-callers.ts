@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import type { SecurityCatalog } from '../../../cli/rls/catalog/catalog.js';
 import type { CallerAttribute } from '../../../cli/rls/import/attributes.js';
-import { FIXTURES } from './import-fixtures.js';
+import { FIXTURES, type RlsFixture } from './import-fixtures.js';
 
 export interface Caller {
   readonly name: string;
@@ -75,11 +75,15 @@ export interface RoleNames {
 }
 
 /** Creates a schema for each fixture. */
-export async function layOut(admin: pg.Client, names: RoleNames): Promise<void> {
+export async function layOut(
+  admin: pg.Client,
+  names: RoleNames,
+  fixtures: readonly Pick<RlsFixture, 'name' | 'sql'>[] = FIXTURES,
+): Promise<void> {
   await admin.query(
     `${AUTH} grant usage on schema auth to public; grant create on schema public to ${names.auth}`,
   );
-  for (const { name, sql } of FIXTURES) {
+  for (const { name, sql } of fixtures) {
     const text = sql
       .replaceAll(':auth', names.auth)
       .replaceAll(':anon', names.anon)

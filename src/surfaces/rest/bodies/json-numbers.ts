@@ -1,5 +1,6 @@
 import { positionOfIndex, queryError } from 'osl-compiler';
 import { endOfString } from '../../../../policy/index.js';
+import { jsonPointer } from '../request-errors.js';
 
 export { endOfString };
 
@@ -82,7 +83,7 @@ function pointerTo(json: string, offset: number): string {
       at = end;
     }
   }
-  return path.map(({ step }) => `/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+  return jsonPointer(path.map(({ step }) => step));
 }
 
 export function afterBlanks(json: string, from: number): number {

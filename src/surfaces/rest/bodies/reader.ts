@@ -1,7 +1,7 @@
 import type { ErrorObject, ValidateFunction } from 'ajv';
 import { InternalError, type QueryError, queryError } from 'osl-compiler';
 import { buildCheck, checkOf, type Dialect } from '../../../base/checks.js';
-import { malformed, shownName, unknownName } from '../request-errors.js';
+import { jsonPointer, malformed, shownName, unknownName } from '../request-errors.js';
 import type { JsonShape, ValueOf } from '../shape.js';
 import type { JsonFields } from './json.js';
 
@@ -74,7 +74,7 @@ export function readerOfOne<A extends Readonly<Record<string, JsonShape>>>(
     const takes = new Map(fields.map((field) => [field, all.filter((one) => one.members.includes(field))]));
     const known = [...new Set(all.flatMap(({ members }) => members))];
     for (const [field, takers] of takes)
-      if (takers.length === 0) throw noField(field, known).about(pointerTo([field]));
+      if (takers.length === 0) throw noField(field, known).about(jsonPointer([field]));
     const [chosen, ...more] = all.filter(({ kind }) => takes.has(kind));
     if (chosen === undefined) throw malformed(`the body has none of ${namesOf(all).join(', ')}`);
     if (more.length > 0)
@@ -82,7 +82,7 @@ export function readerOfOne<A extends Readonly<Record<string, JsonShape>>>(
     for (const [field, takers] of takes) {
       if (!takers.includes(chosen))
         throw malformed(`\`${field}\` goes with ${namesOf(takers).join(' and ')} only`).about(
-          pointerTo([field]),
+          jsonPointer([field]),
         );
     }
     return { kind: chosen.kind, read: chosen.read(body) } as OneOf<A>; // cast: validated against this member's shape
@@ -107,7 +107,7 @@ function faultOf(errors: readonly ErrorObject[]): QueryError {
   if (error === undefined) throw new InternalError('a body was refused without a fault');
   const path = error.instancePath.split('/').slice(1).map(unescapeStep);
   const { params, propertyName: name = params['additionalProperty'] ?? params['missingProperty'] } = error;
-  return messageOf(error, found, path).about(pointerTo(name === undefined ? path : [...path, `${name}`]));
+  return messageOf(error, found, path).about(jsonPointer(name === undefined ? path : [...path, `${name}`]));
 }
 
 function messageOf(error: ErrorObject, found: readonly ErrorObject[], path: readonly string[]): QueryError {
@@ -149,11 +149,6 @@ function relevantErrors(errors: readonly ErrorObject[]): readonly ErrorObject[] 
   const there = all.filter((error) => depth(error) === deepest);
   const telling = there.find(({ keyword }) => keyword !== 'type');
   return telling === undefined ? there : [telling];
-}
-
-/** JSON Pointer, RFC 6901. */
-function pointerTo(path: readonly string[]): string {
-  return path.map((step) => `/${step.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }
 
 function unescapeStep(step: string): string {
