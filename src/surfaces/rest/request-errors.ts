@@ -3,7 +3,9 @@ import { nearest, type Position, type QueryError, queryError } from 'osl-compile
 /** JSON Pointer (RFC 6901) to a member. */
 export function jsonPointer(path: readonly (string | number)[]): string {
   // A long name is cut before it is escaped, and the pointer is then too long to be sent.
-  return path.map((step) => `/${String(step).slice(0, 2_000).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+  return path
+    .map((step) => `/${String(step).slice(0, 2_000).replaceAll('~', '~0').replaceAll('/', '~1')}`)
+    .join('');
 }
 
 const SHOWN = 64;
