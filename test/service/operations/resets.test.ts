@@ -214,6 +214,9 @@ async function statements(t: Test, world: Surroundings, gateway: Surrounded): Pr
     await holder.connect();
     t.teardown(() => holder.end());
     for (const after of [0, 8]) {
+      // Connects before the lock, whose own timeout must not come before the cancellation.
+      const other = new pg.Client({ ...connectionOf(client), password: await gateway.token() });
+      await other.connect();
       await holder.query('begin; lock table shop.big in access exclusive mode');
       const waits = client.query(`${BIG} where id = ${after}`).then(
         () => 'answered',
@@ -224,8 +227,6 @@ async function statements(t: Test, world: Surroundings, gateway: Surrounded): Pr
       )
         await sleep(20);
       data.arm({ direction: 'up', after, deed: 'reset' });
-      const other = new pg.Client({ ...connectionOf(client), password: await gateway.token() });
-      await other.connect();
       await other.query(`select pg_cancel_backend(${Number(Reflect.get(client, 'processID'))})`);
       t.equal(await waits, '57014', 'the caller is told, though the request to the server was lost');
       while (!data.fired) await sleep(10); // the caller does not wait for the request
