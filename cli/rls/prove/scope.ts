@@ -1,4 +1,4 @@
-import type { Node, SelectStmt } from '@pgsql/types';
+import type { A_Expr, Node, SelectStmt } from '@pgsql/types';
 import type { Relation as Entity } from 'osl-compiler';
 import type { Encoder } from '../../../policy/proof/index.js';
 import type { Oid, Relation } from '../catalog/catalog.js';
@@ -53,6 +53,12 @@ export interface Placed {
   readonly rights: Rights;
 }
 
+/** Another expression of the same place. @throws NotUnderstood if there is none */
+export function at(place: Placed, node: Node | undefined): Placed {
+  if (node === undefined) throw new NotUnderstood('an expression that is cut off');
+  return { ...place, node };
+}
+
 export const NO_ARGUMENTS: ReadonlyMap<string, Placed> = new Map();
 
 export interface ColumnOf {
@@ -86,6 +92,15 @@ function namedArgument(name: string, scope: Scope): Placed {
     if (argument !== undefined) return argument;
   }
   throw new NotUnderstood(`the argument ${name}`);
+}
+
+/** The name of an operator of Postgres. @throws NotUnderstood for those of users and extensions */
+export function operatorOf({ name }: A_Expr): string {
+  const names = namesOf(name);
+  const [schema, operator] = names.length > 1 ? names : ['pg_catalog', names[0]];
+  if (schema !== 'pg_catalog' || operator === undefined)
+    throw new NotUnderstood(`the operator ${names.join('.')}`);
+  return operator;
 }
 
 /** A FROM clause: its tables, and the conditions of its inner joins. */

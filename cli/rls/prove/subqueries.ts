@@ -2,7 +2,7 @@ import type { Node } from '@pgsql/types';
 import { and, Encoder, expressionKey, FALSE, type Formula, not } from '../../../policy/proof/index.js';
 import type { Oid, Relation } from '../catalog/catalog.js';
 import { calledName, firstTarget, partsOf } from '../nodes.js';
-import { type Conditions, operatorOf, type Subquery } from './conditions.js';
+import type { Conditions } from './conditions.js';
 import type { RowSets } from './row-sets.js';
 import {
   type ColumnOf,
@@ -11,11 +11,13 @@ import {
   type Home,
   NO_ARGUMENTS,
   NotUnderstood,
+  operatorOf,
   type Placed,
   type Range,
   type Rights,
   referenceOf,
 } from './scope.js';
+import type { Subquery } from './subquery.js';
 import { comparedValue, isNull } from './terms.js';
 
 /** A part of a subquery's condition, or of the row outside once other tables are gone. */
