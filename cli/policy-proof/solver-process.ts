@@ -83,7 +83,7 @@ function constantsIn(model: Model<'main'>, z3: Context<'main'>, isText: (value: 
   return constants;
 }
 
-/** Replaces the escapes in a text of Z3. */
+/** Decodes the escape sequences in a string that Z3 printed. */
 function plainText(escaped: string): string {
   return escaped.replace(/\\u\{([0-9a-fA-F]+)\}/g, (_, code: string) =>
     String.fromCodePoint(Number.parseInt(code, 16)),

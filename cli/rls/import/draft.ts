@@ -11,7 +11,7 @@ import { PolicyFilters } from './policy-filters.js';
 import type { ImportedTable } from './scope.js';
 import { readByCaller } from './session-dependence.js';
 import { attributesNamedIn, withoutFaults } from './sound-policy.js';
-import { type Reading, Translations, withOwnRights } from './translations.js';
+import { type ReadRights, Translations, withOwnRights } from './translations.js';
 import { FailsInDatabase } from './untranslatable.js';
 import { masksOf, viewColumns } from './view-columns.js';
 import { bothOf, grantOn, type MaskedLabel, maskNote, viewGrants } from './view-grants.js';
@@ -223,7 +223,7 @@ class Importer {
   }
 
   /** Why the view fails for a role, which then sees nothing of it; null if it does not. */
-  #obstacle(role: Role, { view, query }: TableView, { reader }: Reading): string | null {
+  #obstacle(role: Role, { view, query }: TableView, { reader }: ReadRights): string | null {
     const { access, catalog } = this.#database;
     const own = new Set(access.columns(reader, 'SELECT', query.base));
     const missing = [...query.reads].find((column) => !own.has(column));

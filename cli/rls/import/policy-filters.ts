@@ -8,7 +8,7 @@ import { alternativesOf } from './alternatives.js';
 import { GrantOrigins } from './grant-origins.js';
 import { type ImportNote, whyAllRows } from './notes.js';
 import type { ImportedTable, Range } from './scope.js';
-import { conditionOf, type Reading, type Translations } from './translations.js';
+import { conditionOf, type ReadRights, type Translations } from './translations.js';
 import { FailsInDatabase, Untranslatable } from './untranslatable.js';
 import type { TableView } from './view-plan.js';
 
@@ -43,7 +43,7 @@ export class PolicyFilters {
   }
 
   /** The filters of the rows that the policies of a table let a reader see; null for all rows. @throws FailsInDatabase */
-  ofPolicies(reading: Reading, table: ImportedTable, subject: Subject): readonly (string | null)[] {
+  ofPolicies(reading: ReadRights, table: ImportedTable, subject: Subject): readonly (string | null)[] {
     const { relation } = table;
     const { role, view } = subject;
     const note = (kind: ImportNote['kind'], detail: string | null): void =>
@@ -79,7 +79,7 @@ export class PolicyFilters {
     role: Role,
     { view, query }: TableView,
     table: ImportedTable,
-    reading: Reading,
+    reading: ReadRights,
     node: Node,
   ): readonly (string | null)[] {
     const range: Range = { alias: query.alias, table };
@@ -95,7 +95,7 @@ export class PolicyFilters {
 
   /** The restrictive policies as one filter, empty if there are none; null if one of them has no equivalent. */
   #limits(
-    reading: Reading,
+    reading: ReadRights,
     table: ImportedTable,
     policies: readonly Policy[],
     subject: Subject,
@@ -121,7 +121,7 @@ export class PolicyFilters {
   }
 
   #filtersOf(
-    reading: Reading,
+    reading: ReadRights,
     table: ImportedTable,
     policy: Policy,
     limits: readonly string[],

@@ -15,14 +15,14 @@ import type { Translation } from './translation.js';
 import { FailsInDatabase, Untranslatable } from './untranslatable.js';
 
 /** Whose rows are read: policies are those of `reader`, and `current_user` is `user`. */
-export interface Reading {
+export interface ReadRights {
   readonly reader: Oid;
   readonly user: Oid;
   /** False inside a SECURITY DEFINER function, whose owner is the user. */
   readonly isCaller: boolean;
 }
 
-export function withOwnRights(id: Oid, isCaller: boolean): Reading {
+export function withOwnRights(id: Oid, isCaller: boolean): ReadRights {
   return { reader: id, user: id, isCaller };
 }
 
@@ -39,13 +39,13 @@ export class Translations {
   }
 
   /** The condition of a policy of `table` as a filter. @throws Untranslatable */
-  policyFilter(reading: Reading, table: ImportedTable, node: Node): string {
+  policyFilter(reading: ReadRights, table: ImportedTable, node: Node): string {
     const range: Range = { alias: table.relation.name, table };
     return this.#filter(node, range, this.#translation(reading, new Set([table.relation.id])));
   }
 
   /** A condition of a view over one table as a filter. @throws Untranslatable */
-  viewFilter(reading: Reading, range: Range, node: Node): string {
+  viewFilter(reading: ReadRights, range: Range, node: Node): string {
     return this.#filter(node, range, this.#translation(reading, new Set()));
   }
 
@@ -64,11 +64,11 @@ export class Translations {
   }
 
   /** @param open tables whose policies are being translated */
-  #translation(reading: Reading, open: ReadonlySet<Oid>): Translation {
+  #translation(reading: ReadRights, open: ReadonlySet<Oid>): Translation {
     const { access, catalog } = this.#database;
     const { user, isCaller } = reading;
     const rowsOf =
-      (as: Reading) =>
+      (as: ReadRights) =>
       (range: Range): string | null =>
         this.#readable(as, range, open);
     const tables: TableLookup = {
@@ -128,7 +128,7 @@ export class Translations {
   }
 
   /** The filter of the rows that a role may read in a subquery; null for all rows. */
-  #readable(reading: Reading, { table }: Range, open: ReadonlySet<Oid>): string | null {
+  #readable(reading: ReadRights, { table }: Range, open: ReadonlySet<Oid>): string | null {
     const { relation } = table;
     const { reader } = reading;
     const { access, catalog } = this.#database;

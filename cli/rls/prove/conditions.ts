@@ -14,7 +14,7 @@ import {
 import { firstTarget, namesOf } from '../nodes.js';
 import { type CalledQuery, calledQuery } from './functions.js';
 import { truthLiteral } from './leaf-terms.js';
-import { at, type Home, NotUnderstood, operatorOf, type Placed } from './scope.js';
+import { at, type Home, NotUnderstood, operatorOf, type PlacedExpression } from './scope.js';
 import { aloneIn, type Subquery, selectOf, subqueryOf } from './subquery.js';
 import {
   COMPARISONS,
@@ -29,9 +29,9 @@ import {
   typed,
   type ValueTerm,
 } from './terms.js';
-import { type ValueContext, Values } from './values.js';
+import { type TranslationContext, Values } from './values.js';
 
-export interface ConditionContext extends ValueContext {
+export interface ConditionContext extends TranslationContext {
   /** Decides if a subquery has a row, as a formula. @throws NotUnderstood */
   hasRow(subquery: Subquery, home: Home): Formula;
 }
@@ -53,7 +53,7 @@ export class Conditions {
     });
   }
 
-  truth(place: Placed, home: Home): Truth {
+  truth(place: PlacedExpression, home: Home): Truth {
     try {
       return this.#truth(place, home);
     } catch (error) {
@@ -62,7 +62,7 @@ export class Conditions {
     }
   }
 
-  equal(left: Placed, right: Placed, home: Home): Truth {
+  equal(left: PlacedExpression, right: PlacedExpression, home: Home): Truth {
     try {
       return this.#compared('=', left, right, home);
     } catch (error) {
@@ -72,7 +72,7 @@ export class Conditions {
   }
 
   /** A value of the row or a literal. @throws NotUnderstood for a value of the caller */
-  rowTerm(place: Placed, home: Home): ValueTerm | TruthTerm {
+  rowTerm(place: PlacedExpression, home: Home): ValueTerm | TruthTerm {
     const term = this.#values.term(place, home);
     if (isRowTerm(term)) return term.kind === 'value' ? typed(term, 'text', home.encoder) : term;
     throw new NotUnderstood('a value of the caller among rows of a subquery');
@@ -82,7 +82,7 @@ export class Conditions {
     return encoder.unknownTruth(`not understood ${this.#unknown++}`, message);
   }
 
-  #truth(place: Placed, home: Home): Truth {
+  #truth(place: PlacedExpression, home: Home): Truth {
     const { node } = place;
     const of = (inner: Node | undefined): Truth => this.truth(at(place, inner), home);
     if ('BoolExpr' in node) {
@@ -129,7 +129,7 @@ export class Conditions {
     return { isTrue: and(known, isTrue), isFalse: and(known, isFalse) };
   }
 
-  #case(place: Placed, home: Home): Truth {
+  #case(place: PlacedExpression, home: Home): Truth {
     if (!('CaseExpr' in place.node)) throw new NotUnderstood('CASE');
     const { arg, args = [], defresult } = place.node.CaseExpr;
     const none: Truth = { isTrue: FALSE, isFalse: FALSE };
@@ -148,7 +148,7 @@ export class Conditions {
 
   // -------------------------------------------------------------- subqueries
 
-  #subquery(link: SubLink, place: Placed, home: Home): Truth {
+  #subquery(link: SubLink, place: PlacedExpression, home: Home): Truth {
     const select = selectOf(link.subselect);
     const test = { select, place, firstRow: false, equalTo: null, isTrue: false };
     switch (link.subLinkType) {
@@ -169,7 +169,7 @@ export class Conditions {
   }
 
   /** `x IN (SELECT …)`, `x = (SELECT …)`. */
-  #isAmong(tested: Placed, subquery: Subquery, home: Home): Truth {
+  #isAmong(tested: PlacedExpression, subquery: Subquery, home: Home): Truth {
     const { select, place } = subquery;
     const target = firstTarget(select);
     if (select.fromClause === undefined && target !== null && 'FuncCall' in target) {
@@ -191,7 +191,7 @@ export class Conditions {
     return { isTrue, isFalse: and(not(isTrue), isFalse) };
   }
 
-  #amongElements(tested: Placed, elements: ElementsTerm, home: Home): Truth {
+  #amongElements(tested: PlacedExpression, elements: ElementsTerm, home: Home): Truth {
     const term = this.#values.term(tested, home);
     const found = isRowTerm(term) ? isElement(elements, term, home.encoder) : null;
     if (found === null) throw new NotUnderstood('a list of the caller that is compared with something else');
@@ -216,7 +216,7 @@ export class Conditions {
   // -------------------------------------------------------------- operators
 
   /** Null for an operation whose result is no truth value. */
-  #operation(expression: A_Expr, place: Placed, home: Home): Truth | null {
+  #operation(expression: A_Expr, place: PlacedExpression, home: Home): Truth | null {
     const { kind, lexpr, rexpr } = expression;
     const operator = operatorOf(expression);
     const [left, right] = [at(place, lexpr), at(place, rexpr)];
@@ -251,7 +251,7 @@ export class Conditions {
     }
   }
 
-  #compared(operator: string, left: Placed, right: Placed, home: Home): Truth {
+  #compared(operator: string, left: PlacedExpression, right: PlacedExpression, home: Home): Truth {
     for (const [side, other] of [
       [left, right],
       [right, left],
@@ -276,7 +276,7 @@ export class Conditions {
     return { isTrue: and(known, isTrue), isFalse: and(known, isFalse) };
   }
 
-  #distinct(left: Placed, right: Placed, isNegated: boolean, home: Home): Truth {
+  #distinct(left: PlacedExpression, right: PlacedExpression, isNegated: boolean, home: Home): Truth {
     const { isTrue, isFalse } = this.#compared('=', left, right, home);
     const [none, other] = [left, right].map((side) => isNull(this.#values.term(side, home), home.encoder));
     if (none == null || other == null) throw new NotUnderstood('IS DISTINCT FROM of a list');
@@ -285,7 +285,13 @@ export class Conditions {
     return isNegated ? { isTrue: isSame, isFalse: isOther } : { isTrue: isOther, isFalse: isSame };
   }
 
-  #quantified(operator: string, isAny: boolean, left: Placed, right: Placed, home: Home): Truth {
+  #quantified(
+    operator: string,
+    isAny: boolean,
+    left: PlacedExpression,
+    right: PlacedExpression,
+    home: Home,
+  ): Truth {
     const rows = subqueryOf(right, this.#context.database);
     if (rows !== null) {
       if (operator !== '=' || !isAny) throw new NotUnderstood('a subquery with ALL');

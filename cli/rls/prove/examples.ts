@@ -76,7 +76,7 @@ export async function exampleOf(
   const row = rowOf(entity, [encoder], model);
   const values = callerValuesOf(encoder, context, model);
   if (row === null || values === null) return 'the solver has values that no database has';
-  const others = new Witnesses(context, role.name, values);
+  const others = new WitnessRows(context, role.name, values);
   const isComplete = await others.add(encoder, model, 0);
   if (!isComplete) return 'no rows of the other tables were found for an example';
   const caller = callerOf(others.caller, context, role.name);
@@ -234,7 +234,7 @@ function setClaim(
 const MOST_DEPTH = 4;
 
 /** Finds rows of other tables, so that sets of rows have the values that the solver gave them. */
-class Witnesses {
+class WitnessRows {
   readonly rows: { readonly entity: Entity; readonly row: ExampleRow }[] = [];
   readonly #context: ExampleContext;
   readonly #role: string;

@@ -12,7 +12,7 @@ import {
   NO_ARGUMENTS,
   NotUnderstood,
   operatorOf,
-  type Placed,
+  type PlacedExpression,
   type Range,
   type Rights,
   referenceOf,
@@ -22,10 +22,10 @@ import { comparedValue, isNull } from './terms.js';
 
 /** A part of a subquery's condition, or of the row outside once other tables are gone. */
 type Part =
-  | { readonly kind: 'condition'; readonly place: Placed }
-  | { readonly kind: 'equality'; readonly left: Placed; readonly right: Placed }
+  | { readonly kind: 'condition'; readonly place: PlacedExpression }
+  | { readonly kind: 'equality'; readonly left: PlacedExpression; readonly right: PlacedExpression }
   /** A value that is among those of a set of rows. */
-  | { readonly kind: 'member'; readonly value: Placed; readonly set: string };
+  | { readonly kind: 'member'; readonly value: PlacedExpression; readonly set: string };
 
 export interface SubqueryContext {
   readonly sets: RowSets;
@@ -49,7 +49,7 @@ export function subqueryHasRow(subquery: Subquery, home: Home, context: Subquery
   const { ranges, conditions } = context.from(select, place.rights);
   for (const { relation } of ranges) requireReadable(relation, place.rights, context);
   const inner = { ranges, arguments: NO_ARGUMENTS, outer: place.scope };
-  const own = (node: Node): Placed => ({ ...place, node, scope: inner });
+  const own = (node: Node): PlacedExpression => ({ ...place, node, scope: inner });
   const target = firstTarget(select);
   let parts: Part[] = [...conditions, ...(select.whereClause === undefined ? [] : [select.whereClause])]
     .flatMap((node) => partsOf(node, 'AND_EXPR'))
@@ -148,7 +148,7 @@ interface Links {
 function withoutOne(
   left: Set<Range>,
   parts: readonly Part[],
-  place: Placed,
+  place: PlacedExpression,
   context: SubqueryContext,
 ): Part[] {
   const candidates = [...left].map((range) => linksOf(range, left, parts, context.from));
@@ -179,7 +179,7 @@ function linksOf(range: Range, left: ReadonlySet<Range>, parts: readonly Part[],
   return { range, own, links, others, isLeaf: isLeaf && links.length === 1 };
 }
 
-function placesOf(part: Part): readonly Placed[] {
+function placesOf(part: Part): readonly PlacedExpression[] {
   switch (part.kind) {
     case 'condition':
       return [part.place];
@@ -191,7 +191,7 @@ function placesOf(part: Part): readonly Placed[] {
 }
 
 /** The sides of a condition that is an equality; null for any other. */
-function sidesOf(part: Part): readonly [Placed, Placed] | null {
+function sidesOf(part: Part): readonly [PlacedExpression, PlacedExpression] | null {
   if (part.kind === 'equality') return [part.left, part.right];
   if (part.kind === 'member') return null;
   const { node } = part.place;
@@ -204,7 +204,7 @@ function sidesOf(part: Part): readonly [Placed, Placed] | null {
   ];
 }
 
-function linkSides(part: Part, range: Range): { readonly column: string; readonly other: Placed } {
+function linkSides(part: Part, range: Range): { readonly column: string; readonly other: PlacedExpression } {
   const sides = sidesOf(part);
   if (sides === null) throw new NotUnderstood('a subquery that is linked by another condition than =');
   for (const [own, other] of [sides, [sides[1], sides[0]] as const]) {
@@ -215,7 +215,7 @@ function linkSides(part: Part, range: Range): { readonly column: string; readonl
 }
 
 /** The column that an expression is, through arguments and casts of texts to text; null for any other. */
-function plainColumn(place: Placed): ColumnOf | null {
+function plainColumn(place: PlacedExpression): ColumnOf | null {
   const { node } = place;
   if ('TypeCast' in node && node.TypeCast.arg !== undefined) {
     const found = plainColumn({ ...place, node: node.TypeCast.arg });

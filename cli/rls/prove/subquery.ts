@@ -2,23 +2,23 @@ import type { Node, SelectStmt } from '@pgsql/types';
 import type { CheckedDatabase } from '../checked-database.js';
 import { firstTarget } from '../nodes.js';
 import { calledQuery } from './functions.js';
-import { at, NotUnderstood, type Placed, referenceOf } from './scope.js';
+import { at, NotUnderstood, type PlacedExpression, referenceOf } from './scope.js';
 
 /** A subquery in a condition. */
 export interface Subquery {
   readonly select: SelectStmt;
   /** Where it stands: its tables and arguments, and the rights under which it runs. */
-  readonly place: Placed;
+  readonly place: PlacedExpression;
   /** Only its first row counts, as of a function; otherwise several rows where one is expected are an error. */
   readonly firstRow: boolean;
   /** A value that its select list must be equal to; null if there need only be a row. */
-  readonly equalTo: Placed | null;
+  readonly equalTo: PlacedExpression | null;
   /** The value of its select list must be true. */
   readonly isTrue: boolean;
 }
 
 /** The subquery that an operand is, through casts, arguments and functions; null for any other operand. */
-export function subqueryOf(place: Placed, database: CheckedDatabase): Subquery | null {
+export function subqueryOf(place: PlacedExpression, database: CheckedDatabase): Subquery | null {
   const { node } = place;
   if ('TypeCast' in node && node.TypeCast.arg !== undefined)
     return subqueryOf(at(place, node.TypeCast.arg), database);

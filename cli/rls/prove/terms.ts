@@ -20,7 +20,7 @@ import {
   variable,
 } from '../../../policy/proof/index.js';
 
-/** What an expression of a policy is, as formulas over one row and one caller. */
+/** Value of an expression in a policy, as formulas over one row and one caller. */
 export type Term = TruthTerm | ValueTerm | CallerTerm | ClaimsTerm | ElementsTerm | ArrayTerm;
 
 export interface TruthTerm {
@@ -49,7 +49,7 @@ export interface CallerTerm {
   readonly type: TypeName;
   /** An empty text counts as NULL. */
   readonly emptyIsNull: boolean;
-  /** Value if it is NULL, as of COALESCE. */
+  /** Value that replaces NULL, as in COALESCE. */
   readonly otherwise: ValueTerm | TruthTerm | null;
   readonly key: string;
 }

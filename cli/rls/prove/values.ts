@@ -17,7 +17,7 @@ import { type CallerValueNames, CLAIMS_SETTING, sourceOfSetting } from './caller
 import { type CastContext, castTerm } from './casts.js';
 import { type CalledQuery, calledQuery } from './functions.js';
 import { columnTerm, constantTerm, isSameCaller, NULL_TERM } from './leaf-terms.js';
-import { at, type Home, NotUnderstood, operatorOf, type Placed, referenceOf } from './scope.js';
+import { at, type Home, NotUnderstood, operatorOf, type PlacedExpression, referenceOf } from './scope.js';
 import { aloneIn, selectOf } from './subquery.js';
 import {
   type CallerTerm,
@@ -29,31 +29,31 @@ import {
   typed,
 } from './terms.js';
 
-export interface ValueContext extends CastContext {
+export interface TranslationContext extends CastContext {
   readonly database: CheckedDatabase;
   readonly names: CallerValueNames;
 }
 
 /** Truth values of conditions inside of values. */
 interface InnerConditions {
-  truth(place: Placed, home: Home): Truth;
+  truth(place: PlacedExpression, home: Home): Truth;
   /** @throws NotUnderstood */
-  equal(left: Placed, right: Placed, home: Home): Truth;
+  equal(left: PlacedExpression, right: PlacedExpression, home: Home): Truth;
 }
 
 /** Translates values in conditions of row security: of the row, of the caller, and literals. */
 export class Values {
-  readonly #context: ValueContext;
+  readonly #context: TranslationContext;
   readonly #conditions: InnerConditions;
   #conditionCount = 0;
 
-  constructor(context: ValueContext, conditions: InnerConditions) {
+  constructor(context: TranslationContext, conditions: InnerConditions) {
     this.#context = context;
     this.#conditions = conditions;
   }
 
   /** @throws NotUnderstood */
-  term(place: Placed, home: Home): Term {
+  term(place: PlacedExpression, home: Home): Term {
     const { node } = place;
     const { encoder } = home;
     const reference = referenceOf(place);
@@ -100,7 +100,7 @@ export class Values {
     throw new NotUnderstood(`an expression of the kind ${Object.keys(node)[0] ?? ''}`);
   }
 
-  #valueOperation(expression: A_Expr, place: Placed, home: Home): Term | null {
+  #valueOperation(expression: A_Expr, place: PlacedExpression, home: Home): Term | null {
     const operator = operatorOf(expression);
     const [left, right] = [at(place, expression.lexpr), at(place, expression.rexpr)];
     if (expression.kind === 'AEXPR_NULLIF') return this.#nullIf(left, right, home);
@@ -117,7 +117,7 @@ export class Values {
     return { ...NULL_TERM, value: home.encoder.unknownValue(key), type: null, key, literal: null };
   }
 
-  #nullIf(left: Placed, right: Placed, home: Home): Term {
+  #nullIf(left: PlacedExpression, right: PlacedExpression, home: Home): Term {
     const term = this.term(left, home);
     if (term.kind === 'caller' && literalOf(right.node) === '' && term.otherwise === null)
       return { ...term, emptyIsNull: true };
@@ -162,7 +162,7 @@ export class Values {
     return { kind: 'value', value, type: a.type ?? b.type, key, column: null, literal: null };
   }
 
-  #sessionValue(op: string, place: Placed, home: Home): Term {
+  #sessionValue(op: string, place: PlacedExpression, home: Home): Term {
     const role = this.#context.database.catalog.roles.get(place.rights.role)?.name;
     if (op === 'SVFOP_CURRENT_USER' || op === 'SVFOP_CURRENT_ROLE' || op === 'SVFOP_USER') {
       if (role === undefined) throw new NotUnderstood('current_user');
@@ -190,7 +190,7 @@ export class Values {
     return { kind: 'elements', attribute, type, missingIsEmpty, key: `elements ${attribute}` };
   }
 
-  #call(call: FuncCall, place: Placed, home: Home): Term {
+  #call(call: FuncCall, place: PlacedExpression, home: Home): Term {
     const called = calledQuery(place, this.#context.database);
     if (called !== null) return this.#calledTerm(called, place, home);
     const { name } = calledName(call);
@@ -208,7 +208,7 @@ export class Values {
     return { ...NULL_TERM, value: home.encoder.unknownValue(key), type: null, key };
   }
 
-  #calledTerm(called: CalledQuery, place: Placed, home: Home): Term {
+  #calledTerm(called: CalledQuery, place: PlacedExpression, home: Home): Term {
     const alone = aloneIn(selectOf(called.query.node));
     if (alone === null || called.returnsSet)
       throw new NotUnderstood(`rows of ${functionName(place)} as a value`);
@@ -224,7 +224,7 @@ export class Values {
     return { ...term, value: { ...term.value, isNull: or(term.value.isNull, not(given)) }, column: null };
   }
 
-  #setting(call: FuncCall, place: Placed): Term {
+  #setting(call: FuncCall, place: PlacedExpression): Term {
     const [nameNode, missing] = call.args ?? [];
     const name = nameNode === undefined ? null : this.#literal(at(place, nameNode));
     if (name === null) throw new NotUnderstood('a setting whose name is computed');
@@ -235,7 +235,7 @@ export class Values {
   }
 
   /** Text of a literal, through arguments. */
-  #literal(place: Placed): string | null {
+  #literal(place: PlacedExpression): string | null {
     const reference = 'ColumnRef' in place.node || 'ParamRef' in place.node ? referenceOf(place) : null;
     if (reference !== null) return 'node' in reference ? this.#literal(reference) : null;
     const text = literalOf(place.node);
@@ -243,7 +243,7 @@ export class Values {
   }
 
   /** The list whose elements a function returns, as rows or as an array; null for other functions. */
-  elements(place: Placed, home: Home, asRows: boolean): ElementsTerm | null {
+  elements(place: PlacedExpression, home: Home, asRows: boolean): ElementsTerm | null {
     if (!('FuncCall' in place.node)) return null;
     const { schema, name } = calledName(place.node.FuncCall);
     const [of] = place.node.FuncCall.args ?? [];
@@ -289,7 +289,7 @@ const TRUTHS = ['BoolExpr', 'NullTest', 'BooleanTest', 'A_Expr', 'SubLink'] as c
 /** Functions with the time of the transaction, which settings do not change. */
 const CLOCKS: ReadonlySet<string> = new Set(['now', 'transaction_timestamp', 'statement_timestamp']);
 
-function functionName({ node }: Placed): string {
+function functionName({ node }: PlacedExpression): string {
   return 'FuncCall' in node ? namesOf(node.FuncCall.funcname).join('.') : 'a function';
 }
 

@@ -109,7 +109,7 @@ function tableNamed(
   return schema === null ? database.relationNamed({ schema: null, name }) : null;
 }
 
-/** How a placeholder is used: null if nothing is known that a value could be taken from. */
+/** Use of a placeholder from which a value can be taken; null if there is none. */
 type Use =
   | { readonly kind: 'compared'; readonly qualifier: string | null; readonly column: string }
   | { readonly kind: 'prefix'; readonly qualifier: string | null; readonly column: string }
