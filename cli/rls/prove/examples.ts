@@ -253,7 +253,7 @@ class WitnessRows {
   /** Adds the rows that one question needs. False if there are none. */
   async add(encoder: Encoder, model: Model, depth: number): Promise<boolean> {
     if (depth > MOST_DEPTH) return false;
-    const groups = new Map<string, Group>();
+    const groups = new Map<string, RowGroup>();
     for (const { attribute: name, compared } of encoder.uses) {
       const source = this.#sourceOf(name);
       if (source === null) continue;
@@ -295,8 +295,8 @@ class WitnessRows {
   /** @param groups all values of the question: the row must not give one to a set that has it not */
   async #addRow(
     source: Source,
-    { value, type }: Group,
-    groups: readonly Group[],
+    { value, type }: RowGroup,
+    groups: readonly RowGroup[],
     depth: number,
   ): Promise<boolean> {
     const encoder = source.set?.encoder ?? new Encoder(source.entity, 'caller', null, expressionKey);
@@ -377,7 +377,7 @@ interface Source {
   readonly column: string | null;
 }
 
-interface Group {
+interface RowGroup {
   readonly value: string;
   readonly type: TypeName;
   readonly positive: Map<string, Source>;

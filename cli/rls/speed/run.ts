@@ -113,14 +113,14 @@ function mayHaveRows({ name }: ComparedCaller): boolean {
   return !name.endsWith(' without values');
 }
 
-interface Work extends Input {
+interface SpeedWork extends Input {
   readonly database: CheckedDatabase;
   readonly files: { readonly manifestFile: string; readonly policyFile: string };
   readonly manifest: Manifest;
 }
 
 async function compareAll(
-  { statements, callers, subjects, database, files, manifest }: Work,
+  { statements, callers, subjects, database, files, manifest }: SpeedWork,
   [url, readerUrl]: readonly [string, string],
   { timeout, analyze }: RlsSpeedFlags,
 ): Promise<readonly (StatementComparison | NotCompared)[]> {
