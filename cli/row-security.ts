@@ -34,7 +34,7 @@ export async function runRowSecurity(flags: RowSecurityFlags): Promise<void> {
   await ready();
   const model = await loadServed(settings);
   const connectors = chooseConnectors(model, flags);
-  const reports: Report[] = [];
+  const reports: RowSecurityReport[] = [];
   for (const connector of connectors) {
     const key = rowSecurityKey(tenantKeys(settings.dataDir, settings.keysDir), connector.name);
     const reader = await governedUrl(connector);
@@ -56,7 +56,7 @@ export async function runRowSecurity(flags: RowSecurityFlags): Promise<void> {
   if (!flags.sql) printReports(reports, flags);
 }
 
-interface Report extends RowSecurityStatus {
+interface RowSecurityReport extends RowSecurityStatus {
   readonly connector: string;
   readonly role: string;
   readonly version: string;
@@ -67,7 +67,7 @@ function reportOf(
   { name }: Connector,
   { role, version, tables }: RowSecurity,
   standing: RowSecurityStatus,
-): Report {
+): RowSecurityReport {
   return { connector: name, role, version, tables: tables.size, ...standing };
 }
 
@@ -156,7 +156,7 @@ function printScript(design: RowSecurity, key: Uint8Array): void {
   print(`begin;\n${rowSecurityScript(design, key).join(';\n')};\ncommit;`);
 }
 
-function printReports(reports: readonly Report[], { json, write, drop }: RowSecurityFlags): void {
+function printReports(reports: readonly RowSecurityReport[], { json, write, drop }: RowSecurityFlags): void {
   const stand = reports.every(isCorrect);
   if (json) printJson({ ok: stand, connectors: reports });
   else for (const report of reports) print(drop ? `${report.connector}: dropped` : textOf(report));
@@ -164,7 +164,7 @@ function printReports(reports: readonly Report[], { json, write, drop }: RowSecu
   if (!stand && !drop) process.exitCode = EXIT.failed;
 }
 
-function textOf({ connector, role, tables, version, faults, uncovered }: Report): string {
+function textOf({ connector, role, tables, version, faults, uncovered }: RowSecurityReport): string {
   const what = `${counted(tables, 'table', 'tables')}, role "${role}", version ${version}`;
   return [
     faults.length === 0 ? `${connector}: stands (${what})` : `${connector}: does not stand (${what})`,

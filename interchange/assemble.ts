@@ -136,7 +136,7 @@ function tablesOf(entities: readonly EntityDraft[], options: ImportOptions): Con
     for (const c of entity.columns) {
       const known = columns.get(c.physical);
       if (known === undefined) columns.set(c.physical, columnOf(c, entity));
-      // A label counts wherever the table is read.
+      // A label from one entity applies to the column in all entities over this table.
       else if (known.sensitivity === undefined && c.sensitivity !== null)
         columns.set(c.physical, { ...known, sensitivity: c.sensitivity });
     }

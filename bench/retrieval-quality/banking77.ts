@@ -173,13 +173,7 @@ async function outlierMeasure(
     const scores = (await run('OUTLIER', passages, { k: 5 }, embed)) as number[]; // there are more than 5
     areas.push(areaUnderCurve(scores.slice(inside.length), scores.slice(0, inside.length)));
   }
-  return one(
-    'banking77.outlier.auc',
-    areas.reduce((s, a) => s + a, 0) / areas.length,
-    areas.length,
-    'chance',
-    0.5,
-  );
+  return meanArea('banking77.outlier.auc', areas);
 }
 
 /** Share of the pairs linked by DEDUP that have the same intent. */
@@ -202,13 +196,11 @@ async function similarityMeasure(intents: readonly Intent[], embed: Embed): Prom
       others.filter((o) => (o.label === label) === same).map((o) => o.score);
     areas.push(areaUnderCurve(of(true), of(false)));
   }
-  return one(
-    'banking77.similarity.auc',
-    areas.reduce((s, a) => s + a, 0) / areas.length,
-    areas.length,
-    'chance',
-    0.5,
-  );
+  return meanArea('banking77.similarity.auc', areas);
+}
+
+function meanArea(name: string, areas: readonly number[]): Measure {
+  return one(name, areas.reduce((s, a) => s + a, 0) / areas.length, areas.length, 'chance', 0.5);
 }
 
 /** Probability that a value of `high` is greater than one of `low`. */

@@ -18,7 +18,7 @@ const LONGEST = 400;
 export function licenseOf(stated: string | null): License {
   if (stated === null) return UNKNOWN;
   const text = (SPELLINGS.get(stated.toLowerCase()) ?? stated).slice(0, LONGEST);
-  const parser = new Expression(text.match(/[()]|[^\s()]+/g) ?? []);
+  const parser = new LicenseExpression(text.match(/[()]|[^\s()]+/g) ?? []);
   const parsed = parser.whole();
   return parsed === null
     ? { license: text, license_class: 'unknown' }
@@ -35,7 +35,7 @@ interface LicenseTerm {
   readonly loose: boolean;
 }
 
-class Expression {
+class LicenseExpression {
   readonly #tokens: readonly string[];
   #at = 0;
 

@@ -9,7 +9,7 @@ import type { Design } from './design.js';
 import type { FirstAnswer } from './first-answer.js';
 import { tenantColumn } from './questions.js';
 
-export interface Outcome {
+export interface InitOutcome {
   readonly dir: string;
   readonly files: readonly string[];
   readonly design: Design;
@@ -36,7 +36,7 @@ function modelFacts({ drafted, keyed }: Design) {
   };
 }
 
-export function reportJson(outcome: Outcome): void {
+export function reportJson(outcome: InitOutcome): void {
   const { dir, files, design, source, first, readerUrl, seconds } = outcome;
   const { masked, counted_keys, ...counts } = modelFacts(design);
   printJson({
@@ -64,7 +64,7 @@ export function reportJson(outcome: Outcome): void {
 
 const MOST_LISTED = 15;
 
-export function report(outcome: Outcome): void {
+export function report(outcome: InitOutcome): void {
   const { dir, files, design, source, first, seconds } = outcome;
   const { role, subject, rows, keyed } = design;
   const { entities, bridges, relationships, metrics, masked, counted_keys } = modelFacts(design);
@@ -124,7 +124,7 @@ function section(title: string, items: readonly string[]): void {
   if (items.length > MOST_LISTED) print(`  and ${items.length - MOST_LISTED} more (--json lists them)`);
 }
 
-function nextCommands({ dir, source, readerUrl, design, first }: Outcome): readonly string[] {
+function nextCommands({ dir, source, readerUrl, design, first }: InitOutcome): readonly string[] {
   const { issuerKey, subject } = design;
   const osl = commandName();
   const here = relative(process.cwd(), dir);

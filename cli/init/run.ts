@@ -22,7 +22,7 @@ import { type ConnectedDatabase, connectTo, roleToCreate, type UrlSource } from 
 import { type Design, designModel } from './design.js';
 import { type FirstAnswer, firstAnswer } from './first-answer.js';
 import { assumedPrompt, type InitFlags, type Prompt, terminalPrompt } from './prompt.js';
-import { type Outcome, report, reportJson } from './report.js';
+import { type InitOutcome, report, reportJson } from './report.js';
 import { openStage, type Stage, type StageTexts } from './stage.js';
 
 export async function runInit(folder: string, flags: InitFlags): Promise<void> {
@@ -42,7 +42,7 @@ function promptOf(flags: InitFlags): Prompt {
   throw usage('standard input is no terminal: --yes takes the default of every question');
 }
 
-async function init(dir: string, flags: InitFlags, prompt: Prompt): Promise<Outcome> {
+async function init(dir: string, flags: InitFlags, prompt: Prompt): Promise<InitOutcome> {
   await mayWrite(dir, flags, prompt);
   const connected = await connectTo(flags, prompt);
   const { survey } = connected;
@@ -94,7 +94,7 @@ export async function createProject(
   connected: ConnectedDatabase,
   reader: string | null,
   design: Design,
-): Promise<Omit<Outcome, 'seconds'>> {
+): Promise<Omit<InitOutcome, 'seconds'>> {
   const stage = openStage(dir, dataDirOf(dir), textsOf(design));
   let role: ReaderRole | null = null;
   let stands = false;

@@ -15,11 +15,11 @@ export interface SolverRequest {
   readonly timeoutMs: number;
 }
 
-type Constant = readonly [name: string, value: ModelValue];
+type ModelConstant = readonly [name: string, value: ModelValue];
 
 export type SolverAnswer =
   | { readonly kind: 'unsat' }
-  | { readonly kind: 'sat'; readonly constants: readonly Constant[] }
+  | { readonly kind: 'sat'; readonly constants: readonly ModelConstant[] }
   | { readonly kind: 'unknown'; readonly reason: string };
 
 export type SolverReply =
@@ -71,7 +71,7 @@ async function started() {
 
 /** Values that are literals; `sexpr` would have any, and takes 2 ms for each. */
 function constantsIn(model: Model<'main'>, z3: Context<'main'>, isText: (value: Expr<'main'>) => boolean) {
-  const constants: Constant[] = [];
+  const constants: ModelConstant[] = [];
   for (const decl of model.decls()) {
     if (decl.arity() > 0) continue;
     const value = model.get(decl);
@@ -83,7 +83,7 @@ function constantsIn(model: Model<'main'>, z3: Context<'main'>, isText: (value: 
   return constants;
 }
 
-/** Replaces the escapes in a text of Z3. */
+/** Decodes the escape sequences in a string that Z3 printed. */
 function plainText(escaped: string): string {
   return escaped.replace(/\\u\{([0-9a-fA-F]+)\}/g, (_, code: string) =>
     String.fromCodePoint(Number.parseInt(code, 16)),

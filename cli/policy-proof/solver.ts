@@ -85,7 +85,7 @@ export class Solver {
 /** Starts a solver for some work, which may begin before it has started. @throws SolverFault */
 export async function withSolver<T>(work: (starting: Promise<Solver>) => Promise<T>): Promise<T> {
   const starting = Solver.start();
-  starting.catch(() => undefined); // it may fail before `work` waits for it
+  starting.catch(() => undefined); // a failure before `work` awaits it must not count as unhandled
   try {
     return await work(starting);
   } finally {

@@ -37,14 +37,14 @@ export function viewFlows(relations: readonly UpstreamRelation[]): ViewFlows {
 type FlowSources = ReadonlyMap<string, FlowSource>;
 type RelationsByName = ReadonlyMap<string, UpstreamRelation>;
 
-interface ViewOutput {
+interface FlowOutput {
   readonly name: string;
   readonly reads: FlowSources;
 }
 
 interface VisibleTable {
   readonly alias: string;
-  readonly columns: readonly ViewOutput[];
+  readonly columns: readonly FlowOutput[];
 }
 
 /** Map key of a relation, encoded as JSON so that it is unambiguous for any names. */
@@ -55,7 +55,7 @@ function columnsKey(schema: string, name: string): string {
 function readsOf(
   definition: string,
   known: RelationsByName,
-): { outputs: readonly ViewOutput[] | null; all: FlowSources } {
+): { outputs: readonly FlowOutput[] | null; all: FlowSources } {
   try {
     const { node } = parse(definition.trim().replace(/;$/, ''));
     if (!('SelectStmt' in node)) return { outputs: null, all: new Map() };
@@ -68,14 +68,14 @@ function readsOf(
   }
 }
 
-type CteOutputs = ReadonlyMap<string, readonly ViewOutput[]>;
+type CteOutputs = ReadonlyMap<string, readonly FlowOutput[]>;
 
 function outputsOf(
   select: SelectStmt,
   around: CteOutputs,
   outer: readonly VisibleTable[],
   known: RelationsByName,
-): readonly ViewOutput[] {
+): readonly FlowOutput[] {
   const tables = new Map(around);
   for (const node of select.withClause?.ctes ?? []) {
     if (!('CommonTableExpr' in node)) continue;
@@ -103,7 +103,7 @@ function outputsOf(
     ...(select.fromClause ?? []).flatMap((node) => itemsOf(node, tables, outer, known)),
     ...outer,
   ];
-  return (select.targetList ?? []).flatMap((node): readonly ViewOutput[] => {
+  return (select.targetList ?? []).flatMap((node): readonly FlowOutput[] => {
     const target = 'ResTarget' in node ? node.ResTarget : {};
     const { val, name = '' } = target;
     if (val === undefined) return [];
@@ -138,13 +138,13 @@ function itemsOf(
   return [];
 }
 
-function renamed(columns: readonly ViewOutput[], names: readonly Node[] | undefined): readonly ViewOutput[] {
+function renamed(columns: readonly FlowOutput[], names: readonly Node[] | undefined): readonly FlowOutput[] {
   return names === undefined
     ? columns
     : columns.map((c, i) => ({ ...c, name: stringIn(names[i]) ?? c.name }));
 }
 
-function columnsOf(relation: UpstreamRelation | undefined): readonly ViewOutput[] {
+function columnsOf(relation: UpstreamRelation | undefined): readonly FlowOutput[] {
   return (relation?.columns ?? []).map(({ name: column }) => {
     const { schema = '', name: table = '' } = relation ?? {};
     const id = columnId({ schema, table }, column);
@@ -189,7 +189,7 @@ function referred(
   return joined(columns.map((c) => c.reads));
 }
 
-function starIn(val: Node, items: readonly VisibleTable[]): readonly ViewOutput[] | null {
+function starIn(val: Node, items: readonly VisibleTable[]): readonly FlowOutput[] | null {
   if (!('ColumnRef' in val)) return null;
   const fields = val.ColumnRef.fields ?? [];
   const last = fields.at(-1);

@@ -9,7 +9,7 @@ import { fieldsOf } from '../output.js';
 interface StoredAnswer {
   readonly requestId: unknown;
   readonly rowCount: unknown;
-  readonly columns: readonly Column[];
+  readonly columns: readonly AnswerColumn[];
   /** The rows as receipts digest them: DataRow messages with values in Postgres' text format. */
   rows(): AsyncGenerator<Buffer, void, void>;
 }
@@ -49,7 +49,7 @@ export async function readAnswer(file: string): Promise<StoredAnswer> {
   return { requestId: head['request_id'], rowCount: head['row_count'], columns, rows };
 }
 
-interface Column {
+interface AnswerColumn {
   readonly name: string;
   readonly type: TypeName;
 }
@@ -70,7 +70,7 @@ function parsed(text: string, file: string): Readonly<Record<string, unknown>> {
   }
 }
 
-function columnsIn({ columns }: Readonly<Record<string, unknown>>, file: string): readonly Column[] {
+function columnsIn({ columns }: Readonly<Record<string, unknown>>, file: string): readonly AnswerColumn[] {
   const found = (Array.isArray(columns) ? columns : [null]).map((column) => {
     const { name, type } = fieldsOf(column);
     const known = typeof type === 'string' ? typeNamed(type) : null;
@@ -80,7 +80,7 @@ function columnsIn({ columns }: Readonly<Record<string, unknown>>, file: string)
   return found.filter((column) => column !== null);
 }
 
-function rowOf(json: string, columns: readonly Column[], file: string): Buffer {
+function rowOf(json: string, columns: readonly AnswerColumn[], file: string): Buffer {
   const members = membersOf(json);
   if (members.length !== columns.length || members.some(([name], i) => name !== columns[i]?.name))
     throw notAnswer(file);

@@ -6,13 +6,13 @@ import { type QueryRequest, queryRequestIn } from '../../src/surfaces/rest/bodie
 import { keysIn } from '../audit/log.js';
 import { EXIT, Failure, usage } from '../exit.js';
 
-type Proven = Extract<ProofVerdict, { readonly ok: true }>;
+type ValidProof = Extract<ProofVerdict, { readonly ok: true }>;
 
 /** A receipt whose proof holds. */
 export interface ProvenReceipt {
   readonly record: AuditRecord;
   readonly receipt: ReceiptDigests;
-  readonly checkpoint: Proven['checkpoint'];
+  readonly checkpoint: ValidProof['checkpoint'];
 }
 
 /** Reads a receipt and checks its proof. @throws Failure if it does not hold */
@@ -23,7 +23,7 @@ export function provenReceipt(file: string, keyFile: string): ProvenReceipt {
   return { record, receipt, checkpoint };
 }
 
-function proven(text: string, keys: readonly string[]): Proven {
+function proven(text: string, keys: readonly string[]): ValidProof {
   let reason = 'there is no key to check it with';
   for (const key of keys) {
     const verdict = checkProof(text, key);

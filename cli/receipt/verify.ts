@@ -14,8 +14,8 @@ export interface VerifyReceiptFlags {
   readonly json?: true;
 }
 
-/** What was compared with a receipt, beside its proof. */
-interface Comparison {
+/** Results of comparing a question and rows with a receipt. */
+interface ReceiptComparison {
   readonly question: 'same' | 'not compared';
   readonly rows: 'same' | 'not compared';
 }
@@ -37,7 +37,7 @@ async function compare(
   proven: ProvenReceipt,
   file: string,
   { salt, rows, question }: VerifyReceiptFlags,
-): Promise<Comparison> {
+): Promise<ReceiptComparison> {
   if (question !== undefined) questionOf(question, proven, saltOf(file, salt));
   if (rows !== undefined) await requireRows(rows, proven, saltOf(file, salt));
   return {
@@ -61,7 +61,7 @@ async function requireRows(
 
 function* linesOf(
   { record, receipt, checkpoint }: ProvenReceipt,
-  compared: Comparison,
+  compared: ReceiptComparison,
   witness: WitnessVerdict | null,
 ): Generator<string> {
   const { subject, chain, ts, surface, versions, objects, rows, standby, seq } = record;

@@ -3,7 +3,7 @@ import { witnessedNotes } from '../audit/witness.js';
 import { notHolding } from './proven-record.js';
 
 /**
- * What a witness knows of the log of a receipt.
+ * Knowledge of a witness about the log of a receipt.
  *
  * - `same`: it keeps the checkpoint of the receipt.
  * - `later`: it keeps a later one. Whether that is of the same log is for `osl audit verify`, which has the records.

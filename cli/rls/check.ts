@@ -1,5 +1,5 @@
 import type { SecurityCatalog } from './catalog/catalog.js';
-import { checkedDatabase, type Scope } from './checked-database.js';
+import { type CheckScope, checkedDatabase } from './checked-database.js';
 import { type Finding, type Rule, SEVERITIES, type Severity } from './finding.js';
 import { RULES, UNREAD_CATALOG } from './rules/index.js';
 
@@ -10,7 +10,7 @@ import { RULES, UNREAD_CATALOG } from './rules/index.js';
  */
 export function checkCatalog(
   catalog: SecurityCatalog,
-  scope: Scope,
+  scope: CheckScope,
   ignored: ReadonlySet<string> = new Set(),
 ): readonly Finding[] {
   const database = checkedDatabase(catalog, scope);

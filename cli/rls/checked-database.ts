@@ -17,7 +17,7 @@ import type { CalledName } from './nodes.js';
 import type { RelationName } from './statement.js';
 
 /** Limits of a check. */
-export interface Scope {
+export interface CheckScope {
   /** Null for all schemas. */
   readonly schemas: ReadonlySet<string> | null;
   /** Null for all roles but superusers and those of Postgres. */
@@ -69,7 +69,7 @@ export interface CheckedDatabase {
 }
 
 /** Requires `ready()` of osl-compiler. */
-export function checkedDatabase(catalog: SecurityCatalog, scope: Scope): CheckedDatabase {
+export function checkedDatabase(catalog: SecurityCatalog, scope: CheckScope): CheckedDatabase {
   const access = roleAccess(catalog);
   const isInScope = ({ schema }: { readonly schema: string }): boolean => scope.schemas?.has(schema) ?? true;
   const relations = [...catalog.relations.values()].filter((r) => isInScope(r) && r.extension === null);

@@ -5,7 +5,7 @@ import { connectFault, connectorUrl, urlInFile, withoutPassword } from '../../sr
 import { usage } from '../exit.js';
 import type { SecurityCatalog } from './catalog/catalog.js';
 import { readCatalog } from './catalog/read.js';
-import type { Scope } from './checked-database.js';
+import type { CheckScope } from './checked-database.js';
 
 /** Which database, and which part of it. */
 export interface DatabaseFlags {
@@ -49,7 +49,7 @@ export function catalogOf({ system }: Survey): Promise<SecurityCatalog> {
 }
 
 /** @throws Failure for names that the database does not have */
-export function scopeOf({ schema, role }: DatabaseFlags, { schemas, roles }: SecurityCatalog): Scope {
+export function scopeOf({ schema, role }: DatabaseFlags, { schemas, roles }: SecurityCatalog): CheckScope {
   for (const name of schema ?? []) requireKnown('schema', name, [...schemas.keys()]);
   for (const name of role ?? [])
     requireKnown(

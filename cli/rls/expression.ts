@@ -19,7 +19,7 @@ export interface ParsedExpression {
   readonly columns: ReadonlySet<string>;
   readonly calls: readonly Call[];
   readonly settings: readonly SettingRead[];
-  readonly subqueries: readonly Subquery[];
+  readonly subqueries: readonly AnalysedSubquery[];
   /** Text literals. */
   readonly literals: readonly string[];
 }
@@ -31,13 +31,13 @@ interface Conjunct {
 /** One condition without AND and OR at its top. */
 interface Alternative {
   /** Comparison of a column with something that is the same for every row, or a test of it; otherwise null. */
-  readonly comparison: Comparison | null;
+  readonly comparison: ColumnComparison | null;
   readonly constant: boolean | null;
   /** Columns of the policy's own table in it. */
   readonly columns: ReadonlySet<string>;
 }
 
-export interface Comparison {
+export interface ColumnComparison {
   readonly column: string;
   /** Such as `=`, `IS NULL`; `column = ANY (…)` has the operator `=`. */
   readonly operator: string;
@@ -64,7 +64,7 @@ export interface SettingRead {
   readonly cast: string | null;
 }
 
-interface Subquery {
+interface AnalysedSubquery {
   readonly relations: readonly RelationName[];
   /** True if it depends on the row outside, so that it runs for each row. */
   readonly correlated: boolean;
@@ -107,7 +107,7 @@ interface Facts {
   readonly columns: Set<string>;
   readonly calls: Call[];
   readonly settings: SettingRead[];
-  readonly subqueries: Subquery[];
+  readonly subqueries: AnalysedSubquery[];
   readonly literals: string[];
 }
 
@@ -228,7 +228,7 @@ function alternativeOf(node: Node): Alternative {
   return { comparison: comparisonOf(node), constant: constantOf(node), columns: facts.columns };
 }
 
-function comparisonOf(node: Node): Comparison | null {
+function comparisonOf(node: Node): ColumnComparison | null {
   if ('ColumnRef' in node) return compared(node, 'IS TRUE');
   if ('NullTest' in node) {
     const { arg, nulltesttype } = node.NullTest;
@@ -262,7 +262,7 @@ function isRoleName(node: Node | undefined): boolean {
 }
 
 /** Comparison of a column or of a cast of a column; null for any other expression. */
-function compared(side: Node, operator: string, toRoleName = false): Comparison | null {
+function compared(side: Node, operator: string, toRoleName = false): ColumnComparison | null {
   const column = ownColumn(side, null);
   if (column !== null) return { column, operator, cast: null, toRoleName };
   if (!('TypeCast' in side) || side.TypeCast.arg === undefined) return null;

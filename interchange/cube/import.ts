@@ -74,7 +74,7 @@ interface JoinEnd {
   readonly column: ColumnDraft;
 }
 
-interface ComparedColumns {
+interface JoinColumns {
   readonly cube: Cube;
   readonly columns: readonly string[];
 }
@@ -93,7 +93,7 @@ function addJoin(
   if (other === undefined) throw new NoMapping(`cube \`${safeText(name)}\` is not there, or was lost`);
   const [own, target] = endsOf(part, cube, other);
   const [many, one] = kind === 'one_to_many' ? [target, own] : [own, target];
-  const single = (side: ComparedColumns): boolean => isKeyOf(side.cube.entity, side.columns);
+  const single = (side: JoinColumns): boolean => isKeyOf(side.cube.entity, side.columns);
   const both = kind === 'one_to_one' && single(many) && single(one);
   const [from, to] = kind === 'one_to_one' && !single(one) && single(many) ? [one, many] : [many, one];
   if (!single(to)) {
@@ -130,14 +130,14 @@ function addJoin(
  * Position of column `i` in the key of its side's cube, so that links declared by either cube list their columns in
  * the same order.
  */
-function keyPlace({ cube, columns }: ComparedColumns, i: number): number {
+function keyPlace({ cube, columns }: JoinColumns, i: number): number {
   return cube.entity.key.indexOf(columns[i] ?? '');
 }
 
 const NO_LINK = 'only columns equal to columns are a link';
 
 /** Column pairs compared by `a = b AND c = d …`. */
-function endsOf(part: Part, cube: Cube, other: Cube): readonly [ComparedColumns, ComparedColumns] {
+function endsOf(part: Part, cube: Cube, other: Cube): readonly [JoinColumns, JoinColumns] {
   const sql = parseCubeSql(part.needText('sql'));
   const pairs = conjunctsOf(sql.node).map((node): readonly [string, string] => {
     if (!('A_Expr' in node)) throw new NoMapping(NO_LINK);

@@ -9,7 +9,7 @@ import { key, type MeasureContext } from './measure.js';
 import { isHidden } from './read.js';
 import type { Cube } from './sql.js';
 
-/** How a policy shows a member: with its values, with its mask, or not at all. */
+/** Visibility of a member under a policy: with its values, with its mask, or not at all. */
 type Visibility = 'clear' | 'masked' | 'none';
 
 /** Columns of a cube's entity that a policy grants. Every column in `masked` shows its mask. */
@@ -113,7 +113,7 @@ function reportMade(member: MadeMember, { clear, masked }: GrantedColumns, polic
   }
 }
 
-/** How a policy shows each member; without `member_level`, all are shown. @throws NoMapping */
+/** Returns the visibility of each member; without `member_level`, all are visible. @throws NoMapping */
 function visibilityOf(policy: Part, cube: Cube, ctx: MeasureContext): (name: string) => Visibility {
   const isShown = memberTest(policy, 'member_level', cube, ctx) ?? (() => true);
   if (policy.has('member_masking') && !policy.has('member_level'))

@@ -39,7 +39,7 @@ export interface ForeignKeyDraft {
   readonly key: 'entity' | null;
 }
 
-/** What a semantic model consists of, as either form of dbt's YAML states it. */
+/** Parts of a semantic model, common to both forms of dbt's YAML. */
 interface ModelSource {
   readonly part: Part;
   readonly own: string;

@@ -1,15 +1,8 @@
-import {
-  type Answer,
-  type EndpointKind,
-  NotExpressible,
-  type Session,
-  WORLDS,
-  type WorldName,
-} from '../endpoint.js';
+import { type Answer, type EndpointKind, NotExpressible, type Session } from '../endpoint.js';
 import { ADMIN, CLERK, grant, startDirectus } from './directus-server.js';
-import { partsOf } from './http.js';
-import { freePort, type Running } from './process.js';
+import { objectsAnswer } from './http.js';
 import { parseSelect } from './select.js';
+import { startForWorlds } from './world-servers.js';
 
 /** Session that sends paths, and the simple SELECTs for which the API has a form. */
 function directusSession(port: number, token: string): Session {
@@ -49,35 +42,17 @@ function answerOf(response: Response, text: string): Answer {
   const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
   const { data, errors } = (isJson ? JSON.parse(text) : {}) as Reply;
   const rows = (Array.isArray(data) ? data : []) as readonly Readonly<Record<string, unknown>>[];
-  return {
-    columns: Object.keys(rows[0] ?? {}),
-    rows: rows.map((row) => Object.values(row).map((cell) => JSON.stringify(cell))),
-    tag: null,
-    notices: partsOf(response, text),
-    error: errors === undefined ? null : JSON.stringify(errors),
-  };
+  return objectsAnswer(rows, errors, response, text);
 }
 
 export const DIRECTUS: EndpointKind = {
   name: 'Directus',
   data: 'everything',
   start: async ({ owner }) => {
-    const ports = new Map<WorldName, number>();
-    const running: Running[] = [];
-    const close = async (): Promise<void> => {
-      for (const each of running) await each.stop();
-    };
-    try {
-      for (const world of WORLDS) {
-        const port = await freePort();
-        ports.set(world, port);
-        running.push(await startDirectus(owner[world], port));
-        await grant(port);
-      }
-    } catch (error) {
-      await close();
-      throw error;
-    }
+    const { ports, close } = await startForWorlds(async (world, port, onStart) => {
+      onStart(await startDirectus(owner[world], port));
+      await grant(port);
+    });
     return {
       what: 'Directus with permissions of rows and fields',
       languages: ['directus'],

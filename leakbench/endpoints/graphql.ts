@@ -1,5 +1,5 @@
 import { type Answer, NotExpressible, type Session } from '../endpoint.js';
-import { partsOf } from './http.js';
+import { objectsAnswer } from './http.js';
 import { parseSelect } from './select.js';
 
 /** Session that sends GraphQL, and the simple SELECTs for which PostGraphile's schema has a form. */
@@ -32,18 +32,11 @@ interface Connection {
   readonly totalCount?: number;
 }
 
-/** The answer in the form of others, with all that was received besides. */
 function answerOf(response: Response, text: string): Answer {
   const { data, errors } = JSON.parse(text) as Reply;
   const { nodes = [], totalCount } = Object.values(data ?? {})[0] ?? {};
   const rows = totalCount === undefined ? nodes : [{ totalCount }];
-  return {
-    columns: Object.keys(rows[0] ?? {}),
-    rows: rows.map((row) => Object.values(row).map((cell) => JSON.stringify(cell))),
-    tag: null,
-    notices: partsOf(response, text),
-    error: errors === undefined ? null : JSON.stringify(errors),
-  };
+  return objectsAnswer(rows, errors, response, text);
 }
 
 const FIELDS: Readonly<Record<string, string>> = {

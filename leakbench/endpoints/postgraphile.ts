@@ -1,9 +1,10 @@
 import { createHmac } from 'node:crypto';
-import { type EndpointKind, NotExpressible, WORLDS, type WorldName } from '../endpoint.js';
+import { type EndpointKind, NotExpressible } from '../endpoint.js';
 import { CLERK_COLUMNS, rowsOf, run } from '../world.js';
 import { graphqlSession } from './graphql.js';
 import { withRole } from './postgres.js';
-import { freePort, newDirectory, type Running, ready, start } from './process.js';
+import { newDirectory, type Running, ready, start } from './process.js';
+import { startForWorlds } from './world-servers.js';
 
 const [LOGIN, CLERK, ADMIN] = ['leakbench_graphile', 'leakbench_graphile_clerk', 'leakbench_graphile_admin'];
 const SECRET = 'secret of the bench';
@@ -52,17 +53,10 @@ export const POSTGRAPHILE: EndpointKind = {
   name: 'PostGraphile, row security',
   data: 'everything',
   start: async ({ owner }) => {
-    const ports = new Map<WorldName, number>();
-    const running: Running[] = [];
-    const close = async (): Promise<void> => {
-      for (const each of running) await each.stop();
-    };
-    for (const world of WORLDS) {
+    const { ports, close } = await startForWorlds(async (world, port, onStart) => {
       await run(owner[world], withRole(LOGIN, SCRIPT));
-      const port = await freePort();
-      ports.set(world, port);
-      running.push(await startPostGraphile(owner[world], port));
-    }
+      onStart(await startPostGraphile(owner[world], port));
+    });
     return {
       what: 'PostGraphile 4 over row security',
       languages: ['graphql'],

@@ -14,7 +14,7 @@ export interface Counterexample {
   readonly callers: readonly CounterexampleCaller[];
   /** Keys of the conditions of grants that hold. */
   readonly conditions: readonly string[];
-  /** What it rests on that the solver does not know, such as `the function lower`. */
+  /** Parts that the solver treats as unknown and on which the result depends, such as `the function lower`. */
   readonly unknowns: readonly string[];
 }
 
@@ -62,7 +62,7 @@ export function counterexampleOf(obligation: Obligation, model: Model): Countere
   };
 }
 
-/** What makes a counterexample easier to read and to run, the most wanted first: the columns at stake are not NULL. */
+/** Optional constraints for a counterexample that is easier to read and run: the columns at stake are not NULL. */
 export function wishesOf({ encoders, parts, relation }: Obligation) {
   const [encoder] = encoders;
   const names = new Set(parts.flatMap((p) => p.checks.flatMap((c) => c.of ?? [])));

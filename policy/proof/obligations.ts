@@ -31,12 +31,12 @@ export type Claim =
       readonly on: readonly string[] | null;
     };
 
-/** What has to be impossible for a claim to hold, on one relation. */
+/** A formula that must be unsatisfiable for a claim to hold on one relation. */
 export interface Obligation {
   readonly relation: Relation;
   /** Any of these refutes the claim. */
   readonly parts: readonly ObligationPart[];
-  /** What holds of the variables. */
+  /** Constraints on the variables. */
   readonly facts: readonly Formula[];
   readonly encoders: readonly Encoder[];
   /** Callers of one encoder have the same attributes. */
@@ -53,9 +53,9 @@ export interface ObligationCaller {
 
 export interface ObligationPart {
   readonly formula: Formula;
-  /** What the counterexample shows, as a sentence. */
+  /** Sentence that says what a counterexample shows. */
   readonly says: string;
-  /** What is observed if a counterexample is run. */
+  /** Observations to make when a counterexample is run. */
   readonly checks: readonly Check[];
 }
 

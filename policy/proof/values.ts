@@ -34,7 +34,7 @@ import { momentOf, numberIn, rangeOf, rankIn } from './literals.js';
  * counterexample may be spurious.
  */
 
-/** A truth value: NULL if it is neither. */
+/** An SQL truth value as two formulas; it is NULL if both are false. */
 export interface Truth {
   readonly isTrue: Formula;
   readonly isFalse: Formula;
@@ -63,7 +63,7 @@ export interface RowVariable {
 }
 
 /** A comparison of a value of the row with an attribute. */
-export interface Membership {
+export interface AttributeComparison {
   readonly attribute: string;
   readonly type: TypeName;
   readonly args: readonly Formula[];
@@ -89,12 +89,12 @@ export interface ComparedValue {
 export class Encoder {
   /** Columns that were used, by physical name. */
   readonly columns = new Map<string, RowVariable>();
-  /** What holds of variables: ranges of types, and of enums. */
+  /** Constraints on variables: ranges of types, and of enums. */
   readonly facts: Formula[] = [];
   /** Unknown values, by the name of their variable: what they stand for. */
   readonly unknowns = new Map<string, string>();
   /** Values of the row that were compared with attributes of the caller. */
-  readonly memberships: Membership[] = [];
+  readonly memberships: AttributeComparison[] = [];
   /** Values of the row that were compared with attributes, by whoever compared them. */
   readonly uses: { readonly attribute: string; readonly compared: ComparedValue }[] = [];
   /** Attributes of the caller, and keys of conditions, that matter. */
@@ -136,7 +136,7 @@ export class Encoder {
     return variable(`${this.caller} ${property} ${name}`, 'Bool');
   }
 
-  /** Whether the conditions of a grant hold; equal conditions hold at the same time. */
+  /** True if the conditions of a grant hold. Equal conditions hold at the same time. */
   condition(key: string): Formula {
     this.conditions.add(key);
     return variable(`${this.caller} holds ${key}`, 'Bool');
@@ -279,7 +279,7 @@ export class Encoder {
     };
   }
 
-  /** Whether the caller's attribute has a value, as an unknown function of the value. */
+  /** True if the caller's attribute has a value, as an unknown function of the value. */
   membership(attribute: string, type: TypeName, args: readonly Formula[]): Formula {
     return unknown(`${this.caller} has ${attribute} of ${type}`, args);
   }
@@ -294,13 +294,13 @@ export class Encoder {
     return [isNull, this.compare(attribute, compared)];
   }
 
-  /** Whether an attribute has a value, which is then among the `uses`. */
+  /** Like `has`, and adds the value to `uses`. */
   compare(attribute: string, compared: ComparedValue): Formula {
     this.uses.push({ attribute, compared });
     return this.has(attribute, compared);
   }
 
-  /** Whether an attribute has a value: the same for equal values. */
+  /** True if an attribute has a value; the same formula for equal values. */
   has(attribute: string, { type, args, key }: ComparedValue): Formula {
     if (args !== null) return this.membership(attribute, type, args);
     return variable(this.#unknownName(key, `${attribute} among `), 'Bool');
@@ -437,7 +437,7 @@ export class Encoder {
     return { kind: 'ordered', isNull, rank, value: variable(names, sort) };
   }
 
-  /** What the manifest declares of a column: that it is not NULL, and the labels of an enum. */
+  /** Adds the declarations of a column in the manifest as facts: not NULL, and the labels of an enum. */
   #declared(physical: string, isNull: Formula, value: string): void {
     const column = this.relation.columns.find((c) => c.physical === physical);
     if (column === undefined) return;
@@ -622,7 +622,7 @@ function lessValue(a: Value, b: Value): Formula | null {
 }
 
 /** True if a value is finite whatever the row is. */
-function isOrdinary({ rank }: Ordered): boolean {
+function isOrdinary({ rank }: OrderedValue): boolean {
   return rank.kind === 'number' && rank.text === '0';
 }
 
@@ -658,10 +658,10 @@ function within(value: Formula, { least, most }: { readonly least: string; reado
   return and(not(less(value, number(least, 'Int'))), not(less(number(most, 'Int'), value)));
 }
 
-type Ordered = Extract<Value, { readonly kind: 'ordered' }>;
+type OrderedValue = Extract<Value, { readonly kind: 'ordered' }>;
 
 /** The rank of a sum, a difference or a product of numerics: NaN if a side is NaN, or if infinities cancel out. */
-function rankAfter(op: '+' | '-' | '*', a: Ordered, b: Ordered): Formula {
+function rankAfter(op: '+' | '-' | '*', a: OrderedValue, b: OrderedValue): Formula {
   const [left, right] = [a.rank, op === '-' ? opposite(b.rank) : b.rank];
   const isNan = or(equal(left, NAN), equal(right, NAN));
   const rank =

@@ -9,7 +9,7 @@ export interface ProvenPolicy {
   readonly catalog: Catalog;
 }
 
-/** What members of some roles see of one relation, as formulas over a row and a caller. */
+/** Rows and columns of one relation that members of some roles see, as formulas over a row and a caller. */
 export interface View {
   readonly relation: Relation;
   /** The row is in answers, whatever is shown of it. */

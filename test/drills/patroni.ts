@@ -14,8 +14,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { codeOf } from '../../src/base/thrown.js';
 import { newestBinaries, onServer, postgresUser } from '../support/native-postgres.js';
+import { signalled } from '../support/replicated-postgres.js';
 import { freePorts } from './ports.js';
 
 /** Three Postgres nodes under Patroni, with etcd, all on this machine. Needs the Debian packages named in `missing`. */
@@ -269,15 +269,5 @@ function childrenOf(pid: number): readonly number[] {
     return (text.match(/\d+/g) ?? []).map(Number);
   } catch {
     return []; // ps fails where there are none
-  }
-}
-
-/** False if there is no such process. */
-function signalled(pid: number, signal: NodeJS.Signals): boolean {
-  try {
-    return process.kill(pid, signal);
-  } catch (error) {
-    if (codeOf(error) !== 'ESRCH') throw error;
-    return false;
   }
 }

@@ -114,3 +114,21 @@ function endless(reply: {
   };
   more();
 }
+
+/** Claims of an actor token of `user:analyst`, valid for five minutes. */
+export function actorClaims(iss: string, aud: string): Readonly<Record<string, unknown>> {
+  const now = Math.floor(Date.now() / 1_000);
+  return {
+    version: 2,
+    tenant_id: 'demo',
+    chain: ['user:analyst'],
+    sub: 'user:analyst',
+    roles: [],
+    acl_roles: ['analyst'],
+    iss,
+    aud,
+    iat: now,
+    exp: now + 300,
+    jti: crypto.randomUUID(),
+  };
+}

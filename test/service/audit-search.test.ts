@@ -1,3 +1,4 @@
+import { mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import t from 'tap';
 import { AuditReader } from '../../src/service/auditing/reader.js';
@@ -42,6 +43,10 @@ t.test('a server gives records of its own log, the newest first, and records fir
   const other = await reader.search({ ...asker, tenant: 'another' }, filter, { from: null, most: 2 });
   t.strictSame(other, { records: [], next: null }, 'records of another tenant are nobody else’s to read');
   await t.rejects(reader.search(asker, filter, { from: 'bm9uc2Vuc2U', most: 2 }), { code: 'E0511' });
+  // A worker that was killed during its first start leaves such a directory.
+  mkdirSync(join(rest.test.auditDir, 'worker-2'));
+  const beside = await reader.search(asker, filter, { from: null, most: 2 });
+  t.equal(beside.records.length, 2, 'an empty directory of a worker is no log that cannot be read');
   const gone = settingsFrom({}, '/', { dataDir: join(dirname(rest.test.auditDir), 'gone') });
   const blind = new AuditReader(gone, audit, LOG);
   t.teardown(() => blind.close());

@@ -1,9 +1,11 @@
 import { execFile } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import tap, { test } from 'tap';
 import { sql } from '../../src/base/sql.js';
+import { RollupMonitor } from '../../src/content/rollups/index.js';
 import { nativeOfRun } from '../support/service.js';
 import { SHOP_MANIFEST, SHOP_POLICY } from '../support/shop.js';
 import { servePg } from '../surfaces/pg/support.js';
@@ -71,6 +73,24 @@ function suite(rest: Rest, connect: Connect): void {
     return (plan.detail['rollups_not_used'] as Record<string, string> | undefined)?.['by_region'];
   };
   let live: unknown;
+
+  test('a monitor that is closed reads no more', async (t) => {
+    let reads = 0;
+    const { manifest } = shop.service.model();
+    const monitor = new RollupMonitor(
+      () => manifest,
+      async () => {
+        reads += 1;
+        return [];
+      },
+      (_, error) => t.error(error),
+    );
+    await monitor.start();
+    monitor.close();
+    t.equal(reads, 1);
+    await sleep(1_300); // it reads once a second
+    t.equal(reads, 1);
+  });
 
   test('what is not built is not used, and EXPLAIN says so', async (t) => {
     t.match(await osl('status'), /by_region \(order\): not built/);

@@ -69,7 +69,7 @@ export class WireClient {
   }
 
   async #login(): Promise<boolean> {
-    const { caller, token, judge, gateway, scheduler } = this.#parts;
+    const { caller, token, scheduler } = this.#parts;
     const sentAtUs = scheduler.now;
     const body = Buffer.from(`user\0user:${caller}\0database\0osl\0\0`);
     this.#send(Buffer.concat([int(body.length + 8, 4), int(196_608, 4), body]));
@@ -86,16 +86,7 @@ export class WireClient {
           message: fields.get('M') ?? '',
           isWhole: true,
         };
-        const question: Question = { kind: 'point', id: 0 };
-        judge.judge({
-          gateway,
-          caller,
-          question,
-          zone: this.#zone,
-          sentAtUs,
-          reply,
-          isDisturbed: false,
-        });
+        this.#judge({ kind: 'point', id: 0 }, sentAtUs, reply, false);
         return false;
       }
       if (next.type === 'Z') break;

@@ -152,8 +152,8 @@ export async function startGroup(count: number): Promise<Group | null> {
   };
 }
 
-/** False once there is no such process. */
-function signalled(pid: number, signal: NodeJS.Signals): boolean {
+/** Sends a signal; false once there is no such process. */
+export function signalled(pid: number, signal: NodeJS.Signals): boolean {
   try {
     return process.kill(pid, signal);
   } catch (error) {

@@ -280,6 +280,7 @@ const BINDS: readonly (readonly [name: string, sent: Buffer, expected: string])[
   ['parameter length 2³¹−1', B(int16(0), int16(1), value(2 ** 31 - 1, 'abc'), int16(0)), SHORT],
   ['count 0xFFFF of parameters', B(int16(0), int16(0xffff), value(1, 'a'), int16(0)), SHORT],
   ['count 0xFFFF of formats', B(int16(0xffff), int16(0)), SHORT],
+  ['a count beyond the message, before a format of none', B(int16(2), int16(7)), SHORT],
   ['count 0xFFFF of result formats', B(int16(0), int16(1), value(1, 'a'), int16(0xffff), int16(0)), SHORT],
   [
     'no parameter',

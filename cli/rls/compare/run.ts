@@ -146,7 +146,7 @@ function report(
   if (found.some(({ result }) => result === 'differs' || result === 'wider')) process.exitCode = EXIT.failed;
 }
 
-interface Gateway {
+interface ComparedGateway {
   readonly url: string;
   /** A token of the caller's subject. */
   token(caller: number): Promise<string>;
@@ -157,7 +157,7 @@ function withGateway(
   [manifestFile, policyFile]: readonly [string, string],
   subjects: readonly object[],
   most: number,
-  work: (gateway: Gateway) => Promise<void>,
+  work: (gateway: ComparedGateway) => Promise<void>,
 ): Promise<void> {
   return withServedFiles({ manifestFile, policyFile, subjects, maxRows: most + 1 }, async (opened) => {
     const rest = await createHttpServer(opened.service);

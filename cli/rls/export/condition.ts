@@ -97,9 +97,9 @@ function text(expr: Expr, attributes: ExportedAttributes): string {
   }
 }
 
-type Matched = Parameters<Parameters<typeof predicateSql>[1]>[0];
+type WrittenMatch = Parameters<Parameters<typeof predicateSql>[1]>[0];
 
-function matchText({ attribute, arg, operator, type }: Matched, attributes: ExportedAttributes): string {
+function matchText({ attribute, arg, operator, type }: WrittenMatch, attributes: ExportedAttributes): string {
   const element = type.slice(0, -'[]'.length);
   const read = attributes.read(attribute);
   if (read !== null)

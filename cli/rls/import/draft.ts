@@ -1,25 +1,18 @@
-import type { Node } from '@pgsql/types';
-import { bindPredicate, type MaskKind, type Relation as ModelRelation, QueryError } from 'osl-compiler';
+import type { MaskKind, Relation as ModelRelation } from 'osl-compiler';
 import type { GrantDocument, PolicyDocument, RoleDocument } from '../../../policy/document.js';
 import { type Manifest, nameFrom } from '../../../src/model/manifest/index.js';
-import { OTHERS_POLICY, SCHEMA } from '../../../src/model/row-security/index.js';
-import type { DatabaseFunction, Oid, Policy, Relation, Role } from '../catalog/catalog.js';
-import { type CheckedDatabase, governs, isOfGateway } from '../checked-database.js';
-import { policyObject, qualified, relationObject } from '../identity.js';
-import { expressionNode } from '../nodes.js';
-import { searchPathOf } from '../search-path.js';
-import { alternativesOf } from './alternatives.js';
-import { type CallerAttribute, ImportedAttributes } from './attributes.js';
-import { condition } from './condition.js';
-import { currentUser } from './current-user.js';
-import type { FunctionBodies } from './function-call.js';
-import { GrantOrigins } from './grant-origins.js';
-import { type ImportNote, whyAllRows, whyNoEntity } from './notes.js';
-import { type ImportedTable, NO_ARGUMENTS, type Range, type Scope, type TableLookup } from './scope.js';
+import type { Oid, Relation, Role } from '../catalog/catalog.js';
+import type { CheckedDatabase } from '../checked-database.js';
+import { qualified, relationObject } from '../identity.js';
+import type { CallerAttribute } from './attributes.js';
+import type { GrantOrigins } from './grant-origins.js';
+import { type ImportNote, whyNoEntity } from './notes.js';
+import { PolicyFilters } from './policy-filters.js';
+import type { ImportedTable } from './scope.js';
 import { readByCaller } from './session-dependence.js';
 import { attributesNamedIn, withoutFaults } from './sound-policy.js';
-import type { Translation } from './translation.js';
-import { FailsInDatabase, Untranslatable } from './untranslatable.js';
+import { type ReadRights, Translations, withOwnRights } from './translations.js';
+import { FailsInDatabase } from './untranslatable.js';
 import { masksOf, viewColumns } from './view-columns.js';
 import { bothOf, grantOn, type MaskedLabel, maskNote, viewGrants } from './view-grants.js';
 import { entityRoles, nameOf, type TableView, type ViewPlan, viewPlans } from './view-plan.js';
@@ -56,8 +49,8 @@ export function importedPolicy({ database, manifest, tenant }: ImportScope): Imp
     version: 1,
     tenant,
     subjects: {},
-    ...(importer.attributes.tables.size > 0 && {
-      attributes: Object.fromEntries(importer.attributes.tables),
+    ...(importer.translations.attributes.tables.size > 0 && {
+      attributes: Object.fromEntries(importer.translations.attributes.tables),
     }),
     roles,
     masks: Object.fromEntries(importer.masks),
@@ -66,35 +59,17 @@ export function importedPolicy({ database, manifest, tenant }: ImportScope): Imp
   const used = attributesNamedIn(sound);
   return {
     document: sound,
-    attributes: importer.attributes.callers.filter(({ name }) => used.has(name)),
+    attributes: importer.translations.attributes.callers.filter(({ name }) => used.has(name)),
     notes: importer.notes,
-    origins: importer.origins,
+    origins: importer.filters.origins,
     views: importer.views,
   };
 }
 
-/** Whose rows are read: policies are those of `reader`, and `current_user` is `user`. */
-interface Reading {
-  readonly reader: Oid;
-  readonly user: Oid;
-  /** False inside a SECURITY DEFINER function, whose owner is the user. */
-  readonly isCaller: boolean;
-}
-
-function withOwnRights(id: Oid, isCaller: boolean): Reading {
-  return { reader: id, user: id, isCaller };
-}
-
-/** The role that reads, and the view through which it does, or null; for the notes. */
-interface Subject {
-  readonly role: Role;
-  readonly view: Relation | null;
-}
-
 class Importer {
-  readonly attributes = new ImportedAttributes();
   readonly notes: ImportNote[] = [];
-  readonly origins = new GrantOrigins();
+  readonly translations: Translations;
+  readonly filters: PolicyFilters;
   /** The mask of each label. */
   readonly masks: ReadonlyMap<string, MaskKind>;
   readonly views: ReadonlyMap<string, TableView>;
@@ -131,6 +106,8 @@ class Importer {
     this.views = new Map(views.map(({ plan, model }) => [model.name, plan]));
     this.masks = masksOf(views);
     this.#models = manifest.catalog.relations;
+    this.translations = new Translations(database, this.#tables);
+    this.filters = new PolicyFilters(database, this.translations, this.#models, this.notes);
   }
 
   grantsOf(role: Role): readonly GrantDocument[] {
@@ -169,9 +146,9 @@ class Importer {
     const unreadable = this.#unreadable(role, relation);
     if (unreadable !== null) return this.#leaveOut(role, relation, unreadable);
     const unmask = this.#labels(table, readable);
-    return this.#rowsOf(withOwnRights(role.id, true), table, { role, view: null }).map((rows) =>
-      grantOn(table.entity, columns, rows, unmask),
-    );
+    return this.filters
+      .ofPolicies(withOwnRights(role.id, true), table, { role, view: null })
+      .map((rows) => grantOn(table.entity, columns, rows, unmask));
   }
 
   /** Why a view with the rights of its caller fails for a role, or for the gateway; null if it does not. */
@@ -223,9 +200,10 @@ class Importer {
       (column) => table.columns.get(column) ?? [],
     );
     if (columns.length === 0) return [];
-    const policies = this.#rowsOf(reading, table, { role, view });
+    const policies = this.filters.ofPolicies(reading, table, { role, view });
     const { where } = query;
-    const conditions = where === null ? [null] : this.#textsOf(role, plan, table, reading, where);
+    const conditions =
+      where === null ? [null] : this.filters.ofViewCondition(role, plan, table, reading, where);
     const rows = policies.flatMap((filter) => conditions.map((text) => bothOf(filter, text)));
     if (rows.length === 0) {
       note('nothing visible', 'no row meets the conditions of the view for this role');
@@ -233,7 +211,7 @@ class Importer {
     }
     const masked = [...shown.masked.values()].flatMap(({ of, name, clear }): MaskedLabel[] => {
       const [label] = this.#labels(table, [of]);
-      const texts = clear === null ? [] : this.#textsOf(role, plan, table, reading, clear);
+      const texts = clear === null ? [] : this.filters.ofViewCondition(role, plan, table, reading, clear);
       return label === undefined
         ? []
         : [{ name, label, mask: this.masks.get(label) ?? 'deny', clear: texts }];
@@ -245,7 +223,7 @@ class Importer {
   }
 
   /** Why the view fails for a role, which then sees nothing of it; null if it does not. */
-  #obstacle(role: Role, { view, query }: TableView, { reader }: Reading): string | null {
+  #obstacle(role: Role, { view, query }: TableView, { reader }: ReadRights): string | null {
     const { access, catalog } = this.#database;
     const own = new Set(access.columns(reader, 'SELECT', query.base));
     const missing = [...query.reads].find((column) => !own.has(column));
@@ -258,275 +236,4 @@ class Importer {
     }
     return null;
   }
-
-  /** The alternatives of a condition of a view as filters; those without an equivalent are left out, with a note. */
-  #textsOf(
-    role: Role,
-    { view, query }: TableView,
-    table: ImportedTable,
-    reading: Reading,
-    node: Node,
-  ): readonly (string | null)[] {
-    const range: Range = { alias: query.alias, table };
-    const scope: Scope = { ranges: [range], arguments: NO_ARGUMENTS, outer: null, depth: 0 };
-    return alternativesOf(node).flatMap((alternative): (string | null)[] => {
-      const text = this.#attempt(role, relationObject(view).identity, () => {
-        const filter = condition(alternative, scope, range, this.#translation(reading, new Set()));
-        this.#requireBound(filter, table);
-        return filter;
-      });
-      return text === null || text === 'false' ? [] : [text === 'true' ? null : text];
-    });
-  }
-
-  /** The filters of the grants on one table; null for all rows. */
-  #rowsOf(reading: Reading, table: ImportedTable, subject: Subject): readonly (string | null)[] {
-    const { relation } = table;
-    const { role, view } = subject;
-    const note = (kind: ImportNote['kind'], detail: string | null): void =>
-      void this.notes.push({ kind, object: relationObject(relation).identity, role: role.name, detail });
-    if (relation.rowSecurity === 'off') {
-      if (view === null) note('no row security', whyAllRows(relation));
-      return [null];
-    }
-    const exemption = this.#database.access.exemption(reading.reader, relation);
-    if (exemption !== null) {
-      if (view === null)
-        note('exempt', `row security does not apply to this role (${exemption}), so it sees all rows`);
-      return [null];
-    }
-    const reader = this.#database.catalog.roles.get(reading.reader);
-    const policies = reader === undefined ? [] : this.#policiesFor(reader, relation);
-    const restrictive = policies.filter((policy) => !policy.permissive);
-    const found = this.#limits(reading, table, restrictive, subject);
-    if (found === null) return [];
-    const filters = policies
-      .filter(({ permissive }) => permissive)
-      .flatMap((policy) => this.#filtersOf(reading, table, policy, found, subject));
-    if (policies.every(({ permissive }) => !permissive))
-      note(
-        'nothing visible',
-        `no permissive policy for SELECT applies to the ${view === null ? 'role' : 'owner of the view'}`,
-      );
-    return filters.includes(null) ? [null] : [...new Set(filters)];
-  }
-
-  #policiesFor(role: Role, relation: Relation): readonly Policy[] {
-    const { catalog, isFor } = this.#database;
-    // A policy without USING adds no condition for SELECT: a permissive one opens nothing.
-    return relation.policies
-      .filter((policy) => policy.using !== null && governs(policy, 'SELECT') && isFor(policy, role))
-      .flatMap((policy) => (isOfGateway(policy, catalog) ? secondLineFor(policy, role) : policy));
-  }
-
-  /** The restrictive policies as one filter, empty if there are none; null if one of them has no equivalent. */
-  #limits(
-    reading: Reading,
-    table: ImportedTable,
-    policies: readonly Policy[],
-    subject: Subject,
-  ): readonly string[] | null {
-    const { role } = subject;
-    const limits: string[] = [];
-    for (const policy of policies) {
-      const text = this.#attempt(role, policyIn(subject, table, policy), () =>
-        this.#condition(reading, table, conditionOf(policy)),
-      );
-      if (text === null) {
-        this.notes.push({
-          kind: 'nothing visible',
-          object: relationObject(table.relation).identity,
-          role: role.name,
-          detail: 'a restrictive policy could not be imported, and without it the role would see too much',
-        });
-        return null;
-      }
-      limits.push(text);
-    }
-    return limits;
-  }
-
-  #filtersOf(
-    reading: Reading,
-    table: ImportedTable,
-    policy: Policy,
-    limits: readonly string[],
-    subject: Subject,
-  ): readonly (string | null)[] {
-    const { role } = subject;
-    const object = policyIn(subject, table, policy);
-    const alternatives = this.#attempt(role, object, () => alternativesOf(conditionOf(policy)));
-    return (alternatives ?? []).flatMap((alternative) => {
-      const text = this.#attempt(role, object, () => {
-        const parts = [this.#condition(reading, table, alternative), ...limits].filter(
-          (part) => part !== 'true',
-        );
-        const filter = parts.length === 0 ? null : parts.join(' and ');
-        if (filter !== null) this.#requireBound(filter, table);
-        return filter ?? '';
-      });
-      if (text === null) return [];
-      this.notes.push({ kind: 'imported', object, role: role.name, detail: null });
-      const filter = text === '' ? null : text;
-      this.origins.add(nameFrom(role.name), table.entity, filter, policy.name);
-      return [filter];
-    });
-  }
-
-  /** The result of a translation; null, with a note, if it is impossible. @throws FailsInDatabase, with a note */
-  #attempt<T>(role: Role, object: string, translate: () => T): T | null {
-    try {
-      return translate();
-    } catch (error) {
-      if (!(error instanceof Untranslatable)) throw error;
-      this.notes.push({ kind: 'refused', object, role: role.name, detail: error.message });
-      if (error instanceof FailsInDatabase) throw error;
-      return null;
-    }
-  }
-
-  #condition(reading: Reading, table: ImportedTable, node: Node): string {
-    const range: Range = { alias: table.relation.name, table };
-    const scope: Scope = { ranges: [range], arguments: NO_ARGUMENTS, outer: null, depth: 0 };
-    return condition(node, scope, range, this.#translation(reading, new Set([table.relation.id])));
-  }
-
-  /** @param open tables whose policies are being translated */
-  #translation(reading: Reading, open: ReadonlySet<Oid>): Translation {
-    const { access, catalog } = this.#database;
-    const { user, isCaller } = reading;
-    const rowsOf =
-      (as: Reading) =>
-      (range: Range): string | null =>
-        this.#readable(as, range, open);
-    const tables: TableLookup = {
-      table: (schema, name, searchPath) => this.#tableNamed(schema, name, searchPath),
-    };
-    const functions: FunctionBodies = {
-      named: (schema, name, args, searchPath) => this.#functionsNamed(schema, name, args, searchPath),
-      asOwner: ({ owner }) => ({
-        rows: rowsOf(withOwnRights(owner, false)),
-        user: currentUser(catalog, access, owner, false),
-      }),
-    };
-    return {
-      tables,
-      functions,
-      attributes: this.attributes,
-      searchPath: this.#searchPathOf(user),
-      readableRows: rowsOf(reading),
-      rowsOfUser: rowsOf(withOwnRights(user, isCaller)),
-      user: currentUser(catalog, access, user, isCaller),
-      filterOf: condition,
-    };
-  }
-
-  /** The search_path of a role, as ALTER ROLE and ALTER DATABASE set it. */
-  #searchPathOf(reader: Oid): readonly string[] {
-    const role = this.#database.catalog.roles.get(reader);
-    if (role === undefined) return ['public'];
-    return searchPathOf(role) ?? [role.name, 'public'];
-  }
-
-  #tableNamed(schema: string | null, name: string, searchPath: readonly string[]): ImportedTable {
-    for (const one of schema === null ? searchPath : [schema]) {
-      const found = this.#database.relationNamed({ schema: one, name });
-      if (found === null) continue;
-      const table = this.#tables.get(found.id);
-      if (table !== undefined) return table;
-      throw new Untranslatable(`${qualified(found)}, which is no entity of the model`);
-    }
-    throw new Untranslatable(`a table \`${name}\` that was not found`);
-  }
-
-  /** Functions of the first schema that has some of this name and number of arguments. */
-  #functionsNamed(
-    schema: string | null,
-    name: string,
-    args: number,
-    searchPath: readonly string[],
-  ): readonly DatabaseFunction[] {
-    for (const one of schema === null ? searchPath : [schema]) {
-      const found = this.#database
-        .functionsNamed({ schema: one, name })
-        .filter((f) => argumentsOf(f) === args);
-      if (found.length > 0) return found;
-    }
-    return [];
-  }
-
-  /** The filter of the rows that a role may read in a subquery; null for all rows. */
-  #readable(reading: Reading, { table }: Range, open: ReadonlySet<Oid>): string | null {
-    const { relation } = table;
-    const { reader } = reading;
-    const { access, catalog } = this.#database;
-    const role = catalog.roles.get(reader);
-    if (role === undefined) throw new Untranslatable('a function of an unknown owner');
-    if (access.columns(reader, 'SELECT', relation).length === 0)
-      throw new FailsInDatabase(`${qualified(relation)}, which ${role.name} may not read: the policy fails`);
-    if (relation.rowSecurity === 'off' || access.exemption(reader, relation) !== null) return null;
-    if (open.has(relation.id))
-      throw new FailsInDatabase(
-        `${qualified(relation)}, whose policy reads itself: infinite recursion in the database`,
-      );
-    const policies = this.#policiesFor(role, relation);
-    const context = this.#translation(reading, new Set([...open, relation.id]));
-    const range: Range = { alias: relation.name, table };
-    const scope: Scope = { ranges: [range], arguments: NO_ARGUMENTS, outer: null, depth: 0 };
-    const of = (policy: Policy): string => condition(conditionOf(policy), scope, range, context);
-    const either = policies.filter(({ permissive }) => permissive).map(of);
-    const all = policies.filter(({ permissive }) => !permissive).map(of);
-    if (either.length === 0) return 'false';
-    // A condition that has AND or OR at its top has parentheses of its own.
-    const some = either.length === 1 ? (either[0] ?? 'false') : `(${either.join(' or ')})`;
-    return [...new Set([some, ...all])].join(' and ');
-  }
-
-  /** @throws Untranslatable if a policy file cannot have the filter */
-  #requireBound(filter: string, table: ImportedTable): void {
-    const model = this.#models.get(table.entity);
-    if (model === undefined) return;
-    try {
-      bindPredicate(filter, model);
-    } catch (error) {
-      if (!(error instanceof QueryError)) throw error;
-      throw new Untranslatable(error.message);
-    }
-  }
-}
-
-/** A policy, as a note names it. */
-function policyIn({ view }: Subject, table: ImportedTable, policy: Policy): string {
-  const { identity } = policyObject(table.relation, policy);
-  return view === null ? identity : `${identity}, in the view ${qualified(view)}`;
-}
-
-const SECOND_LINE =
-  'the rights that a gateway sends, by `osl row-security`: its policy file has these grants';
-
-/**
- * A policy of `osl row-security` for a role. Where it enables row security for the role of its gateway, a second policy
- * lets all other roles see all rows.
- */
-function secondLineFor(policy: Policy, { name }: Role): readonly Policy[] {
-  const [, gateway] = /^\(SESSION_USER <> '((?:[^']|'')*)'::name\)$/.exec(policy.using ?? '') ?? [];
-  if (policy.name !== OTHERS_POLICY || gateway === undefined) return [policy];
-  return gateway.replaceAll("''", "'") === name ? [] : [{ ...policy, using: 'true' }];
-}
-
-/** The condition of a policy. @throws Untranslatable */
-function conditionOf({ using }: Policy): Node {
-  if (using?.includes(`${SCHEMA}.`) === true) throw new Untranslatable(SECOND_LINE);
-  try {
-    const value = expressionNode(using ?? '');
-    if (value !== null) return value;
-  } catch (error) {
-    if (!(error instanceof QueryError)) throw error;
-    throw new Untranslatable(error.message);
-  }
-  throw new Untranslatable('an empty condition');
-}
-
-function argumentsOf({ arguments: types }: DatabaseFunction): number {
-  return types === '' ? 0 : types.split(', ').length;
 }

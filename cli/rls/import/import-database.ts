@@ -10,7 +10,7 @@ import {
   type ExcludedTable,
 } from '../../proposal/index.js';
 import type { SecurityCatalog } from '../catalog/catalog.js';
-import { checkedDatabase, type Scope } from '../checked-database.js';
+import { type CheckScope, checkedDatabase } from '../checked-database.js';
 import { type ImportedPolicy, importedPolicy } from './draft.js';
 import { readerScript } from './reader.js';
 import { type NamedView, withViewEntities } from './view-entities.js';
@@ -18,7 +18,7 @@ import { passedKey } from './view-key.js';
 import { nameOf, viewPlans } from './view-plan.js';
 
 export interface ImportOptions {
-  readonly scope: Scope;
+  readonly scope: CheckScope;
   readonly tenant: string;
   readonly urlEnv: string;
 }

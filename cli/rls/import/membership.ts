@@ -173,7 +173,7 @@ function equality(left: Node, right: Node): Node {
 }
 
 /** A condition with the tables of the subquery that it is about. */
-interface Part {
+interface MembershipPart {
   readonly node: Node;
   readonly about: ReadonlySet<Range>;
   /** True if it names a column of the row outside. */
@@ -193,7 +193,7 @@ function joined(
   context: Translation,
   { positive, isExists }: { readonly positive: boolean; readonly isExists: boolean },
 ): string {
-  const parts = conditions.map((node): Part => {
+  const parts = conditions.map((node): MembershipPart => {
     const about = new Set<Range>();
     let outside = false;
     eachRange(node, inner, (found) => {
@@ -245,7 +245,7 @@ function joined(
 
 /** The condition that links the subquery to the row: a column of it, and what it must be equal to. */
 function linkOf(
-  { node, about }: Part,
+  { node, about }: MembershipPart,
   inner: Scope,
   range: Range,
   from: FromClause,
@@ -261,7 +261,7 @@ function linkOf(
   throw new Untranslatable('a subquery that is linked to the row by an expression');
 }
 
-function edgeOf({ node }: Part, inner: Scope): JoinEdge {
+function edgeOf({ node }: MembershipPart, inner: Scope): JoinEdge {
   const sides = equalSides(node);
   const [left, right] = [
     sides === null ? null : columnIn(sides[0], inner),

@@ -69,17 +69,17 @@ function withView(
   };
 }
 
-type EntityDocument = ManifestDocument['entities'][string];
+type EntityEntry = ManifestDocument['entities'][string];
 type Tables = ManifestDocument['connectors'][string]['tables'];
-type TableColumns = ReadonlyMap<string, Tables[string]['columns'][string]>;
+type ColumnEntries = ReadonlyMap<string, Tables[string]['columns'][string]>;
 
 /** The columns of the table with a label for each that the view masks. Keys have none, since joins need their values. */
 function labelled(
-  columns: TableColumns,
+  columns: ColumnEntries,
   { query }: TableView,
   model: ModelRelation,
   all: Tables,
-): TableColumns {
+): ColumnEntries {
   const taken = new Set(
     Object.values(all).flatMap((one) => Object.values(one.columns).flatMap((c) => c.sensitivity ?? [])),
   );
@@ -110,7 +110,7 @@ function freeLabel(wanted: string, taken: Set<string>): string {
 }
 
 /** Shows the columns of the view under its names, then those of the table, which filters may need. */
-function entityOf({ view, query }: TableView, model: ModelRelation): Omit<EntityDocument, 'source'> {
+function entityOf({ view, query }: TableView, model: ModelRelation): Omit<EntityEntry, 'source'> {
   const names = new NameAllocator(RESERVED);
   const byColumn = new Map<string, string>();
   for (const column of query.columns) {

@@ -2,7 +2,7 @@ import type { MaskKind } from 'osl-compiler';
 import type { GrantDocument } from '../../../policy/document.js';
 
 /** A filter of rows; null accepts all rows. */
-type Filter = string | null;
+type RowFilter = string | null;
 
 /** A masked column of a view, and for which rows a role sees its values. */
 export interface MaskedLabel {
@@ -10,7 +10,7 @@ export interface MaskedLabel {
   readonly label: string;
   readonly mask: MaskKind;
   /** Alternatives; empty: for none. */
-  readonly clear: readonly Filter[];
+  readonly clear: readonly RowFilter[];
 }
 
 /**
@@ -22,7 +22,7 @@ export interface MaskedLabel {
 export function viewGrants(
   entity: string,
   columns: readonly string[],
-  rows: readonly Filter[],
+  rows: readonly RowFilter[],
   plain: ReadonlySet<string>,
   masked: readonly MaskedLabel[],
 ): readonly GrantDocument[] {
@@ -44,7 +44,7 @@ export function viewGrants(
 export function grantOn(
   entity: string,
   columns: readonly string[],
-  rows: Filter,
+  rows: RowFilter,
   unmask: ReadonlySet<string>,
 ): GrantDocument {
   return {
@@ -67,12 +67,12 @@ function isAlwaysClear({ clear }: MaskedLabel): boolean {
 }
 
 /** Filters without those that another one contains. */
-function widest(filters: readonly Filter[]): readonly Filter[] {
+function widest(filters: readonly RowFilter[]): readonly RowFilter[] {
   return filters.includes(null) ? [null] : [...new Set(filters)];
 }
 
 /** Both filters. */
-export function bothOf(one: Filter, other: Filter): Filter {
+export function bothOf(one: RowFilter, other: RowFilter): RowFilter {
   if (one === null || other === null) return one ?? other;
   return `${one} and ${other}`;
 }

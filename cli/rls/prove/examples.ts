@@ -76,7 +76,7 @@ export async function exampleOf(
   const row = rowOf(entity, [encoder], model);
   const values = callerValuesOf(encoder, context, model);
   if (row === null || values === null) return 'the solver has values that no database has';
-  const others = new Witnesses(context, role.name, values);
+  const others = new WitnessRows(context, role.name, values);
   const isComplete = await others.add(encoder, model, 0);
   if (!isComplete) return 'no rows of the other tables were found for an example';
   const caller = callerOf(others.caller, context, role.name);
@@ -234,7 +234,7 @@ function setClaim(
 const MOST_DEPTH = 4;
 
 /** Finds rows of other tables, so that sets of rows have the values that the solver gave them. */
-class Witnesses {
+class WitnessRows {
   readonly rows: { readonly entity: Entity; readonly row: ExampleRow }[] = [];
   readonly #context: ExampleContext;
   readonly #role: string;
@@ -253,7 +253,7 @@ class Witnesses {
   /** Adds the rows that one question needs. False if there are none. */
   async add(encoder: Encoder, model: Model, depth: number): Promise<boolean> {
     if (depth > MOST_DEPTH) return false;
-    const groups = new Map<string, Group>();
+    const groups = new Map<string, RowGroup>();
     for (const { attribute: name, compared } of encoder.uses) {
       const source = this.#sourceOf(name);
       if (source === null) continue;
@@ -295,8 +295,8 @@ class Witnesses {
   /** @param groups all values of the question: the row must not give one to a set that has it not */
   async #addRow(
     source: Source,
-    { value, type }: Group,
-    groups: readonly Group[],
+    { value, type }: RowGroup,
+    groups: readonly RowGroup[],
     depth: number,
   ): Promise<boolean> {
     const encoder = source.set?.encoder ?? new Encoder(source.entity, 'caller', null, expressionKey);
@@ -377,7 +377,7 @@ interface Source {
   readonly column: string | null;
 }
 
-interface Group {
+interface RowGroup {
   readonly value: string;
   readonly type: TypeName;
   readonly positive: Map<string, Source>;

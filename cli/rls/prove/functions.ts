@@ -4,13 +4,13 @@ import type { DatabaseFunction } from '../catalog/catalog.js';
 import type { CheckedDatabase } from '../checked-database.js';
 import { calledName } from '../nodes.js';
 import { schemasOf } from '../search-path.js';
-import { NO_ARGUMENTS, NotUnderstood, type Placed } from './scope.js';
+import { NO_ARGUMENTS, NotUnderstood, type PlacedExpression } from './scope.js';
 
 /** A call of a user's function, as the query that is its body. */
 export interface CalledQuery {
   /** A SELECT. */
-  readonly query: Placed;
-  readonly args: readonly Placed[];
+  readonly query: PlacedExpression;
+  readonly args: readonly PlacedExpression[];
   readonly returnsSet: boolean;
   /** NULL for a NULL among the arguments. */
   readonly strict: boolean;
@@ -20,7 +20,7 @@ export interface CalledQuery {
 const MOST_DEPTH = 8;
 
 /** The function of a user that a call names; null for functions of Postgres. @throws NotUnderstood */
-export function calledQuery(place: Placed, database: CheckedDatabase): CalledQuery | null {
+export function calledQuery(place: PlacedExpression, database: CheckedDatabase): CalledQuery | null {
   if (!('FuncCall' in place.node)) return null;
   const called = functionOf(place, database);
   if (called === null) return null;
@@ -30,7 +30,7 @@ export function calledQuery(place: Placed, database: CheckedDatabase): CalledQue
   if (!database.access.mayExecute(rights.role, called))
     throw new NotUnderstood(`the function ${name}, which the role may not call`);
   const args = (place.node.FuncCall.args ?? []).map((node) => ({ ...place, node }));
-  const names = new Map<string, Placed>();
+  const names = new Map<string, PlacedExpression>();
   for (const [i, arg] of args.entries()) {
     names.set(`$${i + 1}`, arg);
     const own = called.argumentNames[i];
@@ -53,7 +53,7 @@ export function calledQuery(place: Placed, database: CheckedDatabase): CalledQue
   };
 }
 
-function functionOf({ node, rights }: Placed, database: CheckedDatabase): DatabaseFunction | null {
+function functionOf({ node, rights }: PlacedExpression, database: CheckedDatabase): DatabaseFunction | null {
   if (!('FuncCall' in node)) return null;
   const { schema, name } = calledName(node.FuncCall);
   const isQualified = (node.FuncCall.funcname ?? []).length > 1;

@@ -1,18 +1,9 @@
 import type { Node } from '@pgsql/types';
-import type { TypeName } from 'osl-compiler';
-import {
-  boolean,
-  castKey,
-  columnKey,
-  type Encoder,
-  literalKey,
-  NULL_KEY,
-  TRUE,
-} from '../../../policy/proof/index.js';
+import { boolean, columnKey, type Encoder, literalKey, NULL_KEY, TRUE } from '../../../policy/proof/index.js';
 import { type ColumnOf, type Home, NotUnderstood } from './scope.js';
 import { type CallerTerm, literalTerm, type Term, type TruthTerm, type ValueTerm } from './terms.js';
 
-/** Columns, literals and casts as terms. */
+/** Columns and literals as terms. */
 
 export const NULL_TERM: ValueTerm = {
   kind: 'value',
@@ -22,12 +13,6 @@ export const NULL_TERM: ValueTerm = {
   column: null,
   literal: null,
 };
-
-/** Casts that keep the value, as `from to`. */
-export const KEEPING: ReadonlySet<string> = new Set([
-  ...['int2 int4', 'int2 int8', 'int4 int8', 'int2 numeric', 'int4 numeric', 'int8 numeric'],
-  ...['float4 float8', 'uuid text'],
-]);
 
 export function truthLiteral(literal: string): TruthTerm {
   const value = /^(t|true|on|yes|1)$/i.test(literal.trim());
@@ -78,36 +63,6 @@ export function constantTerm(node: Extract<Node, { A_Const: unknown }>, encoder:
   return { ...literalTerm(sval.sval ?? '', 'text', encoder), type: null };
 }
 
-export function castItem(item: Term, type: TypeName | null, encoder: Encoder): Term {
-  if (item.kind !== 'value' || item.literal === null || type === null) return item;
-  return item.type === null ? literalTerm(item.literal, type, encoder) : item;
-}
-
 export function isSameCaller(a: CallerTerm, b: CallerTerm): boolean {
   return a.attribute === b.attribute && a.type === b.type && a.otherwise === null && b.otherwise === null;
-}
-
-/** A setting or claim as another type. Of an empty text, only text has a value. */
-export function castCaller(term: CallerTerm, type: TypeName, encoder: Encoder): CallerTerm {
-  if (term.type === type) return term;
-  const isWider = KEEPING.has(`${term.type} ${type}`) && term.type !== 'uuid';
-  if (term.type !== 'text' && !isWider)
-    throw new NotUnderstood(`a value of the caller as ${term.type} and ${type}`);
-  return {
-    ...term,
-    type,
-    otherwise: castDefault(term.otherwise, type, encoder),
-    key: castKey(term.key, term.type, type),
-  };
-}
-
-function castDefault(
-  term: CallerTerm['otherwise'],
-  type: TypeName,
-  encoder: Encoder,
-): CallerTerm['otherwise'] {
-  if (term === null || term.kind === 'truth') return term;
-  // The cast of an empty text fails; no value is equal to it.
-  if (term.literal === null || term.literal === '') return null;
-  return type === 'bool' ? truthLiteral(term.literal) : literalTerm(term.literal, type, encoder);
 }

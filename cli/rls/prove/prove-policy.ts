@@ -134,11 +134,11 @@ async function decide(question: Question, context: ProofContext): Promise<ProofV
   const [possible, ...answers] = await context.solver.check(script, { wantsValues: true });
   if (possible?.kind !== 'sat')
     return { kind: 'unknown', because: 'no row and no caller fits what is assumed', neverMore: false };
-  const outcomes: { more: Outcome; less: Outcome } = { more: NONE, less: NONE };
+  const outcomes: { more: SearchOutcome; less: SearchOutcome } = { more: NONE, less: NONE };
   for (const [i, difference] of differences.entries()) {
     const [any, wished] = answers.slice(2 * i);
     if (any === undefined || any.kind === 'unsat') continue;
-    let outcome: Outcome = {
+    let outcome: SearchOutcome = {
       kind: 'unknown',
       because: any.kind === 'unknown' ? `the solver gave up: ${any.reason}` : '',
     };
@@ -160,14 +160,20 @@ function wishOf(encoder: Encoder): Formula {
   );
 }
 
-type Outcome =
+type SearchOutcome =
   | { readonly kind: 'impossible' }
   | { readonly kind: 'shown'; readonly example: Example }
   | { readonly kind: 'unknown'; readonly because: string };
 
-const NONE: Outcome = Object.freeze({ kind: 'impossible' });
+const NONE: SearchOutcome = Object.freeze({ kind: 'impossible' });
 
-function verdictOf({ more, less }: { readonly more: Outcome; readonly less: Outcome }): ProofVerdict {
+function verdictOf({
+  more,
+  less,
+}: {
+  readonly more: SearchOutcome;
+  readonly less: SearchOutcome;
+}): ProofVerdict {
   if (more.kind === 'shown')
     return less.kind === 'shown'
       ? { kind: 'differs', example: more.example, less: less.example }
@@ -208,7 +214,7 @@ async function tried(
   question: Question,
   context: ProofContext,
   model: Model,
-): Promise<Outcome> {
+): Promise<SearchOutcome> {
   const example = await exampleOf(difference, question, context, model);
   const against = typeof example === 'string' ? example : await context.trial(example);
   if (against === null && typeof example !== 'string') return { kind: 'shown', example };

@@ -28,7 +28,7 @@ export interface Difference {
   readonly column: string | null;
 }
 
-/** What an example of a difference is made with. */
+/** Inputs for an example of a difference. */
 export interface ExampleContext {
   readonly ties: Ties;
   readonly names: CallerValueNames;

@@ -15,7 +15,7 @@ import {
   type Home,
   NO_ARGUMENTS,
   NotUnderstood,
-  type Placed,
+  type PlacedExpression,
   type Range,
   type Rights,
 } from './scope.js';
@@ -124,7 +124,7 @@ export class RowSecurity {
   #holds({ name, using }: Policy, home: Home, rights: Rights): Formula {
     const node = conditionIn(using ?? '');
     if (node === null) return home.encoder.unknownTruth(`policy ${name}`, `the policy ${name}`).isTrue;
-    const place: Placed = {
+    const place: PlacedExpression = {
       node,
       rights,
       scope: { ranges: [home.range], arguments: NO_ARGUMENTS, outer: null },

@@ -1,4 +1,4 @@
-import type { Node, SelectStmt } from '@pgsql/types';
+import type { A_Expr, Node, SelectStmt } from '@pgsql/types';
 import type { Relation as Entity } from 'osl-compiler';
 import type { Encoder } from '../../../policy/proof/index.js';
 import type { Oid, Relation } from '../catalog/catalog.js';
@@ -28,7 +28,7 @@ export interface Home {
 interface Scope {
   readonly ranges: readonly Range[];
   /** Arguments of the function whose body it is, by name and by `$1`. */
-  readonly arguments: ReadonlyMap<string, Placed>;
+  readonly arguments: ReadonlyMap<string, PlacedExpression>;
   readonly outer: Scope | null;
 }
 
@@ -47,13 +47,19 @@ export interface Rights {
 }
 
 /** An expression with what it depends on. */
-export interface Placed {
+export interface PlacedExpression {
   readonly node: Node;
   readonly scope: Scope;
   readonly rights: Rights;
 }
 
-export const NO_ARGUMENTS: ReadonlyMap<string, Placed> = new Map();
+/** Another expression of the same place. @throws NotUnderstood if there is none */
+export function at(place: PlacedExpression, node: Node | undefined): PlacedExpression {
+  if (node === undefined) throw new NotUnderstood('an expression that is cut off');
+  return { ...place, node };
+}
+
+export const NO_ARGUMENTS: ReadonlyMap<string, PlacedExpression> = new Map();
 
 export interface ColumnOf {
   readonly range: Range;
@@ -61,7 +67,7 @@ export interface ColumnOf {
 }
 
 /** The column or the argument that a node names; null for any other node. @throws NotUnderstood for an unknown name */
-export function referenceOf({ node, scope }: Placed): ColumnOf | Placed | null {
+export function referenceOf({ node, scope }: PlacedExpression): ColumnOf | PlacedExpression | null {
   if ('ParamRef' in node) return namedArgument(`$${node.ParamRef.number ?? 0}`, scope);
   if (!('ColumnRef' in node)) return null;
   const names = namesOf(node.ColumnRef.fields);
@@ -80,12 +86,21 @@ export function referenceOf({ node, scope }: Placed): ColumnOf | Placed | null {
   throw new NotUnderstood(`the name \`${names.join('.')}\``);
 }
 
-function namedArgument(name: string, scope: Scope): Placed {
+function namedArgument(name: string, scope: Scope): PlacedExpression {
   for (let at: Scope | null = scope; at !== null; at = at.outer) {
     const argument = at.arguments.get(name);
     if (argument !== undefined) return argument;
   }
   throw new NotUnderstood(`the argument ${name}`);
+}
+
+/** The name of an operator of Postgres. @throws NotUnderstood for those of users and extensions */
+export function operatorOf({ name }: A_Expr): string {
+  const names = namesOf(name);
+  const [schema, operator] = names.length > 1 ? names : ['pg_catalog', names[0]];
+  if (schema !== 'pg_catalog' || operator === undefined)
+    throw new NotUnderstood(`the operator ${names.join('.')}`);
+  return operator;
 }
 
 /** A FROM clause: its tables, and the conditions of its inner joins. */
@@ -98,13 +113,13 @@ export interface From {
 export type FromReader = (select: SelectStmt, rights: Rights) => From;
 
 /** The columns that an expression names, those that nested queries take from around them included. @throws NotUnderstood */
-export function columnsIn(placed: Placed, from: FromReader): readonly ColumnOf[] {
+export function columnsIn(placed: PlacedExpression, from: FromReader): readonly ColumnOf[] {
   const found: ColumnOf[] = [];
   collect(placed.node, placed, from, found);
   return found;
 }
 
-function collect(value: unknown, place: Placed, from: FromReader, found: ColumnOf[]): void {
+function collect(value: unknown, place: PlacedExpression, from: FromReader, found: ColumnOf[]): void {
   if (!isTree(value)) return;
   if (Array.isArray(value)) {
     for (const item of value) collect(item, place, from, found);
@@ -123,7 +138,10 @@ function collect(value: unknown, place: Placed, from: FromReader, found: ColumnO
   }
   const { fromClause: _from, sortClause: _sort, ...rest } = node.SelectStmt;
   const { ranges, conditions } = from(node.SelectStmt, place.rights);
-  const inner: Placed = { ...place, scope: { ranges, arguments: NO_ARGUMENTS, outer: place.scope } };
+  const inner: PlacedExpression = {
+    ...place,
+    scope: { ranges, arguments: NO_ARGUMENTS, outer: place.scope },
+  };
   const own: ColumnOf[] = [];
   for (const part of [...conditions, ...Object.values(rest)]) collect(part, inner, from, own);
   found.push(...own.filter(({ range }) => !ranges.includes(range)));

@@ -110,17 +110,17 @@ export class ScratchDatabase {
     if (failed !== undefined) return `the embedded database cannot have the table: ${failed}`;
     try {
       return await this.#engine.system.transaction(async (tx) => {
-        throw new Seen(await rowsIn(tx, example));
+        throw new DiscardedRun(await rowsIn(tx, example));
       });
     } catch (error) {
-      if (error instanceof Seen) return error.rows;
+      if (error instanceof DiscardedRun) return error.rows;
       throw error;
     }
   }
 }
 
 /** Ends a transaction of which nothing shall stay. */
-class Seen extends Error {
+class DiscardedRun extends Error {
   readonly rows: number | string;
 
   constructor(rows: number | string) {
@@ -132,7 +132,7 @@ class Seen extends Error {
 /** Runs the statements at once, or one by one if one of them fails. Returns why tables are incomplete. */
 async function copied(
   { system }: OpenedEngine,
-  statements: readonly Statement[],
+  statements: readonly ScratchStatement[],
 ): Promise<ReadonlyMap<string, string>> {
   const failed = new Map<string, string>();
   const all = statements.map(({ text }) => text).join(';\n');
@@ -207,19 +207,22 @@ async function countIn(
   }
 }
 
-interface Statement {
+interface ScratchStatement {
   /** Qualified name of the table that is incomplete without it; null if that is seen when it is used. */
   readonly object: string | null;
   readonly text: string;
 }
 
-function* statementsFor(database: CheckedDatabase, definitions: ScratchDefinitions): Generator<Statement> {
+function* statementsFor(
+  database: CheckedDatabase,
+  definitions: ScratchDefinitions,
+): Generator<ScratchStatement> {
   const { catalog } = database;
   const tables = [...catalog.relations.values()].filter(
     ({ kind, extension }) => extension === null && (kind === 'table' || kind === 'partitioned table'),
   );
   const roles = rolesFor(database, tables);
-  const other = (text: string): Statement => ({ object: null, text });
+  const other = (text: string): ScratchStatement => ({ object: null, text });
   yield other('set check_function_bodies = off');
   for (const role of roles.values()) yield other(roleSql(role));
   for (const role of roles.values()) yield* membershipsOf(role, roles).map(other);
@@ -293,9 +296,9 @@ function* tableStatements(
   table: Relation,
   { types }: ScratchDefinitions,
   roles: ReadonlyMap<Oid, Role>,
-): Generator<Statement> {
+): Generator<ScratchStatement> {
   const name = qualified(table);
-  const own = (text: string): Statement => ({ object: name, text });
+  const own = (text: string): ScratchStatement => ({ object: name, text });
   const columns = [...(types.get(table.id) ?? [])].map(([column, type]) => `${identifier(column)} ${type}`);
   yield own(`create table ${name} (${columns.join(', ')})`);
   for (const grantee of granteesOf(table.grants, 'SELECT', roles))
@@ -310,7 +313,7 @@ function* tableStatements(
   if (table.rowSecurity === 'forced') yield own(`alter table ${name} force row level security`);
 }
 
-function policyStatement(table: Relation, policy: Policy, roles: ReadonlyMap<Oid, Role>): Statement {
+function policyStatement(table: Relation, policy: Policy, roles: ReadonlyMap<Oid, Role>): ScratchStatement {
   const { name, permissive, command, using } = policy;
   const to = policy.roles.flatMap((id) => (id === PUBLIC ? 'public' : (nameIn(id, roles) ?? [])));
   const rule = using === null || command === 'INSERT' ? '' : `using (${using})`;

@@ -2,7 +2,7 @@ import type { Node } from '@pgsql/types';
 import { and, Encoder, expressionKey, FALSE, type Formula, not } from '../../../policy/proof/index.js';
 import type { Oid, Relation } from '../catalog/catalog.js';
 import { calledName, firstTarget, partsOf } from '../nodes.js';
-import { type Conditions, operatorOf, type Subquery } from './conditions.js';
+import type { Conditions } from './conditions.js';
 import type { RowSets } from './row-sets.js';
 import {
   type ColumnOf,
@@ -11,19 +11,21 @@ import {
   type Home,
   NO_ARGUMENTS,
   NotUnderstood,
-  type Placed,
+  operatorOf,
+  type PlacedExpression,
   type Range,
   type Rights,
   referenceOf,
 } from './scope.js';
+import type { Subquery } from './subquery.js';
 import { comparedValue, isNull } from './terms.js';
 
 /** A part of a subquery's condition, or of the row outside once other tables are gone. */
-type Part =
-  | { readonly kind: 'condition'; readonly place: Placed }
-  | { readonly kind: 'equality'; readonly left: Placed; readonly right: Placed }
+type SubqueryPart =
+  | { readonly kind: 'condition'; readonly place: PlacedExpression }
+  | { readonly kind: 'equality'; readonly left: PlacedExpression; readonly right: PlacedExpression }
   /** A value that is among those of a set of rows. */
-  | { readonly kind: 'member'; readonly value: Placed; readonly set: string };
+  | { readonly kind: 'member'; readonly value: PlacedExpression; readonly set: string };
 
 export interface SubqueryContext {
   readonly sets: RowSets;
@@ -47,9 +49,12 @@ export function subqueryHasRow(subquery: Subquery, home: Home, context: Subquery
   const { ranges, conditions } = context.from(select, place.rights);
   for (const { relation } of ranges) requireReadable(relation, place.rights, context);
   const inner = { ranges, arguments: NO_ARGUMENTS, outer: place.scope };
-  const own = (node: Node): Placed => ({ ...place, node, scope: inner });
+  const own = (node: Node): PlacedExpression => ({ ...place, node, scope: inner });
   const target = firstTarget(select);
-  let parts: Part[] = [...conditions, ...(select.whereClause === undefined ? [] : [select.whereClause])]
+  let parts: SubqueryPart[] = [
+    ...conditions,
+    ...(select.whereClause === undefined ? [] : [select.whereClause]),
+  ]
     .flatMap((node) => partsOf(node, 'AND_EXPR'))
     .map((node) => ({ kind: 'condition', place: own(node) }));
   if (subquery.equalTo !== null || subquery.isTrue) {
@@ -111,7 +116,7 @@ function withoutArrayAgg(target: Node): Node {
 }
 
 /** Requires that a unique key of the only table has values that do not depend on it, so that there is one row at most. */
-function requireOneRow(ranges: readonly Range[], parts: readonly Part[], from: FromReader): void {
+function requireOneRow(ranges: readonly Range[], parts: readonly SubqueryPart[], from: FromReader): void {
   const [only, another] = ranges;
   if (only === undefined) return;
   const given = new Set(
@@ -134,10 +139,10 @@ function requireOneRow(ranges: readonly Range[], parts: readonly Part[], from: F
 
 interface Links {
   readonly range: Range;
-  readonly own: readonly Part[];
+  readonly own: readonly SubqueryPart[];
   /** Parts that also depend on other tables or on the row outside. */
-  readonly links: readonly Part[];
-  readonly others: readonly Part[];
+  readonly links: readonly SubqueryPart[];
+  readonly others: readonly SubqueryPart[];
   /** True if the only link is to another table of the subquery. */
   readonly isLeaf: boolean;
 }
@@ -145,10 +150,10 @@ interface Links {
 /** Replaces one table by a set of rows. */
 function withoutOne(
   left: Set<Range>,
-  parts: readonly Part[],
-  place: Placed,
+  parts: readonly SubqueryPart[],
+  place: PlacedExpression,
   context: SubqueryContext,
-): Part[] {
+): SubqueryPart[] {
   const candidates = [...left].map((range) => linksOf(range, left, parts, context.from));
   const simple = candidates.filter(({ links }) => links.length < 2);
   const chosen = simple.find(({ isLeaf }) => isLeaf) ?? simple[0];
@@ -162,8 +167,13 @@ function withoutOne(
   return [...others, { kind: 'member', value, set }];
 }
 
-function linksOf(range: Range, left: ReadonlySet<Range>, parts: readonly Part[], from: FromReader): Links {
-  const [own, links, others]: [Part[], Part[], Part[]] = [[], [], []];
+function linksOf(
+  range: Range,
+  left: ReadonlySet<Range>,
+  parts: readonly SubqueryPart[],
+  from: FromReader,
+): Links {
+  const [own, links, others]: [SubqueryPart[], SubqueryPart[], SubqueryPart[]] = [[], [], []];
   let isLeaf = false;
   for (const part of parts) {
     const about = placesOf(part).flatMap((place) => columnsIn(place, from).map((column) => column.range));
@@ -177,7 +187,7 @@ function linksOf(range: Range, left: ReadonlySet<Range>, parts: readonly Part[],
   return { range, own, links, others, isLeaf: isLeaf && links.length === 1 };
 }
 
-function placesOf(part: Part): readonly Placed[] {
+function placesOf(part: SubqueryPart): readonly PlacedExpression[] {
   switch (part.kind) {
     case 'condition':
       return [part.place];
@@ -189,7 +199,7 @@ function placesOf(part: Part): readonly Placed[] {
 }
 
 /** The sides of a condition that is an equality; null for any other. */
-function sidesOf(part: Part): readonly [Placed, Placed] | null {
+function sidesOf(part: SubqueryPart): readonly [PlacedExpression, PlacedExpression] | null {
   if (part.kind === 'equality') return [part.left, part.right];
   if (part.kind === 'member') return null;
   const { node } = part.place;
@@ -202,7 +212,10 @@ function sidesOf(part: Part): readonly [Placed, Placed] | null {
   ];
 }
 
-function linkSides(part: Part, range: Range): { readonly column: string; readonly other: Placed } {
+function linkSides(
+  part: SubqueryPart,
+  range: Range,
+): { readonly column: string; readonly other: PlacedExpression } {
   const sides = sidesOf(part);
   if (sides === null) throw new NotUnderstood('a subquery that is linked by another condition than =');
   for (const [own, other] of [sides, [sides[1], sides[0]] as const]) {
@@ -213,7 +226,7 @@ function linkSides(part: Part, range: Range): { readonly column: string; readonl
 }
 
 /** The column that an expression is, through arguments and casts of texts to text; null for any other. */
-function plainColumn(place: Placed): ColumnOf | null {
+function plainColumn(place: PlacedExpression): ColumnOf | null {
   const { node } = place;
   if ('TypeCast' in node && node.TypeCast.arg !== undefined) {
     const found = plainColumn({ ...place, node: node.TypeCast.arg });
@@ -237,7 +250,7 @@ const TRUE_NODE: Node = { A_Const: { boolval: { boolval: true } } };
 function setOf(
   range: Range,
   column: string | null,
-  own: readonly Part[],
+  own: readonly SubqueryPart[],
   rights: Rights,
   context: SubqueryContext,
 ): string {
@@ -252,7 +265,7 @@ function setOf(
   return context.sets.add({ relation, entity, column, encoder: home.encoder, condition }).id;
 }
 
-function partFormula(part: Part, home: Home, context: SubqueryContext): Formula {
+function partFormula(part: SubqueryPart, home: Home, context: SubqueryContext): Formula {
   const conditions = context.conditions();
   switch (part.kind) {
     case 'condition':

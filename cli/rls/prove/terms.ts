@@ -20,7 +20,7 @@ import {
   variable,
 } from '../../../policy/proof/index.js';
 
-/** What an expression of a policy is, as formulas over one row and one caller. */
+/** Value of an expression in a policy, as formulas over one row and one caller. */
 export type Term = TruthTerm | ValueTerm | CallerTerm | ClaimsTerm | ElementsTerm | ArrayTerm;
 
 export interface TruthTerm {
@@ -49,7 +49,7 @@ export interface CallerTerm {
   readonly type: TypeName;
   /** An empty text counts as NULL. */
   readonly emptyIsNull: boolean;
-  /** Value if it is NULL, as of COALESCE. */
+  /** Value that replaces NULL, as in COALESCE. */
   readonly otherwise: ValueTerm | TruthTerm | null;
   readonly key: string;
 }
@@ -187,17 +187,21 @@ export function literalTerm(literal: string, type: TypeName, encoder: Encoder): 
   return { kind: 'value', value, type, key: literalKey(literal, type), column: null, literal };
 }
 
-export function truthsEqual(a: Truth, b: Truth): Truth {
+function truthsEqual(a: Truth, b: Truth): Truth {
   return {
     isTrue: or(and(a.isTrue, b.isTrue), and(a.isFalse, b.isFalse)),
     isFalse: or(and(a.isTrue, b.isFalse), and(a.isFalse, b.isTrue)),
   };
 }
 
+/** Operators that compare two values. */
+export const COMPARISONS: ReadonlySet<string> = new Set(
+  '= <> < > <= >= ~~ !~~ ~~* !~~* ^@ ~ ~* !~ !~* @> <@ && ? ?| ?&'.split(' '),
+);
 const PATTERNS: ReadonlySet<string> = new Set(['~~', '!~~', '^@']);
 
 /** A comparison of two values of rows and literals; what the logic does not have is the same for equal expressions. */
-export function compareValues(operator: string, left: ValueTerm, right: ValueTerm, encoder: Encoder): Truth {
+function compareValues(operator: string, left: ValueTerm, right: ValueTerm, encoder: Encoder): Truth {
   const [a, b] = [typed(left, right.type, encoder), typed(right, left.type, encoder)];
   const [from, to] = [a.type ?? 'text', b.type ?? 'text'];
   const isPadded = from === 'bpchar' && PATTERNS.has(operator);
@@ -207,4 +211,25 @@ export function compareValues(operator: string, left: ValueTerm, right: ValueTer
   const key = operationKey(operator, a.key, b.key);
   const { isTrue, isFalse } = encoder.unknownTruth(key, `the operator ${operator} on ${from}`);
   return { isTrue: and(known, isTrue), isFalse: and(known, isFalse) };
+}
+
+/** A comparison of two terms; null if the logic has no such comparison. */
+export function compareTerms(operator: string, a: Term, b: Term, encoder: Encoder): Truth | null {
+  if (a.kind === 'value' && b.kind === 'value') return compareValues(operator, a, b, encoder);
+  if (operator !== '=' && operator !== '<>') return null;
+  const same = equalTerms(a, b, encoder) ?? equalTerms(b, a, encoder);
+  if (same === null || operator === '=') return same;
+  return { isTrue: same.isFalse, isFalse: same.isTrue };
+}
+
+function equalTerms(a: Term, b: Term, encoder: Encoder): Truth | null {
+  if (a.kind === 'truth' && b.kind === 'truth') return truthsEqual(a.truth, b.truth);
+  return a.kind === 'caller' && (b.kind === 'value' || b.kind === 'truth')
+    ? callerEquals(a, b, encoder)
+    : null;
+}
+
+/** True for a value or a truth value of rows and literals. */
+export function isRowTerm(term: Term): term is ValueTerm | TruthTerm {
+  return term.kind === 'value' || term.kind === 'truth';
 }

@@ -1,7 +1,7 @@
 import { identifier } from 'osl-compiler/sql-text';
 import type { Index, IndexKey, Relation } from '../catalog/catalog.js';
 import { type AnalysedPolicy, type CheckedDatabase, governs, listed } from '../checked-database.js';
-import type { Call, Comparison } from '../expression.js';
+import type { Call, ColumnComparison } from '../expression.js';
 import type { Rule } from '../finding.js';
 import { partOf, policyObject, qualified } from '../identity.js';
 
@@ -160,7 +160,7 @@ function readingPolicies({ policies }: CheckedDatabase): readonly AnalysedPolicy
 }
 
 /** Comparisons that every row of a policy must meet. */
-function comparisonsOf({ using }: AnalysedPolicy): readonly Comparison[] {
+function comparisonsOf({ using }: AnalysedPolicy): readonly ColumnComparison[] {
   if (using?.kind !== 'parsed') return [];
   return using.conjuncts.flatMap(({ alternatives }) => {
     const [only] = alternatives;
@@ -171,7 +171,7 @@ function comparisonsOf({ using }: AnalysedPolicy): readonly Comparison[] {
 }
 
 /** True if some index can look the comparison up. */
-function isIndexed(table: Relation, { column, cast, operator }: Comparison): boolean {
+function isIndexed(table: Relation, { column, cast, operator }: ColumnComparison): boolean {
   if (cast !== null) return false;
   return table.indexes.some((index) => {
     const [first] = index.keys;
@@ -180,20 +180,24 @@ function isIndexed(table: Relation, { column, cast, operator }: Comparison): boo
   });
 }
 
-function changesBytes({ catalog }: CheckedDatabase, table: Relation, { column, cast }: Comparison): boolean {
+function changesBytes(
+  { catalog }: CheckedDatabase,
+  table: Relation,
+  { column, cast }: ColumnComparison,
+): boolean {
   if (cast === null) return false;
   const type = table.columns.find(({ name }) => name === column)?.type;
   return type !== undefined && type !== cast && !catalog.binaryCasts.has(`${type}>${cast}`);
 }
 
 /** True if values of the column have another collation than names of roles. */
-function hasOtherCollation({ columns }: Relation, { column }: Comparison): boolean {
+function hasOtherCollation({ columns }: Relation, { column }: ColumnComparison): boolean {
   const collation = columns.find(({ name }) => name === column)?.collation ?? null;
   return collation !== null && collation !== 'C';
 }
 
 /** True if an index begins with the cast of the column. */
-function hasExpression(table: Relation, { column, cast }: Comparison): boolean {
+function hasExpression(table: Relation, { column, cast }: ColumnComparison): boolean {
   const wanted = `${identifier(column)}::${cast}`;
   return table.indexes.some(({ keys: [first] }) => first?.text.replace(/[()]/g, '') === wanted);
 }

@@ -3,14 +3,14 @@ import type { Service } from '../../../src/service/service.js';
 import { type ComparedCaller, sessionSettings } from '../compare/callers.js';
 import { governedStatement } from './governed.js';
 import type { ExplainedPlan } from './plan.js';
-import type { Execution, Outcome, RowDigest, SpeedSession } from './session.js';
+import type { RowSetDigest, SpeedSession, StatementExecution, StatementOutcome } from './session.js';
 import type { GivenStatement } from './statements.js';
 import type { ReadyStatement } from './values.js';
 
 /** Executions of each side, in turns. */
 const ROUNDS = 3;
 
-/** One side of a comparison. */
+/** Measurements of a statement, either under row security or as governed SQL. */
 interface Side {
   /** Median in ms; null without ANALYZE. */
   readonly ms: number | null;
@@ -31,7 +31,7 @@ interface GovernedSide extends Side {
 }
 
 /** A statement that both sides ran. */
-export interface Compared {
+export interface StatementComparison {
   readonly kind: 'compared';
   readonly statement: GivenStatement;
   readonly caller: ComparedCaller;
@@ -68,12 +68,12 @@ const OUTPUT: readonly (readonly [string, string])[] = [
   ['standard_conforming_strings', 'on'],
 ];
 
-/** How the caller runs a text under row security. */
+/** Runs a text under row security as the caller would. */
 export function underRowSecurity(
   text: string,
   caller: ComparedCaller,
   searchPath: readonly string[] | null,
-): Execution {
+): StatementExecution {
   const path =
     searchPath === null ? [] : [['search_path', searchPath.map(quoteIdentifier).join(', ')] as const];
   return {
@@ -93,7 +93,7 @@ export async function compareStatement(
   token: string,
   searchPath: readonly string[] | null,
   ready: ReadyStatement,
-): Promise<Compared | NotCompared> {
+): Promise<StatementComparison | NotCompared> {
   const refused = (reason: string): NotCompared => ({ kind: 'not compared', statement, caller, reason });
   if (ready.kind === 'refused') return refused(ready.reason);
   const { direct, reader, service, analyze } = sides;
@@ -106,7 +106,7 @@ export async function compareStatement(
     return refused(`the gateway refuses it: ${hidden(governed.reason, ready.sampled)}`);
   const { sql: text, values, types, readAttributes } = governed;
   const settings = new Map([...OUTPUT, ['search_path', 'pg_catalog, pg_temp'] as const]);
-  const through: Execution = { text, values, types, settings, role: null };
+  const through: StatementExecution = { text, values, types, settings, role: null };
   const taken = await inTurns(sides, under, through, readAttributes);
   if (taken.kind === 'failed') return refused(hidden(taken.reason, ready.sampled));
   const { plans, attributes } = taken.result;
@@ -135,10 +135,10 @@ interface Turns {
 
 async function inTurns(
   { direct, reader, analyze }: Sides,
-  under: Execution,
-  through: Execution,
+  under: StatementExecution,
+  through: StatementExecution,
   readAttributes: (() => Promise<unknown>) | null,
-): Promise<Outcome<Turns>> {
+): Promise<StatementOutcome<Turns>> {
   const plans: Turns['plans'] = { under: [], through: [] };
   const attributes: number[] = [];
   for (let round = 0; round < (analyze ? ROUNDS : 1); round += 1) {
@@ -157,7 +157,7 @@ async function inTurns(
 function sideOf(
   plans: readonly ExplainedPlan[],
   extra: readonly number[],
-  rows: Outcome<RowDigest> | null,
+  rows: StatementOutcome<RowSetDigest> | null,
 ): Side {
   const rounds = plans.flatMap(({ ms }, i) => (ms === null ? [] : [ms + (extra[i] ?? 0)]));
   const plan = medianPlan(plans);
@@ -170,7 +170,10 @@ function sideOf(
   };
 }
 
-function sameRows(one: Outcome<RowDigest> | null, other: Outcome<RowDigest> | null): boolean | null {
+function sameRows(
+  one: StatementOutcome<RowSetDigest> | null,
+  other: StatementOutcome<RowSetDigest> | null,
+): boolean | null {
   if (one?.kind !== 'done' || other?.kind !== 'done') return null;
   return one.result.rows === other.result.rows && one.result.digest === other.result.digest;
 }

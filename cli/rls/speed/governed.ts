@@ -5,7 +5,7 @@ import { explainPlan } from '../../../src/ask/index.js';
 import type { Service } from '../../../src/service/service.js';
 
 /** A statement as the gateway sends it to the database for one caller, or why it refuses it. */
-export type Governed =
+export type GovernedSql =
   | {
       readonly kind: 'governed';
       readonly sql: string;
@@ -19,7 +19,7 @@ export type Governed =
   | { readonly kind: 'refused'; readonly reason: string };
 
 /** Compiles raw SQL for the caller of a token, by the request path of the service. */
-export async function governedStatement(service: Service, token: string, text: string): Promise<Governed> {
+export async function governedStatement(service: Service, token: string, text: string): Promise<GovernedSql> {
   const call = {
     requestId: randomUUID(),
     surface: 'rest',

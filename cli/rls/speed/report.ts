@@ -1,12 +1,12 @@
 import { identifier } from 'osl-compiler/sql-text';
 import { counted, visible } from '../../output.js';
 import { cutTo, formatTable } from '../../table.js';
-import type { Compared, NotCompared } from './comparison.js';
+import type { NotCompared, StatementComparison } from './comparison.js';
 import { withoutValues } from './plan.js';
 import type { Reason } from './reasons.js';
-import { type Explained, figure } from './verdict.js';
+import { type ExplainedComparison, figure } from './verdict.js';
 
-export type SpeedResult = Explained | NotCompared;
+export type SpeedResult = ExplainedComparison | NotCompared;
 
 const WIDTH = 60;
 
@@ -44,13 +44,13 @@ export function speedJson(results: readonly SpeedResult[], isRecorded: boolean) 
   };
 }
 
-function sideJson({ ms, rounds, cost, rows, plan }: Compared['rowSecurity']) {
+function sideJson({ ms, rounds, cost, rows, plan }: StatementComparison['rowSecurity']) {
   return { ms, rounds_ms: rounds, cost, rows, plan: plan.redacted };
 }
 
 /** A table for a person, then the reasons of each line, then what was not compared. */
 export function speedText(results: readonly SpeedResult[]): string {
-  const explained = results.filter((result): result is Explained => 'compared' in result);
+  const explained = results.filter((result): result is ExplainedComparison => 'compared' in result);
   const rest = results.filter((result): result is NotCompared => !('compared' in result));
   const parts: string[] = [];
   if (explained.length > 0) parts.push(tableOf(explained), explained.map(reasonLines).join('\n'));
@@ -59,7 +59,7 @@ export function speedText(results: readonly SpeedResult[]): string {
   return parts.join('\n\n');
 }
 
-function tableOf(results: readonly Explained[]): string {
+function tableOf(results: readonly ExplainedComparison[]): string {
   const timed = results.some(({ compared }) => compared.governed.ms !== null);
   const unit = timed ? 'ms' : 'cost';
   const right = (name: string) => ({ name, align: 'right' as const });
@@ -87,19 +87,19 @@ function tableOf(results: readonly Explained[]): string {
   return formatTable(head, rows);
 }
 
-function rowsText({ rowSecurity, governed, sameRows }: Compared): string {
+function rowsText({ rowSecurity, governed, sameRows }: StatementComparison): string {
   if (rowSecurity.rows === null || governed.rows === null) return '?';
   if (rowSecurity.rows !== governed.rows) return `${rowSecurity.rows}, ${governed.rows} governed`;
   return sameRows === false ? `${governed.rows}, not the same` : String(governed.rows);
 }
 
-function reasonLines({ faster, reasons }: Explained, index: number): string {
+function reasonLines({ faster, reasons }: ExplainedComparison, index: number): string {
   return linesOf(faster, reasons)
     .map((line, i) => `${i === 0 ? `${index + 1}.` : '  '} ${visible(line)}`)
     .join('\n');
 }
 
-function linesOf(faster: Explained['faster'], reasons: readonly Reason[]): readonly string[] {
+function linesOf(faster: ExplainedComparison['faster'], reasons: readonly Reason[]): readonly string[] {
   if (faster === 'about equal') return ['about equal'];
   const slow = faster === 'governed' ? 'row security' : 'governed SQL';
   if (reasons.length === 0) return [`${slow} takes longer, and the plans do not tell why`];
@@ -116,8 +116,8 @@ function refusalLine({ statement, caller, reason }: NotCompared): string {
   return visible(`  ${shortened(statement.text)}${who}: ${reason}`);
 }
 
-function summary(results: readonly Explained[], refused: number): string {
-  const count = (faster: Explained['faster']): number =>
+function summary(results: readonly ExplainedComparison[], refused: number): string {
+  const count = (faster: ExplainedComparison['faster']): number =>
     results.filter((one) => one.faster === faster).length;
   const differing = results.filter(({ compared }) => compared.sameRows === false).length;
   return (

@@ -15,10 +15,10 @@ import { catalogOf, type DatabaseFlags, openDatabase, scopeOf, urlOf } from '../
 import { importedPolicy } from '../import/draft.js';
 import { searchPathOf } from '../search-path.js';
 import {
-  type Compared,
   compareStatement,
   type NotCompared,
   type Sides,
+  type StatementComparison,
   underRowSecurity,
 } from './comparison.js';
 import { leakproofnessOf } from './leakproofness.js';
@@ -40,8 +40,8 @@ export interface RlsSpeedFlags extends DatabaseFlags {
 }
 
 /**
- * Compares the time of statements under row security with that of the same statements as governed SQL, and names the
- * reasons that the plans tell.
+ * Compares the time of statements under row security with that of the same statements as governed SQL, and reports
+ * the reasons that the plans show.
  *
  * @throws Failure for wrong flags, a database that cannot be reached and statements that cannot be read; the errors of
  *   `loadModel` and `openService`
@@ -113,18 +113,18 @@ function mayHaveRows({ name }: ComparedCaller): boolean {
   return !name.endsWith(' without values');
 }
 
-interface Work extends Input {
+interface SpeedWork extends Input {
   readonly database: CheckedDatabase;
   readonly files: { readonly manifestFile: string; readonly policyFile: string };
   readonly manifest: Manifest;
 }
 
 async function compareAll(
-  { statements, callers, subjects, database, files, manifest }: Work,
+  { statements, callers, subjects, database, files, manifest }: SpeedWork,
   [url, readerUrl]: readonly [string, string],
   { timeout, analyze }: RlsSpeedFlags,
-): Promise<readonly (Compared | NotCompared)[]> {
-  const results: (Compared | NotCompared)[] = [];
+): Promise<readonly (StatementComparison | NotCompared)[]> {
+  const results: (StatementComparison | NotCompared)[] = [];
   const served = { ...files, maxRows: 1, subjects, manifest: { raw_sql: { allow: rawTables(manifest) } } };
   const direct = await SpeedSession.open(url, timeout * 1_000);
   try {
@@ -173,8 +173,8 @@ async function ofCallers(
   callers: readonly ComparedCaller[],
   token: (caller: number) => Promise<string>,
   database: CheckedDatabase,
-): Promise<readonly (Compared | NotCompared)[]> {
-  const results: (Compared | NotCompared)[] = [];
+): Promise<readonly (StatementComparison | NotCompared)[]> {
+  const results: (StatementComparison | NotCompared)[] = [];
   for (const [i, caller] of callers.entries()) {
     if (statement.role !== null && statement.role !== caller.role) continue;
     const role = [...database.catalog.roles.values()].find(({ name }) => name === caller.role);

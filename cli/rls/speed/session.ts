@@ -9,7 +9,7 @@ import { usage } from '../../exit.js';
 import { type ExplainedPlan, explainedPlan } from './plan.js';
 
 /** A statement, and as whom it runs. */
-export interface Execution {
+export interface StatementExecution {
   readonly text: string;
   readonly values: readonly (string | null)[];
   /** Types of the values as OIDs. */
@@ -20,12 +20,12 @@ export interface Execution {
   readonly role: string | null;
 }
 
-export type Outcome<T> =
+export type StatementOutcome<T> =
   | { readonly kind: 'done'; readonly result: T }
   | { readonly kind: 'failed'; readonly reason: string };
 
 /** Rows of a statement: their number, and a digest that does not depend on their order. */
-export interface RowDigest {
+export interface RowSetDigest {
   readonly rows: number;
   readonly digest: string;
 }
@@ -55,7 +55,7 @@ export class SpeedSession {
     return new SpeedSession(open, timeoutMs);
   }
 
-  explain(execution: Execution, analyze: boolean): Promise<Outcome<ExplainedPlan>> {
+  explain(execution: StatementExecution, analyze: boolean): Promise<StatementOutcome<ExplainedPlan>> {
     const options = analyze ? 'ANALYZE, TIMING off, BUFFERS off' : 'ANALYZE off';
     return this.#as(execution, async (call) => {
       const [row] = await this.#session.query(`EXPLAIN (VERBOSE, ${options}, FORMAT JSON) ${call}`);
@@ -63,7 +63,7 @@ export class SpeedSession {
     });
   }
 
-  digest(execution: Execution): Promise<Outcome<RowDigest>> {
+  digest(execution: StatementExecution): Promise<StatementOutcome<RowSetDigest>> {
     const text = `SELECT pg_catalog.count(*)::text AS rows,
       coalesce(pg_catalog.sum(pg_catalog.hashtextextended(r::text, 0)), 0)::text AS digest
       FROM (${execution.text}) AS r`;
@@ -74,7 +74,7 @@ export class SpeedSession {
   }
 
   /** A value of a column as text, of some row that the caller sees; null if there is none. */
-  async sample(execution: Execution): Promise<string | null> {
+  async sample(execution: StatementExecution): Promise<string | null> {
     const found = await this.#as(execution, async (call) => {
       const [row] = await this.#session.query(call);
       return row === undefined ? null : String(Object.values(row)[0]);
@@ -84,9 +84,9 @@ export class SpeedSession {
 
   /** Prepares the statement, so that its values have types, and gives `work` the EXECUTE that runs it. */
   async #as<T>(
-    { text, values, types, settings, role }: Execution,
+    { text, values, types, settings, role }: StatementExecution,
     work: (call: string) => Promise<T>,
-  ): Promise<Outcome<T>> {
+  ): Promise<StatementOutcome<T>> {
     try {
       await this.#session.query('BEGIN READ ONLY');
       for (const [name, value] of settings)

@@ -15,7 +15,7 @@ export type ReadyStatement =
 /** A value of a column in a row that the caller sees; null if there is none. */
 export type ColumnSample = (table: Relation, column: string) => Promise<string | null>;
 
-interface Edit {
+interface ParameterEdit {
   /** Offset in UTF-8 bytes. */
   readonly at: number;
   readonly length: number;
@@ -37,7 +37,7 @@ export async function readyStatement(
   const parsed = selectIn(text);
   if (parsed.kind === 'refused') return parsed;
   const tables = tablesOf(parsed.node, database, searchPath);
-  const edits: Edit[] = tables.unqualified.map(({ at, schema }) => ({
+  const edits: ParameterEdit[] = tables.unqualified.map(({ at, schema }) => ({
     at,
     length: 0,
     text: `${identifier(schema)}.`,
@@ -59,7 +59,7 @@ export async function readyStatement(
   return { kind: 'ready', text: edited(text, edits), sampled };
 }
 
-function edited(text: string, edits: readonly Edit[]): string {
+function edited(text: string, edits: readonly ParameterEdit[]): string {
   const bytes = Buffer.from(text, 'utf8');
   const parts: Buffer[] = [];
   let from = 0;
@@ -109,7 +109,7 @@ function tableNamed(
   return schema === null ? database.relationNamed({ schema: null, name }) : null;
 }
 
-/** How a placeholder is used: null if nothing is known that a value could be taken from. */
+/** Use of a placeholder from which a value can be taken; null if there is none. */
 type Use =
   | { readonly kind: 'compared'; readonly qualifier: string | null; readonly column: string }
   | { readonly kind: 'prefix'; readonly qualifier: string | null; readonly column: string }

@@ -1,5 +1,5 @@
 import type { CheckedDatabase } from '../checked-database.js';
-import type { Compared } from './comparison.js';
+import type { StatementComparison } from './comparison.js';
 import {
   attributesReason,
   type Leakproofness,
@@ -12,8 +12,8 @@ import {
 import { type GivenStatement, selectIn } from './statements.js';
 
 /** A comparison with its reasons. */
-export interface Explained {
-  readonly compared: Compared;
+export interface ExplainedComparison {
+  readonly compared: StatementComparison;
   /** `about equal` if neither takes much longer. */
   readonly faster: 'governed' | 'row security' | 'about equal';
   /** Time, or cost without ANALYZE, under row security over that of governed SQL; above 1 governed SQL is faster. */
@@ -26,10 +26,10 @@ const EQUAL = 1.3;
 
 /** Says which side is faster, and why, as far as the plans tell. */
 export function explained(
-  compared: Compared,
+  compared: StatementComparison,
   database: CheckedDatabase,
   leakproofness: readonly Leakproofness[],
-): Explained {
+): ExplainedComparison {
   const { rowSecurity, governed } = compared;
   const [theirs, ours] = [rowSecurity.ms ?? rowSecurity.cost, governed.ms ?? governed.cost];
   const ratio = theirs / ours;

@@ -93,7 +93,7 @@ const PIECE = 262_144;
 const CONVERTED_PIECE = 16_384;
 /** Values above this size are not copied. */
 const LARGE = 65_536;
-/** What is converted of a row in one turn of the event loop at most: bytes, and elements of arrays. */
+/** Most bytes, and most elements of arrays, of a row that are converted in one turn of the event loop. */
 const MOST_CONVERTED = 1_048_576;
 const MOST_ELEMENTS = 4_096;
 const DATA_ROW = 0x44;
@@ -118,7 +118,7 @@ class RowBytes extends GrowingBytes {
     this.at += this.bytes.write(text, this.at, 'latin1');
   }
 
-  /** What was written; the next write overwrites it. */
+  /** Returns the bytes written so far. The next write overwrites them. */
   take(): Uint8Array {
     const taken = this.bytes.subarray(0, this.at);
     this.at = 0;

@@ -16,7 +16,7 @@ export interface IssuedReceipt {
   readonly salt: string;
 }
 
-/** What a receipt says of an answer beside its rows. */
+/** Properties of an answer that its receipt states, besides the rows. */
 interface ReceiptedAnswer {
   readonly plan: GovernedPlan;
   readonly redactedFields: readonly string[];
@@ -30,7 +30,7 @@ interface ReceiptedAnswer {
 const AT_ONCE_BYTES = 262_144;
 /** The same for rows that are converted, or digested one by one. */
 const AT_ONCE_ROWS = 8_192;
-/** What digesting one row by itself costs, as bytes of converted rows. */
+/** Fixed cost of digesting one row by itself, expressed as bytes of converted rows. */
 const ROW_COST = 64;
 /** Largest row, in bytes, that is digested by itself. */
 const MOST_ROW = 1_048_576;
@@ -71,7 +71,7 @@ export class ReceiptRequest {
     };
   }
 
-  /** What the recorder needs; the digests are made once, after the last row. */
+  /** Returns the request for the recorder. The digests are made once, after the last row. */
   requestedFor(body: QuestionBody, parameters: readonly BoundValue[]): RequestedReceipt<ReceiptedAnswer> {
     return {
       digests: (answer) => {

@@ -53,7 +53,7 @@ export interface AnswerSteps<D, A> {
   readonly signal?: AbortSignal | null;
 }
 
-/** What is recorded of an answer for its receipt, and where the proof of the record goes. */
+/** A receipt that the caller asked for: its digests for the record, and the recipient of the record's proof. */
 export interface RequestedReceipt<A> {
   digests(answer: A): ReceiptDigests;
   /** @param proof C2SP tlog-proof, once the outcome is durable; rejects with a public error */

@@ -56,7 +56,7 @@ async function refusedResult(error: unknown, exampleFor: ExampleFor): Promise<Ca
 /** Malformed, and a mixture of shapes. */
 const ARGUMENT_FAULTS: ReadonlySet<unknown> = new Set(['E0511', 'E0513']);
 
-/** Arguments of a right call, instead of one whose argument at `pointer` is wrong. */
+/** Returns the arguments of a correct example call, for a caller whose argument at `pointer` was wrong. */
 type ExampleFor = (pointer: string | null) => Promise<object>;
 
 export interface ToolOptions {
@@ -202,7 +202,7 @@ async function query(engine: Engine, question: QueryJson, maxBytes: number, cont
   return receipt === undefined ? result : { ...result, _meta: { [RECEIPT]: receipt } };
 }
 
-/** What is masked for this caller in an answer, and how to ask for access; nothing if nothing is. */
+/** Masked columns of an answer, with the way to request access; an empty object if none is masked. */
 function maskedIn(trailer: Readonly<Record<string, unknown>>): object {
   const named = (member: string): readonly string[] => {
     const names = trailer[member];

@@ -121,7 +121,6 @@ function optionText(option: ExplainOption): string {
   if (arg === undefined) return '';
   if ('String' in arg) return (arg.String.sval ?? '').toLowerCase();
   if ('Integer' in arg) return String(arg.Integer.ival ?? 0);
-  if ('Boolean' in arg) return String(arg.Boolean.boolval ?? false);
   return '?';
 }
 

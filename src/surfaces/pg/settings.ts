@@ -94,8 +94,8 @@ export class SessionSettings {
   }
 
   /**
-   * Permits a standby to answer; null if the session wants current answers. Later answers of a standby contain
-   * everything committed until such a request.
+   * Returns the state that lets a standby answer; null if the session wants current answers. After such a request, a
+   * standby must contain everything committed before it.
    */
   standbyReads(): StandbyReads | null {
     if (this.cacheMode() === 'given before') return this.#standbyReads;

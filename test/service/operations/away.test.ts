@@ -22,13 +22,7 @@ t.setTimeout(600_000);
 
 /** What `error` of the wire a client meets, asking once. */
 async function onTheWire(gateway: Surrounded): Promise<string> {
-  const client = new pg.Client({
-    host: '127.0.0.1',
-    port: Number(gateway.server.record()['pgPort']),
-    user: 'user:analyst',
-    database: 'osl',
-    password: await gateway.token(),
-  });
+  const client = await gateway.wireClient();
   client.on('error', () => undefined);
   try {
     await client.connect();

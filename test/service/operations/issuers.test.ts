@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
-import { KeyServer, type Signer, sealWithSecret, signer } from '../../identity/signers.js';
+import { actorClaims, KeyServer, type Signer, sealWithSecret, signer } from '../../identity/signers.js';
 import { osl, type Server } from '../../tools/cli/support.js';
 import { asked, type Place, place, served } from './support.js';
 
@@ -13,20 +13,7 @@ const FILED = 'urn:filed';
 const seconds = (): number => Math.floor(Date.now() / 1_000);
 
 function payload(changes: Readonly<Record<string, unknown>> = {}): Readonly<Record<string, unknown>> {
-  return {
-    version: 2,
-    tenant_id: 'demo',
-    chain: ['user:analyst'],
-    sub: 'user:analyst',
-    roles: [],
-    acl_roles: ['analyst'],
-    iss: ISSUER,
-    aud: AUDIENCE,
-    iat: seconds(),
-    exp: seconds() + 300,
-    jti: crypto.randomUUID(),
-    ...changes,
-  };
+  return { ...actorClaims(ISSUER, AUDIENCE), ...changes };
 }
 
 const actor = (

@@ -169,13 +169,7 @@ t.test('connections that are reset', { skip: SKIP }, async (t) => {
 /** States of the data database's connections that only a statement brings about. */
 async function statements(t: Test, world: Surroundings, gateway: Surrounded): Promise<void> {
   const { data } = world.proxies;
-  const client = new pg.Client({
-    host: '127.0.0.1',
-    port: Number(gateway.server.record()['pgPort']),
-    user: 'user:analyst',
-    database: 'osl',
-    password: await gateway.token(),
-  });
+  const client = await gateway.wireClient();
   await client.connect();
   const BIG = 'select id from osl.entities.big';
 

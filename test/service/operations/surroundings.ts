@@ -1,13 +1,14 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
+import pg from 'pg';
 import type { Test } from 'tap';
 import { WITNESS_SCHEMA } from '../../../audit/witness/places.js';
 import { mintToken } from '../../../policy/index.js';
 import { activatePolicy, controlVersions, pushPolicy } from '../../../src/base/control/index.js';
 import { tenantKeys } from '../../../src/service/keys.js';
 import { type ControlHouse, controlHouse, migrated, opened } from '../../control/support.js';
-import { KeyServer, type Signer, signer } from '../../identity/signers.js';
+import { actorClaims, KeyServer, type Signer, signer } from '../../identity/signers.js';
 import { type AuditTable, startAuditTable } from '../../support/audit-table.js';
 import { type FaultProxy, startFaultProxy } from '../../support/fault-proxy.js';
 import { osl, Server, temporary } from '../../tools/cli/support.js';
@@ -48,6 +49,17 @@ export class Surrounded {
     this.#signer = issuerKey;
   }
 
+  /** A client of the Postgres port that has not connected yet. */
+  async wireClient(): Promise<pg.Client> {
+    return new pg.Client({
+      host: '127.0.0.1',
+      port: Number(this.server.record()['pgPort']),
+      user: 'user:analyst',
+      database: 'osl',
+      password: await this.token(),
+    });
+  }
+
   /** A token of the gateway's own key. */
   token(subject = 'user:analyst'): Promise<string> {
     const claims = { tenant: 'demo', chain: [subject], aclRoles: ['analyst'] };
@@ -57,23 +69,7 @@ export class Surrounded {
 
   /** A token of the issuer whose keys are fetched. */
   issued(): string {
-    const now = Math.floor(Date.now() / 1_000);
-    return this.#signer.seal(
-      { typ: 'service-actor+jwt' },
-      {
-        version: 2,
-        tenant_id: 'demo',
-        chain: ['user:analyst'],
-        sub: 'user:analyst',
-        roles: [],
-        acl_roles: ['analyst'],
-        iss: ISSUER,
-        aud: 'osl',
-        iat: now,
-        exp: now + 300,
-        jti: crypto.randomUUID(),
-      },
-    );
+    return this.#signer.seal({ typ: 'service-actor+jwt' }, actorClaims(ISSUER, 'osl'));
   }
 
   /** `200`, or the status and code of the refusal: `503 E2001`. Its request id is noted, unless it could not be recorded. */

@@ -3,17 +3,10 @@ import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
 import { policyText } from '../../support/model-text.js';
 import { connectPg } from '../../support/pg-client.js';
 import { startRest } from './fixture.js';
+import { LARGE } from './large.js';
 
 /** Roles that set a cap on what the database reckons for one question. */
 
-const MANIFEST = `
-version: 1
-tenant: shop
-connectors:
-  db: { kind: pglite, tables: { shop.events: { columns: { id: { type: int4 }, filler: { type: text } } } } }
-entities:
-  event: { source: db.shop.events, primary_key: [id], columns: [id, filler] }
-`;
 const GRANTS = '[{ on: event, columns: "*" }]';
 const POLICY = policyText(
   'shop',
@@ -40,7 +33,7 @@ const POINT = 'SELECT filler FROM osl.entities.event WHERE id = 7';
 const ALL = 'SELECT id, filler FROM osl.entities.event';
 
 test('a cap on the cost of a question', async (t) => {
-  const rest = await startRest({ manifest: MANIFEST, policy: POLICY, script: SCRIPT });
+  const rest = await startRest({ manifest: LARGE.manifest, policy: POLICY, script: SCRIPT });
   t.teardown(() => rest.close());
 
   await t.test('what is beyond it is refused before it runs, and nobody is told by how much', async (t) => {

@@ -130,6 +130,11 @@ test('receipts', { timeout: 240_000 }, async (t) => {
   const body = { osql: EVERYTHING };
   const json = await post(body, { prefer: 'receipt' });
   if (json.status !== 200) throw new Error(json.bytes.toString());
+  /** Arguments of a verifier for a receipt, which is kept in files. */
+  const verified = (
+    name: string,
+    { proof, salt }: { readonly proof: string; readonly salt: string },
+  ): string[] => [kept(`${name}.txt`, proof), '--key', keyFile, '--salt', kept(`${name}.salt`, salt)];
   const jsonFile = kept('answer.json', json.bytes);
   const receipt = receiptIn(json.bytes);
 
@@ -305,7 +310,7 @@ test('receipts', { timeout: 240_000 }, async (t) => {
   });
 
   await t.test('the verifier in Python agrees', async (t) => {
-    const files = [kept('r.txt', receipt.proof), '--key', keyFile, '--salt', kept('r.salt', receipt.salt)];
+    const files = verified('r', receipt);
     const question = kept('question.json', JSON.stringify(body));
     const good = python([...files, '--rows', jsonFile, '--question', question]);
     t.equal(good.status, 0, good.said);
@@ -329,15 +334,7 @@ test('receipts', { timeout: 240_000 }, async (t) => {
     const unordered = receiptIn(multiset.bytes);
     const [head = '', ...rest] = multiset.bytes.toString().trimEnd().split('\n');
     const turned = kept('turned.ndjson', `${[...rest.slice(0, -1), head, rest.at(-1)].join('\n')}\n`);
-    const args = [
-      kept('m.txt', unordered.proof),
-      '--key',
-      keyFile,
-      '--salt',
-      kept('m.salt', unordered.salt),
-      '--rows',
-    ];
-    t.equal(python([...args, turned]).status, 0, 'rows in another order');
+    t.equal(python([...verified('m', unordered), '--rows', turned]).status, 0, 'rows in another order');
   });
 
   await t.test('a file of a receipt has one spelling', async (t) => {
@@ -355,14 +352,7 @@ test('receipts', { timeout: 240_000 }, async (t) => {
   });
 
   await t.test('an answer that is not exactly the one that was given is refused', async (t) => {
-    const args = [
-      kept('r.txt', receipt.proof),
-      '--key',
-      keyFile,
-      '--salt',
-      kept('r.salt', receipt.salt),
-      '--rows',
-    ];
+    const args = [...verified('r', receipt), '--rows'];
     const text = json.bytes.toString();
     const answer = JSON.parse(text);
     const lines = [...answer.rows.map((row: unknown) => JSON.stringify(row)), ''];

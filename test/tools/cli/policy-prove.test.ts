@@ -156,17 +156,21 @@ function numbered(text: string, n: number): string {
   return text.replace(/\b(a|b)(?=\s*[:,\]}])/g, `$1${n}`);
 }
 
-async function proveAll(cases: readonly Case[]) {
+/** A folder with the manifest, this policy and these claims. */
+function folderOf(policy: string, claims: string): string {
   const dir = temporary();
+  writeFileSync(join(dir, 'manifest.yaml'), MANIFEST);
+  writeFileSync(join(dir, 'policy.yaml'), policy);
+  writeFileSync(join(dir, 'policy.test.yaml'), `version: 1\nclaims:\n${claims}`);
+  return dir;
+}
+
+async function proveAll(cases: readonly Case[]) {
   const roles = cases.flatMap(({ roles }, n) => numbered(roles, n).split('\n'));
   const names = roles.map((line) => line.trim().split(':')[0]);
-  writeFileSync(join(dir, 'manifest.yaml'), MANIFEST);
-  writeFileSync(
-    join(dir, 'policy.yaml'),
-    `version: 1\ntenant: acme\nsubjects:\n  user:x: { ceiling: [${names.join(', ')}], attributes: { region: eu } }\nroles:\n${roles.map((line) => `  ${line.trim()}\n`).join('')}masks: { money: redact }\n`,
-  );
+  const policy = `version: 1\ntenant: acme\nsubjects:\n  user:x: { ceiling: [${names.join(', ')}], attributes: { region: eu } }\nroles:\n${roles.map((line) => `  ${line.trim()}\n`).join('')}masks: { money: redact }\n`;
   const claims = cases.map(({ claim }, n) => `  - { name: "${n}", ${numbered(claim, n)} }\n`);
-  writeFileSync(join(dir, 'policy.test.yaml'), `version: 1\nclaims:\n${claims.join('')}`);
+  const dir = folderOf(policy, claims.join(''));
   const run = await osl(['policy', 'prove', '--no-lint'], { cwd: dir });
   const parts = run.stdout.split(/^(?=proved|REFUTED|unknown)/m);
   return { run, parts };
@@ -190,10 +194,7 @@ test('claims are proved, refuted or unknown', async (t) => {
 });
 
 test('roles may have the names that trials use', async (t) => {
-  const dir = temporary();
-  writeFileSync(join(dir, 'manifest.yaml'), MANIFEST);
-  writeFileSync(
-    join(dir, 'policy.yaml'),
+  const dir = folderOf(
     `version: 1
 tenant: acme
 subjects: {}
@@ -202,12 +203,7 @@ roles:
   matching: { grants: [{ on: account, columns: [id, balance], rows: region = 'eu' }] }
 masks: { money: redact }
 `,
-  );
-  writeFileSync(
-    join(dir, 'policy.test.yaml'),
-    `version: 1
-claims:
-  - never: { role: everything, sees: account.owner, unless: active }
+    `  - never: { role: everything, sees: account.owner, unless: active }
   - never: { role: matching, sees: account, unless: active }
   - never: { role: everything, sees: account.balance }
 `,
@@ -217,10 +213,7 @@ claims:
 });
 
 test('rules that do nothing are noted', async (t) => {
-  const dir = temporary();
-  writeFileSync(join(dir, 'manifest.yaml'), MANIFEST);
-  writeFileSync(
-    join(dir, 'policy.yaml'),
+  const dir = folderOf(
     `version: 1
 tenant: acme
 subjects: { user:x: { ceiling: [a] } }
@@ -233,10 +226,7 @@ roles:
       - { on: account, columns: [id, balance], unmask: [money] }
 masks: { money: redact }
 `,
-  );
-  writeFileSync(
-    join(dir, 'policy.test.yaml'),
-    `version: 1\nclaims:\n  - never: { role: a, sees: account.opened }\n`,
+    '  - never: { role: a, sees: account.opened }\n',
   );
   const run = await osl(['policy', 'prove', '--json'], { cwd: dir });
   t.equal(run.code, 0, run.stderr);

@@ -17,6 +17,7 @@ import { NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js
 import { osl, ROOT } from '../cli/support.js';
 import { CALLERS, type Caller, layOut, rowsInDatabase } from './import-callers.js';
 import { FIXTURES } from './import-fixtures.js';
+import { rowSecurityDatabase } from './row-security-database.js';
 
 /*
  * Row security is imported, exported to the same tables without it, and imported again. The manifests are equal, and so
@@ -34,15 +35,9 @@ const postgres = await startNativePostgres();
 if (postgres === null) t.test('row security is exported', { skip: NO_NATIVE }, async () => undefined);
 else {
   await ready();
-  const mark = new URL(postgres.url).pathname.slice(1).replaceAll(/\W/g, '');
+  const { mark, admin } = await rowSecurityDatabase(postgres, ['auth', 'anon']);
   const names = { auth: `auth_${mark}`, anon: `anon_${mark}` };
-  const admin = new pg.Client(postgres.url);
-  await admin.connect();
   await admin.query(`create role ${names.auth}; create role ${names.anon}`);
-  t.teardown(async () => {
-    await admin.end();
-    await postgres.stop([names.auth, names.anon]);
-  });
   await layOut(admin, names);
   const scope = {
     schemas: new Set(FIXTURES.map(({ name }) => name)),

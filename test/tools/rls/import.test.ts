@@ -12,6 +12,7 @@ import { tableName } from '../../../src/model/manifest/index.js';
 import { NO_NATIVE, startNativePostgres, urlAs } from '../../support/native-postgres.js';
 import { CALLERS, type Caller, claimsOf, layOut, rowsInDatabase, withOwnRoles } from './import-callers.js';
 import { FIXTURES } from './import-fixtures.js';
+import { rowSecurityDatabase } from './row-security-database.js';
 import { servingFiles } from './serving.js';
 
 /*
@@ -24,15 +25,9 @@ const postgres = await startNativePostgres();
 if (postgres === null) t.test('row security is imported', { skip: NO_NATIVE }, async () => undefined);
 else {
   await ready();
-  const mark = new URL(postgres.url).pathname.slice(1).replaceAll(/\W/g, '');
+  const { mark, admin } = await rowSecurityDatabase(postgres, ['auth', 'anon', 'reader']);
   const names = { auth: `auth_${mark}`, anon: `anon_${mark}` };
-  const admin = new pg.Client(postgres.url);
-  await admin.connect();
   await admin.query(`create role ${names.auth}; create role ${names.anon}`);
-  t.teardown(async () => {
-    await admin.end();
-    await postgres.stop([names.auth, names.anon, `reader_${mark}`]);
-  });
   await layOut(admin, names);
   const survey = await surveyPostgres(postgres.url);
   const scope = {

@@ -1,10 +1,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import pg from 'pg';
 import t from 'tap';
 import { parse, stringify } from 'yaml';
 import { NO_NATIVE, startNativePostgres, urlAs } from '../../support/native-postgres.js';
 import { osl, ROOT, Server, temporary } from '../cli/support.js';
+import { rowSecurityDatabase } from './row-security-database.js';
 
 /** The example of docs/from-row-security.md, run as it is written but for the names of roles, which a server has once. */
 
@@ -16,14 +16,8 @@ t.setTimeout(120_000);
 const postgres = await startNativePostgres();
 if (postgres === null) t.test('the example of the page', { skip: NO_NATIVE }, async () => undefined);
 else {
-  const mark = new URL(postgres.url).pathname.slice(1).replaceAll(/\W/g, '');
+  const { mark, admin } = await rowSecurityDatabase(postgres, ['web', 'reader']);
   const [web, reader] = [`web_${mark}`, `reader_${mark}`];
-  const admin = new pg.Client(postgres.url);
-  await admin.connect();
-  t.teardown(async () => {
-    await admin.end();
-    await postgres.stop([web, reader]);
-  });
 
   t.test('from a database with row security to a governed answer', async (t) => {
     const [database = ''] = blocks('sql');

@@ -1,7 +1,6 @@
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ready } from 'osl-compiler';
-import pg from 'pg';
 import t from 'tap';
 import { speedDatabase } from '../../../bench/rls-speed/database.js';
 import { checkedDatabase } from '../../../cli/rls/checked-database.js';
@@ -13,6 +12,7 @@ import { selectIn } from '../../../cli/rls/speed/statements.js';
 import { surveyPostgres } from '../../../src/engine/index.js';
 import { NO_NATIVE, startNativePostgres, urlAs } from '../../support/native-postgres.js';
 import { type Finished, osl, temporary } from '../cli/support.js';
+import { rowSecurityDatabase } from './row-security-database.js';
 
 /*
  * Three shapes of row security in a database of 30,000 rows a table, imported by `osl rls import`: the reasons that
@@ -64,14 +64,8 @@ t.setTimeout(240_000);
 const postgres = await startNativePostgres();
 if (postgres === null) t.test('osl rls speed', { skip: NO_NATIVE }, async () => undefined);
 else {
-  const mark = new URL(postgres.url).pathname.slice(1).replaceAll(/\W/g, '');
+  const { mark, admin } = await rowSecurityDatabase(postgres, ['web', 'reader']);
   const [web, reader] = [`web_${mark}`, `reader_${mark}`];
-  const admin = new pg.Client(postgres.url);
-  await admin.connect();
-  t.teardown(async () => {
-    await admin.end();
-    await postgres.stop([web, reader]);
-  });
   for (const script of speedDatabase(ROWS, web)) await admin.query(script);
   const dir = temporary();
   const imported = await osl(

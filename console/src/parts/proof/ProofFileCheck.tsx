@@ -145,7 +145,7 @@ const FACTS = [
   ['rows', 'rows'],
 ] as const;
 
-/** What a receipt says: who was answered when, of what, with how many rows, and what was masked. */
+/** Statements of a receipt: who was answered when, about which objects, with how many rows and masks. */
 function Facts({ record }: { readonly record: NonNullable<ProofCheck['record']> }) {
   const { receipt } = record;
   if (typeof receipt !== 'object' || receipt === null || !('masked' in receipt)) return null;

@@ -1,0 +1,179 @@
+import type { Node } from '@pgsql/types';
+import { bindPredicate, type Relation as ModelRelation, QueryError } from 'osl-compiler';
+import { nameFrom } from '../../../src/model/manifest/index.js';
+import type { Policy, Relation, Role } from '../catalog/catalog.js';
+import type { CheckedDatabase } from '../checked-database.js';
+import { policyObject, qualified, relationObject } from '../identity.js';
+import { alternativesOf } from './alternatives.js';
+import { GrantOrigins } from './grant-origins.js';
+import { type ImportNote, whyAllRows } from './notes.js';
+import type { ImportedTable, Range } from './scope.js';
+import { conditionOf, type ReadRights, type Translations } from './translations.js';
+import { FailsInDatabase, Untranslatable } from './untranslatable.js';
+import type { TableView } from './view-plan.js';
+
+/** The role that reads, and the view through which it does, or null; for the notes. */
+export interface Subject {
+  readonly role: Role;
+  readonly view: Relation | null;
+}
+
+/**
+ * Filters of the grants on a table, from its policies and from the conditions of views over it. A note says what became
+ * of each policy and condition.
+ */
+export class PolicyFilters {
+  readonly origins = new GrantOrigins();
+  readonly #database: CheckedDatabase;
+  readonly #translations: Translations;
+  /** Entities of the model by name. */
+  readonly #models: ReadonlyMap<string, ModelRelation>;
+  readonly #notes: ImportNote[];
+
+  constructor(
+    database: CheckedDatabase,
+    translations: Translations,
+    models: ReadonlyMap<string, ModelRelation>,
+    notes: ImportNote[],
+  ) {
+    this.#database = database;
+    this.#translations = translations;
+    this.#models = models;
+    this.#notes = notes;
+  }
+
+  /** The filters of the rows that the policies of a table let a reader see; null for all rows. @throws FailsInDatabase */
+  ofPolicies(reading: ReadRights, table: ImportedTable, subject: Subject): readonly (string | null)[] {
+    const { relation } = table;
+    const { role, view } = subject;
+    const note = (kind: ImportNote['kind'], detail: string | null): void =>
+      void this.#notes.push({ kind, object: relationObject(relation).identity, role: role.name, detail });
+    if (relation.rowSecurity === 'off') {
+      if (view === null) note('no row security', whyAllRows(relation));
+      return [null];
+    }
+    const exemption = this.#database.access.exemption(reading.reader, relation);
+    if (exemption !== null) {
+      if (view === null)
+        note('exempt', `row security does not apply to this role (${exemption}), so it sees all rows`);
+      return [null];
+    }
+    const reader = this.#database.catalog.roles.get(reading.reader);
+    const policies = reader === undefined ? [] : this.#translations.policiesFor(reader, relation);
+    const restrictive = policies.filter((policy) => !policy.permissive);
+    const found = this.#limits(reading, table, restrictive, subject);
+    if (found === null) return [];
+    const filters = policies
+      .filter(({ permissive }) => permissive)
+      .flatMap((policy) => this.#filtersOf(reading, table, policy, found, subject));
+    if (policies.every(({ permissive }) => !permissive))
+      note(
+        'nothing visible',
+        `no permissive policy for SELECT applies to the ${view === null ? 'role' : 'owner of the view'}`,
+      );
+    return filters.includes(null) ? [null] : [...new Set(filters)];
+  }
+
+  /** The alternatives of a condition of a view as filters; those without an equivalent are left out, with a note. */
+  ofViewCondition(
+    role: Role,
+    { view, query }: TableView,
+    table: ImportedTable,
+    reading: ReadRights,
+    node: Node,
+  ): readonly (string | null)[] {
+    const range: Range = { alias: query.alias, table };
+    return alternativesOf(node).flatMap((alternative): (string | null)[] => {
+      const text = this.#attempt(role, relationObject(view).identity, () => {
+        const filter = this.#translations.viewFilter(reading, range, alternative);
+        this.#requireBound(filter, table);
+        return filter;
+      });
+      return text === null || text === 'false' ? [] : [text === 'true' ? null : text];
+    });
+  }
+
+  /** The restrictive policies as one filter, empty if there are none; null if one of them has no equivalent. */
+  #limits(
+    reading: ReadRights,
+    table: ImportedTable,
+    policies: readonly Policy[],
+    subject: Subject,
+  ): readonly string[] | null {
+    const { role } = subject;
+    const limits: string[] = [];
+    for (const policy of policies) {
+      const text = this.#attempt(role, policyIn(subject, table, policy), () =>
+        this.#translations.policyFilter(reading, table, conditionOf(policy)),
+      );
+      if (text === null) {
+        this.#notes.push({
+          kind: 'nothing visible',
+          object: relationObject(table.relation).identity,
+          role: role.name,
+          detail: 'a restrictive policy could not be imported, and without it the role would see too much',
+        });
+        return null;
+      }
+      limits.push(text);
+    }
+    return limits;
+  }
+
+  #filtersOf(
+    reading: ReadRights,
+    table: ImportedTable,
+    policy: Policy,
+    limits: readonly string[],
+    subject: Subject,
+  ): readonly (string | null)[] {
+    const { role } = subject;
+    const object = policyIn(subject, table, policy);
+    const alternatives = this.#attempt(role, object, () => alternativesOf(conditionOf(policy)));
+    return (alternatives ?? []).flatMap((alternative) => {
+      const text = this.#attempt(role, object, () => {
+        const parts = [this.#translations.policyFilter(reading, table, alternative), ...limits].filter(
+          (part) => part !== 'true',
+        );
+        const filter = parts.length === 0 ? null : parts.join(' and ');
+        if (filter !== null) this.#requireBound(filter, table);
+        return filter ?? '';
+      });
+      if (text === null) return [];
+      this.#notes.push({ kind: 'imported', object, role: role.name, detail: null });
+      const filter = text === '' ? null : text;
+      this.origins.add(nameFrom(role.name), table.entity, filter, policy.name);
+      return [filter];
+    });
+  }
+
+  /** The result of a translation; null, with a note, if it is impossible. @throws FailsInDatabase, with a note */
+  #attempt<T>(role: Role, object: string, translate: () => T): T | null {
+    try {
+      return translate();
+    } catch (error) {
+      if (!(error instanceof Untranslatable)) throw error;
+      this.#notes.push({ kind: 'refused', object, role: role.name, detail: error.message });
+      if (error instanceof FailsInDatabase) throw error;
+      return null;
+    }
+  }
+
+  /** @throws Untranslatable if a policy file cannot have the filter */
+  #requireBound(filter: string, table: ImportedTable): void {
+    const model = this.#models.get(table.entity);
+    if (model === undefined) return;
+    try {
+      bindPredicate(filter, model);
+    } catch (error) {
+      if (!(error instanceof QueryError)) throw error;
+      throw new Untranslatable(error.message);
+    }
+  }
+}
+
+/** A policy, as a note names it. */
+function policyIn({ view }: Subject, table: ImportedTable, policy: Policy): string {
+  const { identity } = policyObject(table.relation, policy);
+  return view === null ? identity : `${identity}, in the view ${qualified(view)}`;
+}

@@ -1,0 +1,185 @@
+import type { Node } from '@pgsql/types';
+import { QueryError } from 'osl-compiler';
+import { OTHERS_POLICY, SCHEMA } from '../../../src/model/row-security/index.js';
+import type { DatabaseFunction, Oid, Policy, Relation, Role } from '../catalog/catalog.js';
+import { type CheckedDatabase, governs, isOfGateway } from '../checked-database.js';
+import { qualified } from '../identity.js';
+import { expressionNode } from '../nodes.js';
+import { searchPathOf } from '../search-path.js';
+import { ImportedAttributes } from './attributes.js';
+import { condition } from './condition.js';
+import { currentUser } from './current-user.js';
+import type { FunctionBodies } from './function-call.js';
+import { type ImportedTable, NO_ARGUMENTS, type Range, type Scope, type TableLookup } from './scope.js';
+import type { Translation } from './translation.js';
+import { FailsInDatabase, Untranslatable } from './untranslatable.js';
+
+/** Whose rows are read: policies are those of `reader`, and `current_user` is `user`. */
+export interface ReadRights {
+  readonly reader: Oid;
+  readonly user: Oid;
+  /** False inside a SECURITY DEFINER function, whose owner is the user. */
+  readonly isCaller: boolean;
+}
+
+export function withOwnRights(id: Oid, isCaller: boolean): ReadRights {
+  return { reader: id, user: id, isCaller };
+}
+
+/** Translates conditions of one database into filters, with the rows that their subqueries may read. */
+export class Translations {
+  readonly attributes = new ImportedAttributes();
+  readonly #database: CheckedDatabase;
+  readonly #tables: ReadonlyMap<Oid, ImportedTable>;
+
+  /** @param tables tables that became entities, and views that became one as they are */
+  constructor(database: CheckedDatabase, tables: ReadonlyMap<Oid, ImportedTable>) {
+    this.#database = database;
+    this.#tables = tables;
+  }
+
+  /** The condition of a policy of `table` as a filter. @throws Untranslatable */
+  policyFilter(reading: ReadRights, table: ImportedTable, node: Node): string {
+    const range: Range = { alias: table.relation.name, table };
+    return this.#filter(node, range, this.#translation(reading, new Set([table.relation.id])));
+  }
+
+  /** A condition of a view over one table as a filter. @throws Untranslatable */
+  viewFilter(reading: ReadRights, range: Range, node: Node): string {
+    return this.#filter(node, range, this.#translation(reading, new Set()));
+  }
+
+  /** Policies that decide on the rows that a role reads. */
+  policiesFor(role: Role, relation: Relation): readonly Policy[] {
+    const { catalog, isFor } = this.#database;
+    // A policy without USING adds no condition for SELECT: a permissive one opens nothing.
+    return relation.policies
+      .filter((policy) => policy.using !== null && governs(policy, 'SELECT') && isFor(policy, role))
+      .flatMap((policy) => (isOfGateway(policy, catalog) ? secondLineFor(policy, role) : policy));
+  }
+
+  #filter(node: Node, range: Range, translation: Translation): string {
+    const scope: Scope = { ranges: [range], arguments: NO_ARGUMENTS, outer: null, depth: 0 };
+    return condition(node, scope, range, translation);
+  }
+
+  /** @param open tables whose policies are being translated */
+  #translation(reading: ReadRights, open: ReadonlySet<Oid>): Translation {
+    const { access, catalog } = this.#database;
+    const { user, isCaller } = reading;
+    const rowsOf =
+      (as: ReadRights) =>
+      (range: Range): string | null =>
+        this.#readable(as, range, open);
+    const tables: TableLookup = {
+      table: (schema, name, searchPath) => this.#tableNamed(schema, name, searchPath),
+    };
+    const functions: FunctionBodies = {
+      named: (schema, name, args, searchPath) => this.#functionsNamed(schema, name, args, searchPath),
+      asOwner: ({ owner }) => ({
+        rows: rowsOf(withOwnRights(owner, false)),
+        user: currentUser(catalog, access, owner, false),
+      }),
+    };
+    return {
+      tables,
+      functions,
+      attributes: this.attributes,
+      searchPath: this.#searchPathOf(user),
+      readableRows: rowsOf(reading),
+      rowsOfUser: rowsOf(withOwnRights(user, isCaller)),
+      user: currentUser(catalog, access, user, isCaller),
+      filterOf: condition,
+    };
+  }
+
+  /** The search_path of a role, as ALTER ROLE and ALTER DATABASE set it. */
+  #searchPathOf(reader: Oid): readonly string[] {
+    const role = this.#database.catalog.roles.get(reader);
+    if (role === undefined) return ['public'];
+    return searchPathOf(role) ?? [role.name, 'public'];
+  }
+
+  #tableNamed(schema: string | null, name: string, searchPath: readonly string[]): ImportedTable {
+    for (const one of schema === null ? searchPath : [schema]) {
+      const found = this.#database.relationNamed({ schema: one, name });
+      if (found === null) continue;
+      const table = this.#tables.get(found.id);
+      if (table !== undefined) return table;
+      throw new Untranslatable(`${qualified(found)}, which is no entity of the model`);
+    }
+    throw new Untranslatable(`a table \`${name}\` that was not found`);
+  }
+
+  /** Functions of the first schema that has some of this name and number of arguments. */
+  #functionsNamed(
+    schema: string | null,
+    name: string,
+    args: number,
+    searchPath: readonly string[],
+  ): readonly DatabaseFunction[] {
+    for (const one of schema === null ? searchPath : [schema]) {
+      const found = this.#database
+        .functionsNamed({ schema: one, name })
+        .filter((f) => argumentsOf(f) === args);
+      if (found.length > 0) return found;
+    }
+    return [];
+  }
+
+  /** The filter of the rows that a role may read in a subquery; null for all rows. */
+  #readable(reading: ReadRights, { table }: Range, open: ReadonlySet<Oid>): string | null {
+    const { relation } = table;
+    const { reader } = reading;
+    const { access, catalog } = this.#database;
+    const role = catalog.roles.get(reader);
+    if (role === undefined) throw new Untranslatable('a function of an unknown owner');
+    if (access.columns(reader, 'SELECT', relation).length === 0)
+      throw new FailsInDatabase(`${qualified(relation)}, which ${role.name} may not read: the policy fails`);
+    if (relation.rowSecurity === 'off' || access.exemption(reader, relation) !== null) return null;
+    if (open.has(relation.id))
+      throw new FailsInDatabase(
+        `${qualified(relation)}, whose policy reads itself: infinite recursion in the database`,
+      );
+    const policies = this.policiesFor(role, relation);
+    const context = this.#translation(reading, new Set([...open, relation.id]));
+    const range: Range = { alias: relation.name, table };
+    const of = (policy: Policy): string => this.#filter(conditionOf(policy), range, context);
+    const either = policies.filter(({ permissive }) => permissive).map(of);
+    const all = policies.filter(({ permissive }) => !permissive).map(of);
+    if (either.length === 0) return 'false';
+    // A condition that has AND or OR at its top has parentheses of its own.
+    const some = either.length === 1 ? (either[0] ?? 'false') : `(${either.join(' or ')})`;
+    return [...new Set([some, ...all])].join(' and ');
+  }
+}
+
+const SECOND_LINE =
+  'the rights that a gateway sends, by `osl row-security`: its policy file has these grants';
+
+/**
+ * A policy of `osl row-security` for a role. Where it enables row security for the role of its gateway, a second policy
+ * lets all other roles see all rows.
+ */
+function secondLineFor(policy: Policy, { name }: Role): readonly Policy[] {
+  const [, gateway] = /^\(SESSION_USER <> '((?:[^']|'')*)'::name\)$/.exec(policy.using ?? '') ?? [];
+  if (policy.name !== OTHERS_POLICY || gateway === undefined) return [policy];
+  return gateway.replaceAll("''", "'") === name ? [] : [{ ...policy, using: 'true' }];
+}
+
+/** The condition of a policy. @throws Untranslatable */
+export function conditionOf({ using }: Policy): Node {
+  if (using?.includes(`${SCHEMA}.`) === true) throw new Untranslatable(SECOND_LINE);
+  try {
+    const value = expressionNode(using ?? '');
+    if (value !== null) return value;
+  } catch (error) {
+    if (!(error instanceof QueryError)) throw error;
+    throw new Untranslatable(error.message);
+  }
+  throw new Untranslatable('an empty condition');
+}
+
+function argumentsOf({ arguments: types }: DatabaseFunction): number {
+  return types === '' ? 0 : types.split(', ').length;
+}
