@@ -18,11 +18,16 @@ export interface RunningExecution extends ExecutionInfo {
 export class Inflight {
   readonly #running = new Map<AbortController, RunningExecution>();
   readonly #idle = new Set<() => void>();
-  #draining = false;
+  readonly #ending = new AbortController();
   #stopped = false;
 
   get draining(): boolean {
-    return this.#draining;
+    return this.#ending.signal.aborted;
+  }
+
+  /** Aborts once the server takes no new requests. */
+  get ending(): AbortSignal {
+    return this.#ending.signal;
   }
 
   /**
@@ -35,7 +40,7 @@ export class Inflight {
   }
 
   drain(): void {
-    this.#draining = true;
+    this.#ending.abort();
   }
 
   get executions(): readonly RunningExecution[] {

@@ -1,0 +1,58 @@
+import type { FastifyInstance } from 'fastify';
+import { type QueryError, queryError } from 'osl-compiler';
+import { eventsOf, type SubscriptionEvent, type SubscriptionParts } from '../../../ask/data/subscription.js';
+import { publicError } from '../../../ask/index.js';
+import { eventIdText, readSubscription } from '../bodies/subscription.js';
+import { readRequest } from '../call.js';
+import { EventStream } from '../event-stream.js';
+import type { Inflight } from '../inflight.js';
+import { SUBSCRIBE_OPERATION } from '../openapi/operations.js';
+import { problemOf } from '../problem.js';
+
+export function subscribeRoute(app: FastifyInstance, service: SubscriptionParts, inflight: Inflight): void {
+  app.post('/osl/subscribe', { schema: SUBSCRIBE_OPERATION }, async (request, reply) => {
+    const { call } = request;
+    const asked = await readRequest(service, call, 'subscribe', () =>
+      readSubscription(request, service.subscriptions.limits.leastMs),
+    );
+    const closed = new AbortController();
+    reply.raw.once('close', () => closed.abort());
+    const text = 'text' in asked.body ? asked.body.text : null;
+    const events = eventsOf(service, {
+      ...asked,
+      call,
+      signal: AbortSignal.any([closed.signal, inflight.ending]),
+      run: (own, check) =>
+        inflight.run(reply.raw, { call: own, action: 'subscribe', text }, (signal) =>
+          check(signal).catch((error: unknown) => {
+            throw inflight.reasonOf(error);
+          }),
+        ),
+    });
+    // Before the first event the request can still be refused with a problem response.
+    const first = await events.next();
+    const stream = new EventStream(reply, call.requestId);
+    try {
+      for (let at = first; at.done !== true; at = await events.next()) send(stream, at.value);
+      if (inflight.ending.aborted) sendEnd(stream, queryError('shuttingDown', {}), call.requestId);
+    } catch (error) {
+      sendEnd(stream, publicError(service, call.requestId, error), call.requestId);
+    }
+    stream.end();
+    return reply;
+  });
+}
+
+function send(stream: EventStream, event: SubscriptionEvent): void {
+  const { kind, requestId } = event;
+  if (kind === 'retrying' || kind === 'ended') {
+    stream.send(kind, null, problemOf(event.error, requestId));
+    return;
+  }
+  const { id, versions } = event;
+  stream.send(kind, id === null ? null : eventIdText(id), { request_id: requestId, versions });
+}
+
+function sendEnd(stream: EventStream, error: QueryError, requestId: string): void {
+  stream.send('ended', null, problemOf(error, requestId));
+}
