@@ -1,5 +1,5 @@
-import { relationsRead } from '../plan/properties.js';
 import type { Aggregate, Expr, Query } from '../plan/plan.js';
+import { relationsRead } from '../plan/properties.js';
 import { allQueries, columnsOf, exprsOf, someExpr } from '../plan/walk.js';
 import type { TypeName } from '../types/types.js';
 import type { GovernedPlan } from './governed-plan.js';

@@ -4,6 +4,7 @@ import { type GovernedPlan, InternalError, indeterminacyOf, QueryError, queryErr
 import type { Manifest } from '../../model/manifest/index.js';
 import type { RequestCall } from '../request/call.js';
 import { type Caller, type ServedVersions, versionsOf } from '../request/caller.js';
+import { quotasFor } from '../request/limit.js';
 import { statementOf } from '../request/request-target.js';
 import { respond } from '../request/respond.js';
 import { cacheRulesOf } from './answer-cache.js';
@@ -125,7 +126,7 @@ function check(
         const plan = await decision.decide(caller, record);
         const reason = indeterminacyOf(plan);
         if (reason !== null) throw queryError('notSubscribable', { reason });
-        if (tellsEveryChange(caller.manifest, plan)) delivery.again = 'given before';
+        if (tellsEveryChange(caller.manifest, plan) && !paysForTime(caller)) delivery.again = 'given before';
         const text = JSON.stringify([body.kind, statementOf(body), parameters.map(textOf)]);
         digest = new AnswerDigest(parts.subscriptions.keyFor(caller.identity.chain, text));
         return plan;
@@ -171,6 +172,11 @@ function textOf({ bytes }: ResultDelivery['parameters'][number]): string | null 
 function tellsEveryChange(manifest: Manifest, plan: GovernedPlan): boolean {
   const rules = cacheRulesOf(manifest, plan);
   return rules !== null && [...rules.values()].every((rule) => rule.notify);
+}
+
+/** True if database time counts against the caller, who could otherwise see in a quota that a query has run again. */
+function paysForTime(caller: Caller): boolean {
+  return quotasFor(caller, 'query').some(({ unit }) => unit === 'ms');
 }
 
 function queryErrorIn(error: unknown): QueryError {

@@ -104,7 +104,7 @@ const limits = {
   OSL_ADDRESS_SESSIONS: setting(integer(1, 1_000_000), '5000', 'Maximum number of Postgres sessions of one client address (IPv6: of its /64).'),
   OSL_SUBSCRIPTIONS: setting(integer(0, 1_000_000), '1000', 'Maximum number of [subscriptions](rest.md#subscriptions) of each worker. 0: none.'),
   OSL_SUBJECT_SUBSCRIPTIONS: setting(integer(1, 1_000_000), '20', 'Maximum number of subscriptions of one subject with each worker.'),
-  OSL_SUBSCRIPTION_INTERVAL_SECONDS: setting(seconds(1, 3_600), '5', 'Shortest interval at which a subscription may run its query.'),
+  OSL_SUBSCRIPTION_INTERVAL_SECONDS: setting(seconds(1, 300), '5', 'Shortest interval at which a subscription may run its query.'),
   OSL_ANSWER_MEMORY_MIB: optional(mib(1, 1_048_576), 'Memory for the [large rows](operations.md#large-values) of all answers in progress: half of it for one subject, and room for eight rows in any case. Unset: a quarter of what the process may use, at most 1024.'),
   OSL_SPOOL_MIB: setting(mib(0, 1_048_576), '1024', 'Disk space for rows that [slow readers](operations.md#slow-clients) have not taken yet; half of it for one subject. 0: none.'),
   OSL_LIMITS_URL: optional(secret('a redis://, rediss:// or postgres:// URL'), 'Redis or Postgres in which several gateways [count limits together](operations.md#limits). Redis needs the package `@redis/client`. Unset: OSL_CONTROL_URL; without that, each gateway counts alone.'),

@@ -11,7 +11,7 @@ import { readerOfOne } from './reader.js';
 const SECONDS: JsonShape<number> = {
   type: 'integer',
   minimum: 1,
-  maximum: 3_600,
+  maximum: 300,
   description:
     'Interval, in seconds, at which the query runs. Default 30; the server sets a minimum (OSL_SUBSCRIPTION_INTERVAL_SECONDS).',
 };
@@ -33,7 +33,8 @@ const SUBSCRIPTIONS = {
 
 export const SUBSCRIPTION = {
   oneOf: Object.values(SUBSCRIPTIONS),
-  description: 'Exactly one of `entity`, `osql`, `sql` and `metrics`; a body with several is refused with E0513.',
+  description:
+    'Exactly one of `entity`, `osql`, `sql` and `metrics`; a body with several is refused with E0513.',
 };
 
 const readOne = readerOfOne(SUBSCRIPTIONS, () => queryError('mixedBody', {}));

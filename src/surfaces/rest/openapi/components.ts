@@ -344,7 +344,10 @@ export const COMPONENTS: ReadonlyMap<string, JsonShape> = new Map<string, JsonSh
   ['RecordedReceipt', RECORDED_RECEIPT],
   ['Plan', PLAN],
   ['Subscription', SUBSCRIPTION],
-  ['SubscriptionState', object({ request_id: text('ID of the check in the audit log.'), versions: VERSIONS })],
+  [
+    'SubscriptionState',
+    object({ request_id: text('ID of the check in the audit log.'), versions: VERSIONS }),
+  ],
   ['SampleRequest', SAMPLE_REQUEST],
   ['Sample', SAMPLE],
   ['Schema', SCHEMA],
