@@ -2,7 +2,7 @@ import { type ClientRequest, request } from 'node:http';
 import type { TokenClaims } from '../../support/service.js';
 import type { RestFixture } from './fixture.js';
 
-export interface ReceivedEvent {
+interface ReceivedEvent {
   readonly event: string;
   readonly id: string | null;
   readonly data: Readonly<Record<string, unknown>>;
