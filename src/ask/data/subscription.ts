@@ -1,10 +1,10 @@
-import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { type GovernedPlan, InternalError, indeterminacyOf, QueryError, queryError } from 'osl-compiler';
 import type { Manifest } from '../../model/manifest/index.js';
 import type { RequestCall } from '../request/call.js';
 import { type Caller, type ServedVersions, versionsOf } from '../request/caller.js';
 import { quotasFor } from '../request/limit.js';
+import { publicError } from '../request/public-error.js';
 import { statementOf } from '../request/request-target.js';
 import { respond } from '../request/respond.js';
 import { cacheRulesOf } from './answer-cache.js';
@@ -21,8 +21,10 @@ export interface SubscriptionParts extends AnswerParts {
 }
 
 export interface SubscriptionRequest extends Pick<DataQuestion, 'body'>, Pick<ResultDelivery, 'parameters'> {
-  /** The call that subscribes. Each further check is a request with its own id and the same credentials. */
+  /** The call that subscribes. */
   readonly call: RequestCall;
+  /** The call of the next check: a request with its own id and the current credentials. */
+  nextCall(): RequestCall;
   readonly intervalMs: number;
   /** The last event that the client has received; null for a new subscription. */
   readonly since: EventId | null;
@@ -76,8 +78,10 @@ export async function* eventsOf(
     yield { kind: 'ready', id: missed ? null : { number, answer }, ...ownOf(first) };
     if (missed) yield { kind: 'changed', id: { number: ++number, answer }, ...ownOf(first) };
     for (let tick = 1; await slept(begun + tick * intervalMs, signal); tick++) {
-      const again = { ...call, requestId: randomUUID() };
-      const checked = await check(parts, request, again, admit).catch(queryErrorIn);
+      const again = request.nextCall();
+      const checked = await check(parts, request, again, admit).catch((error: unknown) =>
+        publicError(parts, again.requestId, error),
+      );
       if (signal.aborted) return;
       if (checked instanceof QueryError) {
         const kind = mayPass(checked) ? 'retrying' : 'ended';
@@ -177,11 +181,6 @@ function tellsEveryChange(manifest: Manifest, plan: GovernedPlan): boolean {
 /** True if database time counts against the caller, who could otherwise see in a quota that a query has run again. */
 function paysForTime(caller: Caller): boolean {
   return quotasFor(caller, 'query').some(({ unit }) => unit === 'ms');
-}
-
-function queryErrorIn(error: unknown): QueryError {
-  if (error instanceof QueryError) return error;
-  throw error;
 }
 
 /** True for errors of the moment: limits, the database, the server, a cancel, rights that changed during the run. */

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { type QueryError, queryError } from 'osl-compiler';
 import { eventsOf, type SubscriptionEvent, type SubscriptionParts } from '../../../ask/data/subscription.js';
@@ -21,6 +22,7 @@ export function subscribeRoute(app: FastifyInstance, service: SubscriptionParts,
     const events = eventsOf(service, {
       ...asked,
       call,
+      nextCall: () => ({ ...call, requestId: randomUUID() }),
       signal: AbortSignal.any([closed.signal, inflight.ending]),
       run: (own, check) =>
         inflight.run(reply.raw, { call: own, action: 'subscribe', text }, (signal) =>
