@@ -23,7 +23,7 @@ export interface SubscriptionParts extends AnswerParts {
 export interface SubscriptionRequest extends Pick<DataQuestion, 'body'>, Pick<ResultDelivery, 'parameters'> {
   /** The call that subscribes. */
   readonly call: RequestCall;
-  /** The call of the next check: a request with its own id and the current credentials. */
+  /** The call of the next check: a request with its own id and the current credentials. May abort `signal`. */
   nextCall(): RequestCall;
   readonly intervalMs: number;
   /** The last event that the client has received; null for a new subscription. */
@@ -79,6 +79,7 @@ export async function* eventsOf(
     if (missed) yield { kind: 'changed', id: { number: ++number, answer }, ...ownOf(first) };
     for (let tick = 1; await slept(begun + tick * intervalMs, signal); tick++) {
       const again = request.nextCall();
+      if (signal.aborted) return;
       const checked = await check(parts, request, again, admit).catch((error: unknown) =>
         publicError(parts, again.requestId, error),
       );
@@ -155,6 +156,7 @@ function stepsOf(
     ...steps,
     receipt: null,
     // No row is sent to the client.
+    reads: () => null,
     counts: () => ({ rows: 0, truncated: false }),
     answer: async (...given: Parameters<typeof steps.answer>): Promise<CheckedAnswer> => {
       const { plan, caller } = await steps.answer(...given);

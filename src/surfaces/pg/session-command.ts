@@ -88,11 +88,12 @@ async function renewToken({ caller, records }: SessionParts, token: string): Pro
 }
 
 /** LISTEN. The first run of its query is a request of its own, which is limited and recorded. */
-async function listen({ caller, records, state, channels }: SessionParts, channel: string) {
+async function listen(session: SessionParts, channel: string): Promise<CommandResult> {
+  const { caller, records, state, channels, running } = session;
   if (state.inBlock || state.several)
     throw error('25001', 'LISTEN cannot run inside a transaction block or with other statements');
   const call = caller.newCall();
-  await records.translate(call.requestId, '', () => channels.listen(call, channel));
+  await records.translate(call.requestId, '', () => channels.listen(call, channel, running));
   return { tag: 'LISTEN' };
 }
 

@@ -201,7 +201,7 @@ function idleLimit({ settings, state }: SessionParts): IdleLimit | null {
 async function endSession(parts: SessionParts): Promise<void> {
   const { running, state, channels, cursors, records } = parts;
   running.cancel();
-  channels.end(null);
+  await channels.close();
   state.isolation.end();
   await cursors.closeAll();
   await records.pending.record();

@@ -75,6 +75,16 @@ test('a channel ends with the right to its entity', async (t) => {
   await shop.open.reload();
 });
 
+test('a session that listens ends with its token', async (t) => {
+  const issuedAt = Math.floor(Date.now() / 1_000) - 300 - 27; // accepted for about three more seconds
+  const client = await connect('user:ada', await shop.token('user:ada', { issuedAt }));
+  const ended = new Promise((resolve) => client.on('error', resolve));
+  const heard = await heardBy(client);
+  t.match(await ended, { code: '28000' });
+  t.same(heard, []);
+  await eventually(() => shop.service.subscriptions.open === 0);
+});
+
 test('what is refused', async (t) => {
   const eu = await connect('user:eu');
   const code = async (...texts: string[]): Promise<string> => {

@@ -39,11 +39,15 @@ export const SUBSCRIPTION = {
 
 const readOne = readerOfOne(SUBSCRIPTIONS, () => queryError('mixedBody', {}));
 const DEFAULT_MS = 30_000;
+/** Maximum size of a body in bytes, since it stays in memory while the subscription is open. */
+const LONGEST = 65_536;
 
 type ReadSubscription = Pick<SubscriptionRequest, 'body' | 'parameters' | 'intervalMs' | 'since'>;
 
 /** @param leastMs shortest interval that the server allows @throws QueryError E0511, E0513 */
 export function readSubscription(request: FastifyRequest, leastMs: number): ReadSubscription {
+  if (request.body instanceof Buffer && request.body.length > LONGEST)
+    throw queryError('tooLarge', { what: 'the length of a subscription', limit: LONGEST });
   const { kind, read } = readOne(jsonFields(request));
   const { interval } = read;
   if (interval !== undefined && interval * 1_000 < leastMs)

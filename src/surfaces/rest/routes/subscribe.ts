@@ -1,10 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { type QueryError, queryError } from 'osl-compiler';
 import { eventsOf, type SubscriptionEvent, type SubscriptionParts } from '../../../ask/data/subscription.js';
 import { publicError } from '../../../ask/index.js';
 import { eventIdText, readSubscription } from '../bodies/subscription.js';
-import { readRequest } from '../call.js';
+import { callOf, readRequest } from '../call.js';
 import { EventStream } from '../event-stream.js';
 import type { Inflight } from '../inflight.js';
 import { SUBSCRIBE_OPERATION } from '../openapi/operations.js';
@@ -22,7 +21,11 @@ export function subscribeRoute(app: FastifyInstance, service: SubscriptionParts,
     const events = eventsOf(service, {
       ...asked,
       call,
-      nextCall: () => ({ ...call, requestId: randomUUID() }),
+      nextCall: () => {
+        // The certificate of the connection may have become invalid.
+        const { requestId, credentials } = callOf(request.raw);
+        return { ...call, requestId, credentials };
+      },
       signal: AbortSignal.any([closed.signal, inflight.ending]),
       run: (own, check) =>
         inflight.run(reply.raw, { call: own, action: 'subscribe', text }, (signal) =>
