@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { QueryError, queryError } from 'osl-compiler';
 import type { RequestCall } from '../../ask/index.js';
@@ -20,6 +21,10 @@ export class Inflight {
   readonly #idle = new Set<() => void>();
   readonly #ending = new AbortController();
   #stopped = false;
+
+  constructor() {
+    setMaxListeners(0, this.#ending.signal); // one for each subscription
+  }
 
   get draining(): boolean {
     return this.#ending.signal.aborted;

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { type QueryError, queryError } from 'osl-compiler';
+import { queryError } from 'osl-compiler';
 import { eventsOf, type SubscriptionEvent, type SubscriptionParts } from '../../../ask/data/subscription.js';
 import { publicError } from '../../../ask/index.js';
 import { eventIdText, readSubscription } from '../bodies/subscription.js';
@@ -15,8 +15,15 @@ export function subscribeRoute(app: FastifyInstance, service: SubscriptionParts,
     const asked = await readRequest(service, call, 'subscribe', () =>
       readSubscription(request, service.subscriptions.limits.leastMs),
     );
-    const closed = new AbortController();
-    reply.raw.once('close', () => closed.abort());
+    const stop = new AbortController();
+    const end = (): void => {
+      inflight.ending.removeEventListener('abort', end);
+      stop.abort();
+    };
+    // Not AbortSignal.any, whose signals stay in memory as long as `ending`.
+    inflight.ending.addEventListener('abort', end);
+    reply.raw.once('close', end);
+    if (inflight.ending.aborted) end();
     const text = 'text' in asked.body ? asked.body.text : null;
     const events = eventsOf(service, {
       ...asked,
@@ -26,7 +33,7 @@ export function subscribeRoute(app: FastifyInstance, service: SubscriptionParts,
         const { requestId, credentials } = callOf(request.raw);
         return { ...call, requestId, credentials };
       },
-      signal: AbortSignal.any([closed.signal, inflight.ending]),
+      signal: stop.signal,
       run: (own, check) =>
         inflight.run(reply.raw, { call: own, action: 'subscribe', text }, (signal) =>
           check(signal).catch((error: unknown) => {
@@ -39,9 +46,9 @@ export function subscribeRoute(app: FastifyInstance, service: SubscriptionParts,
     const stream = new EventStream(reply, call.requestId);
     try {
       for (let at = first; at.done !== true; at = await events.next()) send(stream, at.value);
-      if (inflight.ending.aborted) sendEnd(stream, queryError('shuttingDown', {}), call.requestId);
+      if (inflight.ending.aborted) throw queryError('shuttingDown', {});
     } catch (error) {
-      sendEnd(stream, publicError(service, call.requestId, error), call.requestId);
+      send(stream, { kind: 'ended', error: publicError(service, call.requestId, error), ...call });
     }
     stream.end();
     return reply;
@@ -56,8 +63,4 @@ function send(stream: EventStream, event: SubscriptionEvent): void {
   }
   const { id, versions } = event;
   stream.send(kind, id === null ? null : eventIdText(id), { request_id: requestId, versions });
-}
-
-function sendEnd(stream: EventStream, error: QueryError, requestId: string): void {
-  stream.send('ended', null, problemOf(error, requestId));
 }
