@@ -149,6 +149,12 @@ const EXPLAINED: Readonly<Record<string, Explanation>> = {
       'Do what the hint says. Most often: filter on one value of the distribution column, such as one tenant, or join on that column too.',
     page: 'scale-out.md#what-citus-refuses',
   },
+  E0533: {
+    cause:
+      'The answer of this query may differ although no row has changed: it chooses among ties, adds up floats, or depends on the clock. Changes of it would mean nothing.',
+    remedy: 'Subscribe to the rows, or to aggregates that are exact, and send the query itself after each event.',
+    page: 'rest.md#subscriptions',
+  },
   E1001: {
     cause:
       'The query is ambiguous in this model: several paths lead to a dimension, a metric would count rows twice, or a prepared statement belongs to an older model.',

@@ -320,6 +320,7 @@ export class Connection implements HandshakeConnection {
       closePortals: () => this.#session?.closePortals(),
       portal: (name) => this.#session?.portal(name),
       cancel: () => this.#session?.cancel(),
+      notify: (channel, payload) => this.#session?.notify(this.#processId, channel, payload),
       end: (reason) => {
         if (this.#session === null) this.#ending = reason;
         else this.#session.end(reason);

@@ -80,6 +80,11 @@ export interface SessionControl {
   portal(name: string): NamedPortal | undefined;
   /** Cancels the running statement, as a CancelRequest does. */
   cancel(): void;
+  /**
+   * Sends a NotificationResponse: at once if the session is idle, otherwise before the next ReadyForQuery outside a
+   * transaction block. Equal notifications that wait are sent once.
+   */
+  notify(channel: string, payload: string): void;
   /** Ends the session with a FATAL error, after the running statement if there is one. */
   end(error: WireError): void;
 }

@@ -11,12 +11,13 @@ import type {
   SeriesEnd,
   SessionControl,
   SessionHandler,
+  TransactionStatus,
   WireStatement,
 } from './handler.js';
 import type { SocketReader } from './input.js';
 import { messageTurns } from './loop-turns.js';
 import { decodeEmpty } from './messages/extended.js';
-import { errorResponse, readyForQuery } from './messages/results.js';
+import { errorResponse, notificationResponse, readyForQuery } from './messages/results.js';
 import { parameterStatus } from './messages/startup.js';
 import { Frontend, sessionLimits } from './messages/types.js';
 import type { WireSettings } from './options.js';
@@ -36,7 +37,7 @@ import { textEncoding } from './text-encoding.js';
 type ProtocolState = 'Idle' | 'Simple' | 'Extended' | 'AwaitingSync' | 'Ended';
 
 /** Handles the messages of an authenticated connection, one at a time. */
-export class WireSession implements Omit<SessionControl, 'processId'> {
+export class WireSession implements Omit<SessionControl, 'processId' | 'notify'> {
   readonly #input: SocketReader;
   readonly #output: SocketWriter;
   readonly #settings: WireSettings;
@@ -51,6 +52,9 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
   #ending: WireError | null = null;
   /** If set, the session ends at the next ReadyForQuery. */
   #draining: WireError | null = null;
+  /** Notifications that wait, each as a function that writes it. */
+  readonly #notifications = new Map<string, () => void>();
+  #status: TransactionStatus = 'I';
   #idleTimer: NodeJS.Timeout | null = null;
   #idleLimit: IdleLimit | null = null;
   /** The time since which the client has been idle (`performance.now`). */
@@ -162,6 +166,21 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
 
   portal(name: string): NamedPortal | undefined {
     return this.#portals.named(name);
+  }
+
+  notify(processId: number, channel: string, payload: string): void {
+    const out = this.#output.messages;
+    const write = (): void => notificationResponse(out, processId, channel, payload);
+    this.#notifications.set(JSON.stringify([channel, payload]), write);
+    if (this.#serving || this.#state !== 'Idle') return;
+    this.#sendNotifications();
+    this.#output.flush();
+  }
+
+  #sendNotifications(): void {
+    if (this.#status !== 'I') return;
+    for (const write of this.#notifications.values()) write();
+    this.#notifications.clear();
   }
 
   /** True if the fast lane accepts the received data, or is still answering earlier data. */
@@ -309,6 +328,8 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
       parameterStatus(this.#output.messages, name, value);
       if (name === ENCODING) this.#speak(value);
     }
+    this.#status = status;
+    if (this.#notifications.size > 0) this.#sendNotifications();
     readyForQuery(this.#output.messages, status);
     this.#state = 'Idle';
     if (this.#draining !== null) this.#finish(this.#draining);

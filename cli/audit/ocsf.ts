@@ -56,6 +56,7 @@ const ACTIVITIES: ReadonlyMap<string, OcsfActivity> = new Map([
   ['query', QUERY],
   ['prepare', QUERY],
   ['explain', QUERY],
+  ['subscribe', QUERY],
   ['sample', { id: 1, name: 'Read' }],
   ['schema', LIST],
   ['map', LIST],

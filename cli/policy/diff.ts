@@ -117,7 +117,14 @@ async function comparedWith(
   });
 }
 
-const QUESTIONS: ReadonlySet<string> = new Set(['query', 'explain', 'sample', 'prepare', 'copy']);
+const QUESTIONS: ReadonlySet<string> = new Set([
+  'query',
+  'explain',
+  'subscribe',
+  'sample',
+  'prepare',
+  'copy',
+]);
 
 /**
  * Compares queries logged since `flags.since` with access under another policy. Memory use grows with callers and

@@ -247,6 +247,122 @@ export interface Plan {
   readonly versions: { readonly manifest: string; readonly policy: string; };
 }
 
+/** Exactly one of `entity`, `osql`, `sql` and `metrics`; a body with several is refused with E0513. */
+export type Subscription = {
+  /** Name of an entity: all of its rows and columns that the caller may see. */
+  readonly entity: string;
+  /** Interval, in seconds, at which the query runs. Default 30; the server sets a minimum (OSL_SUBSCRIPTION_INTERVAL_SECONDS). */
+  readonly interval?: number;
+  readonly osql?: never;
+  readonly parameters?: never;
+  readonly sql?: never;
+  readonly metrics?: never;
+  readonly group_by?: never;
+  readonly groupBy?: never;
+  readonly where?: never;
+  readonly order_by?: never;
+  readonly orderBy?: never;
+  readonly limit?: never;
+  readonly time_constraint?: never;
+  readonly grain?: never;
+  readonly timeGranularity?: never;
+} | {
+  /** One SELECT in OSL-SQL. */
+  readonly osql: string;
+  /** Values of `$1`, `$2` and so on. Numbers that a double cannot represent exactly must be sent as strings. */
+  readonly parameters?: readonly (string | number | boolean | null)[];
+  /** Interval, in seconds, at which the query runs. Default 30; the server sets a minimum (OSL_SUBSCRIPTION_INTERVAL_SECONDS). */
+  readonly interval?: number;
+  readonly entity?: never;
+  readonly sql?: never;
+  readonly metrics?: never;
+  readonly group_by?: never;
+  readonly groupBy?: never;
+  readonly where?: never;
+  readonly order_by?: never;
+  readonly orderBy?: never;
+  readonly limit?: never;
+  readonly time_constraint?: never;
+  readonly grain?: never;
+  readonly timeGranularity?: never;
+} | {
+  /** One SELECT over the tables that the manifest allows. */
+  readonly sql: string;
+  /** Values of `$1`, `$2` and so on. Numbers that a double cannot represent exactly must be sent as strings. */
+  readonly parameters?: readonly (string | number | boolean | null)[];
+  /** Interval, in seconds, at which the query runs. Default 30; the server sets a minimum (OSL_SUBSCRIPTION_INTERVAL_SECONDS). */
+  readonly interval?: number;
+  readonly entity?: never;
+  readonly osql?: never;
+  readonly metrics?: never;
+  readonly group_by?: never;
+  readonly groupBy?: never;
+  readonly where?: never;
+  readonly order_by?: never;
+  readonly orderBy?: never;
+  readonly limit?: never;
+  readonly time_constraint?: never;
+  readonly grain?: never;
+  readonly timeGranularity?: never;
+} | {
+  readonly metrics: readonly (string | { readonly name: string; readonly alias?: string | null; })[];
+  /** What to group by: one row for each combination. */
+  readonly group_by?: readonly (string | {
+    /** `entity__column`, an entity, `metric_time` or `relationship__column`, each optionally followed by `__grain`. */
+    readonly name: string;
+    readonly grain?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year" | null;
+    readonly timeGranularity?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year" | null;
+  })[] | null;
+  /** What to group by: one row for each combination. */
+  readonly groupBy?: readonly (string | {
+    /** `entity__column`, an entity, `metric_time` or `relationship__column`, each optionally followed by `__grain`. */
+    readonly name: string;
+    readonly grain?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year" | null;
+    readonly timeGranularity?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year" | null;
+  })[] | null;
+  /** Conditions, all of which must hold. */
+  readonly where?: string | { readonly sql: string; } | readonly (string | { readonly sql: string; })[] | null;
+  /** Order of the rows. */
+  readonly order_by?: readonly (string | {
+    /** `entity__column`, an entity, `metric_time` or `relationship__column`, each optionally followed by `__grain`. */
+    readonly name: string;
+    readonly grain?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year" | null;
+    readonly timeGranularity?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year" | null;
+    readonly descending?: boolean;
+  })[] | null;
+  /** Order of the rows. */
+  readonly orderBy?: readonly (string | {
+    /** `entity__column`, an entity, `metric_time` or `relationship__column`, each optionally followed by `__grain`. */
+    readonly name: string;
+    readonly grain?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year" | null;
+    readonly timeGranularity?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year" | null;
+    readonly descending?: boolean;
+  })[] | null;
+  /** Maximum number of rows. */
+  readonly limit?: number | null;
+  /** Time range; both ends are inclusive. */
+  readonly time_constraint?: {
+    /** Date, or ISO 8601 time; UTC if it has no offset. */
+    readonly start?: string | null;
+    /** Date, or ISO 8601 time; UTC if it has no offset. */
+    readonly end?: string | null;
+  } | null;
+  readonly grain?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year" | null;
+  readonly timeGranularity?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year" | null;
+  /** Interval, in seconds, at which the query runs. Default 30; the server sets a minimum (OSL_SUBSCRIPTION_INTERVAL_SECONDS). */
+  readonly interval?: number;
+  readonly entity?: never;
+  readonly osql?: never;
+  readonly parameters?: never;
+  readonly sql?: never;
+};
+
+export interface SubscriptionState {
+  /** ID of the check in the audit log. */
+  readonly request_id: string;
+  readonly versions: { readonly manifest: string; readonly policy: string; };
+}
+
 export interface SampleRequest {
   readonly kind: "table" | "facet";
   readonly name: string;
@@ -1046,6 +1162,12 @@ export interface Operations {
     readonly body: Query;
     readonly answer: Answer | Plan;
   };
+  /** Be told when the answer of a query changes */
+  readonly subscribe: {
+    readonly parameters: Readonly<Record<string, never>>;
+    readonly body: Subscription;
+    readonly answer: undefined;
+  };
   /** Return sample rows of an entity, or sample chunks of a facet */
   readonly sample: {
     readonly parameters: Readonly<Record<string, never>>;
@@ -1238,6 +1360,7 @@ export interface Operations {
 /** Method and path of each operation; true if it takes a token. */
 export const OPERATIONS = {
   query: { method: 'POST', path: '/osl/query', token: true },
+  subscribe: { method: 'POST', path: '/osl/subscribe', token: true },
   sample: { method: 'POST', path: '/osl/sample', token: true },
   schema: { method: 'GET', path: '/osl/schema', token: true },
   domainMap: { method: 'GET', path: '/osl/domain-map', token: true },

@@ -102,6 +102,7 @@ export {
   OPERATORS as SQL_OPERATORS,
   type OperatorDefinition,
 } from './functions/index.js';
+export { indeterminacyOf } from './govern/determined.js';
 export { servedVersion, versionFor } from './govern/facet-version.js';
 export type {
   GovernedPlanFields,

@@ -9,6 +9,7 @@ export type { QueryAnswer } from './data/query-answer.js';
 export type { DataQuestion, ResultDelivery } from './data/question.js';
 export { Snapshots } from './data/question.js';
 export { timeZoneNamed } from './data/runtime/step.js';
+export { eventsOf, type SubscriptionEvent, type SubscriptionParts } from './data/subscription.js';
 export { isShort } from './parsing/index.js';
 export { type BreakGlassParts, breakGlass } from './request/break-glass.js';
 export type { Origin, RequestCall } from './request/call.js';

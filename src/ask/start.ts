@@ -9,6 +9,7 @@ import { createPlanCache } from './data/plan-cache.js';
 import { RunningQueries } from './data/running-queries.js';
 import { PermittedSets, PermittedWords } from './data/runtime/permitted-counts.js';
 import { maskKeys } from './data/runtime/slot-values.js';
+import { type SubscriptionLimits, Subscriptions } from './data/subscriptions.js';
 import { createParsing } from './parsing/index.js';
 import { startMarks } from './parsing/marks.js';
 import { createProbes, createRefusalThrottle, type Probes, type RefusalThrottle } from './request/probes.js';
@@ -19,7 +20,7 @@ export interface AskFoundation {
   readonly log: ServiceLog;
   readonly revoked: RevocationCheck;
   readonly memory: AnswerMemory;
-  /** The secret from which the keys of `hash` masks are derived. */
+  /** The secret from which the keys of `hash` masks and of subscriptions are derived. */
   readonly masking: Uint8Array;
   /** The directory of marks for long texts being compiled. */
   readonly marksDir: string;
@@ -32,6 +33,7 @@ export interface AskSettings {
   readonly planCacheBytes: number;
   readonly exactUpTo: number;
   readonly probeWindowMs: number;
+  readonly subscriptions: SubscriptionLimits;
 }
 
 type AskPartName =
@@ -47,6 +49,7 @@ type AskPartName =
 
 /** Query services, except engines, content and authentication. */
 export interface AskingParts extends Pick<AnswerParts, AskPartName> {
+  readonly subscriptions: Subscriptions;
   readonly refusals: RefusalThrottle;
   readonly probes: Probes;
 }
@@ -54,7 +57,7 @@ export interface AskingParts extends Pick<AnswerParts, AskPartName> {
 /** Starts caches, parser threads, and counters of refused calls. */
 export async function startAsk(
   { tenant, audit, log, revoked, memory, masking, marksDir, follow }: AskFoundation,
-  { caps, resultCache, planCacheBytes, exactUpTo, probeWindowMs: windowMs }: AskSettings,
+  { caps, resultCache, planCacheBytes, exactUpTo, probeWindowMs: windowMs, subscriptions }: AskSettings,
 ): Promise<{ readonly asking: AskingParts; close(): Promise<void> }> {
   const marks = await startMarks(marksDir, tenant, audit, log);
   const parsing = createParsing({ log });
@@ -77,6 +80,7 @@ export async function startAsk(
     caps,
     maskKeys: maskKeys(masking, tenant),
     plans: createPlanCache(planCacheBytes),
+    subscriptions: new Subscriptions(subscriptions, masking, tenant),
     permitted: new PermittedSets(exactUpTo),
     words: new PermittedWords(),
   };

@@ -1,7 +1,7 @@
 import type { AuditLog } from '../../audit/index.js';
 import type { Limiter, TokenVerifier } from '../../policy/index.js';
 import type { PublishingParts } from '../ask/authoring/publish.js';
-import type { AnswerParts } from '../ask/index.js';
+import type { SubscriptionParts } from '../ask/data/subscription.js';
 import type { RequestMeans } from '../ask/request/parts.js';
 import type { Probes, RefusalThrottle } from '../ask/request/probes.js';
 import { SealedValue } from '../ask/request/sealed.js';
@@ -19,7 +19,7 @@ import type { TokenTrust } from './token-trust.js';
 
 /** An open service, which is assembled once at startup. */
 export interface Service
-  extends AnswerParts,
+  extends SubscriptionParts,
     PublishingParts,
     AccessRequestParts,
     Pick<SystemReads, 'readCatalog' | 'readRollupStates'> {
@@ -34,7 +34,6 @@ export interface Service
   steady(): boolean;
   /** Stops accepting sessions and reporting ready, or resumes. */
   drain(on: boolean): void;
-  draining(): boolean;
   readonly revocations: Revocations;
   readonly refusals: RefusalThrottle;
   readonly audit: Pick<AuditLog, 'stats'>;

@@ -89,6 +89,11 @@ function readSettings(read: ReadSetting, env: Environment, dataDir: string) {
       entries: read('OSL_RESULT_CACHE_ENTRIES'),
       answerBytes: read('OSL_RESULT_CACHE_ANSWER_KIB'),
     },
+    subscriptions: {
+      all: read('OSL_SUBSCRIPTIONS'),
+      ofSubject: read('OSL_SUBJECT_SUBSCRIPTIONS'),
+      leastMs: read('OSL_SUBSCRIPTION_INTERVAL_SECONDS'),
+    },
     caps: {
       rows: read('OSL_MAX_ROWS'),
       bytes: read('OSL_MAX_RESULT_MIB'),

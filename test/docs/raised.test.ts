@@ -178,6 +178,13 @@ const RAISES: Readonly<Partial<Record<ErrorName, Raise>>> = {
   foreignOrigin: { file: 'test/surfaces/mcp/http.test.ts', shows: 'E4030' },
   noArrowValue: { file: 'test/surfaces/rest/arrow/answer.test.ts', shows: 'E4060' },
   methodNotAllowed: { http: '/osl/query', as: 'user:ann' },
+  notSubscribable: {
+    http: '/osl/subscribe',
+    method: 'POST',
+    body: '{"osql":"select id from customer limit 1"}',
+    as: 'user:ann',
+  },
+  tooManySubscriptions: { file: 'test/surfaces/rest/subscribe.test.ts', shows: '429 E4290' },
   bodyTooLarge: { http: '/osl/query', method: 'POST', body: ' '.repeat(3_000_000), as: 'user:ann' },
   mediaType: { http: '/osl/query', method: 'POST', type: 'text/plain', body: 'x', as: 'user:ann' },
 };

@@ -123,6 +123,20 @@ export function noticeResponse(out: MessageWriter, notice: WireNotice): void {
   });
 }
 
+/** @param processId of the notifying session */
+export function notificationResponse(
+  out: MessageWriter,
+  processId: number,
+  channel: string,
+  payload: string,
+): void {
+  out.message(Backend.notificationResponse, (fields) => {
+    fields.int32(processId);
+    fields.cstring(channel);
+    fields.cstring(payload);
+  });
+}
+
 /** Writes the fields of an error or notice. S is the severity for display (localized in Postgres), V for programs. */
 function report(fields: MessageFields, said: WireError | WireNotice): void {
   field(fields, 'S', said.severity);

@@ -35,6 +35,7 @@ export const Backend = Object.freeze({
   negotiateProtocolVersion: code('v'),
   noData: code('n'),
   noticeResponse: code('N'),
+  notificationResponse: code('A'),
   parameterDescription: code('t'),
   parameterStatus: code('S'),
   parseComplete: code('1'),

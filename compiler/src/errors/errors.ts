@@ -327,6 +327,10 @@ export const ERRORS = Object.freeze({
     `try again in ${p.retryAfterSeconds} s, or with a valid token, which has its own limit`,
   ]),
 
+  tooManySubscriptions: row('E4290', '53400', 429, (p: { limit: number; retryAfterSeconds: number }) => [
+    `this subject already has ${p.limit} subscriptions`,
+    'end one of them; OSL_SUBJECT_SUBSCRIPTIONS sets the limit',
+  ]),
   rerankBudget: row('E4290', '53400', 429, (p: { reranker: string; retryAfterSeconds: number }) => [
     `the daily budget of this subject for the reranker \`${p.reranker}\` is used up`,
     'it renews at midnight UTC; without `rerank` the query can run now',
@@ -388,6 +392,10 @@ export const ERRORS = Object.freeze({
   shardsRefused: row('E0531', '0A000', 400, (p: { reason: string; hint: string }) => [
     `the database refused the query, which Citus cannot run over distributed tables: ${p.reason}`,
     p.hint,
+  ]),
+  notSubscribable: row('E0533', '0A000', 400, (p: { reason: string }) => [
+    `changes of this query cannot be subscribed to: ${p.reason}`,
+    'subscribe to the rows, or to count, sum of integers or numeric, min, max of whole numbers, texts and times',
   ]),
   noDecoder: row('E0521', '0A000', 503, (p: { operator: string }) => [
     `operator ${p.operator} needs a language model, and none is configured`,

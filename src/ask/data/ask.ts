@@ -73,7 +73,7 @@ export function decisionOf(
   const decide = (caller: Caller, record: DecisionRecord): GovernedPlan | Promise<GovernedPlan> => {
     const judged = (plan: GovernedPlan): GovernedPlan | Promise<GovernedPlan> => {
       recordAndCheck(plan, record);
-      const runs = action === 'query' || action === 'prepare'; // EXPLAIN runs nothing, so no cost limit applies
+      const runs = !action.startsWith('explain'); // EXPLAIN runs nothing, so no cost limit applies
       return (runs ? withinCost(parts, caller, plan)?.then(() => plan) : undefined) ?? plan;
     };
     const planned = planOf(parts, caller, question, record);
@@ -89,7 +89,7 @@ function recordAndCheck(plan: GovernedPlan, record: DecisionRecord): GovernedPla
   return plan;
 }
 
-function answerStepsOf(
+export function answerStepsOf(
   parts: AnswerParts,
   question: DataQuestion,
   delivery: ResultDelivery,

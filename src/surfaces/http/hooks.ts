@@ -138,6 +138,7 @@ async function sendFault(
 
 const ACTIONS: ReadonlyMap<string, string> = new Map([
   ['/osl/query', 'query'],
+  ['/osl/subscribe', 'subscribe'],
   ['/osl/sample', 'sample'],
   ['/osl/suggest', 'suggest'],
   ['/osl/validate', 'validate'],

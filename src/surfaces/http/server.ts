@@ -19,6 +19,7 @@ import { healthRoutes } from '../rest/routes/health.js';
 import { authoringRoutes, objectsRoutes } from '../rest/routes/objects.js';
 import { queryRoute, sampleRoute } from '../rest/routes/query.js';
 import { receiptsRoute } from '../rest/routes/receipts.js';
+import { subscribeRoute } from '../rest/routes/subscribe.js';
 import { tokenRoute } from '../rest/routes/token.js';
 import { addBreakGlassHook, addHooks, sendRefusal } from './hooks.js';
 import { ClientErrors, type HttpListener, type HttpTls, listenerOf } from './listener.js';
@@ -34,7 +35,7 @@ import {
 
 /** Request headers that cross-origin pages may send, in addition to the CORS-safelisted ones. */
 const ALLOWED_HEADERS =
-  'Authorization, Content-Type, If-Match, If-None-Match, Prefer, traceparent, OSL-Purpose, OSL-Break-Glass';
+  'Authorization, Content-Type, If-Match, If-None-Match, Last-Event-ID, Prefer, traceparent, OSL-Purpose, OSL-Break-Glass';
 const EXPOSED_HEADERS =
   'Retry-After, X-Request-Id, ETag, Location, Allow, Preference-Applied, WWW-Authenticate, traceparent';
 const CORS_METHODS = 'GET, HEAD, POST';
@@ -291,6 +292,7 @@ async function restRoutes(
 ): Promise<void> {
   await documentRoutes(app, version);
   queryRoute(app, service, inflight);
+  subscribeRoute(app, service, inflight);
   sampleRoute(app, service, inflight);
   graphRoutes(app, service);
   accessRoutes(app, service, inflight);

@@ -114,6 +114,7 @@ function serviceGauges(registry: Registry, service: HttpParts, wire: WireFigures
   );
   gauge('osl_result_cache_entries', 'Cached results', () => answers.stats().entries);
   gauge('osl_result_cache_bytes', 'Size of the cached results', () => answers.stats().bytes);
+  gauge('osl_subscriptions', 'Open subscriptions', () => service.subscriptions.open);
   const audit = service.audit;
   gauge('osl_audit_records', 'Records appended to the audit log', () => audit.stats().records);
   gauge('osl_audit_durable_records', 'Records known to be on disk', () => audit.stats().durable);

@@ -25,8 +25,12 @@ export type Command =
   | { readonly kind: 'savepoint' | 'release' | 'rollback to'; readonly name: string }
   | { readonly kind: 'discard'; readonly what: 'ALL' | 'PLANS' | 'SEQUENCES' | 'TEMP' }
   | { readonly kind: 'deallocate'; readonly name: string | null }
-  /** `UNLISTEN` and `SET CONSTRAINTS ALL`, which have no effect, since there is nothing to listen to or write. */
-  | { readonly kind: 'unlisten' | 'constraints' }
+  /** LISTEN on an entity, by its full name. */
+  | { readonly kind: 'listen'; readonly channel: string }
+  /** `channel` is null for UNLISTEN *. */
+  | { readonly kind: 'unlisten'; readonly channel: string | null }
+  /** `SET CONSTRAINTS ALL`, which has no effect, since there is nothing to write. */
+  | { readonly kind: 'constraints' }
   /** `SELECT pg_advisory_unlock_all()` with the name of its column; it has no effect, since sessions hold no locks. */
   | { readonly kind: 'unlock'; readonly column: string };
 
@@ -45,11 +49,18 @@ export function commandOf(node: StatementNode): Command | null {
   if ('DiscardStmt' in node)
     return { kind: 'discard', what: DISCARDED[node.DiscardStmt.target ?? 'DISCARD_ALL'] };
   if ('DeallocateStmt' in node) return { kind: 'deallocate', name: node.DeallocateStmt.name ?? null };
-  if ('UnlistenStmt' in node) return { kind: 'unlisten' };
+  if ('UnlistenStmt' in node) return { kind: 'unlisten', channel: node.UnlistenStmt.conditionname ?? null };
+  if ('ListenStmt' in node) {
+    const channel = node.ListenStmt.conditionname ?? '';
+    return channel.startsWith(ENTITY_CHANNEL) ? { kind: 'listen', channel } : null;
+  }
   if ('ConstraintsSetStmt' in node && (node.ConstraintsSetStmt.constraints ?? []).length === 0)
     return { kind: 'constraints' };
   return 'SelectStmt' in node ? unlockCommand(node.SelectStmt) : null;
 }
+
+/** Start of the channels that LISTEN accepts; it is followed by the name of an entity. */
+export const ENTITY_CHANNEL = 'osl.entities.';
 
 /**
  * Drivers send this when a connection returns to their pool; it is handled here to save a round trip to the catalog.

@@ -14,7 +14,6 @@ import {
   wrongPassword,
 } from '../../../wire/index.js';
 import {
-  type AnswerParts,
   accountLogin,
   certificateLogin,
   login,
@@ -24,6 +23,7 @@ import {
   type RequestParts,
   refusedCommand,
   refusedConnection,
+  type SubscriptionParts,
   type TokenlessSession,
   TooManyGuesses,
 } from '../../ask/index.js';
@@ -62,7 +62,7 @@ export interface PgFrontend extends WireServer {
   readonly fastQuestions: number;
 }
 
-export function createPgFrontend(service: AnswerParts, options: PgOptions = {}): PgFrontend {
+export function createPgFrontend(service: SubscriptionParts, options: PgOptions = {}): PgFrontend {
   const {
     catalogs = null,
     maxSubjectSessions = MAX_SUBJECT_SESSIONS,
@@ -109,7 +109,7 @@ interface SessionAccess {
 }
 
 function handlerOf(
-  service: AnswerParts,
+  service: SubscriptionParts,
   catalogs: CatalogProvider | null,
   { sessions, register, own, admits }: SessionAccess,
   questions: QuestionRouter,
@@ -153,7 +153,7 @@ function handlerOf(
  * `accountLogin` and `certificateLogin`.
  */
 async function loginWithoutToken(
-  service: AnswerParts,
+  service: SubscriptionParts,
   call: RequestCall,
   { user, password, certificate }: Pick<WireLogin, 'user' | 'password' | 'certificate'>,
 ): Promise<TokenlessSession | null> {
@@ -161,7 +161,7 @@ async function loginWithoutToken(
   return password === null ? accountLogin(service, call, user) : null;
 }
 
-function subjectOf({ model }: AnswerParts, certificate: X509Certificate): string | null {
+function subjectOf({ model }: SubscriptionParts, certificate: X509Certificate): string | null {
   const { snapshot } = model();
   if (snapshot === null) throw withoutPolicy();
   return ruleFor(snapshot.certificates, readClientCertificate(certificate))?.subject ?? null;

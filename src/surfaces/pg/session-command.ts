@@ -36,7 +36,7 @@ function columnsOf(command: Command, state: SessionState): readonly ColumnDescri
 const VOID = 2278;
 
 async function runCommand(session: SessionParts, command: Command): Promise<CommandResult> {
-  const { records, settings, state, cursors } = session;
+  const { records, settings, state, channels, cursors } = session;
   if (!ALLOWED_IN_FAILED_BLOCK.has(command.kind)) state.block.requireUsable();
   const token = tokenIn(command);
   if (token !== null) return renewToken(session, token);
@@ -46,13 +46,18 @@ async function runCommand(session: SessionParts, command: Command): Promise<Comm
       throw error('22023', `parameter "${GLASS}" is for the session, not for a transaction`);
     return breakGlass(session, glass.value);
   }
+  if (command.kind === 'listen') return listen(session, command.channel);
   if (endsBreakGlass(command)) session.caller.endBreakGlass();
   if (command.kind === 'show') await awaitReceipt(session, command.name);
   const opensBlock = command.kind === 'begin' && !state.inBlock;
   const result = state.run(await zonesOf(session, command), state.several);
   if (command.kind === 'commit' || command.kind === 'rollback')
     await cursors.endBlock(result.tag !== 'ROLLBACK');
-  if (command.kind === 'discard' && command.what === 'ALL') await cursors.closeAll();
+  if (command.kind === 'discard' && command.what === 'ALL') {
+    channels.end(null);
+    await cursors.closeAll();
+  }
+  if (command.kind === 'unlisten') channels.end(command.channel);
   try {
     await records.admit();
   } catch (refused) {
@@ -80,6 +85,16 @@ async function renewToken({ caller, records }: SessionParts, token: string): Pro
   const call = caller.newCall();
   await records.translate(call.requestId, '', () => caller.renew(call, token));
   return { tag: 'SET' };
+}
+
+/** LISTEN. The first run of its query is a request of its own, which is limited and recorded. */
+async function listen(session: SessionParts, channel: string): Promise<CommandResult> {
+  const { caller, records, state, channels, running } = session;
+  if (state.inBlock || state.several)
+    throw error('25001', 'LISTEN cannot run inside a transaction block or with other statements');
+  const call = caller.newCall();
+  await records.translate(call.requestId, '', () => channels.listen(call, channel, running));
+  return { tag: 'LISTEN' };
 }
 
 /** `SET osl.break_glass`: activates emergency grants in this session for a limited time; null deactivates them. */

@@ -1,7 +1,8 @@
 import { queryError } from 'osl-compiler';
 import type { Awaitable, SessionControl } from '../../../wire/index.js';
-import type { AnswerParts, QuestionRouter } from '../../ask/index.js';
+import type { QuestionRouter, SubscriptionParts } from '../../ask/index.js';
 import type { CatalogProvider, CatalogSession, SessionSignal } from '../catalog/index.js';
+import type { Channels } from './channels.js';
 import type { Cursors } from './cursor.js';
 import type { SessionCaller, SessionRecords, SuspendedRowRights } from './session-requests.js';
 import type { SessionState } from './session-state.js';
@@ -9,7 +10,8 @@ import type { SessionSettings } from './settings.js';
 
 /** State and services of one session, passed to each of its statements. */
 export interface SessionParts {
-  readonly service: AnswerParts;
+  readonly service: SubscriptionParts;
+  readonly channels: Channels;
   readonly caller: SessionCaller;
   readonly rights: SuspendedRowRights;
   readonly records: SessionRecords;

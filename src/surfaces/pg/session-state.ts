@@ -56,8 +56,9 @@ export class SessionState {
         return this.#discard(command.what, several);
       case 'deallocate':
         return this.#deallocate(command.name);
+      case 'listen':
       case 'unlisten':
-        return { tag: 'UNLISTEN' };
+        return { tag: command.kind.toUpperCase() };
       case 'constraints': {
         const outside = !several && !this.inBlock;
         return { tag: CONSTRAINTS, ...(outside ? { notices: [outsideOf(CONSTRAINTS)] } : {}) };

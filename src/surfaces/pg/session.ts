@@ -13,9 +13,10 @@ import {
   type WireError,
   type WireStatement,
 } from '../../../wire/index.js';
-import type { AnswerParts, QuestionRouter, TokenlessSession } from '../../ask/index.js';
+import type { QuestionRouter, SubscriptionParts, TokenlessSession } from '../../ask/index.js';
 import { MemoryShare } from '../../engine/index.js';
 import type { CatalogProvider, CatalogSession } from '../catalog/index.js';
+import { Channels } from './channels.js';
 import { Cursors } from './cursor.js';
 import { PgFastLane } from './fast-lane.js';
 import { prepareStatement, splitQuery } from './prepare-statement.js';
@@ -52,7 +53,7 @@ export class PgSession implements SessionHandler {
   #leave = (): void => undefined;
 
   constructor(
-    service: AnswerParts,
+    service: SubscriptionParts,
     { identity, tokenless, address, ended, sessions }: SessionOwner,
     settings: SessionSettings,
     control: SessionControl,
@@ -71,6 +72,7 @@ export class PgSession implements SessionHandler {
       records,
       settings,
       state: new SessionState(settings, new Isolation(service, settings), control),
+      channels: new Channels(service, caller, control),
       cursors: new Cursors(control, rights, records, () => new MemoryShare(service.memory, identity.subject)),
       statements: control,
       activity: new ActivityRecorder(),
@@ -196,8 +198,10 @@ function idleLimit({ settings, state }: SessionParts): IdleLimit | null {
  * Ends the session after Terminate, a lost connection or a server stop: cancels running work, closes cursors and
  * writes outstanding records.
  */
-async function endSession({ running, state, cursors, records }: SessionParts): Promise<void> {
+async function endSession(parts: SessionParts): Promise<void> {
+  const { running, state, channels, cursors, records } = parts;
   running.cancel();
+  await channels.close();
   state.isolation.end();
   await cursors.closeAll();
   await records.pending.record();

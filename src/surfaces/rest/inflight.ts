@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { QueryError, queryError } from 'osl-compiler';
 import type { RequestCall } from '../../ask/index.js';
@@ -18,11 +19,20 @@ export interface RunningExecution extends ExecutionInfo {
 export class Inflight {
   readonly #running = new Map<AbortController, RunningExecution>();
   readonly #idle = new Set<() => void>();
-  #draining = false;
+  readonly #ending = new AbortController();
   #stopped = false;
 
+  constructor() {
+    setMaxListeners(0, this.#ending.signal); // one for each subscription
+  }
+
   get draining(): boolean {
-    return this.#draining;
+    return this.#ending.signal.aborted;
+  }
+
+  /** Aborts once the server takes no new requests. */
+  get ending(): AbortSignal {
+    return this.#ending.signal;
   }
 
   /**
@@ -35,7 +45,7 @@ export class Inflight {
   }
 
   drain(): void {
-    this.#draining = true;
+    this.#ending.abort();
   }
 
   get executions(): readonly RunningExecution[] {

@@ -1,6 +1,7 @@
 import type { AuditLog } from '../../../audit/index.js';
 import type { PublishingParts } from '../../ask/authoring/publish.js';
-import type { AnswerParts, DecidingParts, RunningParts } from '../../ask/index.js';
+import type { SubscriptionParts } from '../../ask/data/subscription.js';
+import type { DecidingParts, RunningParts } from '../../ask/index.js';
 import type { ReceiptParts } from '../../ask/receipts/recorded-receipt.js';
 import type { Probes } from '../../ask/request/probes.js';
 import type { AccessRequestParts } from '../../ask/why/request-access.js';
@@ -20,7 +21,7 @@ export interface HealthParts extends Pick<DecidingParts, 'model'>, Pick<RunningP
 }
 
 export interface RestParts
-  extends AnswerParts,
+  extends SubscriptionParts,
     PublishingParts,
     AccessRequestParts,
     ReceiptParts,

@@ -27,6 +27,7 @@ const TITLES: ReadonlyMap<string, string> = new Map([
   ['E0530', 'Row too large'],
   ['E0528', 'Not supported by this database'],
   ['E0531', 'Not possible over distributed tables'],
+  ['E0533', 'Not subscribable'],
   ['E0529', 'Invalid value in a computation'],
   ['E1001', 'Not resolvable'],
   ['E1002', 'Not servable'],

@@ -73,10 +73,8 @@ const ORDER = orNull(
     { maxItems: 70 },
   ),
 );
-const WHERE = {
-  ...orNull(either(CONDITION, list(CONDITION, undefined, { maxItems: 50 }))),
-  description: 'Conditions, all of which must hold.',
-};
+const CONDITIONS = orNull(either(CONDITION, list(CONDITION, undefined, { maxItems: 50 })));
+const WHERE: typeof CONDITIONS = { ...CONDITIONS, description: 'Conditions, all of which must hold.' };
 const LIMIT: JsonShape<number | null> = orNull({
   type: 'integer',
   minimum: 0,
@@ -98,21 +96,19 @@ export const PLANNING = {
   'upstream?': UPSTREAM,
 } as const;
 
-export const METRICS_QUERY = exactly(
-  {
-    metrics: METRICS,
-    'group_by?': GROUPS,
-    'groupBy?': GROUPS,
-    'where?': WHERE,
-    'order_by?': ORDER,
-    'orderBy?': ORDER,
-    'limit?': LIMIT,
-    'time_constraint?': TIME_CONSTRAINT,
-    ...GRAIN_MEMBERS,
-    ...PLANNING,
-  },
-  'A metrics query.',
-);
+export const METRICS_BODY = {
+  metrics: METRICS,
+  'group_by?': GROUPS,
+  'groupBy?': GROUPS,
+  'where?': WHERE,
+  'order_by?': ORDER,
+  'orderBy?': ORDER,
+  'limit?': LIMIT,
+  'time_constraint?': TIME_CONSTRAINT,
+  ...GRAIN_MEMBERS,
+};
+
+export const METRICS_QUERY = exactly({ ...METRICS_BODY, ...PLANNING }, 'A metrics query.');
 
 type MetricsMember = 'metrics' | 'group_by' | 'where' | 'order_by' | 'limit' | 'time_constraint';
 
@@ -126,7 +122,8 @@ export const METRICS_MEMBERS: Readonly<Record<MetricsMember, Readonly<Record<str
   time_constraint: TIME_CONSTRAINT,
 };
 
-type MetricsQueryBody = ValueOf<typeof METRICS_QUERY>;
+const METRICS_MEMBERS_READ = exactly(METRICS_BODY);
+type MetricsQueryBody = ValueOf<typeof METRICS_MEMBERS_READ>;
 
 /** Converts a metrics body in any of the accepted spellings. @throws QueryError E0511, which shows no values */
 export function metricsRequestOf(body: MetricsQueryBody): MetricsRequest {

@@ -13,7 +13,7 @@ import { readerOf, readerOfOne } from './reader.js';
 const SCALAR: JsonShape<string | number | boolean | null> = { type: ['string', 'number', 'boolean', 'null'] };
 
 /** Values of `$1 …`, at most as many as the Postgres protocol can bind. */
-const PARAMETERS = list(
+export const PARAMETERS = list(
   SCALAR,
   'Values of `$1`, `$2` and so on. Numbers that a double cannot represent exactly must be sent as strings.',
   { maxItems: 65_535 },
@@ -25,7 +25,7 @@ const PARAMETERS = list(
  *
  * @throws QueryError E0511
  */
-function boundParameters(list: readonly (string | number | boolean | null)[]): readonly BoundValue[] {
+export function boundParameters(list: readonly (string | number | boolean | null)[]): readonly BoundValue[] {
   return list.map((value, i) => ({ format: 0 as const, bytes: bytesOf(value, i + 1) }));
 }
 

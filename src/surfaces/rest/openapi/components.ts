@@ -1,6 +1,7 @@
 import { FEATURES } from 'osl-compiler';
 import { ORIGINS } from '../../../ask/data/explain.js';
 import { QUERY, SAMPLE_REQUEST } from '../bodies/query.js';
+import { SUBSCRIPTION } from '../bodies/subscription.js';
 import { PROBLEM } from '../problem.js';
 import { count, flag, type JsonShape, list, object, oneOf, ref, text, textOrNull } from '../shape.js';
 import { ACCESS } from './access-components.js';
@@ -342,6 +343,11 @@ export const COMPONENTS: ReadonlyMap<string, JsonShape> = new Map<string, JsonSh
   ['Answer', ANSWER],
   ['RecordedReceipt', RECORDED_RECEIPT],
   ['Plan', PLAN],
+  ['Subscription', SUBSCRIPTION],
+  [
+    'SubscriptionState',
+    object({ request_id: text('ID of the check in the audit log.'), versions: VERSIONS }),
+  ],
   ['SampleRequest', SAMPLE_REQUEST],
   ['Sample', SAMPLE],
   ['Schema', SCHEMA],

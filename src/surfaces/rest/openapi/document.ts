@@ -21,6 +21,7 @@ import {
   RESOLVE_OPERATION,
   SAMPLE_OPERATION,
   SCHEMA_OPERATION,
+  SUBSCRIBE_OPERATION,
   SUGGEST_OPERATION,
   VALIDATE_OPERATION,
   WHY_OPERATION,
@@ -105,6 +106,7 @@ type MethodOperations = Readonly<Partial<Record<'GET' | 'POST', FastifySchema>>>
 /** All paths of the REST surface as written in the document, with an operation per method. */
 export const ROUTES: ReadonlyMap<string, MethodOperations> = new Map<string, MethodOperations>([
   ['/osl/query', { POST: QUERY_OPERATION }],
+  ['/osl/subscribe', { POST: SUBSCRIBE_OPERATION }],
   ['/osl/sample', { POST: SAMPLE_OPERATION }],
   ['/osl/schema', { GET: SCHEMA_OPERATION }],
   ['/osl/schema/resolve', { GET: RESOLVE_OPERATION }],

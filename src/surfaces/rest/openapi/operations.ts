@@ -86,6 +86,32 @@ export const QUERY_OPERATION = operation({
   },
 });
 
+export const SUBSCRIBE_OPERATION = operation({
+  operationId: 'subscribe',
+  summary: 'Be told when the answer of a query changes',
+  description:
+    'Runs the query at each interval and sends an event when the answer that the caller may see has changed. No rows are sent.',
+  tags: ['questions'],
+  security: BEARER,
+  headers: {
+    type: 'object',
+    properties: {
+      'last-event-id': text('ID of the last event received, to be told at once of a change since then.'),
+      'osl-purpose': QUERY_HEADERS.properties['osl-purpose'],
+      'osl-break-glass': QUERY_HEADERS.properties['osl-break-glass'],
+    },
+  },
+  body: { content: { 'application/json': { schema: ref('Subscription') } } },
+  response: {
+    200: {
+      description:
+        'Server-sent events: `ready` and `changed`, with an ID, and data as in `SubscriptionState`; `retrying` and `ended`, with a problem as data.',
+      content: { 'text/event-stream': { schema: text() } },
+    },
+    ...refusals(...ANY_CALL, 'body', ...QUESTION, 'subscription'),
+  },
+});
+
 export const SAMPLE_OPERATION = operation({
   operationId: 'sample',
   summary: 'Return sample rows of an entity, or sample chunks of a facet',

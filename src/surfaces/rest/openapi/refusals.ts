@@ -41,6 +41,7 @@ type RefusalStage =
   | 'asking the owner'
   | 'operating'
   | 'receipt'
+  | 'subscription'
   | 'mcp';
 
 /** The stage at which each error of the catalogue occurs; omitting one is a compile error. */
@@ -115,6 +116,7 @@ const STAGE_OF = {
   limitsUnknown: 'limit',
   rateLimited: 'limit',
   addressLimited: 'limit',
+  tooManySubscriptions: 'subscription',
   rerankBudget: 'running',
   execution: 'running',
   evaluation: 'running',
@@ -130,6 +132,7 @@ const STAGE_OF = {
   costCap: 'running',
   formMissing: 'running',
   shardsRefused: 'running',
+  notSubscribable: 'subscription',
   noDecoder: 'question',
   contentUnavailable: 'running',
   modelUnavailable: 'running',

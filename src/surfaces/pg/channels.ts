@@ -1,0 +1,98 @@
+import { identifier } from 'osl-compiler';
+import type { SessionControl } from '../../../wire/index.js';
+import {
+  eventsOf,
+  type RequestCall,
+  type SubscriptionEvent,
+  type SubscriptionParts,
+} from '../../ask/index.js';
+import { ENTITY_CHANNEL } from './command.js';
+import type { SessionCaller } from './session-requests.js';
+
+type ChannelControl = Pick<SessionControl, 'notify' | 'end'>;
+
+/** Runs the work of a statement, which aborts `stop` when the statement is cancelled. */
+interface CancellableWork {
+  while<T>(stop: AbortController, work: () => Promise<T>): Promise<T>;
+}
+
+/** A channel that a session listens on, until `stop` is aborted. */
+interface Channel {
+  readonly stop: AbortController;
+  /** Resolves when the last run of its query has been recorded. */
+  readonly followed: Promise<void>;
+}
+
+/**
+ * The channels on which a session listens, each for all rows of an entity that its caller may see. A channel is a
+ * subscription at the shortest interval that the server allows.
+ */
+export class Channels {
+  readonly #service: SubscriptionParts;
+  readonly #caller: SessionCaller;
+  readonly #control: ChannelControl;
+  readonly #open = new Map<string, Channel>();
+
+  constructor(service: SubscriptionParts, caller: SessionCaller, control: ChannelControl) {
+    this.#service = service;
+    this.#caller = caller;
+    this.#control = control;
+  }
+
+  /** Resolves once the query has run; later changes are notified. @throws QueryError */
+  async listen(call: RequestCall, name: string, running: CancellableWork): Promise<void> {
+    if (this.#open.has(name)) return;
+    const stop = new AbortController();
+    const { signal } = stop;
+    const events = eventsOf(this.#service, {
+      call,
+      nextCall: () => this.#nextCall(),
+      body: { kind: 'osql', text: `select * from ${entityOf(name)}` },
+      parameters: [],
+      intervalMs: this.#service.subscriptions.limits.leastMs,
+      since: null,
+      signal,
+      run: (_call, check) => check(signal),
+    });
+    await running.while(stop, () => events.next());
+    this.#open.set(name, { stop, followed: this.#follow(name, events) });
+  }
+
+  /** The caller as of now; ends the session if it is no longer valid, as the next statement would. */
+  #nextCall(): RequestCall {
+    const reason = this.#caller.expiry();
+    if (reason !== null) {
+      this.end(null);
+      this.#control.end(reason);
+    }
+    return this.#caller.newCall();
+  }
+
+  async #follow(name: string, events: AsyncIterable<SubscriptionEvent>): Promise<void> {
+    for await (const event of events) {
+      if (event.kind === 'changed') this.#control.notify(name, '');
+      if (event.kind !== 'ended') continue;
+      this.#open.delete(name);
+      this.#control.notify(name, `ended: ${event.error.code} ${event.error.message}`);
+    }
+  }
+
+  /** @param name null for all */
+  end(name: string | null): void {
+    for (const [open, { stop }] of this.#open) {
+      if (name !== null && name !== open) continue;
+      this.#open.delete(open);
+      stop.abort();
+    }
+  }
+
+  async close(): Promise<void> {
+    const all = [...this.#open.values()];
+    this.end(null);
+    await Promise.all(all.map(({ followed }) => followed));
+  }
+}
+
+function entityOf(channel: string): string {
+  return `osl.entities.${identifier(channel.slice(ENTITY_CHANNEL.length))}`;
+}

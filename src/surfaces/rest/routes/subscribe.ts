@@ -1,0 +1,66 @@
+import type { FastifyInstance } from 'fastify';
+import { queryError } from 'osl-compiler';
+import { eventsOf, type SubscriptionEvent, type SubscriptionParts } from '../../../ask/data/subscription.js';
+import { publicError } from '../../../ask/index.js';
+import { eventIdText, readSubscription } from '../bodies/subscription.js';
+import { callOf, readRequest } from '../call.js';
+import { EventStream } from '../event-stream.js';
+import type { Inflight } from '../inflight.js';
+import { SUBSCRIBE_OPERATION } from '../openapi/operations.js';
+import { problemOf } from '../problem.js';
+
+export function subscribeRoute(app: FastifyInstance, service: SubscriptionParts, inflight: Inflight): void {
+  app.post('/osl/subscribe', { schema: SUBSCRIBE_OPERATION }, async (request, reply) => {
+    const { call } = request;
+    const asked = await readRequest(service, call, 'subscribe', () =>
+      readSubscription(request, service.subscriptions.limits.leastMs),
+    );
+    const stop = new AbortController();
+    const end = (): void => {
+      inflight.ending.removeEventListener('abort', end);
+      stop.abort();
+    };
+    // Not AbortSignal.any, whose signals stay in memory as long as `ending`.
+    inflight.ending.addEventListener('abort', end);
+    reply.raw.once('close', end);
+    if (inflight.ending.aborted) end();
+    const text = 'text' in asked.body ? asked.body.text : null;
+    const events = eventsOf(service, {
+      ...asked,
+      call,
+      nextCall: () => {
+        // The certificate of the connection may have become invalid.
+        const { requestId, credentials } = callOf(request.raw);
+        return { ...call, requestId, credentials };
+      },
+      signal: stop.signal,
+      run: (own, check) =>
+        inflight.run(reply.raw, { call: own, action: 'subscribe', text }, (signal) =>
+          check(signal).catch((error: unknown) => {
+            throw inflight.reasonOf(error);
+          }),
+        ),
+    });
+    // Before the first event the request can still be refused with a problem response.
+    const first = await events.next();
+    const stream = new EventStream(reply, call.requestId);
+    try {
+      for (let at = first; at.done !== true; at = await events.next()) send(stream, at.value);
+      if (inflight.ending.aborted) throw queryError('shuttingDown', {});
+    } catch (error) {
+      send(stream, { kind: 'ended', error: publicError(service, call.requestId, error), ...call });
+    }
+    stream.end();
+    return reply;
+  });
+}
+
+function send(stream: EventStream, event: SubscriptionEvent): void {
+  const { kind, requestId } = event;
+  if (kind === 'retrying' || kind === 'ended') {
+    stream.send(kind, null, problemOf(event.error, requestId));
+    return;
+  }
+  const { id, versions } = event;
+  stream.send(kind, id === null ? null : eventIdText(id), { request_id: requestId, versions });
+}
