@@ -69,7 +69,7 @@ const STEPS = list(orNull(NUMBER));
 const HISTORY = object({
   request_id: REQUEST_ID,
   span: oneOf(...SPAN_NAMES),
-  from: text('Start of the first step, RFC 3339 in UTC.'),
+  from: text('Start of the first step, RFC 3339 in UTC; less than the span ago if the server began later.'),
   every_seconds: count('Length of a step. Each list has one value per step; null: not sampled, or no query.'),
   lines: list(
     object({

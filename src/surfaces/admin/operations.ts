@@ -59,7 +59,7 @@ export const OPERATIONS = Object.freeze({
     'The slowest statements of some minutes of the last day, without literals, slowest first',
     object({ request_id: REQUEST_ID, statements: list(ref('SlowStatement')) }),
     {
-      from: text('Start of the first minute, RFC 3339.'),
+      from: text('Start of the first minute, RFC 3339. Default: this minute.'),
       until: text(
         'End of the last minute, RFC 3339, at most an hour later. Default: one minute after `from`.',
       ),

@@ -4,6 +4,7 @@ import { isName } from '../../../policy/tokens/token-fault.js';
 import { SPAN_NAMES } from '../../ask/operating/history/step-ring.js';
 import { GROUPINGS } from '../../ask/operating/history/view.js';
 import type { HistoryQuestion, MinutesQuestion, RevocationTarget } from '../../ask/operating/operate.js';
+import { MINUTE_MS } from '../../ask/request/slowest-statements.js';
 import { type MatrixQuestion, MOST_ROWS, MOST_SUBJECTS } from '../../ask/why/matrix.js';
 import { VISIBILITIES, type Visibility } from '../../model/graph/index.js';
 import { jsonFields } from '../rest/bodies/json.js';
@@ -123,14 +124,12 @@ export function historyQuestion(given: Parameters): HistoryQuestion {
   };
 }
 
-const MINUTE_MS = 60_000;
 const MOST_MINUTES_MS = 60 * MINUTE_MS;
 
 /** @throws QueryError E0511 */
 export function minutesQuestion(given: Parameters): MinutesQuestion {
   const start = timeParameter(given, 'from');
-  if (start === null) throw malformed('`from` is missing');
-  const from = Date.parse(start);
+  const from = start === null ? Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS : Date.parse(start);
   const end = timeParameter(given, 'until');
   const until = end === null ? from + MINUTE_MS : Date.parse(end);
   if (!(until > from && until - from <= MOST_MINUTES_MS))

@@ -43,7 +43,7 @@ interface PoolLine {
 
 export interface HistoryView {
   readonly span: SpanName;
-  /** Start of the first step, RFC 3339. */
+  /** Start of the first step, RFC 3339; later than a span ago if the server began later. */
   readonly from: string;
   readonly every_seconds: number;
   readonly lines: readonly QuestionLine[];
@@ -54,15 +54,20 @@ export interface HistoryView {
   readonly wire_sessions: Steps;
 }
 
-/** Combines the rings of all processes. The last step is the newest that is over. @param now ms since 1970 */
+/**
+ * Combines the rings of all processes, from the oldest step that one has sampled to the newest that is over; at least 30
+ * steps. @param now ms since 1970
+ */
 export function historyView(
   rings: readonly RingCopy[],
   span: SpanName,
   by: HistoryGrouping,
   now: number,
 ): HistoryView {
-  const { everyMs, count } = SPANS[span];
-  const first = Math.floor(now / everyMs) - count;
+  const { everyMs, count: most } = SPANS[span];
+  const end = Math.floor(now / everyMs);
+  const first = Math.max(end - most, Math.min(end - LEAST_STEPS, oldestOf(rings, end)));
+  const count = end - first;
   const places = rings.map(({ steps }) => placesOf(steps, first, count));
   const found = new Map<string, Sum>();
   const sum = (name: string, width: number): Sum => {
@@ -109,11 +114,20 @@ interface Sum {
 type Column = (name: string, at: number, scale?: number) => Steps;
 
 const NOWHERE = -1;
+/** Steps that are shown of a server that has just begun. */
+const LEAST_STEPS = 30;
+
+/** The oldest step that a process sampled; `end` if there is none. */
+function oldestOf(rings: readonly RingCopy[], end: number): number {
+  let oldest = end;
+  for (const { steps } of rings) for (const step of steps) if (step >= 0) oldest = Math.min(oldest, step);
+  return oldest;
+}
 
 /** The place in a ring of each of `count` steps from `first`. */
 function placesOf(steps: Float64Array, first: number, count: number): readonly number[] {
   return Array.from({ length: count }, (_, i) => {
-    const place = (first + i) % count;
+    const place = (first + i) % steps.length;
     return steps[place] === first + i ? place : NOWHERE;
   });
 }

@@ -23,7 +23,7 @@ interface TimeChartViewProps {
 export function TimeChartView({ chart, axis }: TimeChartViewProps) {
   const { title, lines, text } = chart;
   const { from, everyMs, count, pointed } = axis;
-  const top = useMemo(() => roundedTop(lines), [lines]);
+  const top = useMemo(() => roundedTop(chart), [chart]);
   const at = pointed ?? count - 1;
   const label = (step: number): string => timeText(from + step * everyMs, Math.max(everyMs, 60_000));
   return (

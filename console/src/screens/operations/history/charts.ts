@@ -15,6 +15,8 @@ export interface TimeChart {
   readonly title: string;
   readonly lines: readonly TimeLine[];
   readonly text: (value: number) => string;
+  /** What a round number is a multiple of; 1 by default. */
+  readonly unit?: number;
 }
 
 export const GROUPINGS = [
@@ -38,20 +40,35 @@ export function chartsOf(history: History, by: Grouping): readonly TimeChart[] {
     { title: 'Questions per second', lines: each((line) => perSecond(line.questions)), text: rateText },
     { title: 'Errors per minute', lines: errorLines(lines, by, perMinute), text: rateText },
     ...latencyCharts(lines, by, each),
-    { title: 'Statements running in the database', lines: pool((one) => one.running), text: countText },
+    { title: 'Statements running in the database', lines: pools.map(runningLine), text: countText },
     { title: 'Waiting for a database session', lines: pool((one) => one.waiting), text: countText },
     {
       title: 'Audit records not yet on disk',
       lines: [{ name: 'records', values: history.audit_waiting }],
       text: countText,
     },
-    { title: 'Memory', lines: [{ name: 'resident', values: history.memory_bytes }], text: bytesText },
+    {
+      title: 'Memory',
+      lines: [{ name: 'resident', values: history.memory_bytes }],
+      text: bytesText,
+      unit: MIB,
+    },
     {
       title: 'Sessions on the Postgres port',
       lines: [{ name: 'sessions', values: history.wire_sessions }],
       text: countText,
     },
   ];
+}
+
+const MIB = 1_048_576;
+
+function runningLine({ connector, running, size }: History['pools'][number]): TimeLine {
+  const sessions = size.findLast((value) => value !== null) ?? 0;
+  return {
+    name: `${connector} (${formatCount(sessions)} ${sessions === 1 ? 'session' : 'sessions'})`,
+    values: running,
+  };
 }
 
 const SURFACE_NAMES: Readonly<Record<string, string>> = { wire: 'Postgres port', rest: 'REST', mcp: 'MCP' };
@@ -116,15 +133,15 @@ function countText(value: number): string {
 }
 
 function bytesText(value: number): string {
-  return `${formatCount(Math.round(value / 1_048_576))} MiB`;
+  return `${formatCount(Math.round(value / MIB))} MiB`;
 }
 
-/** A round number that no value of `lines` exceeds: 1, 2 or 5 times a power of ten. */
-export function roundedTop(lines: readonly TimeLine[]): number {
+/** A round number that no value exceeds: 1, 2 or 5 times a power of ten, in the chart's unit. */
+export function roundedTop({ lines, unit = 1 }: TimeChart): number {
   let top = 0;
   for (const { values } of lines) for (const value of values) top = Math.max(top, value ?? 0);
-  if (top === 0) return 1;
-  const power = 10 ** Math.floor(Math.log10(top));
+  if (top === 0) return unit;
+  const power = unit * 10 ** Math.floor(Math.log10(top / unit));
   return power * ([1, 2, 5].find((factor) => factor * power >= top) ?? 10);
 }
 
