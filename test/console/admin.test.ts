@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import t, { type Test } from 'tap';
 import { TABLES } from '../service/operations/store.js';
 import { asked } from '../service/operations/support.js';
@@ -283,6 +283,49 @@ if (SKIP !== false || postgres === null) {
     await visit.close();
   });
 
+  await t.test('task: see what was slow, and when', async (t) => {
+    const token = await tokenOf(place, ['user:analyst']);
+    const secret = `select name from osl.entities.account where name <> '${HOSTILE}' and id = 4711`;
+    t.equal((await ask('/osl/query', token, { osql: secret })).status, 200);
+    t.equal((await ask('/osl/query', token, { osql: 'select id from osl.entities.nothing' })).status, 400);
+    const visit = await open('operations');
+    const { page } = visit;
+    const chart = page.getByRole('slider', { name: 'Questions per second: time' });
+    await chart.waitFor();
+    await accessible(t, page, 'charts over time');
+    // The step of the question is over within 10 s, and the page asks every 5 s.
+    await until(async () => {
+      await chart.press('End');
+      for (let i = 0; i < 6 && !/questions [\d.]*[1-9]/.test(await valueOf(chart)); i += 1)
+        await chart.press('ArrowLeft');
+      return /^\d\d:\d\d:\d\d: questions [\d.]*[1-9]/.test(await valueOf(chart));
+    });
+    const time = page.getByRole('figure', { name: 'Time of a question' });
+    t.match(await time.textContent(), /half within \(p50\) [\d.]+ m?s/, 'all charts show that moment');
+    await chart.press('Enter');
+    const chosen = page.getByRole('region', { name: 'Statements of the chosen time' });
+    const shape = 'select name from osl.entities.account where name <> ? and id = ?';
+    await chosen.getByText(shape).first().waitFor();
+    t.equal(visit.clicks(), 0, 'by keyboard alone');
+    t.notMatch(await chosen.textContent(), /4711|onerror/);
+    await accessible(t, page, 'the statements of a minute');
+    for (const [way, words] of [
+      ['By surface', 'REST'],
+      ['By connector', 'db (10 sessions)'],
+    ] as const) {
+      await visit.click('button', way);
+      await page.getByRole('figure').getByText(words, { exact: true }).first().waitFor();
+    }
+    await page.getByRole('figure', { name: 'Errors per minute' }).getByText('Table').click();
+    await page.getByRole('region', { name: 'Errors per minute, as a table' }).getByText('no connector').waitFor();
+    await accessible(t, page, 'a chart as a table');
+    await visit.click('button', 'Last day');
+    await page.getByText(/Click a chart|Slowest/).first().waitFor();
+    await harmless(t, page);
+    visit.clean(t);
+    await visit.close();
+  });
+
   await t.test('an invalid policy is told of, with file and line, until it is mended', async (t) => {
     const visit = await open('operations');
     const { page } = visit;
@@ -386,4 +429,8 @@ async function until(is: () => Promise<boolean>): Promise<void> {
     if (Date.now() > end) throw new Error('it did not come');
     await sleep(50);
   }
+}
+
+async function valueOf(slider: Locator): Promise<string> {
+  return (await slider.getAttribute('aria-valuetext')) ?? '';
 }

@@ -229,7 +229,7 @@ async function ofServer(
     const slow = listIn(body, 'statements').filter((s) => s['outcome'] === 'cancelled');
     t.same(new Set(slow.map((s) => s['surface'])), new Set(['rest', 'wire']));
     for (const one of slow)
-      t.match(one, { shape: /from osl\.entities\.big/, fingerprint: /^[0-9a-f]{16}$/, code: 'E5710' });
+      t.match(one, { shape: /from osl\.entities\.big/, fingerprint: /^[0-9a-f]{16}$/, code: 'E0516' });
     t.ok(slow.every((s) => names.includes(String(s['process']))));
     t.notMatch(JSON.stringify(body), /4711|s3cret|hidden_alias/);
     for (const wrong of [

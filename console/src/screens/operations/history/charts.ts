@@ -125,7 +125,7 @@ function latencyCharts(
 function rateText(value: number): string {
   return value === 0 || value >= 100
     ? formatCount(Math.round(value))
-    : value.toPrecision(2).replace(/\.0$/, '');
+    : String(Number(value.toPrecision(2)));
 }
 
 function countText(value: number): string {
