@@ -171,20 +171,17 @@ t.test('the five slowest of a minute are kept, and of an old minute one', (t) =>
   const add = (us: number, now: number): void =>
     slowest.add(
       {
-        requestId: `r${us}`,
+        request_id: `r${us}`,
         surface: 'rest',
         action: 'query',
         form: 'structured',
         objects: [],
-        decision: 'allow',
-        outcome: null,
+        outcome: 'refused',
         code: 'E2101',
         rows: 0,
-        statement: () => null,
-        stages: new Map(),
-        traceparent: null,
+        shape: 'select ?',
+        fingerprint: 'f',
       },
-      { shape: 'select ?', fingerprint: 'f' },
       us,
       now,
     );

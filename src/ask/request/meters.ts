@@ -59,7 +59,10 @@ export class RequestObserver {
     if (us < this.#slowUs && us < this.slowest.fromUs) return;
     const statement = request.statement();
     if (statement === null) return;
-    this.slowest.add(request, statement, us, now);
+    const { requestId, surface, action, form, objects, code, rows } = request;
+    const outcome = request.outcome ?? ('refused' as const);
+    const kept = { ...statement, request_id: requestId, surface, action, form, objects, outcome, code, rows };
+    this.slowest.add(kept, us, now);
     if (us >= this.#slowUs) this.#write(request, statement);
   }
 

@@ -1,4 +1,4 @@
-import type { EndedRequest } from './meters.js';
+import type { AuditOutcome, AuditSurface } from '../../../audit/index.js';
 import type { RedactedStatement } from './redacted-statement.js';
 
 /** One of the slowest statements of its minute, without literals. */
@@ -7,11 +7,11 @@ export interface SlowStatement extends RedactedStatement {
   /** Its end, RFC 3339. */
   readonly at: string;
   readonly duration_ms: number;
-  readonly surface: EndedRequest['surface'];
+  readonly surface: AuditSurface;
   readonly action: string;
   readonly form: string | null;
   readonly objects: readonly string[];
-  readonly outcome: NonNullable<EndedRequest['outcome']> | 'refused';
+  readonly outcome: AuditOutcome | 'refused';
   readonly code: string | null;
   readonly rows: number;
 }
@@ -46,26 +46,18 @@ export class SlowestStatements {
     }
   }
 
-  /** Keeps a request if it is among the slowest of its minute. */
-  add(request: EndedRequest, statement: RedactedStatement, us: number, now: number): void {
+  /** Keeps a statement if it is among the slowest of its minute. @param now its end in ms since 1970 */
+  add(statement: Omit<SlowStatement, 'at' | 'duration_ms'>, us: number, now: number): void {
     if (this.#minute < 0) return;
     this.turn(now);
     if (us < this.fromUs) return;
     const statements = this.#kept.get(this.#minute) ?? [];
     this.#kept.set(this.#minute, statements);
-    const { requestId, surface, action, form, objects, outcome, code, rows } = request;
     statements.push({
       ...statement,
-      request_id: requestId,
+      objects: statement.objects.slice(0, MOST_OBJECTS),
       at: new Date(now).toISOString(),
       duration_ms: Math.round(us) / 1_000,
-      surface,
-      action,
-      form,
-      objects: objects.slice(0, MOST_OBJECTS),
-      outcome: outcome ?? 'refused',
-      code,
-      rows,
     });
     statements.sort((a, b) => b.duration_ms - a.duration_ms);
     statements.length = Math.min(statements.length, KEPT_OF_MINUTE);
