@@ -7,6 +7,8 @@ export interface MatrixRow {
   readonly column: string;
   readonly label: string | null;
   readonly sees: readonly Sight[];
+  /** True for subjects who see the column only in the rows that a row filter selects. */
+  readonly some_rows: readonly boolean[];
 }
 
 export interface MatrixPage {
@@ -299,7 +301,7 @@ export interface History {
   /** ID of this request, also in the audit log. */
   readonly request_id: string;
   readonly span: "hour" | "day";
-  /** Start of the first step, RFC 3339 in UTC. */
+  /** Start of the first step, RFC 3339 in UTC; less than the span ago if the server began later. */
   readonly from: string;
   /** Length of a step. Each list has one value per step; null: not sampled, or no query. */
   readonly every_seconds: number;

@@ -141,7 +141,13 @@ export const REVOCATION = {
   until: text('Time, RFC 3339 in UTC, by which all revoked tokens have expired.'),
 };
 
-const MATRIX_ROW = object({ object: text(), column: text(), label: textOrNull(), sees: list(VISIBILITY) });
+const MATRIX_ROW = object({
+  object: text(),
+  column: text(),
+  label: textOrNull(),
+  sees: list(VISIBILITY),
+  some_rows: list(flag(), 'True for subjects who see the column only in the rows that a row filter selects.'),
+});
 
 const MATRIX_PAGE = object({
   request_id: REQUEST_ID,
