@@ -1,8 +1,11 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import type { History } from '../../src/ask/operating/history/history.js';
+import type { RingCopy, SpanName } from '../../src/ask/operating/history/step-ring.js';
 import type { Insight, InsightParts, JobName, Jobs } from '../../src/ask/operating/insight.js';
 import type { OperatingParts } from '../../src/ask/operating/operate.js';
 import type {
+  ProcessStatement,
   ProcessView,
   ServerOperations,
   SessionCommand,
@@ -30,15 +33,18 @@ export interface ProcessControl {
   /** Applies a command to a session or request; returns false if it does not exist. */
   command(id: string, what: SessionCommand): boolean;
   drain(on: boolean): void;
+  history(span: SpanName): RingCopy;
+  slowest(from: number, until: number): readonly ProcessStatement[];
 }
 
 interface Fronts {
   readonly name: string;
   readonly pg: Pick<PgFrontend, 'register' | 'fastQuestions'>;
   readonly inflight: HttpServer['inflight'];
+  readonly history: History;
 }
 
-export function processControl(service: Service, { name, pg, inflight }: Fronts): ProcessControl {
+export function processControl(service: Service, { name, pg, inflight, history }: Fronts): ProcessControl {
   return {
     view: () =>
       ownView(service, {
@@ -53,6 +59,9 @@ export function processControl(service: Service, { name, pg, inflight }: Fronts)
         ? pg.register.signalAny({ pid: Number(id), what: what === 'cancel' ? 'cancel' : 'terminate' })
         : inflight.cancel(id),
     drain: (on) => service.drain(on),
+    history: (span) => history.read(span),
+    slowest: (from, until) =>
+      service.observing.slowest.between(from, until).map((statement) => ({ process: name, ...statement })),
   };
 }
 
@@ -84,6 +93,8 @@ export function singleProcessOperations(
       }
     },
     stop: () => void process.kill(process.pid, 'SIGTERM'),
+    histories: async (span) => [own.history(span)],
+    slowest: async (from, until) => own.slowest(from, until),
   };
 }
 

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { InternalError } from 'osl-compiler';
 import { DEFAULT_ISSUER } from '../../policy/index.js';
+import { History } from '../../src/ask/operating/history/history.js';
 import type { Jobs } from '../../src/ask/operating/insight.js';
 import type { ServerOperations } from '../../src/ask/operating/process-status.js';
 import type { ServiceLog } from '../../src/base/log.js';
@@ -253,7 +254,15 @@ async function frontends(
   const figures = (): Promise<MetricsJson> => rest.figures();
   const { register } = pg;
   const { inflight } = rest;
-  const own = processControl(service, { name: common?.name ?? 'server', pg, inflight });
+  const history = new History({
+    observing: service.observing,
+    engines: service.engines,
+    audit: service.audit,
+    wireSessions: () => pg.connections,
+  });
+  history.start();
+  closing.push(async () => history.stop());
+  const own = processControl(service, { name: common?.name ?? 'server', pg, inflight, history });
   return {
     listen,
     cancel,

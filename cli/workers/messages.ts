@@ -1,6 +1,7 @@
 import { LIMIT_COUNTERS, type RateLimits } from '../../policy/index.js';
+import { type RingCopy, SPAN_NAMES } from '../../src/ask/operating/history/step-ring.js';
 import { JOBS } from '../../src/ask/operating/insight.js';
-import type { ProcessView, ReloadView } from '../../src/ask/operating/process-status.js';
+import type { ProcessStatement, ProcessView, ReloadView } from '../../src/ask/operating/process-status.js';
 import type { JobState } from '../../src/base/threads/job.js';
 import type { Settings } from '../../src/service/settings.js';
 import type {
@@ -105,6 +106,8 @@ const signal = record({ owner: text, pid: number, what: oneOf('cancel', 'termina
 
 const sessionCommand = record({ id: text, what: oneOf('cancel', 'end') });
 const drained = record({ on: flag });
+const span = record({ span: oneOf(...SPAN_NAMES) });
+const minutes = record({ from: number, until: number });
 
 /** Requests from the supervisor to a worker. */
 export const WORKER_PROTOCOL = Object.freeze({
@@ -122,6 +125,8 @@ export const WORKER_PROTOCOL = Object.freeze({
   signalled: exchange(signal, flag),
   figures: exchange(nothing, text),
   view: exchange(nothing, made<ProcessView>()),
+  history: exchange(span, made<RingCopy>()),
+  slowest: exchange(minutes, listOf(made<ProcessStatement>())),
   obey: exchange(sessionCommand, flag),
   drained: exchange(drained, done),
   /**
@@ -157,6 +162,8 @@ export const SUPERVISOR_PROTOCOL = Object.freeze({
   signal: exchange(signal, flag),
   gather: exchange(nothing, listOf(text)),
   views: exchange(nothing, listOf(made<ProcessView>())),
+  histories: exchange(span, listOf(made<RingCopy>())),
+  slowest: exchange(minutes, listOf(made<ProcessStatement>())),
   command: exchange(sessionCommand, flag),
   drain: exchange(drained, done),
   reloadAll: exchange(nothing, made<ReloadView>()),

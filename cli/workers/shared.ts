@@ -127,6 +127,8 @@ export class SharedParts implements SharedProcessFiles {
       name: `worker ${server}`,
       operated: {
         views: () => supervisor.ask('views', null),
+        histories: (span) => supervisor.ask('histories', { span }),
+        slowest: (from, until) => supervisor.ask('slowest', { from, until }),
         command: (id, what) => supervisor.ask('command', { id, what }),
         drain: (on) => supervisor.ask('drain', { on }),
         reload: () => supervisor.ask('reloadAll', null),
@@ -175,10 +177,9 @@ export class SharedParts implements SharedProcessFiles {
       ownSessions: async ({ owner }) => [...((await this.#open?.register.of(owner)) ?? [])],
       signalled: ({ owner, pid, what }) => this.#open?.register.signal(owner, { pid, what }) ?? false,
       figures: async () => (await this.#open?.figures()) ?? '[]',
-      view: async () => {
-        if (this.#open === null) throw new InternalError('the worker is not open');
-        return this.#open.own.view();
-      },
+      view: async () => this.#own().view(),
+      history: async ({ span }) => this.#own().history(span),
+      slowest: async ({ from, until }) => [...this.#own().slowest(from, until)],
       obey: ({ id, what }) => this.#open?.own.command(id, what) ?? false,
       drained: ({ on }) => this.#open?.own.drain(on),
       standing: ({ steady, clockWrong }) => {
@@ -187,6 +188,11 @@ export class SharedParts implements SharedProcessFiles {
       },
       reclaim: ({ counter, key, endsAt }) => this.#limiter?.reclaim(counter, key, endsAt) ?? 0,
     };
+  }
+
+  #own(): OpenServer['own'] {
+    if (this.#open === null) throw new InternalError('the worker is not open');
+    return this.#open.own;
   }
 
   async #prepare({ kind, texts, brokenSince }: WorkerChangeRequest): Promise<ChangeRefusal | null> {

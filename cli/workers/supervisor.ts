@@ -189,6 +189,8 @@ export class Supervisor {
           return [own, ...others];
         },
         views: () => this.#askAll((peer) => peer.ask('view', null)),
+        histories: (asked) => this.#askAll((peer) => peer.ask('history', asked)),
+        slowest: async (asked) => (await this.#askAll((peer) => peer.ask('slowest', asked))).flat(),
         command: async (asked) => (await this.#askAll((peer) => peer.ask('obey', asked))).includes(true),
         drain: ({ on }) => this.#drain(on),
         reloadAll: () => this.#reloadView(),

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import t, { type Test } from 'tap';
 import { TABLES } from '../service/operations/store.js';
 import { asked } from '../service/operations/support.js';
@@ -77,7 +77,8 @@ if (SKIP !== false || postgres === null) {
     await page.getByText('1 columns, 4 subjects').waitFor();
     t.equal(visit.clicks(), 0, 'who sees a column: no click, by typing its name');
     const row = page.getByRole('row', { name: /account\.name/ });
-    t.strictSame(await cells(row), ['masked', 'clear', 'masked', 'nothing']);
+    const some = 'masked some rows';
+    t.strictSame(await cells(row), [some, 'clear', some, 'nothing']);
     await row.getByRole('gridcell').nth(2).click();
     const why = page.getByRole('complementary', { name: 'Why' });
     await why.getByText('roles.analyst.grants[0]', { exact: true }).waitFor();
@@ -87,6 +88,9 @@ if (SKIP !== false || postgres === null) {
     await page.getByLabel('Primary key of a row').fill('2');
     await visit.click('button', 'Check access');
     await why.getByText(/is seen, by roles\.analyst\.grants\[0\]/).waitFor();
+    const opened = why.getByRole('table', { name: 'Cells of the row' });
+    t.match(await opened.textContent(), /id.*clear.*analyst\.grants\[0\].*name.*masked.*analyst\.grants\[0\]/);
+    await accessible(t, page, 'the cells of a row');
     t.equal(visit.clicks(), 1, 'explain a masked cell: one click in the matrix, one for a row of it');
     await page.getByLabel('Acting for somebody').fill('user:admin > agent:helper');
     await page.getByRole('columnheader', { name: 'user:admin → agent:helper' }).waitFor();
@@ -283,6 +287,49 @@ if (SKIP !== false || postgres === null) {
     await visit.close();
   });
 
+  await t.test('task: see what was slow, and when', async (t) => {
+    const token = await tokenOf(place, ['user:analyst']);
+    const secret = `select name from osl.entities.account where name <> '${HOSTILE}' and id = 4711`;
+    t.equal((await ask('/osl/query', token, { osql: secret })).status, 200);
+    t.equal((await ask('/osl/query', token, { osql: 'select id from osl.entities.nothing' })).status, 400);
+    const visit = await open('operations');
+    const { page } = visit;
+    const chart = page.getByRole('slider', { name: 'Questions per second: time' });
+    await chart.waitFor();
+    await accessible(t, page, 'charts over time');
+    // The step of the question is over within 10 s, and the page asks every 5 s.
+    await until(async () => {
+      await chart.press('End');
+      for (let i = 0; i < 6 && !/questions [\d.]*[1-9]/.test(await valueOf(chart)); i += 1)
+        await chart.press('ArrowLeft');
+      return /^\d\d:\d\d:\d\d: questions [\d.]*[1-9]/.test(await valueOf(chart));
+    });
+    const time = page.getByRole('figure', { name: 'Time of a question' });
+    t.match(await time.textContent(), /half within \(p50\) [\d.]+ m?s/, 'all charts show that moment');
+    await chart.press('Enter');
+    const chosen = page.getByRole('region', { name: 'Statements of the chosen time' });
+    const shape = 'select name from osl.entities.account where name <> ? and id = ?';
+    await chosen.getByText(shape).first().waitFor();
+    t.equal(visit.clicks(), 0, 'by keyboard alone');
+    t.notMatch(await chosen.textContent(), /4711|onerror/);
+    await accessible(t, page, 'the statements of a minute');
+    for (const [way, words] of [
+      ['By surface', /^REST$/],
+      ['By connector', /^db \(\d+ sessions\)$/],
+    ] as const) {
+      await visit.click('button', way);
+      await page.getByRole('figure').getByText(words).first().waitFor();
+    }
+    await page.getByRole('figure', { name: 'Errors per minute' }).getByText('Table').click();
+    await page.getByRole('region', { name: 'Errors per minute, as a table' }).getByText('no connector').waitFor();
+    await accessible(t, page, 'a chart as a table');
+    await visit.click('button', 'Last day');
+    await page.getByText(/Click a chart|Slowest/).first().waitFor();
+    await harmless(t, page);
+    visit.clean(t);
+    await visit.close();
+  });
+
   await t.test('an invalid policy is told of, with file and line, until it is mended', async (t) => {
     const visit = await open('operations');
     const { page } = visit;
@@ -386,4 +433,8 @@ async function until(is: () => Promise<boolean>): Promise<void> {
     if (Date.now() > end) throw new Error('it did not come');
     await sleep(50);
   }
+}
+
+async function valueOf(slider: Locator): Promise<string> {
+  return (await slider.getAttribute('aria-valuetext')) ?? '';
 }

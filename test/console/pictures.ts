@@ -105,10 +105,16 @@ const PICTURES: readonly Picture[] = [
     name: 'operations',
     as: /^user:admin/,
     take: async (page) => {
-      for (let i = 0; i < 5; i += 1) await ask(page, LICENSES);
+      // Over several steps of ten seconds, with pauses that differ.
+      for (let i = 0; i < 60; i += 1) {
+        await ask(page, LICENSES);
+        await page.waitForTimeout(200 * (i % 12));
+      }
       await page.getByRole('link', { name: 'Operations' }).click();
-      await page.getByRole('tab', { name: 'Latency' }).click();
-      await page.locator('canvas').waitFor();
+      const chart = page.getByRole('slider', { name: /^Questions/ });
+      await chart.press('ArrowLeft');
+      await chart.press('Enter');
+      await page.getByRole('region', { name: 'Slowest statements' }).waitFor();
     },
   },
   ...MAP_PICTURES,

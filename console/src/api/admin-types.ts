@@ -7,6 +7,8 @@ export interface MatrixRow {
   readonly column: string;
   readonly label: string | null;
   readonly sees: readonly Sight[];
+  /** True for subjects who see the column only in the rows that a row filter selects. */
+  readonly some_rows: readonly boolean[];
 }
 
 export interface MatrixPage {
@@ -293,4 +295,61 @@ export interface CacheView {
   readonly bytes: number;
   readonly hits: number;
   readonly misses: number;
+}
+
+export interface History {
+  /** ID of this request, also in the audit log. */
+  readonly request_id: string;
+  readonly span: "hour" | "day";
+  /** Start of the first step, RFC 3339 in UTC; less than the span ago if the server began later. */
+  readonly from: string;
+  /** Length of a step. Each list has one value per step; null: not sampled, or no query. */
+  readonly every_seconds: number;
+  readonly lines: readonly {
+    /** Surface or connector; null for everything, or for queries without a connector. */
+    readonly name: string | null;
+    /** Queries that were run, in the step in which they ended. */
+    readonly questions: readonly (number | null)[];
+    readonly refused: readonly (number | null)[];
+    readonly failed: readonly (number | null)[];
+    readonly cancelled: readonly (number | null)[];
+    /** Half of the queries took at most this long, in milliseconds. */
+    readonly p50_ms: readonly (number | null)[];
+    readonly p95_ms: readonly (number | null)[];
+    readonly p99_ms: readonly (number | null)[];
+  }[];
+  readonly pools: readonly {
+    readonly connector: string;
+    /** Highest number of running statements, sampled each second. */
+    readonly running: readonly (number | null)[];
+    /** Highest number of requests that waited for a database session. */
+    readonly waiting: readonly (number | null)[];
+    readonly size: readonly (number | null)[];
+  }[];
+  /** Highest number of audit records that were not yet durable. */
+  readonly audit_waiting: readonly (number | null)[];
+  /** Resident memory of the processes that serve. */
+  readonly memory_bytes: readonly (number | null)[];
+  readonly wire_sessions: readonly (number | null)[];
+}
+
+export interface SlowStatement {
+  /** Name of the process, such as `server` or `worker 2`. */
+  readonly process: string;
+  /** ID of the request that was slow. */
+  readonly request_id: string;
+  /** End of the request, RFC 3339 in UTC. */
+  readonly at: string;
+  readonly duration_ms: number;
+  readonly surface: "rest" | "wire" | "mcp" | "cli" | "system";
+  readonly action: string;
+  readonly form: string | null;
+  readonly objects: readonly string[];
+  readonly outcome: "ok" | "error" | "cancelled" | "truncated" | "unknown" | "refused";
+  readonly code: string | null;
+  readonly rows: number;
+  /** Statement, without literals and undeclared names. */
+  readonly shape: string;
+  /** Fingerprint of the shape. */
+  readonly fingerprint: string;
 }

@@ -1,8 +1,11 @@
 import { queryError } from 'osl-compiler';
 import type { Revocation, RevocationKey, RevocationResult } from '../../../policy/index.js';
 import { type RequestCall, type RequestParts, respond, type SingleUse, useUp } from '../index.js';
+import type { SpanName } from './history/step-ring.js';
+import { type HistoryGrouping, type HistoryView, historyView } from './history/view.js';
 import { OPERATING } from './insight.js';
 import type {
+  ProcessStatement,
   ProcessView,
   ReloadView,
   RevokingParts,
@@ -125,6 +128,39 @@ export function adminLogin(parts: OperatingParts, call: RequestCall): Promise<nu
 /** Returns the status of all processes. @throws QueryError E2101, and the errors of `respond` */
 export function serverStatus(parts: OperatingParts, call: RequestCall): Promise<readonly ProcessView[]> {
   return simply(parts, call, 'admin_show', (operated) => operated.views());
+}
+
+/** Figures of the last hour or day, of all processes together. @throws the errors of `serverStatus` */
+export function history(
+  parts: OperatingParts,
+  call: RequestCall,
+  { span, by }: HistoryQuestion,
+): Promise<HistoryView> {
+  return simply(parts, call, 'admin_show', async (operated) =>
+    historyView(await operated.histories(span), span, by, Date.now()),
+  );
+}
+
+/** The slowest statements of the minutes between two times, slowest first. @throws the errors of `serverStatus` */
+export function slowest(
+  parts: OperatingParts,
+  call: RequestCall,
+  { from, until }: MinutesQuestion,
+): Promise<readonly ProcessStatement[]> {
+  return simply(parts, call, 'admin_show', async (operated) =>
+    [...(await operated.slowest(from, until))].sort((a, b) => b.duration_ms - a.duration_ms),
+  );
+}
+
+export interface HistoryQuestion {
+  readonly span: SpanName;
+  readonly by: HistoryGrouping;
+}
+
+/** Times in ms since 1970. */
+export interface MinutesQuestion {
+  readonly from: number;
+  readonly until: number;
 }
 
 /** Lists open Postgres sessions and running HTTP requests, oldest first. @throws the errors of `serverStatus` */

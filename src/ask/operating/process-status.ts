@@ -4,6 +4,8 @@ import type { EnginePool } from '../../engine/index.js';
 import type { FallbackPolicy } from '../../model/served-model.js';
 import type { AnswerParts, RequestCall } from '../index.js';
 import { redactStatement } from '../request/redacted-statement.js';
+import type { SlowStatement } from '../request/slowest-statements.js';
+import type { RingCopy, SpanName } from './history/step-ring.js';
 
 /** A Postgres session. Times are ms since the epoch. */
 interface OpenWireSession {
@@ -232,6 +234,15 @@ export interface ServerOperations {
   drain(on: boolean): Promise<void>;
   reload(): Promise<ReloadView>;
   stop(): void;
+  /** The figures of each process. */
+  histories(span: SpanName): Promise<readonly RingCopy[]>;
+  /** The slowest statements of the minutes between two times, in ms since 1970. */
+  slowest(from: number, until: number): Promise<readonly ProcessStatement[]>;
+}
+
+/** A statement among the slowest of its minute in one process. */
+export interface ProcessStatement extends SlowStatement {
+  readonly process: string;
 }
 
 /** Dependencies for revoking tokens on all gateways. */

@@ -14,7 +14,7 @@ import { type Meter, type RequestStage, StageTimes } from './meters.js';
 import type { RecordingParts } from './parts.js';
 import { type ForeignFault, verdictOf } from './public-error.js';
 import { type Permit, Recorder, type RequestEnd, type RequestLabels } from './recorder.js';
-import { redactStatement } from './redacted-statement.js';
+import { type RedactedStatement, redactStatement } from './redacted-statement.js';
 import { mentionedBy, type RequestTarget, statementOf, wasRead } from './request-target.js';
 
 /** Objects that a request reads. */
@@ -22,6 +22,7 @@ export interface AccessedObjects {
   /** The form of the query; null if it is not a query. */
   readonly form: Form | null;
   readonly objects: readonly string[];
+  readonly connector?: string | null;
 }
 
 /** Receives the contents of the decision record. */
@@ -179,7 +180,7 @@ export class Ledger implements DecisionRecord {
       ok: audit.form(this.#entry('outcome', { outcome: 'ok' })),
       outcome: this.#entry('outcome', {}),
       meter: this.#meter('allow'),
-      fingerprint: this.#fingerprintOfShape(),
+      statement: this.#redacted(),
     });
   }
 
@@ -192,14 +193,15 @@ export class Ledger implements DecisionRecord {
       form: this.#touched?.form ?? null,
       objects: this.#touched?.objects ?? [],
       traceparent,
-      fingerprint: () => this.#fingerprintOfShape(),
+      statement: () => this.#redacted(),
       stages: this.#times.asMap(),
     };
   }
 
   #meter(decision: AuditDecision): Meter {
     const { surface } = this.#call;
-    return this.#parts.observing.meters.of({ surface, form: this.#touched?.form ?? 'other', decision });
+    const { form, connector = null } = this.#touched ?? { form: null };
+    return this.#parts.observing.meters.of({ surface, form: form ?? 'other', decision, connector });
   }
 
   /** Records the total time; returns the end time. */
@@ -209,17 +211,17 @@ export class Ledger implements DecisionRecord {
     return now;
   }
 
-  /** The fingerprint of the statement's shape; null if there is no text or no manifest yet. */
-  #fingerprintOfShape(): string | null {
+  /** The statement for operators; null if there is no text or no manifest yet. */
+  #redacted(): RedactedStatement | null {
     const asked = this.#asked;
     if (asked === null || this.#model === null) return null;
     switch (asked.kind) {
       case 'osql':
       case 'sql':
       case 'wire':
-        return redactStatement(asked.text, this.#model.manifest.catalog).fingerprint;
+        return redactStatement(asked.text, this.#model.manifest.catalog);
       case 'metrics':
-        return redactStatement(JSON.stringify(asked.request), this.#model.manifest.catalog).fingerprint;
+        return redactStatement(JSON.stringify(asked.request), this.#model.manifest.catalog);
       case 'table':
       case 'facet':
       case 'term':

@@ -1,6 +1,8 @@
 import type { Form } from 'osl-compiler';
 import type { AuditDecision, AuditOutcome, AuditSurface } from '../../../audit/index.js';
 import type { ServiceLog } from '../../base/log.js';
+import type { RedactedStatement } from './redacted-statement.js';
+import { SlowestStatements } from './slowest-statements.js';
 
 /** A completed request as shown to operators: without literals, rows or undeclared names. */
 export interface EndedRequest {
@@ -13,8 +15,8 @@ export interface EndedRequest {
   readonly outcome: AuditOutcome | null;
   readonly code: string | null;
   readonly rows: number;
-  /** See `redactStatement`; null if there is no text. */
-  fingerprint(): string | null;
+  /** Null if there is no text. */
+  statement(): RedactedStatement | null;
   /** Durations in µs; always includes `total`. */
   readonly stages: ReadonlyMap<RequestStage, number>;
   readonly traceparent: string | null;
@@ -28,6 +30,7 @@ export interface TraceSink {
 /** Reports requests to the operator: metrics, slow query log and traces. */
 export class RequestObserver {
   readonly meters = new Meters();
+  readonly slowest = new SlowestStatements();
   slow = 0;
   readonly #log: ServiceLog;
   readonly #slowUs: number;
@@ -46,16 +49,28 @@ export class RequestObserver {
 
   /** True if a request that took this long must be passed to `tell`. */
   wants(us: number): boolean {
-    return us >= this.#slowUs || this.#tracing !== null;
+    return us >= this.#slowUs || us >= this.slowest.fromUs || this.#tracing !== null;
   }
 
   tell(request: EndedRequest): void {
-    this.#tracing?.ended(request, Date.now());
-    if ((request.stages.get('total') ?? 0) < this.#slowUs) return;
-    const fingerprint = request.fingerprint();
-    if (fingerprint === null) return;
+    const now = Date.now();
+    this.#tracing?.ended(request, now);
+    const us = request.stages.get('total') ?? 0;
+    if (us < this.#slowUs && us < this.slowest.fromUs) return;
+    const statement = request.statement();
+    if (statement === null) return;
+    const { requestId, surface, action, form, objects, code, rows } = request;
+    const outcome = request.outcome ?? ('refused' as const);
+    const kept = { ...statement, request_id: requestId, surface, action, form, objects, outcome, code, rows };
+    this.slowest.add(kept, us, now);
+    if (us >= this.#slowUs) this.#write(request, statement);
+  }
+
+  #write(
+    { requestId, surface, action, form, objects, outcome, code, rows, stages }: EndedRequest,
+    { fingerprint }: RedactedStatement,
+  ): void {
     this.slow += 1;
-    const { requestId, surface, action, form, objects, outcome, code, rows } = request;
     this.#log.warn('slow question', {
       request_id: requestId,
       surface,
@@ -66,9 +81,7 @@ export class RequestObserver {
       outcome: outcome ?? 'refused',
       ...(code !== null && { code }),
       rows,
-      ...Object.fromEntries(
-        [...request.stages].map(([stage, us]) => [`${stage}_ms`, Math.round(us) / 1_000]),
-      ),
+      ...Object.fromEntries([...stages].map(([stage, us]) => [`${stage}_ms`, Math.round(us) / 1_000])),
     });
   }
 }
@@ -127,6 +140,12 @@ export class Durations {
     this.counts[bucket] = (this.counts[bucket] ?? 0) + 1;
     this.sumUs += us;
   }
+
+  /** Adds all durations of another histogram. */
+  include({ counts, sumUs }: Durations): void {
+    for (const [bucket, count] of counts.entries()) this.counts[bucket] = (this.counts[bucket] ?? 0) + count;
+    this.sumUs += sumUs;
+  }
 }
 
 /** `none`: the request was refused. */
@@ -137,9 +156,11 @@ export interface MeterLabels {
   /** `other`: not a data query. */
   readonly form: Form | 'other';
   readonly decision: AuditDecision;
+  /** Connector that a query reads; null if none, or unknown. Only for admins: `/metrics` names no connectors. */
+  readonly connector: string | null;
 }
 
-/** Metrics for requests with the same surface, form and decision. */
+/** Metrics for requests with the same labels. */
 export class Meter {
   readonly labels: MeterLabels;
   readonly outcomes = new Map<MeteredOutcome, number>();
@@ -162,6 +183,11 @@ export class Meter {
     }
   }
 
+  /** Durations of whole requests. */
+  get total(): Durations | null {
+    return this.#byPlace[PLACE.total] ?? null;
+  }
+
   get stages(): readonly (readonly [RequestStage, Durations])[] {
     return STAGES.flatMap((stage) => {
       const durations = this.#byPlace[PLACE[stage]] ?? null;
@@ -174,13 +200,13 @@ export class Meter {
   }
 }
 
-/** The request metrics of a process. Labels take fixed values, never a caller's text. */
+/** The request metrics of a process. Labels take values fixed by the gateway or manifest, never a caller's text. */
 export class Meters {
   readonly codes = new Map<string, number>();
   readonly #meters = new Map<string, Meter>();
 
   of(labels: MeterLabels): Meter {
-    const key = `${labels.surface} ${labels.form} ${labels.decision}`;
+    const key = `${labels.surface} ${labels.form} ${labels.decision} ${labels.connector ?? ''}`;
     let meter = this.#meters.get(key);
     if (meter === undefined) {
       meter = new Meter(labels);

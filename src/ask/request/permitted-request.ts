@@ -97,7 +97,7 @@ export class PermittedRequest {
     const permit = this.#permit;
     if (permit === null) throw new InternalError('no request was begun');
     const { surface, action, form = null, objects = [] } = permit.outcome;
-    const { fingerprint } = permit;
+    const { statement } = permit;
     const total = this.#times.get('total') ?? 0;
     return {
       requestId: this.requestId,
@@ -106,7 +106,7 @@ export class PermittedRequest {
       form,
       objects,
       traceparent: null,
-      fingerprint: () => fingerprint,
+      statement: () => statement,
       // On the fast path, the `answer` stage covers the entire request.
       stages: new Map([...this.#times.asMap(), ['answer', total]]),
     };

@@ -12,6 +12,7 @@ import type { Caller } from './caller.js';
 import type { EndedRequest, Meter, StageTimes } from './meters.js';
 import type { RecordingParts } from './parts.js';
 import { type ForeignFault, verdictOf } from './public-error.js';
+import type { RedactedStatement } from './redacted-statement.js';
 
 /**
  * Record templates from an authorized request, for later ones by the same caller under the same versions whose plans
@@ -26,14 +27,14 @@ export interface Permit {
   readonly ok: RecordTemplate;
   readonly outcome: AuditEntry;
   readonly meter: Meter;
-  /** Fingerprint of the statement's shape; null if it has none. */
-  readonly fingerprint: string | null;
+  /** The statement for operators; null if it has no text. */
+  readonly statement: RedactedStatement | null;
 }
 
 /** Labels of a request in the operator's log and traces. */
 export type RequestLabels = Pick<
   EndedRequest,
-  'requestId' | 'surface' | 'action' | 'form' | 'objects' | 'traceparent' | 'fingerprint' | 'stages'
+  'requestId' | 'surface' | 'action' | 'form' | 'objects' | 'traceparent' | 'statement' | 'stages'
 >;
 
 /** The standby that a request was answered by. */

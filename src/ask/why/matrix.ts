@@ -1,4 +1,4 @@
-import { queryError, type Relation } from 'osl-compiler';
+import { type Access, type ComputedColumn, queryError, type Relation } from 'osl-compiler';
 import {
   type Circumstances,
   effectiveAccess,
@@ -33,6 +33,8 @@ interface MatrixRow {
   readonly column: string;
   readonly label: string | null;
   readonly sees: readonly Visibility[];
+  /** True for subjects who see the column only in the rows that a row filter selects. */
+  readonly some_rows: readonly boolean[];
 }
 
 /** Visibility of columns for each subject, acting alone with all its possible roles. */
@@ -83,7 +85,7 @@ function* partOf(
   const { names, subject_count } = yield* subjectsFor(snapshot, question);
   const judge = new VisibilityEvaluator(manifest, snapshot, found);
   const subjects: (readonly string[])[] = [];
-  const columns: (readonly Visibility[])[] = [];
+  const columns: (readonly CellSight[])[] = [];
   if (question.chain !== null) {
     subjects.push(question.chain);
     columns.push(yield* judge.sights(question.chain));
@@ -97,7 +99,7 @@ function* partOf(
     }
     judged += 1;
     const visibilitiesFor = yield* judge.sights([name]);
-    if (question.sees !== null && !visibilitiesFor.some((sight) => question.sees?.includes(sight))) continue;
+    if (question.sees !== null && !visibilitiesFor.some(({ sees }) => question.sees?.includes(sees))) continue;
     subjects.push([name]);
     columns.push(visibilitiesFor);
   }
@@ -105,14 +107,22 @@ function* partOf(
     object: objectName(relation),
     column,
     label,
-    sees: columns.map((sights) => sights[i] ?? 'nothing'),
+    sees: columns.map((sights) => sights[i]?.sees ?? 'nothing'),
+    some_rows: columns.map((sights) => sights[i]?.someRows ?? false),
   }));
   return { subjects, next_subject: next, subject_count, rows, row_count };
+}
+
+interface CellSight {
+  readonly sees: Visibility;
+  readonly someRows: boolean;
 }
 
 interface SelectedRow {
   readonly relation: Relation;
   readonly column: string;
+  /** What the column is computed from; null if it is none. */
+  readonly computed: ComputedColumn | null;
   readonly label: string | null;
 }
 
@@ -128,11 +138,17 @@ function* rowsFor(
     const relation = catalog.relations.get(name);
     if (relation === undefined) continue;
     const full = objectName(relation).toLowerCase();
+    const computed = new Map(relation.computed?.map((one) => [one.name, one]));
     for (const { name: column, sensitivity } of [...relation.columns, ...(relation.computed ?? [])]) {
       if (++looked % STRIDE === 0) yield;
       if (!`${full}.${column.toLowerCase()}`.includes(like)) continue;
       if (row_count >= from && found.length < rows)
-        found.push({ relation, column, label: sensitivity ?? null });
+        found.push({
+          relation,
+          column,
+          computed: computed.get(column) ?? null,
+          label: sensitivity ?? null,
+        });
       row_count += 1;
     }
   }
@@ -158,6 +174,16 @@ function* subjectsFor(
   };
 }
 
+/** True if each grant whose rows show the column, or one that it is computed from, has a row filter. */
+function isFiltered({ relation, column, computed }: SelectedRow, access: Access): boolean {
+  const reads = computed?.reads ?? [{ relation: relation.name, column }];
+  return reads.some((read) => {
+    const grants = access.relations.get(read.relation)?.grants ?? [];
+    const showing = grants.filter((g) => g.groups === undefined && g.columns.has(read.column));
+    return showing.length > 0 && showing.every(({ filter }) => filter !== null);
+  });
+}
+
 class VisibilityEvaluator {
   readonly #manifest: Manifest;
   readonly #snapshot: PolicySnapshot;
@@ -176,21 +202,23 @@ class VisibilityEvaluator {
     this.#rows = rows;
   }
 
-  *sights(chain: readonly string[]): Generator<void, readonly Visibility[]> {
+  *sights(chain: readonly string[]): Generator<void, readonly CellSight[]> {
     const { catalog } = this.#manifest;
     yield;
     const identity = hypotheticalClaims({ chain, roles: null }, this.#snapshot);
     const access = effectiveAccess(identity, this.#snapshot, catalog, this.#circumstances);
-    const sights: Visibility[] = [];
+    const sights: CellSight[] = [];
     let last: Relation | null = null;
     let seen: ReadonlyMap<string, Visibility> = new Map();
-    for (const { relation, column } of this.#rows) {
+    for (const row of this.#rows) {
+      const { relation, column } = row;
       if (relation !== last) {
         yield;
         seen = new Map(visibilities(relation, catalog, access).map(({ name, sees }) => [name, sees]));
         last = relation;
       }
-      sights.push(seen.get(column) ?? 'nothing');
+      const sees = seen.get(column) ?? 'nothing';
+      sights.push({ sees, someRows: sees !== 'nothing' && isFiltered(row, access) });
     }
     return sights;
   }

@@ -93,9 +93,9 @@ function spansOf(request: EndedRequest, parent: Parent | null, endedAt: number):
   return [root, ...stagesOf(stages, { traceId, spanId }, startedAt, endedAt)];
 }
 
-function fingerprintOf({ fingerprint }: EndedRequest): readonly object[] {
-  const found = fingerprint();
-  return found === null ? [] : [attribute('osl.fingerprint', found)];
+function fingerprintOf(request: EndedRequest): readonly object[] {
+  const statement = request.statement();
+  return statement === null ? [] : [attribute('osl.fingerprint', statement.fingerprint)];
 }
 
 /** Places the stages in time: the first three are consecutive; then `record` and `answer` start together. */

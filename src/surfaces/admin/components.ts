@@ -1,3 +1,4 @@
+import { SPAN_NAMES } from '../../ask/operating/history/step-ring.js';
 import { VISIBILITIES } from '../../model/graph/index.js';
 import { PROBLEM } from '../rest/problem.js';
 import {
@@ -63,6 +64,54 @@ const CACHE_VIEW = object({
   misses: count(),
 });
 
+const STEPS = list(orNull(NUMBER));
+
+const HISTORY = object({
+  request_id: REQUEST_ID,
+  span: oneOf(...SPAN_NAMES),
+  from: text('Start of the first step, RFC 3339 in UTC; less than the span ago if the server began later.'),
+  every_seconds: count('Length of a step. Each list has one value per step; null: not sampled, or no query.'),
+  lines: list(
+    object({
+      name: textOrNull('Surface or connector; null for everything, or for queries without a connector.'),
+      questions: list(orNull(NUMBER), 'Queries that were run, in the step in which they ended.'),
+      refused: STEPS,
+      failed: STEPS,
+      cancelled: STEPS,
+      p50_ms: list(orNull(NUMBER), 'Half of the queries took at most this long, in milliseconds.'),
+      p95_ms: STEPS,
+      p99_ms: STEPS,
+    }),
+  ),
+  pools: list(
+    object({
+      connector: text(),
+      running: list(orNull(NUMBER), 'Highest number of running statements, sampled each second.'),
+      waiting: list(orNull(NUMBER), 'Highest number of requests that waited for a database session.'),
+      size: STEPS,
+    }),
+  ),
+  audit_waiting: list(orNull(NUMBER), 'Highest number of audit records that were not yet durable.'),
+  memory_bytes: list(orNull(NUMBER), 'Resident memory of the processes that serve.'),
+  wire_sessions: STEPS,
+});
+
+const SLOW_STATEMENT = object({
+  process: PROCESS,
+  request_id: text('ID of the request that was slow.'),
+  at: text('End of the request, RFC 3339 in UTC.'),
+  duration_ms: NUMBER,
+  surface: oneOf(...SURFACES),
+  action: text(),
+  form: textOrNull(),
+  objects: list(text()),
+  outcome: oneOf(...OUTCOMES, 'refused'),
+  code: textOrNull(),
+  rows: count(),
+  shape: text('Statement, without literals and undeclared names.'),
+  fingerprint: text('Fingerprint of the shape.'),
+});
+
 const PROCESS_VIEW = object({
   process: PROCESS,
   pid: count(),
@@ -92,7 +141,13 @@ export const REVOCATION = {
   until: text('Time, RFC 3339 in UTC, by which all revoked tokens have expired.'),
 };
 
-const MATRIX_ROW = object({ object: text(), column: text(), label: textOrNull(), sees: list(VISIBILITY) });
+const MATRIX_ROW = object({
+  object: text(),
+  column: text(),
+  label: textOrNull(),
+  sees: list(VISIBILITY),
+  some_rows: list(flag(), 'True for subjects who see the column only in the rows that a row filter selects.'),
+});
 
 const MATRIX_PAGE = object({
   request_id: REQUEST_ID,
@@ -312,4 +367,6 @@ export const ADMIN_COMPONENTS: ReadonlyMap<string, JsonShape> = new Map<string, 
   ['SessionView', SESSION_VIEW],
   ['PoolView', POOL_VIEW],
   ['CacheView', CACHE_VIEW],
+  ['History', HISTORY],
+  ['SlowStatement', SLOW_STATEMENT],
 ]);

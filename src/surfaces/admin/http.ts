@@ -4,6 +4,7 @@ import type { InsightParts } from '../../ask/operating/insight.js';
 import {
   command,
   drain,
+  history,
   type OperatingParts,
   reload,
   revocations,
@@ -11,6 +12,7 @@ import {
   serverStatus,
   sessions,
   shutDown,
+  slowest,
 } from '../../ask/operating/operate.js';
 import { addHooks } from '../http/hooks.js';
 import { ClientErrors, type HttpTls, listenerOf } from '../http/listener.js';
@@ -22,7 +24,7 @@ import type { HealthParts } from '../rest/parts.js';
 import { sendAnswer } from '../rest/problem.js';
 import { getRoutes, INSIGHT_METHODS, insightRoutes } from './insight-routes.js';
 import { ADMIN_DOCUMENT, INSIGHT_OPERATIONS, OPERATIONS } from './operations.js';
-import { readRevocation } from './requests.js';
+import { historyQuestion, minutesQuestion, readRevocation } from './requests.js';
 
 export type AdminParts = OperatingParts & InsightParts & Pick<HealthParts, 'probes'>;
 
@@ -38,6 +40,8 @@ export const ADMIN_METHODS: ReadonlyMap<string, string> = new Map([
   ['/admin/sessions', 'GET, HEAD'],
   ['/admin/pools', 'GET, HEAD'],
   ['/admin/caches', 'GET, HEAD'],
+  ['/admin/history', 'GET, HEAD'],
+  ['/admin/history/statements', 'GET, HEAD'],
   ['/admin/sessions/{id}/cancel', 'POST'],
   ['/admin/sessions/{id}/end', 'POST'],
   ['/admin/drain', 'POST'],
@@ -81,7 +85,7 @@ export async function createAdminHttp(
 }
 
 /**
- * Registers the routes that report sessions, processes, pools and caches.
+ * Registers the routes that report sessions, processes, pools, caches and their history.
  *
  * @param schemas OpenAPI operation of each route
  */
@@ -90,7 +94,17 @@ function stateRoutes(
   parts: () => OperatingParts,
   schemas: SessionSchemas = OPERATIONS,
 ): void {
-  const { show } = getRoutes(app, parts);
+  const { get, show } = getRoutes(app, parts);
+  get('/admin/history', schemas.history, ['span', 'by'], historyQuestion, (call, question) =>
+    history(parts(), call, question),
+  );
+  get(
+    '/admin/history/statements',
+    schemas.historyStatements,
+    ['from', 'until'],
+    minutesQuestion,
+    async (call, question) => ({ statements: await slowest(parts(), call, question) }),
+  );
   const views = (call: RequestCall) => serverStatus(parts(), call);
   show('/admin/sessions', schemas.sessions, async (call) => ({ sessions: await sessions(parts(), call) }));
   show('/admin/standing', schemas.standing, async (call) => ({

@@ -1,3 +1,5 @@
+import { SPAN_NAMES } from '../../ask/operating/history/step-ring.js';
+import { GROUPINGS } from '../../ask/operating/history/view.js';
 import { MOST_ROWS, MOST_SUBJECTS } from '../../ask/why/matrix.js';
 import type { DocumentInfo } from '../rest/openapi/document.js';
 import { BEARER, json, operation } from '../rest/openapi/operations.js';
@@ -46,6 +48,23 @@ export const OPERATIONS = Object.freeze({
   ),
   pools: listOperation('pools', 'Connection pools of the databases', 'pools', ref('PoolView')),
   caches: listOperation('caches', 'Use of the plan cache and of the fast path', 'caches', ref('CacheView')),
+  history: adminOperation(
+    'history',
+    'Questions, errors, latency, pools, audit lag, memory and sessions over the last hour or day',
+    ref('History'),
+    { span: oneOf(...SPAN_NAMES), by: oneOf(...GROUPINGS) },
+  ),
+  historyStatements: adminOperation(
+    'historyStatements',
+    'The slowest statements of some minutes of the last day, without literals, slowest first',
+    object({ request_id: REQUEST_ID, statements: list(ref('SlowStatement')) }),
+    {
+      from: text('Start of the first minute, RFC 3339. Default: this minute.'),
+      until: text(
+        'End of the last minute, RFC 3339, at most an hour later. Default: one minute after `from`.',
+      ),
+    },
+  ),
   cancel: commandOperation('cancelSession', 'Cancel the running statement of a session or a request', [
     'noSession',
   ]),

@@ -1,7 +1,10 @@
 import type { FastifyRequest } from 'fastify';
 import type { AuditQuery } from '../../../audit/index.js';
 import { isName } from '../../../policy/tokens/token-fault.js';
-import type { RevocationTarget } from '../../ask/operating/operate.js';
+import { SPAN_NAMES } from '../../ask/operating/history/step-ring.js';
+import { GROUPINGS } from '../../ask/operating/history/view.js';
+import type { HistoryQuestion, MinutesQuestion, RevocationTarget } from '../../ask/operating/operate.js';
+import { MINUTE_MS } from '../../ask/request/slowest-statements.js';
 import { type MatrixQuestion, MOST_ROWS, MOST_SUBJECTS } from '../../ask/why/matrix.js';
 import { VISIBILITIES, type Visibility } from '../../model/graph/index.js';
 import { jsonFields } from '../rest/bodies/json.js';
@@ -111,6 +114,27 @@ export function auditFilter(given: Parameters): AuditQuery {
   };
   // Include only the members that were given: an empty member would match nothing.
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null)) as AuditQuery;
+}
+
+/** @throws QueryError E0511 */
+export function historyQuestion(given: Parameters): HistoryQuestion {
+  return {
+    span: wordParameter(given, 'span', SPAN_NAMES) ?? 'hour',
+    by: wordParameter(given, 'by', GROUPINGS) ?? 'all',
+  };
+}
+
+const MOST_MINUTES_MS = 60 * MINUTE_MS;
+
+/** @throws QueryError E0511 */
+export function minutesQuestion(given: Parameters): MinutesQuestion {
+  const start = timeParameter(given, 'from');
+  const from = start === null ? Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS : Date.parse(start);
+  const end = timeParameter(given, 'until');
+  const until = end === null ? from + MINUTE_MS : Date.parse(end);
+  if (!(until > from && until - from <= MOST_MINUTES_MS))
+    throw malformed('`until` is after `from`, by at most an hour');
+  return { from, until };
 }
 
 export const MATRIX_PARAMETERS = [

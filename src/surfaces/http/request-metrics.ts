@@ -1,5 +1,5 @@
 import { Counter, Histogram, type Registry } from 'prom-client';
-import { BOUNDS_US, type Durations, type Meters } from '../../ask/request/meters.js';
+import { BOUNDS_US, Durations, type MeterLabels, type Meters } from '../../ask/request/meters.js';
 
 /**
  * Prometheus metrics of requests. Samples are built on scrape; handling a request only increments numbers, without
@@ -15,7 +15,7 @@ export function requestMetrics(registry: Registry, meters: Meters): void {
     collect: function collect() {
       this.reset();
       for (const { labels, outcomes } of meters.all)
-        for (const [outcome, value] of outcomes) this.inc({ ...labels, outcome }, value);
+        for (const [outcome, value] of outcomes) this.inc({ ...withoutConnector(labels), outcome }, value);
     },
   });
   new Counter({
@@ -50,11 +50,22 @@ class StageSeconds extends Histogram<(typeof LABELS)[number]> {
 
   /** Overrides a method that prom-client's types do not declare but the registry and `get` call. */
   async getForPromString() {
-    const values = [...this.#meters.all].flatMap((meter) =>
-      [...meter.stages].flatMap(([stage, durations]) => samplesOf(durations, { stage, ...meter.labels })),
-    );
+    const sums = new Map<string, { readonly labels: Labels; readonly durations: Durations }>();
+    for (const meter of this.#meters.all)
+      for (const [stage, durations] of meter.stages) {
+        const labels = { stage, ...withoutConnector(meter.labels) };
+        const key = Object.values(labels).join(' ');
+        const sum = sums.get(key) ?? { labels, durations: new Durations() };
+        sums.set(key, sum);
+        sum.durations.include(durations);
+      }
+    const values = [...sums.values()].flatMap(({ labels, durations }) => samplesOf(durations, labels));
     return { name: STAGE_SECONDS, help: HELP, type: 'histogram', aggregator: 'sum', values };
   }
+}
+
+function withoutConnector({ surface, form, decision }: MeterLabels): Omit<MeterLabels, 'connector'> {
+  return { surface, form, decision };
 }
 
 type Labels = Readonly<Record<(typeof LABELS)[number], string>>;

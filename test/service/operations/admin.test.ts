@@ -10,7 +10,7 @@ import { readRecords } from '../../../audit/index.js';
 import { tokenIdIn } from '../../../policy/index.js';
 import { ADMIN_METHODS } from '../../../src/surfaces/admin/http.js';
 import { osl, type Server } from '../../tools/cli/support.js';
-import { adminAsks, checkedListener, listIn } from './admin-listener.js';
+import { adminAsks, checkedListener, listIn, type Members } from './admin-listener.js';
 import { adminToken, files, MANIFEST, openStore } from './store.js';
 import { asked, type Place, served, tokenFor } from './support.js';
 
@@ -24,6 +24,8 @@ const SLOW = "select id as hidden_alias from osl.entities.big where id <> 4711 a
 /** Operations whose answers are held to the document here; `insight.test.ts` has the others. */
 const ANSWERED = [
   'get /admin/caches',
+  'get /admin/history',
+  'get /admin/history/statements',
   'get /admin/pools',
   'get /admin/sessions',
   'get /admin/standing',
@@ -204,6 +206,42 @@ async function ofServer(
     t.strictSame(Object.keys(Object(document['paths'])).sort(), [...ADMIN_METHODS.keys()].sort());
   });
 
+  await t.test('the last hour of every process together, and its slowest statements', async (t) => {
+    const view = await until(async () => {
+      const { body } = await get('/admin/history?by=connector');
+      const [none, db] = listIn(body, 'lines');
+      return sumOf(none, 'refused') > 0 && sumOf(db, 'questions') === 3 ? body : null;
+    });
+    const [none, db] = listIn(view, 'lines');
+    t.match([none, db], [{ name: null }, { name: 'db' }]);
+    // Two were stopped; on a machine that is slow, the lock's own time limit was first.
+    t.equal(sumOf(db, 'cancelled') + sumOf(db, 'failed'), 2);
+    t.equal(sumOf(none, 'questions'), 0, 'requests of admins are no questions');
+    const times = stepsOf(db, 'p99_ms').filter((ms) => ms !== null);
+    t.ok(times.length > 0 && times.every((ms) => ms > 0 && ms < 60_000));
+    const [pool] = listIn(view, 'pools');
+    t.match(pool, { connector: 'db' });
+    t.ok(Math.max(...stepsOf(pool, 'running').map(Number)) >= 1, 'the sampler saw what a lock held');
+    t.ok(Math.max(...stepsOf(view, 'memory_bytes').map(Number)) > workers * 50_000_000, 'of each process');
+    t.match((await get('/admin/history?span=day&by=surface')).body, { span: 'day', every_seconds: 300 });
+    const from = new Date(Date.now() - 3_000_000).toISOString();
+    const until1 = new Date(Date.now() + 60_000).toISOString();
+    const { body } = await get(`/admin/history/statements?from=${from}&until=${until1}`);
+    const slow = listIn(body, 'statements').filter((s) => String(s['shape']).includes('osl.entities.big'));
+    t.same(new Set(slow.map((s) => s['surface'])), new Set(['rest', 'wire']));
+    for (const one of slow)
+      t.match(one, { fingerprint: /^[0-9a-f]{16}$/, outcome: /^(cancelled|error)$/, code: /^E/ });
+    t.ok(slow.every((s) => names.includes(String(s['process']))));
+    t.notMatch(JSON.stringify(body), /4711|s3cret|hidden_alias/);
+    for (const wrong of [
+      'history?span=week',
+      'history?by=subject',
+      `history/statements?from=${from}&until=${from}`,
+      'history/statements?from=2026-01-31T09:00:00Z&until=2026-01-31T10:00:01Z',
+    ])
+      t.match(await get(`/admin/${wrong}`), { status: 400, body: { code: 'E0511' } }, wrong);
+  });
+
   await t.test('osl_admin through psql: SHOW and commands, as PgBouncer has them', async (t) => {
     for (const shown of ['SERVERS', 'POOLS', 'STATS', 'DATABASES', 'CACHES', 'AUDIT', 'STATE'])
       t.match(await psql(server, admin, `SHOW ${shown};`), names[0] ?? '', shown);
@@ -341,4 +379,13 @@ async function until<T>(look: () => Promise<T | null>): Promise<T> {
     if (found !== null) return found;
     await sleep(20);
   }
+}
+
+/** One value for each step. */
+function stepsOf(line: Members | undefined, name: string): readonly (number | null)[] {
+  return (line?.[name] ?? []) as readonly (number | null)[]; // of the document's shape
+}
+
+function sumOf(line: Members | undefined, name: string): number {
+  return stepsOf(line, name).reduce<number>((sum, count) => sum + (count ?? 0), 0);
 }

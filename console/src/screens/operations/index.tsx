@@ -7,6 +7,7 @@ import { useLoad, usePolling } from '../../parts/load/useLoad.js';
 import { Tabs } from '../../parts/Tabs.js';
 import { useSession } from '../../shell/session.js';
 import { FreshnessPanel, LineagePanel } from './FreshnessPanel.js';
+import { HistoryPanel } from './history/HistoryPanel.js';
 import { Latency } from './Latency.js';
 import { LimitsPanel } from './LimitsPanel.js';
 import { Processes, Scroll } from './Processes.js';
@@ -55,6 +56,7 @@ export function Screen() {
         <>
           <Summary live={value} />
           <Processes processes={value.processes} workers={value.figures.workers} />
+          <HistoryPanel sessions={value.sessions} />
           <Tabs label="Operations" tabs={TABS} chosen={tab} onChoose={setTab}>
             <div className="operations-panel">
               <Panel tab={tab} live={value} again={again} />

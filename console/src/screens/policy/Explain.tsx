@@ -5,6 +5,7 @@ import { ErrorBox } from '../../parts/ErrorBox.js';
 import { useLoad } from '../../parts/load/useLoad.js';
 import { VisibilityPill } from '../../parts/sight/Visibility.js';
 import { useSession } from '../../shell/session.js';
+import { RowCells } from './RowCells.js';
 
 export interface ExplainedCell {
   readonly object: string;
@@ -20,14 +21,13 @@ interface ExplainProps {
 export function Explain({ cell, onClose }: ExplainProps) {
   const { caller } = useSession();
   const [row, setRow] = useState<readonly string[] | null>(null);
-  const key = JSON.stringify([cell, row]);
+  const key = JSON.stringify(cell);
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new cell starts without a row.
   useEffect(() => setRow(null), [cell.object, cell.chain]);
   const { value, error, isLoading } = useLoad(key, () =>
     adminPost<AccessExplanation>(caller, '/osl/access/explain', {
       object: cell.object,
       chain: cell.chain,
-      ...(row !== null && { row }),
     }),
   );
   return (
@@ -46,7 +46,8 @@ export function Explain({ cell, onClose }: ExplainProps) {
       {error !== null && <ErrorBox error={error} />}
       {value === null && error === null && <p className="quiet">Asking …</p>}
       {value !== null && <Reasons value={value} />}
-      <RowQuestion onAsk={setRow} row={value?.row ?? null} />
+      <RowQuestion onAsk={setRow} />
+      {row !== null && <RowCells cell={cell} row={row} />}
     </aside>
   );
 }
@@ -137,13 +138,8 @@ function Grant({ grant }: { readonly grant: AccessExplanation['grants'][number] 
   );
 }
 
-interface RowQuestionProps {
-  readonly row: AccessExplanation['row'];
-  readonly onAsk: (row: readonly string[] | null) => void;
-}
-
 /** Form for asking whether the subject can see a row, which is given by primary key. */
-function RowQuestion({ row, onAsk }: RowQuestionProps) {
+function RowQuestion({ onAsk }: { readonly onAsk: (row: readonly string[] | null) => void }) {
   const [text, setText] = useState('');
   return (
     <section>
@@ -166,20 +162,6 @@ function RowQuestion({ row, onAsk }: RowQuestionProps) {
         />
         <button type="submit">Check access</button>
       </form>
-      {row !== null && (
-        <p role="status">
-          {row.visible ? (
-            <>
-              Row <code>{row.key.join(', ')}</code> is seen, by {row.shown_by.join(', ')}.
-            </>
-          ) : (
-            <>
-              Row <code>{row.key.join(', ')}</code> is not seen, or there is none.{' '}
-              {row.taken_away_by.length > 0 && `Restricted by ${row.taken_away_by.join(', ')}.`}
-            </>
-          )}
-        </p>
-      )}
     </section>
   );
 }

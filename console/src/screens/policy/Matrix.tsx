@@ -47,6 +47,7 @@ export function Matrix() {
             <span>
               {formatCount(first.row_count)} columns, {formatCount(first.subject_count)} subjects
             </span>
+            <span>▽ in some rows only</span>
             <span>
               {starts.length > 0 && (
                 <button type="button" onClick={() => setStarts(starts.slice(0, -1))}>

@@ -143,6 +143,7 @@ export function MatrixGrid({ state, first, chosen, onChoose }: MatrixGridProps) 
                     key={chain.join(' ')}
                     id={`${id}-${index}-${column}`}
                     sight={row?.sees[column] ?? null}
+                    isNarrowed={row?.some_rows[column] ?? false}
                     isActive={index === active.row && column === active.column}
                     isChosen={
                       row !== null &&
@@ -202,12 +203,14 @@ function moved(
 interface MatrixCellProps {
   readonly id: string;
   readonly sight: Sight | null;
+  /** True if a row filter shows it in some rows only. */
+  readonly isNarrowed: boolean;
   readonly isActive: boolean;
   readonly isChosen: boolean;
   readonly onClick: () => void;
 }
 
-function MatrixCell({ id, sight, isActive, isChosen, onClick }: MatrixCellProps) {
+function MatrixCell({ id, sight, isNarrowed, isActive, isChosen, onClick }: MatrixCellProps) {
   const words = sight === null ? null : VISIBILITY_WORDS[sight];
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: Enter on the grid does the same.
@@ -216,13 +219,19 @@ function MatrixCell({ id, sight, isActive, isChosen, onClick }: MatrixCellProps)
       role="gridcell"
       aria-selected={isChosen}
       className={`matrix-cell${isActive ? ' matrix-active' : ''}${isChosen ? ' matrix-chosen' : ''}`}
-      title={words?.word}
+      title={isNarrowed ? `${words?.word}, some rows` : words?.word}
       onClick={onClick}
     >
       {words !== null && (
         <span className={`matrix-mark sight-${sight}`}>
           <span aria-hidden="true">{words.sign}</span>
           <span className="matrix-word">{words.word}</span>
+          {isNarrowed && (
+            <span className="matrix-some">
+              <span aria-hidden="true">▽</span>
+              <span className="hidden">, some rows</span>
+            </span>
+          )}
         </span>
       )}
     </div>

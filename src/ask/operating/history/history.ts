@@ -1,0 +1,147 @@
+import type { AuditStats } from '../../../../audit/index.js';
+import type { EnginePool } from '../../../engine/index.js';
+import { BOUNDS_US, type Meter, type RequestObserver } from '../../request/meters.js';
+import { type RingCopy, SPANS, type SpanName, StepRing } from './step-ring.js';
+
+/** What a process samples. */
+interface HistorySources {
+  readonly observing: RequestObserver;
+  readonly engines: ReadonlyMap<string, { pools(): readonly EnginePool[] }>;
+  readonly audit: { stats(): AuditStats };
+  /** Open sessions on the Postgres port. */
+  readonly wireSessions: () => number;
+}
+
+/** Places of the numbers in a row of questions; a histogram of durations follows them. */
+export const REFUSED = 0;
+export const FAILED = 1;
+export const CANCELLED = 2;
+export const FIRST_BUCKET = 3;
+export const QUESTION_WIDTH = FIRST_BUCKET + BOUNDS_US.length + 1;
+
+/** Kinds of rows; names of rows begin with theirs. */
+export const QUESTIONS = 'q';
+export const POOL = 'p';
+export const STATE = 's';
+
+/**
+ * Connectors with rows of their own; the others share theirs. A row of questions has 54 KB and one of a pool 8 KB, so
+ * that all have 7 MB at most; with one connector and two surfaces 230 KB.
+ */
+const MOST_CONNECTORS = 24;
+const OTHER_CONNECTORS = 'other connectors';
+const TICK_MS = 1_000;
+const KIB = 1_024;
+
+/** Separates the parts of a row's name; no connector has it in its name. */
+const SEPARATOR = '\n';
+
+export function rowName(...parts: readonly string[]): string {
+  return parts.join(SEPARATOR);
+}
+
+export function rowParts(name: string): readonly string[] {
+  return name.split(SEPARATOR);
+}
+
+/**
+ * Figures of a process over the last hour and the last day, sampled each second from counters and pools: questions are
+ * added up within a step; of pools, audit log, memory and sessions the highest sample of a step is kept.
+ */
+export class History {
+  readonly #sources: HistorySources;
+  readonly #rings = { hour: new StepRing(SPANS.hour), day: new StepRing(SPANS.day) };
+  readonly #before = new Map<Meter, Float64Array>();
+  readonly #more = new Float64Array(QUESTION_WIDTH);
+  readonly #connectors = new Set<string>();
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(sources: HistorySources) {
+    this.#sources = sources;
+  }
+
+  /** Samples until `stop`. */
+  start(): void {
+    this.sample(Date.now());
+    this.#timer ??= setInterval(() => this.sample(Date.now()), TICK_MS).unref();
+  }
+
+  stop(): void {
+    if (this.#timer !== null) clearInterval(this.#timer);
+    this.#timer = null;
+  }
+
+  read(span: SpanName): RingCopy {
+    return this.#rings[span].copy();
+  }
+
+  /** @param now ms since 1970 */
+  sample(now: number): void {
+    const { observing, engines, audit, wireSessions } = this.#sources;
+    const rings = Object.values(this.#rings);
+    for (const ring of rings) ring.turn(now);
+    observing.slowest.turn(now);
+    for (const meter of observing.meters.all) this.#count(meter, rings);
+    const { records, durable } = audit.stats();
+    const memory = Math.round(process.memoryUsage.rss() / KIB);
+    const pools = [...engines].map(([connector, engine]) => ({
+      name: rowName(POOL, this.#connector(connector)),
+      use: useOf(engine.pools()),
+    }));
+    for (const ring of rings) {
+      ring.raise(STATE, [records - durable, memory, wireSessions()]);
+      for (const { name, use } of pools) ring.raise(name, use);
+    }
+  }
+
+  /** Adds what a meter counted since the last sample. */
+  #count(meter: Meter, rings: readonly StepRing[]): void {
+    const before = this.#before.get(meter) ?? new Float64Array(QUESTION_WIDTH);
+    this.#before.set(meter, before);
+    if (!countSince(meter, before, this.#more)) return;
+    const { surface, connector } = meter.labels;
+    const name = rowName(QUESTIONS, surface, connector === null ? '' : this.#connector(connector));
+    for (const ring of rings) ring.add(name, this.#more);
+  }
+
+  #connector(name: string): string {
+    if (this.#connectors.size < MOST_CONNECTORS) this.#connectors.add(name);
+    return this.#connectors.has(name) ? name : OTHER_CONNECTORS;
+  }
+}
+
+/**
+ * Sets `more` to what `meter` counted since `before`, which is brought up to date; returns false if that is nothing.
+ * Durations are counted of queries that were allowed; refusals, failures and cancels of all requests.
+ */
+function countSince(
+  { labels: { form, decision }, outcomes, total }: Meter,
+  before: Float64Array,
+  more: Float64Array,
+): boolean {
+  let some = false;
+  const take = (place: number, now: number): void => {
+    const was = before[place] ?? 0;
+    more[place] = now - was;
+    before[place] = now;
+    some ||= now > was;
+  };
+  take(REFUSED, outcomes.get('none') ?? 0);
+  take(FAILED, outcomes.get('error') ?? 0);
+  take(CANCELLED, outcomes.get('cancelled') ?? 0);
+  const counts = decision === 'allow' && form !== 'other' ? total?.counts : undefined;
+  for (let i = FIRST_BUCKET; i < QUESTION_WIDTH; i += 1) take(i, counts?.[i - FIRST_BUCKET] ?? 0);
+  return some;
+}
+
+/** Running statements, requests that wait for a session, and the number of sessions for queries. */
+function useOf(pools: readonly EnginePool[]): readonly [running: number, waiting: number, size: number] {
+  let [running, waiting, size] = [0, 0, 0];
+  for (const pool of pools) {
+    if (pool.purpose === 'system') continue;
+    running += pool.running;
+    waiting += pool.waiting;
+    size += pool.size;
+  }
+  return [running, waiting, size];
+}
