@@ -280,6 +280,8 @@ export interface Schema {
     readonly primary_key: readonly string[];
     /** Columns that joins may use. */
     readonly entity_key_columns: readonly string[];
+    /** Column used as `metric_time` of the entity’s metrics; null if there is none that the caller sees. */
+    readonly time_dimension: string | null;
     readonly columns: readonly {
       readonly name: string;
       readonly type: string;

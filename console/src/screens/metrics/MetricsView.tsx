@@ -8,6 +8,7 @@ import { usePlace } from '../../shell/routes.js';
 import { AnswerBar } from './answer/AnswerBar.js';
 import { AnswerView } from './answer/AnswerView.js';
 import { type MetricsAnswerState, useMetricsAnswer } from './answer/useMetricsAnswer.js';
+import { Gallery } from './cards/Gallery.js';
 import { type CommonGroups, findCommonGroups } from './catalog/common-groups.js';
 import type { CatalogMetric, CatalogThread } from './catalog/protocol.js';
 import { type Choice, keyOf, NOTHING, withGroups, withMetrics } from './choice/choice.js';
@@ -46,7 +47,11 @@ export function MetricsView({ caller, thread }: MetricsViewProps) {
     go(withMetrics(choice, picked));
   };
   if (choice.metrics.length === 0)
-    return <Gallery thread={thread} onPick={(metric) => toggle(metric.name)} />;
+    return (
+      <Gallery caller={caller} thread={thread} onOpen={go}>
+        {null}
+      </Gallery>
+    );
   const today = new Date().toISOString().slice(0, 10);
   return (
     <div className={`metrics${isPicking ? ' is-picking' : ''}`}>
@@ -165,54 +170,5 @@ function MetricList({ thread, picked, onToggle }: MetricListProps) {
       )}
       none="You have no metrics."
     />
-  );
-}
-
-interface GalleryProps {
-  readonly thread: CatalogThread;
-  readonly onPick: (metric: CatalogMetric) => void;
-}
-
-const MOST_IN_GALLERY = 90;
-
-function Gallery({ thread, onPick }: GalleryProps) {
-  const [term, setTerm] = useState('');
-  const find = useMemo(() => () => thread.ask('metrics', { term, most: MOST_IN_GALLERY }), [thread, term]);
-  const { answer } = useAnswer(find);
-  return (
-    <div className="gallery">
-      <header>
-        <h2>Choose a metric</h2>
-        <p className="quiet">
-          Each metric has one definition for all tools, and is computed over the rows that you may see.
-        </p>
-        {(answer?.total ?? 0) > 12 || term !== '' ? (
-          <input
-            type="search"
-            aria-label="Search metrics"
-            placeholder="Search …"
-            value={term}
-            onChange={(event) => setTerm(event.target.value)}
-          />
-        ) : null}
-      </header>
-      <ul>
-        {(answer?.first ?? []).map((metric) => (
-          <li key={metric.name}>
-            <button type="button" onClick={() => onPick(metric)}>
-              <span className="gallery-name">{metric.name}</span>
-              <span className="gallery-about">{metric.description ?? ''}</span>
-              <span className="gallery-of">
-                {metric.kind} · {metric.entity ?? 'several entities'}
-                {metric.deprecated === null ? '' : ' · deprecated'}
-              </span>
-            </button>
-          </li>
-        ))}
-      </ul>
-      {answer !== null && answer.total > answer.first.length && (
-        <p className="quiet">{`${answer.first.length} of ${answer.total.toLocaleString('en')}: search for the others`}</p>
-      )}
-    </div>
   );
 }

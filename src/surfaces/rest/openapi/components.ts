@@ -206,6 +206,9 @@ const SCHEMA = object({
       composition: oneOf('structured', 'structured+content', 'content'),
       primary_key: list(text()),
       entity_key_columns: list(text(), 'Columns that joins may use.'),
+      time_dimension: textOrNull(
+        'Column used as `metric_time` of the entity’s metrics; null if there is none that the caller sees.',
+      ),
       columns: list(SCHEMA_COLUMN),
       derived: list(
         object({ ...DESCRIBED, type: text(), facet: text(), synonyms: list(text()) }),

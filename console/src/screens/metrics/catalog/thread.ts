@@ -30,9 +30,11 @@ answerWith<CatalogQuestions>({
 
 /** Metrics in a schema, deprecated ones last. */
 function metricsOf(schema: Schema): readonly CatalogMetric[] {
+  const timed = new Map(schema.entities.map((e) => [e.name, e.time_dimension !== null]));
   const all = schema.metrics.map(
     ({ name, description, deprecated, entity, kind, type, format }): CatalogMetric => {
-      return { name, description, deprecated, entity, kind, type, format };
+      const time = entity === null ? 'unknown' : timed.get(entity) === true ? 'yes' : 'no';
+      return { name, description, deprecated, entity, time, kind, type, format };
     },
   );
   return [...all.filter((m) => m.deprecated === null), ...all.filter((m) => m.deprecated !== null)];
