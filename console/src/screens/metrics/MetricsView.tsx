@@ -7,6 +7,8 @@ import { goTo, isOwn, trust } from '../../parts/trusted-addresses.js';
 import { usePlace } from '../../shell/routes.js';
 import { AnswerBar } from './answer/AnswerBar.js';
 import { AnswerView } from './answer/AnswerView.js';
+import { DrillDialog } from './answer/DrillDialog.js';
+import type { AnswerPoint } from './answer/table.js';
 import { type MetricsAnswerState, useMetricsAnswer } from './answer/useMetricsAnswer.js';
 import { Gallery } from './cards/Gallery.js';
 import { type CommonGroups, findCommonGroups } from './catalog/common-groups.js';
@@ -79,7 +81,7 @@ export function MetricsView({ caller, thread }: MetricsViewProps) {
         </button>
         <AnswerBar choice={choice} onChoice={go} />
         {mayAsk ? (
-          <Answered state={state} />
+          <Answered state={state} thread={thread} ground={ground ?? NO_GROUND} />
         ) : (
           <LinkedQuestion
             choice={choice}
@@ -116,7 +118,16 @@ function LinkedQuestion({ choice, onAsk }: LinkedQuestionProps) {
   );
 }
 
-function Answered({ state }: { readonly state: MetricsAnswerState }) {
+interface AnsweredProps {
+  readonly state: MetricsAnswerState;
+  readonly thread: CatalogThread;
+  readonly ground: CommonGroups;
+}
+
+function Answered({ state, thread, ground }: AnsweredProps) {
+  const [drill, setDrill] = useState<{ readonly point: AnswerPoint; readonly metric: CatalogMetric } | null>(
+    null,
+  );
   switch (state.kind) {
     case 'nothing':
       return null;
@@ -126,17 +137,42 @@ function Answered({ state }: { readonly state: MetricsAnswerState }) {
           Asking …
         </p>
       ) : (
-        <AnswerView asked={state.last} isOld />
+        <AnswerView asked={state.last} isOld onDrill={() => undefined} />
       );
     case 'failed':
       return <ErrorBox error={state.error} />;
     case 'answered':
-      return <AnswerView asked={state.asked} isOld={false} />;
+      return (
+        <>
+          <AnswerView
+            asked={state.asked}
+            isOld={false}
+            onDrill={(point, name) => {
+              const metric = metricFor(name, ground.metrics);
+              if (metric !== null) setDrill({ point, metric });
+            }}
+          />
+          {drill !== null && (
+            <DrillDialog
+              {...drill}
+              thread={thread}
+              asked={state.asked}
+              entities={ground.entities}
+              onClose={() => setDrill(null)}
+            />
+          )}
+        </>
+      );
     default: {
       const unknown: never = state;
       return unknown;
     }
   }
+}
+
+/** The metric of a column of the answer; the first one for columns of groups. */
+function metricFor(name: string | null, metrics: readonly CatalogMetric[]): CatalogMetric | null {
+  return metrics.find((m) => m.name.toLowerCase() === name?.toLowerCase()) ?? metrics[0] ?? null;
 }
 
 interface MetricListProps {

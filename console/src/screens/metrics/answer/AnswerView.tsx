@@ -1,22 +1,25 @@
 import { useMemo } from 'react';
 import type { Answer } from '../../../../../clients/typescript/types.js';
+import { download } from '../../../parts/CopyText.js';
 import { Chart } from '../../../parts/chart/Chart.js';
 import { DataGrid } from '../../../parts/grid/DataGrid.js';
 import type { Choice } from '../choice/choice.js';
 import { notesOf } from './columns.js';
 import { changeOf, shownFigure } from './figure.js';
 import { drawingOf, type Tile } from './plot.js';
-import { shownChange, tableOf } from './table.js';
+import { type AnswerPoint, csvOf, shownChange, tableOf } from './table.js';
 import type { MetricsAnswer } from './useMetricsAnswer.js';
 
 export interface MetricsAnswerViewProps {
   readonly asked: MetricsAnswer;
   /** True while a newer query is running. */
   readonly isOld: boolean;
+  /** Called with the point that was chosen, and the metric if one was. */
+  readonly onDrill: (point: AnswerPoint, metric: string | null) => void;
 }
 
 /** Shows an answer in a form that suits its columns, and as a table. */
-export function AnswerView({ asked, isOld }: MetricsAnswerViewProps) {
+export function AnswerView({ asked, isOld, onDrill }: MetricsAnswerViewProps) {
   const { choice, answer, reading, compared, uncompared } = asked;
   const pairs = compared?.pairs ?? null;
   const drawing = useMemo(() => drawingOf(reading, pairs), [reading, pairs]);
@@ -35,11 +38,37 @@ export function AnswerView({ asked, isOld }: MetricsAnswerViewProps) {
         drawing.charts.map((spec) => (
           <div key={`${spec.y.name} ${spec.series.length}`} className="answer-chart">
             <h3>{spec.y.name}</h3>
-            <Chart spec={spec} name={nameOf(choice)} />
+            <Chart
+              spec={spec}
+              name={nameOf(choice)}
+              onPick={(series, at) => {
+                const point = spec.points[series]?.[at];
+                if (point != null) onDrill(point, spec.figures[series] ?? null);
+              }}
+            />
           </div>
         ))}
       <div className="answer-table" data-rows={table.rows}>
-        <DataGrid label="Answer" data={table} />
+        <DataGrid
+          label="Answer"
+          data={table}
+          onChoose={(row, column) => {
+            const point = row === null ? null : table.pointAt(row, column);
+            if (point !== null) onDrill(point, table.figureOf(column));
+          }}
+        />
+      </div>
+      <div className="answer-foot">
+        <span className="quiet">
+          Choose a point, a bar or a cell (<kbd>Enter</kbd>) for the rows behind it.
+        </span>
+        <button
+          type="button"
+          className="plain"
+          onClick={() => download(`${nameOf(choice)}.csv`, csvOf(table), 'text/csv')}
+        >
+          Save CSV
+        </button>
       </div>
       <Notes answer={answer} />
     </div>

@@ -1,6 +1,7 @@
 import type { Schema } from '../../../../../clients/typescript/types.js';
 import { answerWith } from '../../../parts/thread/thread-answers.js';
 import { dimensionsFor } from './dimensions.js';
+import { drillQueries } from './drill.js';
 import type { CatalogMetric, CatalogQuestions, PartialList } from './protocol.js';
 
 // Worker thread of the metrics screen: parses schemas of any size and finds what can be selected.
@@ -24,6 +25,7 @@ answerWith<CatalogQuestions>({
     const all = new Map(metricsOf(loaded()).map((m) => [m.name, m]));
     return names.flatMap((name) => all.get(name) ?? []);
   },
+  drill: (question) => drillQueries(question, loaded()),
   offered: ({ entities, term, most }) =>
     someFound(dimensionsFor(entities, loaded()), term, most, (o) => [o.name, o.description ?? '']),
 });
