@@ -15,6 +15,11 @@ import { type CommonGroups, findCommonGroups } from './catalog/common-groups.js'
 import type { CatalogMetric, CatalogThread } from './catalog/protocol.js';
 import { type Choice, keyOf, NOTHING, withGroups, withMetrics } from './choice/choice.js';
 import { choiceOf, linkOf } from './choice/link.js';
+import { AddDialog } from './dashboards/AddDialog.js';
+import { DashboardList, ProblemList } from './dashboards/DashboardList.js';
+import { DashboardView } from './dashboards/DashboardView.js';
+import { type DashboardPlace, dashboardAt } from './dashboards/dashboard-place.js';
+import { type DashboardShelf, useShelf } from './dashboards/dashboard-shelf.js';
 import { FilterPick, RangePick } from './pick/FilterPick.js';
 import { GroupList, PickList } from './pick/GroupList.js';
 
@@ -26,7 +31,11 @@ export interface MetricsViewProps {
 const NO_GROUND: CommonGroups = { metrics: [], entities: [], hasTime: false };
 
 export function MetricsView({ caller, thread }: MetricsViewProps) {
-  const choice = choiceOf(usePlace().parameters.toString());
+  const { parameters } = usePlace();
+  const choice = choiceOf(parameters.toString());
+  const shelf = useShelf(caller.key);
+  const board = dashboardAt(parameters, shelf.dashboards, []);
+  const [isAdding, setAdding] = useState(false);
   const link = linkOf(choice);
   const [isPicking, setPicking] = useState(false);
   const [, agreed] = useReducer((n: number) => n + 1, 0);
@@ -48,10 +57,11 @@ export function MetricsView({ caller, thread }: MetricsViewProps) {
       : [...choice.metrics, name];
     go(withMetrics(choice, picked));
   };
+  if (board.kind !== 'none') return <DashboardAt caller={caller} place={board} shelf={shelf} onOpen={go} />;
   if (choice.metrics.length === 0)
     return (
       <Gallery caller={caller} thread={thread} onOpen={go}>
-        {null}
+        <DashboardList shelf={shelf} shared={[]} />
       </Gallery>
     );
   const today = new Date().toISOString().slice(0, 10);
@@ -79,7 +89,8 @@ export function MetricsView({ caller, thread }: MetricsViewProps) {
         <button type="button" className="metrics-narrow" onClick={() => setPicking(!isPicking)}>
           {isPicking ? 'Show the answer' : 'Pick'}
         </button>
-        <AnswerBar choice={choice} onChoice={go} />
+        <AnswerBar choice={choice} onChoice={go} onAdd={() => setAdding(true)} />
+        {isAdding && <AddDialog choice={choice} shelf={shelf} onClose={() => setAdding(false)} />}
         {mayAsk ? (
           <Answered state={state} thread={thread} ground={ground ?? NO_GROUND} />
         ) : (
@@ -94,6 +105,46 @@ export function MetricsView({ caller, thread }: MetricsViewProps) {
       </div>
     </div>
   );
+}
+
+interface DashboardAtProps {
+  readonly caller: SignedInCaller;
+  readonly place: Exclude<DashboardPlace, { readonly kind: 'none' }>;
+  readonly shelf: DashboardShelf;
+  readonly onOpen: (choice: Choice) => void;
+}
+
+function DashboardAt({ caller, place, shelf, onOpen }: DashboardAtProps) {
+  switch (place.kind) {
+    case 'missing':
+      return (
+        <Empty title={place.title} text="There is no dashboard of this title here.">
+          <a href="#/metrics">All metrics</a>
+        </Empty>
+      );
+    case 'refused':
+      return (
+        <Empty title="This link has no valid dashboard">
+          <ProblemList problems={place.problems} />
+          <a href="#/metrics">All metrics</a>
+        </Empty>
+      );
+    case 'found':
+      return (
+        <DashboardView
+          key={location.hash}
+          caller={caller}
+          dashboard={place.dashboard}
+          isKept={place.isKept}
+          shelf={shelf}
+          onOpen={onOpen}
+        />
+      );
+    default: {
+      const unknown: never = place;
+      return unknown;
+    }
+  }
 }
 
 interface LinkedQuestionProps {
@@ -137,7 +188,7 @@ function Answered({ state, thread, ground }: AnsweredProps) {
           Asking …
         </p>
       ) : (
-        <AnswerView asked={state.last} isOld onDrill={() => undefined} />
+        <AnswerView asked={state.last} isOld />
       );
     case 'failed':
       return <ErrorBox error={state.error} />;
