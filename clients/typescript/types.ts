@@ -180,6 +180,10 @@ export interface RecordedReceipt {
   readonly verifier_key: string;
 }
 
+export interface DashboardList {
+  readonly dashboards: readonly (Readonly<Record<string, unknown>>)[];
+}
+
 /** Plan of a query that was not run. */
 export interface Plan {
   /** ID of this request, also in the audit log. */
@@ -1155,6 +1159,12 @@ export interface Operations {
     readonly body: undefined;
     readonly answer: RecordedReceipt;
   };
+  /** List shared dashboards */
+  readonly dashboards: {
+    readonly parameters: Readonly<Record<string, never>>;
+    readonly body: undefined;
+    readonly answer: DashboardList;
+  };
   /** Declared conformance levels */
   readonly conformance: {
     readonly parameters: Readonly<Record<string, never>>;
@@ -1254,6 +1264,7 @@ export const OPERATIONS = {
   publications: { method: 'GET', path: '/osl/objects', token: true },
   publication: { method: 'GET', path: '/osl/objects/{id}', token: true },
   receipt: { method: 'GET', path: '/osl/receipts/{request_id}', token: true },
+  dashboards: { method: 'GET', path: '/osl/dashboards', token: true },
   conformance: { method: 'GET', path: '/osl/conformance', token: true },
   health: { method: 'GET', path: '/health', token: false },
   healthz: { method: 'GET', path: '/healthz', token: false },

@@ -1,6 +1,7 @@
 import type { AuditLog } from '../../audit/index.js';
 import type { Limiter, TokenVerifier } from '../../policy/index.js';
 import type { PublishingParts } from '../ask/authoring/publish.js';
+import type { DashboardParts } from '../ask/graph/shared-dashboards.js';
 import type { AnswerParts } from '../ask/index.js';
 import type { RequestMeans } from '../ask/request/parts.js';
 import type { Probes, RefusalThrottle } from '../ask/request/probes.js';
@@ -22,6 +23,7 @@ export interface Service
   extends AnswerParts,
     PublishingParts,
     AccessRequestParts,
+    DashboardParts,
     Pick<SystemReads, 'readCatalog' | 'readRollupStates'> {
   /** The older policy kept in force; null while the newest policy is in force, or none is. */
   keptPolicy(): FallbackPolicy | null;

@@ -18,6 +18,7 @@ import { accessRoutes, graphRoutes } from '../rest/routes/graph.js';
 import { healthRoutes } from '../rest/routes/health.js';
 import { authoringRoutes, objectsRoutes } from '../rest/routes/objects.js';
 import { queryRoute, sampleRoute } from '../rest/routes/query.js';
+import { dashboardsRoute } from '../rest/routes/dashboards.js';
 import { receiptsRoute } from '../rest/routes/receipts.js';
 import { tokenRoute } from '../rest/routes/token.js';
 import { addBreakGlassHook, addHooks, sendRefusal } from './hooks.js';
@@ -297,6 +298,7 @@ async function restRoutes(
   authoringRoutes(app, service);
   objectsRoutes(app, service);
   receiptsRoute(app, service);
+  dashboardsRoute(app, service);
   conformanceRoute(app, service);
   healthRoutes(app, service, inflight);
   documentRoute(app, service);

@@ -1,5 +1,6 @@
 import type { AuditLog } from '../../../audit/index.js';
 import type { PublishingParts } from '../../ask/authoring/publish.js';
+import type { DashboardParts } from '../../ask/graph/shared-dashboards.js';
 import type { AnswerParts, DecidingParts, RunningParts } from '../../ask/index.js';
 import type { ReceiptParts } from '../../ask/receipts/recorded-receipt.js';
 import type { Probes } from '../../ask/request/probes.js';
@@ -24,5 +25,6 @@ export interface RestParts
     PublishingParts,
     AccessRequestParts,
     ReceiptParts,
+    DashboardParts,
     HealthParts,
     TokenParts {}

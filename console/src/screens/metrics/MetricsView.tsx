@@ -20,6 +20,7 @@ import { DashboardList, ProblemList } from './dashboards/DashboardList.js';
 import { DashboardView } from './dashboards/DashboardView.js';
 import { type DashboardPlace, dashboardAt } from './dashboards/dashboard-place.js';
 import { type DashboardShelf, useShelf } from './dashboards/dashboard-shelf.js';
+import { useSharedDashboards } from './dashboards/shared-dashboards.js';
 import { FilterPick, RangePick } from './pick/FilterPick.js';
 import { GroupList, PickList } from './pick/GroupList.js';
 
@@ -34,7 +35,8 @@ export function MetricsView({ caller, thread }: MetricsViewProps) {
   const { parameters } = usePlace();
   const choice = choiceOf(parameters.toString());
   const shelf = useShelf(caller.key);
-  const board = dashboardAt(parameters, shelf.dashboards, []);
+  const shared = useSharedDashboards(caller);
+  const board = dashboardAt(parameters, shelf.dashboards, shared ?? []);
   const [isAdding, setAdding] = useState(false);
   const link = linkOf(choice);
   const [isPicking, setPicking] = useState(false);
@@ -57,11 +59,17 @@ export function MetricsView({ caller, thread }: MetricsViewProps) {
       : [...choice.metrics, name];
     go(withMetrics(choice, picked));
   };
+  if (board.kind === 'missing' && shared === null)
+    return (
+      <p className="quiet loading" role="status">
+        Loading …
+      </p>
+    );
   if (board.kind !== 'none') return <DashboardAt caller={caller} place={board} shelf={shelf} onOpen={go} />;
   if (choice.metrics.length === 0)
     return (
       <Gallery caller={caller} thread={thread} onOpen={go}>
-        <DashboardList shelf={shelf} shared={[]} />
+        <DashboardList shelf={shelf} shared={shared ?? []} />
       </Gallery>
     );
   const today = new Date().toISOString().slice(0, 10);

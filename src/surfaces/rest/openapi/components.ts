@@ -78,6 +78,13 @@ const RECORDED_RECEIPT = object({
   verifier_key: text('Key that checks the proof. Trust a copy that was kept elsewhere.'),
 });
 
+const DASHBOARD_LIST = object({
+  dashboards: list({
+    type: 'object',
+    description: 'Content of a dashboard’s file, without its roles: `osl_dashboard`, `title`, `panels`.',
+  }),
+});
+
 const ANSWER = object(
   {
     request_id: text('ID of this request, also in the audit log.'),
@@ -344,6 +351,7 @@ export const COMPONENTS: ReadonlyMap<string, JsonShape> = new Map<string, JsonSh
   ['Query', QUERY],
   ['Answer', ANSWER],
   ['RecordedReceipt', RECORDED_RECEIPT],
+  ['DashboardList', DASHBOARD_LIST],
   ['Plan', PLAN],
   ['SampleRequest', SAMPLE_REQUEST],
   ['Sample', SAMPLE],

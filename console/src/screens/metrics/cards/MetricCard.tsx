@@ -119,7 +119,7 @@ function Figure({ figure, metric }: FigureProps) {
   }
 }
 
-const ARROWS = { up: '▲', down: '▼', same: '＝' } as const;
+const ARROWS = { up: '▲', down: '▼', same: '=' } as const;
 
 interface SeriesProps extends FigureProps {
   readonly figure: Extract<CardFigure, { readonly kind: 'series' }>;
