@@ -181,6 +181,8 @@ export interface RecordedReceipt {
 }
 
 export interface DashboardList {
+  /** ID of this request, also in the audit log. */
+  readonly request_id: string;
   readonly dashboards: readonly (Readonly<Record<string, unknown>>)[];
 }
 

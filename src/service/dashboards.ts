@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { SharedDashboard } from '../ask/graph/shared-dashboards.js';
+import type { SharedDashboard } from '../ask/request/shared-dashboards.js';
 import { StartProblem } from '../base/start-problem.js';
 import { codeOf } from '../base/thrown.js';
 import { parseSource, readManifestText, throwProblems } from '../model/manifest/index.js';
@@ -8,7 +8,12 @@ import { shapeCheck } from '../model/manifest/schema/check.js';
 import { choice, closed, DRAFT, integer, list, some } from '../model/manifest/schema/parts.js';
 import type { ReloadPart } from './reload/reload.js';
 
-const TITLE = { type: 'string', pattern: '\\S', maxLength: 100, description: 'At most 100 characters.' } as const;
+const TITLE = {
+  type: 'string',
+  pattern: '\\S',
+  maxLength: 100,
+  description: 'At most 100 characters.',
+} as const;
 const NAME = {
   type: 'string',
   pattern: '^[\\p{L}_][\\p{L}\\p{M}\\p{N}_ ]{0,199}$',
@@ -111,7 +116,8 @@ export async function openDashboards(folder: string | null): Promise<DashboardFo
     reload: {
       prepare: async () => {
         const next = await readDashboards(folder);
-        const now = folder === null ? null : `${next.length} shared ${next.length === 1 ? 'dashboard' : 'dashboards'}`;
+        const now =
+          folder === null ? null : `${next.length} shared ${next.length === 1 ? 'dashboard' : 'dashboards'}`;
         return {
           now,
           kept: null,
@@ -133,7 +139,8 @@ async function readDashboards(folder: string | null): Promise<readonly SharedDas
     const source = parseSource(await readManifestText(path), path);
     throwProblems(source, shape(source.value));
     const { roles, ...content } = source.value as DashboardDocument; // checked by the schema
-    if (all.has(content.title)) throw new StartProblem(`${path}: another file has the title \`${content.title}\``);
+    if (all.has(content.title))
+      throw new StartProblem(`${path}: another file has the title \`${content.title}\``);
     all.set(content.title, Object.freeze({ roles, content }));
   }
   return Object.freeze([...all].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, dashboard]) => dashboard));

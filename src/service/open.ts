@@ -340,7 +340,9 @@ async function openedIn(
     draining: () => drained,
   });
   const parts = { ...events, service, serving, publishing, revocations, keys, opened, announce };
-  const { changes } = closing.add(startChanges({ ...parts, trust: trust.reload, dashboards: dashboards.reload }, seat, settings));
+  const { changes } = closing.add(
+    startChanges({ ...parts, trust: trust.reload, dashboards: dashboards.reload }, seat, settings),
+  );
   if (policyFault !== null)
     await recordEvent(events, 'service.policy', { state: 'missing', why: 'at start' });
   return Object.freeze({

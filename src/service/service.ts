@@ -1,11 +1,11 @@
 import type { AuditLog } from '../../audit/index.js';
 import type { Limiter, TokenVerifier } from '../../policy/index.js';
 import type { PublishingParts } from '../ask/authoring/publish.js';
-import type { DashboardParts } from '../ask/graph/shared-dashboards.js';
 import type { AnswerParts } from '../ask/index.js';
 import type { RequestMeans } from '../ask/request/parts.js';
 import type { Probes, RefusalThrottle } from '../ask/request/probes.js';
 import { SealedValue } from '../ask/request/sealed.js';
+import type { DashboardParts } from '../ask/request/shared-dashboards.js';
 import type { TokenExchange } from '../ask/request/token-exchange.js';
 import type { AccessRequestParts } from '../ask/why/request-access.js';
 import { messageOf } from '../base/thrown.js';

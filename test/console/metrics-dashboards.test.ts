@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { type CardFigure, cardFigure, changeBetween } from 'osl-console/screens/metrics/cards/card-figure';
 import { drillQueries } from 'osl-console/screens/metrics/catalog/drill';
 import type { CatalogMetric } from 'osl-console/screens/metrics/catalog/protocol';
@@ -15,6 +16,7 @@ import { dashboardAt, linkTo } from 'osl-console/screens/metrics/dashboards/dash
 import { readShelf } from 'osl-console/screens/metrics/dashboards/dashboard-shelf';
 import type { Page } from 'playwright-core';
 import { test } from 'tap';
+import { temporary } from '../tools/cli/support.js';
 import { accessible, SKIP, startBrowser, Visit } from './support/browser.js';
 import { startGateway } from './support/gateway.js';
 import { SALES, SALES_CALLERS } from './support/sales.js';
@@ -238,7 +240,14 @@ test('a card takes the periods that suit', async (t) => {
 });
 
 test('dashboards are kept, saved, imported and shared', { skip: SKIP, timeout: 300_000 }, async (t) => {
-  const { origin, rest } = await startGateway(t, SALES, SALES_CALLERS);
+  const dashboardsDir = temporary();
+  const shared = {
+    ...{ osl_dashboard: 1, title: 'For analysts', roles: ['analyst'] },
+    panels: [{ title: 'Visits', metrics: ['visits'] }],
+  };
+  writeFileSync(join(dashboardsDir, 'analysts.json'), JSON.stringify(shared));
+  const options = { ...SALES, settings: { dashboardsDir } };
+  const { origin, rest } = await startGateway(t, options, SALES_CALLERS);
   const browser = await startBrowser(t);
   // A metric that has no time is among the cards.
   const visit = await Visit.start(browser, origin, { expects: /status of 422/ });
@@ -301,10 +310,15 @@ test('dashboards are kept, saved, imported and shared', { skip: SKIP, timeout: 3
   await visit.click('button', 'Delete');
   await page.getByRole('button', { name: /^Imported/ }).waitFor();
   t.equal(await page.getByRole('button', { name: /^My dashboard/ }).count(), 0);
+  await page.getByRole('button', { name: /^For analysts shared/ }).click();
+  await page.getByRole('region', { name: 'Visits' }).getByText('9,000').waitFor();
+  await visit.click('button', 'Keep a copy');
+  await page.getByRole('button', { name: 'Delete' }).waitFor();
   visit.clean(t);
   await visit.close();
 
-  const other = await Visit.start(browser, origin, { width: 390, height: 800, dark: true });
+  const small = { width: 390, height: 800, dark: true };
+  const other = await Visit.start(browser, origin, { ...small, expects: /status of 422/ });
   await other.page.goto(link);
   await other.click('button', /^user:eu/);
   await other.page.getByText(/came from a link and has 2 panels/).waitFor();
@@ -314,6 +328,9 @@ test('dashboards are kept, saved, imported and shared', { skip: SKIP, timeout: 3
   t.equal(await other.page.evaluate('document.documentElement.scrollWidth'), 390);
   await other.click('button', 'Keep a copy');
   await other.page.getByRole('button', { name: 'Delete' }).waitFor();
+  await other.page.getByRole('link', { name: 'All metrics' }).click();
+  await other.page.getByRole('button', { name: /^Imported 2 panels/ }).waitFor();
+  t.equal(await other.page.getByText('For analysts').count(), 0, 'of a role that they do not have');
   other.clean(t);
   await other.close();
 });

@@ -1,9 +1,9 @@
 import type { AuditLog } from '../../../audit/index.js';
 import type { PublishingParts } from '../../ask/authoring/publish.js';
-import type { DashboardParts } from '../../ask/graph/shared-dashboards.js';
 import type { AnswerParts, DecidingParts, RunningParts } from '../../ask/index.js';
 import type { ReceiptParts } from '../../ask/receipts/recorded-receipt.js';
 import type { Probes } from '../../ask/request/probes.js';
+import type { DashboardParts } from '../../ask/request/shared-dashboards.js';
 import type { AccessRequestParts } from '../../ask/why/request-access.js';
 import type { FallbackPolicy, ServicesReached } from '../../model/served-model.js';
 import type { TokenParts } from './routes/token.js';

@@ -79,6 +79,7 @@ const RECORDED_RECEIPT = object({
 });
 
 const DASHBOARD_LIST = object({
+  request_id: text('ID of this request, also in the audit log.'),
   dashboards: list({
     type: 'object',
     description: 'Content of a dashboard’s file, without its roles: `osl_dashboard`, `title`, `panels`.',

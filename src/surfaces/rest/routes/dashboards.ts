@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { type DashboardParts, listDashboards } from '../../../ask/graph/shared-dashboards.js';
+import { type DashboardParts, listDashboards } from '../../../ask/request/shared-dashboards.js';
 import { readRequest } from '../call.js';
 import { DASHBOARDS_OPERATION } from '../openapi/operations.js';
 import { queryParameters } from '../parameters.js';

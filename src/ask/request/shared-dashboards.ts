@@ -1,6 +1,6 @@
-import type { RequestCall } from '../request/call.js';
-import type { RequestParts } from '../request/parts.js';
-import { respond } from '../request/respond.js';
+import type { RequestCall } from './call.js';
+import type { RequestParts } from './parts.js';
+import { respond } from './respond.js';
 
 /** A dashboard of the operator, listed for callers who have one of its roles. It has queries, no values. */
 export interface SharedDashboard {
