@@ -180,6 +180,12 @@ export interface RecordedReceipt {
   readonly verifier_key: string;
 }
 
+export interface DashboardList {
+  /** ID of this request, also in the audit log. */
+  readonly request_id: string;
+  readonly dashboards: readonly (Readonly<Record<string, unknown>>)[];
+}
+
 /** Plan of a query that was not run. */
 export interface Plan {
   /** ID of this request, also in the audit log. */
@@ -396,6 +402,8 @@ export interface Schema {
     readonly primary_key: readonly string[];
     /** Columns that joins may use. */
     readonly entity_key_columns: readonly string[];
+    /** Column used as `metric_time` of the entity’s metrics; null if there is none that the caller sees. */
+    readonly time_dimension: string | null;
     readonly columns: readonly {
       readonly name: string;
       readonly type: string;
@@ -1275,6 +1283,12 @@ export interface Operations {
     readonly body: undefined;
     readonly answer: RecordedReceipt;
   };
+  /** List shared dashboards */
+  readonly dashboards: {
+    readonly parameters: Readonly<Record<string, never>>;
+    readonly body: undefined;
+    readonly answer: DashboardList;
+  };
   /** Declared conformance levels */
   readonly conformance: {
     readonly parameters: Readonly<Record<string, never>>;
@@ -1375,6 +1389,7 @@ export const OPERATIONS = {
   publications: { method: 'GET', path: '/osl/objects', token: true },
   publication: { method: 'GET', path: '/osl/objects/{id}', token: true },
   receipt: { method: 'GET', path: '/osl/receipts/{request_id}', token: true },
+  dashboards: { method: 'GET', path: '/osl/dashboards', token: true },
   conformance: { method: 'GET', path: '/osl/conformance', token: true },
   health: { method: 'GET', path: '/health', token: false },
   healthz: { method: 'GET', path: '/healthz', token: false },

@@ -18,6 +18,7 @@ import { openAudit } from './audit.js';
 import { AuditReader } from './auditing/reader.js';
 import { openBreakGlass } from './break-glass.js';
 import { Control, gatewayName } from './control.js';
+import { openDashboards } from './dashboards.js';
 import { takeOver } from './data-directory.js';
 import { databaseEpochs } from './data-epochs.js';
 import { startEngines } from './engines.js';
@@ -229,6 +230,7 @@ async function openedIn(
   serving.follow(() => {
     for (const database of databases.values()) database.requireCurrent();
   });
+  const dashboards = await openDashboards(settings.dashboardsDir);
   const trustKeys = { ...keys, exchangeKey: await seat.exchangeKey() };
   const trust = closing.add(await startTrust(settings, tenant, trustKeys, () => model().snapshot, log));
   const revocations = closing.add(
@@ -305,6 +307,7 @@ async function openedIn(
     exchange: trust.exchange,
     resources: trust.resources,
     logins: trust.logins,
+    sharedDashboards: dashboards.all,
     firstUse: seat.firstUse,
     glasses: openBreakGlass(join(dataDir, 'break-glass'), settings.alarms.url, log),
     owner: ownerOf(settings.owner, log),
@@ -337,7 +340,9 @@ async function openedIn(
     draining: () => drained,
   });
   const parts = { ...events, service, serving, publishing, revocations, keys, opened, announce };
-  const { changes } = closing.add(startChanges({ ...parts, trust: trust.reload }, seat, settings));
+  const { changes } = closing.add(
+    startChanges({ ...parts, trust: trust.reload, dashboards: dashboards.reload }, seat, settings),
+  );
   if (policyFault !== null)
     await recordEvent(events, 'service.policy', { state: 'missing', why: 'at start' });
   return Object.freeze({

@@ -5,6 +5,7 @@ import type { SubscriptionParts } from '../ask/data/subscription.js';
 import type { RequestMeans } from '../ask/request/parts.js';
 import type { Probes, RefusalThrottle } from '../ask/request/probes.js';
 import { SealedValue } from '../ask/request/sealed.js';
+import type { DashboardParts } from '../ask/request/shared-dashboards.js';
 import type { TokenExchange } from '../ask/request/token-exchange.js';
 import type { AccessRequestParts } from '../ask/why/request-access.js';
 import { messageOf } from '../base/thrown.js';
@@ -22,6 +23,7 @@ export interface Service
   extends SubscriptionParts,
     PublishingParts,
     AccessRequestParts,
+    DashboardParts,
     Pick<SystemReads, 'readCatalog' | 'readRollupStates'> {
   /** The older policy kept in force; null while the newest policy is in force, or none is. */
   keptPolicy(): FallbackPolicy | null;

@@ -62,6 +62,8 @@ function readSettings(read: ReadSetting, env: Environment, dataDir: string) {
     host: read('OSL_HOST'),
     admin: adminSettings(read),
     console: read('OSL_CONSOLE'),
+    /** Folder with shared dashboards; null if there is none. */
+    dashboardsDir: read('OSL_DASHBOARDS'),
     httpPort: read('OSL_HTTP_PORT'),
     pgPort: read('OSL_PG_PORT'),
     workers: read('OSL_WORKERS'),

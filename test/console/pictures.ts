@@ -4,10 +4,12 @@ import type { Browser, Page } from 'playwright-core';
 import { chromium } from 'playwright-core';
 import { ROOT, Server, temporary } from '../tools/cli/support.js';
 import { CHROMIUM, ask as send } from './support/browser.js';
+import { startGateway } from './support/gateway.js';
 import { MAP_PICTURES } from './support/map-pictures.js';
+import { SALES, SALES_CALLERS } from './support/sales.js';
 
 /**
- * `npm run pictures`: the pictures of the docs, taken of a demo that runs. Each is a step of a visit; names of pictures
+ * `npm run pictures`: the pictures of the docs, taken of a demo that runs; one is of the gateway of the tests. Each is a step of a visit; names of pictures
  * after the command take these alone.
  */
 
@@ -15,6 +17,8 @@ interface Picture {
   readonly name: string;
   readonly as: RegExp;
   readonly dark?: boolean;
+  /** Where it is taken: the demo unless it says otherwise, or the sales of the tests. */
+  readonly world?: 'sales';
   readonly take: (page: Page) => Promise<void>;
 }
 
@@ -147,16 +151,30 @@ const wanted = process.argv.slice(2);
 const pictures = PICTURES.filter(({ name }) => wanted.length === 0 || wanted.includes(name));
 const folder = join(ROOT, 'docs', 'pictures');
 mkdirSync(folder, { recursive: true });
-const server = new Server(['demo'], join(temporary(), 'data'));
-try {
-  await server.said('Ctrl-C stops the server.');
-  const origin = `http://127.0.0.1:${String(server.record()['httpPort'])}`;
-  const browser = await chromium.launch({ executablePath: CHROMIUM ?? 'chromium', args: ['--no-sandbox'] });
-  try {
-    for (const picture of pictures) await takePicture(browser, origin, picture, folder);
-  } finally {
-    await browser.close();
+const closers: (() => unknown)[] = [];
+const origins = new Map<Picture['world'], Promise<string>>();
+
+async function startWorld(world: Picture['world']): Promise<string> {
+  if (world === 'sales') {
+    const t = { teardown: (close: () => unknown) => void closers.push(close) };
+    return (await startGateway(t, SALES, SALES_CALLERS)).origin;
   }
+  const server = new Server(['demo'], join(temporary(), 'data'));
+  closers.push(() => server.signal('SIGTERM'));
+  await server.said('Ctrl-C stops the server.');
+  return `http://127.0.0.1:${String(server.record()['httpPort'])}`;
+}
+
+function originOf(world: Picture['world']): Promise<string> {
+  const origin = origins.get(world) ?? startWorld(world);
+  origins.set(world, origin);
+  return origin;
+}
+
+try {
+  const browser = await chromium.launch({ executablePath: CHROMIUM ?? 'chromium', args: ['--no-sandbox'] });
+  closers.push(() => browser.close());
+  for (const picture of pictures) await takePicture(browser, await originOf(picture.world), picture, folder);
 } finally {
-  await server.signal('SIGTERM');
+  for (const close of closers.toReversed()) await close();
 }

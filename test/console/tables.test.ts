@@ -182,6 +182,7 @@ const ENTITY = {
   composition: 'structured',
   primary_key: ['id'],
   entity_key_columns: ['id'],
+  time_dimension: null,
   derived: [],
   minimum_group_size: null,
   facets: [],

@@ -151,7 +151,7 @@ class Viewer {
     facets: readonly FacetStore[],
   ): readonly EntityView[] {
     if (seen === undefined) return [];
-    const { name, description, primaryKey, sealedKeys } = seen.relation;
+    const { name, description, primaryKey, sealedKeys, timeDimension } = seen.relation;
     const shown = new Set(seen.views.map((c) => c.name));
     const legs = facts.legs.filter((leg) => shownFacets.has(leg));
     const derived = this.#derived(name, facets);
@@ -167,6 +167,7 @@ class Viewer {
         columns: seen.views,
         primaryKey: primaryKey.every((k) => shown.has(k)) ? primaryKey : [],
         sealedKeys: sealedKeys.filter((k) => seen.joinable.has(k)),
+        timeDimension: timeDimension !== undefined && shown.has(timeDimension) ? timeDimension : null,
         derived,
         ...groupsOf(seen.rights),
         legs,

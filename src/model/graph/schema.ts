@@ -110,6 +110,8 @@ function schemaEntity(
     primary_key: entity.primaryKey,
     /** Columns that joins may use. */
     entity_key_columns: entity.sealedKeys,
+    /** Column used as `metric_time` of the entity's metrics; null if there is none that the caller sees. */
+    time_dimension: entity.timeDimension,
     columns: entity.columns.map(column),
     derived: entity.derived,
     /** Minimum group size for columns whose `use` is `aggregates`; null if there are none. */

@@ -40,6 +40,8 @@ export interface EntityView {
   /** The key columns; empty if the reader does not see all of them. */
   readonly primaryKey: readonly string[];
   readonly sealedKeys: readonly string[];
+  /** The column used as `metric_time`; null if there is none, or if the reader does not see it. */
+  readonly timeDimension: string | null;
   /** Attributes derived from text that the reader may see; they are selected by key, like `evidence`. */
   readonly derived: readonly DerivedView[];
   /** Minimum number of entities per group if any grant shows no rows; null if all grants show rows. */

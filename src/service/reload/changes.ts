@@ -43,6 +43,7 @@ export interface ChangingParts extends EventParts {
   readonly keys: TenantKeys;
   readonly opened: ReadonlyMap<string, OpenEngine>;
   readonly trust: ReloadPart;
+  readonly dashboards: ReloadPart;
   announce(): Promise<void>;
 }
 
@@ -56,6 +57,7 @@ export function startChanges(
   const reloadable = [
     modelPart(parts, seat, settings),
     parts.trust,
+    parts.dashboards,
     ...[...parts.opened].map(([name, engine]) => enginePart(name, engine, serving, settings)),
     ...lineagePart(settings),
   ];

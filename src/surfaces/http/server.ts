@@ -14,6 +14,7 @@ import type { HealthParts, RestParts } from '../rest/parts.js';
 import { privateHeaders } from '../rest/problem.js';
 import { BODY_LIMIT, httpFault } from '../rest/request-errors.js';
 import { conformanceRoute } from '../rest/routes/conformance.js';
+import { dashboardsRoute } from '../rest/routes/dashboards.js';
 import { accessRoutes, graphRoutes } from '../rest/routes/graph.js';
 import { healthRoutes } from '../rest/routes/health.js';
 import { authoringRoutes, objectsRoutes } from '../rest/routes/objects.js';
@@ -299,6 +300,7 @@ async function restRoutes(
   authoringRoutes(app, service);
   objectsRoutes(app, service);
   receiptsRoute(app, service);
+  dashboardsRoute(app, service);
   conformanceRoute(app, service);
   healthRoutes(app, service, inflight);
   documentRoute(app, service);

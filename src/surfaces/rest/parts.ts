@@ -4,6 +4,7 @@ import type { SubscriptionParts } from '../../ask/data/subscription.js';
 import type { DecidingParts, RunningParts } from '../../ask/index.js';
 import type { ReceiptParts } from '../../ask/receipts/recorded-receipt.js';
 import type { Probes } from '../../ask/request/probes.js';
+import type { DashboardParts } from '../../ask/request/shared-dashboards.js';
 import type { AccessRequestParts } from '../../ask/why/request-access.js';
 import type { FallbackPolicy, ServicesReached } from '../../model/served-model.js';
 import type { TokenParts } from './routes/token.js';
@@ -25,5 +26,6 @@ export interface RestParts
     PublishingParts,
     AccessRequestParts,
     ReceiptParts,
+    DashboardParts,
     HealthParts,
     TokenParts {}

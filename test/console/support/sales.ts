@@ -53,18 +53,23 @@ metrics:
     format: { kind: percent }
   visits: { description: Looks at the shop., entity: visit, expression: count(*) }
   orders_per_visit: { type: derived, expression: orders / visits }
+  revenue_so_far: { type: cumulative, metric: revenue }
 lexicon:
   turnover: { refers_to: revenue, synonyms: [sales] }
 `,
 );
 
-/** `user:ann` sees no addresses; `user:ada` all; `user:eu` the region of hers and no products; `user:nil` nothing. */
+/**
+ * `user:ann` sees no addresses; `user:ada` all; `user:eu` the region of hers and no products; `user:sum` orders in
+ * groups of 145 alone; `user:nil` nothing.
+ */
 const SALES_POLICY = policyText(
   'sales',
   {
     'user:ann': 'analyst',
     'user:ada': 'auditor',
     'user:eu': 'regional',
+    'user:sum': 'counter',
     'user:nil': '',
   },
   `roles:
@@ -80,6 +85,9 @@ ${grantsText(['product', 'order'])}
     grants:
       - { on: customer, columns: [id, region], rows: "region = 'eu'" }
       - { on: order, columns: [id, customer_id, amount, status, placed_at] }
+  counter:
+    grants:
+      - { on: order, columns: [id, status, amount, placed_at], min_group_size: 145 }
 masks: { pii: redact, person: redact }
 limits: { query: 10000, schema: 10000 }
 `,
@@ -110,7 +118,7 @@ export const SALES = {
   schema: 'sales',
 };
 
-export const SALES_CALLERS = ['user:ann', 'user:ada', 'user:eu', 'user:nil'].map((name) => ({
+export const SALES_CALLERS = ['user:ann', 'user:ada', 'user:eu', 'user:sum', 'user:nil'].map((name) => ({
   chain: [name],
   about: `as ${name}`,
 }));

@@ -29,6 +29,7 @@ export function entity(name: string, columns: readonly Column[], over: Partial<E
     composition: 'structured',
     primary_key: ['id'],
     entity_key_columns: ['id'],
+    time_dimension: null,
     columns: [column('id', { type: 'int4', nullable: false }), ...columns],
     derived: [],
     minimum_group_size: null,

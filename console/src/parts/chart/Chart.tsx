@@ -9,14 +9,18 @@ interface ChartProps {
   readonly spec: ChartSpec;
   /** File name for saved charts, without extension. */
   readonly name?: string;
+  /** Called when a point or bar is clicked. */
+  readonly onPick?: (series: number, point: number) => void;
 }
 
 type ChartModule = typeof import('./echarts.js');
 
 /** Chart that fills its container. The chart library is loaded when the first chart is shown. */
-export function Chart({ spec, name = 'chart' }: ChartProps) {
+export function Chart({ spec, name = 'chart', onPick }: ChartProps) {
   const place = useRef<HTMLDivElement>(null);
   const [echarts, setEcharts] = useState<ChartModule | null>(null);
+  const picked = useRef(onPick);
+  picked.current = onPick;
   useEffect(() => {
     import('./echarts.js').then(setEcharts, () => undefined);
   }, []);
@@ -26,6 +30,7 @@ export function Chart({ spec, name = 'chart' }: ChartProps) {
     const chart = echarts.init(element, null, { renderer: 'canvas' });
     const draw = (): void => chart.setOption(optionOf(spec, chartColours()), { notMerge: true });
     draw();
+    chart.on('click', ({ seriesIndex, dataIndex }) => picked.current?.(seriesIndex ?? 0, dataIndex));
     const unwatch = watchDark(draw);
     const observer = new ResizeObserver(() => chart.resize());
     observer.observe(element);

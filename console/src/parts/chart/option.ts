@@ -61,7 +61,11 @@ export function optionOf(spec: ChartSpec, colours: ChartColours): EChartsCoreOpt
     name: spec.x.name,
     nameGap: isBar ? 12 : 30,
     splitLine: { show: false },
-    ...(isBar && { inverse: true, nameLocation: 'start' }),
+    ...(isBar && {
+      inverse: true,
+      nameLocation: 'start',
+      nameTextStyle: { color: colours.quiet, align: 'left' },
+    }),
     ...(spec.x.scale === 'value' && { scale: true }),
   };
   const across = {
@@ -79,7 +83,7 @@ export function optionOf(spec: ChartSpec, colours: ChartColours): EChartsCoreOpt
     grid: {
       left: isBar ? 8 : 44,
       right: 24,
-      top: isMany ? 42 : 30,
+      top: isMany ? (isBar ? 60 : 42) : 30,
       bottom: isBar && isMany ? 10 : isBar ? 34 : 44,
       containLabel: true,
     },

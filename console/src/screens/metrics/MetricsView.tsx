@@ -7,11 +7,20 @@ import { goTo, isOwn, trust } from '../../parts/trusted-addresses.js';
 import { usePlace } from '../../shell/routes.js';
 import { AnswerBar } from './answer/AnswerBar.js';
 import { AnswerView } from './answer/AnswerView.js';
+import { DrillDialog } from './answer/DrillDialog.js';
+import type { AnswerPoint } from './answer/table.js';
 import { type MetricsAnswerState, useMetricsAnswer } from './answer/useMetricsAnswer.js';
+import { Gallery } from './cards/Gallery.js';
 import { type CommonGroups, findCommonGroups } from './catalog/common-groups.js';
 import type { CatalogMetric, CatalogThread } from './catalog/protocol.js';
 import { type Choice, keyOf, NOTHING, withGroups, withMetrics } from './choice/choice.js';
 import { choiceOf, linkOf } from './choice/link.js';
+import { AddDialog } from './dashboards/AddDialog.js';
+import { DashboardList, ProblemList } from './dashboards/DashboardList.js';
+import { DashboardView } from './dashboards/DashboardView.js';
+import { type DashboardPlace, dashboardAt } from './dashboards/dashboard-place.js';
+import { type DashboardShelf, useShelf } from './dashboards/dashboard-shelf.js';
+import { useSharedDashboards } from './dashboards/shared-dashboards.js';
 import { FilterPick, RangePick } from './pick/FilterPick.js';
 import { GroupList, PickList } from './pick/GroupList.js';
 
@@ -23,7 +32,12 @@ export interface MetricsViewProps {
 const NO_GROUND: CommonGroups = { metrics: [], entities: [], hasTime: false };
 
 export function MetricsView({ caller, thread }: MetricsViewProps) {
-  const choice = choiceOf(usePlace().parameters.toString());
+  const { parameters } = usePlace();
+  const choice = choiceOf(parameters.toString());
+  const shelf = useShelf(caller.key);
+  const shared = useSharedDashboards(caller);
+  const board = dashboardAt(parameters, shelf.dashboards, shared ?? []);
+  const [isAdding, setAdding] = useState(false);
   const link = linkOf(choice);
   const [isPicking, setPicking] = useState(false);
   const [, agreed] = useReducer((n: number) => n + 1, 0);
@@ -45,8 +59,19 @@ export function MetricsView({ caller, thread }: MetricsViewProps) {
       : [...choice.metrics, name];
     go(withMetrics(choice, picked));
   };
+  if (board.kind === 'missing' && shared === null)
+    return (
+      <p className="quiet loading" role="status">
+        Loading …
+      </p>
+    );
+  if (board.kind !== 'none') return <DashboardAt caller={caller} place={board} shelf={shelf} onOpen={go} />;
   if (choice.metrics.length === 0)
-    return <Gallery thread={thread} onPick={(metric) => toggle(metric.name)} />;
+    return (
+      <Gallery caller={caller} thread={thread} onOpen={go}>
+        <DashboardList shelf={shelf} shared={shared ?? []} />
+      </Gallery>
+    );
   const today = new Date().toISOString().slice(0, 10);
   return (
     <div className={`metrics${isPicking ? ' is-picking' : ''}`}>
@@ -72,9 +97,10 @@ export function MetricsView({ caller, thread }: MetricsViewProps) {
         <button type="button" className="metrics-narrow" onClick={() => setPicking(!isPicking)}>
           {isPicking ? 'Show the answer' : 'Pick'}
         </button>
-        <AnswerBar choice={choice} onChoice={go} />
+        <AnswerBar choice={choice} onChoice={go} onAdd={() => setAdding(true)} />
+        {isAdding && <AddDialog choice={choice} shelf={shelf} onClose={() => setAdding(false)} />}
         {mayAsk ? (
-          <Answered state={state} />
+          <Answered state={state} thread={thread} ground={ground ?? NO_GROUND} />
         ) : (
           <LinkedQuestion
             choice={choice}
@@ -87,6 +113,46 @@ export function MetricsView({ caller, thread }: MetricsViewProps) {
       </div>
     </div>
   );
+}
+
+interface DashboardAtProps {
+  readonly caller: SignedInCaller;
+  readonly place: Exclude<DashboardPlace, { readonly kind: 'none' }>;
+  readonly shelf: DashboardShelf;
+  readonly onOpen: (choice: Choice) => void;
+}
+
+function DashboardAt({ caller, place, shelf, onOpen }: DashboardAtProps) {
+  switch (place.kind) {
+    case 'missing':
+      return (
+        <Empty title={place.title} text="There is no dashboard of this title here.">
+          <a href="#/metrics">All metrics</a>
+        </Empty>
+      );
+    case 'refused':
+      return (
+        <Empty title="This link has no valid dashboard">
+          <ProblemList problems={place.problems} />
+          <a href="#/metrics">All metrics</a>
+        </Empty>
+      );
+    case 'found':
+      return (
+        <DashboardView
+          key={location.hash}
+          caller={caller}
+          dashboard={place.dashboard}
+          isKept={place.isKept}
+          shelf={shelf}
+          onOpen={onOpen}
+        />
+      );
+    default: {
+      const unknown: never = place;
+      return unknown;
+    }
+  }
 }
 
 interface LinkedQuestionProps {
@@ -111,7 +177,16 @@ function LinkedQuestion({ choice, onAsk }: LinkedQuestionProps) {
   );
 }
 
-function Answered({ state }: { readonly state: MetricsAnswerState }) {
+interface AnsweredProps {
+  readonly state: MetricsAnswerState;
+  readonly thread: CatalogThread;
+  readonly ground: CommonGroups;
+}
+
+function Answered({ state, thread, ground }: AnsweredProps) {
+  const [drill, setDrill] = useState<{ readonly point: AnswerPoint; readonly metric: CatalogMetric } | null>(
+    null,
+  );
   switch (state.kind) {
     case 'nothing':
       return null;
@@ -126,12 +201,37 @@ function Answered({ state }: { readonly state: MetricsAnswerState }) {
     case 'failed':
       return <ErrorBox error={state.error} />;
     case 'answered':
-      return <AnswerView asked={state.asked} isOld={false} />;
+      return (
+        <>
+          <AnswerView
+            asked={state.asked}
+            isOld={false}
+            onDrill={(point, name) => {
+              const metric = metricFor(name, ground.metrics);
+              if (metric !== null) setDrill({ point, metric });
+            }}
+          />
+          {drill !== null && (
+            <DrillDialog
+              {...drill}
+              thread={thread}
+              asked={state.asked}
+              entities={ground.entities}
+              onClose={() => setDrill(null)}
+            />
+          )}
+        </>
+      );
     default: {
       const unknown: never = state;
       return unknown;
     }
   }
+}
+
+/** The metric of a column of the answer; the first one for columns of groups. */
+function metricFor(name: string | null, metrics: readonly CatalogMetric[]): CatalogMetric | null {
+  return metrics.find((m) => m.name.toLowerCase() === name?.toLowerCase()) ?? metrics[0] ?? null;
 }
 
 interface MetricListProps {
@@ -165,54 +265,5 @@ function MetricList({ thread, picked, onToggle }: MetricListProps) {
       )}
       none="You have no metrics."
     />
-  );
-}
-
-interface GalleryProps {
-  readonly thread: CatalogThread;
-  readonly onPick: (metric: CatalogMetric) => void;
-}
-
-const MOST_IN_GALLERY = 90;
-
-function Gallery({ thread, onPick }: GalleryProps) {
-  const [term, setTerm] = useState('');
-  const find = useMemo(() => () => thread.ask('metrics', { term, most: MOST_IN_GALLERY }), [thread, term]);
-  const { answer } = useAnswer(find);
-  return (
-    <div className="gallery">
-      <header>
-        <h2>Choose a metric</h2>
-        <p className="quiet">
-          Each metric has one definition for all tools, and is computed over the rows that you may see.
-        </p>
-        {(answer?.total ?? 0) > 12 || term !== '' ? (
-          <input
-            type="search"
-            aria-label="Search metrics"
-            placeholder="Search …"
-            value={term}
-            onChange={(event) => setTerm(event.target.value)}
-          />
-        ) : null}
-      </header>
-      <ul>
-        {(answer?.first ?? []).map((metric) => (
-          <li key={metric.name}>
-            <button type="button" onClick={() => onPick(metric)}>
-              <span className="gallery-name">{metric.name}</span>
-              <span className="gallery-about">{metric.description ?? ''}</span>
-              <span className="gallery-of">
-                {metric.kind} · {metric.entity ?? 'several entities'}
-                {metric.deprecated === null ? '' : ' · deprecated'}
-              </span>
-            </button>
-          </li>
-        ))}
-      </ul>
-      {answer !== null && answer.total > answer.first.length && (
-        <p className="quiet">{`${answer.first.length} of ${answer.total.toLocaleString('en')}: search for the others`}</p>
-      )}
-    </div>
   );
 }

@@ -9,6 +9,7 @@ import { beginCatalogThread } from './catalog/begin.js';
 import type { CatalogQuestions, CatalogThread } from './catalog/protocol.js';
 import { MetricsView } from './MetricsView.js';
 import './metrics.css';
+import './dashboards/dashboards.css';
 
 export function Screen() {
   const { caller } = useSession();

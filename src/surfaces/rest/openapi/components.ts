@@ -79,6 +79,14 @@ const RECORDED_RECEIPT = object({
   verifier_key: text('Key that checks the proof. Trust a copy that was kept elsewhere.'),
 });
 
+const DASHBOARD_LIST = object({
+  request_id: text('ID of this request, also in the audit log.'),
+  dashboards: list({
+    type: 'object',
+    description: 'Content of a dashboard’s file, without its roles: `osl_dashboard`, `title`, `panels`.',
+  }),
+});
+
 const ANSWER = object(
   {
     request_id: text('ID of this request, also in the audit log.'),
@@ -207,6 +215,9 @@ const SCHEMA = object({
       composition: oneOf('structured', 'structured+content', 'content'),
       primary_key: list(text()),
       entity_key_columns: list(text(), 'Columns that joins may use.'),
+      time_dimension: textOrNull(
+        'Column used as `metric_time` of the entity’s metrics; null if there is none that the caller sees.',
+      ),
       columns: list(SCHEMA_COLUMN),
       derived: list(
         object({ ...DESCRIBED, type: text(), facet: text(), synonyms: list(text()) }),
@@ -342,6 +353,7 @@ export const COMPONENTS: ReadonlyMap<string, JsonShape> = new Map<string, JsonSh
   ['Query', QUERY],
   ['Answer', ANSWER],
   ['RecordedReceipt', RECORDED_RECEIPT],
+  ['DashboardList', DASHBOARD_LIST],
   ['Plan', PLAN],
   ['Subscription', SUBSCRIPTION],
   [

@@ -6,6 +6,7 @@ import { COMPONENTS } from './components.js';
 import {
   CANDIDATES_OPERATION,
   CONFORMANCE_OPERATION,
+  DASHBOARDS_OPERATION,
   EXPLAIN_ACCESS_OPERATION,
   HEALTH_OPERATION,
   HEALTHZ_OPERATION,
@@ -120,6 +121,7 @@ export const ROUTES: ReadonlyMap<string, MethodOperations> = new Map<string, Met
   ['/osl/objects', { GET: OBJECTS_OPERATION, POST: PUBLISH_OPERATION }],
   ['/osl/objects/{id}', { GET: OBJECT_OPERATION }],
   ['/osl/receipts/{request_id}', { GET: RECEIPT_OPERATION }],
+  ['/osl/dashboards', { GET: DASHBOARDS_OPERATION }],
   ['/osl/conformance', { GET: CONFORMANCE_OPERATION }],
   ['/oauth/token', { POST: TOKEN_OPERATION }],
   ['/mcp', { POST: MCP_OPERATION }],

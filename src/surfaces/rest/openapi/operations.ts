@@ -334,6 +334,19 @@ export const RECEIPT_OPERATION = operation({
   },
 });
 
+export const DASHBOARDS_OPERATION = operation({
+  operationId: 'dashboards',
+  summary: 'List shared dashboards',
+  description:
+    'The dashboards of OSL_DASHBOARDS that name a role which the caller has. They have queries of metrics and no values.',
+  tags: ['graph'],
+  security: BEARER,
+  response: {
+    200: json(ref('DashboardList'), 'The dashboards, sorted by title.'),
+    ...refusals(...ANY_CALL, 'malformedBody'),
+  },
+});
+
 export const PUBLISH_OPERATION = operation({
   operationId: 'publish',
   summary: 'Publish, deprecate, withdraw or roll back objects',

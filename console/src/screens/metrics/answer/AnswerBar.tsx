@@ -8,6 +8,7 @@ import { curlOf, jsonOf } from './table.js';
 export interface AnswerBarProps {
   readonly choice: Choice;
   readonly onChoice: (choice: Choice) => void;
+  readonly onAdd: () => void;
 }
 
 const WORDS: Readonly<Record<Comparison, string>> = {
@@ -17,7 +18,7 @@ const WORDS: Readonly<Record<Comparison, string>> = {
 };
 
 /** Controls for comparison, order, number of rows and export of the answer. */
-export function AnswerBar({ choice, onChoice }: AnswerBarProps) {
+export function AnswerBar({ choice, onChoice, onAdd }: AnswerBarProps) {
   const [copied, setCopied] = useState<{ readonly title: string; readonly text: string } | null>(null);
   const names = [...choice.metrics, ...choice.groups.map(keyOf)];
   const body = bodyOf(choice);
@@ -70,6 +71,9 @@ export function AnswerBar({ choice, onChoice }: AnswerBarProps) {
       )}
       <fieldset className="answer-copies">
         <legend className="hidden">Export</legend>
+        <button type="button" onClick={onAdd}>
+          Add to dashboard
+        </button>
         <button
           type="button"
           onClick={() => setCopied({ title: 'curl', text: curlOf(body, location.origin) })}

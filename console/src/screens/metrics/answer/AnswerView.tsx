@@ -1,22 +1,28 @@
 import { useMemo } from 'react';
 import type { Answer } from '../../../../../clients/typescript/types.js';
+import { download } from '../../../parts/CopyText.js';
 import { Chart } from '../../../parts/chart/Chart.js';
 import { DataGrid } from '../../../parts/grid/DataGrid.js';
 import type { Choice } from '../choice/choice.js';
+import type { PanelForm } from '../dashboards/dashboard.js';
 import { notesOf } from './columns.js';
 import { changeOf, shownFigure } from './figure.js';
-import { drawingOf, type Tile } from './plot.js';
-import { shownChange, tableOf } from './table.js';
+import { type AnswerDrawing, drawingOf, type Tile } from './plot.js';
+import { type AnswerPoint, csvOf, shownChange, tableOf } from './table.js';
 import type { MetricsAnswer } from './useMetricsAnswer.js';
 
 export interface MetricsAnswerViewProps {
   readonly asked: MetricsAnswer;
   /** True while a newer query is running. */
   readonly isOld: boolean;
+  /** Parts that are shown. A chart that cannot be drawn is replaced by the table. */
+  readonly show?: PanelForm;
+  /** Called with the point that was chosen, and the metric if one was. */
+  readonly onDrill?: (point: AnswerPoint, metric: string | null) => void;
 }
 
 /** Shows an answer in a form that suits its columns, and as a table. */
-export function AnswerView({ asked, isOld }: MetricsAnswerViewProps) {
+export function AnswerView({ asked, isOld, show = 'both', onDrill }: MetricsAnswerViewProps) {
   const { choice, answer, reading, compared, uncompared } = asked;
   const pairs = compared?.pairs ?? null;
   const drawing = useMemo(() => drawingOf(reading, pairs), [reading, pairs]);
@@ -29,21 +35,71 @@ export function AnswerView({ asked, isOld }: MetricsAnswerViewProps) {
           compared with {compared.before.start} to {compared.before.end}
         </p>
       )}
-      {drawing.kind === 'tiles' && <Tiles tiles={drawing.tiles} />}
-      {drawing.kind === 'none' && <p className="answer-said">{drawing.why}</p>}
-      {drawing.kind === 'charts' &&
-        drawing.charts.map((spec) => (
-          <div key={`${spec.y.name} ${spec.series.length}`} className="answer-chart">
-            <h3>{spec.y.name}</h3>
-            <Chart spec={spec} name={nameOf(choice)} />
-          </div>
-        ))}
-      <div className="answer-table" data-rows={table.rows}>
-        <DataGrid label="Answer" data={table} />
+      {show !== 'table' && <Drawing drawing={drawing} name={nameOf(choice)} onDrill={onDrill} />}
+      {(show !== 'chart' || drawing.kind === 'none') && (
+        <div className="answer-table" data-rows={table.rows}>
+          <DataGrid
+            label="Answer"
+            data={table}
+            onChoose={(row, column) => {
+              const point = row === null ? null : table.pointAt(row, column);
+              if (point !== null) onDrill?.(point, table.figureOf(column));
+            }}
+          />
+        </div>
+      )}
+      <div className="answer-foot">
+        <span className="quiet">
+          {onDrill !== undefined && (
+            <>
+              Choose a point, a bar or a cell (<kbd>Enter</kbd>) for the rows behind it.
+            </>
+          )}
+        </span>
+        <button
+          type="button"
+          className="plain"
+          onClick={() => download(`${nameOf(choice)}.csv`, csvOf(table), 'text/csv')}
+        >
+          Save CSV
+        </button>
       </div>
       <Notes answer={answer} />
     </div>
   );
+}
+
+interface DrawingProps {
+  readonly drawing: AnswerDrawing;
+  readonly name: string;
+  readonly onDrill: MetricsAnswerViewProps['onDrill'];
+}
+
+function Drawing({ drawing, name, onDrill }: DrawingProps) {
+  switch (drawing.kind) {
+    case 'tiles':
+      return <Tiles tiles={drawing.tiles} />;
+    case 'none':
+      return <p className="answer-said">{drawing.why}</p>;
+    case 'charts':
+      return drawing.charts.map((spec) => (
+        <div key={`${spec.y.name} ${spec.series.length}`} className="answer-chart">
+          <h3>{spec.y.name}</h3>
+          <Chart
+            spec={spec}
+            name={name}
+            onPick={(series, at) => {
+              const point = spec.points[series]?.[at];
+              if (point != null) onDrill?.(point, spec.figures[series] ?? null);
+            }}
+          />
+        </div>
+      ));
+    default: {
+      const unknown: never = drawing;
+      return unknown;
+    }
+  }
 }
 
 /** Name for saved files, derived from the metrics. */

@@ -3,7 +3,7 @@ import type { ChartSeries, ChartSpec } from '../../../parts/chart/option.js';
 import { timeOf } from '../choice/period.js';
 import { type MetricsColumn, type MetricsReading, type MetricsRow, wordOf } from './columns.js';
 import { numberOf } from './figure.js';
-import type { RowAndEarlier } from './table.js';
+import type { AnswerPoint, RowAndEarlier } from './table.js';
 
 /** Maximum number of lines that can be told apart, and of bars that can be read. */
 export const MOST_LINES = 8;
@@ -16,10 +16,18 @@ export interface Tile {
   readonly before: { readonly value: unknown } | null;
 }
 
+/** A chart, with the row of the answer that each point stands for. */
+export interface PlottedChart extends ChartSpec {
+  /** By series and point; null if there is no row. */
+  readonly points: readonly (readonly (AnswerPoint | null)[])[];
+  /** Column of the answer that each series draws. */
+  readonly figures: readonly string[];
+}
+
 /** Form in which an answer is drawn: tiles, charts, or nothing, with the reason. */
 export type AnswerDrawing =
   | { readonly kind: 'tiles'; readonly tiles: readonly Tile[] }
-  | { readonly kind: 'charts'; readonly charts: readonly ChartSpec[] }
+  | { readonly kind: 'charts'; readonly charts: readonly PlottedChart[] }
   | { readonly kind: 'none'; readonly why: string };
 
 /**
@@ -121,7 +129,7 @@ function chartOf(
   figures: readonly MetricsColumn[],
   rows: readonly MetricsRow[],
   pairs: readonly RowAndEarlier[] | null,
-): ChartSpec {
+): PlottedChart {
   const shown = placed(axis, rows);
   const now = figures.map(
     ({ name }): ChartSeries => ({ name, points: shown.map((row) => pointOf(axis, row, row[name])) }),
@@ -141,8 +149,17 @@ function chartOf(
       figures.map((f) => f.name),
     ),
     series: pairs === null ? now : [...now, ...before],
+    figures: [...figures, ...(pairs === null ? [] : figures)].map((f) => f.name),
+    points: [
+      ...now.map(() => shown.map((row) => ({ row, isBefore: false }))),
+      ...(pairs === null ? [] : before.map(() => shown.map((row) => earlierPoint(earlier.get(row))))),
+    ],
     note: noteOf([[rows.length, shown.length, axis.column.name]]),
   };
+}
+
+function earlierPoint(row: MetricsRow | null | undefined): AnswerPoint | null {
+  return row == null ? null : { row, isBefore: true };
 }
 
 function splitChart(
@@ -150,7 +167,7 @@ function splitChart(
   split: MetricsColumn,
   figure: MetricsColumn,
   rows: readonly MetricsRow[],
-): ChartSpec {
+): PlottedChart {
   const series = new Map<string, MetricsRow[]>();
   const places = new Set<string>();
   for (const row of axis.isTime ? placed(axis, rows) : rows) {
@@ -166,12 +183,15 @@ function splitChart(
     of.reduce((sum, row) => sum + Math.abs(numberOf(row[figure.name]) ?? 0), 0);
   const ranked = [...series].sort(([, a], [, b]) => total(b) - total(a));
   const all = new Set(rows.map((row) => wordOf(row[axis.column.name])));
+  const drawn = ranked.slice(0, MOST_LINES);
   return {
     ...frameOf(axis, [figure.name]),
-    series: ranked.slice(0, MOST_LINES).map(([name, own]) => ({
+    series: drawn.map(([name, own]) => ({
       name,
       points: own.map((row) => pointOf(axis, row, row[figure.name])),
     })),
+    figures: drawn.map(() => figure.name),
+    points: drawn.map(([, own]) => own.map((row) => ({ row, isBefore: false }))),
     note: noteOf([
       [all.size, places.size, axis.column.name],
       [ranked.length, MOST_LINES, split.name],

@@ -4,13 +4,32 @@ import { type Days, lastDayOf, periodOf, placeIn } from '../choice/period.js';
 import type { MetricsColumn, MetricsReading, MetricsRow } from './columns.js';
 import { changeOf, numberOf, shownFigure } from './figure.js';
 
-/** A column of the table, with a function that returns its cell for a pair of rows. */
+/** A column of the table, with a function that returns its value for a pair of rows. */
 interface PairColumn extends GridColumn {
-  readonly cellOf: (pair: RowAndEarlier) => GridCell;
+  readonly valueOf: (pair: RowAndEarlier) => unknown;
+  readonly show: (value: unknown) => GridCell;
+  /** True if the values are those of the other period. */
+  readonly isBefore: boolean;
+  readonly figure: string | null;
+}
+
+/** A row of an answer, and whether it belongs to the other period of a comparison. */
+export interface AnswerPoint {
+  readonly row: MetricsRow;
+  readonly isBefore: boolean;
+}
+
+export interface MetricsTable extends GridData {
+  /** Value as the server returned it; a change is a fraction. */
+  valueAt(row: number, column: number): unknown;
+  /** Row of the answer that a cell belongs to; null if that period has none. */
+  pointAt(row: number, column: number): AnswerPoint | null;
+  /** Metric that a column shows; null if it is a group. */
+  figureOf(column: number): string | null;
 }
 
 /** Formats an answer as a table; in a comparison, each figure has its current and earlier value and the change. */
-export function tableOf(reading: MetricsReading, pairs: readonly RowAndEarlier[] | null): GridData {
+export function tableOf(reading: MetricsReading, pairs: readonly RowAndEarlier[] | null): MetricsTable {
   const { time, categories, figures, rows } = reading;
   const groups = [...(time === null ? [] : [time.column]), ...categories];
   const columns = [
@@ -18,14 +37,38 @@ export function tableOf(reading: MetricsReading, pairs: readonly RowAndEarlier[]
     ...figures.flatMap((figure) => (pairs === null ? [nowColumn(figure)] : comparedColumns(figure))),
   ];
   const all = pairs ?? rows.map((row): RowAndEarlier => ({ now: row, before: null }));
+  const valueAt = (row: number, column: number): unknown => {
+    const pair = all[row];
+    return pair === undefined ? undefined : columns[column]?.valueOf(pair);
+  };
   return {
     columns,
     rows: all.length,
-    cell: (row, column) => {
-      const pair = all[row];
-      return pair === undefined ? EMPTY : (columns[column]?.cellOf(pair) ?? EMPTY);
+    cell: (row, column) => columns[column]?.show(valueAt(row, column)) ?? EMPTY,
+    valueAt,
+    figureOf: (column) => columns[column]?.figure ?? null,
+    pointAt: (row, column) => {
+      const isBefore = columns[column]?.isBefore === true || all[row]?.now === null;
+      const of = isBefore ? all[row]?.before : all[row]?.now;
+      return of == null ? null : { row: of, isBefore };
     },
   };
+}
+
+/** A table as CSV (RFC 4180), with values as the server returned them; NULL is an empty field. */
+export function csvOf(table: MetricsTable): string {
+  const lines = [table.columns.map(({ name }) => csvField(name))];
+  for (let row = 0; row < table.rows; row += 1)
+    lines.push(table.columns.map((_, column) => csvField(table.valueAt(row, column))));
+  return lines.map((fields) => `${fields.join(',')}\r\n`).join('');
+}
+
+/** Texts that a spreadsheet would take for a formula begin with an apostrophe. */
+function csvField(value: unknown): string {
+  if (value === null || value === undefined) return '';
+  const text = typeof value === 'object' ? JSON.stringify(value) : String(value);
+  const plain = /^[=+\-@\t\r]/.test(text) && numberOf(value) === null ? `'${text}` : text;
+  return /[",\r\n]/.test(plain) || plain !== plain.trim() ? `"${plain.replaceAll('"', '""')}"` : plain;
 }
 
 const EMPTY: GridCell = { kind: 'empty', text: '' };
@@ -35,30 +78,44 @@ function groupColumn({ name, type, redacted }: MetricsColumn): PairColumn {
     name,
     type,
     masked: redacted,
-    cellOf: ({ now, before }) => plainCell((now ?? before)?.[name]),
+    isBefore: false,
+    figure: null,
+    valueOf: ({ now, before }) => (now ?? before)?.[name],
+    show: plainCell,
   };
 }
 
 function nowColumn(figure: MetricsColumn): PairColumn {
   const { name, type, redacted } = figure;
-  return { name, type, masked: redacted, cellOf: ({ now }) => figureCell(now?.[name], figure) };
+  return {
+    name,
+    type,
+    masked: redacted,
+    isBefore: false,
+    figure: name,
+    valueOf: ({ now }) => now?.[name],
+    show: (value) => figureCell(value, figure),
+  };
 }
 
 function comparedColumns(figure: MetricsColumn): readonly PairColumn[] {
-  const { name, type, redacted } = figure;
+  const { name } = figure;
   return [
     nowColumn(figure),
     {
+      ...nowColumn(figure),
       name: `${name} before`,
-      type,
-      masked: redacted,
-      cellOf: ({ before }) => figureCell(before?.[name], figure),
+      isBefore: true,
+      valueOf: ({ before }) => before?.[name],
     },
     {
       name: `${name} change`,
       type: 'numeric',
       masked: false,
-      cellOf: ({ now, before }) => changeCell(changeOf(now?.[name], before?.[name])),
+      isBefore: false,
+      figure: name,
+      valueOf: ({ now, before }) => changeOf(now?.[name], before?.[name]),
+      show: changeCell,
     },
   ];
 }
@@ -73,8 +130,10 @@ function figureCell(value: unknown, { format }: MetricsColumn): GridCell {
   return { kind: numberOf(value) === null ? 'text' : 'number', text: shownFigure(value, format) };
 }
 
-function changeCell(change: number | null): GridCell {
-  return change === null ? { kind: 'null', text: '—' } : { kind: 'number', text: shownChange(change) };
+function changeCell(value: unknown): GridCell {
+  return typeof value === 'number'
+    ? { kind: 'number', text: shownChange(value) }
+    : { kind: 'null', text: '—' };
 }
 
 const PERCENT = new Intl.NumberFormat('en', {

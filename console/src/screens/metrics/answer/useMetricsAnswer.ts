@@ -36,7 +36,7 @@ export function useMetricsAnswer(caller: SignedInCaller, choice: Choice, link: s
     }
     const leaving = new AbortController();
     setState((now) => ({ kind: 'asking', last: now.kind === 'answered' ? now.asked : null }));
-    ask(caller, choice, leaving.signal).then(
+    askMetrics(caller, choice, leaving.signal).then(
       (asked) => {
         if (!leaving.signal.aborted) setState({ kind: 'answered', asked });
       },
@@ -52,8 +52,14 @@ export function useMetricsAnswer(caller: SignedInCaller, choice: Choice, link: s
 /** Maximum number of rows read for the other period; high, so that each row finds its counterpart in any order. */
 const MOST_BEFORE = 10_000;
 
-async function ask(caller: SignedInCaller, choice: Choice, signal: AbortSignal): Promise<MetricsAnswer> {
-  const answer = await postJson<Answer>(caller, '/osl/query', bodyOf(choice), { signal });
+/** Runs the query of a choice, and a second one for the other period if two are compared. Throws like `postJson`. */
+export async function askMetrics(
+  caller: SignedInCaller,
+  choice: Choice,
+  signal?: AbortSignal,
+): Promise<MetricsAnswer> {
+  const options = signal === undefined ? {} : { signal };
+  const answer = await postJson<Answer>(caller, '/osl/query', bodyOf(choice), options);
   const reading = readingOf(choice, answer.columns, answer.rows);
   const plain = { choice, answer, reading, compared: null, uncompared: null };
   if (choice.compare === 'none') return plain;
@@ -62,7 +68,7 @@ async function ask(caller: SignedInCaller, choice: Choice, signal: AbortSignal):
   const before = earlier(span.days, span.shift);
   const other: Choice = { ...choice, range: before, order: null, limit: MOST_BEFORE };
   const body = { ...bodyOf(other), order_by: [] };
-  const past = await postJson<Answer>(caller, '/osl/query', body, { signal });
+  const past = await postJson<Answer>(caller, '/osl/query', body, options);
   const compared = compareAnswers(reading, span.days, readingOf(other, past.columns, past.rows), before);
   return { ...plain, compared };
 }

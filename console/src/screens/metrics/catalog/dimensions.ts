@@ -61,14 +61,16 @@ export function entitiesIn(objects: readonly string[]): readonly string[] {
 }
 
 /** A relationship, followed from the many side to the one side. */
-interface RelationshipStep {
+export interface RelationshipStep {
   readonly relationship: string;
   readonly from: string;
   readonly to: string;
+  /** Columns that are equal: one of `from`, one of `to`. */
+  readonly on: readonly (readonly [string, string])[];
 }
 
 /** Steps from each entity that lead to at most one row, so that grouping by them does not inflate figures. */
-function stepsOf(schema: Schema): ReadonlyMap<string, readonly RelationshipStep[]> {
+export function stepsOf(schema: Schema): ReadonlyMap<string, readonly RelationshipStep[]> {
   const keys = new Map(schema.entities.map((e) => [e.name, e.primary_key]));
   const steps = new Map<string, RelationshipStep[]>();
   const add = (step: RelationshipStep): void => {
@@ -78,9 +80,11 @@ function stepsOf(schema: Schema): ReadonlyMap<string, readonly RelationshipStep[
   };
   for (const { name, from, to, bridge } of schema.relationships) {
     if (bridge !== null) continue;
-    if (isKey(keys.get(to.entity), to.columns)) add({ relationship: name, from: from.entity, to: to.entity });
+    const on = from.columns.map((column, i) => [column, to.columns[i] ?? ''] as const);
+    if (isKey(keys.get(to.entity), to.columns))
+      add({ relationship: name, from: from.entity, to: to.entity, on });
     if (isKey(keys.get(from.entity), from.columns))
-      add({ relationship: name, from: to.entity, to: from.entity });
+      add({ relationship: name, from: to.entity, to: from.entity, on: on.map(([a, b]) => [b, a] as const) });
   }
   return steps;
 }
@@ -93,8 +97,8 @@ function isKey(key: readonly string[] | undefined, columns: readonly string[]): 
 interface ReachableEntity {
   readonly entity: string;
   readonly prefix: string;
-  /** Number of relationships on the path. */
-  readonly steps: number;
+  /** Path to the entity; empty for the entity itself. */
+  readonly way: readonly RelationshipStep[];
 }
 
 /** Maximum number of entities found, so that the search is fast for graphs of any size. */
@@ -104,11 +108,11 @@ const MOST_REACHED = 500;
  * Entities reachable from `start`. If only one shortest path leads to an entity, the entity's own name is used. If
  * there are several, each is named by its relationships, since the server would refuse the ambiguous name.
  */
-function reachedFrom(
+export function reachedFrom(
   start: string,
   steps: ReadonlyMap<string, readonly RelationshipStep[]>,
 ): readonly ReachableEntity[] {
-  const found: ReachableEntity[] = [{ entity: start, prefix: start, steps: 0 }];
+  const found: ReachableEntity[] = [{ entity: start, prefix: start, way: [] }];
   const seen = new Set([start]);
   let edge: readonly (readonly RelationshipStep[])[] = (steps.get(start) ?? []).map((step) => [step]);
   while (edge.length > 0 && found.length < MOST_REACHED) {
@@ -136,10 +140,10 @@ function isLoop(way: readonly RelationshipStep[]): boolean {
 function namesOf(entity: string, ways: readonly (readonly RelationshipStep[])[]): readonly ReachableEntity[] {
   const [first] = ways;
   if (first !== undefined && ways.length === 1 && !isLoop(first))
-    return [{ entity, prefix: entity, steps: first.length }];
+    return [{ entity, prefix: entity, way: first }];
   return ways.map((way) => ({
     entity,
     prefix: way.map((step) => step.relationship).join('__'),
-    steps: way.length,
+    way,
   }));
 }

@@ -1,6 +1,7 @@
 import type { QueryableThread } from '../../../parts/thread/queryable-thread.js';
 import type { FigureFormat } from '../answer/figure.js';
 import type { DimensionChoice } from './dimensions.js';
+import type { DrillQuery, DrillQuestion } from './drill.js';
 
 /** A metric, as described by the schema. */
 export interface CatalogMetric {
@@ -9,6 +10,8 @@ export interface CatalogMetric {
   readonly deprecated: string | null;
   /** Entity whose rows the metric uses; null if there are several. */
   readonly entity: string | null;
+  /** Whether it can be grouped by `metric_time`; unknown if it uses rows of several entities. */
+  readonly time: 'yes' | 'no' | 'unknown';
   readonly kind: string;
   readonly type: string;
   readonly format: FigureFormat | null;
@@ -39,6 +42,11 @@ export type CatalogQuestions = {
   readonly offered: {
     readonly ask: { readonly entities: readonly string[]; readonly term: string; readonly most: number };
     readonly answer: PartialList<DimensionChoice>;
+  };
+  /** Queries for the rows behind a value, one for each of these entities. */
+  readonly drill: {
+    readonly ask: DrillQuestion;
+    readonly answer: readonly DrillQuery[];
   };
 };
 

@@ -1,6 +1,7 @@
 import type { Schema } from '../../../../../clients/typescript/types.js';
 import { answerWith } from '../../../parts/thread/thread-answers.js';
 import { dimensionsFor } from './dimensions.js';
+import { drillQueries } from './drill.js';
 import type { CatalogMetric, CatalogQuestions, PartialList } from './protocol.js';
 
 // Worker thread of the metrics screen: parses schemas of any size and finds what can be selected.
@@ -24,15 +25,18 @@ answerWith<CatalogQuestions>({
     const all = new Map(metricsOf(loaded()).map((m) => [m.name, m]));
     return names.flatMap((name) => all.get(name) ?? []);
   },
+  drill: (question) => drillQueries(question, loaded()),
   offered: ({ entities, term, most }) =>
     someFound(dimensionsFor(entities, loaded()), term, most, (o) => [o.name, o.description ?? '']),
 });
 
 /** Metrics in a schema, deprecated ones last. */
 function metricsOf(schema: Schema): readonly CatalogMetric[] {
+  const timed = new Map(schema.entities.map((e) => [e.name, e.time_dimension !== null]));
   const all = schema.metrics.map(
     ({ name, description, deprecated, entity, kind, type, format }): CatalogMetric => {
-      return { name, description, deprecated, entity, kind, type, format };
+      const time = entity === null ? 'unknown' : timed.get(entity) === true ? 'yes' : 'no';
+      return { name, description, deprecated, entity, time, kind, type, format };
     },
   );
   return [...all.filter((m) => m.deprecated === null), ...all.filter((m) => m.deprecated !== null)];

@@ -43,7 +43,7 @@ export function choiceOf(link: string): Choice {
 }
 
 /** True for a valid name; source: `NAMED` of src/surfaces/rest/bodies/metrics.ts. */
-function isName(text: string): boolean {
+export function isName(text: string): boolean {
   return /^[\p{L}_][\p{L}\p{M}\p{N}_ ]{0,199}$/u.test(text);
 }
 

@@ -1,0 +1,95 @@
+import { useEffect, useRef, useState } from 'react';
+import type { SignedInCaller } from '../../../api/caller.js';
+import { RequestQueue } from '../../../parts/load/request-queue.js';
+
+/** Maximum number of queries that cards and panels run at the same time. */
+export const MOST_AT_ONCE = 3;
+
+/** Answers of cards and panels for one caller, kept until they are refreshed or the page is left. */
+interface SessionAnswers {
+  readonly queue: RequestQueue;
+  readonly known: Map<string, Promise<unknown>>;
+}
+
+const sessions = new WeakMap<SignedInCaller, SessionAnswers>();
+
+function answersOf(caller: SignedInCaller): SessionAnswers {
+  const known = sessions.get(caller);
+  if (known !== undefined) return known;
+  const begun = { queue: new RequestQueue(MOST_AT_ONCE), known: new Map<string, Promise<unknown>>() };
+  sessions.set(caller, begun);
+  return begun;
+}
+
+/** Drops all kept answers, so that whatever is in view is asked again. */
+export function forgetAnswers(caller: SignedInCaller): void {
+  sessions.get(caller)?.known.clear();
+}
+
+export type QueuedAnswer<T> =
+  | { readonly kind: 'waiting' }
+  | { readonly kind: 'answered'; readonly answer: T }
+  | { readonly kind: 'failed'; readonly error: unknown };
+
+interface QueuedQuestion<T> {
+  /** Identifies the query among those of the caller. */
+  readonly key: string;
+  /** Only queries in view are sent. */
+  readonly isInView: boolean;
+  /** Changes when kept answers were dropped. */
+  readonly turn: number;
+  readonly ask: () => Promise<T>;
+}
+
+/** Answer to a query of a card or panel, sent when it comes into view and it is its turn. */
+export function useQueuedAnswer<T>(caller: SignedInCaller, question: QueuedQuestion<T>): QueuedAnswer<T> {
+  const { key, isInView, turn } = question;
+  const [state, setState] = useState<QueuedAnswer<T>>({ kind: 'waiting' });
+  const latest = useRef(question.ask);
+  latest.current = question.ask;
+  useEffect(() => {
+    void turn;
+    if (!isInView) return;
+    const { queue, known } = answersOf(caller);
+    const leaving = new AbortController();
+    // Only this hook adds answers, under the key of their query.
+    const kept = known.get(key) as Promise<T> | undefined;
+    let begun = kept !== undefined;
+    const ask = (): Promise<T> => {
+      begun = true;
+      return latest.current();
+    };
+    const answer = kept ?? queue.run(ask, leaving.signal);
+    known.set(key, answer);
+    if (kept === undefined) setState({ kind: 'waiting' });
+    answer.then(
+      (value) => {
+        if (!leaving.signal.aborted) setState({ kind: 'answered', answer: value });
+      },
+      (error: unknown) => {
+        if (!leaving.signal.aborted) setState({ kind: 'failed', error });
+      },
+    );
+    return () => {
+      leaving.abort();
+      if (!begun && known.get(key) === answer) known.delete(key);
+    };
+  }, [caller, key, isInView, turn]);
+  return state;
+}
+
+/** Whether an element is within the visible part of the page; a little beyond it counts too. */
+export function useInView<E extends Element>(): readonly [(element: E | null) => void, boolean] {
+  const [element, setElement] = useState<E | null>(null);
+  const [isInView, setInView] = useState(false);
+  useEffect(() => {
+    if (element === null) return;
+    const observer = new IntersectionObserver(
+      (entries) => setInView(entries.at(-1)?.isIntersecting === true),
+      { rootMargin: '80px' },
+    );
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [element]);
+  return [setElement, isInView];
+}

@@ -1,0 +1,177 @@
+import type { SignedInCaller } from '../../../api/caller.js';
+import { ProblemError, postJson } from '../../../api/http.js';
+import { Words } from '../../../parts/ErrorBox.js';
+import { shownFigure } from '../answer/figure.js';
+import { type QueuedAnswer, useInView, useQueuedAnswer } from '../answer/session-answers.js';
+import type { CatalogMetric } from '../catalog/protocol.js';
+import {
+  type CardFigure,
+  type CardGrain,
+  type CardPeriod,
+  cardFigure,
+  changeBetween,
+  periodName,
+} from './card-figure.js';
+import { Sparkline } from './Sparkline.js';
+
+interface MetricCardProps {
+  readonly caller: SignedInCaller;
+  readonly metric: CatalogMetric;
+  readonly grain: CardGrain | 'auto';
+  /** Today in UTC, the time zone of metrics. */
+  readonly today: string;
+  readonly turn: number;
+  readonly isPicked: boolean;
+  readonly onPick: () => void;
+  /** Called with the grain of the card's line; null if it has none. */
+  readonly onOpen: (grain: CardGrain | null) => void;
+}
+
+/** A metric with its last value, the change since the period before, and a line of the last periods. */
+export function MetricCard(props: MetricCardProps) {
+  const { caller, metric, grain, today, turn, isPicked, onPick, onOpen } = props;
+  const [place, isInView] = useInView<HTMLLIElement>();
+  const state = useQueuedAnswer<CardFigure>(caller, {
+    key: `card ${grain} ${metric.name}`,
+    isInView,
+    turn,
+    ask: () => cardFigure(metric, grain, today, (body) => postJson(caller, '/osl/query', body)),
+  });
+  const figure = state.kind === 'answered' ? state.answer : null;
+  return (
+    <li ref={place} className="card" aria-busy={state.kind === 'waiting'}>
+      <button
+        type="button"
+        className="card-open"
+        onClick={() => onOpen(figure?.kind === 'series' ? figure.grain : null)}
+      >
+        <span className="card-name">{metric.name}</span>
+        <span className="card-about">{metric.description ?? ''}</span>
+        <CardState state={state} metric={metric} />
+        <span className="card-of">
+          {metric.kind} · {metric.entity ?? 'several entities'}
+          {metric.deprecated === null ? '' : ' · deprecated'}
+        </span>
+      </button>
+      <label className="card-pick">
+        <input type="checkbox" checked={isPicked} onChange={onPick} aria-label={`Choose ${metric.name}`} />
+      </label>
+    </li>
+  );
+}
+
+interface CardStateProps {
+  readonly state: QueuedAnswer<CardFigure>;
+  readonly metric: CatalogMetric;
+}
+
+function CardState({ state, metric }: CardStateProps) {
+  switch (state.kind) {
+    case 'waiting':
+      return <span className="card-figure is-waiting">…</span>;
+    case 'failed':
+      return <Refusal error={state.error} />;
+    case 'answered':
+      return <Figure figure={state.answer} metric={metric} />;
+    default: {
+      const unknown: never = state;
+      return unknown;
+    }
+  }
+}
+
+/** Reason why there is no figure, in the gateway's words. */
+function Refusal({ error }: { readonly error: unknown }) {
+  const words = error instanceof Error ? error.message : String(error);
+  return (
+    <span className="card-why">
+      {error instanceof ProblemError && <code>{error.problem.code} </code>}
+      <Words text={words} />
+    </span>
+  );
+}
+
+interface FigureProps {
+  readonly figure: CardFigure;
+  readonly metric: CatalogMetric;
+}
+
+function Figure({ figure, metric }: FigureProps) {
+  switch (figure.kind) {
+    case 'none':
+      return (
+        <span className="card-why">No rows that you may see, or no group large enough to be shown.</span>
+      );
+    case 'total':
+      return (
+        <>
+          <span className="card-figure">{shownFigure(figure.value, metric.format) || '—'}</span>
+          <span className="card-change">over all rows: {metric.name} has no time</span>
+          <Notes notes={figure.notes} />
+        </>
+      );
+    case 'series':
+      return <Series figure={figure} metric={metric} />;
+    default: {
+      const unknown: never = figure;
+      return unknown;
+    }
+  }
+}
+
+const ARROWS = { up: '▲', down: '▼', same: '=' } as const;
+
+interface SeriesProps extends FigureProps {
+  readonly figure: Extract<CardFigure, { readonly kind: 'series' }>;
+}
+
+function Series({ figure, metric }: SeriesProps) {
+  const { periods, grain, last, notes } = figure;
+  const [now, before] = [periods.at(-1), periods.at(-2)];
+  const change = changeBetween(now?.value ?? null, before?.value ?? null, metric.format);
+  const beforeName = before === undefined ? null : periodName(before.start, grain);
+  return (
+    <>
+      <span className="card-figure">
+        {shownFigure(last, metric.format) || '—'}
+        <span className="card-period">{now === undefined ? '' : periodName(now.start, grain)}</span>
+      </span>
+      <span className="card-change">
+        {change === null ? (
+          beforeName !== null && before?.value === null && `no value for ${beforeName}`
+        ) : (
+          <>
+            <span aria-hidden="true">{ARROWS[change.direction]} </span>
+            {change.text} since {beforeName}
+          </>
+        )}
+      </span>
+      {periods.some(({ value }) => value !== null) && (
+        <Sparkline periods={periods} label={lineWords(figure, metric)} />
+      )}
+      <Notes notes={notes} />
+    </>
+  );
+}
+
+function Notes({ notes }: { readonly notes: readonly string[] }) {
+  return notes.map((note) => (
+    <span key={note} className="card-note">
+      {note}
+    </span>
+  ));
+}
+
+/** Describes a line in words, for those who do not see it. */
+function lineWords({ periods, grain }: SeriesProps['figure'], { format }: CatalogMetric): string {
+  const known = periods.filter((p): p is CardPeriod & { readonly value: number } => p.value !== null);
+  const [first] = known;
+  if (first === undefined) return 'no values';
+  const named = ({ start, value }: CardPeriod): string =>
+    `${shownFigure(value, format)} in ${periodName(start, grain)}`;
+  const low = known.reduce((a, b) => (b.value < a.value ? b : a), first);
+  const high = known.reduce((a, b) => (b.value > a.value ? b : a), first);
+  const gaps = periods.length - known.length;
+  const words = [`${periods.length} ${grain}s`, `lowest ${named(low)}`, `highest ${named(high)}`];
+  return [...words, ...(gaps === 0 ? [] : [`no value in ${gaps} of them`])].join(', ');
+}

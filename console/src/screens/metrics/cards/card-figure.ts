@@ -1,0 +1,204 @@
+import { isNumber } from 'osl-compiler/types';
+import type { Answer } from '../../../../../clients/typescript/types.js';
+import { notesOf } from '../answer/columns.js';
+import { type FigureFormat, numberOf } from '../answer/figure.js';
+import type { CatalogMetric } from '../catalog/protocol.js';
+import type { MetricsQuestion } from '../choice/body.js';
+import type { TimeGrain } from '../choice/choice.js';
+import { addDays, addMonths, type Days, lastDayOf, periodOf, placeIn } from '../choice/period.js';
+
+/** Grains that a card can have, with the number of periods that it shows. */
+export const CARD_PERIODS = { day: 30, week: 26, month: 24, quarter: 12, year: 12 } as const;
+export type CardGrain = keyof typeof CARD_PERIODS;
+export const CARD_GRAINS = Object.keys(CARD_PERIODS) as readonly CardGrain[];
+
+export interface CardPeriod {
+  /** First day of the period. */
+  readonly start: string;
+  /** Null if the answer has no row for the period: nothing happened, or the policy withholds the group. */
+  readonly value: number | null;
+}
+
+/** What a card shows. */
+export type CardFigure =
+  | {
+      readonly kind: 'series';
+      readonly grain: CardGrain;
+      /** Consecutive periods; the last one has a row. */
+      readonly periods: readonly CardPeriod[];
+      /** Last value as the server returned it. */
+      readonly last: unknown;
+      readonly notes: readonly string[];
+    }
+  | { readonly kind: 'total'; readonly value: unknown; readonly notes: readonly string[] }
+  | { readonly kind: 'none' };
+
+export type AskMetrics = (body: MetricsQuestion) => Promise<Answer>;
+
+/** Fewest rows for which months are shown if the grain is not chosen. */
+const FEWEST = 4;
+
+/**
+ * Queries a metric for a card: its value over all rows if it has no time, otherwise its last whole periods. Usually one
+ * query. If there is no row in these periods, the last ones with rows are queried, and if there are too few months, days.
+ *
+ * @param today in UTC, the time zone of metrics
+ * @throws like `ask`
+ */
+export async function cardFigure(
+  metric: CatalogMetric,
+  grain: CardGrain | 'auto',
+  today: string,
+  ask: AskMetrics,
+): Promise<CardFigure> {
+  if (metric.time === 'no') return totalIn(metric, await ask({ metrics: [metric.name] }));
+  const asked = grain === 'auto' ? 'month' : grain;
+  const answer = await ask(periodsBody(metric.name, asked, lastPeriods(asked, today)));
+  if (grain === 'auto' && answer.rows.length < FEWEST) {
+    const days = await ask(periodsBody(metric.name, 'day', lastPeriods('day', today)));
+    if (days.rows.length > answer.rows.length) return seriesIn(metric, 'day', days);
+  }
+  if (answer.rows.length > 0) return seriesIn(metric, asked, answer);
+  const { end } = lastPeriods(asked, today);
+  return seriesIn(metric, asked, await ask(periodsBody(metric.name, asked, { end })));
+}
+
+/** The last whole periods before the one that contains `today`. */
+export function lastPeriods(grain: CardGrain, today: string): Days {
+  const current = periodOf(today, grain);
+  return { start: backFrom(current, grain, CARD_PERIODS[grain]), end: addDays(current, -1) };
+}
+
+function backFrom(day: string, grain: CardGrain, periods: number): string {
+  switch (grain) {
+    case 'day':
+      return addDays(day, -periods);
+    case 'week':
+      return addDays(day, -7 * periods);
+    case 'month':
+      return addMonths(day, -periods);
+    case 'quarter':
+      return addMonths(day, -3 * periods);
+    case 'year':
+      return addMonths(day, -12 * periods);
+    default: {
+      const unknown: never = grain;
+      return unknown;
+    }
+  }
+}
+
+function periodsBody(
+  metric: string,
+  grain: CardGrain,
+  range: { readonly start?: string; readonly end: string },
+): MetricsQuestion {
+  return {
+    metrics: [metric],
+    group_by: [{ name: 'metric_time', grain }],
+    order_by: [{ name: 'metric_time', grain, descending: true }],
+    limit: CARD_PERIODS[grain],
+    time_constraint: range,
+  };
+}
+
+function totalIn({ name }: CatalogMetric, answer: Answer): CardFigure {
+  const column = columnNamed(answer, name);
+  return { kind: 'total', value: answer.rows[0]?.[column] ?? null, notes: remarksOf(answer) };
+}
+
+function seriesIn({ name, type }: CatalogMetric, grain: CardGrain, answer: Answer): CardFigure {
+  const [time, value] = [columnNamed(answer, `metric_time__${grain}`), columnNamed(answer, name)];
+  const rows = answer.rows.filter((row) => /^\d{4}-\d{2}-\d{2}/.test(String(row[time]))).toReversed();
+  const [first, last] = [rows[0], rows.at(-1)];
+  if (first === undefined || last === undefined) return { kind: 'none' };
+  const start = dayIn(first[time]);
+  const values = new Map(rows.map((row) => [placeIn(dayIn(row[time]), start, grain), row[value]]));
+  const periods: CardPeriod[] = [];
+  let at = start;
+  for (let place = 0; place <= placeIn(dayIn(last[time]), start, grain); place += 1) {
+    periods.push({ start: at, value: isNumber(type) ? numberOf(values.get(place)) : null });
+    at = addDays(lastDayOf(at, grain), 1);
+  }
+  // A metric without rows in years has more gaps than periods that can be told apart.
+  return {
+    kind: 'series',
+    grain,
+    periods: periods.slice(-2 * CARD_PERIODS[grain]),
+    last: last[value],
+    notes: remarksOf(answer),
+  };
+}
+
+function columnNamed({ columns }: Answer, name: string): string {
+  return columns.find((c) => c.name.toLowerCase() === name.toLowerCase())?.name ?? name;
+}
+
+function dayIn(value: unknown): string {
+  return String(value).slice(0, 10);
+}
+
+/** Notes on an answer other than its number of rows. */
+function remarksOf(answer: Answer): readonly string[] {
+  return notesOf(answer).slice(1);
+}
+
+const MONTHS = new Intl.DateTimeFormat('en', { month: 'short', year: 'numeric', timeZone: 'UTC' });
+const DAYS = new Intl.DateTimeFormat('en', {
+  day: 'numeric',
+  month: 'short',
+  year: 'numeric',
+  timeZone: 'UTC',
+});
+
+/** Name of a period: `Aug 2026`, `Q3 2026`. */
+export function periodName(start: string, grain: TimeGrain): string {
+  const date = new Date(`${start.slice(0, 10)}T00:00:00Z`);
+  switch (grain) {
+    case 'hour':
+      return start;
+    case 'day':
+      return DAYS.format(date);
+    case 'week':
+      return `week of ${DAYS.format(date)}`;
+    case 'month':
+      return MONTHS.format(date);
+    case 'quarter':
+      return `Q${Math.floor(date.getUTCMonth() / 3) + 1} ${date.getUTCFullYear()}`;
+    case 'year':
+      return String(date.getUTCFullYear());
+    default: {
+      const unknown: never = grain;
+      return unknown;
+    }
+  }
+}
+
+/** A change since the period before, in words and as a direction. */
+export interface CardChange {
+  readonly direction: 'up' | 'down' | 'same';
+  /** `+3.1%`, or for percentages the difference in points. */
+  readonly text: string;
+}
+
+const PERCENT = new Intl.NumberFormat('en', {
+  style: 'percent',
+  maximumFractionDigits: 1,
+  signDisplay: 'exceptZero',
+});
+const POINTS = new Intl.NumberFormat('en', { maximumFractionDigits: 1, signDisplay: 'exceptZero' });
+
+/** Change between two values; null if one is missing, or if there is no relative change because `before` is 0. */
+export function changeBetween(
+  now: number | null,
+  before: number | null,
+  format: FigureFormat | null,
+): CardChange | null {
+  if (now === null || before === null) return null;
+  const isShare = format?.kind === 'percent';
+  if (!isShare && before === 0) return null;
+  const text = isShare
+    ? `${POINTS.format((now - before) * 100)} points`
+    : PERCENT.format((now - before) / Math.abs(before));
+  return { direction: now > before ? 'up' : now < before ? 'down' : 'same', text };
+}

@@ -1,0 +1,106 @@
+import { useRef, useState } from 'react';
+import { goTo } from '../../../parts/trusted-addresses.js';
+import { type Dashboard, LONGEST_FILE, readDashboard } from './dashboard.js';
+import { addressOf } from './dashboard-place.js';
+import type { DashboardShelf } from './dashboard-shelf.js';
+import type { FileProblem } from './file-reader.js';
+
+interface DashboardListProps {
+  readonly shelf: DashboardShelf;
+  /** Dashboards that the server lists for the caller. */
+  readonly shared: readonly Dashboard[];
+}
+
+/** Dashboards of the caller and those that the server lists, and a button to read one from a file. */
+export function DashboardList({ shelf, shared }: DashboardListProps) {
+  const input = useRef<HTMLInputElement>(null);
+  const [problems, setProblems] = useState<readonly FileProblem[]>([]);
+  const take = async (file: File): Promise<void> => {
+    // Characters have at least one byte, and the reader counts characters.
+    const text = file.size > 4 * LONGEST_FILE ? ' '.repeat(LONGEST_FILE + 1) : await file.text();
+    const reading = readDashboard(text);
+    if (reading.kind === 'refused') return setProblems(reading.problems);
+    setProblems([]);
+    const { dashboard } = reading;
+    if (shelf.save(dashboard)) goTo(addressOf('dashboard', dashboard.title));
+    else setProblems([{ at: '', text: 'cannot be stored by this browser' }]);
+  };
+  return (
+    <section className="dashboards" aria-label="Dashboards">
+      <h3>Dashboards</h3>
+      <ul>
+        {shelf.dashboards.map(({ title, panels }) => (
+          <Entry key={`own ${title}`} kind="dashboard" title={title} about={count(panels.length)} />
+        ))}
+        {shared.map(({ title, panels }) => (
+          <Entry
+            key={`shared ${title}`}
+            kind="shared"
+            title={title}
+            about={`shared · ${count(panels.length)}`}
+          />
+        ))}
+      </ul>
+      {shelf.dashboards.length === 0 && shared.length === 0 && (
+        <p className="quiet">None yet: open a metric and choose “Add to dashboard”.</p>
+      )}
+      <button type="button" onClick={() => input.current?.click()}>
+        Import a file
+      </button>
+      <input
+        ref={input}
+        type="file"
+        accept=".json,application/json"
+        aria-label="Dashboard file"
+        hidden
+        onChange={(event) => {
+          const file = event.target.files?.[0];
+          event.target.value = '';
+          if (file !== undefined) void take(file);
+        }}
+      />
+      {problems.length > 0 && <ProblemList problems={problems} />}
+    </section>
+  );
+}
+
+function count(panels: number): string {
+  return panels === 1 ? '1 panel' : `${panels} panels`;
+}
+
+interface EntryProps {
+  readonly kind: 'dashboard' | 'shared';
+  readonly title: string;
+  readonly about: string;
+}
+
+function Entry({ kind, title, about }: EntryProps) {
+  return (
+    <li>
+      <button type="button" onClick={() => goTo(addressOf(kind, title))}>
+        {title} <span className="quiet">{about}</span>
+      </button>
+    </li>
+  );
+}
+
+const MOST_PROBLEMS = 20;
+
+/** What is wrong in a dashboard's file, and where. */
+export function ProblemList({ problems }: { readonly problems: readonly FileProblem[] }) {
+  return (
+    <div className="error-box" role="alert">
+      <p className="error-words">This is not a valid dashboard.</p>
+      <ul>
+        {problems.slice(0, MOST_PROBLEMS).map(({ at, text }) => (
+          <li key={`${at} ${text}`}>
+            <code>{at === '' ? 'the file' : at}</code> {text}
+          </li>
+        ))}
+      </ul>
+      {problems.length > MOST_PROBLEMS && (
+        <p className="quiet">{`and ${problems.length - MOST_PROBLEMS} more`}</p>
+      )}
+    </div>
+  );
+}

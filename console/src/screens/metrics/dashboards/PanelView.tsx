@@ -1,0 +1,88 @@
+import { useId } from 'react';
+import type { SignedInCaller } from '../../../api/caller.js';
+import { ErrorBox } from '../../../parts/ErrorBox.js';
+import { AnswerView } from '../answer/AnswerView.js';
+import { type QueuedAnswer, useInView, useQueuedAnswer } from '../answer/session-answers.js';
+import { askMetrics, type MetricsAnswer } from '../answer/useMetricsAnswer.js';
+import type { Choice } from '../choice/choice.js';
+import { linkOf } from '../choice/link.js';
+import { choiceOn, type Panel, type PanelForm } from './dashboard.js';
+
+interface PanelViewProps {
+  readonly caller: SignedInCaller;
+  readonly panel: Panel;
+  /** Today in UTC, the time zone of metrics. */
+  readonly today: string;
+  readonly turn: number;
+  readonly onOpen: (choice: Choice) => void;
+  /** Changes that can be made; null if the dashboard cannot be changed. */
+  readonly change: { readonly move: (by: -1 | 1) => void; readonly remove: () => void } | null;
+}
+
+/** A panel of a dashboard, which queries its metrics once it comes into view. */
+export function PanelView({ caller, panel, today, turn, onOpen, change }: PanelViewProps) {
+  const id = useId();
+  const [place, isInView] = useInView<HTMLElement>();
+  const choice = choiceOn(panel, today);
+  const state = useQueuedAnswer<MetricsAnswer>(caller, {
+    key: `panel ${linkOf(choice)}`,
+    isInView,
+    turn,
+    ask: () => askMetrics(caller, choice),
+  });
+  return (
+    <section ref={place} className="panel" aria-labelledby={id} aria-busy={state.kind === 'waiting'}>
+      <header>
+        <h3 id={id}>{panel.title}</h3>
+        <span className="panel-tools">
+          <button type="button" className="plain" onClick={() => onOpen(choice)}>
+            Open<span className="hidden"> {panel.title}</span>
+          </button>
+          {change !== null && (
+            <>
+              <Tool label={`Move ${panel.title} up`} sign="↑" onClick={() => change.move(-1)} />
+              <Tool label={`Move ${panel.title} down`} sign="↓" onClick={() => change.move(1)} />
+              <Tool label={`Remove ${panel.title}`} sign="✕" onClick={change.remove} />
+            </>
+          )}
+        </span>
+      </header>
+      {panel.period !== null && <p className="panel-about">{panel.period}</p>}
+      <PanelAnswer state={state} show={panel.show} />
+    </section>
+  );
+}
+
+interface ToolProps {
+  readonly label: string;
+  readonly sign: string;
+  readonly onClick: () => void;
+}
+
+function Tool({ label, sign, onClick }: ToolProps) {
+  return (
+    <button type="button" className="plain" aria-label={label} title={label} onClick={onClick}>
+      {sign}
+    </button>
+  );
+}
+
+interface PanelAnswerProps {
+  readonly state: QueuedAnswer<MetricsAnswer>;
+  readonly show: PanelForm;
+}
+
+function PanelAnswer({ state, show }: PanelAnswerProps) {
+  switch (state.kind) {
+    case 'waiting':
+      return <p className="quiet panel-about">Asking …</p>;
+    case 'failed':
+      return <ErrorBox error={state.error} />;
+    case 'answered':
+      return <AnswerView asked={state.answer} isOld={false} show={show} />;
+    default: {
+      const unknown: never = state;
+      return unknown;
+    }
+  }
+}

@@ -1,0 +1,220 @@
+import {
+  type Choice,
+  COMPARISONS,
+  type DayRange,
+  type Filter,
+  type FilterValue,
+  GRAINS,
+  type Group,
+  keyOf,
+  NOTHING,
+  OPERATORS,
+  type Order,
+} from '../choice/choice.js';
+import { isName } from '../choice/link.js';
+import { namedRanges } from '../choice/period.js';
+import { type FileProblem, FileReader } from './file-reader.js';
+
+export const PANEL_FORMS = ['chart', 'table', 'both'] as const;
+export type PanelForm = (typeof PANEL_FORMS)[number];
+
+/** A metrics query with a title, as a part of a dashboard. */
+export interface Panel {
+  readonly title: string;
+  readonly show: PanelForm;
+  readonly choice: Choice;
+  /** Name of a range relative to the day on which it is shown, which replaces that of the choice; null if there is none. */
+  readonly period: string | null;
+}
+
+export interface Dashboard {
+  readonly title: string;
+  /** Roles for which the server lists the dashboard. Only files that the server reads need them. */
+  readonly roles: readonly string[];
+  readonly panels: readonly Panel[];
+}
+
+export const MOST_PANELS = 30;
+export const LONGEST_TITLE = 100;
+/** Maximum length of a dashboard's file, in characters. */
+export const LONGEST_FILE = 100_000;
+/** Maximum length of a link to a dashboard, in characters; longer addresses are cut off by some programs. */
+export const LONGEST_LINK = 8_000;
+const VERSION = 1;
+/** The range without ends, which needs no name. */
+const ALL_TIME = 'all time';
+
+/** Names of ranges that a panel can have, such as `last 12 months`. */
+export const PERIODS: readonly string[] = namedRanges('2000-01-01')
+  .map(({ name }) => name.toLowerCase())
+  .filter((name) => name !== ALL_TIME);
+
+/** A panel for a choice. A range that has a name today is kept by its name, so that it moves with the days. */
+export function panelOf(choice: Choice, title: string, show: PanelForm, today: string): Panel {
+  const { start, end } = choice.range;
+  const named = namedRanges(today).find(({ range }) => range.start === start && range.end === end);
+  const period = named?.name.toLowerCase() ?? null;
+  return { title, show, choice, period: period === ALL_TIME ? null : period };
+}
+
+/** The query of a panel on a day, in UTC. */
+export function choiceOn({ choice, period }: Panel, today: string): Choice {
+  const named = namedRanges(today).find(({ name }) => name.toLowerCase() === period);
+  return named === undefined ? choice : { ...choice, range: named.range };
+}
+
+/** Content of a dashboard's file, without members that have their default. */
+export function fileOf({ title, roles, panels }: Dashboard): Readonly<Record<string, unknown>> {
+  return {
+    osl_dashboard: VERSION,
+    title,
+    ...(roles.length === 0 ? {} : { roles }),
+    panels: panels.map(panelFile),
+  };
+}
+
+function panelFile({ title, show, choice, period }: Panel): Readonly<Record<string, unknown>> {
+  const { metrics, groups, filters, range, order, limit, compare } = choice;
+  return {
+    title,
+    ...(show === 'chart' ? {} : { show }),
+    metrics,
+    ...(groups.length === 0
+      ? {}
+      : { group_by: groups.map(({ name, grain }) => (grain === null ? name : { name, grain })) }),
+    ...(filters.length === 0
+      ? {}
+      : {
+          filters: filters.map(({ name, operator, values }) => ({
+            name,
+            operator,
+            ...(values.length === 0 ? {} : { values }),
+          })),
+        }),
+    ...periodFile(range, period),
+    ...(compare === 'none' ? {} : { compare }),
+    ...(order === null ? {} : { order_by: `${order.descending ? '-' : ''}${order.name}` }),
+    ...(limit === NOTHING.limit ? {} : { limit }),
+  };
+}
+
+function periodFile({ start, end }: DayRange, period: string | null): Readonly<Record<string, unknown>> {
+  if (period !== null) return { period };
+  if (start === null && end === null) return {};
+  return { period: { ...(start === null ? {} : { start }), ...(end === null ? {} : { end }) } };
+}
+
+export type DashboardReading =
+  | { readonly kind: 'read'; readonly dashboard: Dashboard }
+  /** What is wrong, and where; never empty. */
+  | { readonly kind: 'refused'; readonly problems: readonly FileProblem[] };
+
+/** Reads a dashboard's file, which may come from anyone. Any unknown or invalid member is refused. */
+export function readDashboard(text: string): DashboardReading {
+  if (text.length > LONGEST_FILE)
+    return refused('', `is longer than ${LONGEST_FILE.toLocaleString('en')} characters`);
+  try {
+    return dashboardIn(JSON.parse(text));
+  } catch (error) {
+    if (error instanceof SyntaxError) return refused('', `is not JSON: ${error.message}`);
+    throw error;
+  }
+}
+
+function refused(at: string, text: string): DashboardReading {
+  return { kind: 'refused', problems: [{ at, text }] };
+}
+
+/** Reads the content of a dashboard's file. */
+export function dashboardIn(content: unknown): DashboardReading {
+  const reader = new FileReader();
+  const top = reader.object(content, '', ['osl_dashboard', 'title', 'roles', 'panels']);
+  if (top['osl_dashboard'] !== VERSION) reader.fault('osl_dashboard', `must be ${VERSION}`);
+  const dashboard: Dashboard = {
+    title: reader.text(top['title'], 'title', LONGEST_TITLE),
+    roles: reader.list(top['roles'] ?? [], 'roles', 100, (role, at) => reader.text(role, at, 200)),
+    panels: reader.list(top['panels'], 'panels', MOST_PANELS, (panel, at) => panelIn(reader, panel, at)),
+  };
+  if (dashboard.panels.length === 0) reader.fault('panels', 'must have at least one panel');
+  return reader.problems.length === 0
+    ? { kind: 'read', dashboard }
+    : { kind: 'refused', problems: reader.problems };
+}
+
+const PANEL_MEMBERS = [
+  ...['title', 'show', 'metrics', 'group_by', 'filters', 'period', 'compare', 'order_by', 'limit'],
+];
+
+function panelIn(reader: FileReader, value: unknown, at: string): Panel {
+  const panel = reader.object(value, at, PANEL_MEMBERS);
+  const named = typeof panel['period'] === 'string' ? panel['period'] : null;
+  const metrics = reader.list(panel['metrics'], `${at}.metrics`, 50, (one, where) =>
+    nameIn(reader, one, where),
+  );
+  if (metrics.length === 0) reader.fault(`${at}.metrics`, 'must name at least one metric');
+  const groups = reader.list(panel['group_by'] ?? [], `${at}.group_by`, 20, (group, where) =>
+    groupIn(reader, group, where),
+  );
+  return {
+    title: reader.text(panel['title'], `${at}.title`, LONGEST_TITLE),
+    show: reader.word(panel['show'] ?? 'chart', `${at}.show`, PANEL_FORMS),
+    period: named === null ? null : reader.word(named, `${at}.period`, PERIODS),
+    choice: {
+      metrics,
+      groups,
+      filters: reader.list(panel['filters'] ?? [], `${at}.filters`, 50, (filter, where) =>
+        filterIn(reader, filter, where),
+      ),
+      range: named === null ? rangeIn(reader, panel['period'] ?? {}, `${at}.period`) : NOTHING.range,
+      compare: reader.word(panel['compare'] ?? 'none', `${at}.compare`, COMPARISONS),
+      order: orderIn(reader, panel['order_by'], `${at}.order_by`, [...metrics, ...groups.map(keyOf)]),
+      limit: reader.count(panel['limit'] ?? NOTHING.limit, `${at}.limit`, 100_000),
+    },
+  };
+}
+
+function nameIn(reader: FileReader, value: unknown, at: string): string {
+  const name = reader.text(value, at, 200);
+  if (name !== '' && !isName(name)) reader.fault(at, 'is not a name');
+  return name;
+}
+
+function groupIn(reader: FileReader, value: unknown, at: string): Group {
+  if (typeof value === 'string') return { name: nameIn(reader, value, at), grain: null };
+  const group = reader.object(value, at, ['name', 'grain']);
+  return {
+    name: nameIn(reader, group['name'], `${at}.name`),
+    grain: reader.word(group['grain'], `${at}.grain`, GRAINS),
+  };
+}
+
+function filterIn(reader: FileReader, value: unknown, at: string): Filter {
+  const filter = reader.object(value, at, ['name', 'operator', 'values']);
+  const operator = reader.word(filter['operator'], `${at}.operator`, OPERATORS);
+  const values = reader.list(filter['values'] ?? [], `${at}.values`, 200, (one, where): FilterValue => {
+    if (typeof one === 'string' || typeof one === 'boolean') return one;
+    if (typeof one === 'number') return one;
+    reader.fault(where, 'must be a text, a number, true or false');
+    return '';
+  });
+  const takesValues = operator === 'is' || operator === 'is_not';
+  if (takesValues !== values.length > 0)
+    reader.fault(`${at}.values`, takesValues ? 'must have a value' : `must be absent for ${operator}`);
+  return { name: nameIn(reader, filter['name'], `${at}.name`), operator, values };
+}
+
+function rangeIn(reader: FileReader, value: unknown, at: string): DayRange {
+  const range = reader.object(value, at, ['start', 'end']);
+  return {
+    start: reader.day(range['start'], `${at}.start`),
+    end: reader.day(range['end'], `${at}.end`),
+  };
+}
+
+function orderIn(reader: FileReader, value: unknown, at: string, names: readonly string[]): Order | null {
+  if (value === undefined) return null;
+  const text = reader.text(value, at, 201);
+  const name = text.replace(/^-/, '');
+  if (text !== '' && !names.includes(name)) reader.fault(at, 'must be a metric or a group of the panel');
+  return { name, descending: text.startsWith('-') };
+}
