@@ -12,13 +12,11 @@ const MOMENT = /^(\d{4,6})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}
 export function momentOf(text: string): Moment | null {
   const match = MOMENT.exec(text);
   if (match === null) return null;
-  const [year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0] = match
-    .slice(1, 7)
-    .map((part) => Number(part ?? 0));
-  const days = daysSince1970(match[8] === undefined ? year : 1 - year, month, day);
+  const [, year, month, day, hour = 0, minute = 0, second = 0, fraction = '', bc] = match;
+  const days = daysSince1970(bc === undefined ? Number(year) : 1 - Number(year), Number(month), Number(day));
   return {
-    seconds: days * 86_400 + hour * 3_600 + minute * 60 + second,
-    micros: Number((match[7] ?? '').padEnd(6, '0')),
+    seconds: days * 86_400 + Number(hour) * 3_600 + Number(minute) * 60 + Number(second),
+    micros: Number(fraction.padEnd(6, '0')),
   };
 }
 

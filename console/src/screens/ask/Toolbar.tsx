@@ -40,6 +40,7 @@ export function Toolbar(props: ToolbarProps) {
         <option value="osql">OSL-SQL</option>
         <option value="sql">SQL over tables</option>
       </select>
+      <span className="ask-space" />
       <button
         type="button"
         className="plain"
@@ -49,7 +50,6 @@ export function Toolbar(props: ToolbarProps) {
       >
         Schema
       </button>
-      <span className="ask-space" />
       <button type="button" className="plain" onClick={() => onOpen('library')}>
         History
       </button>

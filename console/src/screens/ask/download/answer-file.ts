@@ -1,8 +1,10 @@
 import type { AnswerColumn } from '../../../api/ask.js';
 import { inTurns } from '../../../parts/rows/in-turns.js';
 import { type JsonValue, textOf } from '../../../parts/rows/row-store.js';
+import { QueryableThread } from '../../../parts/thread/queryable-thread.js';
 import { headsOf } from '../answer-grid.js';
 import type { AnswerState } from '../useAnswer.js';
+import type { ParquetQuestions } from './parquet-thread.js';
 
 /** Rows of an answer that the page has, in the order in which it shows them. */
 export interface ShownAnswer {
@@ -43,43 +45,64 @@ export function shownAnswer(
 export const FILE_FORMATS = ['csv', 'json', 'parquet'] as const;
 export type FileFormat = (typeof FILE_FORMATS)[number];
 
-const TYPES: Readonly<Record<FileFormat, string>> = {
-  csv: 'text/csv',
-  json: 'application/json',
-  parquet: 'application/vnd.apache.parquet',
-};
-
 /** Name of the file; that of an answer that was cut says so. */
 export function fileName({ isCut }: Pick<ShownAnswer, 'isCut'>, format: FileFormat): string {
   return `answer${isCut ? '-incomplete' : ''}.${format}`;
 }
 
-/** Writes an answer as a file, in turns with the page. @throws UnfitError for Parquet; the reason of `signal` */
+/** Writes an answer as a file, in turns with the page. @throws Error for Parquet; the reason of `signal` */
 export async function answerFile(
   answer: ShownAnswer,
   format: FileFormat,
   signal: AbortSignal,
 ): Promise<Blob> {
-  const parts = await inTurns(await partsOf(answer, format), signal);
-  return new Blob([...parts], { type: TYPES[format] });
-}
-
-async function partsOf(
-  answer: ShownAnswer,
-  format: FileFormat,
-): Promise<Generator<void, readonly BlobPart[]>> {
   switch (format) {
     case 'csv':
-      return textParts(answer, csvLines(answer));
+      return new Blob(await inTurns(textParts(answer, csvLines(answer)), signal), { type: 'text/csv' });
     case 'json':
-      return textParts(answer, jsonLines(answer));
+      return new Blob(await inTurns(textParts(answer, jsonLines(answer)), signal), {
+        type: 'application/json',
+      });
     case 'parquet':
-      return (await import('./parquet-file.js')).parquetParts(answer);
+      return parquetFile(answer, signal);
   }
 }
 
-/** Number of cells written between two yields. */
-export const CELLS = 4_096;
+/** Sends the rows to a worker thread, which loads the Parquet library. */
+async function parquetFile(answer: ShownAnswer, signal: AbortSignal): Promise<Blob> {
+  const worker = new Worker(new URL('./parquet-thread.ts', import.meta.url), { type: 'module' });
+  const thread = new QueryableThread<ParquetQuestions>(worker);
+  try {
+    const { columns, rows, at } = answer;
+    await thread.ask('begin', { columns, trailer: trailerOf(answer) });
+    const step = stepOf(answer);
+    for (let from = 0; from < rows; from += step) {
+      const length = Math.min(step, rows - from);
+      await thread.ask(
+        'add',
+        columns.map((_, column) => Array.from({ length }, (_, i) => at(from + i, column))),
+      );
+      signal.throwIfAborted();
+    }
+    return await thread.ask('end', null);
+  } finally {
+    thread.stop();
+  }
+}
+
+/** Rows handled at once. */
+function stepOf({ columns }: ShownAnswer): number {
+  return Math.max(1, Math.floor(CELLS / columns.length));
+}
+
+function trailerOf({ columns, rows, isCut, members }: ShownAnswer): object {
+  return { ...members, columns, row_count: rows, truncated: isCut };
+}
+
+/** Number of cells handled at once. */
+const CELLS = 8_192;
+/** Characters per part: the browser stores each part as it comes, instead of all at the end. */
+const PART = 1_000_000;
 
 interface Lines {
   readonly head: string;
@@ -87,18 +110,21 @@ interface Lines {
   readonly tail: string;
 }
 
-function* textParts(
-  { rows, columns }: ShownAnswer,
-  { head, row, tail }: Lines,
-): Generator<void, readonly string[]> {
-  const parts = [head];
-  const step = Math.max(1, Math.floor(CELLS / columns.length));
+function* textParts(answer: ShownAnswer, { head, row, tail }: Lines): Generator<void, Blob[]> {
+  const parts: Blob[] = [];
+  let text = head;
+  const { rows } = answer;
+  const step = stepOf(answer);
   for (let at = 0; at < rows; at += step) {
     const end = Math.min(at + step, rows);
-    parts.push(Array.from({ length: end - at }, (_, i) => row(at + i)).join(''));
+    for (let i = at; i < end; i += 1) text += row(i);
+    if (text.length > PART) {
+      parts.push(new Blob([text]));
+      text = '';
+    }
     yield;
   }
-  return [...parts, tail];
+  return [...parts, new Blob([text, tail])];
 }
 
 /** RFC 4180, with the values as they are. NULL is an empty field, and empty text is `""`, as in Postgres. */
@@ -117,9 +143,10 @@ function csvField(value: JsonValue): string {
 }
 
 /** The same members as a response of `POST /osl/query`, with one row per line. */
-function jsonLines({ columns, rows, at, isCut, members }: ShownAnswer): Lines {
+function jsonLines(answer: ShownAnswer): Lines {
+  const { columns, at } = answer;
   const names = columns.map(({ name }) => JSON.stringify(name));
-  const head = JSON.stringify({ ...members, columns, row_count: rows, truncated: isCut });
+  const head = JSON.stringify(trailerOf(answer));
   return {
     head: `${head.slice(0, -1)},"rows":[`,
     row: (row) =>

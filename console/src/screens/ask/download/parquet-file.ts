@@ -1,49 +1,56 @@
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer';
 import { SCALAR_TYPES, type ScalarType, typeRow } from 'osl-compiler/types';
+import type { AnswerColumn } from '../../../api/ask.js';
 import { momentOf } from '../../../parts/rows/moment.js';
 import { type JsonValue, textOf } from '../../../parts/rows/row-store.js';
-import type { ShownAnswer } from './answer-file.js';
 
-/** Cells of a row group: few enough to be encoded without a pause that is felt, enough for a useful dictionary. */
-const GROUP_CELLS = 65_536;
-
-/** A value that Parquet's type cannot represent. */
-export class UnfitError extends Error {
-  constructor(column: string, value: string) {
-    super(`Column ${column} contains ${value}, which Parquet cannot represent: save CSV or JSON.`);
-    this.name = 'UnfitError';
-  }
-}
+/** Cells per row group, which bounds the memory that writing needs. */
+const GROUP_CELLS = 262_144;
 
 /**
- * Writes an answer as a Parquet file with the types of `osl query --format parquet`, except that numeric and interval
- * are text as in JSON. The other members of the answer are in the file's metadata as `osl.trailer`.
- *
- * @throws UnfitError for an infinite date or time
+ * A Parquet file with the types of `osl query --format parquet`, except that numeric and interval are text as in JSON.
+ * The other members of the answer are in the file's metadata as `osl.trailer`.
  */
-export function* parquetParts(answer: ShownAnswer): Generator<void, readonly Uint8Array<ArrayBuffer>[]> {
-  const { columns, rows, at, isCut, members } = answer;
-  const out = new FileParts();
-  const shown = columns.map(({ name, type }) => parquetColumn(name, type));
-  const trailer = { ...members, columns, row_count: rows, truncated: isCut };
-  const writer = new ParquetWriter({
-    writer: out,
-    schema: [{ name: 'schema', num_children: columns.length }, ...shown.flatMap(({ elements }) => elements)],
-    createdBy: 'osl-console',
-    kvMetadata: [{ key: 'osl.trailer', value: JSON.stringify(trailer) }],
-  });
-  const size = Math.max(1, Math.floor(GROUP_CELLS / columns.length));
-  for (let from = 0; from < rows; from += size) {
-    const length = Math.min(size, rows - from);
-    const columnData = shown.map(({ name, convert }, column) => ({
-      name,
-      data: Array.from({ length }, (_, i) => convert(at(from + i, column))),
-    }));
-    writer.write({ columnData, rowGroupSize: length });
-    yield;
+export class ParquetFile {
+  readonly #out = new FileParts();
+  readonly #columns: readonly ParquetColumn[];
+  readonly #writer: ParquetWriter;
+  #held: unknown[][];
+
+  constructor(columns: readonly AnswerColumn[], trailer: object) {
+    this.#columns = columns.map(({ name, type }) => parquetColumn(name, type));
+    this.#held = columns.map(() => []);
+    this.#writer = new ParquetWriter({
+      writer: this.#out,
+      schema: [
+        { name: 'schema', num_children: columns.length },
+        ...this.#columns.flatMap(({ elements }) => elements),
+      ],
+      createdBy: 'osl-console',
+      kvMetadata: [{ key: 'osl.trailer', value: JSON.stringify(trailer) }],
+    });
   }
-  writer.finish();
-  return out.parts;
+
+  /** Adds rows, column by column. @throws Error for a value that Parquet's type cannot represent */
+  add(values: readonly (readonly JsonValue[])[]): void {
+    for (const [i, { convert }] of this.#columns.entries())
+      for (const value of values[i] ?? []) this.#held[i]?.push(convert(value));
+    if ((this.#held[0]?.length ?? 0) * this.#columns.length >= GROUP_CELLS) this.#writeGroup();
+  }
+
+  end(): Blob {
+    this.#writeGroup();
+    this.#writer.finish();
+    return new Blob(this.#out.parts, { type: 'application/vnd.apache.parquet' });
+  }
+
+  #writeGroup(): void {
+    const rows = this.#held[0]?.length ?? 0;
+    if (rows === 0) return;
+    const columnData = this.#columns.map(({ name }, i) => ({ name, data: this.#held[i] ?? [] }));
+    this.#writer.write({ columnData, rowGroupSize: rows });
+    this.#held = this.#columns.map(() => []);
+  }
 }
 
 /** Collects the file in pieces, so that no buffer has to hold it whole. */
@@ -70,6 +77,11 @@ interface ParquetColumn {
   readonly convert: (value: JsonValue) => unknown;
 }
 
+function unfit(column: string, value: NonNullable<JsonValue>): Error {
+  const text = textOf(value).slice(0, 80);
+  return new Error(`Column ${column} contains ${text}, which Parquet cannot represent: save CSV or JSON.`);
+}
+
 const OPTIONAL = { repetition_type: 'OPTIONAL' } as const;
 
 function parquetColumn(name: string, type: string): ParquetColumn {
@@ -78,7 +90,7 @@ function parquetColumn(name: string, type: string): ParquetColumn {
   const scalar = (value: JsonValue): unknown => {
     if (value === null) return null;
     const converted = read(value);
-    if (converted === null) throw new UnfitError(name, textOf(value));
+    if (converted === null) throw unfit(name, value);
     return converted;
   };
   if (!isList) return { name, elements: [{ name, ...OPTIONAL, ...leaf }], convert: scalar };
@@ -91,7 +103,7 @@ function parquetColumn(name: string, type: string): ParquetColumn {
     ],
     convert: (value) => {
       if (value === null) return null;
-      if (!Array.isArray(value) || value.some(Array.isArray)) throw new UnfitError(name, textOf(value));
+      if (!Array.isArray(value) || value.some(Array.isArray)) throw unfit(name, value);
       return value.map(scalar);
     },
   };
