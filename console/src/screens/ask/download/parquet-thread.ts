@@ -7,10 +7,10 @@ import { ParquetFile } from './parquet-file.js';
 export type ParquetQuestions = {
   readonly begin: {
     readonly ask: { readonly columns: readonly AnswerColumn[]; readonly trailer: object };
-    readonly answer: void;
+    readonly answer: undefined;
   };
   /** Rows, column by column. */
-  readonly add: { readonly ask: readonly (readonly JsonValue[])[]; readonly answer: void };
+  readonly add: { readonly ask: readonly (readonly JsonValue[])[]; readonly answer: undefined };
   readonly end: { readonly ask: null; readonly answer: Blob };
 };
 
@@ -19,7 +19,11 @@ let file = new ParquetFile([], {});
 answerWith<ParquetQuestions>({
   begin: ({ columns, trailer }) => {
     file = new ParquetFile(columns, trailer);
+    return undefined;
   },
-  add: (values) => file.add(values),
+  add: (values) => {
+    file.add(values);
+    return undefined;
+  },
   end: () => file.end(),
 });
