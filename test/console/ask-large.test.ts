@@ -80,7 +80,7 @@ test('a million rows, a question that is cancelled, and screens of any size', { 
   await t.test(
     'after a cancel, the rows that had come stay, and their file says that there are more',
     async (t) => {
-      await ask(page, 'select g as n from generate_series(1, 2000000) g');
+      await ask(page, "select g as n, g || ' of many' as words from generate_series(1, 1000000) g");
       await page.getByText(/^[1-9][\d,]* rows so far, \d+\.\d s$/).waitFor();
       await page.getByRole('button', { name: 'Cancel' }).click();
       const told = await page.getByText(/^Cancelled after .*These rows stay here/).textContent();

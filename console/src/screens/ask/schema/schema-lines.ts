@@ -20,7 +20,7 @@ type NamedThing = Pick<SchemaLine, 'name' | 'description'> & { readonly synonyms
 
 /**
  * Lines for a search: entities and metrics with the words in their name, synonyms or description, and entities with
- * such columns, followed by these columns. Without a search, the columns of the entities in `open`.
+ * such columns, followed by these columns. Entities in `open` are followed by all their columns.
  */
 export function schemaLines(
   schema: ListedSchema,
@@ -33,9 +33,9 @@ export function schemaLines(
     return words.every((word) => text.includes(word));
   };
   const entities = sourcesOf(schema).flatMap(({ line, columns, synonyms }) => {
-    const isOpen = open.has(line.name);
-    const shown = columns.filter((column) => (words.length > 0 && matches(column)) || isOpen);
-    return shown.length > 0 || matches({ ...line, synonyms }) ? [line, ...shown] : [];
+    const found = words.length === 0 ? [] : columns.filter(matches);
+    if (found.length === 0 && !matches({ ...line, synonyms })) return [];
+    return [line, ...(open.has(line.name) ? columns : found)];
   });
   const metrics = schema.metrics
     .filter((metric) => metric.measurable && matches(metric))
