@@ -44,8 +44,8 @@ test('Ask, task by task', { skip: SKIP }, async (t) => {
     t.comment(`${Math.round(total / 1024)} kB gzipped at first view`);
     t.ok(total < 250_000, `${total} bytes, gzipped`);
     t.notOk(
-      loaded.some((url) => /echarts|oidc/.test(url)),
-      'charts and sign-in by a provider come when asked for',
+      loaded.some((url) => /echarts|oidc|parquet/.test(url)),
+      'charts, Parquet and sign-in by a provider come when asked for',
     );
     await accessible(t, page, 'before a question', 'every');
     visit.clean(t);
