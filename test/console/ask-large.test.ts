@@ -1,8 +1,13 @@
+import { readFileSync } from 'node:fs';
 import { test } from 'tap';
 import { settingsFrom } from '../../src/service/settings.js';
 import { SHOP_MANIFEST } from '../support/shop.js';
 import { accessible, ask, SKIP, startBrowser, Visit } from './support/browser.js';
 import { startGateway } from './support/gateway.js';
+
+/** Notes the longest task of the page from now on, in ms. */
+const LONGEST_TASK =
+  "globalThis.longest = 0; new PerformanceObserver((list) => { for (const { duration } of list.getEntries()) longest = Math.max(longest, duration); }).observe({ type: 'longtask' })";
 
 test('a million rows, a question that is cancelled, and screens of any size', { skip: SKIP }, async (t) => {
   // More than the page keeps, so that its own cap is what ends an answer.
@@ -31,6 +36,17 @@ test('a million rows, a question that is cancelled, and screens of any size', { 
     visit.clean(t);
   });
 
+  await t.test('a million texts are sorted while the page goes on', async (t) => {
+    await page.evaluate(LONGEST_TASK);
+    await page.getByRole('button', { name: 'words', exact: true }).click();
+    await page.locator('[aria-sort=ascending]').waitFor({ timeout: 120_000 });
+    const longest = Math.round(Number(await page.evaluate('longest')));
+    t.comment(`longest task ${longest} ms`);
+    t.ok(longest < 1_000, 'far less than the sort takes as a whole');
+    await page.getByRole('gridcell', { name: '100000 of many' }).waitFor();
+    visit.clean(t);
+  });
+
   await t.test('beyond that the page cuts, says so, and still knows what is masked', async (t) => {
     await ask(
       page,
@@ -51,20 +67,41 @@ test('a million rows, a question that is cancelled, and screens of any size', { 
     const endless =
       'select count(*) as n from generate_series(1, 200000) a cross join generate_series(1, 200000) b';
     await ask(page, endless);
-    await page.getByText('0 rows so far').waitFor();
+    await page.getByText(/^0 rows so far/).waitFor();
     await page.getByRole('button', { name: 'Cancel' }).click();
-    await page.getByText('Cancelled after 0 rows.').waitFor();
+    await page.getByText(/^Cancelled after 0 rows/).waitFor();
     const outcome = async () =>
       (await rest.test.records()).findLast((r) => r.kind === 'outcome' && r.action === 'query')?.outcome;
     while ((await outcome()) !== 'cancelled') await new Promise((resolve) => setTimeout(resolve, 50));
     t.pass('its outcome is on record as cancelled');
     visit.clean(t);
   });
+
+  await t.test(
+    'after a cancel, the rows that had come stay, and their file says that there are more',
+    async (t) => {
+      await ask(page, "select g as n, g || ' of many' as words from generate_series(1, 1000000) g");
+      await page.getByText(/^[1-9][\d,]* rows so far, \d+\.\d s$/).waitFor();
+      await page.getByRole('button', { name: 'Cancel' }).click();
+      const told = await page.getByText(/^Cancelled after .*These rows stay here/).textContent();
+      const rows = Number(/after ([\d,]+) rows/.exec(told ?? '')?.[1]?.replaceAll(',', ''));
+      t.ok(rows > 0 && rows < 1_000_000, `${rows} rows`);
+      t.equal(await page.getByRole('grid').getAttribute('aria-rowcount'), String(rows + 1));
+      await visit.click('button', 'Download');
+      const saving = page.waitForEvent('download');
+      await visit.click('button', 'CSV');
+      const download = await saving;
+      t.equal(download.suggestedFilename(), 'answer-incomplete.csv');
+      t.equal(readFileSync(await download.path(), 'utf8').split('\r\n').length, rows + 2);
+      await page.keyboard.press('Escape');
+      visit.clean(t);
+    },
+  );
   await visit.close();
 
   for (const [width, height, dark] of [
-    [400, 800, false],
-    [400, 800, true],
+    [390, 800, false],
+    [390, 800, true],
     [1280, 800, true],
     [3840, 2160, false],
   ] as const) {

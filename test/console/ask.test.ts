@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import { parquetReadObjects } from 'hyparquet';
 import type { Page } from 'playwright-core';
 import { test } from 'tap';
 import { accessible, ask, EDITOR, SKIP, startBrowser, Visit, write } from './support/browser.js';
@@ -10,6 +11,14 @@ function written(page: Page): Promise<string> {
   // biome-ignore lint/performance/useDomNodeTextContent: lines are elements, which it parts.
   return page.getByRole('textbox', { name: EDITOR }).innerText();
 }
+
+/** Parquet's times as they are stored: the reader's own parsers round them to milliseconds. */
+const EXACT = {
+  timestampFromMilliseconds: (value: bigint) => value,
+  timestampFromMicroseconds: (value: bigint) => value,
+  timestampFromNanoseconds: (value: bigint) => value,
+  dateFromDays: (value: number) => value,
+};
 
 async function enter(page: Page, origin: string, who: RegExp, hash = ''): Promise<void> {
   await page.goto(`${origin}/console/${hash}`);
@@ -35,10 +44,10 @@ test('Ask, task by task', { skip: SKIP }, async (t) => {
     t.comment(`${Math.round(total / 1024)} kB gzipped at first view`);
     t.ok(total < 250_000, `${total} bytes, gzipped`);
     t.notOk(
-      loaded.some((url) => /echarts|oidc/.test(url)),
-      'charts and sign-in by a provider come when asked for',
+      loaded.some((url) => /echarts|oidc|parquet/.test(url)),
+      'charts, Parquet and sign-in by a provider come when asked for',
     );
-    await accessible(t, page, 'before a question');
+    await accessible(t, page, 'before a question', 'every');
     visit.clean(t);
   });
 
@@ -50,6 +59,31 @@ test('Ask, task by task', { skip: SKIP }, async (t) => {
     await page.getByRole('option', { name: /^email.*masked/ }).waitFor();
     await page.getByRole('option', { name: /^name/ }).click();
     t.match(await written(page), /select c\.name from/);
+    visit.clean(t);
+  });
+
+  await t.test('the list beside the editor: searched, opened by keys, and names inserted', async (t) => {
+    await write(page, 'select ');
+    const search = page.getByRole('searchbox', { name: 'Search the schema' });
+    await search.fill('email');
+    await page.getByRole('treeitem', { name: /^email text masked$/ }).click();
+    t.equal(await written(page), 'select email');
+    await search.fill('revenue');
+    await page.getByRole('treeitem', { name: /metric numeric/ }).click();
+    t.equal(await written(page), 'select email, measure(revenue)');
+    await search.fill('customer');
+    await page.keyboard.press('Tab');
+    for (const key of ['Home', 'ArrowRight', 'ArrowDown', 'ArrowDown', 'Enter'])
+      await page.keyboard.press(key);
+    t.equal(await written(page), 'select email, measure(revenue), name', 'by keys alone');
+    t.equal(await page.getByRole('treeitem', { name: 'customer', exact: true }).getAttribute('aria-expanded'), 'true');
+    await accessible(t, page, 'the list', 'every');
+    await search.fill('nothing of that name');
+    await page.getByText('Nothing with these words.').waitFor();
+    await search.fill('');
+    await visit.click('button', 'Schema');
+    t.equal(await search.count(), 0, 'it can be closed');
+    await visit.click('button', 'Schema');
     visit.clean(t);
   });
 
@@ -71,7 +105,7 @@ test('Ask, task by task', { skip: SKIP }, async (t) => {
     await panel.getByText(/it is sensitive/).waitFor();
     t.equal(visit.clicks(), 1);
     t.match(await panel.textContent(), /osl\.entities\.customer\.email/);
-    await accessible(t, page, 'an answer and why');
+    await accessible(t, page, 'an answer and why', 'every');
     await panel.getByRole('textbox').fill('to write to customers');
     await visit.click('button', 'Request access');
     await panel.getByText(/On record/).waitFor();
@@ -105,7 +139,7 @@ test('Ask, task by task', { skip: SKIP }, async (t) => {
         `${file} begins as one does`,
       );
     }
-    await accessible(t, page, 'a chart');
+    await accessible(t, page, 'a chart', 'every');
     await ask(page, 'select region, count(*) as n from osl.entities.customer group by region');
     await page.getByRole('img', { name: /^Bar chart of n by region/ }).waitFor();
     visit.clean(t);
@@ -119,7 +153,7 @@ test('Ask, task by task', { skip: SKIP }, async (t) => {
       await alert.textContent(),
       /column nam is not declared[\s\S]*\^\^\^[\s\S]*perhaps you meant name/,
     );
-    await accessible(t, page, 'an error');
+    await accessible(t, page, 'an error', 'every');
     visit.clicks();
     await visit.click('button', 'Use name');
     t.equal(visit.clicks(), 1);
@@ -137,7 +171,7 @@ test('Ask, task by task', { skip: SKIP }, async (t) => {
       await page.getByRole('region', { name: 'Answer' }).textContent(),
       /scan osl\.entities\.customer[\s\S]*email masked[\s\S]*Grants usedg\w+/,
     );
-    await accessible(t, page, 'a plan');
+    await accessible(t, page, 'a plan', 'every');
     visit.clean(t);
   });
 
@@ -150,7 +184,7 @@ test('Ask, task by task', { skip: SKIP }, async (t) => {
     const dialog = page.getByRole('dialog', { name: 'Receipt' });
     const receipt = await dialog.getByRole('textbox', { name: 'Receipt' }).inputValue();
     t.match(await dialog.getByRole('textbox', { name: 'Salt' }).inputValue(), /^[\w-]{22}$/);
-    await accessible(t, page, 'a receipt');
+    await accessible(t, page, 'a receipt', 'every');
     const saving = page.waitForEvent('download');
     await visit.click('button', 'Save as a file');
     t.equal(readFileSync(await (await saving).path(), 'utf8'), receipt);
@@ -169,7 +203,7 @@ test('Ask, task by task', { skip: SKIP }, async (t) => {
       '3',
       'customer.email',
     ]);
-    await accessible(t, page, 'a receipt that holds');
+    await accessible(t, page, 'a receipt that holds', 'every');
     const at = receipt.indexOf('extra ') + 30;
     await pasted.fill(`${receipt.slice(0, at)}${receipt[at] === 'A' ? 'B' : 'A'}${receipt.slice(at + 1)}`);
     await page.getByText('Not proved').waitFor();
@@ -189,7 +223,7 @@ test('Ask, task by task', { skip: SKIP }, async (t) => {
     await visit.click('button', 'Share');
     const link = await page.getByRole('textbox', { name: 'Link' }).inputValue();
     t.equal(visit.clicks(), 3, 'three clicks');
-    await accessible(t, page, 'a dialogue');
+    await accessible(t, page, 'a dialogue', 'every');
     await page.keyboard.press('Escape');
     t.match(link, /\/console\/#\/ask\?q=select/);
 
@@ -230,22 +264,132 @@ test('Ask, task by task', { skip: SKIP }, async (t) => {
     visit.clean(t);
   });
 
+  await t.test('an answer is sorted by a click, and downloaded with its exact values', async (t) => {
+    const shown = () => page.getByRole('row').getByRole('gridcell').allTextContents();
+    await ask(
+      page,
+      `select t.n, t.x from (select 1 as n, '10000000000000000000000000000000000000002'::numeric as x
+       union all select 2, null union all select 3, '10000000000000000000000000000000000000001'::numeric
+       union all select 4, '-0.5'::numeric) t order by t.n`,
+    );
+    await page.getByText(/4 rows in/).waitFor();
+    const head = page.getByRole('columnheader', { name: /^x/ });
+    t.equal(await head.getAttribute('aria-sort'), 'none');
+    await page.getByRole('button', { name: 'x', exact: true }).focus();
+    for (const [direction, order] of [
+      ['ascending', ['4', '3', '1', '2']],
+      ['descending', ['1', '3', '4', '2']],
+      ['none', ['1', '2', '3', '4']],
+    ] as const) {
+      await page.keyboard.press('Enter');
+      await page
+        .locator(`[role=columnheader][aria-sort=${direction}]`)
+        .nth(direction === 'none' ? 1 : 0)
+        .waitFor();
+      t.strictSame(
+        (await shown()).filter((_, i) => i % 2 === 0),
+        order,
+        direction,
+      );
+    }
+    const saved = async (format: string) => {
+      const saving = page.waitForEvent('download');
+      await page.getByRole('dialog').getByRole('button', { name: format }).click();
+      const download = await saving;
+      return { name: download.suggestedFilename(), bytes: readFileSync(await download.path()) };
+    };
+    const texts = `select e'=1+1 "a",\n' as a, '' as b, null::text as "c,d", 9007199254740993 as n`;
+    await ask(page, texts);
+    await page.getByText(/1 row in/).waitFor();
+    await visit.click('button', 'Download');
+    await accessible(t, page, 'the formats', 'every');
+    const csv = await saved('CSV');
+    t.equal(csv.name, 'answer.csv');
+    t.equal(csv.bytes.toString(), 'a,b,"c,d",n\r\n"=1+1 ""a"",\n","",,9007199254740993\r\n');
+    await page.keyboard.press('Escape');
+
+    const columns =
+      'id, flag, small, big, real4, real8, exact, words, token, day, clock, local, moment, span, bytes, numbers, texts';
+    const typed = `select ${columns} from osl.entities.sample where id <> 2 order by id`;
+    await ask(page, typed);
+    await page.getByText(/2 rows in/).waitFor();
+    await page.getByRole('button', { name: 'id', exact: true }).dblclick();
+    await page.locator('[aria-sort=descending]').waitFor();
+    await visit.click('button', 'Download');
+    await page.getByText('2 rows, sorted as shown', { exact: false }).waitFor();
+    const { rows, columns: described, ...members } = JSON.parse((await saved('JSON')).bytes.toString());
+    const direct = await fetch(`${origin}/osl/query`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${await rest.test.token('user:ann')}`,
+        'content-type': 'application/json',
+      },
+      body: JSON.stringify({ osql: typed.replace(/by id$/, 'by id desc') }),
+    });
+    const answer = (await direct.json()) as { readonly rows: unknown; readonly columns: unknown };
+    t.strictSame([rows, described], [answer.rows, answer.columns], 'JSON is what the gateway sends');
+    t.match(members, { row_count: 2, truncated: false, redacted_columns: [] });
+    t.notOk('receipt' in members);
+    const { bytes } = await saved('Parquet');
+    const file = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength);
+    const [other, one] = await parquetReadObjects({ file, parsers: EXACT, utf8: false });
+    t.strictSame(
+      { ...one },
+      {
+        id: 1,
+        flag: true,
+        small: -7,
+        big: 9007199254740993n,
+        real4: 1.5,
+        real8: 0.1,
+        exact: '12345678901234567890.10',
+        words: 'a "b" \\ \n\t\u0001 é 😀',
+        token: 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11',
+        day: 20_484,
+        clock: 86_341_500_000n,
+        local: 1_769_903_941_500_000n,
+        moment: 1_769_903_941_250_000n,
+        span: '1 year 2 days 03:04:05',
+        bytes: Uint8Array.from([0xde, 0xad, 0xbe, 0xef, 0]),
+        numbers: [1, null, 3],
+        texts: ['a,b', 'c"d\\', null, 'NULL', ''],
+      },
+    );
+    t.match(other, { id: 3, flag: null, big: null, real4: Number.POSITIVE_INFINITY, texts: null });
+    await page.keyboard.press('Escape');
+
+    await ask(page, 'select id, day from osl.entities.sample');
+    await page.getByText(/3 rows in/).waitFor();
+    await visit.click('button', 'Download');
+    await page.getByRole('button', { name: 'Parquet' }).click();
+    await page.getByText('Column day contains infinity, which Parquet cannot represent').waitFor();
+    await page.keyboard.press('Escape');
+    visit.clean(t);
+  });
+
   await t.test('a token that ends keeps what was typed', async (t) => {
     await visit.click('button', 'Sign out');
-    const issuedAt = Math.floor(Date.now() / 1_000) - 296;
+    const issuedAt = Math.floor(Date.now() / 1_000) - 292;
     await page
       .getByRole('textbox', { name: 'Actor token' })
       .fill(await rest.test.token('user:ann', { issuedAt }));
     await visit.click('button', 'Sign in');
+    await ask(page, 'select 41 as answer');
+    await page.getByText(/1 row in/).waitFor();
+    await page.getByRole('searchbox').fill('mail');
     await write(page, 'select 42 as answer');
     await page.getByText('Your token has expired. What you typed is kept.').waitFor({ timeout: 60_000 });
     t.equal(await written(page), 'select 42 as answer');
-    await accessible(t, page, 'a token that has ended');
+    await page.getByRole('gridcell', { name: '41' }).waitFor();
+    t.equal(await page.getByRole('searchbox').inputValue(), 'mail', 'nothing typed is lost');
+    await accessible(t, page, 'a token that has ended', 'every');
+    await page.getByRole('button', { name: 'Run' }).click();
+    await page.getByText('the token has ended: sign in again').waitFor();
     await page.reload();
     await page.getByText('The schema could not be loaded').waitFor();
     await page.getByText('the token has ended: sign in again').waitFor();
     t.equal(await page.getByText('Looking what you may ask about').count(), 0);
-    await accessible(t, page, 'a token that had ended before the page was loaded');
+    await accessible(t, page, 'a token that had ended before the page was loaded', 'every');
     await visit.click('button', 'Sign in again');
     await page
       .getByRole('dialog')

@@ -2,7 +2,9 @@ import { LineSplitter } from 'osl-console/api/ask';
 import { identityOf } from 'osl-console/api/caller';
 import { caretOf } from 'osl-console/parts/caret';
 import { scrollTo, TALLEST, windowOf } from 'osl-console/parts/grid/grid-data';
-import { RowStore } from 'osl-console/parts/rows/row-store';
+import { momentOf } from 'osl-console/parts/rows/moment';
+import { type JsonValue, RowStore } from 'osl-console/parts/rows/row-store';
+import { sortRows } from 'osl-console/parts/rows/sort-rows';
 import { maskOf, whyObjects } from 'osl-console/screens/ask/answer-grid';
 import { chartFor, timeAt } from 'osl-console/screens/ask/chart-for';
 import { copyAs, shellQuoted, WAYS } from 'osl-console/screens/ask/copy-as';
@@ -11,6 +13,7 @@ import { applied, fixOf } from 'osl-console/screens/ask/fix';
 import { readLibrary, withAsked, withSaved, writeLibrary } from 'osl-console/screens/ask/library';
 import { passageOf, stretchesOf } from 'osl-console/screens/ask/passages';
 import { planTree } from 'osl-console/screens/ask/plan-tree';
+import { insertionAt, schemaLines } from 'osl-console/screens/ask/schema/schema-lines';
 import { hashOf, placeOf } from 'osl-console/shell/routes';
 import { test } from 'tap';
 
@@ -284,6 +287,127 @@ test('what is offered at the place of `|`', async (t) => {
       ['o', 'Order'],
     ],
   );
+});
+
+test('rows are sorted by the type of their column, NULL last', async (t) => {
+  const sorted = (type: string, values: readonly JsonValue[], direction: 'ascending' | 'descending') => {
+    const work = sortRows({ rows: values.length, type, at: (row) => values[row] ?? null }, direction);
+    for (let step = work.next(); ; step = work.next())
+      if (step.done === true) return [...step.value].map((row) => values[row] ?? null);
+  };
+  const ones = '1'.repeat(40);
+  const cases: readonly (readonly [type: string, ascending: readonly JsonValue[]])[] = [
+    ['int4', [-2, 0, 9, 10, null]],
+    ['int8', ['-9007199254740993', '-9007199254740992', '9007199254740992', '9007199254740993']],
+    [
+      'numeric',
+      [
+        '-Infinity',
+        `-${ones}`,
+        '-0.50',
+        '0',
+        '0.049',
+        '0.05',
+        `${ones}.1`,
+        `${ones}.11`,
+        `${ones}2`,
+        'Infinity',
+        'NaN',
+        null,
+      ],
+    ],
+    ['numeric', [`-1${'0'.repeat(400)}`, `1${'0'.repeat(400)}`, `2${'0'.repeat(400)}`]],
+    ['float8', ['-Infinity', -1e300, 0.1, 1e300, 'Infinity', 'NaN']],
+    ['bool', [false, true, null]],
+    [
+      'date',
+      [
+        '-infinity',
+        '0044-03-15 BC',
+        '0001-01-01',
+        '1969-12-31',
+        '2026-01-31',
+        '12026-01-01',
+        'infinity',
+        null,
+      ],
+    ],
+    [
+      'timestamptz',
+      ['2026-01-31T23:59:01Z', '2026-01-31T23:59:01.05Z', '2026-01-31T23:59:01.5Z', '2026-01-31T23:59:02Z'],
+    ],
+    [
+      'interval',
+      ['-1 mons', '-00:00:01', '00:00:00.5', '23:00:00', '1 day', '29 days', '1 mon', '1 year 2 days'],
+    ],
+    ['money', ['-$1,000.00', '$9.50', '$10.00', '$1,000.00']],
+    ['text', ['', 'B', 'a', 'a', 'ab', 'b', 'é', '\uffee', '😀', null]],
+    ['text', ['aaaaaaa', 'aaaaaab', 'aaaaaaba', null, null]],
+    ['jsonb', [{ a: 1 }, { a: 2 }, null]],
+  ];
+  for (const [type, ascending] of cases) {
+    const values = ascending.filter((value) => value !== null);
+    const nulls = ascending.filter((value) => value === null);
+    t.strictSame(sorted(type, ascending.toReversed(), 'ascending'), ascending, type);
+    t.strictSame(
+      sorted(type, ascending, 'descending'),
+      [...values.toReversed(), ...nulls],
+      `${type}, descending`,
+    );
+  }
+  const many = Array.from({ length: 20_000 }, (_, row) => (row * 7_919) % 1_009);
+  const work = sortRows({ rows: many.length, type: 'int4', at: (row) => many[row] ?? 0 }, 'descending');
+  let turns = 0;
+  let step = work.next();
+  for (; step.done !== true; step = work.next()) turns += 1;
+  const expected = many.map((_, row) => row).sort((a, b) => (many[b] ?? 0) - (many[a] ?? 0) || a - b);
+  t.strictSame([...step.value], expected, 'merged from several parts, equal values as they came');
+  t.ok(turns >= 15, `${turns} turns`);
+});
+
+test('times of an answer, to the microsecond and in every year', async (t) => {
+  for (const text of ['1970-01-01', '2024-02-29', '2000-03-01', '1900-02-28', '0001-01-01', '9999-12-31'])
+    t.strictSame(momentOf(text), { seconds: Date.parse(text) / 1_000, micros: 0 }, text);
+  t.strictSame(momentOf('2026-01-31T23:59:01.25Z'), { seconds: 1_769_903_941, micros: 250_000 });
+  t.equal(momentOf('0001-01-01')?.seconds, (momentOf('0001-12-31 BC')?.seconds ?? 0) + 86_400);
+  t.strictSame([momentOf('infinity'), momentOf('soon')], [null, null]);
+});
+
+test('the list beside the editor, and how its names are inserted', async (t) => {
+  const names = (search: string, open: readonly string[] = []) =>
+    schemaLines(SCHEMA, search, new Set(open)).map(({ name }) => name);
+  t.strictSame(names(''), ['person', 'Order', 'head_count']);
+  t.strictSame(names('', ['person']), ['person', 'id', 'email', 'Order', 'head_count']);
+  t.strictSame(names('MAIL'), ['person', 'email']);
+  t.strictSame(names('nothing of that name'), []);
+  const line = (name: string) =>
+    schemaLines(SCHEMA, '', new Set(['person', 'Order'])).find((one) => one.name === name);
+  t.match(line('email'), { kind: 'column', entity: 'person', masked: 'all' });
+  const cases: readonly (readonly [marked: string, name: string, result: string])[] = [
+    ['|', 'Order', 'osl.entities."Order"'],
+    ['select id from |', 'person', 'select id from osl.entities.person'],
+    ['select id from|', 'person', 'select id from osl.entities.person'],
+    ['select id from osl.entities.|', 'Order', 'select id from osl.entities."Order"'],
+    ['select | from person', 'email', 'select email from person'],
+    ['select id| from person', 'email', 'select id, email from person'],
+    ['select id, |from person', 'email', 'select id, email from person'],
+    ['select p.| from person p', 'email', 'select p.email from person p'],
+    [
+      'select | from person a join "Order" o on a.id = o."No"',
+      'email',
+      'select a.email from person a join "Order" o on a.id = o."No"',
+    ],
+    ['select id from person where |', 'email', 'select id from person where email'],
+    ['select id from person order by id|', 'email', 'select id from person order by id, email'],
+    ['select distinct |', 'head_count', 'select distinct measure(head_count)'],
+  ];
+  for (const [marked, name, result] of cases) {
+    const at = marked.indexOf('|');
+    const text = marked.replace('|', '');
+    const known = line(name);
+    if (known === undefined) throw new Error(`no ${name}`);
+    t.equal(text.slice(0, at) + insertionAt(text, at, at, known) + text.slice(at), result, marked);
+  }
 });
 
 test('the fix that an error offers', async (t) => {

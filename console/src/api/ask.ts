@@ -1,4 +1,5 @@
 import type { Answer, Plan, Problem } from '../../../clients/typescript/types.js';
+import { TURN_MS } from '../parts/rows/in-turns.js';
 import type { JsonValue } from '../parts/rows/row-store.js';
 import type { SignedInCaller } from './caller.js';
 import { ProblemError, postJson, send, UnreachedError } from './http.js';
@@ -19,9 +20,6 @@ export interface AskOptions {
   /** True if the answer shall have a receipt. */
   readonly receipt?: boolean;
 }
-
-/** Time in ms after which reading rows yields to the browser, so that the page stays responsive. */
-const TURN_MS = 24;
 
 /**
  * Sends a query and passes on its rows as they arrive. Aborting `signal` closes the connection, which cancels the

@@ -56,6 +56,7 @@ export function Frame({ caller, settings, signedIn }: FrameProps) {
       />
       {signedIn.hasEnded && <EndedBar onSignIn={() => setAsksAgain(true)} />}
       <main id="main" tabIndex={-1} className="screen">
+        <h1 className="hidden">{TITLES[screen]}</h1>
         <Boundary key={`${caller.key} ${screen}`}>
           <Suspense fallback={<p className="quiet loading">Loading …</p>}>
             {screens.includes(screen) ? <Shown name={screen} /> : <NotHere name={screen} />}

@@ -2,7 +2,15 @@
 // biome-ignore-all lint/a11y/useFocusableInteractive: the grid handles the keyboard as a whole.
 import { type KeyboardEvent, type ReactNode, useId, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import './grid.css';
-import { type GridCell, type GridData, isAmount, scrollTo, widthsOf, windowOf } from './grid-data.js';
+import {
+  type GridCell,
+  type GridData,
+  type GridSort,
+  isAmount,
+  scrollTo,
+  widthsOf,
+  windowOf,
+} from './grid-data.js';
 
 interface DataGridProps {
   readonly label: string;
@@ -14,13 +22,18 @@ interface DataGridProps {
   readonly chosen?: { readonly row: number | null; readonly column: number } | null;
   /** Content shown next to the name in a column header. */
   readonly headOf?: (column: number) => ReactNode;
+  /** Order of the rows; null if they are as they came. */
+  readonly sort?: GridSort | null;
+  /** Called when the name of a column is clicked; without it, the rows cannot be sorted. */
+  readonly onSort?: ((column: number) => void) | undefined;
 }
 
 const ROW = 28;
 const CHARACTER = 7.4;
 
 /** Table of any length that renders only the rows in view. Arrow keys, Page Up, Page Down, Home and End move in it. */
-export function DataGrid({ label, data, version = 0, onChoose, chosen, headOf }: DataGridProps) {
+export function DataGrid(props: DataGridProps) {
+  const { label, data, version = 0, onChoose, chosen, headOf, sort = null, onSort } = props;
   const id = useId();
   const scroller = useRef<HTMLDivElement>(null);
   const [view, setView] = useState({ scrollTop: 0, viewHeight: 400 });
@@ -90,10 +103,16 @@ export function DataGrid({ label, data, version = 0, onChoose, chosen, headOf }:
             // biome-ignore lint/suspicious/noArrayIndexKey: columns are identified by position.
             key={i}
             role="columnheader"
+            aria-sort={onSort === undefined ? undefined : sort?.column === i ? sort.direction : 'none'}
             className={isAmount(column.type) ? 'grid-number' : ''}
             title={`${column.name} ${column.type}`}
           >
-            <span className="grid-name">{column.name}</span> <span className="grid-type">{column.type}</span>
+            <HeadName
+              name={column.name}
+              direction={sort?.column === i ? sort.direction : null}
+              onSort={onSort === undefined ? null : () => onSort(i)}
+            />{' '}
+            <span className="grid-type">{column.type}</span>
             {headOf?.(i)}
           </div>
         ))}
@@ -122,6 +141,29 @@ export function DataGrid({ label, data, version = 0, onChoose, chosen, headOf }:
         </div>
       </div>
     </div>
+  );
+}
+
+interface HeadNameProps {
+  readonly name: string;
+  readonly direction: GridSort['direction'] | null;
+  readonly onSort: (() => void) | null;
+}
+
+function HeadName({ name, direction, onSort }: HeadNameProps) {
+  if (onSort === null) return <span className="grid-name">{name}</span>;
+  const sign = direction === null ? '' : direction === 'ascending' ? ' ↑' : ' ↓';
+  return (
+    // Key presses are the button's own, not moves in the grid.
+    <button
+      type="button"
+      className="grid-name grid-sort"
+      onClick={onSort}
+      onKeyDown={(event) => event.stopPropagation()}
+    >
+      {name}
+      <span aria-hidden="true">{sign}</span>
+    </button>
   );
 }
 

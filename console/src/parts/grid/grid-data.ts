@@ -15,6 +15,11 @@ export interface GridColumn {
   readonly masked: boolean;
 }
 
+export interface GridSort {
+  readonly column: number;
+  readonly direction: 'ascending' | 'descending';
+}
+
 export type CellKind = 'text' | 'number' | 'flag' | 'null' | 'masked' | 'empty';
 
 export interface GridCell {

@@ -8,6 +8,7 @@ import { answerGrid, type MaskedIn, whyObjects } from './answer-grid.js';
 import { chartFor } from './chart-for.js';
 import { hasPassages, PassagesView } from './PassagesView.js';
 import type { AnswerState } from './useAnswer.js';
+import type { Sorting } from './useSorting.js';
 import { WhyPanel } from './WhyPanel.js';
 
 type ShownAnswer = Extract<AnswerState, { readonly kind: 'running' | 'answered' | 'cancelled' }>;
@@ -16,10 +17,11 @@ type AnswerTab = 'table' | 'chart' | 'passages';
 interface AnswerViewProps {
   readonly state: ShownAnswer;
   readonly schema: Schema | null;
+  readonly sorting: Sorting;
 }
 
 /** Rows of an answer, as a table, a chart or passages. */
-export function AnswerView({ state, schema }: AnswerViewProps) {
+export function AnswerView({ state, schema, sorting }: AnswerViewProps) {
   const { store } = state;
   const described = state.kind === 'running' ? null : state.described;
   const [tab, setTab] = useState<AnswerTab | null>(null);
@@ -27,8 +29,8 @@ export function AnswerView({ state, schema }: AnswerViewProps) {
   const columns = described?.columns ?? [];
   // biome-ignore lint/correctness/useExhaustiveDependencies: the store is mutated when rows arrive.
   const data = useMemo(
-    () => answerGrid(store, columns, maskedInSchema(schema)),
-    [store, store.rows, described, schema],
+    () => answerGrid(store, columns, maskedInSchema(schema), sorting.order),
+    [store, store.rows, described, schema, sorting.order],
   );
   // biome-ignore lint/correctness/useExhaustiveDependencies: `data` follows the described columns.
   const chart = useMemo(
@@ -50,8 +52,7 @@ export function AnswerView({ state, schema }: AnswerViewProps) {
   ];
   const current = tabs.find(({ name }) => name === tab)?.name ?? (withPassages ? 'passages' : 'table');
   const why = chosen === null || described === null ? null : whyObjects(columns[chosen.column], described);
-  if (state.kind === 'answered' && store.rows === 0)
-    return <Empty title="No rows" text="No rows match among the rows that you can see." />;
+  if (store.rows === 0) return <NoRows kind={state.kind} />;
   return (
     <div className="ask-shown">
       <Tabs label="Answer" tabs={tabs} chosen={current} onChoose={setTab}>
@@ -61,6 +62,15 @@ export function AnswerView({ state, schema }: AnswerViewProps) {
             data={data}
             version={data.rows}
             chosen={chosen}
+            sort={sorting.sort}
+            onSort={
+              described === null
+                ? undefined
+                : (column) => {
+                    setChosen(null);
+                    sorting.byColumn(column);
+                  }
+            }
             onChoose={(row, column) => {
               const isMasked = row === null || data.cell(row, column).kind === 'masked';
               setChosen(isMasked && data.columns[column]?.masked === true ? { row, column } : null);
@@ -85,6 +95,24 @@ export function AnswerView({ state, schema }: AnswerViewProps) {
       {why !== null && <WhyPanel objects={why} onClose={() => setChosen(null)} />}
     </div>
   );
+}
+
+function NoRows({ kind }: { readonly kind: ShownAnswer['kind'] }) {
+  switch (kind) {
+    case 'running':
+      return (
+        <div className="ask-later">
+          <Empty
+            title="Running …"
+            text="Rows are shown as they arrive. Cancel ends the query in the database too."
+          />
+        </div>
+      );
+    case 'answered':
+      return <Empty title="No rows" text="No rows match among the rows that you can see." />;
+    case 'cancelled':
+      return <Empty title="Cancelled" text="No rows had arrived. Change the query, or run it again." />;
+  }
 }
 
 /** Determines how an answer's columns are masked, from the caller's schema and the columns they are derived from. */

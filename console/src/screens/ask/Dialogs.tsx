@@ -6,11 +6,13 @@ import { Tabs } from '../../parts/Tabs.js';
 import { hashOf } from '../../shell/routes.js';
 import { useSession } from '../../shell/session.js';
 import { type CopyTarget, copyAs, WAY_TITLES, WAYS } from './copy-as.js';
+import type { ShownAnswer } from './download/answer-file.js';
+import { DownloadForm } from './download/DownloadForm.js';
 import { LibraryView } from './LibraryView.js';
 import type { LibraryState } from './library.js';
 import { linkTo, type QuestionDraft } from './useDraft.js';
 
-export type DialogName = 'library' | 'save' | 'share' | 'copy' | 'receipt';
+export type DialogName = 'library' | 'save' | 'share' | 'copy' | 'download' | 'receipt';
 
 type AnswerReceipt = NonNullable<AnswerTrailer['receipt']>;
 
@@ -18,13 +20,15 @@ interface DialogsProps {
   readonly open: DialogName | null;
   readonly draft: QuestionDraft;
   readonly library: LibraryState;
+  /** The rows to download; null if there are none. */
+  readonly answer: ShownAnswer | null;
   readonly receipt: AnswerReceipt | null;
   readonly onClose: () => void;
   readonly onTake: (draft: QuestionDraft) => void;
 }
 
-/** Dialogs to open, save, share and export queries, and the receipt of an answer. */
-export function Dialogs({ open, draft, library, receipt, onClose, onTake }: DialogsProps) {
+/** Dialogs to open, save, share and export queries, to download an answer, and its receipt. */
+export function Dialogs({ open, draft, library, answer, receipt, onClose, onTake }: DialogsProps) {
   return (
     <>
       <Dialog title="Questions" open={open === 'library'} onClose={onClose}>
@@ -48,6 +52,9 @@ export function Dialogs({ open, draft, library, receipt, onClose, onTake }: Dial
       </Dialog>
       <Dialog title="Run it elsewhere" open={open === 'copy'} onClose={onClose}>
         <CopyAs draft={draft} />
+      </Dialog>
+      <Dialog title="Download" open={open === 'download' && answer !== null} onClose={onClose}>
+        {answer !== null && <DownloadForm answer={answer} />}
       </Dialog>
       <Dialog title="Receipt" open={open === 'receipt' && receipt !== null} onClose={onClose}>
         {receipt !== null && <Receipt receipt={receipt} />}

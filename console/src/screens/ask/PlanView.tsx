@@ -10,13 +10,13 @@ export function PlanView({ plan }: PlanViewProps) {
   return (
     <div className="plan">
       <section>
-        <h3>Steps</h3>
+        <h2>Steps</h2>
         <ul className="plan-tree">
           <Node node={planTree(plan.plan)} />
         </ul>
       </section>
       <section>
-        <h3>Reads</h3>
+        <h2>Reads</h2>
         <p>
           {plan.objects.length === 0 && 'nothing of the model'}
           {plan.objects.map((object) => (
@@ -25,7 +25,7 @@ export function PlanView({ plan }: PlanViewProps) {
             </code>
           ))}
         </p>
-        <h3>Grants used</h3>
+        <h2>Grants used</h2>
         <p>
           {plan.grants.length === 0 && 'none'}
           {plan.grants.map((grant) => (
@@ -36,7 +36,7 @@ export function PlanView({ plan }: PlanViewProps) {
         </p>
         {plan.redacted_columns.length > 0 && (
           <>
-            <h3>Masked for you</h3>
+            <h2>Masked for you</h2>
             <p>
               {plan.redacted_columns.map((column) => (
                 <code key={column} className="plan-chip plan-masked">
@@ -58,7 +58,7 @@ export function PlanView({ plan }: PlanViewProps) {
         ))}
         {plan.sql !== undefined && (
           <>
-            <h3>SQL sent to the database</h3>
+            <h2>SQL sent to the database</h2>
             <pre className="plan-sql">{plan.sql}</pre>
           </>
         )}

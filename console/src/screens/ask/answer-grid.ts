@@ -23,12 +23,20 @@ export type CellMask = 'none' | 'masked' | 'perhaps';
  */
 export type MaskedIn = (column: AnswerColumn) => 'none' | 'some' | 'all' | null;
 
-/** Rows of an answer as a grid. `columns` is empty until the answer has ended. */
-export function answerGrid(store: RowStore, columns: readonly AnswerColumn[], maskedIn: MaskedIn): GridData {
-  const heads =
-    columns.length > 0
-      ? columns
-      : store.names.map((name) => ({ name, type: '', source: null, redacted: false }));
+/** Columns of an answer; if they are not described, because it has not ended, those of its rows. */
+export function headsOf(store: RowStore, columns: readonly AnswerColumn[]): readonly AnswerColumn[] {
+  if (columns.length > 0) return columns;
+  return store.names.map((name) => ({ name, type: '', source: null, redacted: false }));
+}
+
+/** Rows of an answer as a grid, in `order` if they are sorted. */
+export function answerGrid(
+  store: RowStore,
+  columns: readonly AnswerColumn[],
+  maskedIn: MaskedIn,
+  order: Uint32Array | null,
+): GridData {
+  const heads = headsOf(store, columns);
   const masks = heads.map(maskedIn);
   const places = heads.map(({ name }) => store.names.indexOf(name));
   return {
@@ -36,7 +44,7 @@ export function answerGrid(store: RowStore, columns: readonly AnswerColumn[], ma
     rows: store.rows,
     cell: (row, column): GridCell => {
       const head = heads[column];
-      const value = store.at(row, places[column] ?? -1);
+      const value = store.at(order?.[row] ?? row, places[column] ?? -1);
       const mask = maskOf(value, head?.redacted === true, masks[column] ?? null);
       if (mask === 'masked') return { kind: 'masked', text: value === null ? 'masked' : textOf(value) };
       if (mask === 'perhaps') return { kind: 'masked', text: 'masked or NULL' };

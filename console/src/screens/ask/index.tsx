@@ -7,14 +7,18 @@ import { ErrorBox } from '../../parts/ErrorBox.js';
 import { useSession } from '../../shell/session.js';
 import { AnswerView } from './AnswerView.js';
 import { type DialogName, Dialogs } from './Dialogs.js';
+import { shownAnswer } from './download/answer-file.js';
 import { Examples } from './Examples.js';
 import { Editor, type EditorHandle, type ErrorMark } from './editor/Editor.js';
 import { applied, fixOf, placeOf } from './fix.js';
 import { useLibrary } from './library.js';
 import { PlanView } from './PlanView.js';
+import { SchemaPanel } from './schema/SchemaPanel.js';
+import { insertionAt } from './schema/schema-lines.js';
 import { StatusLine, Toolbar } from './Toolbar.js';
 import { useAnswer } from './useAnswer.js';
 import { type QuestionDraft, useDraft } from './useDraft.js';
+import { useSorting } from './useSorting.js';
 import './ask.css';
 
 export function Screen() {
@@ -28,6 +32,7 @@ export function Screen() {
   const library = useLibrary(caller.key);
   const answer = useAnswer(caller);
   const plan = usePlan(caller);
+  const [hasSchema, setHasSchema] = useState(() => matchMedia('(min-width: 1000px)').matches);
   const { text, kind } = draft;
   const isEmpty = text.trim() === '';
   const run = (asked: string): void => {
@@ -52,61 +57,80 @@ export function Screen() {
   const isCurrent = fault !== null && fault.text === text;
   const fix = problem !== null && isCurrent ? fixOf(text, problem) : null;
   const { state } = answer;
+  const ended = state.kind === 'answered' || state.kind === 'cancelled' ? state : null;
+  const sorting = useSorting(ended?.store ?? null, ended?.described.columns ?? null);
   return (
     <div className="ask">
-      <section className="ask-question" aria-label="Question">
-        <div className="ask-editor">
-          <Editor
-            ref={editor}
-            initial={text}
-            schema={schema}
-            mark={problem !== null && isCurrent ? markOf(text, problem) : null}
-            onChange={(next) => change({ text: next })}
-            onRun={run}
-          />
-        </div>
-        <Toolbar
-          kind={kind}
-          isRunning={state.kind === 'running'}
-          isEmpty={isEmpty}
-          onKind={(next) => change({ kind: next })}
-          onRun={() => run(text)}
-          onCancel={answer.cancel}
-          onExplain={explain}
-          onOpen={setDialog}
+      {hasSchema && (
+        <SchemaPanel
+          known={known}
+          isRawSql={kind === 'sql'}
+          onInsert={(line) => editor.current?.insert((whole, from, to) => insertionAt(whole, from, to, line))}
         />
-      </section>
-      <section className="ask-answer" aria-label="Answer">
-        {fault !== null && (
-          <ErrorBox
-            error={fault.error}
-            text={fault.text}
-            fix={
-              fix === null
-                ? null
-                : {
-                    label: `Use ${fix.insert}`,
-                    take: () => {
-                      editor.current?.setText(applied(text, fix));
-                      editor.current?.focus();
-                    },
-                  }
-            }
+      )}
+      <div className="ask-main">
+        <section className="ask-question" aria-label="Question">
+          <div className="ask-editor">
+            <Editor
+              ref={editor}
+              initial={text}
+              schema={schema}
+              mark={problem !== null && isCurrent ? markOf(text, problem) : null}
+              onChange={(next) => change({ text: next })}
+              onRun={run}
+            />
+          </div>
+          <Toolbar
+            kind={kind}
+            isRunning={state.kind === 'running'}
+            isEmpty={isEmpty}
+            hasSchema={hasSchema}
+            onSchema={() => setHasSchema((has) => !has)}
+            onKind={(next) => change({ kind: next })}
+            onRun={() => run(text)}
+            onCancel={answer.cancel}
+            onExplain={explain}
+            onOpen={setDialog}
           />
-        )}
-        {fault === null && plan.state.kind === 'explained' && <PlanView plan={plan.state.plan} />}
-        {fault === null && plan.state.kind === 'idle' && state.kind === 'idle' && (
-          <Examples known={known} onTake={(example) => take({ text: example, kind: 'osql' })} />
-        )}
-        {(state.kind === 'running' || state.kind === 'answered' || state.kind === 'cancelled') && (
-          <AnswerView state={state} schema={schema} />
-        )}
-      </section>
-      <StatusLine state={state} onReceipt={() => setDialog('receipt')} />
+        </section>
+        <section className="ask-answer" aria-label="Answer">
+          {fault !== null && (
+            <ErrorBox
+              error={fault.error}
+              text={fault.text}
+              fix={
+                fix === null
+                  ? null
+                  : {
+                      label: `Use ${fix.insert}`,
+                      take: () => {
+                        editor.current?.setText(applied(text, fix));
+                        editor.current?.focus();
+                      },
+                    }
+              }
+            />
+          )}
+          {fault === null && plan.state.kind === 'explained' && <PlanView plan={plan.state.plan} />}
+          {fault === null && plan.state.kind === 'idle' && state.kind === 'idle' && (
+            <Examples known={known} onTake={(example) => take({ text: example, kind: 'osql' })} />
+          )}
+          {(state.kind === 'running' || state.kind === 'answered' || state.kind === 'cancelled') && (
+            <AnswerView state={state} schema={schema} sorting={sorting} />
+          )}
+        </section>
+        <StatusLine
+          state={state}
+          isSorting={sorting.isSorting}
+          onReceipt={() => setDialog('receipt')}
+          onDownload={() => setDialog('download')}
+        />
+      </div>
       <Dialogs
         open={dialog}
         draft={draft}
         library={library}
+        answer={ended === null ? null : shownAnswer(ended, sorting.order)}
         receipt={(state.kind === 'answered' ? state.trailer?.receipt : undefined) ?? null}
         onClose={() => setDialog(null)}
         onTake={take}

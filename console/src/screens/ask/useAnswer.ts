@@ -10,7 +10,14 @@ export const MOST_CHARACTERS = 300_000_000;
 
 export type AnswerState =
   | { readonly kind: 'idle' }
-  | { readonly kind: 'running'; readonly text: string; readonly store: RowStore; readonly rows: number }
+  | {
+      readonly kind: 'running';
+      readonly text: string;
+      readonly store: RowStore;
+      readonly rows: number;
+      /** Start of the query, on the clock of `performance.now()`. */
+      readonly began: number;
+    }
   | {
       readonly kind: 'answered';
       readonly text: string;
@@ -25,6 +32,7 @@ export type AnswerState =
       readonly text: string;
       readonly store: RowStore;
       readonly described: AnswerDescription;
+      readonly ms: number;
     }
   | { readonly kind: 'failed'; readonly text: string; readonly error: unknown };
 
@@ -81,7 +89,7 @@ async function answer(
   const store = new RowStore();
   const began = performance.now();
   let shown = began;
-  show({ kind: 'running', text, store, rows: 0 });
+  show({ kind: 'running', text, store, rows: 0, began });
   let kept = 0;
   const row = (value: Parameters<RowStore['add']>[0], characters: number): boolean => {
     kept += characters;
@@ -89,7 +97,7 @@ async function answer(
     store.add(value);
     if (performance.now() - shown > SHOWN_MS) {
       shown = performance.now();
-      show({ kind: 'running', text, store, rows: store.rows });
+      show({ kind: 'running', text, store, rows: store.rows, began });
     }
     return true;
   };
@@ -100,8 +108,10 @@ async function answer(
     show({ kind: 'answered', text, store, trailer, described, ms });
   } catch (error) {
     if (signal.aborted) {
-      show({ kind: 'cancelled', text, store, described: UNDESCRIBED });
-      if (store.rows > 0) show({ kind: 'cancelled', text, store, described: await planned(caller, body) });
+      const ms = performance.now() - began;
+      show({ kind: 'cancelled', text, store, described: UNDESCRIBED, ms });
+      if (store.rows > 0)
+        show({ kind: 'cancelled', text, store, described: await planned(caller, body), ms });
     } else show({ kind: 'failed', text, error });
   }
 }

@@ -93,6 +93,8 @@ export interface ErrorMark {
 export interface EditorHandle {
   /** Replaces the whole text. */
   setText(text: string): void;
+  /** Replaces the selection by what `textFor` returns, and focuses the editor. */
+  insert(textFor: (text: string, from: number, to: number) => string): void;
   focus(): void;
 }
 
@@ -120,6 +122,13 @@ export function Editor({ initial, schema, mark, onChange, onRun, ref }: EditorPr
     setText: (text) => {
       const { current } = view;
       current?.dispatch({ changes: { from: 0, to: current.state.doc.length, insert: text } });
+    },
+    insert: (textFor) => {
+      const { current } = view;
+      if (current === null) return;
+      const { from, to } = current.state.selection.main;
+      current.dispatch(current.state.replaceSelection(textFor(current.state.doc.toString(), from, to)));
+      current.focus();
     },
     focus: () => view.current?.focus(),
   }));

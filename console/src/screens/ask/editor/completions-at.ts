@@ -190,7 +190,7 @@ const NO_ALIAS =
   /^(?:where|on|using|join|inner|left|right|full|cross|natural|group|order|having|limit|offset|union|intersect|except|window|fetch)$/i;
 
 /** Blanks out strings and comments; offsets do not change. */
-function codeOf(text: string): string {
+export function codeOf(text: string): string {
   return text.replace(/--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|'(?:[^']|'')*(?:'|$)/g, (part) =>
     part.replace(/[^\n]/g, ' '),
   );

@@ -1,0 +1,156 @@
+import type { AnswerColumn } from '../../../api/ask.js';
+import { inTurns } from '../../../parts/rows/in-turns.js';
+import { type JsonValue, textOf } from '../../../parts/rows/row-store.js';
+import { QueryableThread } from '../../../parts/thread/queryable-thread.js';
+import { headsOf } from '../answer-grid.js';
+import type { AnswerState } from '../useAnswer.js';
+import type { ParquetQuestions } from './parquet-thread.js';
+
+/** Rows of an answer that the page has, in the order in which it shows them. */
+export interface ShownAnswer {
+  readonly columns: readonly AnswerColumn[];
+  readonly rows: number;
+  at(row: number, column: number): JsonValue;
+  readonly isSorted: boolean;
+  /** True if there may be more rows than these. */
+  readonly isCut: boolean;
+  /** Other members of the response; few if it has no trailer. */
+  readonly members: Readonly<Record<string, unknown>>;
+}
+
+/** Answer of a query that has ended, in `order` if it is sorted. */
+export function shownAnswer(
+  state: Extract<AnswerState, { readonly kind: 'answered' | 'cancelled' }>,
+  order: Uint32Array | null,
+): ShownAnswer {
+  const { store, described } = state;
+  const trailer = state.kind === 'answered' ? state.trailer : null;
+  // Not the receipt: its salt is for those to whom the answer is shown on purpose.
+  const { receipt: _, ...members } = trailer ?? {
+    receipt: undefined,
+    redacted_columns: described.redacted_columns,
+  };
+  const columns = headsOf(store, described.columns);
+  const places = columns.map(({ name }) => store.names.indexOf(name));
+  return {
+    columns,
+    rows: store.rows,
+    at: (row, column) => store.at(order?.[row] ?? row, places[column] ?? -1),
+    isSorted: order !== null,
+    isCut: trailer?.truncated !== false,
+    members,
+  };
+}
+
+export const FILE_FORMATS = ['csv', 'json', 'parquet'] as const;
+export type FileFormat = (typeof FILE_FORMATS)[number];
+
+/** Name of the file; that of an answer that was cut says so. */
+export function fileName({ isCut }: Pick<ShownAnswer, 'isCut'>, format: FileFormat): string {
+  return `answer${isCut ? '-incomplete' : ''}.${format}`;
+}
+
+/** Writes an answer as a file, in turns with the page. @throws Error for Parquet; the reason of `signal` */
+export async function answerFile(
+  answer: ShownAnswer,
+  format: FileFormat,
+  signal: AbortSignal,
+): Promise<Blob> {
+  switch (format) {
+    case 'csv':
+      return new Blob(await inTurns(textParts(answer, csvLines(answer)), signal), { type: 'text/csv' });
+    case 'json':
+      return new Blob(await inTurns(textParts(answer, jsonLines(answer)), signal), {
+        type: 'application/json',
+      });
+    case 'parquet':
+      return parquetFile(answer, signal);
+  }
+}
+
+/** Sends the rows to a worker thread, which loads the Parquet library. */
+async function parquetFile(answer: ShownAnswer, signal: AbortSignal): Promise<Blob> {
+  const worker = new Worker(new URL('./parquet-thread.ts', import.meta.url), { type: 'module' });
+  const thread = new QueryableThread<ParquetQuestions>(worker);
+  try {
+    const { columns, rows, at } = answer;
+    await thread.ask('begin', { columns, trailer: trailerOf(answer) });
+    const step = stepOf(answer);
+    for (let from = 0; from < rows; from += step) {
+      const length = Math.min(step, rows - from);
+      await thread.ask(
+        'add',
+        columns.map((_, column) => Array.from({ length }, (_, i) => at(from + i, column))),
+      );
+      signal.throwIfAborted();
+    }
+    return await thread.ask('end', null);
+  } finally {
+    thread.stop();
+  }
+}
+
+/** Rows handled at once. */
+function stepOf({ columns }: ShownAnswer): number {
+  return Math.max(1, Math.floor(CELLS / columns.length));
+}
+
+function trailerOf({ columns, rows, isCut, members }: ShownAnswer): object {
+  return { ...members, columns, row_count: rows, truncated: isCut };
+}
+
+/** Number of cells handled at once. */
+const CELLS = 8_192;
+/** Characters per part: the browser stores each part as it comes, instead of all at the end. */
+const PART = 1_000_000;
+
+interface Lines {
+  readonly head: string;
+  row(row: number): string;
+  readonly tail: string;
+}
+
+function* textParts(answer: ShownAnswer, { head, row, tail }: Lines): Generator<void, Blob[]> {
+  const parts: Blob[] = [];
+  let text = head;
+  const { rows } = answer;
+  const step = stepOf(answer);
+  for (let at = 0; at < rows; at += step) {
+    const end = Math.min(at + step, rows);
+    for (let i = at; i < end; i += 1) text += row(i);
+    if (text.length > PART) {
+      parts.push(new Blob([text]));
+      text = '';
+    }
+    yield;
+  }
+  return [...parts, new Blob([text, tail])];
+}
+
+/** RFC 4180, with the values as they are. NULL is an empty field, and empty text is `""`, as in Postgres. */
+function csvLines({ columns, at }: ShownAnswer): Lines {
+  return {
+    head: `${columns.map(({ name }) => csvField(name)).join(',')}\r\n`,
+    row: (row) => `${columns.map((_, column) => csvField(at(row, column))).join(',')}\r\n`,
+    tail: '',
+  };
+}
+
+function csvField(value: JsonValue): string {
+  if (value === null) return '';
+  const text = textOf(value);
+  return text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/** The same members as a response of `POST /osl/query`, with one row per line. */
+function jsonLines(answer: ShownAnswer): Lines {
+  const { columns, at } = answer;
+  const names = columns.map(({ name }) => JSON.stringify(name));
+  const head = JSON.stringify(trailerOf(answer));
+  return {
+    head: `${head.slice(0, -1)},"rows":[`,
+    row: (row) =>
+      `${row === 0 ? '' : ','}\n{${names.map((name, i) => `${name}:${JSON.stringify(at(row, i))}`).join(',')}}`,
+    tail: '\n]}\n',
+  };
+}

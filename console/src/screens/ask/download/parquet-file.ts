@@ -1,0 +1,215 @@
+import { ByteWriter, ParquetWriter } from 'hyparquet-writer';
+import { SCALAR_TYPES, type ScalarType, typeRow } from 'osl-compiler/types';
+import type { AnswerColumn } from '../../../api/ask.js';
+import { momentOf } from '../../../parts/rows/moment.js';
+import { type JsonValue, textOf } from '../../../parts/rows/row-store.js';
+
+/** Cells per row group, which bounds the memory that writing needs. */
+const GROUP_CELLS = 262_144;
+
+/**
+ * A Parquet file with the types of `osl query --format parquet`, except that numeric and interval are text as in JSON.
+ * The other members of the answer are in the file's metadata as `osl.trailer`.
+ */
+export class ParquetFile {
+  readonly #out = new FileParts();
+  readonly #columns: readonly ParquetColumn[];
+  readonly #writer: ParquetWriter;
+  #held: unknown[][];
+
+  constructor(columns: readonly AnswerColumn[], trailer: object) {
+    this.#columns = columns.map(({ name, type }) => parquetColumn(name, type));
+    this.#held = columns.map(() => []);
+    this.#writer = new ParquetWriter({
+      writer: this.#out,
+      schema: [
+        { name: 'schema', num_children: columns.length },
+        ...this.#columns.flatMap(({ elements }) => elements),
+      ],
+      createdBy: 'osl-console',
+      kvMetadata: [{ key: 'osl.trailer', value: JSON.stringify(trailer) }],
+    });
+  }
+
+  /** Adds rows, column by column. @throws Error for a value that Parquet's type cannot represent */
+  add(values: readonly (readonly JsonValue[])[]): void {
+    for (const [i, { convert }] of this.#columns.entries())
+      for (const value of values[i] ?? []) this.#held[i]?.push(convert(value));
+    if ((this.#held[0]?.length ?? 0) * this.#columns.length >= GROUP_CELLS) this.#writeGroup();
+  }
+
+  end(): Blob {
+    this.#writeGroup();
+    this.#writer.finish();
+    return new Blob(this.#out.parts, { type: 'application/vnd.apache.parquet' });
+  }
+
+  #writeGroup(): void {
+    const rows = this.#held[0]?.length ?? 0;
+    if (rows === 0) return;
+    const columnData = this.#columns.map(({ name }, i) => ({ name, data: this.#held[i] ?? [] }));
+    this.#writer.write({ columnData, rowGroupSize: rows });
+    this.#held = this.#columns.map(() => []);
+  }
+}
+
+/** Collects the file in pieces, so that no buffer has to hold it whole. */
+class FileParts extends ByteWriter {
+  readonly parts: Uint8Array<ArrayBuffer>[] = [];
+
+  flush(): void {
+    this.parts.push(new Uint8Array(this.buffer.slice(0, this.index)));
+    this.index = 0;
+  }
+
+  override finish(): void {
+    this.flush();
+  }
+}
+
+type SchemaElement = ConstructorParameters<typeof ParquetWriter>[0]['schema'][number];
+type Leaf = Omit<SchemaElement, 'name' | 'repetition_type'>;
+
+interface ParquetColumn {
+  readonly name: string;
+  readonly elements: readonly SchemaElement[];
+  /** Value as the writer expects it. */
+  readonly convert: (value: JsonValue) => unknown;
+}
+
+function unfit(column: string, value: NonNullable<JsonValue>): Error {
+  const text = textOf(value).slice(0, 80);
+  return new Error(`Column ${column} contains ${text}, which Parquet cannot represent: save CSV or JSON.`);
+}
+
+const OPTIONAL = { repetition_type: 'OPTIONAL' } as const;
+
+function parquetColumn(name: string, type: string): ParquetColumn {
+  const isList = type.endsWith('[]');
+  const { leaf, read } = scalarColumn(isList ? type.slice(0, -2) : type);
+  const scalar = (value: JsonValue): unknown => {
+    if (value === null) return null;
+    const converted = read(value);
+    if (converted === null) throw unfit(name, value);
+    return converted;
+  };
+  if (!isList) return { name, elements: [{ name, ...OPTIONAL, ...leaf }], convert: scalar };
+  return {
+    name,
+    elements: [
+      { name, ...OPTIONAL, num_children: 1, converted_type: 'LIST', logical_type: { type: 'LIST' } },
+      { name: 'list', repetition_type: 'REPEATED', num_children: 1 },
+      { name: 'element', ...OPTIONAL, ...leaf },
+    ],
+    convert: (value) => {
+      if (value === null) return null;
+      if (!Array.isArray(value) || value.some(Array.isArray)) throw unfit(name, value);
+      return value.map(scalar);
+    },
+  };
+}
+
+interface ScalarColumn {
+  readonly leaf: Leaf;
+  /** Converts a value that is not NULL; null if the type cannot represent it. */
+  readonly read: (value: NonNullable<JsonValue>) => unknown;
+}
+
+const TEXT: ScalarColumn = {
+  leaf: { type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } },
+  read: textOf,
+};
+
+function scalarColumn(name: string): ScalarColumn {
+  const type: ScalarType | undefined = SCALAR_TYPES.find((known) => known === name);
+  if (type === undefined) return TEXT;
+  const form = typeRow(type).arrow;
+  switch (form) {
+    case 'bool':
+      return { leaf: { type: 'BOOLEAN' }, read: (value) => value };
+    case 'int16':
+      return {
+        leaf: {
+          type: 'INT32',
+          converted_type: 'INT_16',
+          logical_type: { type: 'INTEGER', bitWidth: 16, isSigned: true },
+        },
+        read: Number,
+      };
+    case 'int32':
+      return { leaf: { type: 'INT32' }, read: Number };
+    case 'int64':
+      return { leaf: { type: 'INT64' }, read: (value) => BigInt(String(value)) };
+    case 'float32':
+      return { leaf: { type: 'FLOAT' }, read: Number };
+    case 'float64':
+      return { leaf: { type: 'DOUBLE' }, read: Number };
+    case 'binary':
+      return { leaf: { type: 'BYTE_ARRAY' }, read: (value) => bytesOf(String(value)) };
+    case 'uuid':
+      return {
+        leaf: { type: 'FIXED_LEN_BYTE_ARRAY', type_length: 16, logical_type: { type: 'UUID' } },
+        read: (value) => value,
+      };
+    case 'jsonb':
+      return {
+        leaf: { type: 'BYTE_ARRAY', logical_type: { type: 'JSON' } },
+        read: (value) => UTF8.encode(JSON.stringify(value)),
+      };
+    case 'date':
+      return {
+        leaf: { type: 'INT32', converted_type: 'DATE', logical_type: { type: 'DATE' } },
+        read: (value) => daysOf(String(value)),
+      };
+    case 'time':
+      return {
+        leaf: {
+          type: 'INT64',
+          converted_type: 'TIME_MICROS',
+          logical_type: { type: 'TIME', isAdjustedToUTC: false, unit: 'MICROS' },
+        },
+        read: (value) => microsOf(`1970-01-01 ${String(value)}`, 86_400),
+      };
+    case 'timestamp':
+      return {
+        leaf: { type: 'INT64', logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: false, unit: 'MICROS' } },
+        read: (value) => microsOf(String(value)),
+      };
+    case 'timestamptz':
+      return {
+        leaf: {
+          type: 'INT64',
+          converted_type: 'TIMESTAMP_MICROS',
+          logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MICROS' },
+        },
+        read: (value) => microsOf(String(value)),
+      };
+    case 'numeric':
+    case 'interval':
+    case 'utf8':
+    case 'text':
+      return TEXT;
+    default: {
+      const unknown: never = form;
+      throw new Error(`unexpected form ${String(unknown)}`);
+    }
+  }
+}
+
+const UTF8 = new TextEncoder();
+
+function bytesOf(base64: string): Uint8Array {
+  return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+}
+
+function daysOf(text: string): number | null {
+  const moment = momentOf(text);
+  return moment === null ? null : moment.seconds / 86_400;
+}
+
+/** Microseconds since 1970; null from `end` seconds on, which Parquet's times of day do not have. */
+function microsOf(text: string, end = Number.POSITIVE_INFINITY): bigint | null {
+  const moment = momentOf(text);
+  if (moment === null || moment.seconds >= end) return null;
+  return BigInt(moment.seconds) * 1_000_000n + BigInt(moment.micros);
+}
