@@ -1,7 +1,6 @@
 import { monotonicMs } from './leases.js';
-import { type Charge, leaves, type QuotaCount, type Quotas } from './quota-counts.js';
+import { type Charge, judge, type QuotaCount, type QuotaResult, type Quotas } from './quota-counts.js';
 import type { Quota, QuotaUnit } from './quotas.js';
-import { ALLOWED, type LimitResult, refusal } from './window.js';
 
 export interface SharedQuotaOptions {
   /** Adds to the shared counts and returns their state. Rejects if they cannot be reached. */
@@ -52,22 +51,19 @@ export class SharedQuotas implements Quotas {
     this.#now = options.now ?? monotonicMs;
   }
 
-  take(quotas: readonly Quota[]): LimitResult | Promise<LimitResult> {
+  take(quotas: readonly Quota[]): QuotaResult | Promise<QuotaResult> {
     if (this.#isFresh(quotas)) return this.#decide(quotas);
     return this.#ask(quotas).then(() => this.#decide(quotas));
   }
 
   mayTake(quotas: readonly Quota[]): boolean {
-    return this.#isFresh(quotas) && this.#waitOf(quotas) === 0;
+    return this.#isFresh(quotas) && this.#judge(quotas).ok;
   }
 
   async state(quotas: readonly Quota[]): Promise<readonly QuotaCount[]> {
     if (!this.#isFresh(quotas)) await this.#ask(quotas);
     const now = this.#now();
-    return quotas.map((quota) => {
-      const { known } = this.#of(quota);
-      return { used: this.#usedOf(known, now), endsInMs: Math.max(0, known.endsAt - now) };
-    });
+    return quotas.map((quota) => this.#stateOf(quota, now));
   }
 
   charge(quotas: readonly Quota[], unit: QuotaUnit, amount: number): void {
@@ -80,23 +76,21 @@ export class SharedQuotas implements Quotas {
     if (this.#due.size > 0 && this.#sending === null && this.#pause === null) this.#begin();
   }
 
-  #decide(quotas: readonly Quota[]): LimitResult {
-    const wait = this.#waitOf(quotas);
-    if (wait > 0) return refusal(wait);
-    this.charge(quotas, 'requests', 1);
-    return ALLOWED;
+  #decide(quotas: readonly Quota[]): QuotaResult {
+    const result = this.#judge(quotas);
+    if (result.ok) this.charge(quotas, 'requests', 1);
+    return result;
   }
 
-  /** The time until no quota is used up, in ms; 0 if that is already so. */
-  #waitOf(quotas: readonly Quota[]): number {
+  #judge(quotas: readonly Quota[]): QuotaResult {
     const now = this.#now();
-    let wait = 0;
-    for (const quota of quotas) {
-      const { known } = this.#of(quota);
-      const used = this.#usedOf(known, now);
-      if (!leaves(quota, used)) wait = Math.max(wait, known.endsAt - now, 1);
-    }
-    return wait;
+    return judge(quotas, (quota) => this.#stateOf(quota, now));
+  }
+
+  #stateOf(quota: Quota, now: number): QuotaCount {
+    const { known } = this.#of(quota);
+    const used = this.#usedOf(known, now);
+    return { used, endsInMs: Math.max(1, known.endsAt - now) };
   }
 
   /** An estimate of the shared count. */
@@ -142,6 +136,7 @@ export class SharedQuotas implements Quotas {
       if (known === undefined) return [];
       const amount = known.unsent;
       known.unsent = 0;
+      known.used += amount; // counted here until the answer has the sum of all
       return [{ key, known, amount, windowMs: known.windowMs }];
     });
     let rest = PAUSE_MS;
@@ -156,6 +151,7 @@ export class SharedQuotas implements Quotas {
       rest = REST_MS;
       this.#failedAt = this.#now();
       for (const { key, known, amount } of told) {
+        known.used = Math.max(0, known.used - amount);
         known.unsent += amount;
         this.#due.add(key);
       }

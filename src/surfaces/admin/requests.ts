@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import type { AuditQuery } from '../../../audit/index.js';
 import { isName } from '../../../policy/tokens/token-fault.js';
 import type { RevocationTarget } from '../../ask/operating/operate.js';
+import type { LimitsQuestion } from '../../ask/operating/read-audit.js';
 import { type MatrixQuestion, MOST_ROWS, MOST_SUBJECTS } from '../../ask/why/matrix.js';
 import { VISIBILITIES, type Visibility } from '../../model/graph/index.js';
 import { jsonFields } from '../rest/bodies/json.js';
@@ -111,6 +112,15 @@ export function auditFilter(given: Parameters): AuditQuery {
   };
   // Include only the members that were given: an empty member would match nothing.
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null)) as AuditQuery;
+}
+
+export const LIMITS_PARAMETERS = ['subject', 'chain', 'task'] as const;
+
+/** Whose limits are read: those of `chain`, or of `subject` acting for itself. @throws QueryError E0511 */
+export function limitsQuestion(given: Parameters): LimitsQuestion {
+  const subject = textParameter(given, 'subject');
+  const chain = listParameter(given, 'chain', MOST_CHAIN) ?? (subject === null ? [] : [subject]);
+  return { chain, task: textParameter(given, 'task') };
 }
 
 export const MATRIX_PARAMETERS = [
