@@ -200,6 +200,10 @@ export interface QuotaDocument {
   readonly bytes?: number;
   /** Time spent in the database. */
   readonly seconds?: number;
+  /** Sum of the planner's cost estimates. */
+  readonly cost?: number;
+  /** Tokens of models. */
+  readonly tokens?: number;
 }
 
 /** Requests per second and subject, and quotas. */

@@ -4,8 +4,11 @@ import { LIMIT_BUCKETS, type LimitBucket } from '../document.js';
 import type { Identity } from '../identity.js';
 import type { ProblemList } from '../problems.js';
 
-/** The unit of a quota: bytes as sent by the database, `ms` of database time. */
-export type QuotaUnit = 'requests' | 'rows' | 'bytes' | 'ms';
+/**
+ * The unit of a quota: bytes as sent by the database, `ms` of database time, the planner's `cost` of statements, tokens
+ * of models.
+ */
+export type QuotaUnit = 'requests' | 'rows' | 'bytes' | 'ms' | 'cost' | 'tokens';
 
 /** A limit on one unit per window. */
 export interface Quota {
@@ -80,12 +83,14 @@ function rulesOf(
   whose: Pick<QuotaRule, 'role' | 'each'>,
   problems: ProblemList,
 ): readonly QuotaRule[] {
-  const { bucket = 'query', each, name, per, requests, rows, bytes, seconds } = quota;
+  const { bucket = 'query', each, name, per, requests, rows, bytes, seconds, cost, tokens } = quota;
   const most: readonly (readonly [QuotaUnit, number | undefined])[] = [
     ['requests', requests],
     ['rows', rows],
     ['bytes', bytes],
     ['ms', seconds === undefined ? undefined : 1_000 * seconds],
+    ['cost', cost],
+    ['tokens', tokens],
   ];
   const said = most.filter((entry): entry is readonly [QuotaUnit, number] => entry[1] !== undefined);
   const wrong = faultOf(said, bucket);
@@ -103,13 +108,16 @@ function pathText(path: readonly (string | number)[]): string {
 
 function faultOf(said: readonly (readonly [QuotaUnit, number])[], bucket: LimitBucket) {
   if (said.length === 0)
-    return { message: 'this limit counts nothing', hint: 'say requests, rows, bytes or seconds' };
+    return {
+      message: 'this limit counts nothing',
+      hint: 'say requests, rows, bytes, seconds, cost or tokens',
+    };
   if (said.some(([, amount]) => !Number.isInteger(amount) || amount < 1 || amount > MOST))
     return { message: 'a limit is a whole number from 1', hint: null };
   if (bucket !== 'query' && said.some(([unit]) => unit !== 'requests'))
     return {
       message: `of \`${bucket}\` only requests are counted`,
-      hint: 'rows, bytes and seconds are those of questions: leave out `bucket`',
+      hint: 'all else is counted of questions: leave out `bucket`',
     };
   return null;
 }
@@ -122,7 +130,10 @@ export function quotaOf(rule: QuotaRule, user: QuotaUser): Quota {
   return Object.freeze({ key, unit, most, windowMs, label, lacksTask: per === 'task' && user.task === null });
 }
 
-function countedIn(each: QuotaRule['each'], { subject, chain }: QuotaUser): string | readonly string[] | null {
+function countedIn(
+  each: QuotaRule['each'],
+  { subject, chain }: QuotaUser,
+): string | readonly string[] | null {
   switch (each) {
     case 'subject':
       return subject;
@@ -140,6 +151,8 @@ const UNITS: Readonly<Record<QuotaUnit, (most: number) => string>> = Object.free
   rows: (most) => `${most} rows`,
   bytes: (most) => `${most} bytes`,
   ms: (most) => `${most / 1_000} seconds`,
+  cost: (most) => `cost ${most}`,
+  tokens: (most) => `${most} model tokens`,
 });
 
 /** `1000 rows per day`. */

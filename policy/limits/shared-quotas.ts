@@ -23,6 +23,8 @@ interface SharedCount {
 
 /** The age in ms after which a count is refreshed before the next request. */
 const FRESH_MS = 1_000;
+/** A quota of which less than this part, or amount, is left is refreshed for each request. */
+const NEAR_END = { part: 0.02, amount: 10 };
 /** The time in ms after a failure during which requests do not wait for the shared counts. */
 const REST_MS = 1_000;
 /** The pause between two messages, in ms. */
@@ -33,7 +35,8 @@ const TRIES = 3;
 
 /**
  * Quotas in one of several processes. Charges are reported within milliseconds and answered with the shared counts, so
- * together the processes overshoot by at most what they charge in that time. While the shared counts cannot be
+ * together the processes overshoot by at most what they charge in that time; near the end of a quota each request waits
+ * for the shared count, so that only what is running by then overshoots. While the shared counts cannot be
  * reached, each process assumes that the others charge as much as it does itself.
  */
 export class SharedQuotas implements Quotas {
@@ -52,16 +55,18 @@ export class SharedQuotas implements Quotas {
   }
 
   take(quotas: readonly Quota[]): QuotaResult | Promise<QuotaResult> {
-    if (this.#isFresh(quotas)) return this.#decide(quotas);
-    return this.#ask(quotas).then(() => this.#decide(quotas));
+    const now = this.#now();
+    if (this.#isFresh(quotas, now)) return this.#decide(quotas);
+    return this.#ask(quotas, now).then(() => this.#decide(quotas));
   }
 
   mayTake(quotas: readonly Quota[]): boolean {
-    return this.#isFresh(quotas) && this.#judge(quotas).ok;
+    return this.#isFresh(quotas, this.#now()) && this.#judge(quotas).ok;
   }
 
   async state(quotas: readonly Quota[]): Promise<readonly QuotaCount[]> {
-    if (!this.#isFresh(quotas)) await this.#ask(quotas);
+    const began = this.#now();
+    if (!this.#isFresh(quotas, began)) await this.#ask(quotas, began);
     const now = this.#now();
     return quotas.map((quota) => this.#stateOf(quota, now));
   }
@@ -103,18 +108,22 @@ export class SharedQuotas implements Quotas {
     return known.used + known.unsent * (isAlone ? Math.max(1, this.#options.peers()) : 1);
   }
 
-  #isFresh(quotas: readonly Quota[]): boolean {
+  /** @param began the time of the request, before which a quota near its end is not fresh */
+  #isFresh(quotas: readonly Quota[], began: number): boolean {
     const now = this.#now();
     if (now - this.#failedAt < REST_MS) return true; // unreachable: do not wait
     return quotas.every((quota) => {
       const { known } = this.#of(quota);
-      return known.endsAt > now && now - known.asOf < FRESH_MS;
+      if (known.endsAt <= now || now - known.asOf >= FRESH_MS) return false;
+      const left = quota.most - this.#usedOf(known, now);
+      const isNear = left > 0 && left <= Math.max(NEAR_END.part * quota.most, NEAR_END.amount);
+      return !isNear || known.asOf > began;
     });
   }
 
   /** Refreshes the counts of `quotas` until they are fresh or unreachable. */
-  async #ask(quotas: readonly Quota[]): Promise<void> {
-    for (let tries = 0; tries < TRIES && !this.#isFresh(quotas); tries++) {
+  async #ask(quotas: readonly Quota[], began: number): Promise<void> {
+    for (let tries = 0; tries < TRIES && !this.#isFresh(quotas, began); tries++) {
       for (const quota of quotas) this.#due.add(this.#of(quota).key);
       await (this.#sending ?? this.#begin());
     }

@@ -89,12 +89,8 @@ export function insightRoutes(
     async (call, id) => ({ proofs: await requestProofs(parts(), call, id) }),
   );
   show('/admin/figures', schemas.figures, (call) => figures(parts(), call));
-  get(
-    '/admin/limits',
-    schemas.limits,
-    LIMITS_PARAMETERS,
-    limitsQuestion,
-    (call, asked) => limits(parts(), call, asked),
+  get('/admin/limits', schemas.limits, LIMITS_PARAMETERS, limitsQuestion, (call, asked) =>
+    limits(parts(), call, asked),
   );
   show('/admin/freshness', schemas.freshness, (call) => freshness(parts(), call));
   const job = (path: string, name: JobName, looked: FastifySchema, begun: FastifySchema): void => {

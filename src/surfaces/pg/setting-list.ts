@@ -1,5 +1,5 @@
 import { encodingName, error } from '../../../wire/index.js';
-import { isTask } from '../../ask/request/task.js';
+import { isTask } from '../../ask/index.js';
 import { CATALOG_VERSION } from '../catalog/index.js';
 import {
   anything,

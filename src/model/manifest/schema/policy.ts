@@ -132,6 +132,14 @@ const QUOTA = {
     maximum: 1_000_000_000,
     description: 'Seconds for which queries hold a database session.',
   },
+  cost: {
+    ...amount,
+    description: "Sum of the cost that the database's planner estimates for each query, as for `max_cost`.",
+  },
+  tokens: {
+    ...amount,
+    description: 'Tokens of the language models, rerankers and embedding models that queries use.',
+  },
 } as const;
 
 function quotas<I>(items: I, description: string) {
