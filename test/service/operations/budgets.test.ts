@@ -5,7 +5,7 @@ import t, { type Test } from 'tap';
 import { parse } from 'yaml';
 import { mintToken } from '../../../policy/index.js';
 import { tenantKeys } from '../../../src/service/keys.js';
-import { ROOT, type Server } from '../../tools/cli/support.js';
+import { osl, ROOT, type Server } from '../../tools/cli/support.js';
 import { adminAsks, listIn } from './admin-listener.js';
 import { ACCOUNTS_MANIFEST, adminToken, files, openStore, tables } from './store.js';
 import { asked, type Place, type Reply, served } from './support.js';
@@ -27,21 +27,41 @@ function documentedLimits(): readonly unknown[] {
   return parse(example).roles.agent.limits;
 }
 
-function policyWith(limits: readonly unknown[]): string {
-  return JSON.stringify({
-    version: 1,
-    tenant: 'demo',
-    subjects: {
-      'user:ann': { ceiling: ['agent'] },
-      'user:bob': { ceiling: ['agent'] },
-      'user:scout': { ceiling: ['agent'] },
-      'user:admin': { ceiling: ['agent'], admin: ['TENANT_ADMIN'] },
-    },
-    roles: { agent: { grants: [{ on: 'account', columns: ['id', 'name'] }], limits } },
-    masks: {},
-    limits: { query: 100_000, catalog: 1_000, authoring: 1_000 },
-  });
-}
+const ROLES: Readonly<Record<string, readonly unknown[]>> = {
+  agent: documentedLimits(),
+  planned: [{ name: 'planned', per: 'day', each: 'chain', cost: 5 }],
+  busy: [
+    { name: 'few', per: 'day', each: 'chain', requests: 2_000 },
+    { name: 'rows', per: 'day', each: 'chain', rows: 10_000 },
+  ],
+};
+
+const SUBJECTS: Readonly<Record<string, string>> = {
+  'user:ann': 'agent',
+  'user:bob': 'agent',
+  'user:scout': 'agent',
+  'user:planner': 'planned',
+  'user:planner-too': 'planned',
+  'user:busy': 'busy',
+  'user:busy-too': 'busy',
+};
+
+const POLICY = JSON.stringify({
+  version: 1,
+  tenant: 'demo',
+  subjects: {
+    ...Object.fromEntries(Object.entries(SUBJECTS).map(([name, role]) => [name, { ceiling: [role] }])),
+    'user:admin': { ceiling: ['busy'], admin: ['TENANT_ADMIN'] },
+  },
+  roles: Object.fromEntries(
+    Object.entries(ROLES).map(([name, limits]) => [
+      name,
+      { grants: [{ on: 'account', columns: ['id', 'name'] }], limits },
+    ]),
+  ),
+  masks: {},
+  limits: { query: 100_000, catalog: 1_000, authoring: 1_000 },
+});
 
 interface Gateway {
   readonly server: Server;
@@ -59,7 +79,7 @@ interface Sender {
 function tokenOf({ place }: Gateway, { chain = CHAIN, claim }: Sender): Promise<string> {
   const others = claim === undefined ? {} : { osl_task: claim };
   return mintToken(
-    { tenant: 'demo', chain, aclRoles: ['agent'], others },
+    { tenant: 'demo', chain, aclRoles: [SUBJECTS[chain.at(-1) ?? ''] ?? ''], others },
     { algorithm: 'HS256', secret: tenantKeys(place.dataDir).signing },
   );
 }
@@ -70,10 +90,14 @@ async function ask(gateway: Gateway, sender: Sender, osql = ONE): Promise<Reply>
   return asked(gateway.server, '/osl/query', { osql }, { authorization, ...named });
 }
 
-async function wireClient(t: Test, gateway: Gateway, options?: string): Promise<pg.Client> {
+async function wireClient(
+  t: Test,
+  gateway: Gateway,
+  { chain = CHAIN, options }: { readonly chain?: readonly string[]; readonly options?: string } = {},
+): Promise<pg.Client> {
   const { pgPort } = gateway.server.record();
-  const login = { host: '127.0.0.1', port: Number(pgPort), user: 'user:scout', database: 'osl' };
-  const password = await tokenOf(gateway, {});
+  const login = { host: '127.0.0.1', port: Number(pgPort), user: chain.at(-1), database: 'osl' };
+  const password = await tokenOf(gateway, { chain });
   const client = new pg.Client({ ...login, password, ...(options !== undefined && { options }) });
   await client.connect();
   t.teardown(() => client.end());
@@ -99,18 +123,15 @@ const store = await openStore(
 );
 if (store !== null) {
   const { postgres } = store;
-  const started = async (
-    t: Test,
-    limits: readonly unknown[],
-    env: Readonly<Record<string, string>> = {},
-  ): Promise<Gateway> => {
+  const started = async (env: Readonly<Record<string, string>>): Promise<Gateway> => {
     const manifest = ACCOUNTS_MANIFEST.replace('version: 1', 'version: 1\ntenant: demo');
-    const place = files(manifest, policyWith(limits));
+    const place = files(manifest, POLICY);
     return { place, server: await served(t, place, { STORE_URL: postgres.readerUrl, ...env }) };
   };
+  const gateway = await started({ OSL_CONTROL_URL: postgres.url, OSL_ADMIN_PORT: '0' });
+  const gateways = [gateway, await started({ OSL_LIMITS_URL: postgres.url })];
 
   t.test('the documented example: a task of a chain, on each surface', async (t) => {
-    const gateway = await started(t, documentedLimits(), { OSL_ADMIN_PORT: '0' });
     t.match(JSON.parse((await ask(gateway, {})).body), {
       code: 'E0532',
       detail: /counts per task, and this request names none: agent_task: 20 requests per task/,
@@ -146,7 +167,7 @@ if (store !== null) {
     });
     await client.query(`set osl.task = 'third'`);
     t.equal((await client.query(ONE)).rows.length, 1);
-    const named = await wireClient(t, gateway, '-c osl.task=T1');
+    const named = await wireClient(t, gateway, { options: '-c osl.task=T1' });
     await t.rejects(named.query(ONE), { code: '53400' }, 'the same count as over REST');
 
     t.match(await callTool(gateway, {}), { problem: { code: 'E0532' } });
@@ -182,22 +203,24 @@ if (store !== null) {
         { used: null, renews_at: null },
       ],
     );
+    const flags = ['--limits', '--of', CHAIN.join(','), '--task', 'T1', '--data-dir', gateway.place.dataDir];
+    const { stdout } = await osl(['ps', ...flags, '--subject', 'user:admin']);
+    t.match(
+      stdout,
+      /agent_task +\| the chain user:ann > user:scout +\| task +\| 20 +\| 20 +\| requests +\| \d{4}-/,
+    );
   });
 
-  t.test('cost and tokens: what runs is counted, and refuses the next', async (t) => {
-    const gateway = await started(t, [
-      { name: 'planned', per: 'day', each: 'chain', cost: 5 },
-      { per: 'day', each: 'subject', tokens: 1_000 },
-    ]);
+  t.test('cost: what runs is counted, and refuses the next', async (t) => {
     let answered = 0;
-    const sender: Sender = { chain: ['user:ann'] };
+    const sender: Sender = { chain: ['user:planner'] };
     for (; answered < 50; answered++) if ((await ask(gateway, sender, ALL)).status !== 200) break;
     t.ok(answered >= 1 && answered < 10, `${answered} questions of cost 1 and more`);
     t.match(JSON.parse((await ask(gateway, sender)).body), {
       code: 'E4290',
-      detail: /planned: cost 5 per day of the chain user:ann$/,
+      detail: /planned: cost 5 per day of the chain user:planner$/,
     });
-    const client = await wireClient(t, gateway);
+    const client = await wireClient(t, gateway, { chain: ['user:planner-too'] });
     const asking = async (): Promise<void> => {
       for (let n = 0; n < 50; n++) await client.query(ALL);
     };
@@ -205,30 +228,16 @@ if (store !== null) {
   });
 
   t.test('two gateways at once exceed a budget by less than 1 %', async (t) => {
-    const limits = [
-      { name: 'few', per: 'day', each: 'chain', requests: 2_000 },
-      { name: 'rows', per: 'day', each: 'chain', rows: 10_000 },
-    ];
-    const gateways = [
-      await started(t, limits, { OSL_CONTROL_URL: postgres.url }),
-      await started(t, limits, { OSL_LIMITS_URL: postgres.url }),
-    ];
     /** The rows that clients on the Postgres port of both gateways get before each is refused. */
     const load = async (osql: string, chain: readonly string[]): Promise<number> => {
-      const counts = gateways.flatMap((gateway) =>
+      const counts = gateways.flatMap((one) =>
         Array.from({ length: 3 }, async () => {
-          const { pgPort } = gateway.server.record();
-          const password = await tokenOf(gateway, { chain });
-          const login = { host: '127.0.0.1', port: Number(pgPort), user: chain.at(-1), database: 'osl' };
-          const client = new pg.Client({ ...login, password });
-          await client.connect();
+          const client = await wireClient(t, one, { chain });
           let rows = 0;
           try {
             for (;;) rows += (await client.query({ name: 'q', text: osql })).rows.length;
           } catch (error) {
             t.match(error, { code: '53400' });
-          } finally {
-            await client.end();
           }
           return rows;
         }),
@@ -236,8 +245,8 @@ if (store !== null) {
       return (await Promise.all(counts)).reduce((sum, rows) => sum + rows, 0);
     };
     for (const [osql, subject, most] of [
-      [ONE, 'user:ann', 2_000],
-      [`${ALL} where id <= 10`, 'user:bob', 10_000],
+      [ONE, 'user:busy', 2_000],
+      [`${ALL} where id <= 10`, 'user:busy-too', 10_000],
     ] as const) {
       const rows = await load(osql, [subject]);
       t.comment(`${rows} rows of ${most}`);
