@@ -15,16 +15,31 @@ interface SharedCount {
   readonly windowMs: number;
   used: number;
   endsAt: number;
+  /** The count of the last report, and by how much it exceeded the one before. */
+  reported: number;
+  step: number;
+  /** True from when little is left until the window ends. */
+  isNearEnd: boolean;
   /** The time of the last report. */
   asOf: number;
   /** The amount charged here but not reported yet. */
   unsent: number;
 }
 
+const NOTHING_KNOWN: Omit<SharedCount, 'windowMs'> = {
+  used: 0,
+  endsAt: 0,
+  reported: 0,
+  step: 0,
+  isNearEnd: false,
+  asOf: Number.NEGATIVE_INFINITY,
+  unsent: 0,
+};
+
 /** The age in ms after which a count is refreshed before the next request. */
 const FRESH_MS = 1_000;
-/** A quota of which less than this part, or amount, is left is refreshed for each request. */
-const NEAR_END = { part: 0.02, amount: 10 };
+/** A quota of which less than this part, amount, or number of reports is left is refreshed for each request. */
+const NEAR_END = { part: 0.02, amount: 10, reports: 3 };
 /** The time in ms after a failure during which requests do not wait for the shared counts. */
 const REST_MS = 1_000;
 /** The pause between two messages, in ms. */
@@ -102,6 +117,7 @@ export class SharedQuotas implements Quotas {
   #usedOf(known: SharedCount, now: number): number {
     if (known.endsAt <= now) {
       known.used = 0;
+      known.isNearEnd = false;
       known.endsAt = now + known.windowMs;
     }
     const isAlone = this.#failedAt > known.asOf;
@@ -116,8 +132,9 @@ export class SharedQuotas implements Quotas {
       const { known } = this.#of(quota);
       if (known.endsAt <= now || now - known.asOf >= FRESH_MS) return false;
       const left = quota.most - this.#usedOf(known, now);
-      const isNear = left > 0 && left <= Math.max(NEAR_END.part * quota.most, NEAR_END.amount);
-      return !isNear || known.asOf > began;
+      const { part, amount, reports } = NEAR_END;
+      known.isNearEnd ||= left <= Math.max(part * quota.most, amount, reports * known.step);
+      return !known.isNearEnd || left <= 0 || known.asOf > began;
     });
   }
 
@@ -177,6 +194,9 @@ export class SharedQuotas implements Quotas {
 
   #hear(known: SharedCount, count: QuotaCount | undefined, now: number): void {
     if (count === undefined) return;
+    if (count.used < known.reported) known.isNearEnd = false; // a new window
+    known.step = Math.max(0, count.used - known.reported);
+    known.reported = count.used;
     known.used = count.used;
     known.endsAt = now + count.endsInMs;
     known.asOf = now;
@@ -189,7 +209,7 @@ export class SharedQuotas implements Quotas {
     let known = this.#known.get(key);
     if (known === undefined) {
       this.#forget();
-      known = { windowMs, used: 0, endsAt: 0, asOf: Number.NEGATIVE_INFINITY, unsent: 0 };
+      known = { windowMs, ...NOTHING_KNOWN };
     } else {
       this.#known.delete(key);
     }

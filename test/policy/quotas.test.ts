@@ -153,6 +153,27 @@ t.test('what is told late was charged all the same', async (t) => {
   t.match(await second.take(mine), { ok: false });
 });
 
+t.test('however fast they are, processes exceed a quota only by what runs when it is used up', async (t) => {
+  const book = new QuotaBook();
+  const add = async (charges: readonly Charge[]) => {
+    await new Promise((resolve) => setTimeout(resolve, 2));
+    return charges.map((charge) => book.add(charge));
+  };
+  const all = Array.from({ length: 2 }, () => new SharedQuotas({ add, peers: () => 2 }));
+  const mine = [quota('rows', 10_000, DAY)];
+  let rows = 0;
+  const client = async (quotas: SharedQuotas): Promise<void> => {
+    while ((await quotas.take(mine)).ok) {
+      await new Promise((resolve) => setImmediate(resolve));
+      quotas.charge(mine, 'rows', 1);
+      rows += 1;
+    }
+  };
+  const clients = 4;
+  await Promise.all(all.flatMap((quotas) => Array.from({ length: clients }, () => client(quotas))));
+  t.ok(rows >= 10_000 && rows <= 10_000 + 2 * all.length * clients, `${rows} rows`);
+});
+
 t.test('while the counts of all cannot be reached, each lets through its share of them', async (t) => {
   const clock = { ms: 0 };
   const book = new QuotaBook(() => clock.ms);
