@@ -5,7 +5,7 @@ import type { RequestCall } from './call.js';
 /** The claim of a token that names the task. */
 const TASK_CLAIM = 'osl_task';
 /** Maximum length of the name of a task in UTF-16 code units. */
-export const LONGEST_TASK = 200;
+const LONGEST_TASK = 200;
 const UNPRINTABLE = /[\p{Cc}\p{Cs}]/u;
 
 /** True for 1 to 200 characters without control characters and lone surrogates. */

@@ -16,7 +16,7 @@ import { exactly, text } from '../rest/shape.js';
 export type Parameters = ReadonlyMap<string, string>;
 
 /** Returns a text parameter, or null if it is missing or empty. @throws QueryError E0511 */
-export function textParameter(given: Parameters, name: string): string | null {
+function textParameter(given: Parameters, name: string): string | null {
   const text = given.get(name) ?? '';
   return text.trim() === '' ? null : termIn(name, text);
 }

@@ -203,6 +203,10 @@ if (store !== null) {
         { used: null, renews_at: null },
       ],
     );
+    const path = '/admin/audit/records?subject=user:scout&kind=decision&decision=allow&most=200';
+    const { body } = await adminAsks(gateway.server, 'get', path, admin);
+    const tasks = listIn(body, 'records').map(({ detail }) => String(detail));
+    t.equal(tasks.filter((detail) => detail === '{"task":"T1"}').length, 21, 'the log has the task');
     const flags = ['--limits', '--of', CHAIN.join(','), '--task', 'T1', '--data-dir', gateway.place.dataDir];
     const { stdout } = await osl(['ps', ...flags, '--subject', 'user:admin']);
     t.match(
