@@ -149,10 +149,17 @@ const EXPLAINED: Readonly<Record<string, Explanation>> = {
       'Do what the hint says. Most often: filter on one value of the distribution column, such as one tenant, or join on that column too.',
     page: 'scale-out.md#what-citus-refuses',
   },
+  E0532: {
+    cause: 'A limit of the policy counts per task, and the request names no task, or not in a valid form.',
+    remedy:
+      'Name the task in header `OSL-Task`, with `SET osl.task`, or as `osl/task` in `_meta` of an MCP call. The claim `osl_task` of a token comes first.',
+    page: 'policy.md#budgets',
+  },
   E0533: {
     cause:
       'The answer of this query may differ although no row has changed: it chooses among ties, adds up floats, or depends on the clock. Changes of it would mean nothing.',
-    remedy: 'Subscribe to the rows, or to aggregates that are exact, and send the query itself after each event.',
+    remedy:
+      'Subscribe to the rows, or to aggregates that are exact, and send the query itself after each event.',
     page: 'rest.md#subscriptions',
   },
   E1001: {
@@ -256,7 +263,8 @@ const EXPLAINED: Readonly<Record<string, Explanation>> = {
   },
   E4290: {
     cause: 'Too many requests in a short time, or a limit of the policy is used up.',
-    remedy: 'Wait as long as `Retry-After` says. The policy sets the limits.',
+    remedy:
+      'Wait as long as `Retry-After` says. If a limit of the policy is used up, the message names it, and the hint says when it renews.',
     page: 'policy.md#limits',
   },
   E5000: {

@@ -187,22 +187,31 @@ type ClaimValue = string | number | boolean;
 
 /** Quota per window; a window begins with its first request. */
 export interface QuotaDocument {
-  readonly per: 'second' | 'minute' | 'hour' | 'day';
+  /** A window of this length, or one task, which is counted for a day. */
+  readonly per: 'second' | 'minute' | 'hour' | 'day' | 'task';
+  /** The name in refusals and for operators; default: the place in the policy. */
+  readonly name?: string;
   /** Kind of requests that are counted; default `query`. */
   readonly bucket?: LimitBucket;
-  /** In a role: true to count each member separately. */
-  readonly each?: 'subject';
+  /** In a role: counts each member, or each chain of subjects, separately. */
+  readonly each?: 'subject' | 'chain';
   readonly requests?: number;
   readonly rows?: number;
   readonly bytes?: number;
   /** Time spent in the database. */
   readonly seconds?: number;
+  /** Sum of the planner's cost estimates. */
+  readonly cost?: number;
+  /** Tokens of models. */
+  readonly tokens?: number;
 }
 
 /** Requests per second and subject, and quotas. */
 export interface LimitsDocument {
   /** Quotas of each subject. */
   readonly subject?: readonly QuotaDocument[];
+  /** Quotas of each chain of subjects. */
+  readonly chain?: readonly QuotaDocument[];
   /** Quotas shared by all subjects. */
   readonly tenant?: readonly QuotaDocument[];
   readonly query?: number;

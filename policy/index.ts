@@ -47,8 +47,16 @@ export {
   type GuessOptions,
   type PasswordGuesses,
 } from './limits/password-guesses.js';
-export { type Charge, QuotaBook, type QuotaCount } from './limits/quota-counts.js';
-export { type Quota, type QuotaUnit, quotaOf, quotasOf } from './limits/quotas.js';
+export { type Charge, QuotaBook, type QuotaCount, type QuotaResult } from './limits/quota-counts.js';
+export {
+  ownersText,
+  type Quota,
+  type QuotaRule,
+  type QuotaUnit,
+  type QuotaUser,
+  quotaOf,
+  quotasOf,
+} from './limits/quotas.js';
 export type { LimitResult } from './limits/window.js';
 export { type PolicyProblem, PolicyProblems } from './problems.js';
 export {

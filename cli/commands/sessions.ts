@@ -9,20 +9,32 @@ import { formatTable, rowCount } from '../table.js';
 
 const HELP = `${OPERATOR_HELP}
 SHAPE is what runs, without its literals and without names that the manifest does not declare.
+--limits shows the limits of the policy instead: those shared by many, and those of each chain that is connected.
 
 Examples:
   $ osl ps --subject user:admin
+  $ osl ps --limits --of user:ann,user:scout --task T1 --subject user:admin
   $ osl ps --json | jq '.sessions[] | select(.state == "active")'`;
 
 export function addPs(program: Command): void {
   const command = program.command('ps');
   addOperatorOptions(command)
+    .option('--limits', 'the use of limits, and when they renew')
+    .option('--of <chain>', 'with --limits: only this chain of subjects, separated by commas, root first')
+    .option('--task <name>', 'with --limits: limits per task, for this task')
     .option('--json', "the server's answer as it is")
     .addHelpText('after', HELP)
     .action(runPs);
 }
 
-async function runPs(flags: OperatorFlags): Promise<void> {
+interface PsFlags extends OperatorFlags {
+  readonly limits?: true;
+  readonly of?: string;
+  readonly task?: string;
+}
+
+async function runPs(flags: PsFlags): Promise<void> {
+  if (flags.limits) return runLimits(flags);
   const { url, token } = adminAccess(flags);
   const body = bodyOf(await getDocument(url, '/admin/sessions', await token()), flags.json);
   if (!flags.json) print(sessionsText(body));
@@ -43,6 +55,37 @@ export function sessionsText({ sessions }: ReplyFields, now = Date.now()): strin
 }
 
 const MOST_SHAPE = 80;
+
+/** Prints the limits of one chain, or of every chain that has a session or a running request. */
+async function runLimits(flags: PsFlags): Promise<void> {
+  const { url, token } = adminAccess(flags);
+  const read = async (path: string, json?: true): Promise<ReplyFields> =>
+    bodyOf(await getDocument(url, path, await token()), json);
+  const task = flags.task === undefined ? '' : `&task=${encodeURIComponent(flags.task)}`;
+  const pathOf = (chain: string): string => `/admin/limits?chain=${encodeURIComponent(chain)}${task}`;
+  if (flags.json || flags.of !== undefined) {
+    const body = await read(pathOf(flags.of ?? ''), flags.json);
+    if (!flags.json) print(limitsText([body]));
+    return;
+  }
+  const { sessions } = await read('/admin/sessions');
+  const chains = new Set(membersOf(sessions).map((s) => listOf(s['chain']).join(',')));
+  const bodies: ReplyFields[] = [];
+  for (const chain of chains.size === 0 ? [''] : chains) bodies.push(await read(pathOf(chain)));
+  print(limitsText(bodies));
+}
+
+/** A table of the limits in replies of `/admin/limits`, each count once. */
+export function limitsText(bodies: readonly ReplyFields[]): string {
+  const counted = bodies
+    .flatMap(({ quotas }) => membersOf(quotas))
+    .filter((quota) => quota['whose'] !== null)
+    .map((quota) =>
+      ['name', 'whose', 'per', 'used', 'most', 'unit', 'renews_at'].map((m) => textOf(quota[m])),
+    );
+  const rows = [...new Map(counted.map((row) => [JSON.stringify(row), row])).values()];
+  return `${formatTable(['limit', 'whose', 'per', 'used', 'of', 'unit', 'renews at'], rows)}\n${rowCount(rows.length)}`;
+}
 
 function age(since: unknown, now: number): string {
   const seconds = Math.max(0, Math.round((now - Date.parse(String(since))) / 1_000));

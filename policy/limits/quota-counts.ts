@@ -1,6 +1,5 @@
 import { monotonicMs } from './leases.js';
 import type { Quota, QuotaUnit } from './quotas.js';
-import { ALLOWED, type LimitResult, refusal } from './window.js';
 
 /** An amount to add to a count. */
 export interface Charge {
@@ -17,10 +16,15 @@ export interface QuotaCount {
   readonly endsInMs: number;
 }
 
+/** True, or the quota that refuses for the longest time. */
+export type QuotaResult =
+  | { readonly ok: true }
+  | { readonly ok: false; readonly quota: Quota; readonly waitMs: number };
+
 /** Quotas that apply in addition to the limits per second. */
 export interface Quotas {
   /** Counts one request if no quota is used up; asynchronous if another process counts. */
-  take(quotas: readonly Quota[]): LimitResult | Promise<LimitResult>;
+  take(quotas: readonly Quota[]): QuotaResult | Promise<QuotaResult>;
   /** True if `take` would admit a request immediately; counts nothing. */
   mayTake(quotas: readonly Quota[]): boolean;
   /** Charges the cost of a response. */
@@ -82,32 +86,35 @@ export class QuotaBook {
 }
 
 /** True if the quota admits one more request. */
-export function leaves({ unit, most }: Quota, used: number): boolean {
+function leaves({ unit, most }: Quota, used: number): boolean {
   return unit === 'requests' ? used + 1 <= most : used < most;
+}
+
+const ALLOWED: QuotaResult = Object.freeze({ ok: true });
+
+/** The result for `quotas`, of which `stateOf` returns the counts. */
+export function judge(quotas: readonly Quota[], stateOf: (quota: Quota) => QuotaCount): QuotaResult {
+  let longest: Extract<QuotaResult, { readonly ok: false }> | null = null;
+  for (const quota of quotas) {
+    const { used, endsInMs } = stateOf(quota);
+    if (!leaves(quota, used) && endsInMs > (longest?.waitMs ?? 0))
+      longest = { ok: false, quota, waitMs: endsInMs };
+  }
+  return longest ?? ALLOWED;
 }
 
 /** Synchronous quotas for a process that counts by itself. */
 export function createQuotas(book: QuotaBook = new QuotaBook()): Quotas {
-  /** The time until no quota is used up, in ms; 0 if that is already so. */
-  const waitOf = (quotas: readonly Quota[]): number => {
-    let wait = 0;
-    for (const quota of quotas) {
-      const { used, endsInMs } = book.add({ ...quota, amount: 0 });
-      if (!leaves(quota, used)) wait = Math.max(wait, endsInMs);
-    }
-    return wait;
-  };
-  const take = (quotas: readonly Quota[]): LimitResult => {
-    const wait = waitOf(quotas);
-    if (wait > 0) return refusal(wait);
-    charge(quotas, 'requests', 1);
-    return ALLOWED;
+  const stateOf = (quota: Quota): QuotaCount => book.add({ ...quota, amount: 0 });
+  const take = (quotas: readonly Quota[]): QuotaResult => {
+    const result = judge(quotas, stateOf);
+    if (result.ok) charge(quotas, 'requests', 1);
+    return result;
   };
   const charge = (quotas: readonly Quota[], unit: QuotaUnit, amount: number): void => {
     for (const quota of quotas) if (quota.unit === unit) book.add({ ...quota, amount });
   };
-  const state = async (quotas: readonly Quota[]): Promise<readonly QuotaCount[]> =>
-    quotas.map((quota) => book.add({ ...quota, amount: 0 }));
-  const mayTake = (quotas: readonly Quota[]): boolean => waitOf(quotas) === 0;
+  const state = async (quotas: readonly Quota[]): Promise<readonly QuotaCount[]> => quotas.map(stateOf);
+  const mayTake = (quotas: readonly Quota[]): boolean => judge(quotas, stateOf).ok;
   return Object.freeze({ take, mayTake, charge, state });
 }

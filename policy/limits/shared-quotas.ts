@@ -1,7 +1,6 @@
 import { monotonicMs } from './leases.js';
-import { type Charge, leaves, type QuotaCount, type Quotas } from './quota-counts.js';
+import { type Charge, judge, type QuotaCount, type QuotaResult, type Quotas } from './quota-counts.js';
 import type { Quota, QuotaUnit } from './quotas.js';
-import { ALLOWED, type LimitResult, refusal } from './window.js';
 
 export interface SharedQuotaOptions {
   /** Adds to the shared counts and returns their state. Rejects if they cannot be reached. */
@@ -16,14 +15,31 @@ interface SharedCount {
   readonly windowMs: number;
   used: number;
   endsAt: number;
+  /** The count of the last report, and by how much it exceeded the one before. */
+  reported: number;
+  step: number;
+  /** True from when little is left until the window ends. */
+  isNearEnd: boolean;
   /** The time of the last report. */
   asOf: number;
   /** The amount charged here but not reported yet. */
   unsent: number;
 }
 
+const NOTHING_KNOWN: Omit<SharedCount, 'windowMs'> = {
+  used: 0,
+  endsAt: 0,
+  reported: 0,
+  step: 0,
+  isNearEnd: false,
+  asOf: Number.NEGATIVE_INFINITY,
+  unsent: 0,
+};
+
 /** The age in ms after which a count is refreshed before the next request. */
 const FRESH_MS = 1_000;
+/** A quota of which less than this part, amount, or number of reports is left is refreshed for each request. */
+const NEAR_END = { part: 0.02, amount: 10, reports: 3 };
 /** The time in ms after a failure during which requests do not wait for the shared counts. */
 const REST_MS = 1_000;
 /** The pause between two messages, in ms. */
@@ -34,7 +50,8 @@ const TRIES = 3;
 
 /**
  * Quotas in one of several processes. Charges are reported within milliseconds and answered with the shared counts, so
- * together the processes overshoot by at most what they charge in that time. While the shared counts cannot be
+ * together the processes overshoot by at most what they charge in that time; near the end of a quota each request waits
+ * for the shared count, so that only what is running by then overshoots. While the shared counts cannot be
  * reached, each process assumes that the others charge as much as it does itself.
  */
 export class SharedQuotas implements Quotas {
@@ -52,22 +69,21 @@ export class SharedQuotas implements Quotas {
     this.#now = options.now ?? monotonicMs;
   }
 
-  take(quotas: readonly Quota[]): LimitResult | Promise<LimitResult> {
-    if (this.#isFresh(quotas)) return this.#decide(quotas);
-    return this.#ask(quotas).then(() => this.#decide(quotas));
+  take(quotas: readonly Quota[]): QuotaResult | Promise<QuotaResult> {
+    const now = this.#now();
+    if (this.#isFresh(quotas, now)) return this.#decide(quotas);
+    return this.#ask(quotas, now).then(() => this.#decide(quotas));
   }
 
   mayTake(quotas: readonly Quota[]): boolean {
-    return this.#isFresh(quotas) && this.#waitOf(quotas) === 0;
+    return this.#isFresh(quotas, this.#now()) && this.#judge(quotas).ok;
   }
 
   async state(quotas: readonly Quota[]): Promise<readonly QuotaCount[]> {
-    if (!this.#isFresh(quotas)) await this.#ask(quotas);
+    const began = this.#now();
+    if (!this.#isFresh(quotas, began)) await this.#ask(quotas, began);
     const now = this.#now();
-    return quotas.map((quota) => {
-      const { known } = this.#of(quota);
-      return { used: this.#usedOf(known, now), endsInMs: Math.max(0, known.endsAt - now) };
-    });
+    return quotas.map((quota) => this.#stateOf(quota, now));
   }
 
   charge(quotas: readonly Quota[], unit: QuotaUnit, amount: number): void {
@@ -80,47 +96,51 @@ export class SharedQuotas implements Quotas {
     if (this.#due.size > 0 && this.#sending === null && this.#pause === null) this.#begin();
   }
 
-  #decide(quotas: readonly Quota[]): LimitResult {
-    const wait = this.#waitOf(quotas);
-    if (wait > 0) return refusal(wait);
-    this.charge(quotas, 'requests', 1);
-    return ALLOWED;
+  #decide(quotas: readonly Quota[]): QuotaResult {
+    const result = this.#judge(quotas);
+    if (result.ok) this.charge(quotas, 'requests', 1);
+    return result;
   }
 
-  /** The time until no quota is used up, in ms; 0 if that is already so. */
-  #waitOf(quotas: readonly Quota[]): number {
+  #judge(quotas: readonly Quota[]): QuotaResult {
     const now = this.#now();
-    let wait = 0;
-    for (const quota of quotas) {
-      const { known } = this.#of(quota);
-      const used = this.#usedOf(known, now);
-      if (!leaves(quota, used)) wait = Math.max(wait, known.endsAt - now, 1);
-    }
-    return wait;
+    return judge(quotas, (quota) => this.#stateOf(quota, now));
+  }
+
+  #stateOf(quota: Quota, now: number): QuotaCount {
+    const { known } = this.#of(quota);
+    const used = this.#usedOf(known, now);
+    return { used, endsInMs: Math.max(1, known.endsAt - now) };
   }
 
   /** An estimate of the shared count. */
   #usedOf(known: SharedCount, now: number): number {
     if (known.endsAt <= now) {
       known.used = 0;
+      known.isNearEnd = false;
       known.endsAt = now + known.windowMs;
     }
     const isAlone = this.#failedAt > known.asOf;
     return known.used + known.unsent * (isAlone ? Math.max(1, this.#options.peers()) : 1);
   }
 
-  #isFresh(quotas: readonly Quota[]): boolean {
+  /** @param began the time of the request, before which a quota near its end is not fresh */
+  #isFresh(quotas: readonly Quota[], began: number): boolean {
     const now = this.#now();
     if (now - this.#failedAt < REST_MS) return true; // unreachable: do not wait
     return quotas.every((quota) => {
       const { known } = this.#of(quota);
-      return known.endsAt > now && now - known.asOf < FRESH_MS;
+      if (known.endsAt <= now || now - known.asOf >= FRESH_MS) return false;
+      const left = quota.most - this.#usedOf(known, now);
+      const { part, amount, reports } = NEAR_END;
+      known.isNearEnd ||= left <= Math.max(part * quota.most, amount, reports * known.step);
+      return !known.isNearEnd || left <= 0 || known.asOf > began;
     });
   }
 
   /** Refreshes the counts of `quotas` until they are fresh or unreachable. */
-  async #ask(quotas: readonly Quota[]): Promise<void> {
-    for (let tries = 0; tries < TRIES && !this.#isFresh(quotas); tries++) {
+  async #ask(quotas: readonly Quota[], began: number): Promise<void> {
+    for (let tries = 0; tries < TRIES && !this.#isFresh(quotas, began); tries++) {
       for (const quota of quotas) this.#due.add(this.#of(quota).key);
       await (this.#sending ?? this.#begin());
     }
@@ -142,6 +162,7 @@ export class SharedQuotas implements Quotas {
       if (known === undefined) return [];
       const amount = known.unsent;
       known.unsent = 0;
+      known.used += amount; // counted here until the answer has the sum of all
       return [{ key, known, amount, windowMs: known.windowMs }];
     });
     let rest = PAUSE_MS;
@@ -156,6 +177,7 @@ export class SharedQuotas implements Quotas {
       rest = REST_MS;
       this.#failedAt = this.#now();
       for (const { key, known, amount } of told) {
+        known.used = Math.max(0, known.used - amount);
         known.unsent += amount;
         this.#due.add(key);
       }
@@ -172,6 +194,9 @@ export class SharedQuotas implements Quotas {
 
   #hear(known: SharedCount, count: QuotaCount | undefined, now: number): void {
     if (count === undefined) return;
+    if (count.used < known.reported) known.isNearEnd = false; // a new window
+    known.step = Math.max(0, count.used - known.reported);
+    known.reported = count.used;
     known.used = count.used;
     known.endsAt = now + count.endsInMs;
     known.asOf = now;
@@ -184,7 +209,7 @@ export class SharedQuotas implements Quotas {
     let known = this.#known.get(key);
     if (known === undefined) {
       this.#forget();
-      known = { windowMs, used: 0, endsAt: 0, asOf: Number.NEGATIVE_INFINITY, unsent: 0 };
+      known = { windowMs, ...NOTHING_KNOWN };
     } else {
       this.#known.delete(key);
     }

@@ -37,6 +37,7 @@ export {
   TooManyGuesses,
   useUp,
 } from './request/session.js';
+export { isTask } from './request/task.js';
 export type { AnswerReceiver } from './routes/answer-receiver.js';
 export { type PreparedQuestion, QuestionRouter, type SessionQuestions } from './routes/questions.js';
 export type { RunValues, TimeLimit } from './routes/routed-question.js';

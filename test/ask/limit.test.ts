@@ -11,14 +11,17 @@ const DAY_MS = 86_400_000;
 /** A caller of whom a day's quotas are all that is looked at. */
 function callerWith(most: Readonly<Record<'requests' | 'rows', number>>): Caller {
   const quotas = (['requests', 'rows'] as const).map((unit) => ({
+    name: 'limits.subject[0]',
     bucket: 'query',
     unit,
     most: most[unit],
+    per: 'day',
     windowMs: DAY_MS,
     role: null,
-    each: true,
+    each: 'subject',
   }));
-  return { identity: ann, access: { dataRoles: new Set() }, snapshot: { quotas } } as unknown as Caller;
+  const caller = { identity: ann, task: null, access: { dataRoles: new Set() }, snapshot: { quotas } };
+  return caller as unknown as Caller;
 }
 
 t.test('what is counted at once is refused beyond a quota, and then counts nothing', async (t) => {

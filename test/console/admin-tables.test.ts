@@ -130,10 +130,11 @@ test('words', (t) => {
     grantText({ on: 'person', columns: ['e-mail', 'no', 'id'], unmask: ['pii'] }),
     '- { on: person, columns: ["e-mail", "no", id], unmask: [pii] }',
   );
-  const quota = { most: 5, window_seconds: 3_600, used: null, ends_in_seconds: null } as const;
+  const never = { used: null, ends_in_seconds: null, renews_at: null, whose: null } as const;
+  const quota = { ...never, name: 'slow', most: 5, per: 'hour', window_seconds: 3_600 } as const;
   t.equal(
-    quotaName({ ...quota, bucket: 'query', unit: 'ms', role: 'bi', each: true }),
-    'seconds of the database a hour, role bi, each subject',
+    quotaName({ ...quota, bucket: 'query', unit: 'ms', role: 'bi', each: 'subject' }),
+    'slow: seconds of the database per hour, role bi, each subject',
   );
   t.equal(formatAge('2026-03-01T11:58:30Z', Date.parse('2026-03-01T12:00:00Z')), '90 s');
   t.equal(formatDuration(2_140), '2.1 ms');

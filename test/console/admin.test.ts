@@ -274,7 +274,7 @@ if (SKIP !== false || postgres === null) {
     for (const [tab, words] of [
       ['Latency', 'p50'],
       ['Pools', 'questions'],
-      ['Limits', 'rows a hour, each subject'],
+      ['Limits', 'limits.subject[0]: rows per hour, each subject'],
       ['Freshness', 'nothing: the manifest file alone'],
       ['Lineage', 'No lineage receivers configured'],
     ] as const) {

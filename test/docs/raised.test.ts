@@ -136,6 +136,9 @@ const RAISES: Readonly<Partial<Record<ErrorName, Raise>>> = {
   auditUnreadable: { file: 'test/service/audit-search.test.ts', shows: 'E5037' },
   limitsUnknown: { file: 'test/service/operations/away.test.ts', shows: 'E5038' },
   noSnapshot: { file: 'test/surfaces/rest/identity.test.ts', shows: 'E2001' },
+  budgetSpent: { file: 'test/service/operations/budgets.test.ts', shows: 'a limit of the policy is used up' },
+  invalidTask: { file: 'test/service/operations/budgets.test.ts', shows: 'no name of a task' },
+  missingTask: { file: 'test/service/operations/budgets.test.ts', shows: 'this request names none' },
   rateLimited: { file: 'test/surfaces/rest/limits.test.ts', shows: 'E4290' },
   noDecoder: { file: 'test/language/forms/content.test.ts', shows: 'E0521' },
   contentUnavailable: {

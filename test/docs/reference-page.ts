@@ -25,6 +25,8 @@ export interface Reference {
   readonly example: string;
   /** A text for each member of the root. */
   readonly sections: Readonly<Record<string, string>>;
+  /** Further sections at the end of the page. */
+  readonly more?: string;
 }
 
 /** One key that a file may have: `entities.<name>.source`. */
@@ -35,7 +37,7 @@ interface Key {
 }
 
 /** The whole page: per member of the root its text, the example's lines of it, and a table of its keys. */
-export function referencePage({ title, intro, schema, example, sections }: Reference): string {
+export function referencePage({ title, intro, schema, example, sections, more }: Reference): string {
   const parts = Object.entries(schema.properties ?? {}).map(([name, member]) => {
     const rows = keysOf(member, name, schema.required?.includes(name) ?? false).map(rowOf);
     const text = sections[name];
@@ -47,7 +49,8 @@ export function referencePage({ title, intro, schema, example, sections }: Refer
       ['| key | takes | |', '| --- | --- | --- |', ...rows].join('\n'),
     ].join('\n\n');
   });
-  return `# ${title}\n\n${intro}\n\n${parts.join('\n\n')}\n`;
+  const all = [...parts, ...(more === undefined ? [] : [more])];
+  return `# ${title}\n\n${intro}\n\n${all.join('\n\n')}\n`;
 }
 
 /** Paths of keys that no part of the example has. */

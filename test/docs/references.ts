@@ -46,6 +46,31 @@ This page is generated from the JSON Schema with which the server checks the fil
   },
 };
 
+const BUDGETS = `## Budgets
+
+Nobody reads the thousands of questions that an agent asks, so its owner limits what it may use: what each user may have it read, what it may use in a day, and what one task may use.
+
+\`\`\`yaml
+roles:
+  agent:
+    limits:
+      - { name: agent_day, per: day, each: subject, requests: 10000, rows: 100000 }
+      - { name: agent_for_user, per: hour, each: chain, rows: 20000, cost: 5000000, tokens: 200000 }
+      - { name: agent_task, per: task, each: chain, requests: 20, rows: 1000 }
+\`\`\`
+
+When a task of the agent \`user:scout\`, which acts for \`user:ann\`, has asked 20 questions, the next one is refused: \`a limit of the policy is used up: agent_task: 20 requests per task of the chain user:ann > user:scout\`, with the time at which it renews. An answer is never shortened by a limit: a query is refused, or answered completely.
+
+**Whose use.** A subject is the last one of a chain, and has one count whoever it acts for. \`chain\` counts each chain separately: an agent that acts for two users has two counts. A role without \`each\` has one count for all its members.
+
+**Tasks.** The claim \`osl_task\` of the token names the task. Without it, the client may: with the header \`OSL-Task\` (percent-encoded) over REST and MCP, \`osl/task\` in \`_meta\` of an MCP call, or \`SET osl.task\` (or the startup option) on the Postgres port. A name has 1 to 200 characters. A limit per task refuses requests that name no task (E0532). The count of a task is kept for a day from its first request; a task that goes on longer begins again. A client that names its tasks itself can begin a new one at any time: limits per task bind it only together with limits per hour or day, or with tokens that name the task. The token exchange keeps the claim if the rule lists it under \`claims\`. The audit log has the task in the \`detail\` of the decision.
+
+**What is counted.** \`cost\` is the planner's estimate for the main statement of each query, as for \`max_cost\`; what RETRIEVE and TRAVERSE read before it is not estimated, and an answer from the cache costs nothing. With such a limit every query takes the full path, and its estimate is used for a minute. \`tokens\` are those that servers of language models and rerankers report, and a third of the bytes of a request where they report none; texts of a query that are embedded always count by this estimate. \`seconds\` and \`cost\` depend on all rows, hidden ones too ([threat model](threat-model.md)); requests, rows, bytes and tokens do not.
+
+**How exact.** Gateways report what they count within some 10 ms and hear the sum of all. A limit may be exceeded by what they answer in that time, and by the queries that are running when it is used up. For 10,000 requests or rows, with small answers from two gateways at once, that is less than 1 %. While the store of the counts does not respond, each process assumes that the others use as much as itself.
+
+\`osl ps --limits\` and the admin console show how much of each limit is used and when it renews.`;
+
 export const POLICY_REFERENCE: Reference = {
   title: 'The policy',
   intro: `A policy defines who may see which parts of the [manifest](manifest.md). What it does not grant does not exist for a caller. The gateway reads the whole file at startup and at each reload; if any of it is invalid, none of it is applied.
@@ -81,7 +106,7 @@ This page is generated from the JSON Schema with which the server checks the fil
     order:
       'Entities whose results are sorted by key wherever a query leaves the order open. Without it the planner chooses the order, using statistics that include hidden rows ([threat model](threat-model.md)).',
     limits:
-      'Requests per second of each subject, counted separately for each kind of request. Under `subject`, `tenant` and in a role (`limits`) further limits per second, minute, hour or day: requests, returned rows and bytes, and seconds of a database session. All limits that apply to a caller must hold. A window begins with its first request. If a limit is used up, the next query is refused before it runs: 429 with `Retry-After` (the end of the window), or 53400 on the Postgres port. A running query is not stopped, so queries that run at the same time may exceed a limit. Several processes [count together](operations.md#limits).',
+      'Requests per second of each subject, counted separately for each kind of request. Under `subject`, `chain`, `tenant` and in a role (`limits`) further limits per second, minute, hour, day or task: requests, returned rows and bytes, seconds of a database session, cost and model tokens. All limits that apply to a caller must hold. A window begins with its first request. If a limit is used up, the next query is refused before it runs: 429 with `Retry-After` (the end of the window), or 53400 on the Postgres port; the message names the limit and the hint the time at which it renews. A running query is not stopped, so queries that run at the same time may exceed a limit. Several processes [count together](operations.md#limits). [Budgets](#budgets) has an example for agents.',
     exchange:
       'Maps people and agents known to an issuer of identity tokens to subjects ([identity.md](identity.md#exchange)). The first rule that matches a token applies. The resulting subject need not be listed under `subjects`; if it is, it has only the rights that both allow. Changing or removing a rule invalidates the tokens made by it.',
     service_accounts:
@@ -89,4 +114,5 @@ This page is generated from the JSON Schema with which the server checks the fil
     certificates:
       'Maps client certificates to subjects, if the server requests certificates ([operations.md](operations.md#client-certificates)). Over REST and MCP a certificate replaces a token that was not sent. On the Postgres port the user name must be the subject of the rule, and no password is requested. A certificate that matches no rule, or several rules, identifies nobody.',
   },
+  more: BUDGETS,
 };

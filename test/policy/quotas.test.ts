@@ -8,26 +8,29 @@ import { fc } from '../support/fast-check.js';
 import { identity } from './tokens.js';
 
 const MINUTE = 60_000;
+const DAY = 86_400_000;
 
 function quota(unit: Quota['unit'], most: number, windowMs = MINUTE): Quota {
-  return { key: `${unit} ${windowMs}`, unit, most, windowMs };
+  return { key: `${unit} ${windowMs}`, unit, most, windowMs, label: unit, lacksTask: false };
 }
 
 t.test('who counts against what', async (t) => {
   const rule = (more: Partial<QuotaRule>): QuotaRule => ({
+    name: 'limits.subject[0]',
     bucket: 'query',
     unit: 'rows',
     most: 10,
+    per: 'minute',
     windowMs: MINUTE,
     role: null,
-    each: false,
+    each: null,
     ...more,
   });
   const rules = [
-    rule({ each: true }),
+    rule({ each: 'subject' }),
     rule({}),
     rule({ role: 'sales' }),
-    rule({ role: 'sales', each: true }),
+    rule({ role: 'sales', each: 'subject' }),
     rule({ bucket: 'sample', unit: 'requests' }),
   ];
   const keys = (
@@ -49,6 +52,28 @@ t.test('who counts against what', async (t) => {
   t.equal(keys(identity({ chain: ['root', 'ann'] }), [])[0], annOwn, 'the leaf counts');
 });
 
+t.test('chains and tasks are counted separately, and a label says whose', async (t) => {
+  const rule = (each: QuotaRule['each'], per: QuotaRule['per'] = 'day'): QuotaRule => ({
+    ...{ name: `of_${each}`, bucket: 'query', unit: 'rows', most: 10, per, windowMs: DAY, role: null, each },
+  });
+  const rules = [rule('subject'), rule('chain'), rule('chain', 'task')];
+  const of = (chain: readonly string[], task: string | null = null) =>
+    quotasOf(rules, identity({ chain }), new Set(), 'query', task);
+  const [direct, forAnn, forBob] = [of(['bot']), of(['ann', 'bot']), of(['bob', 'bot'])];
+  t.equal(direct[0]?.key, forAnn[0]?.key, 'the subject is the leaf');
+  t.equal(new Set([direct, forAnn, forBob].map((quotas) => quotas[1]?.key)).size, 3);
+  t.equal(forAnn[0]?.label, 'of_subject: 10 rows per day of bot');
+  t.equal(forAnn[1]?.label, 'of_chain: 10 rows per day of the chain ann > bot');
+  t.same(
+    [null, 'one', 'two'].map((task) => of(['bot'], task)[2]?.lacksTask),
+    [true, false, false],
+  );
+  const who = identity({ chain: ['ann', 'bot'] });
+  const keys = ['one', 'two', 'one'].map((task) => quotasOf(rules, who, new Set(), 'query', task)[2]?.key);
+  t.not(keys[0], keys[1]);
+  t.equal(keys[0], keys[2]);
+});
+
 t.test('what is spent refuses the next, until the window ends', async (t) => {
   const clock = { ms: 5 };
   const quotas = createQuotas(new QuotaBook(() => clock.ms));
@@ -57,13 +82,14 @@ t.test('what is spent refuses the next, until the window ends', async (t) => {
   quotas.charge(both, 'rows', 99);
   t.same(quotas.take(both), { ok: true });
   quotas.charge(both, 'rows', 450); // an answer goes on to its end
-  t.same(quotas.take(both), { ok: false, retryAfterSeconds: 3_600 }, 'of two that are spent the later');
+  const refused = quotas.take(both);
+  t.match(refused, { ok: false, quota: both[2], waitMs: 60 * MINUTE }, 'of two that are spent the later');
   t.notOk(quotas.mayTake(both));
   clock.ms += 60 * MINUTE;
   t.ok(quotas.mayTake(both));
   for (let n = 0; n < 3; n++) t.same(quotas.take(both), { ok: true });
   clock.ms += 1_000;
-  t.same(quotas.take(both), { ok: false, retryAfterSeconds: 59 });
+  t.match(quotas.take(both), { ok: false, quota: both[0], waitMs: 59_000 });
 });
 
 t.test('beyond so many counts all others share one', async (t) => {
@@ -79,7 +105,6 @@ async function told(book: QuotaBook, [one]: readonly Quota[], used: number): Pro
     await new Promise((resolve) => setTimeout(resolve, 1));
 }
 
-const DAY = 86_400_000;
 /** What was heard longer ago is asked for anew. */
 const STALE_MS = 1_001;
 
@@ -126,6 +151,27 @@ t.test('what is told late was charged all the same', async (t) => {
   t.notOk(first.mayTake(mine), 'it asks first');
   t.match(await first.take(mine), { ok: false });
   t.match(await second.take(mine), { ok: false });
+});
+
+t.test('however fast they are, processes exceed a quota only by what runs when it is used up', async (t) => {
+  const book = new QuotaBook();
+  const add = async (charges: readonly Charge[]) => {
+    await new Promise((resolve) => setTimeout(resolve, 2));
+    return charges.map((charge) => book.add(charge));
+  };
+  const all = Array.from({ length: 2 }, () => new SharedQuotas({ add, peers: () => 2 }));
+  const mine = [quota('rows', 10_000, DAY)];
+  let rows = 0;
+  const client = async (quotas: SharedQuotas): Promise<void> => {
+    while ((await quotas.take(mine)).ok) {
+      await new Promise((resolve) => setImmediate(resolve));
+      quotas.charge(mine, 'rows', 1);
+      rows += 1;
+    }
+  };
+  const clients = 4;
+  await Promise.all(all.flatMap((quotas) => Array.from({ length: clients }, () => client(quotas))));
+  t.ok(rows >= 10_000 && rows <= 10_000 + 2 * all.length * clients, `${rows} rows`);
 });
 
 t.test('while the counts of all cannot be reached, each lets through its share of them', async (t) => {

@@ -43,6 +43,16 @@ function literalFault({ sqlstate }: InvalidLiteral): string {
     : 'invalid input syntax for type';
 }
 
+interface BudgetSpent {
+  readonly budget: string;
+  /** RFC 3339, UTC. */
+  readonly renewsAt: string;
+  readonly retryAfterSeconds: number;
+}
+
+const TASK_HINT =
+  'name the task in header OSL-Task, with SET osl.task, or as `osl/task` in `_meta` of an MCP call; claim `osl_task` of the token comes first';
+
 /**
  * A row of the catalogue: code, SQLSTATE, HTTP status, and a function that returns message and hint. The function's
  * parameter type declares the arguments needed to raise the error; a row without parameters is raised with `{}`.
@@ -322,6 +332,10 @@ export const ERRORS = Object.freeze({
     'rate limit exceeded for this subject',
     `try again in ${p.retryAfterSeconds} s`,
   ]),
+  budgetSpent: row('E4290', '53400', 429, (p: BudgetSpent) => [
+    `a limit of the policy is used up: ${p.budget}`,
+    `it renews at ${p.renewsAt}, in ${p.retryAfterSeconds} s`,
+  ]),
   addressLimited: row('E4290', '53400', 429, (p: { retryAfterSeconds: number }) => [
     'too many requests without a valid token from this address',
     `try again in ${p.retryAfterSeconds} s, or with a valid token, which has its own limit`,
@@ -392,6 +406,14 @@ export const ERRORS = Object.freeze({
   shardsRefused: row('E0531', '0A000', 400, (p: { reason: string; hint: string }) => [
     `the database refused the query, which Citus cannot run over distributed tables: ${p.reason}`,
     p.hint,
+  ]),
+  invalidTask: row('E0532', '22023', 400, (p: { longest: number }) => [
+    `the name of a task has 1 to ${p.longest} characters, none of them a control character`,
+    TASK_HINT,
+  ]),
+  missingTask: row('E0532', '22023', 400, (p: { budget: string }) => [
+    `a limit counts per task, and this request names none: ${p.budget}`,
+    TASK_HINT,
   ]),
   notSubscribable: row('E0533', '0A000', 400, (p: { reason: string }) => [
     `changes of this query cannot be subscribed to: ${p.reason}`,

@@ -185,15 +185,21 @@ export interface Figures {
 }
 
 export interface QuotaView {
+  /** The name in the policy, or the place there. */
+  readonly name: string;
   readonly bucket: string;
-  readonly unit: "requests" | "rows" | "bytes" | "ms";
+  readonly unit: "requests" | "rows" | "bytes" | "ms" | "cost" | "tokens";
   readonly most: number;
+  readonly per: "second" | "minute" | "hour" | "day" | "task";
   readonly window_seconds: number;
   readonly role: string | null;
-  /** True if each subject is counted separately. */
-  readonly each: boolean;
+  readonly each: "subject" | "chain" | null;
+  /** Whose use is shown; null if nobody, or no task, was named. */
+  readonly whose: string | null;
   readonly used: number | null;
   readonly ends_in_seconds: number | null;
+  /** RFC 3339 time at which the count begins again; null if nothing is used. */
+  readonly renews_at: string | null;
 }
 
 export interface Limits {

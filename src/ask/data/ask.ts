@@ -6,7 +6,7 @@ import { Payment } from '../request/limit.js';
 import { type AnswerSteps, authorize, type Decision, respond } from '../request/respond.js';
 import { answerFromCache, cacheKeyOf } from './answer-cache.js';
 import { type AnswerFreshness, rollupFreshness, standbyFreshness } from './answer-freshness.js';
-import { withinCost } from './cost-limit.js';
+import { costCharge, withinCost } from './cost-limit.js';
 import { CountedSink } from './counted-sink.js';
 import { IndexesRead, type IndexRead, ModelUsage } from './model-usage.js';
 import type { AnswerParts } from './parts.js';
@@ -21,7 +21,7 @@ import {
 } from './question.js';
 import { type QuestionTime, questionTime } from './question-time.js';
 import { engineOf, type RuntimeRows, runtimeRows, slotValues } from './runtime/index.js';
-import { chargingSink, settingsFor, timeCharge } from './runtime/step.js';
+import { chargeUse, chargingSink, settingsFor, timeCharge } from './runtime/step.js';
 import { mayKeep, standbyUseFor } from './standby-choice.js';
 import type { StandbyUse } from './standby-use.js';
 
@@ -210,7 +210,9 @@ async function execute(
   const indexes = new IndexesRead();
   const asked = { parameters, signal, until, spending, standby, indexes, whole, memory };
   const input = { parts, caller, plan, snapshots: snapshots ?? null, ...asked };
-  const runtime = plan.runtime.length === 0 ? [] : await runtimeRows(input).catch(throwStepError);
+  const tokensSpent = (): void => chargeUse(parts, caller, 'tokens', spending.tokens);
+  const runtime =
+    plan.runtime.length === 0 ? [] : await runtimeRows(input).catch(throwStepError).finally(tokensSpent);
   const sink = chargingSink(open(runtime), parts, caller);
   const { rows, bytes, timeoutMs } = parts.caps;
   const snapshot = snapshots?.of(engine, caller) ?? null;
@@ -229,8 +231,10 @@ async function execute(
     snapshot,
     copies,
   };
-  const live = (into: RowSink, stopped: AbortSignal | null) =>
+  const statement = (into: RowSink, stopped: AbortSignal | null) =>
     engine.execute(plan, values, { ...options, ...charged, signal: stopped, ...standby.statement() }, into);
+  const live = (into: RowSink, stopped: AbortSignal | null) =>
+    costCharge(parts, caller, plan)?.then(() => statement(into, stopped)) ?? statement(into, stopped);
   const rest = { runtime, indexes: indexes.list() };
   const keeping = mayKeep(parts, delivery)
     ? cacheKeyOf({ caller, plan, values, resultFormats, settings })

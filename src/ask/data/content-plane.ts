@@ -68,6 +68,8 @@ export interface DecoderUsage {
   /** Number of tokens reported by the server; 0 if unknown. */
   readonly promptTokens: number;
   readonly answerTokens: number;
+  /** Estimated tokens of requests for which the server reported none. */
+  readonly unreportedTokens: number;
   /** Number of passages answered from the cache. */
   readonly known: number;
 }
@@ -79,6 +81,8 @@ export interface RerankUsage {
   readonly requests: number;
   /** Number of tokens reported by the server; 0 if unknown. */
   readonly tokens: number;
+  /** Estimated tokens of requests for which the server reported none. */
+  readonly unreportedTokens: number;
   /** Number of passages scored from the cache. */
   readonly known: number;
 }

@@ -1,7 +1,8 @@
 import { type GovernedPlan, InternalError, queryError } from 'osl-compiler';
 import type { Caller } from '../request/caller.js';
+import { quotasFor } from '../request/limit.js';
 import type { RunningParts } from './parts.js';
-import { explainLines } from './runtime/step.js';
+import { chargeUse, explainLines } from './runtime/step.js';
 
 /** Lifetime of a cost estimate in ms. */
 const HOLDS_MS = 60_000;
@@ -40,6 +41,21 @@ export function withinCost(
   return estimateOf(parts, caller, plan).then((cost) => {
     if (cost > most) throw queryError('costCap', {});
   });
+}
+
+/** Counts the estimated cost of a statement that runs against the caller's quotas. Returns undefined if none counts it. */
+export function costCharge(
+  parts: RunningParts,
+  caller: Caller,
+  plan: GovernedPlan,
+): Promise<void> | undefined {
+  if (!countsCost(caller)) return undefined;
+  return estimateOf(parts, caller, plan).then((cost) => chargeUse(parts, caller, 'cost', Math.ceil(cost)));
+}
+
+/** True if a quota of the caller counts cost, so that each statement is estimated before it runs. */
+export function countsCost(caller: Caller): boolean {
+  return quotasFor(caller, 'query').some(({ unit }) => unit === 'cost');
 }
 
 async function estimateOf(parts: RunningParts, caller: Caller, plan: GovernedPlan): Promise<number> {

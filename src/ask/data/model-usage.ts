@@ -1,9 +1,11 @@
+import { estimatedTokens } from '../../base/token-estimate.js';
 import type { DecoderUsage, RerankUsage } from './content-plane.js';
 
 /** Counts a query's use of external models and the cache, for its outcome record. */
 export class ModelUsage {
   #all: DecoderUsage | null = null;
   #reranked: RerankUsage | null = null;
+  #embedded = 0;
   #cached: { readonly epoch: string; readonly age_ms: number } | null = null;
 
   add(spent: DecoderUsage): void {
@@ -12,6 +14,18 @@ export class ModelUsage {
 
   addReranked(spent: RerankUsage): void {
     this.#reranked = this.#reranked === null ? spent : summed(this.#reranked, spent);
+  }
+
+  /** Counts a text of the query that an embedding model reads, also if its embedding is cached. */
+  addEmbedded(text: string): void {
+    this.#embedded += estimatedTokens(text);
+  }
+
+  /** Tokens of all models: those that their servers report, and estimates where they report none. */
+  get tokens(): number {
+    const { promptTokens = 0, answerTokens = 0, unreportedTokens = 0 } = this.#all ?? {};
+    const { tokens = 0, unreportedTokens: unreported = 0 } = this.#reranked ?? {};
+    return this.#embedded + promptTokens + answerTokens + unreportedTokens + tokens + unreported;
   }
 
   cachedAnswer(epoch: string, ageMs: number): void {

@@ -4,12 +4,16 @@ import {
   hypotheticalClaims,
   LIMIT_BUCKETS,
   type LimitBucket,
+  ownersText,
+  type QuotaCount,
+  type QuotaRule,
   type QuotaUnit,
+  type QuotaUser,
   quotaOf,
 } from '../../../policy/index.js';
 import type { JobState } from '../../base/threads/job.js';
 import { type Caller, type RequestCall, type ServedVersions, versionsOf } from '../index.js';
-import { quotaCounts } from '../request/limit.js';
+import { quotaCounts, renewalTime } from '../request/limit.js';
 import { type AccessOffer, offerOf } from '../why/request-access.js';
 import type { AuditAsker, FreshnessView, JobName, RecordProof } from './insight.js';
 import { type InsightParts, readServer } from './insight.js';
@@ -65,15 +69,22 @@ async function viewOf(record: AuditRecord, caller: Caller): Promise<AccessReques
 
 /** A quota of the policy. */
 interface QuotaView {
+  /** The name in the policy, or the place there. */
+  readonly name: string;
   readonly bucket: LimitBucket;
   readonly unit: QuotaUnit;
   readonly most: number;
+  readonly per: QuotaRule['per'];
   readonly window_seconds: number;
   /** The role that the quota applies to; null if it applies to all subjects. */
   readonly role: string | null;
-  readonly each: boolean;
+  readonly each: QuotaRule['each'];
+  /** Whose use is shown; null if it cannot be, because nobody or no task was named. */
+  readonly whose: string | null;
   readonly used: number | null;
   readonly ends_in_seconds: number | null;
+  /** RFC 3339 time at which the count begins again; null if nothing is used. */
+  readonly renews_at: string | null;
 }
 
 interface LimitsView {
@@ -84,33 +95,51 @@ interface LimitsView {
   readonly subject: string | null;
 }
 
+/** Whose limits are read. */
+export interface LimitsQuestion {
+  /** The chain of subjects, root to leaf; empty for nobody. */
+  readonly chain: readonly string[];
+  readonly task: string | null;
+}
+
 /** Returns the limits of the current policy and their usage. @throws QueryError E2101, and the errors of `respond` */
-export function limits(parts: InsightParts, call: RequestCall, subject: string | null): Promise<LimitsView> {
+export function limits(parts: InsightParts, call: RequestCall, asked: LimitsQuestion): Promise<LimitsView> {
   return readServer(parts, call, 'admin_show', async ({ snapshot, identity: { tenant } }) => {
-    const told = snapshot.quotas.map((rule) => ({
-      rule,
-      quota: rule.each && subject === null ? null : quotaOf(rule, tenant, subject ?? ''),
-    }));
-    const counted = told.flatMap(({ quota }) => quota ?? []);
-    const counts = new Map((await quotaCounts(parts, counted)).map((count, i) => [counted[i]?.key, count]));
+    const { chain, task } = asked;
+    const subject = chain.at(-1) ?? null;
+    const user = { tenant, subject: subject ?? '', chain, task };
+    const named = snapshot.quotas.filter(
+      ({ each, per }) => (each === null || subject !== null) && (per !== 'task' || task !== null),
+    );
+    const counts = await quotaCounts(
+      parts,
+      named.map((rule) => quotaOf(rule, user)),
+    );
+    const counted = new Map(named.map((rule, i) => [rule, counts[i]]));
     return {
       per_second: LIMIT_BUCKETS.map((bucket) => ({ bucket, most: snapshot.limits[bucket] })),
-      quotas: told.map(({ rule: { bucket, unit, most, windowMs, role, each }, quota }): QuotaView => {
-        const count = quota === null ? undefined : counts.get(quota.key);
-        return {
-          bucket,
-          unit,
-          most,
-          window_seconds: windowMs / 1_000,
-          role,
-          each,
-          used: count?.used ?? null,
-          ends_in_seconds: count === undefined ? null : Math.ceil(count.endsInMs / 1_000),
-        };
-      }),
+      quotas: snapshot.quotas.map((rule) => quotaView(rule, user, counted.get(rule))),
       subject,
     };
   });
+}
+
+function quotaView(rule: QuotaRule, user: QuotaUser, count: QuotaCount | undefined): QuotaView {
+  const { name, bucket, unit, most, per, windowMs, role, each } = rule;
+  return {
+    name,
+    bucket,
+    unit,
+    most,
+    per,
+    window_seconds: windowMs / 1_000,
+    role,
+    each,
+    whose: count === undefined ? null : ownersText(rule, user),
+    used: count?.used ?? null,
+    ends_in_seconds: count === undefined ? null : Math.ceil(count.endsInMs / 1_000),
+    renews_at: count === undefined || count.used === 0 ? null : renewalTime(count.endsInMs),
+  };
 }
 
 /** @throws QueryError E2101, and the errors of `respond` */

@@ -32,6 +32,8 @@ export interface Origin {
   readonly address: string | null;
   readonly purpose: string | null;
   readonly emergency: Emergency | null;
+  /** The task that the client names; absent or null if none. */
+  readonly task?: string | null;
 }
 
 export function circumstancesOf({ surface, credentials, origin }: RequestCall): Circumstances {

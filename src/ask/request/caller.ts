@@ -20,6 +20,8 @@ export interface Caller {
   readonly snapshot: PolicySnapshot;
   readonly purpose: string | null;
   readonly circumstances: Circumstances;
+  /** The task that the request is part of; null if it names none. */
+  readonly task: string | null;
   /** Expiry of `access`, in ms since the epoch. */
   readonly until: number;
   /**
@@ -53,14 +55,16 @@ export function isCurrent({ circumstances, until }: Caller, now = Date.now()): b
   return until === Number.POSITIVE_INFINITY || (now >= circumstances.now && now < until);
 }
 
-/** Purpose and emergency as JSON for the audit record; null if there is neither. */
+/** Purpose, emergency and task as JSON for the audit record; null if there is none of them. */
 export function auditDetailOf({
   purpose,
+  task,
   circumstances: { emergency },
-}: Pick<Caller, 'purpose' | 'circumstances'>) {
-  if (purpose === null && emergency === null) return null;
+}: Pick<Caller, 'purpose' | 'circumstances' | 'task'>) {
+  if (purpose === null && emergency === null && task === null) return null;
   return JSON.stringify({
     ...(purpose !== null && { purpose }),
     ...(emergency !== null && { break_glass: emergency.id }),
+    ...(task !== null && { task }),
   });
 }

@@ -17,6 +17,7 @@ import type { ServedModel } from '../../model/served-model.js';
 import { circumstancesOf, type PresentedCertificate, type RequestCall } from './call.js';
 import { auditDetailOf, type Caller } from './caller.js';
 import type { DecidingParts } from './parts.js';
+import { taskOf } from './task.js';
 
 /** Collects the caller's data for the audit records. */
 interface CallerObserver {
@@ -78,7 +79,7 @@ export function requireNotRevoked({ revoked }: Pick<DecidingParts, 'revoked'>, i
   if (revoked.has(identity)) throw queryError('invalidToken', { reason: REVOKED });
 }
 
-/** Evaluates the access of `identity` under the current model. @throws QueryError E3001, E2001, E2101 */
+/** Evaluates the access of `identity` under the current model. @throws QueryError E3001, E2001, E2101, E0532 */
 export function callerAs(
   parts: Pick<DecidingParts, 'model' | 'revoked'>,
   identity: Identity,
@@ -103,6 +104,7 @@ export function callerAs(
     snapshot,
     purpose,
     circumstances,
+    task: taskOf(identity, call),
     until: accessUntil(identity, snapshot, circumstances),
   });
   ledger.says(auditDetailOf(caller));

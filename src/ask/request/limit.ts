@@ -7,6 +7,7 @@ import {
   type Limiter,
   type LimitResult,
   type Quota,
+  type QuotaResult,
   quotasOf,
 } from '../../../policy/index.js';
 import type { Caller } from './caller.js';
@@ -19,7 +20,7 @@ const WIRE_PATIENCE_SECONDS = 1;
  * Counts a request against the rate limit and the quotas. Postgres clients cannot be asked to retry later, so their
  * requests wait once for the next window.
  *
- * @throws QueryError E4290
+ * @throws QueryError E4290, and E0532 if a quota per task applies and the request names no task
  */
 export function limit(
   parts: Pick<RequestParts, 'means'>,
@@ -30,6 +31,8 @@ export function limit(
   const { limiter } = SealedValue.open(parts.means);
   const { identity } = caller;
   const quotas = quotasFor(caller, bucket);
+  const lacking = quotas.find(({ lacksTask }) => lacksTask);
+  if (lacking !== undefined) throw queryError('missingTask', { budget: lacking.label });
   // INVARIANT: requests refused by the per-second limit do not count against quotas.
   const rest = quotas.length === 0 ? undefined : (): void | Promise<void> => takeQuotas(limiter, quotas);
   const refused = (taken: LimitResult): void | Promise<void> => {
@@ -56,6 +59,7 @@ export function takeAtOnce(
   identity: Identity,
 ): boolean {
   const quotas = quotasFor(caller, bucket);
+  if (quotas.some(({ lacksTask }) => lacksTask)) return false;
   if (quotas.length > 0 && !limiter.quotas.mayTake(quotas)) return false;
   if (!limiter.takeIfLeft(bucket, identity)) return false;
   if (quotas.length > 0) limiter.quotas.charge(quotas, 'requests', 1);
@@ -77,17 +81,32 @@ export function chargeAnswer(
 }
 
 /** The quotas that apply to a request by `caller`. */
-export function quotasFor({ identity, access, snapshot }: Caller, bucket: LimitBucket): readonly Quota[] {
-  return quotasOf(snapshot.quotas, identity, access.dataRoles, bucket);
+export function quotasFor(
+  { identity, access, snapshot, task }: Caller,
+  bucket: LimitBucket,
+): readonly Quota[] {
+  return quotasOf(snapshot.quotas, identity, access.dataRoles, bucket, task);
 }
 
 /** @throws QueryError E4290 */
 function takeQuotas({ quotas }: Pick<Limiter, 'quotas'>, asked: readonly Quota[]): void | Promise<void> {
-  const refused = (taken: LimitResult): void => {
-    if (!taken.ok) throw queryError('rateLimited', { retryAfterSeconds: taken.retryAfterSeconds });
-  };
   const taken = quotas.take(asked);
-  return taken instanceof Promise ? taken.then(refused) : refused(taken);
+  return taken instanceof Promise ? taken.then(requireLeft) : requireLeft(taken);
+}
+
+/** @throws QueryError E4290 */
+function requireLeft(taken: QuotaResult): void {
+  if (taken.ok) return;
+  const { quota, waitMs } = taken;
+  const retryAfterSeconds = Math.max(1, Math.ceil(waitMs / 1_000));
+  const renewsAt = renewalTime(waitMs);
+  throw queryError('budgetSpent', { budget: quota.label, renewsAt, retryAfterSeconds });
+}
+
+/** The time in `waitMs`, rounded up to a second: RFC 3339 in UTC. */
+export function renewalTime(waitMs: number): string {
+  const at = 1_000 * Math.ceil((Date.now() + waitMs) / 1_000);
+  return `${new Date(at).toISOString().slice(0, -5)}Z`;
 }
 
 export function quotaCounts(

@@ -37,6 +37,8 @@ export function wasRead(error: unknown): boolean {
 /** Errors that refuse a request before it was read completely. */
 const UNREAD: ReadonlySet<ErrorName> = new Set<ErrorName>([
   'rateLimited',
+  'budgetSpent',
+  'missingTask',
   'addressLimited',
   'tooLarge',
   'tooDeep',

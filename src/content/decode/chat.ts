@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import { LRUCache } from 'lru-cache';
 import { isObject } from '../../base/is-object.js';
 import { FairSlots } from '../../base/threads/fair-slots.js';
+import { estimatedTokens } from '../../base/token-estimate.js';
 import { InvalidArgument } from '../../model/facets/arguments.js';
 import { ContentError } from '../content-error.js';
 import { type HttpEndpoint, member, postJson } from '../http.js';
@@ -67,6 +68,8 @@ export interface ChatUsage {
   requests: number;
   promptTokens: number;
   answerTokens: number;
+  /** Estimated tokens of requests for which the server reported none. */
+  unreportedTokens: number;
 }
 
 const DEFAULT_MAX_TOKENS = 1_024;
@@ -150,11 +153,15 @@ async function post(
   spent: ChatUsage,
   signal: AbortSignal,
 ): Promise<unknown> {
+  const estimate = estimatedTokens(JSON.stringify(body));
   const answer = await postJson(endpoint, '/chat/completions', body, signal, () => {
     spent.requests += 1;
+    spent.unreportedTokens += estimate;
   });
   const usage = member(answer, 'usage');
-  spent.promptTokens += countOf(member(usage, 'prompt_tokens'));
+  const promptTokens = countOf(member(usage, 'prompt_tokens'));
+  if (promptTokens > 0) spent.unreportedTokens -= estimate;
+  spent.promptTokens += promptTokens;
   spent.answerTokens += countOf(member(usage, 'completion_tokens'));
   return answer;
 }

@@ -172,11 +172,12 @@ class DecodeRun {
     }
   }
 
-  #pay({ requests, promptTokens, answerTokens }: ChatUsage): void {
+  #pay({ requests, promptTokens, answerTokens, unreportedTokens }: ChatUsage): void {
     if (requests > 0) this.sent += 1;
     this.spent.requests += requests;
     this.spent.promptTokens += promptTokens;
     this.spent.answerTokens += answerTokens;
+    this.spent.unreportedTokens += unreportedTokens;
   }
 
   /** @throws DecoderFailure */
@@ -192,7 +193,7 @@ class DecodeRun {
 }
 
 function nothingSpent(): ChatUsage {
-  return { requests: 0, promptTokens: 0, answerTokens: 0 };
+  return { requests: 0, promptTokens: 0, answerTokens: 0, unreportedTokens: 0 };
 }
 
 interface PendingPassage {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { FairSlots } from '../../base/threads/fair-slots.js';
+import { estimatedTokens } from '../../base/token-estimate.js';
 import type { RerankProtocol } from '../../model/manifest/index.js';
 import { ContentError } from '../content-error.js';
 import type { PassageBudget } from '../decode/budget.js';
@@ -22,6 +23,8 @@ interface RerankSpent {
   readonly known: number;
   readonly requests: number;
   readonly tokens: number;
+  /** Estimated tokens of requests for which the server reported none. */
+  readonly unreportedTokens: number;
 }
 
 export interface RerankCaller {
@@ -62,7 +65,7 @@ export class Reranker {
     const batches = this.#batches(query, texts);
     const asked = batches.filter((batch) => batch.scores === null);
     const wanted = passagesOf(asked);
-    const spent = { passages: 0, known: texts.length - wanted, requests: 0, tokens: 0 };
+    const spent = { passages: 0, known: texts.length - wanted, requests: 0, tokens: 0, unreportedTokens: 0 };
     try {
       await this.#take(by.subject, wanted);
       await this.#askAll(asked, spent, by).finally(() =>
@@ -126,12 +129,16 @@ export class Reranker {
 
   async #ask(batch: Batch, spent: MutableRerankSpent, signal: AbortSignal): Promise<void> {
     let sent = false;
+    const estimate = estimatedTokens(JSON.stringify(batch.body));
     const answer = await postJson(this.#endpoint, '/rerank', batch.body, signal, () => {
       spent.requests += 1;
+      spent.unreportedTokens += estimate;
       if (!sent) spent.passages += batch.passages;
       sent = true;
     });
-    spent.tokens += tokensIn(answer);
+    const tokens = tokensIn(answer);
+    if (tokens > 0) spent.unreportedTokens -= estimate;
+    spent.tokens += tokens;
     batch.scores = scoresIn(answer, this.#shape, batch.passages);
     this.#known?.set(batch.key, batch.scores);
   }

@@ -299,14 +299,18 @@ const FIGURES = object({
 });
 
 const QUOTA_VIEW = object({
+  name: text('The name in the policy, or the place there.'),
   bucket: text(),
-  unit: oneOf('requests', 'rows', 'bytes', 'ms'),
+  unit: oneOf('requests', 'rows', 'bytes', 'ms', 'cost', 'tokens'),
   most: count(),
+  per: oneOf('second', 'minute', 'hour', 'day', 'task'),
   window_seconds: NUMBER,
   role: textOrNull(),
-  each: flag('True if each subject is counted separately.'),
+  each: orNull(oneOf('subject', 'chain')),
+  whose: textOrNull('Whose use is shown; null if nobody, or no task, was named.'),
   used: orNull(count()),
   ends_in_seconds: orNull(NUMBER),
+  renews_at: textOrNull('RFC 3339 time at which the count begins again; null if nothing is used.'),
 });
 
 const LIMITS = object({

@@ -24,10 +24,11 @@ import {
   countParameter,
   cursorParameter,
   FILTER_PARAMETERS,
+  LIMITS_PARAMETERS,
+  limitsQuestion,
   MATRIX_PARAMETERS,
   matrixQuestion,
   type Parameters,
-  textParameter,
   timeParameter,
 } from './requests.js';
 
@@ -88,12 +89,8 @@ export function insightRoutes(
     async (call, id) => ({ proofs: await requestProofs(parts(), call, id) }),
   );
   show('/admin/figures', schemas.figures, (call) => figures(parts(), call));
-  get(
-    '/admin/limits',
-    schemas.limits,
-    ['subject'],
-    (given) => textParameter(given, 'subject'),
-    (call, subject) => limits(parts(), call, subject),
+  get('/admin/limits', schemas.limits, LIMITS_PARAMETERS, limitsQuestion, (call, asked) =>
+    limits(parts(), call, asked),
   );
   show('/admin/freshness', schemas.freshness, (call) => freshness(parts(), call));
   const job = (path: string, name: JobName, looked: FastifySchema, begun: FastifySchema): void => {

@@ -194,7 +194,9 @@ export const INSIGHT_OPERATIONS = Object.freeze({
     ref('Figures'),
   ),
   limits: adminOperation('limits', 'Limits of the policy, and their use', ref('Limits'), {
-    subject: text('Also report the limits of this subject.'),
+    subject: text('Also report the limits of this subject, acting for itself.'),
+    chain: text('Also report the limits of this chain: subjects separated by commas, root first.'),
+    task: text('Also report the limits per task, for this task.'),
   }),
   freshness: adminOperation(
     'freshness',

@@ -5,6 +5,7 @@ import { SPAN_NAMES } from '../../ask/operating/history/step-ring.js';
 import { GROUPINGS } from '../../ask/operating/history/view.js';
 import type { HistoryQuestion, MinutesQuestion, RevocationTarget } from '../../ask/operating/operate.js';
 import { MINUTE_MS } from '../../ask/request/slowest-statements.js';
+import type { LimitsQuestion } from '../../ask/operating/read-audit.js';
 import { type MatrixQuestion, MOST_ROWS, MOST_SUBJECTS } from '../../ask/why/matrix.js';
 import { VISIBILITIES, type Visibility } from '../../model/graph/index.js';
 import { jsonFields } from '../rest/bodies/json.js';
@@ -18,7 +19,7 @@ import { exactly, text } from '../rest/shape.js';
 export type Parameters = ReadonlyMap<string, string>;
 
 /** Returns a text parameter, or null if it is missing or empty. @throws QueryError E0511 */
-export function textParameter(given: Parameters, name: string): string | null {
+function textParameter(given: Parameters, name: string): string | null {
   const text = given.get(name) ?? '';
   return text.trim() === '' ? null : termIn(name, text);
 }
@@ -135,6 +136,15 @@ export function minutesQuestion(given: Parameters): MinutesQuestion {
   if (!(until > from && until - from <= MOST_MINUTES_MS))
     throw malformed('`until` is after `from`, by at most an hour');
   return { from, until };
+}
+
+export const LIMITS_PARAMETERS = ['subject', 'chain', 'task'] as const;
+
+/** Whose limits are read: those of `chain`, or of `subject` acting for itself. @throws QueryError E0511 */
+export function limitsQuestion(given: Parameters): LimitsQuestion {
+  const subject = textParameter(given, 'subject');
+  const chain = listParameter(given, 'chain', MOST_CHAIN) ?? (subject === null ? [] : [subject]);
+  return { chain, task: textParameter(given, 'task') };
 }
 
 export const MATRIX_PARAMETERS = [

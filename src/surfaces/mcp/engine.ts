@@ -4,7 +4,7 @@ import type { QueryError } from 'osl-compiler';
 export interface Engine {
   /** Returns rows of up to `maxBytes` of JSON in total, and the trailer. @throws EngineRefusal */
   query(question: QueryJson, wanted: WantedAnswer, signal: AbortSignal): Promise<ToolAnswer>;
-  explain(question: QueryJson, signal: AbortSignal): Promise<JsonDocument>;
+  explain(question: QueryJson, task: string | null, signal: AbortSignal): Promise<JsonDocument>;
   /**
    * Returns all or part of the schema visible to the caller; `wish` has the parameters of `GET /osl/schema`.
    *
@@ -19,6 +19,8 @@ export interface WantedAnswer {
   readonly maxBytes: number;
   /** True if the trailer should have a receipt. */
   readonly receipt: boolean;
+  /** The task that the call names; null if none, which leaves that of the sender. */
+  readonly task: string | null;
 }
 
 type EngineFields = Readonly<Record<string, unknown>>;

@@ -45,8 +45,8 @@ export class LocalEngine implements Engine {
     this.#response = response;
   }
 
-  query(question: QueryJson, { maxBytes, receipt }: WantedAnswer, signal: AbortSignal) {
-    return this.#call(signal, async (call, ended) => {
+  query(question: QueryJson, { maxBytes, receipt, task }: WantedAnswer, signal: AbortSignal) {
+    return this.#call(signal, task, async (call, ended) => {
       const { body, parameters } = await this.#read(call, question);
       const reader = new AnswerReader(maxBytes);
       const encoding = new NdjsonAnswer();
@@ -86,8 +86,8 @@ export class LocalEngine implements Engine {
     });
   }
 
-  explain(question: QueryJson, signal: AbortSignal): Promise<JsonDocument> {
-    return this.#call(signal, async (call, ended) => {
+  explain(question: QueryJson, task: string | null, signal: AbortSignal): Promise<JsonDocument> {
+    return this.#call(signal, task, async (call, ended) => {
       const { body, upstream } = await this.#read(call, withExplain(question));
       const plan = await explainQuestion(
         this.#service,
@@ -100,7 +100,7 @@ export class LocalEngine implements Engine {
   }
 
   schema(given: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<JsonDocument> {
-    return this.#call(signal, async (call) => {
+    return this.#call(signal, null, async (call) => {
       const selection = await readRequest(this.#service, call, 'schema', () => schemaSelection(given));
       const { body } = await describe(this.#service, call, {
         document: 'schema',
@@ -112,7 +112,7 @@ export class LocalEngine implements Engine {
   }
 
   async refuse(action: 'query' | 'schema', fault: QueryError): Promise<EngineRefusal> {
-    const call = this.#newCall();
+    const call = this.#newCall(null);
     return refusalOf(await refuseCall(this.#service, call, action, fault, 'identified'), call.requestId);
   }
 
@@ -120,16 +120,24 @@ export class LocalEngine implements Engine {
     return readRequest(this.#service, call, 'query', () => queryRequestIn(fieldsIn(Buffer.from(question))));
   }
 
-  #newCall(): RequestCall {
-    return { ...this.#sender, requestId: randomUUID(), surface: 'mcp' };
+  /** @param task null to keep the one of the message */
+  #newCall(task: string | null): RequestCall {
+    const { credentials, origin } = this.#sender;
+    return {
+      credentials,
+      ...(origin !== undefined && { origin: task === null ? origin : { ...origin, task } }),
+      requestId: randomUUID(),
+      surface: 'mcp',
+    };
   }
 
   /** Runs one call. @throws EngineRefusal with the problem that REST would send */
   async #call<T>(
     signal: AbortSignal,
+    task: string | null,
     run: (call: RequestCall, ended: AbortSignal) => Promise<T>,
   ): Promise<T> {
-    const call = this.#newCall();
+    const call = this.#newCall(task);
     try {
       if (this.#inflight.draining)
         throw await refuseCall(this.#service, call, 'http', queryError('shuttingDown', {}), 'anyone');

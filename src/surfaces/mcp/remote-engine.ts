@@ -1,3 +1,4 @@
+import { isTask } from '../../ask/request/task.js';
 import { problemOf } from '../rest/problem.js';
 import {
   AnswerReader,
@@ -31,19 +32,20 @@ const JSON_TYPE = 'application/json';
 
 export function remoteEngine(client: RestClient): Engine {
   return {
-    query: async (question, { maxBytes, receipt }, signal) => {
+    query: async (question, { maxBytes, receipt, task }, signal) => {
       const response = await send(client, {
         path: QUERY,
         body: question,
         accept: 'application/x-ndjson',
         ...(receipt && { prefer: 'receipt' }),
+        task,
         signal,
       });
       return readAnswer(response, maxBytes);
     },
-    explain: async (question, signal) => {
+    explain: async (question, task, signal) => {
       const body = withExplain(question);
-      return documentOf(await send(client, { path: QUERY, body, accept: JSON_TYPE, signal }));
+      return documentOf(await send(client, { path: QUERY, body, accept: JSON_TYPE, task, signal }));
     },
     schema: async (wish, signal) => {
       const parameters = new URLSearchParams({ governed: 'true' });
@@ -64,14 +66,21 @@ interface EngineCall {
   readonly body?: string;
   readonly accept: string;
   readonly prefer?: string;
+  readonly task?: string | null;
   readonly signal: AbortSignal;
 }
 
 /** @throws EngineRefusal unless the status is 2xx */
 async function send(client: RestClient, sent: EngineCall): Promise<Response> {
   const token = await client.token();
-  const { accept, prefer } = sent;
-  const headers = { authorization: `Bearer ${token}`, accept, ...(prefer !== undefined && { prefer }) };
+  const { accept, prefer, task = null } = sent;
+  const headers = {
+    authorization: `Bearer ${token}`,
+    accept,
+    ...(prefer !== undefined && { prefer }),
+    // The server refuses an empty name.
+    ...(task !== null && { 'osl-task': isTask(task) ? encodeURIComponent(task) : '' }),
+  };
   const content =
     sent.body === undefined
       ? { headers }

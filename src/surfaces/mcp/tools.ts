@@ -172,12 +172,22 @@ async function resultOrRefusal(exampleFor: ExampleFor, call: () => Promise<Retur
   }
 }
 
+/** Member of `_meta`: the task that a call is part of. */
+const TASK = 'osl/task';
+
+/** The task that a call names; null if none. Anything but a text is refused later, like an empty text. */
+function taskIn(context: ServerContext): string | null {
+  const task = context.mcpReq._meta?.[TASK];
+  if (task === undefined) return null;
+  return typeof task === 'string' ? task : '';
+}
+
 /** Member of `_meta`: true in a call asks for a receipt; the result has it under the same name. */
 const RECEIPT = 'osl/receipt';
 
 async function query(engine: Engine, question: QueryJson, maxBytes: number, context: ServerContext) {
   const { signal, _meta: wishes } = context.mcpReq;
-  const wanted = { maxBytes, receipt: wishes?.[RECEIPT] === true };
+  const wanted = { maxBytes, receipt: wishes?.[RECEIPT] === true, task: taskIn(context) };
   const { rows, trailer } = await engine.query(question, wanted, signal);
   const { request_id: id, row_count: available, truncated, receipt, ...rest } = trailer;
   const cut = typeof available === 'number' && rows.length < available;
@@ -217,7 +227,7 @@ function maskedIn(trailer: Readonly<Record<string, unknown>>): object {
 }
 
 async function explain(engine: Engine, question: QueryJson, maxBytes: number, context: ServerContext) {
-  const document = await engine.explain(question, context.mcpReq.signal);
+  const document = await engine.explain(question, taskIn(context), context.mcpReq.signal);
   const { text, requestId: id } = document;
   const fields = fieldsIn(document);
   if (Buffer.byteLength(text) <= maxBytes) {

@@ -17,6 +17,9 @@ import {
   type TokenlessSession,
 } from '../../ask/index.js';
 
+/** What the client of a session states with SET; null if it states nothing. */
+type StatedByClient = Readonly<Record<'purpose' | 'task', string | null>>;
+
 /**
  * Identity of a session: from a token, which can be renewed, or from a service account or certificate, whose identity
  * the policy can change.
@@ -25,26 +28,24 @@ export class SessionCaller {
   readonly #service: BreakGlassParts;
   #identity: Identity;
   #tokenless: TokenlessSession | null;
-  readonly #address: string;
-  readonly #purpose: () => string | null;
+  readonly #stated: () => StatedByClient;
   #origin: Origin;
 
   /**
    * @param tokenless service account or certificate holder; null if a token was sent
    * @param address address of the client
-   * @param purpose returns the current value of the session's purpose setting
+   * @param stated returns the current values of the session's settings
    */
   constructor(
     service: BreakGlassParts,
     identity: Identity,
     tokenless: TokenlessSession | null,
     address: string,
-    purpose: () => string | null,
+    stated: () => StatedByClient,
   ) {
     this.#service = service;
-    this.#address = address;
-    this.#purpose = purpose;
-    this.#origin = Object.freeze({ address, purpose: purpose(), emergency: null });
+    this.#stated = stated;
+    this.#origin = Object.freeze({ address, ...stated(), emergency: null });
     this.#identity = identity;
     this.#tokenless = tokenless;
   }
@@ -70,11 +71,11 @@ export class SessionCaller {
     };
   }
 
-  /** Address, purpose and break-glass state of the session's requests. A new object whenever one of them changes. */
+  /** Address, purpose, task and break-glass state of the session's requests. A new object whenever one of them changes. */
   get origin(): Origin {
-    const purpose = this.#purpose();
-    if (purpose !== this.#origin.purpose)
-      this.#origin = Object.freeze({ address: this.#address, purpose, emergency: this.#origin.emergency });
+    const { purpose, task } = this.#stated();
+    if (purpose !== this.#origin.purpose || task !== this.#origin.task)
+      this.#origin = Object.freeze({ ...this.#origin, purpose, task });
     return this.#origin;
   }
 

@@ -30,7 +30,7 @@ import {
 } from './session-register.js';
 import { SessionCaller, SessionRecords, SuspendedRowRights } from './session-requests.js';
 import { Isolation, SessionState } from './session-state.js';
-import { PURPOSE } from './setting-list.js';
+import { PURPOSE, TASK } from './setting-list.js';
 import type { SessionSettings } from './settings.js';
 
 /**
@@ -60,8 +60,11 @@ export class PgSession implements SessionHandler {
     catalogs: CatalogProvider | null,
     questions: QuestionRouter,
   ) {
-    const purpose = (): string | null => settings.show(PURPOSE).value || null;
-    const caller = new SessionCaller(service, identity, tokenless, address, purpose);
+    const stated = () => ({
+      purpose: settings.show(PURPOSE).value || null,
+      task: settings.show(TASK).value || null,
+    });
+    const caller = new SessionCaller(service, identity, tokenless, address, stated);
     const records = new SessionRecords(service, () => caller.newCall());
     const rights = new SuspendedRowRights(caller, records);
     this.#ended = ended;

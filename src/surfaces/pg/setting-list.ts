@@ -1,4 +1,5 @@
 import { encodingName, error } from '../../../wire/index.js';
+import { isTask } from '../../ask/index.js';
 import { CATALOG_VERSION } from '../catalog/index.js';
 import {
   anything,
@@ -170,6 +171,16 @@ const purpose: SettingKind = {
   text: true,
 };
 
+export const TASK = 'osl.task';
+
+const task: SettingKind = {
+  accept: (text) => {
+    if (text !== '' && !isTask(text)) throw new ValueFault(null);
+    return text;
+  },
+  text: true,
+};
+
 /** READ WRITE is accepted without effect: many clients send it by default, and writes are refused anyway. */
 const readOnly: SettingKind = {
   accept: (text, before, name) => {
@@ -184,6 +195,13 @@ const SESSION: readonly SessionSetting[] = [
     initial: '',
     description: 'purpose of the queries of this session, one of those that the policy allows',
     kind: purpose,
+    atStart: true,
+  },
+  {
+    name: TASK,
+    initial: '',
+    description: 'task that the queries of this session are part of, for limits per task',
+    kind: task,
     atStart: true,
   },
   {

@@ -18,11 +18,16 @@ const PROTOCOLS = ['cohere', 'jina', 'voyage', 'tei'] as const;
 type Protocol = (typeof PROTOCOLS)[number];
 
 const POLICY = decodingPolicy(
-  '  user:raw: { ceiling: [raw_decoding] }\n',
+  '  user:raw: { ceiling: [raw_decoding] }\n  user:metered: { ceiling: [metered] }\n  user:unreported: { ceiling: [metered] }\n',
   `  raw_decoding:
     grants:
       - { on: article, columns: "*" }
       - { on: notes, columns: "*", unmask: [pii, person], decode: true }
+  metered:
+    grants:
+      - { on: article, columns: "*" }
+      - { on: notes, columns: "*", decode: true }
+    limits: [{ per: day, each: subject, tokens: 60 }]
 `,
 );
 
@@ -243,6 +248,22 @@ t.test('the decision is on disk before anything is sent, and the outcome says wh
   const passages = textsIn(await ask('user:dec', notes('', 'text', 50))).length;
   t.match(outcome, { kind: 'outcome', rows: 3 });
   t.same(JSON.parse(outcome?.detail ?? ''), { reranked: { passages, known: 0, requests: 1, tokens: 26 } });
+});
+
+t.test('tokens count against a limit, also where the server reports none', async (t) => {
+  server.answer = scored;
+  const statuses = async (who: string, reranker: string): Promise<readonly number[]> => {
+    const all: number[] = [];
+    for (let n = 0; n < 4; n++)
+      all.push((await ask(who, notes(`, rerank => '${reranker}'`, 'text', 3))).status);
+    return all;
+  };
+  t.same(await statuses('user:metered', 'voyage'), [200, 200, 200, 429], '26 tokens each');
+  t.match(await ask('user:metered', notes('')), {
+    code: 'E4290',
+    message: 'a limit of the policy is used up: roles.metered.limits[0]: 60 model tokens per day of user:metered',
+  });
+  t.same(await statuses('user:unreported', 'cohere'), [200, 429, 429, 429], 'estimated from what was sent');
 });
 
 t.test('pages, floors, documents and filters hold over the order of the reranker', async (t) => {

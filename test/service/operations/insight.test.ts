@@ -330,11 +330,11 @@ async function ofServer(t: Test, server: Server, place: Place, inTable: boolean)
     t.ok(listIn(body, 'refusals').some((r) => r['code'] === 'E2101'));
     const told = await until(async () => {
       const { body: now } = await get('/admin/limits?subject=user:analyst');
-      return listIn(now, 'quotas').some((q) => q['each'] === true && q['used'] === 12) ? now : null;
+      return listIn(now, 'quotas').some((q) => q['each'] === 'subject' && q['used'] === 12) ? now : null;
     });
     t.match(listIn(told, 'quotas'), [
-      { unit: 'rows', each: true, most: 100000, used: 12, window_seconds: 3600 },
-      { unit: 'requests', each: false, most: 50000, used: Number },
+      { unit: 'rows', each: 'subject', most: 100000, used: 12, window_seconds: 3600 },
+      { unit: 'requests', each: null, most: 50000, used: Number },
     ]);
     t.match((await get('/admin/limits')).body, { quotas: [{ used: null }, { used: Number }] });
     t.match((await get('/admin/freshness')).body, {

@@ -16,11 +16,16 @@ interface LimitsPanelProps {
 export function LimitsPanel({ sessions, figures }: LimitsPanelProps) {
   const { caller } = useSession();
   const [subject, setSubject] = useState('');
+  const [task, setTask] = useState('');
   const settled = useDebounced(subject.trim());
-  const { value, error, again } = useLoad(`limits ${settled}`, (signal) =>
-    adminGet<Limits>(caller, '/admin/limits', { subject: settled }, signal),
+  const settledTask = useDebounced(task.trim());
+  const { value, error, again } = useLoad(`limits ${settled} ${settledTask}`, (signal) =>
+    adminGet<Limits>(caller, '/admin/limits', { chain: settled, task: settledTask }, signal),
   );
-  const names = [...new Set(sessions.flatMap((session) => session.subject ?? []))];
+  const names = [...new Set(sessions.map((session) => session.chain.join(',')))].filter(
+    (name) => name !== '',
+  );
+  const hasTasks = value?.quotas.some(({ per }) => per === 'task') === true;
   const refused = figures.refusals.find(({ code }) => code === 'E4290')?.count ?? 0;
   return (
     <div className="limits">
@@ -30,7 +35,7 @@ export function LimitsPanel({ sessions, figures }: LimitsPanelProps) {
           type="search"
           list="limits-subjects"
           value={subject}
-          placeholder="filter by subject"
+          placeholder="subject, or chain: user:ann,user:scout"
           onChange={(event) => setSubject(event.target.value)}
         />
         <datalist id="limits-subjects">
@@ -39,6 +44,17 @@ export function LimitsPanel({ sessions, figures }: LimitsPanelProps) {
           ))}
         </datalist>
       </label>
+      {hasTasks && (
+        <label className="limits-who">
+          <span>Task</span>
+          <input
+            type="search"
+            value={task}
+            placeholder="name of a task"
+            onChange={(event) => setTask(event.target.value)}
+          />
+        </label>
+      )}
       {error !== null && <ErrorBox error={error} fix={{ label: 'Try again', take: again }} />}
       {value !== null && (
         <>
@@ -71,19 +87,22 @@ export function LimitsPanel({ sessions, figures }: LimitsPanelProps) {
 }
 
 function Quota({ quota }: { readonly quota: QuotaView }) {
-  const { unit, most, used, ends_in_seconds } = quota;
+  const { unit, most, used, per, renews_at } = quota;
   const name = quotaName(quota);
   return (
     <li className="quota">
       <span>{name}</span>
       {used === null ? (
-        <span className="quiet">up to {amountText(unit, most)}; name a subject to see its use</span>
+        <span className="quiet">
+          up to {amountText(unit, most)}; name a {per === 'task' ? 'subject and a task' : 'subject'} to see
+          its use
+        </span>
       ) : (
         <span className="meter-line">
           <meter aria-label={name} value={Math.min(used, most)} max={most} high={most * 0.8} />
           {amountText(unit, used)} of {amountText(unit, most)}
-          {used > 0 && ends_in_seconds !== null && (
-            <span className="quiet">for {formatCount(ends_in_seconds)} s more</span>
+          {renews_at !== null && (
+            <span className="quiet">renews at {new Date(renews_at).toLocaleString()}</span>
           )}
         </span>
       )}

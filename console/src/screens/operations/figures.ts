@@ -49,20 +49,22 @@ export function msText(ms: number): string {
   return `${(ms / 1_000).toFixed(1)} s`;
 }
 
-const WINDOWS: ReadonlyMap<number, string> = new Map([
-  [1, 'second'],
-  [60, 'minute'],
-  [3_600, 'hour'],
-  [86_400, 'day'],
-]);
+const UNITS: Readonly<Record<QuotaView['unit'], string>> = {
+  requests: 'requests',
+  rows: 'rows',
+  bytes: 'bytes',
+  ms: 'seconds of the database',
+  cost: 'estimated cost',
+  tokens: 'model tokens',
+};
 
-/** Describes a limit in words. */
-export function quotaName({ unit, bucket, window_seconds, role, each }: QuotaView): string {
-  const what = unit === 'ms' ? 'seconds of the database' : unit;
-  const whose =
-    role === null ? (each ? 'each subject' : 'everybody') : `role ${role}${each ? ', each subject' : ''}`;
+/** Describes a limit in words, with its name in the policy. */
+export function quotaName({ name, unit, bucket, per, role, each, whose }: QuotaView): string {
+  const separately = each === null ? '' : `each ${each}`;
+  const owners =
+    whose ?? (role === null ? separately || 'everybody' : `role ${role}${separately && `, ${separately}`}`);
   const of = bucket === 'query' ? '' : ` (${bucket})`;
-  return `${what}${of} a ${WINDOWS.get(window_seconds) ?? `${window_seconds} s`}, ${whose}`;
+  return `${name}: ${UNITS[unit]}${of} per ${per}, ${owners}`;
 }
 
 /** Formats an amount in the unit of a limit. */

@@ -169,5 +169,6 @@ export async function best(
 
 /** The query's embedding for a dense store. */
 function embedded(store: GovernedStore, query: string, input: RuntimeInput): Promise<string> {
+  input.spending.addEmbedded(query);
   return unlessStopped(input.parts.content.embedQuery(indexName(store), query), input.signal);
 }

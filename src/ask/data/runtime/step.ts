@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { emit, type GovernedPlan, InternalError, queryError } from 'osl-compiler';
+import type { QuotaUnit } from '../../../../policy/index.js';
 import {
   type BoundValue,
   eachDataRow,
@@ -100,6 +101,16 @@ export function chargingSink(sink: RowSink, { means }: Pick<RequestParts, 'means
       return sink.write(dataRows, rows);
     },
   };
+}
+
+/** Counts use of a question against the caller's quotas, if any. */
+export function chargeUse(
+  { means }: Pick<RequestParts, 'means'>,
+  caller: Caller,
+  unit: QuotaUnit,
+  amount: number,
+): void {
+  if (amount > 0) SealedValue.open(means).limiter.quotas.charge(quotasFor(caller, 'query'), unit, amount);
 }
 
 /** Options that count database time against the caller's quotas; empty if there are none. */

@@ -119,9 +119,10 @@ const amount = {
 
 const QUOTA = {
   per: choice(
-    ['second', 'minute', 'hour', 'day'],
-    'Length of the window, which begins with its first request.',
+    ['second', 'minute', 'hour', 'day', 'task'],
+    'Length of the window, which begins with its first request; or one task, which is counted for a day.',
   ),
+  name: ruledName('Name in refusals and for operators. Default: the place in the policy.'),
   bucket: choice(['query', 'sample', 'schema', 'authoring', 'catalog'], 'Kind of requests. Default: query.'),
   requests: { ...amount, description: 'Number of requests.' },
   rows: { ...amount, description: 'Rows returned by queries.' },
@@ -130,6 +131,14 @@ const QUOTA = {
     ...amount,
     maximum: 1_000_000_000,
     description: 'Seconds for which queries hold a database session.',
+  },
+  cost: {
+    ...amount,
+    description: "Sum of the cost that the database's planner estimates for each query, as for `max_cost`.",
+  },
+  tokens: {
+    ...amount,
+    description: 'Tokens of the language models, rerankers and embedding models that queries use.',
   },
 } as const;
 
@@ -208,8 +217,8 @@ const role = closed(
         {
           ...QUOTA,
           each: choice(
-            ['subject'],
-            'The limit applies to each member separately. Default: to all members together.',
+            ['subject', 'chain'],
+            'Each member, or each chain of subjects, is counted separately. Default: all members together.',
           ),
         },
         ['per'],
@@ -372,6 +381,10 @@ export const POLICY_SCHEMA = {
           subject: quotas(
             closed(QUOTA, ['per'], 'One limit.'),
             'Limits of each subject, in addition to those per second.',
+          ),
+          chain: quotas(
+            closed(QUOTA, ['per'], 'One limit.'),
+            'Limits of each chain of subjects, such as an agent acting for one user.',
           ),
           tenant: quotas(closed(QUOTA, ['per'], 'One limit.'), 'Limits of all subjects together.'),
           query: perSecond,

@@ -47,6 +47,9 @@ const QUERY_HEADERS = {
     'osl-purpose': text(
       'Purpose of the request, percent-encoded; one of those that the policy allows for the caller.',
     ),
+    'osl-task': text(
+      'Task that the request is part of, percent-encoded, for limits per task; 1 to 200 characters. The claim `osl_task` of the token comes first.',
+    ),
     'osl-break-glass': text(
       'Reason for break-glass access, percent-encoded. It is recorded, raises an alarm, and activates the access for a limited time.',
     ),
