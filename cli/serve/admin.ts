@@ -8,6 +8,8 @@ import type {
   SessionCommand,
 } from '../../src/ask/operating/process-status.js';
 import { ownView } from '../../src/ask/operating/process-status.js';
+import type { ShadowCommands, ShadowParts } from '../../src/ask/operating/shadow.js';
+import type { ShadowCommand, ShadowReport } from '../../src/ask/shadow/shadows.js';
 import type { ServiceLog } from '../../src/base/log.js';
 import { version } from '../../src/base/package-root.js';
 import { ThreadJob } from '../../src/base/threads/job.js';
@@ -30,6 +32,7 @@ export interface ProcessControl {
   /** Applies a command to a session or request; returns false if it does not exist. */
   command(id: string, what: SessionCommand): boolean;
   drain(on: boolean): void;
+  shadow(command: ShadowCommand): Promise<ShadowReport | null>;
 }
 
 interface Fronts {
@@ -53,12 +56,14 @@ export function processControl(service: Service, { name, pg, inflight }: Fronts)
         ? pg.register.signalAny({ pid: Number(id), what: what === 'cancel' ? 'cancel' : 'terminate' })
         : inflight.cancel(id),
     drain: (on) => service.drain(on),
+    shadow: (command) => service.shadow.obey(command),
   };
 }
 
 export interface OperatorParts {
   readonly operated: ServerOperations;
   readonly insight: Insight;
+  readonly shadows: ShadowCommands;
 }
 
 export function singleProcessOperations(
@@ -129,7 +134,7 @@ export async function adminListener(
 /** Admin routes for the console on the REST port; null, and not loaded, unless the console is set to `admin`. */
 export async function adminRoutes(
   { console }: Settings,
-  parts: () => OperatingParts & InsightParts,
+  parts: () => OperatingParts & InsightParts & ShadowParts,
 ): Promise<MoreRoutes | null> {
   if (console !== 'admin') return null;
   return (await import('../../src/surfaces/admin/index.js')).adminBesideRest(parts);

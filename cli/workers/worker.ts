@@ -48,6 +48,7 @@ const HANDLERS: Handlers<WorkerProtocol> = {
   view: (nothing) => begun().view(nothing),
   obey: (asked) => begun().obey(asked),
   drained: (asked) => begun().drained(asked),
+  shadow: (command) => begun().shadow(command),
   standing: (standing) => begun().standing(standing),
 };
 

@@ -389,6 +389,10 @@ export const ERRORS = Object.freeze({
     `the database refused the query, which Citus cannot run over distributed tables: ${p.reason}`,
     p.hint,
   ]),
+  shadowRefused: row('E0534', '55000', 409, (p: { reason: string; hint: string }) => [
+    `the shadow policy was not started: ${p.reason}`,
+    p.hint,
+  ]),
   noDecoder: row('E0521', '0A000', 503, (p: { operator: string }) => [
     `operator ${p.operator} needs a language model, and none is configured`,
   ]),

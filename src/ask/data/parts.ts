@@ -13,11 +13,12 @@ import type { Marks } from '../parsing/marks.js';
 import type { BreakGlassParts } from '../request/break-glass.js';
 import type { Caller } from '../request/caller.js';
 import type { SealedValue } from '../request/sealed.js';
+import type { RoutedQuestion } from '../routes/routed-question.js';
 import type { AnswerCache, DataEpochs } from './answer-cache.js';
 import type { ContentPlane } from './content-plane.js';
 import type { IndexesRead, ModelUsage } from './model-usage.js';
 import type { PlanCache } from './plan-cache.js';
-import type { Snapshots } from './question.js';
+import type { PlannedQuestion, Snapshots } from './question.js';
 import type { RunningQueries } from './running-queries.js';
 import type { StandbyUse } from './standby-use.js';
 
@@ -37,6 +38,11 @@ export interface PlanningParts {
   readonly marks: Marks;
   readonly content: Pick<ContentPlane, 'hasDecoder'>;
   readonly rollups: Rollups;
+}
+
+/** The rights that a plan is made for, and the name under which it takes its turn to be compiled. */
+export interface PlannedFor extends Pick<Caller, 'access' | 'manifest'> {
+  readonly identity: { readonly subject: string };
 }
 
 /** The rollups that may be used now, with their build times. */
@@ -134,6 +140,20 @@ export interface RunningParts {
 /** Dependencies for running queries. */
 export interface AnswerParts extends BreakGlassParts, PlanningParts, RunningParts {
   readonly content: ContentPlane;
+  readonly shadow: ShadowHolder;
+}
+
+/** Holds the policy that is compared with the served one, if any. */
+export interface ShadowHolder {
+  readonly running: ShadowWatch | null;
+}
+
+/** Is told of each data question once it is decided. Neither method throws, waits, or changes anything of a question. */
+export interface ShadowWatch {
+  /** @param outcome the served plan, or the error of a refusal */
+  decided(caller: Caller, question: PlannedQuestion, outcome: unknown): void;
+  /** A question of the fast path was sent to the database. */
+  routed(question: RoutedQuestion): void;
 }
 
 /** A cap that was hit, with advice for the client. */

@@ -2,12 +2,13 @@ import type { FastifyRequest } from 'fastify';
 import type { AuditQuery } from '../../../audit/index.js';
 import { isName } from '../../../policy/tokens/token-fault.js';
 import type { RevocationTarget } from '../../ask/operating/operate.js';
+import { LONGEST_SHADOW_SECONDS, type ShadowRequest } from '../../ask/operating/shadow.js';
 import { type MatrixQuestion, MOST_ROWS, MOST_SUBJECTS } from '../../ask/why/matrix.js';
 import { VISIBILITIES, type Visibility } from '../../model/graph/index.js';
 import { jsonFields } from '../rest/bodies/json.js';
-import { readerOfOne } from '../rest/bodies/reader.js';
+import { readerOf, readerOfOne } from '../rest/bodies/reader.js';
 import { malformed, termIn } from '../rest/request-errors.js';
-import { exactly, text } from '../rest/shape.js';
+import { exactly, type JsonShape, orNull, text } from '../rest/shape.js';
 
 /** Reads and validates the parameters and bodies of admin requests. */
 
@@ -172,6 +173,26 @@ export function readRevocation(request: FastifyRequest): RevocationTarget {
     case 'session':
       return { kind: 'session', name: nameIn('session', revocation.read.session) };
   }
+}
+
+const SECONDS: JsonShape<number> = {
+  type: 'integer',
+  minimum: 1,
+  maximum: LONGEST_SHADOW_SECONDS,
+  description: 'Seconds after which the comparison ends. Default: a day.',
+};
+
+export const SHADOW_REQUEST = exactly({
+  policy: text('The policy, in YAML.', { minLength: 1 }),
+  'for_seconds?': orNull(SECONDS),
+});
+
+const readShadowBody = readerOf(SHADOW_REQUEST);
+
+/** @throws QueryError E4150, E0511 */
+export function readShadow(request: FastifyRequest): ShadowRequest {
+  const { policy, for_seconds } = readShadowBody(jsonFields(request));
+  return { policy, forSeconds: for_seconds ?? null };
 }
 
 function nameIn(field: string, value: string): string {
