@@ -73,7 +73,7 @@ export function* shadowLines(view: ReplyFields): Generator<string> {
   yield `policy ${of('policy').slice(0, 12)}: ${state}; started ${of('started_at')} by ${of('by')}, until ${of('until')}`;
   if (processes['all'] !== processes['comparing'] && state === 'running')
     yield `${textOf(processes['comparing'])} of ${textOf(processes['all'])} processes compare`;
-  yield `${counted(numberIn(shadow, 'questions'), 'question')}: ${of('same')} alike, ${of('different')} otherwise, ${of('waiting')} waiting${notComparedText(fieldsOf(shadow['not_compared']))}`;
+  yield `${counted(numberIn(shadow, 'questions'), 'question', 'questions')}: ${of('same')} alike, ${of('different')} otherwise, ${of('waiting')} waiting${notComparedText(fieldsOf(shadow['not_compared']))}`;
   for (const row of membersOf(shadow['rows'])) yield* rowLines(row);
   if (numberIn(shadow, 'rows_left_out') > 0) yield `${of('rows_left_out')} more callers and objects`;
 }

@@ -172,14 +172,13 @@ function maskOf(relation: Relation, name: string, { access }: PolicySide): MaskK
   return declared === undefined || declared === 'deny' ? 'redact' : declared;
 }
 
-/** The mask of a column, and which rows show it in the clear or masked. */
+/** The mask of a column and, if some rows show it in the clear, which ones. */
 function maskText(relation: Relation, name: string, side: PolicySide): string {
   const label = relation.columns.find((column) => column.name === name)?.sensitivity ?? null;
-  const terms = grantsOf(relation, side)
-    .filter(({ columns }) => columns.has(name))
-    .map(({ filter, unmask }) => [label === null || unmask.has(label), [...conditions(filter, side)].sort()])
-    .map((term) => JSON.stringify(term));
-  return JSON.stringify([maskOf(relation, name, side), [...new Set(terms)].sort()]);
+  const clear = grantsOf(relation, side)
+    .filter(({ columns, unmask }) => columns.has(name) && (label === null || unmask.has(label)))
+    .map(({ filter }) => JSON.stringify([...conditions(filter, side)].sort()));
+  return JSON.stringify([maskOf(relation, name, side), [...new Set(clear)].sort()]);
 }
 
 function grantsOf({ name }: Relation, { access }: PolicySide): readonly RelationGrant[] {
