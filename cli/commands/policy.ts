@@ -97,7 +97,7 @@ Examples:
 
 const SHADOW_HELP = `${OPERATOR_HELP}
 The running server compares the decision of the policy that serves with that of another one, on the questions that it
-gets, and changes no answer (docs/policy.md). It takes at most a twentieth of a processor, and nothing of it survives a
+gets, and changes no answer (docs/policy-tests.md). It takes at most a twentieth of a processor, and nothing of it survives a
 restart. Each gateway compares by itself.`;
 
 const SHADOW_START_HELP = `${SHADOW_HELP}

@@ -57,7 +57,7 @@ export async function shadowSnapshot(
 function refused(problems: readonly string[]): unknown {
   const more = problems.length > MOST_PROBLEMS ? [`and ${problems.length - MOST_PROBLEMS} more`] : [];
   const reason = `the policy has problems: ${[...problems.slice(0, MOST_PROBLEMS), ...more].join('; ')}`;
-  return queryError('shadowRefused', { reason, hint: 'correct the policy: osl policy diff lists all problems' });
+  return queryError('shadowRefused', { reason, hint: 'correct the policy' });
 }
 
 interface RunningShadow {
@@ -133,7 +133,7 @@ export class Shadows implements ShadowHolder {
 /** The error of starting a shadow policy beside another. */
 export function alreadyRunning({ started_at }: Pick<ShadowStart, 'started_at'>): unknown {
   const reason = `another one has been running since ${started_at}`;
-  return queryError('shadowRefused', { reason, hint: 'stop it first: osl policy shadow stop' });
+  return queryError('shadowRefused', { reason, hint: 'read its report, or stop it first' });
 }
 
 /** The report of all processes that have one; null if none has. */

@@ -169,7 +169,7 @@ async function ofServer(t: Test, server: Server, place: Place, workers: number):
   await t.test('answers are the same with one, and it tells what would differ, by caller', async (t) => {
     const started = await start({ policy: DRAFT, for_seconds: 600 });
     t.match(started, { status: 200, body: { shadow: { state: 'running', by: 'user:admin', questions: 0 }, processes } });
-    t.match(await start({ policy: DRAFT }), { status: 409, body: { code: 'E0534', hint: /osl policy shadow stop/ } });
+    t.match(await start({ policy: DRAFT }), { status: 409, body: { code: 'E0534', hint: /stop it first/ } });
     t.strictSame(await questions(), before, 'no answer differs');
     const body = await settled();
     t.match(body, { shadow: { not_compared: { queue_full: 0, too_many: 0, model_changed: 0, failed: 0 } }, processes });
