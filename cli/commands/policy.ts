@@ -227,7 +227,9 @@ function addShadow(policy: Command): void {
       (await import('../policy/shadow.js')).runShadowStart(file, flags),
     );
   addOperatorOptions(
-    shadow.command('report').description('what would be refused, masked or newly shown, by caller and object'),
+    shadow
+      .command('report')
+      .description('what would be refused, masked or newly shown, by caller and object'),
   )
     .option('--json', "the server's answer as it is")
     .addHelpText('after', SHADOW_REPORT_HELP)

@@ -80,7 +80,9 @@ export function* shadowLines(view: ReplyFields): Generator<string> {
 
 function notComparedText(reasons: ReplyFields): string {
   const some = Object.keys(reasons).filter((name) => numberIn(reasons, name) > 0);
-  return some.map((name) => `, ${textOf(reasons[name])} not compared (${name.replaceAll('_', ' ')})`).join('');
+  return some
+    .map((name) => `, ${textOf(reasons[name])} not compared (${name.replaceAll('_', ' ')})`)
+    .join('');
 }
 
 const EFFECTS = [

@@ -93,8 +93,7 @@ function readsOf(plan: GovernedPlan, into = new Map<string, RelationReads>()): M
     for (const { facet, version } of storesOf(runtime)) {
       const { columns, versions } = of(facet.name);
       versions.add(version);
-      if ('columns' in runtime.relation)
-        for (const { name } of runtime.relation.columns) columns.add(name);
+      if ('columns' in runtime.relation) for (const { name } of runtime.relation.columns) columns.add(name);
     }
     for (const step of stepsOf(runtime)) readsOf(step, into);
   }
@@ -153,10 +152,7 @@ function compareObject(
     object: objectName(relation),
     masked,
     shown,
-    rows: compareRows(
-      rowsOf(relation, served, grouped.before),
-      rowsOf(relation, shadow, grouped.after),
-    ),
+    rows: compareRows(rowsOf(relation, served, grouped.before), rowsOf(relation, shadow, grouped.after)),
     otherMasks,
     groups: !sameItems(before.minimums, after.minimums),
   };

@@ -117,7 +117,8 @@ export class ShadowPolicy implements ShadowWatch {
   decided(caller: Caller, question: PlannedQuestion, outcome: unknown): void {
     this.#guarded(() => {
       if (GovernedPlan.is(outcome)) this.#count(caller, outcome, () => question);
-      else if (outcome instanceof QueryError && isOfPolicy(outcome)) this.#count(caller, outcome, () => question);
+      else if (outcome instanceof QueryError && isOfPolicy(outcome))
+        this.#count(caller, outcome, () => question);
       else this.#uncompared.failed++;
     });
   }
@@ -142,7 +143,8 @@ export class ShadowPolicy implements ShadowWatch {
         if (result === 'failed') failed += questions;
         else if (result === 'waiting') waiting += questions;
         else if (result.kind === 'same') same += questions;
-        else if (statement !== null) compared.push({ chain, comparison: result, questions, first, last, statement });
+        else if (statement !== null)
+          compared.push({ chain, comparison: result, questions, first, last, statement });
       }
     waiting += this.#waiting.reduce((sum, { counted }) => sum + counted.questions, 0);
     return reportOf({ compared, same, waiting, notCompared: { ...this.#uncompared, failed } });
@@ -190,7 +192,13 @@ export class ShadowPolicy implements ShadowWatch {
       this.#uncompared.queue_full++;
       return;
     }
-    const counted: CountedStatement = { questions: 1, first: now, last: now, result: 'waiting', statement: null };
+    const counted: CountedStatement = {
+      questions: 1,
+      first: now,
+      last: now,
+      result: 'waiting',
+      statement: null,
+    };
     if (!(outcome instanceof QueryError)) of.byPlan.set(outcome.query, counted);
     this.#waitingCharacters += characters;
     this.#waiting.push({ of, question: { body, parameterOids }, outcome, counted });
@@ -257,7 +265,10 @@ export class ShadowPolicy implements ShadowWatch {
     } catch (error) {
       this.#current = { manifest, snapshot: null };
       const fields = { error: messageOf(error) };
-      this.#parts().log.warn('the shadow policy does not compile against the manifest that is served', fields);
+      this.#parts().log.warn(
+        'the shadow policy does not compile against the manifest that is served',
+        fields,
+      );
     } finally {
       this.#isCompiling = false;
     }
@@ -307,7 +318,9 @@ export class ShadowPolicy implements ShadowWatch {
         counted.statement = redactStatement(textOf(question.body), of.manifest.catalog);
     } catch (error) {
       counted.result = 'failed';
-      this.#parts().log.error('a question was not compared with the shadow policy', { error: stackOf(error) });
+      this.#parts().log.error('a question was not compared with the shadow policy', {
+        error: stackOf(error),
+      });
     }
     return true;
   }

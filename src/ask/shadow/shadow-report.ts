@@ -186,7 +186,9 @@ function mergedRow(rows: readonly ShadowRow[]): readonly ShadowRow[] {
   const [first] = rows;
   if (first === undefined || rows.length === 1) return rows;
   const sum = (of: 'questions' | Effect): number => rows.reduce((n, row) => n + row[of], 0);
-  const masks = new Map(rows.flatMap((row) => row.masked_columns.map((m) => [JSON.stringify(m), m] as const)));
+  const masks = new Map(
+    rows.flatMap((row) => row.masked_columns.map((m) => [JSON.stringify(m), m] as const)),
+  );
   return [
     {
       chain: first.chain,

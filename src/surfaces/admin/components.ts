@@ -1,4 +1,4 @@
-import { EFFECTS } from '../../ask/shadow/shadow-report.js';
+import type { EFFECTS } from '../../ask/shadow/shadow-report.js';
 import { VISIBILITIES } from '../../model/graph/index.js';
 import { PROBLEM } from '../rest/problem.js';
 import {

@@ -65,9 +65,18 @@ const ROLES: Readonly<Record<string, readonly [before: string, after: string]>> 
   masked: [`{ on: account, ${ALL}, unmask: [pii] }`, `{ on: account, ${ALL} }`],
   shown: [`{ on: account, ${ALL} }`, `{ on: account, ${ALL}, unmask: [pii] }`],
   narrowed: [`{ on: account, ${ALL} }`, `{ on: account, ${ALL}, rows: "region = 'eu'" }`],
-  widened: [`{ on: account, ${ALL}, rows: "region = 'eu' and id < 10" }`, `{ on: account, ${ALL}, rows: "region = 'eu'" }`],
-  other: [`{ on: account, ${ALL}, rows: "region = attribute('region')" }`, `{ on: account, ${ALL}, rows: "region = attribute('region')" }`],
-  team: [`{ on: account, ${ALL}, rows: "id = attribute('accounts')" }`, `{ on: account, ${ALL}, rows: "id = attribute('accounts') and region = 'eu'" }`],
+  widened: [
+    `{ on: account, ${ALL}, rows: "region = 'eu' and id < 10" }`,
+    `{ on: account, ${ALL}, rows: "region = 'eu'" }`,
+  ],
+  other: [
+    `{ on: account, ${ALL}, rows: "region = attribute('region')" }`,
+    `{ on: account, ${ALL}, rows: "region = attribute('region')" }`,
+  ],
+  team: [
+    `{ on: account, ${ALL}, rows: "id = attribute('accounts')" }`,
+    `{ on: account, ${ALL}, rows: "id = attribute('accounts') and region = 'eu'" }`,
+  ],
 };
 
 function policy(side: 0 | 1): string {
@@ -133,7 +142,10 @@ async function ofServer(t: Test, server: Server, place: Place, workers: number):
     const answers: unknown[] = [];
     for (const name of Object.keys(ROLES)) {
       for (const id of [1, 2, 4, 12]) {
-        const { status, body } = await rest(name, `select name, email from osl.entities.account where id = ${id}`);
+        const { status, body } = await rest(
+          name,
+          `select name, email from osl.entities.account where id = ${id}`,
+        );
         answers.push([name, status, withoutIds(body)]);
       }
       const { status, body } = await rest(name, 'select id from osl.entities.big where id = 4711');
@@ -168,11 +180,17 @@ async function ofServer(t: Test, server: Server, place: Place, workers: number):
 
   await t.test('answers are the same with one, and it tells what would differ, by caller', async (t) => {
     const started = await start({ policy: DRAFT, for_seconds: 600 });
-    t.match(started, { status: 200, body: { shadow: { state: 'running', by: 'user:admin', questions: 0 }, processes } });
+    t.match(started, {
+      status: 200,
+      body: { shadow: { state: 'running', by: 'user:admin', questions: 0 }, processes },
+    });
     t.match(await start({ policy: DRAFT }), { status: 409, body: { code: 'E0534', hint: /stop it first/ } });
     t.strictSame(await questions(), before, 'no answer differs');
     const body = await settled();
-    t.match(body, { shadow: { not_compared: { queue_full: 0, too_many: 0, model_changed: 0, failed: 0 } }, processes });
+    t.match(body, {
+      shadow: { not_compared: { queue_full: 0, too_many: 0, model_changed: 0, failed: 0 } },
+      processes,
+    });
     const shadow = shadowIn(body);
     // Four questions and one about `big` over REST; those over the wire are counted below.
     const each = 5 + WIRE_QUESTIONS;
@@ -232,7 +250,10 @@ async function ofServer(t: Test, server: Server, place: Place, workers: number):
     writeFileSync(draft, DRAFT);
     const flags = ['--subject', 'user:admin', '--data-dir', place.dataDir, '--policy', place.policy];
     const report = await osl(['policy', 'shadow', 'report', ...flags]);
-    t.match(report, { code: 0, stdout: /user:masked: osl\.entities\.account: \d+ masked \(email: hash\)\n {4}\d+ × select name, email/ });
+    t.match(report, {
+      code: 0,
+      stdout: /user:masked: osl\.entities\.account: \d+ masked \(email: hash\)\n {4}\d+ × select name, email/,
+    });
     t.match(report.stdout, /user:refused: osl\.entities\.account: \d+ refused \(E0512\)/);
     t.match(await osl(['policy', 'shadow', 'stop', ...flags]), { code: 0, stdout: /: stopped 20/ });
     t.match(await get(), { shadow: { state: 'stopped' }, processes: { all: workers, comparing: 0 } });
@@ -246,7 +267,10 @@ async function ofServer(t: Test, server: Server, place: Place, workers: number):
     t.equal((await start({ policy: DRAFT, for_seconds: 1 })).status, 200);
     await rest('refused', 'select name from osl.entities.account where id = 1');
     await sleep(1_200);
-    t.match(await get(), { shadow: { state: 'expired', questions: 1, ended_at: String }, processes: { comparing: 0 } });
+    t.match(await get(), {
+      shadow: { state: 'expired', questions: 1, ended_at: String },
+      processes: { comparing: 0 },
+    });
     await rest('refused', 'select name from osl.entities.account where id = 1');
     t.match(await get(), { shadow: { questions: 1 } }, 'it counts nothing any more');
   });
@@ -258,7 +282,11 @@ async function ofServer(t: Test, server: Server, place: Place, workers: number):
     writeFileSync(place.policy, SERVED.replace('unmask: [pii]', 'unmask: []'));
     t.equal((await ask('post', '/admin/reload', await adminToken(place))).status, 200);
     await rest('masked', 'select email from osl.entities.account where id = 1');
-    t.match(await settled(), { shadow: { questions: 2, same: 1, different: 1 } }, 'the second question sees the same');
+    t.match(
+      await settled(),
+      { shadow: { questions: 2, same: 1, different: 1 } },
+      'the second question sees the same',
+    );
     const described = '  account:\n    description: who pays\n    source';
     writeFileSync(place.manifest, MANIFEST.replace('  account:\n    source', described));
     t.equal((await ask('post', '/admin/reload', await adminToken(place))).status, 200);
@@ -273,7 +301,10 @@ async function ofServer(t: Test, server: Server, place: Place, workers: number):
     const of = (action: string, outcome: string | null = 'ok') =>
       found.filter((r) => r.action === action && r.outcome === outcome && r.subject === 'user:admin');
     t.equal(of('admin_shadow_start').length, 4);
-    t.match(JSON.parse(of('admin_shadow_start')[0]?.detail ?? '{}'), { shadow: /^[0-9a-f]{32}$/, until: /^20/ });
+    t.match(JSON.parse(of('admin_shadow_start')[0]?.detail ?? '{}'), {
+      shadow: /^[0-9a-f]{32}$/,
+      until: /^20/,
+    });
     t.equal(of('admin_shadow_stop').length, 3);
     t.ok(of('admin_shadow_report').length > 3);
     t.ok(found.some((r) => r.action === 'admin_shadow_start' && r.code === 'E2101' && r.decision === 'deny'));
@@ -309,7 +340,9 @@ async function wire(server: Server, user: string, token: string): Promise<readon
       (error: unknown) => String(error),
     );
   for (const id of [1, 2, 4, 12])
-    answers.push(await outcome(client.query(`select name, email from osl.entities.account where id = ${id}`)));
+    answers.push(
+      await outcome(client.query(`select name, email from osl.entities.account where id = ${id}`)),
+    );
   for (const id of [1, 2]) {
     const text = 'select name, email from osl.entities.account where id = $1';
     answers.push(await outcome(client.query({ name: 'one', text, values: [id] })));
