@@ -13,7 +13,6 @@ import type { Marks } from '../parsing/marks.js';
 import type { BreakGlassParts } from '../request/break-glass.js';
 import type { Caller } from '../request/caller.js';
 import type { SealedValue } from '../request/sealed.js';
-import type { RoutedQuestion } from '../routes/routed-question.js';
 import type { AnswerCache, DataEpochs } from './answer-cache.js';
 import type { ContentPlane } from './content-plane.js';
 import type { IndexesRead, ModelUsage } from './model-usage.js';
@@ -152,8 +151,21 @@ export interface ShadowHolder {
 export interface ShadowWatch {
   /** @param outcome the served plan, or the error of a refusal */
   decided(caller: Caller, question: PlannedQuestion, outcome: unknown): void;
-  /** A question of the fast path was sent to the database. */
-  routed(question: RoutedQuestion): void;
+  /** A question of a known shape was sent to the database. */
+  routed(question: KnownQuestion): void;
+}
+
+/** A question of a known shape: its route, and its text in UTF-8 in bytes [`start`, `end`). */
+export interface KnownQuestion {
+  readonly caller: Caller;
+  readonly route: {
+    readonly plan: GovernedPlan;
+    readonly kind: Exclude<PlannedQuestion['body']['kind'], 'metrics'>;
+    readonly parameterOids: readonly number[];
+  };
+  readonly bytes: Uint8Array;
+  readonly start: number;
+  readonly end: number;
 }
 
 /** A cap that was hit, with advice for the client. */

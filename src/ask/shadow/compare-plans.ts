@@ -1,15 +1,16 @@
 import {
   allLeaves,
   type Expr,
+  fullName,
   type GovernedPlan,
   type GovernedRuntime,
   type GovernedStore,
   type MaskKind,
   type Relation,
   type RelationGrant,
+  visibleColumns,
 } from 'osl-compiler';
 import type { EffectiveAccess, PolicySnapshot } from '../../../policy/index.js';
-import { isMore, objectName, type Visibility, visibilities } from '../../model/graph/index.js';
 import type { Manifest } from '../../model/manifest/index.js';
 
 /** One of the two policies, with the rights that a caller has under it. */
@@ -35,6 +36,12 @@ export interface ObjectDifference {
   /** True if the minimum group size or another rule of groups differs. */
   readonly groups: boolean;
 }
+
+/** Effect of the shadow policy on one statement of one caller. */
+export type Comparison =
+  | { readonly kind: 'same' }
+  | { readonly kind: 'refused' | 'allowed'; readonly code: string; readonly objects: readonly string[] }
+  | { readonly kind: 'differs'; readonly objects: readonly ObjectDifference[] };
 
 /** What two plans of one statement differ in, by object; empty if nothing. */
 export function comparePlans(
@@ -132,7 +139,12 @@ function compareObject(
   { catalog }: Manifest,
 ): ObjectDifference {
   const sees = ({ access }: PolicySide) =>
-    new Map(visibilities(relation, catalog, access).map((one) => [one.name, one.sees]));
+    new Map(
+      visibleColumns(relation, catalog, access).map(({ column, rows, masked }): [string, Visibility] => [
+        column.name,
+        rows ? SHOWN[masked] : 'aggregates',
+      ]),
+    );
   const [old, now] = [sees(served), sees(shadow)];
   const of = (sights: ReadonlyMap<string, Visibility>, name: string): Visibility =>
     sights.get(name) ?? 'nothing';
@@ -149,13 +161,22 @@ function compareObject(
   }
   const grouped = { before: before.minimums.size > 0, after: after.minimums.size > 0 };
   return {
-    object: objectName(relation),
+    object: fullName(relation.kind === 'facet' ? 'facets' : 'entities', relation.name),
     masked,
     shown,
     rows: compareRows(rowsOf(relation, served, grouped.before), rowsOf(relation, shadow, grouped.after)),
     otherMasks,
     groups: !sameItems(before.minimums, after.minimums),
   };
+}
+
+/** How much of a column is seen, widest first. */
+const VISIBILITIES = ['clear', 'partly_masked', 'masked', 'aggregates', 'nothing'] as const;
+type Visibility = (typeof VISIBILITIES)[number];
+const SHOWN = { none: 'clear', some: 'partly_masked', all: 'masked' } as const;
+
+function isMore(a: Visibility, b: Visibility): boolean {
+  return VISIBILITIES.indexOf(a) < VISIBILITIES.indexOf(b);
 }
 
 function hidingOf(is: Visibility): 'aggregates' | 'hidden' | null {

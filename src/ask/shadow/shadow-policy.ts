@@ -18,7 +18,7 @@ import { inTurns } from '../../base/in-turns.js';
 import { messageOf, stackOf } from '../../base/thrown.js';
 import type { Manifest } from '../../model/manifest/index.js';
 import { requireModelAccess } from '../data/ask.js';
-import type { PlannedFor, Rollups, ShadowWatch } from '../data/parts.js';
+import type { KnownQuestion, PlannedFor, Rollups, ShadowWatch } from '../data/parts.js';
 import { createPlanCache } from '../data/plan-cache.js';
 import { type CompilingParts, planOf } from '../data/planning.js';
 import type { PlannedQuestion } from '../data/question.js';
@@ -26,15 +26,8 @@ import { createParsing } from '../parsing/index.js';
 import type { CompileMark } from '../parsing/marks.js';
 import type { Caller } from '../request/caller.js';
 import { type RedactedStatement, redactStatement } from '../request/redacted-statement.js';
-import type { RoutedQuestion } from '../routes/routed-question.js';
-import { comparePlans, type ObjectDifference, type PolicySide } from './compare-plans.js';
+import { type Comparison, comparePlans, type PolicySide } from './compare-plans.js';
 import { type ComparedStatement, reportOf, type ShadowFigures } from './shadow-report.js';
-
-/** Effect of the shadow policy on one statement of one caller. */
-export type Comparison =
-  | { readonly kind: 'same' }
-  | { readonly kind: 'refused' | 'allowed'; readonly code: string; readonly objects: readonly string[] }
-  | { readonly kind: 'differs'; readonly objects: readonly ObjectDifference[] };
 
 /** A statement of one caller, or all of one shape. Times are in ms since the epoch. */
 interface CountedStatement {
@@ -123,7 +116,7 @@ export class ShadowPolicy implements ShadowWatch {
     });
   }
 
-  routed({ caller, route, bytes, start, end }: RoutedQuestion): void {
+  routed({ caller, route, bytes, start, end }: KnownQuestion): void {
     this.#guarded(() =>
       this.#count(caller, route.plan, () => ({
         body: { kind: route.kind, text: Buffer.from(bytes.subarray(start, end)).toString('utf8') },

@@ -1,6 +1,5 @@
 import type { RedactedStatement } from '../request/redacted-statement.js';
-import type { Hiding } from './compare-plans.js';
-import type { Comparison } from './shadow-policy.js';
+import type { Comparison, Hiding } from './compare-plans.js';
 
 /** Effects that are counted, each in questions. */
 export const EFFECTS = [
@@ -206,8 +205,12 @@ function mergedRow(rows: readonly ShadowRow[]): readonly ShadowRow[] {
       codes: distinct(rows.flatMap(({ codes }) => codes)),
       masked_columns: [...masks.keys()].sort().flatMap((key) => masks.get(key) ?? []),
       shown_columns: distinct(rows.flatMap(({ shown_columns }) => shown_columns)),
-      first_at: rows.reduce((least, { first_at }) => (first_at < least ? first_at : least), first.first_at),
-      last_at: rows.reduce((most, { last_at }) => (last_at > most ? last_at : most), first.last_at),
+      first_at: rows.map((row) => row.first_at).sort()[0] ?? first.first_at,
+      last_at:
+        rows
+          .map((row) => row.last_at)
+          .sort()
+          .at(-1) ?? first.last_at,
       examples: mergedExamples(rows.flatMap(({ examples }) => examples)),
     },
   ];
