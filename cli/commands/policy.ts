@@ -1,9 +1,10 @@
 import { type Command, Option } from 'commander';
 import { splitList } from '../../src/service/settings/types.js';
-import { addClientOptions } from '../ask.js';
+import { addClientOptions, addOperatorOptions, OPERATOR_HELP } from '../ask.js';
 import { dataDirOption, manifestOption, policyOption, wholeNumber } from '../flags.js';
 import type { AuthorFlags, PolicyFlags } from '../policy/baseline.js';
 import type { PolicyDiffFlags } from '../policy/diff.js';
+import type { ShadowFlags } from '../policy/shadow.js';
 import type { ActivateFlags, PushFlags } from '../policy/versions.js';
 
 const HELP = `
@@ -93,6 +94,22 @@ Examples:
   $ osl policy diff policy.yaml --since 7d
   $ osl policy diff new.yaml --policy policy.yaml --prove
   $ osl policy diff 12`;
+
+const SHADOW_HELP = `${OPERATOR_HELP}
+The running server compares the decision of the policy that serves with that of another one, on the questions that it
+gets, and changes no answer (docs/policy-tests.md). It takes at most a twentieth of a processor, and nothing of it survives a
+restart. Each gateway compares by itself.`;
+
+const SHADOW_START_HELP = `${SHADOW_HELP}
+
+Examples:
+  $ osl policy shadow start policy.new.yaml --for 2h --subject user:admin
+  $ osl policy shadow start 12 --subject user:admin`;
+
+const SHADOW_REPORT_HELP = `${SHADOW_HELP}
+
+Example:
+  $ osl policy shadow report --subject user:admin --json | jq '.shadow.rows[] | select(.refused > 0)'`;
 
 const TEST_HELP = `
 A file of tests says what callers are to see (docs/policy-tests.md): a question, who asks it, and the decision, the
@@ -187,7 +204,40 @@ export function addPolicy(program: Command): void {
     .action(async (proposed: string, flags: PolicyDiffFlags) =>
       (await import('../policy/diff.js')).runPolicyDiff(proposed, flags),
     );
+  addShadow(policy);
   addVersions(policy);
+}
+
+function addShadow(policy: Command): void {
+  const shadow = policy
+    .command('shadow')
+    .description('compare a policy with the one that serves, on real questions')
+    .addHelpText('after', SHADOW_HELP);
+  addOperatorOptions(
+    shadow
+      .command('start')
+      .description('begin to compare a policy')
+      .argument('<with>', 'a file, or the number of a version')
+      .option('--for <time>', 'end after 30m, 2h, 7d', '1d')
+      .addOption(tenantOption()),
+  )
+    .option('--json', "the server's answer as it is")
+    .addHelpText('after', SHADOW_START_HELP)
+    .action(async (file: string, flags: ShadowFlags) =>
+      (await import('../policy/shadow.js')).runShadowStart(file, flags),
+    );
+  addOperatorOptions(
+    shadow
+      .command('report')
+      .description('what would be refused, masked or newly shown, by caller and object'),
+  )
+    .option('--json', "the server's answer as it is")
+    .addHelpText('after', SHADOW_REPORT_HELP)
+    .action(async (flags: ShadowFlags) => (await import('../policy/shadow.js')).runShadowReport(flags));
+  addOperatorOptions(shadow.command('stop').description('end the comparison, with its last report'))
+    .option('--json', "the server's answer as it is")
+    .addHelpText('after', SHADOW_HELP)
+    .action(async (flags: ShadowFlags) => (await import('../policy/shadow.js')).runShadowStop(flags));
 }
 
 function addVersions(policy: Command): void {

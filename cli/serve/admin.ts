@@ -11,6 +11,8 @@ import type {
   SessionCommand,
 } from '../../src/ask/operating/process-status.js';
 import { ownView } from '../../src/ask/operating/process-status.js';
+import type { ShadowCommands, ShadowParts } from '../../src/ask/operating/shadow.js';
+import type { ShadowCommand, ShadowReport } from '../../src/ask/shadow/shadows.js';
 import type { ServiceLog } from '../../src/base/log.js';
 import { version } from '../../src/base/package-root.js';
 import { ThreadJob } from '../../src/base/threads/job.js';
@@ -35,6 +37,7 @@ export interface ProcessControl {
   drain(on: boolean): void;
   history(span: SpanName): RingCopy;
   slowest(from: number, until: number): readonly ProcessStatement[];
+  shadow(command: ShadowCommand): Promise<ShadowReport | null>;
 }
 
 interface Fronts {
@@ -62,12 +65,14 @@ export function processControl(service: Service, { name, pg, inflight, history }
     history: (span) => history.read(span),
     slowest: (from, until) =>
       service.observing.slowest.between(from, until).map((statement) => ({ process: name, ...statement })),
+    shadow: (command) => service.shadow.obey(command),
   };
 }
 
 export interface OperatorParts {
   readonly operated: ServerOperations;
   readonly insight: Insight;
+  readonly shadows: ShadowCommands;
 }
 
 export function singleProcessOperations(
@@ -140,7 +145,7 @@ export async function adminListener(
 /** Admin routes for the console on the REST port; null, and not loaded, unless the console is set to `admin`. */
 export async function adminRoutes(
   { console }: Settings,
-  parts: () => OperatingParts & InsightParts,
+  parts: () => OperatingParts & InsightParts & ShadowParts,
 ): Promise<MoreRoutes | null> {
   if (console !== 'admin') return null;
   return (await import('../../src/surfaces/admin/index.js')).adminBesideRest(parts);

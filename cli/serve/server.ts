@@ -4,6 +4,7 @@ import { DEFAULT_ISSUER } from '../../policy/index.js';
 import { History } from '../../src/ask/operating/history/history.js';
 import type { Jobs } from '../../src/ask/operating/insight.js';
 import type { ServerOperations } from '../../src/ask/operating/process-status.js';
+import type { ShadowCommands } from '../../src/ask/operating/shadow.js';
 import type { ServiceLog } from '../../src/base/log.js';
 import { PACKAGE_ROOT, version } from '../../src/base/package-root.js';
 import { StartProblem } from '../../src/base/start-problem.js';
@@ -71,7 +72,7 @@ export interface OpenServer {
   figures(): Promise<MetricsJson>;
 }
 
-export interface SharedAcrossProcesses {
+export interface SharedAcrossProcesses extends ShadowCommands {
   readonly cancels: CancelDirectory;
   readonly sessions: SessionCounts;
   readonly own: OwnSessions;
@@ -162,7 +163,8 @@ export async function openServer(options: ServerOptions, seat: ProcessFiles): Pr
     const kept = new DrainFile(settings.dataDir);
     const operated = options.common?.operated ?? singleProcessOperations(own, kept, reload);
     const insight = serverInsight(open, settings, options.common, figures, closing);
-    late.operator = { operated, insight };
+    const shadows = options.common ?? { shadow: async (command) => [await own.shadow(command)] };
+    late.operator = { operated, insight, shadows };
     const admin = await adminListener(settings, open.service, late.operator, closing);
     const certificates = [...fronts.certificates, ...admin.certificates];
     const more = [...certificates, ...logLevelPart()];

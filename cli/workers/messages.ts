@@ -2,6 +2,7 @@ import { LIMIT_COUNTERS, type RateLimits } from '../../policy/index.js';
 import { type RingCopy, SPAN_NAMES } from '../../src/ask/operating/history/step-ring.js';
 import { JOBS } from '../../src/ask/operating/insight.js';
 import type { ProcessStatement, ProcessView, ReloadView } from '../../src/ask/operating/process-status.js';
+import type { ShadowCommand, ShadowReport, ShadowStart } from '../../src/ask/shadow/shadows.js';
 import type { JobState } from '../../src/base/threads/job.js';
 import type { Settings } from '../../src/service/settings.js';
 import type {
@@ -129,6 +130,7 @@ export const WORKER_PROTOCOL = Object.freeze({
   slowest: exchange(minutes, listOf(made<ProcessStatement>())),
   obey: exchange(sessionCommand, flag),
   drained: exchange(drained, done),
+  shadow: exchange(made<ShadowCommand>(), nullOr(made<ShadowReport>())),
   /**
    * `steady` is true while workers keep running, and false if they end one after another. `clockWrong`: this machine's
    * clock is.
@@ -166,6 +168,10 @@ export const SUPERVISOR_PROTOCOL = Object.freeze({
   slowest: exchange(minutes, listOf(made<ProcessStatement>())),
   command: exchange(sessionCommand, flag),
   drain: exchange(drained, done),
+  /** Passes a command to all workers; a start is also kept for workers that begin later. */
+  shadow: exchange(made<ShadowCommand>(), listOf(nullOr(made<ShadowReport>()))),
+  /** The shadow policy that a worker joins when it begins; null if there is none. */
+  runningShadow: exchange(nothing, nullOr(made<ShadowStart>())),
   reloadAll: exchange(nothing, made<ReloadView>()),
   /** State of a job that runs once for all workers; the job is started if `by` names a caller. */
   job: exchange(record({ job: oneOf(...JOBS), by: nullOr(text) }), made<JobState>()),

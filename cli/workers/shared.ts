@@ -134,6 +134,7 @@ export class SharedParts implements SharedProcessFiles {
         reload: () => supervisor.ask('reloadAll', null),
         stop: () => tell(supervisor.ask('stopAll', null)),
       },
+      shadow: (command) => supervisor.ask('shadow', command),
       gather: () => supervisor.ask('gather', null),
       jobs: {
         look: (job) => supervisor.ask('job', { job, by: null }),
@@ -156,6 +157,8 @@ export class SharedParts implements SharedProcessFiles {
     await this.#supervisor.ask('admit', null);
     // The worker was not notified of revocations made since the service opened.
     await open.lookAtRevoked();
+    const start = await this.#supervisor.ask('runningShadow', null);
+    if (start !== null) await open.own.shadow({ do: 'start', start });
   }
 
   handlers(): Pick<Handlers<WorkerProtocol>, SupervisorRequestName> {
@@ -182,6 +185,7 @@ export class SharedParts implements SharedProcessFiles {
       slowest: async ({ from, until }) => [...this.#own().slowest(from, until)],
       obey: ({ id, what }) => this.#open?.own.command(id, what) ?? false,
       drained: ({ on }) => this.#open?.own.drain(on),
+      shadow: (command) => this.#open?.own.shadow(command) ?? null,
       standing: ({ steady, clockWrong }) => {
         this.#steady = steady;
         this.#clockWrong = clockWrong;

@@ -5,6 +5,7 @@ import { InternalError } from 'osl-compiler';
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { UsedTokens } from '../../policy/index.js';
 import type { ReloadView } from '../../src/ask/operating/process-status.js';
+import type { ShadowCommand, ShadowReport, ShadowStart } from '../../src/ask/shadow/shadows.js';
 import type { ServiceLog } from '../../src/base/log.js';
 import { readManifestText } from '../../src/model/manifest/index.js';
 import type { Control } from '../../src/service/control.js';
@@ -54,6 +55,7 @@ export class Supervisor {
   readonly #kept: DrainFile;
   readonly #jobs: OwnJobs;
   readonly #control: Control | null;
+  #shadow: ShadowStart | null = null;
   #stopFollowing: () => Promise<void> = async () => undefined;
   #end: (over: ServerEnd) => void = () => undefined;
 
@@ -128,6 +130,18 @@ export class Supervisor {
     }
   }
 
+  async #shadowing(command: ShadowCommand): Promise<(ShadowReport | null)[]> {
+    // Of two starts at once, the second finds the first.
+    if (command.do === 'start' && this.#runningShadow() !== null) return this.#shadowing({ do: 'report' });
+    if (command.do !== 'report') this.#shadow = command.do === 'start' ? command.start : null;
+    return [...(await this.#askAll((peer) => peer.ask('shadow', command)))];
+  }
+
+  #runningShadow(): ShadowStart | null {
+    const start = this.#shadow;
+    return start !== null && Date.parse(start.until) > Date.now() ? start : null;
+  }
+
   #standing(): WorkerCounts {
     const serving = this.#slots.filter(({ peer }) => peer !== null).length;
     return {
@@ -193,6 +207,8 @@ export class Supervisor {
         slowest: async (asked) => (await this.#askAll((peer) => peer.ask('slowest', asked))).flat(),
         command: async (asked) => (await this.#askAll((peer) => peer.ask('obey', asked))).includes(true),
         drain: ({ on }) => this.#drain(on),
+        shadow: (command) => this.#shadowing(command),
+        runningShadow: () => this.#runningShadow(),
         reloadAll: () => this.#reloadView(),
         stopAll: () => void process.kill(process.pid, 'SIGTERM'),
         job: ({ job, by }) => (by === null ? this.#jobs.look(job) : this.#jobs.begin(job, by)),

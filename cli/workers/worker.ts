@@ -50,6 +50,7 @@ const HANDLERS: Handlers<WorkerProtocol> = {
   slowest: (asked) => begun().slowest(asked),
   obey: (asked) => begun().obey(asked),
   drained: (asked) => begun().drained(asked),
+  shadow: (command) => begun().shadow(command),
   standing: (standing) => begun().standing(standing),
 };
 

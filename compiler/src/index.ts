@@ -154,6 +154,7 @@ export {
   walkedKey,
 } from './plan/runtime.js';
 export { literalText, type ValueSources, valuesOf } from './plan/values.js';
+export { allLeaves } from './plan/walk.js';
 export {
   applyGrammar,
   type Grammar,

@@ -14,6 +14,19 @@ export function stackOf(thrown: unknown): string {
   return thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
 }
 
+/** Returns or throws what `work` does; `tell` is told the result or the error, and must not throw. */
+export function tellOutcome<T>(work: () => T | Promise<T>, tell: (outcome: unknown) => void): T | Promise<T> {
+  try {
+    const result = work();
+    if (result instanceof Promise) result.then(tell, tell);
+    else tell(result);
+    return result;
+  } catch (error) {
+    tell(error);
+    throw error;
+  }
+}
+
 /** Plain explanations of common connection failures, by system code or SQLSTATE. */
 export const CONNECTION_FAULTS: readonly (readonly [code: string, words: string])[] = [
   ['ECONNREFUSED', 'nothing listens there'],

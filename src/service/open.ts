@@ -4,6 +4,7 @@ import { createLeasedLimiter, DEFAULT_LIMITS, type RateLimits, type Revocation }
 import { TableAttributes } from '../ask/data/table-attributes.js';
 import type { RequestMeans } from '../ask/request/parts.js';
 import { SealedValue } from '../ask/request/sealed.js';
+import { Shadows } from '../ask/shadow/shadows.js';
 import { startAsk } from '../ask/start.js';
 import type { Owner, OwnerNotice } from '../ask/why/request-access.js';
 import { ControlConflict, openControl, shareRevocation, shareVersions } from '../base/control/index.js';
@@ -290,9 +291,11 @@ async function openedIn(
   });
   const reading = closing.add(new AuditReader(settings, audit, log));
   const tableAttributes: TableAttributes = new TableAttributes(() => service);
+  const shadow: Shadows = closing.add(new Shadows(() => service));
   const service: Service = Object.freeze({
     tenant,
     tableAttributes,
+    shadow,
     log,
     model,
     ...asking,

@@ -7,6 +7,7 @@ import type { Probes, RefusalThrottle } from '../ask/request/probes.js';
 import { SealedValue } from '../ask/request/sealed.js';
 import type { DashboardParts } from '../ask/request/shared-dashboards.js';
 import type { TokenExchange } from '../ask/request/token-exchange.js';
+import type { Shadows } from '../ask/shadow/shadows.js';
 import type { AccessRequestParts } from '../ask/why/request-access.js';
 import { messageOf } from '../base/thrown.js';
 import type { SpoolRoom } from '../engine/index.js';
@@ -49,6 +50,7 @@ export interface Service
   /** The reader of the audit log, for receipts and operators. */
   readonly reading: AuditReader;
   readonly spool: SpoolRoom | null;
+  readonly shadow: Shadows;
 }
 
 /** Replaces the rate limiter of a service, for policy tests. */

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import type { Locator, Page } from 'playwright-core';
 import t, { type Test } from 'tap';
+import { adminAsks } from '../service/operations/admin-listener.js';
 import { TABLES } from '../service/operations/store.js';
 import { asked } from '../service/operations/support.js';
 import { NO_NATIVE, startNativePostgres } from '../support/native-postgres.js';
@@ -148,6 +149,52 @@ if (SKIP !== false || postgres === null) {
     await accessible(t, page, 'requests for access');
     await harmless(t, page);
     visit.clean(t);
+    await visit.close();
+  });
+
+  await t.test('a shadow policy: whether there is one, and what it would change', async (t) => {
+    const visit = await open('policy');
+    const { page } = visit;
+    await visit.click('tab', 'Shadow');
+    await page.getByRole('heading', { name: 'No shadow policy' }).waitFor();
+    await accessible(t, page, 'no shadow policy');
+    const policy = (await readFile(place.policy, 'utf8')).replace(
+      'columns: [id, name], rows',
+      'columns: [id], rows',
+    );
+    const started = await adminAsks(server, 'POST', '/admin/policy/shadow/start', await admin(), { policy });
+    t.equal(started.status, 200);
+    const analyst = await tokenOf(place, ['user:analyst']);
+    await ask('/osl/query', analyst, {
+      osql: `select name as "${HOSTILE.replaceAll('"', '')}" from osl.entities.account where id = 4711`,
+    });
+    await visit.click('tab', 'Tests');
+    await visit.click('tab', 'Shadow');
+    const differences = page.getByRole('list', { name: 'Differences' });
+    await differences.getByText('1 refused: E0512').waitFor({ timeout: 15_000 });
+    t.match(
+      await differences.textContent(),
+      /user:analyst on osl\.entities\.account.*select name as _1 from/,
+    );
+    t.notMatch(await page.content(), /4711/);
+    await accessible(t, page, 'the report of a shadow policy');
+    const problem = {
+      code: 'E5037',
+      title: 'x',
+      status: 503,
+      detail: 'the log',
+      hint: null,
+      request_id: '1',
+    };
+    await page.route('**/admin/policy/shadow', (route) =>
+      route.fulfill({ status: 503, contentType: 'application/problem+json', body: JSON.stringify(problem) }),
+    );
+    await page.getByRole('button', { name: 'Try again' }).waitFor({ timeout: 15_000 });
+    await page.unroute('**/admin/policy/shadow');
+    await visit.click('button', 'Try again');
+    await differences.waitFor();
+    t.equal((await adminAsks(server, 'POST', '/admin/policy/shadow/stop', await admin(), {})).status, 200);
+    await harmless(t, page);
     await visit.close();
   });
 

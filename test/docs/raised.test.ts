@@ -113,6 +113,7 @@ const RAISES: Readonly<Partial<Record<ErrorName, Raise>>> = {
   authorsOnly: { http: '/osl/candidates', as: 'user:ann' },
   operatorsOnly: { file: 'test/service/operations/admin.test.ts', shows: 'E2101' },
   noReceipt: { http: '/osl/receipts/00000000-0000-4000-8000-000000000000', as: 'user:ann' },
+  shadowRefused: { file: 'test/service/operations/shadow.test.ts', shows: 'E0534' },
   noSession: { file: 'test/service/operations/admin.test.ts', shows: 'no session and no running request' },
   invalidToken: { http: '/osl/conformance', as: 'a broken token' },
   missingToken: { http: '/osl/conformance' },

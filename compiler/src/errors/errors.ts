@@ -419,6 +419,10 @@ export const ERRORS = Object.freeze({
     `changes of this query cannot be subscribed to: ${p.reason}`,
     'subscribe to the rows, or to count, sum of integers or numeric, min, max of whole numbers, texts and times',
   ]),
+  shadowRefused: row('E0534', '55000', 409, (p: { reason: string; hint: string }) => [
+    `the shadow policy was not started: ${p.reason}`,
+    p.hint,
+  ]),
   noDecoder: row('E0521', '0A000', 503, (p: { operator: string }) => [
     `operator ${p.operator} needs a language model, and none is configured`,
   ]),

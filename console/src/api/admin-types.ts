@@ -202,6 +202,84 @@ export interface QuotaView {
   readonly renews_at: string | null;
 }
 
+export interface ShadowRow {
+  /** Chain of the callers, root first; the last one asked. */
+  readonly chain: readonly string[];
+  readonly object: string;
+  /** Questions with any of these differences. */
+  readonly questions: number;
+  /** Answered now, and refused by the shadow policy. */
+  readonly refused: number;
+  /** Refused now, and answered by the shadow policy. */
+  readonly allowed: number;
+  /** A column that they read is masked or hidden, and is not now, or less. */
+  readonly masked: number;
+  /** A column that they read is shown, and is masked or hidden now. */
+  readonly shown: number;
+  /** The row filter has more conditions. */
+  readonly narrower: number;
+  /** The row filter has fewer conditions. */
+  readonly wider: number;
+  /** Another row filter, which may show more or fewer rows. */
+  readonly other_rows: number;
+  /** Another mask, or a column is masked in other rows. */
+  readonly other_masks: number;
+  /** Another minimum group size or another rule of groups. */
+  readonly groups: number;
+  /** Codes of the refusals that would be added or lifted. */
+  readonly codes: readonly string[];
+  readonly masked_columns: readonly {
+    readonly column: string;
+    readonly mask: "redact" | "null" | "hash" | "partial" | "year" | "deny" | "aggregates" | "hidden";
+  }[];
+  readonly shown_columns: readonly string[];
+  readonly first_at: string;
+  readonly last_at: string;
+  /** The most frequent statements, without literals and without names that are not declared; at most 3. */
+  readonly examples: readonly { readonly fingerprint: string; readonly shape: string; readonly questions: number; }[];
+}
+
+export interface ShadowView {
+  /** ID of this request, also in the audit log. */
+  readonly request_id: string;
+  readonly shadow: {
+    /** Version of the shadow policy. */
+    readonly policy: string;
+    readonly state: "running" | "stopped" | "expired";
+    /** Subject that started it. */
+    readonly by: string;
+    readonly started_at: string;
+    /** When it ends, unless it is stopped earlier. */
+    readonly until: string;
+    readonly ended_at: string | null;
+    /** Data questions that were decided meanwhile. */
+    readonly questions: number;
+    /** Questions that both policies answer alike, or both refuse. */
+    readonly same: number;
+    readonly different: number;
+    /** Questions that are not compared yet. */
+    readonly waiting: number;
+    readonly not_compared: {
+      /** Too many new statements at once. */
+      readonly queue_full: number;
+      /** Too many different statements and callers. */
+      readonly too_many: number;
+      /** The shadow policy was not compiled against the manifest that was served. */
+      readonly model_changed: number;
+      /** Refused for another reason than the policy, or not compiled in time. */
+      readonly failed: number;
+    };
+    /** Differences by caller and object, most questions first. */
+    readonly rows: readonly ShadowRow[];
+    readonly rows_left_out: number;
+  } | null;
+  readonly processes: {
+    readonly all: number;
+    /** Processes that compare. */
+    readonly comparing: number;
+  };
+}
+
 export interface Limits {
   /** ID of this request, also in the audit log. */
   readonly request_id: string;

@@ -1,4 +1,5 @@
 import { EVIDENCE, emit, type GovernedPlan, OPERATORS, PASSAGE_COLUMNS, queryError } from 'osl-compiler';
+import { tellOutcome } from '../../base/thrown.js';
 import { type ExecuteResult, MemoryShare, type RowSink } from '../../engine/index.js';
 import { type Caller, versionsOf } from '../request/caller.js';
 import type { DecisionRecord } from '../request/ledger.js';
@@ -79,7 +80,11 @@ export function decisionOf(
     const planned = planOf(parts, caller, question, record);
     return planned instanceof Promise ? planned.then(judged) : judged(planned);
   };
-  return { action, asked: question.body, bucket: 'query', payment, decide };
+  const watched: typeof decide = (caller, record) => {
+    const tell = (outcome: unknown) => parts.shadow.running?.decided(caller, question, outcome);
+    return tellOutcome(() => decide(caller, record), tell);
+  };
+  return { action, asked: question.body, bucket: 'query', payment, decide: watched };
 }
 
 /** @throws QueryError E2101 */
@@ -303,7 +308,7 @@ function egressOf(plan: GovernedPlan) {
 }
 
 /** Checks, before anything is retrieved, that the policy allows sending passages to models. @throws QueryError E2101 */
-function requireModelAccess(plan: GovernedPlan): void {
+export function requireModelAccess(plan: GovernedPlan): void {
   for (const { facet, store, to } of egressOf(plan)) {
     if (store !== null && !store.mayDecode) throw queryError('decodeDenied', { facet, to });
   }

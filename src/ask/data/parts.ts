@@ -17,7 +17,7 @@ import type { AnswerCache, DataEpochs } from './answer-cache.js';
 import type { ContentPlane } from './content-plane.js';
 import type { IndexesRead, ModelUsage } from './model-usage.js';
 import type { PlanCache } from './plan-cache.js';
-import type { Snapshots } from './question.js';
+import type { PlannedQuestion, Snapshots } from './question.js';
 import type { RunningQueries } from './running-queries.js';
 import type { StandbyUse } from './standby-use.js';
 
@@ -37,6 +37,11 @@ export interface PlanningParts {
   readonly marks: Marks;
   readonly content: Pick<ContentPlane, 'hasDecoder'>;
   readonly rollups: Rollups;
+}
+
+/** The rights that a plan is made for, and the name under which it takes its turn to be compiled. */
+export interface PlannedFor extends Pick<Caller, 'access' | 'manifest'> {
+  readonly identity: { readonly subject: string };
 }
 
 /** The rollups that may be used now, with their build times. */
@@ -134,6 +139,33 @@ export interface RunningParts {
 /** Dependencies for running queries. */
 export interface AnswerParts extends BreakGlassParts, PlanningParts, RunningParts {
   readonly content: ContentPlane;
+  readonly shadow: ShadowHolder;
+}
+
+/** Holds the policy that is compared with the served one, if any. */
+export interface ShadowHolder {
+  readonly running: ShadowWatch | null;
+}
+
+/** Is told of each data question once it is decided. Neither method throws, waits, or changes anything of a question. */
+export interface ShadowWatch {
+  /** @param outcome the served plan, or the error of a refusal */
+  decided(caller: Caller, question: PlannedQuestion, outcome: unknown): void;
+  /** A question of a known shape was sent to the database. */
+  routed(question: KnownQuestion): void;
+}
+
+/** A question of a known shape: its route, and its text in UTF-8 in bytes [`start`, `end`). */
+export interface KnownQuestion {
+  readonly caller: Caller;
+  readonly route: {
+    readonly plan: GovernedPlan;
+    readonly kind: Exclude<PlannedQuestion['body']['kind'], 'metrics'>;
+    readonly parameterOids: readonly number[];
+  };
+  readonly bytes: Uint8Array;
+  readonly start: number;
+  readonly end: number;
 }
 
 /** A cap that was hit, with advice for the client. */

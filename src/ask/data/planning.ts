@@ -28,17 +28,17 @@ import type { Caller } from '../request/caller.js';
 import type { DecisionRecord } from '../request/ledger.js';
 import type { RecordingParts } from '../request/parts.js';
 import type { QuestionBody } from '../request/request-target.js';
-import type { PlanningParts, Rollups } from './parts.js';
-import type { DataQuestion } from './question.js';
+import type { PlannedFor, PlanningParts, Rollups } from './parts.js';
+import type { DataQuestion, PlannedQuestion } from './question.js';
 
-type CompilingParts = PlanningParts & Pick<RecordingParts, 'log'>;
+export type CompilingParts = PlanningParts & Pick<RecordingParts, 'log'>;
 
 /** Returns the governed plan of a query: prepared, cached or newly compiled. */
 export function planOf(
   parts: CompilingParts,
-  caller: Caller,
-  question: DataQuestion,
-  record: DecisionRecord,
+  caller: PlannedFor,
+  question: PlannedQuestion,
+  record: Pick<DecisionRecord, 'mark'>,
 ): GovernedPlan | Promise<GovernedPlan> {
   const { access, manifest } = caller;
   const usable = question.mayBeOld === true ? parts.rollups.usable(manifest) : NO_ROLLUPS;
@@ -78,7 +78,7 @@ export function planOf(
 /** Returns the plan of a text, which is compiled if necessary when it is the caller's turn. */
 function knownOrCompiled(
   { plans }: CompilingParts,
-  { identity }: Caller,
+  { identity }: PlannedFor,
   rights: string,
   text: string,
   compiled: (shaped: ShapedText | null) => CompiledStatement,
@@ -96,7 +96,7 @@ function knownOrCompiled(
 }
 
 function rightsKey(
-  { access, manifest }: Caller,
+  { access, manifest }: PlannedFor,
   world: RequestedWorld,
   parameterOids: readonly number[],
   { key }: Usable,
@@ -126,11 +126,11 @@ export function templateOf(
  */
 async function longPlan(
   parts: CompilingParts,
-  caller: Caller,
+  caller: PlannedFor,
   rights: string,
   text: string,
   options: CompileOptions,
-  record: DecisionRecord,
+  record: Pick<DecisionRecord, 'mark'>,
 ): Promise<GovernedPlan> {
   const known = parts.plans.look(rights, text);
   if (known instanceof GovernedPlan) return known;
@@ -185,14 +185,14 @@ function emptySqlOr(error: unknown, body: QuestionBody): unknown {
   return isEmptySql ? queryError('emptySql', {}) : error;
 }
 
-function preparedPlan({ prepared, body, parameterOids }: DataQuestion): GovernedPlan | null {
+function preparedPlan({ prepared, body, parameterOids }: PlannedQuestion): GovernedPlan | null {
   return prepared?.body === body && prepared.parameterOids === parameterOids ? prepared.plan : null;
 }
 
 /** The plan of a metrics query. Its cache key contains `metrics` to keep it apart from statements. */
 function metricsPlan(
   parts: CompilingParts,
-  caller: Caller,
+  caller: PlannedFor,
   request: MetricsRequest,
   usable: Usable,
 ): GovernedPlan | Promise<GovernedPlan> {
@@ -221,7 +221,7 @@ const DEADLINE_MS = 2_000;
  */
 function withinDeadline<T>(
   { log }: Pick<CompilingParts, 'log'>,
-  { identity }: Caller,
+  { identity }: PlannedFor,
   size: number,
   compile: () => T,
 ): T {

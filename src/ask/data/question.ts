@@ -28,6 +28,9 @@ export interface DataQuestion extends RequestCall {
   readonly mayBeOld?: boolean;
 }
 
+/** The part of a query that its plan depends on. */
+export type PlannedQuestion = Pick<DataQuestion, 'body' | 'parameterOids' | 'prepared' | 'mayBeOld'>;
+
 /** A query compiled under the rights that the caller had at that time. */
 export interface CompiledQuestion {
   readonly body: QuestionBody;

@@ -51,8 +51,8 @@ export class FastQuestion implements ShortAnswer {
     const slots = route.slotsWith(literals);
     const values = slots === null ? null : route.valuesOf(slots, parameters);
     if (values === null || !route.statement.isReady(question.standby)) return false;
-    const { identity, requestId, bytes, start, end } = question;
-    if (!this.#request.begin(route.permit, identity, requestId, bytes, start, end)) return false;
+    const { caller, requestId, bytes, start, end } = question;
+    if (!this.#request.begin(route.permit, caller.identity, requestId, bytes, start, end)) return false;
     this.#asked = question;
     this.#rows = null;
     this.#failure = null;
@@ -60,6 +60,7 @@ export class FastQuestion implements ShortAnswer {
     this.#all.sweep.add(this);
     this.#all.taken += 1;
     this.#source = route.statement.begin(this.#run, values, resultFormats);
+    this.#parts.shadow.running?.routed(question);
     return true;
   }
 

@@ -99,7 +99,7 @@ export class QuestionRouter {
     const begins = fast.begin({
       route,
       literals,
-      identity: caller.identity,
+      caller,
       requestId: question.requestId,
       bytes,
       start: 0,
@@ -299,14 +299,14 @@ export class SessionQuestions {
   ): boolean {
     const known = this.#routesNow();
     if (known === null) return false;
-    const { identity } = known.caller;
+    const { caller } = known;
     return known.routes.offer(bytes, start, end, parameterTypes, (route, literals) => {
       const { parameters, resultFormats } = valuesOf(route.plan);
       // A spread would double the cost of this call.
       return this.#one().begin({
         route,
         literals,
-        identity,
+        caller,
         requestId: null,
         bytes,
         start,
@@ -333,7 +333,7 @@ export class SessionQuestions {
     return this.#one().begin({
       route: found.route,
       literals: found.literals,
-      identity: known.caller.identity,
+      caller: known.caller,
       requestId: null,
       bytes,
       start: 0,

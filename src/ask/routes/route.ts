@@ -38,8 +38,8 @@ export class Route {
   readonly statement: ShortStatement;
   readonly #template: PlanTemplate | null;
   readonly #sources: readonly ParameterSource[];
-  readonly #kind: TextBody['kind'];
-  readonly #parameterOids: readonly number[];
+  readonly kind: TextBody['kind'];
+  readonly parameterOids: readonly number[];
 
   private constructor(
     question: { readonly kind: TextBody['kind']; readonly parameterOids: readonly number[] },
@@ -54,8 +54,8 @@ export class Route {
     this.statement = statement;
     this.#template = template;
     this.#sources = sources;
-    this.#kind = question.kind;
-    this.#parameterOids = question.parameterOids;
+    this.kind = question.kind;
+    this.parameterOids = question.parameterOids;
   }
 
   /** Creates a route from an answered query. `never`: impossible for this plan; `not yet`: retry after its next run. */
@@ -127,7 +127,7 @@ export class Route {
   placed(error: unknown, text: string, values: Literals): unknown {
     const plan = this.planWith(values);
     if (plan === null) return error;
-    const question = { body: { kind: this.#kind, text }, parameterOids: this.#parameterOids };
+    const question = { body: { kind: this.kind, text }, parameterOids: this.parameterOids };
     return placedError(error, question, this.permit.caller, plan);
   }
 }

@@ -1,12 +1,12 @@
-import type { Identity } from '../../../policy/index.js';
 import type { BoundValue, StandbyReads } from '../../engine/index.js';
+import type { Caller } from '../request/caller.js';
 import type { Literals, Route } from './route.js';
 import type { Sweep } from './sweep.js';
 
 /** A query of a known shape, for the fast path. */
 export interface RoutedQuestion extends RunValues {
   readonly route: Route;
-  readonly identity: Identity;
+  readonly caller: Caller;
   readonly requestId: string | null;
   /** The statement is the UTF-8 text in bytes [`start`, `end`). */
   readonly bytes: Uint8Array;

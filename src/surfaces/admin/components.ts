@@ -1,4 +1,5 @@
 import { SPAN_NAMES } from '../../ask/operating/history/step-ring.js';
+import type { EFFECTS } from '../../ask/shadow/shadow-report.js';
 import { VISIBILITIES } from '../../model/graph/index.js';
 import { PROBLEM } from '../rest/problem.js';
 import {
@@ -340,6 +341,66 @@ const FRESHNESS = object({
   versions: VERSIONS,
 });
 
+const QUESTIONS_OF_EFFECT = {
+  refused: count('Answered now, and refused by the shadow policy.'),
+  allowed: count('Refused now, and answered by the shadow policy.'),
+  masked: count('A column that they read is masked or hidden, and is not now, or less.'),
+  shown: count('A column that they read is shown, and is masked or hidden now.'),
+  narrower: count('The row filter has more conditions.'),
+  wider: count('The row filter has fewer conditions.'),
+  other_rows: count('Another row filter, which may show more or fewer rows.'),
+  other_masks: count('Another mask, or a column is masked in other rows.'),
+  groups: count('Another minimum group size or another rule of groups.'),
+} satisfies Readonly<Record<(typeof EFFECTS)[number], JsonShape>>;
+
+const SHADOW_ROW = object({
+  chain: list(text(), 'Chain of the callers, root first; the last one asked.'),
+  object: text(),
+  questions: count('Questions with any of these differences.'),
+  ...QUESTIONS_OF_EFFECT,
+  codes: list(text(), 'Codes of the refusals that would be added or lifted.'),
+  masked_columns: list(
+    object({
+      column: text(),
+      mask: oneOf('redact', 'null', 'hash', 'partial', 'year', 'deny', 'aggregates', 'hidden'),
+    }),
+  ),
+  shown_columns: list(text()),
+  first_at: text(),
+  last_at: text(),
+  examples: list(
+    object({ fingerprint: text(), shape: text(), questions: count() }),
+    'The most frequent statements, without literals and without names that are not declared; at most 3.',
+  ),
+});
+
+const SHADOW_VIEW = object({
+  request_id: REQUEST_ID,
+  shadow: orNull(
+    object({
+      policy: text('Version of the shadow policy.'),
+      state: oneOf('running', 'stopped', 'expired'),
+      by: text('Subject that started it.'),
+      started_at: text(),
+      until: text('When it ends, unless it is stopped earlier.'),
+      ended_at: textOrNull(),
+      questions: count('Data questions that were decided meanwhile.'),
+      same: count('Questions that both policies answer alike, or both refuse.'),
+      different: count(),
+      waiting: count('Questions that are not compared yet.'),
+      not_compared: object({
+        queue_full: count('Too many new statements at once.'),
+        too_many: count('Too many different statements and callers.'),
+        model_changed: count('The shadow policy was not compiled against the manifest that was served.'),
+        failed: count('Refused for another reason than the policy, or not compiled in time.'),
+      }),
+      rows: list(ref('ShadowRow'), 'Differences by caller and object, most questions first.'),
+      rows_left_out: count(),
+    }),
+  ),
+  processes: object({ all: count(), comparing: count('Processes that compare.') }),
+});
+
 const RECORD_PAGE = object({ request_id: REQUEST_ID, records: list(ref('AuditRecord')), next: NEXT });
 
 export const ACCESS_REQUESTS = object({
@@ -365,6 +426,8 @@ export const ADMIN_COMPONENTS: ReadonlyMap<string, JsonShape> = new Map<string, 
   ['FormLatency', FORM_LATENCY],
   ['Figures', FIGURES],
   ['QuotaView', QUOTA_VIEW],
+  ['ShadowRow', SHADOW_ROW],
+  ['ShadowView', SHADOW_VIEW],
   ['Limits', LIMITS],
   ['Freshness', FRESHNESS],
   ['ProcessView', PROCESS_VIEW],

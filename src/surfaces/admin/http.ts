@@ -14,6 +14,7 @@ import {
   shutDown,
   slowest,
 } from '../../ask/operating/operate.js';
+import { type ShadowParts, startShadow, stopShadow } from '../../ask/operating/shadow.js';
 import { addHooks } from '../http/hooks.js';
 import { ClientErrors, type HttpTls, listenerOf } from '../http/listener.js';
 import { bareApp, close, listen, type MoreRoutes } from '../http/server.js';
@@ -24,9 +25,9 @@ import type { HealthParts } from '../rest/parts.js';
 import { sendAnswer } from '../rest/problem.js';
 import { getRoutes, INSIGHT_METHODS, insightRoutes } from './insight-routes.js';
 import { ADMIN_DOCUMENT, INSIGHT_OPERATIONS, OPERATIONS } from './operations.js';
-import { historyQuestion, minutesQuestion, readRevocation } from './requests.js';
+import { historyQuestion, minutesQuestion, readRevocation, readShadow } from './requests.js';
 
-export type AdminParts = OperatingParts & InsightParts & Pick<HealthParts, 'probes'>;
+export type AdminParts = OperatingParts & InsightParts & ShadowParts & Pick<HealthParts, 'probes'>;
 
 export interface AdminHttp {
   listen(port: number, host: string): Promise<{ readonly port: number }>;
@@ -50,6 +51,8 @@ export const ADMIN_METHODS: ReadonlyMap<string, string> = new Map([
   ['/admin/shutdown', 'POST'],
   ['/admin/tokens/revoke', 'POST'],
   ['/admin/tokens/revoked', 'GET, HEAD'],
+  ['/admin/policy/shadow/start', 'POST'],
+  ['/admin/policy/shadow/stop', 'POST'],
   ...INSIGHT_METHODS,
   ['/openapi.json', 'GET, HEAD'],
 ]);
@@ -74,6 +77,7 @@ export async function createAdminHttp(
   sessionRoutes(app, () => parts);
   serverRoutes(app, parts);
   tokenRoutes(app, parts);
+  shadowRoutes(app, parts);
   insightRoutes(app, () => parts);
   documentRoute(app, parts);
   await app.ready();
@@ -149,6 +153,16 @@ function tokenRoutes(app: FastifyInstance, parts: AdminParts): void {
   }));
 }
 
+function shadowRoutes(app: FastifyInstance, parts: AdminParts): void {
+  app.post('/admin/policy/shadow/start', { schema: OPERATIONS.startShadow }, async (request, reply) => {
+    const started = await startShadow(parts, request.call, () => readShadow(request));
+    return sendAnswer(request, reply, started);
+  });
+  app.post('/admin/policy/shadow/stop', { schema: OPERATIONS.stopShadow }, async (request, reply) =>
+    sendAnswer(request, reply, await stopShadow(parts, request.call)),
+  );
+}
+
 function serverRoutes(app: FastifyInstance, parts: AdminParts): void {
   for (const on of [true, false]) {
     const done = on ? 'drain' : 'resume';
@@ -174,13 +188,15 @@ const ADMIN_LISTENER_ONLY: ReadonlySet<string> = new Set([
   '/admin/shutdown',
   '/admin/tokens/revoke',
   '/admin/tokens/revoked',
+  '/admin/policy/shadow/start',
+  '/admin/policy/shadow/stop',
   '/openapi.json',
 ]);
 
 /**
  * Adds the routes behind the console's admin pages to the REST listener, without listing them in the public document.
  */
-export function adminBesideRest(parts: () => OperatingParts & InsightParts): MoreRoutes {
+export function adminBesideRest(parts: () => OperatingParts & InsightParts & ShadowParts): MoreRoutes {
   const methods = new Map([...ADMIN_METHODS].filter(([path]) => !ADMIN_LISTENER_ONLY.has(path)));
   return Object.freeze({
     methods,

@@ -14,6 +14,7 @@ import {
   requestRecords,
   searchRecords,
 } from '../../ask/operating/read-audit.js';
+import { type ShadowParts, shadowReport } from '../../ask/operating/shadow.js';
 import { matrix } from '../../ask/why/matrix.js';
 import { readRequest } from '../rest/call.js';
 import { queryParameters } from '../rest/parameters.js';
@@ -36,6 +37,7 @@ export const INSIGHT_METHODS: readonly (readonly [path: string, methods: string]
   ['/admin/matrix', 'GET, HEAD'],
   ['/admin/access-requests', 'GET, HEAD'],
   ['/admin/policy/tests', 'GET, HEAD, POST'],
+  ['/admin/policy/shadow', 'GET, HEAD'],
   ['/admin/audit/records', 'GET, HEAD'],
   ['/admin/audit/requests/{id}', 'GET, HEAD'],
   ['/admin/audit/requests/{id}/proofs', 'GET, HEAD'],
@@ -54,7 +56,7 @@ type InsightSchemas = Readonly<Record<keyof typeof INSIGHT_OPERATIONS, FastifySc
  */
 export function insightRoutes(
   app: FastifyInstance,
-  parts: () => InsightParts,
+  parts: () => InsightParts & ShadowParts,
   schemas: InsightSchemas = INSIGHT_OPERATIONS,
 ): void {
   const { get, show } = getRoutes(app, parts);
@@ -88,6 +90,7 @@ export function insightRoutes(
     (_, request) => idIn(request),
     async (call, id) => ({ proofs: await requestProofs(parts(), call, id) }),
   );
+  show('/admin/policy/shadow', schemas.shadow, (call) => shadowReport(parts(), call));
   show('/admin/figures', schemas.figures, (call) => figures(parts(), call));
   get('/admin/limits', schemas.limits, LIMITS_PARAMETERS, limitsQuestion, (call, asked) =>
     limits(parts(), call, asked),

@@ -6,9 +6,9 @@ import { BEARER, json, operation } from '../rest/openapi/operations.js';
 import { ANY_CALL, refusals } from '../rest/openapi/refusals.js';
 import { flag, type JsonShape, list, object, oneOf, orNull, ref, text } from '../rest/shape.js';
 import { ACCESS_REQUESTS, ADMIN_COMPONENTS, REQUEST_ID, REVOCATION } from './components.js';
-import { DECISIONS, KINDS, OUTCOMES, REVOCATIONS, SURFACES } from './requests.js';
+import { DECISIONS, KINDS, OUTCOMES, REVOCATIONS, SHADOW_REQUEST, SURFACES } from './requests.js';
 
-type AdminRefusal = 'auditUnreadable' | 'body' | 'noSession' | 'notFound';
+type AdminRefusal = 'auditUnreadable' | 'body' | 'noSession' | 'notFound' | 'shadowRefused';
 
 /** OpenAPI operation of an admin route; `answer` is the schema of its 200 response. */
 function adminOperation(
@@ -100,6 +100,19 @@ export const OPERATIONS = Object.freeze({
     'revoked',
     object(REVOCATION),
   ),
+  startShadow: adminOperation(
+    'startShadowPolicy',
+    'Compare a policy with the served one on the questions of this server, without serving it',
+    ref('ShadowView'),
+    {},
+    ['body', 'shadowRefused'],
+    { body: { content: { 'application/json': { schema: SHADOW_REQUEST } } } },
+  ),
+  stopShadow: adminOperation(
+    'stopShadowPolicy',
+    'Stop comparing a policy, with the last report',
+    ref('ShadowView'),
+  ),
   shutdown: commandOperation('shutdown', 'Shut down the server, as SIGTERM does'),
 });
 
@@ -187,6 +200,11 @@ export const INSIGHT_OPERATIONS = Object.freeze({
     'testPolicy',
     'Start the policy tests stored beside the policy, unless they are running',
     ref('PolicyTestsJob'),
+  ),
+  shadow: adminOperation(
+    'shadowPolicy',
+    'What a policy that is compared with the served one would change',
+    ref('ShadowView'),
   ),
   figures: adminOperation(
     'figures',

@@ -4,14 +4,15 @@ import { isName } from '../../../policy/tokens/token-fault.js';
 import { SPAN_NAMES } from '../../ask/operating/history/step-ring.js';
 import { GROUPINGS } from '../../ask/operating/history/view.js';
 import type { HistoryQuestion, MinutesQuestion, RevocationTarget } from '../../ask/operating/operate.js';
-import { MINUTE_MS } from '../../ask/request/slowest-statements.js';
 import type { LimitsQuestion } from '../../ask/operating/read-audit.js';
+import { LONGEST_SHADOW_SECONDS, type ShadowRequest } from '../../ask/operating/shadow.js';
+import { MINUTE_MS } from '../../ask/request/slowest-statements.js';
 import { type MatrixQuestion, MOST_ROWS, MOST_SUBJECTS } from '../../ask/why/matrix.js';
 import { VISIBILITIES, type Visibility } from '../../model/graph/index.js';
 import { jsonFields } from '../rest/bodies/json.js';
-import { readerOfOne } from '../rest/bodies/reader.js';
+import { readerOf, readerOfOne } from '../rest/bodies/reader.js';
 import { malformed, termIn } from '../rest/request-errors.js';
-import { exactly, text } from '../rest/shape.js';
+import { exactly, type JsonShape, orNull, text } from '../rest/shape.js';
 
 /** Reads and validates the parameters and bodies of admin requests. */
 
@@ -206,6 +207,26 @@ export function readRevocation(request: FastifyRequest): RevocationTarget {
     case 'session':
       return { kind: 'session', name: nameIn('session', revocation.read.session) };
   }
+}
+
+const SECONDS: JsonShape<number> = {
+  type: 'integer',
+  minimum: 1,
+  maximum: LONGEST_SHADOW_SECONDS,
+  description: 'Seconds after which the comparison ends. Default: a day.',
+};
+
+export const SHADOW_REQUEST = exactly({
+  policy: text('The policy, in YAML.', { minLength: 1 }),
+  'for_seconds?': orNull(SECONDS),
+});
+
+const readShadowBody = readerOf(SHADOW_REQUEST);
+
+/** @throws QueryError E4150, E0511 */
+export function readShadow(request: FastifyRequest): ShadowRequest {
+  const { policy, for_seconds } = readShadowBody(jsonFields(request));
+  return { policy, forSeconds: for_seconds ?? null };
 }
 
 function nameIn(field: string, value: string): string {

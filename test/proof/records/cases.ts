@@ -328,6 +328,7 @@ const REQUESTS: readonly (Sent & { readonly gets: Case['gets'] })[] = [
   { gets: 'operatorsOnly', who: ANN, path: '/admin/drain', method: 'POST' },
   { gets: 'operatorsOnly', who: ANN, path: '/admin/audit/records' },
   { gets: 'noSession', who: BOSS, path: '/admin/sessions/1/end', method: 'POST' },
+  { gets: 'shadowRefused', who: BOSS, path: '/admin/policy/shadow/start', body: { policy: 'version: [' } },
 ];
 
 const requests: readonly Case[] = REQUESTS.map(({ gets, who = ANN, path, objects, status, ...sent }) => ({

@@ -17,9 +17,13 @@ export function adminAsks(
   method: string,
   path: string,
   token: string | null,
+  body: Members | null = null,
 ): Promise<AdminReply> {
   const { adminPort } = server.record();
-  const headers = token === null ? {} : { authorization: `Bearer ${token}` };
+  const headers = {
+    ...(token !== null && { authorization: `Bearer ${token}` }),
+    ...(body !== null && { 'content-type': 'application/json' }),
+  };
   const port = Number(adminPort);
   return new Promise((resolve, reject) => {
     const sent = request({ host: '127.0.0.1', port, method, path, headers, agent: false }, (reply) => {
@@ -30,7 +34,7 @@ export function adminAsks(
       reply.once('end', () => resolve({ status: reply.statusCode ?? 0, body: JSON.parse(text) as Members }));
     });
     sent.once('error', reject);
-    sent.end();
+    sent.end(body === null ? undefined : JSON.stringify(body));
   });
 }
 
@@ -85,8 +89,13 @@ function closed(value: unknown): unknown {
 /** The listener of a server: `ask` holds each answer to the document that the listener gives. */
 export async function checkedListener(server: Server) {
   const openapi = new AdminDocument((await adminAsks(server, 'GET', '/openapi.json', null)).body);
-  const ask = async (method: 'get' | 'post', path: string, token: string | null): Promise<AdminReply> => {
-    const reply = await adminAsks(server, method.toUpperCase(), path, token);
+  const ask = async (
+    method: 'get' | 'post',
+    path: string,
+    token: string | null,
+    body: Members | null = null,
+  ): Promise<AdminReply> => {
+    const reply = await adminAsks(server, method.toUpperCase(), path, token, body);
     openapi.check(method, path, reply);
     return reply;
   };

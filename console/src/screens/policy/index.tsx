@@ -5,16 +5,18 @@ import { Drafts } from './DraftValidation.js';
 import { Matrix } from './Matrix.js';
 import './policy.css';
 import { PolicyTestsPanel } from './PolicyTests.js';
+import { ShadowPolicyPanel } from './ShadowPolicy.js';
 
 const TABS = [
   { name: 'matrix', title: 'Who sees what' },
   { name: 'drafts', title: 'Drafts' },
   { name: 'tests', title: 'Tests' },
+  { name: 'shadow', title: 'Shadow' },
   { name: 'requests', title: 'Access requests' },
 ] as const;
 type PolicyTab = (typeof TABS)[number]['name'];
 
-/** Policy screen: visibility matrix, drafts, policy tests and access requests. */
+/** Policy screen: visibility matrix, drafts, policy tests, shadow policy and access requests. */
 export function Screen() {
   const [tab, setTab] = useState<PolicyTab>('matrix');
   return (
@@ -34,6 +36,8 @@ function Panel({ tab }: { readonly tab: PolicyTab }) {
       return <Drafts />;
     case 'tests':
       return <PolicyTestsPanel />;
+    case 'shadow':
+      return <ShadowPolicyPanel />;
     case 'requests':
       return <AccessRequests />;
     default: {

@@ -152,6 +152,7 @@ const STAGE_OF = {
   internal: 'http',
   notFound: 'path',
   noSession: 'operating',
+  shadowRefused: 'operating',
   noReceipt: 'receipt',
   foreignOrigin: 'mcp',
   methodNotAllowed: 'path',
