@@ -49,9 +49,9 @@ t.test('a server gives records of its own log, the newest first, and records fir
   verification.begin('user:root');
   await eventually(() => verification.look().state !== 'running');
   const { state, result } = verification.look();
-  t.equal(state, 'done');
-  t.match(result, { chains: [{ chain: 'server' }] });
-  t.equal((result?.['chains'] as readonly unknown[]).length, 1, 'an empty directory is no log to verify');
+  t.match({ state, result }, { state: 'done', result: { chains: [{ chain: 'server' }] } });
+  const { chains } = { ...result };
+  t.ok(Array.isArray(chains) && chains.length === 1, 'an empty directory is no log to verify');
   const gone = settingsFrom({}, '/', { dataDir: join(dirname(rest.test.auditDir), 'gone') });
   const blind = new AuditReader(gone, audit, LOG);
   t.teardown(() => blind.close());

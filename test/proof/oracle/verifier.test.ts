@@ -73,6 +73,11 @@ function deeply(e: Expr, change: (e: Expr) => Expr): Expr {
   );
 }
 
+/** The condition without the CASE that lets only visible rows reach it. */
+function withoutGuards(condition: Expr): Expr {
+  return deeply(condition, (e) => (e.kind === 'case' ? (e.arms[0]?.result ?? e) : e));
+}
+
 const TRUE: Expr = { kind: 'boolean', value: true, type: 'bool' };
 const FALSE: Expr = { ...TRUE, value: false };
 const EMAIL = 'select id, email from osl.entities.customer';
@@ -272,9 +277,7 @@ const FAULTS: readonly Fault[] = [
       query: walk.mapQuery(query, {
         item: (i: FromItem) => {
           if (i.kind !== 'governed' || query.kind !== 'select') return i;
-          const [first] = query.where.map((e) =>
-            deeply(e, (x) => (x.kind === 'case' ? (x.arms[0]?.result ?? x) : x)),
-          );
+          const [first] = query.where.map(withoutGuards);
           const over = (e: Expr): Expr =>
             deeply(e, (x) =>
               x.kind === 'column' ? (i.columns.find((c) => c.name === x.name)?.expr ?? x) : x,
@@ -310,14 +313,27 @@ const FAULTS: readonly Fault[] = [
           q.kind === 'select'
             ? {
                 ...q,
-                where: q.where.map((e) =>
-                  deeply(e, (x) => (x.kind === 'case' ? (x.arms[0]?.result ?? x) : x)),
-                ),
+                where: q.where.map(withoutGuards),
               }
             : q,
       }),
     }),
   },
+  // Behind a fence the pattern runs late, but the planner tries it on a table's statistics to estimate the condition.
+  ...["name ~ '^a'", "not (name ~ '^a')", "(name ~ '^a') is true", "name ~ '^a' or id = 1"].map(
+    (condition): Fault => ({
+      name: `a pattern is behind a fence alone: ${condition}`,
+      caller: 'regional',
+      osql: `select id from osl.entities.customer where ${condition}`,
+      made: ({ query, slots }) => ({
+        slots,
+        query: walk.mapQuery(query, {
+          item: (i: FromItem) => (i.kind === 'governed' ? { ...i, fenced: true } : i),
+          query: (q: Query) => (q.kind === 'select' ? { ...q, where: q.where.map(withoutGuards) } : q),
+        }),
+      }),
+    }),
+  ),
   {
     name: 'every row is said to be shown',
     caller: 'dear',
