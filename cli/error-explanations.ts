@@ -149,6 +149,12 @@ const EXPLAINED: Readonly<Record<string, Explanation>> = {
       'Do what the hint says. Most often: filter on one value of the distribution column, such as one tenant, or join on that column too.',
     page: 'scale-out.md#what-citus-refuses',
   },
+  E0534: {
+    cause:
+      'A policy to compare with the served one could not be started: it has problems, or another one is being compared.',
+    remedy: 'Correct the policy as the message says, or stop the other one: `osl policy shadow stop`.',
+    page: 'policy-tests.md#a-shadow-policy',
+  },
   E1001: {
     cause:
       'The query is ambiguous in this model: several paths lead to a dimension, a metric would count rows twice, or a prepared statement belongs to an older model.',
