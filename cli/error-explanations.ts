@@ -162,6 +162,12 @@ const EXPLAINED: Readonly<Record<string, Explanation>> = {
       'Subscribe to the rows, or to aggregates that are exact, and send the query itself after each event.',
     page: 'rest.md#subscriptions',
   },
+  E0534: {
+    cause:
+      'A policy to compare with the served one could not be started: it has problems, or another one is being compared.',
+    remedy: 'Correct the policy as the message says, or stop the other one: `osl policy shadow stop`.',
+    page: 'policy-tests.md#a-shadow-policy',
+  },
   E1001: {
     cause:
       'The query is ambiguous in this model: several paths lead to a dimension, a metric would count rows twice, or a prepared statement belongs to an older model.',

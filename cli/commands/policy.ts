@@ -100,6 +100,12 @@ The running server compares the decision of the policy that serves with that of 
 gets, and changes no answer (docs/policy-tests.md). It takes at most a twentieth of a processor, and nothing of it survives a
 restart. Each gateway compares by itself.`;
 
+const SHADOW_EXAMPLE_HELP = `${SHADOW_HELP}
+
+Examples:
+  $ osl policy shadow start policy.new.yaml --subject user:admin
+  $ osl policy shadow stop --subject user:admin`;
+
 const SHADOW_START_HELP = `${SHADOW_HELP}
 
 Examples:
@@ -212,7 +218,7 @@ function addShadow(policy: Command): void {
   const shadow = policy
     .command('shadow')
     .description('compare a policy with the one that serves, on real questions')
-    .addHelpText('after', SHADOW_HELP);
+    .addHelpText('after', SHADOW_EXAMPLE_HELP);
   addOperatorOptions(
     shadow
       .command('start')
@@ -236,7 +242,7 @@ function addShadow(policy: Command): void {
     .action(async (flags: ShadowFlags) => (await import('../policy/shadow.js')).runShadowReport(flags));
   addOperatorOptions(shadow.command('stop').description('end the comparison, with its last report'))
     .option('--json', "the server's answer as it is")
-    .addHelpText('after', SHADOW_HELP)
+    .addHelpText('after', SHADOW_EXAMPLE_HELP)
     .action(async (flags: ShadowFlags) => (await import('../policy/shadow.js')).runShadowStop(flags));
 }
 
