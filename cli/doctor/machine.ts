@@ -5,6 +5,7 @@ import { messageOf } from '../../src/base/thrown.js';
 import { type IssuerConfig, loadIssuers } from '../../src/model/identity/issuers.js';
 import { fetchDocument, fetchKeySet } from '../../src/model/identity/remote-keys.js';
 import { archiveFault } from '../../src/service/audit.js';
+import { openDashboards } from '../../src/service/dashboards.js';
 import { issuerKeys } from '../../src/service/issuer-keys.js';
 import type { Settings } from '../../src/service/settings.js';
 import { fetchHttp, localServerUrl } from '../client.js';
@@ -154,6 +155,17 @@ export async function issuersFileFindings({ issuersFile }: Settings): Promise<re
   if (issuersFile === null) return [];
   try {
     return await Promise.all((await loadIssuers(issuersFile)).map(issuerFinding));
+  } catch (error) {
+    return [failed(about, error)];
+  }
+}
+
+export async function dashboardFindings({ dashboardsDir }: Settings): Promise<readonly DoctorFinding[]> {
+  const about = 'dashboards';
+  if (dashboardsDir === null) return [];
+  try {
+    const all = (await openDashboards(dashboardsDir)).all();
+    return [ok(about, counted(all.length, 'shared dashboard', 'shared dashboards'))];
   } catch (error) {
     return [failed(about, error)];
   }

@@ -25,6 +25,7 @@ import { inspectDatabases } from './database.js';
 import { type DoctorFinding, fail, failed, ok, skipped, warn } from './finding.js';
 import {
   archiveFindings,
+  dashboardFindings,
   dataDirFindings,
   issuerFindings,
   issuersFileFindings,
@@ -48,6 +49,7 @@ export async function doctorFindings(settings: Settings): Promise<readonly Docto
     ...tlsFindings(settings),
     ...issuerFindings(settings),
     ...(await issuersFileFindings(settings)),
+    ...(await dashboardFindings(settings)),
   ];
 }
 

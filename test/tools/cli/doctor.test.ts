@@ -90,7 +90,7 @@ test('the machine: data directory, keys that others may read, ports, certificate
       '7',
     ],
     {
-      env: { OSL_PUBLIC_KEYS: pem },
+      env: { OSL_PUBLIC_KEYS: pem, OSL_DASHBOARDS: join(dir, 'none') },
     },
   );
   t.equal(run.code, 1);
@@ -102,6 +102,7 @@ test('the machine: data directory, keys that others may read, ports, certificate
   t.match(states, /^fail TLS: the Postgres port has no TLS and refuses clients/m);
   t.match(states, /^warn TLS: REST listens on 0\.0\.0\.0 without TLS: tokens and rows can be read/m);
   t.match(states, /^fail issuers: .*holds no public key/m);
+  t.match(states, /^fail dashboards: OSL_DASHBOARDS: .* cannot be read/m);
 });
 
 // It changes settings of the role that all tests share.
