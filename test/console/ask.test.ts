@@ -76,7 +76,10 @@ test('Ask, task by task', { skip: SKIP }, async (t) => {
     for (const key of ['Home', 'ArrowRight', 'ArrowDown', 'ArrowDown', 'Enter'])
       await page.keyboard.press(key);
     t.equal(await written(page), 'select email, measure(revenue), name', 'by keys alone');
-    t.equal(await page.getByRole('treeitem', { name: 'customer', exact: true }).getAttribute('aria-expanded'), 'true');
+    t.equal(
+      await page.getByRole('treeitem', { name: 'customer', exact: true }).getAttribute('aria-expanded'),
+      'true',
+    );
     await accessible(t, page, 'the list', 'every');
     await search.fill('nothing of that name');
     await page.getByText('Nothing with these words.').waitFor();
