@@ -31,7 +31,7 @@ const ROLES: Readonly<Record<string, readonly unknown[]>> = {
   agent: documentedLimits(),
   planned: [{ name: 'planned', per: 'day', each: 'chain', cost: 5 }],
   busy: [
-    { name: 'few', per: 'day', each: 'chain', requests: 2_000 },
+    { name: 'few', per: 'day', each: 'chain', requests: 1_000 },
     { name: 'rows', per: 'day', each: 'chain', rows: 10_000 },
   ],
 };
@@ -249,7 +249,7 @@ if (store !== null) {
       return (await Promise.all(counts)).reduce((sum, rows) => sum + rows, 0);
     };
     for (const [osql, subject, most] of [
-      [ONE, 'user:busy', 2_000],
+      [ONE, 'user:busy', 1_000],
       [`${ALL} where id <= 10`, 'user:busy-too', 10_000],
     ] as const) {
       const rows = await load(osql, [subject]);
