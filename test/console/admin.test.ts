@@ -90,7 +90,10 @@ if (SKIP !== false || postgres === null) {
     await visit.click('button', 'Check access');
     await why.getByText(/is seen, by roles\.analyst\.grants\[0\]/).waitFor();
     const opened = why.getByRole('table', { name: 'Cells of the row' });
-    t.match(await opened.textContent(), /id.*clear.*analyst\.grants\[0\].*name.*masked.*analyst\.grants\[0\]/);
+    t.match(
+      await opened.textContent(),
+      /id.*clear.*analyst\.grants\[0\].*name.*masked.*analyst\.grants\[0\]/,
+    );
     await accessible(t, page, 'the cells of a row');
     t.equal(visit.clicks(), 1, 'explain a masked cell: one click in the matrix, one for a row of it');
     await page.getByLabel('Acting for somebody').fill('user:admin > agent:helper');
@@ -347,9 +350,9 @@ if (SKIP !== false || postgres === null) {
     // The step of the question is over within 10 s, and the page asks every 5 s.
     await until(async () => {
       await chart.press('End');
-      for (let i = 0; i < 6 && !/questions [\d.]*[1-9]/.test(await valueOf(chart)); i += 1)
+      for (let i = 0; i < 6 && !/questions [\d.]*[1-9]/.test(await textOf(chart)); i += 1)
         await chart.press('ArrowLeft');
-      return /^\d\d:\d\d:\d\d: questions [\d.]*[1-9]/.test(await valueOf(chart));
+      return /^\d\d:\d\d:\d\d: questions [\d.]*[1-9]/.test(await textOf(chart));
     });
     const time = page.getByRole('figure', { name: 'Time of a question' });
     t.match(await time.textContent(), /half within \(p50\) [\d.]+ m?s/, 'all charts show that moment');
@@ -368,10 +371,16 @@ if (SKIP !== false || postgres === null) {
       await page.getByRole('figure').getByText(words).first().waitFor();
     }
     await page.getByRole('figure', { name: 'Errors per minute' }).getByText('Table').click();
-    await page.getByRole('region', { name: 'Errors per minute, as a table' }).getByText('no connector').waitFor();
+    await page
+      .getByRole('region', { name: 'Errors per minute, as a table' })
+      .getByText('no connector')
+      .waitFor();
     await accessible(t, page, 'a chart as a table');
     await visit.click('button', 'Last day');
-    await page.getByText(/Click a chart|Slowest/).first().waitFor();
+    await page
+      .getByText(/Click a chart|Slowest/)
+      .first()
+      .waitFor();
     await harmless(t, page);
     visit.clean(t);
     await visit.close();
@@ -482,6 +491,6 @@ async function until(is: () => Promise<boolean>): Promise<void> {
   }
 }
 
-async function valueOf(slider: Locator): Promise<string> {
+async function textOf(slider: Locator): Promise<string> {
   return (await slider.getAttribute('aria-valuetext')) ?? '';
 }

@@ -99,7 +99,8 @@ function* partOf(
     }
     judged += 1;
     const visibilitiesFor = yield* judge.sights([name]);
-    if (question.sees !== null && !visibilitiesFor.some(({ sees }) => question.sees?.includes(sees))) continue;
+    if (question.sees !== null && !visibilitiesFor.some(({ sees }) => question.sees?.includes(sees)))
+      continue;
     subjects.push([name]);
     columns.push(visibilitiesFor);
   }

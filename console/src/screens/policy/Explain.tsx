@@ -47,7 +47,7 @@ export function Explain({ cell, onClose }: ExplainProps) {
       {value === null && error === null && <p className="quiet">Asking …</p>}
       {value !== null && <Reasons value={value} />}
       <RowQuestion onAsk={setRow} />
-      {row !== null && <RowCells cell={cell} row={row} />}
+      {row !== null && <RowCells {...cell} row={row} />}
     </aside>
   );
 }

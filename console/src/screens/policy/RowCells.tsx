@@ -4,18 +4,19 @@ import { ErrorBox } from '../../parts/ErrorBox.js';
 import { useLoad } from '../../parts/load/useLoad.js';
 import { VisibilityPill } from '../../parts/sight/Visibility.js';
 import { useSession } from '../../shell/session.js';
-import type { ExplainedCell } from './Explain.js';
 
 type ExplainedGrant = AccessExplanation['grants'][number];
 
 interface RowCellsProps {
-  readonly cell: ExplainedCell;
+  /** A column of the row's entity. */
+  readonly object: string;
+  readonly chain: readonly string[];
   /** Primary key. */
   readonly row: readonly string[];
 }
 
 /** Whether the subject sees a row, and which grants open which of its cells. */
-export function RowCells({ cell: { object, chain }, row }: RowCellsProps) {
+export function RowCells({ object, chain, row }: RowCellsProps) {
   const { caller } = useSession();
   const relation = object.slice(0, object.lastIndexOf('.'));
   const { value, error } = useLoad(JSON.stringify([relation, chain, row]), () =>

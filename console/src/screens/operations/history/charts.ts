@@ -123,9 +123,7 @@ function latencyCharts(
 }
 
 function rateText(value: number): string {
-  return value === 0 || value >= 100
-    ? formatCount(Math.round(value))
-    : String(Number(value.toPrecision(2)));
+  return value === 0 || value >= 100 ? formatCount(Math.round(value)) : String(Number(value.toPrecision(2)));
 }
 
 function countText(value: number): string {
