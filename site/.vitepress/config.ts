@@ -4,6 +4,7 @@ import { defineConfig } from 'vitepress';
 import { slugOf } from '../build/markdown.js';
 import { sectionsOf } from '../build/pages.js';
 import { siteLink, sitePath, stage } from '../build/stage.js';
+import { playground } from './playground.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const PAGES = '.pages';
@@ -25,7 +26,18 @@ export default defineConfig({
   srcExclude: ['public/**'],
   outDir: 'dist',
   cacheDir: '.vitepress/cache',
+  vite: playground,
   head: [
+    // Nothing that is typed into the playground, and nothing that a link to it holds, goes to another server.
+    [
+      'meta',
+      {
+        'http-equiv': 'Content-Security-Policy',
+        content:
+          "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
+          "object-src 'none'; base-uri 'none'; form-action 'none'",
+      },
+    ],
     ['link', { rel: 'icon', type: 'image/svg+xml', href: `${process.env['OSL_DOCS_BASE'] ?? '/'}icon.svg` }],
   ],
   markdown: {

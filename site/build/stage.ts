@@ -50,6 +50,7 @@ export function stage(root: string, out: string): void {
   rmSync(out, { recursive: true, force: true });
   for (const file of filesIn(docs))
     copyTo(join(out, sitePath(posix.join('docs', file), false)), join(docs, file));
+  writeTo(join(out, PLAYGROUND), playgroundPage(readFileSync(join(docs, PLAYGROUND), 'utf8')));
   for (const [path, svg] of picturesOf(resultsOf(readFileSync(join(root, 'bench', 'RESULTS.md'), 'utf8'))))
     writeTo(join(out, path), svg);
   writeTo(join(out, 'pictures', 'spine.svg'), spine());
@@ -62,6 +63,17 @@ export function stage(root: string, out: string): void {
   writeTo(join(out, 'public', 'llms.txt'), llms(docs));
   writeTo(join(out, 'public', 'llms-full.txt'), llmsFull(docs, pages));
   writeTo(join(out, 'public', 'icon.svg'), ICON);
+}
+
+/** Page with the playground, which takes the whole width of the site. */
+const PLAYGROUND = 'playground.md';
+
+/** Puts the playground in its place in the page's text. @throws if there is none */
+function playgroundPage(text: string): string {
+  const place = '<!-- playground -->';
+  if (!text.includes(place)) throw new Error(`docs/${PLAYGROUND} has no place for the playground`);
+  const head = '---\nlayout: page\nsidebar: false\n---\n\n<div class="vp-doc pg-page">\n\n';
+  return `${head}${text.replace(place, '<Playground />')}\n</div>\n`;
 }
 
 function filesIn(folder: string): readonly string[] {
