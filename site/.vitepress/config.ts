@@ -68,6 +68,7 @@ export default defineConfig({
     externalLinkIcon: true,
     nav: [
       { text: 'Begin', link: linkOf('getting-started.md') },
+      { text: 'Playground', link: linkOf('playground.md') },
       { text: 'Cookbook', link: linkOf('cookbook/README.md') },
       { text: 'Security', link: linkOf('threat-model.md') },
     ],

@@ -11,7 +11,7 @@ const SQL = new RegExp(
   [
     String.raw`(?<comment>--[^\n]*|/\*[\s\S]*?\*/)`,
     String.raw`(?<text>[eE]?'(?:[^'\\]|''|\\[\s\S])*'?)`,
-    String.raw`(?<quoted>"(?:[^"]|"")*"?)`,
+    '(?<quoted>"(?:[^"]|"")*"?)',
     String.raw`(?<parameter>\$\d+)`,
     String.raw`(?<number>\d[\d.]*)`,
     String.raw`(?<word>[\p{L}_][\p{L}\p{N}_$]*)`,
@@ -43,7 +43,7 @@ export function sqlTokens(text: string): readonly Token[] {
 }
 
 const YAML =
-  /(?<comment>#[^\n]*)|(?<key>[^\s:#{}[\],"'][^\n:#{}[\],"']*(?=:(?:\s|$)))|(?<text>"(?:[^"\\]|\\.)*"?|'(?:[^']|'')*'?)|(?<other>\s+|[^\s:#{}[\],"']+|[\s\S])/gm;
+  /(?<comment>#[^\n]*)|(?<key>[^\s#{}[\],"'-][^\n#{}[\],"']*?(?=:(?:\s|$)))|(?<text>"(?:[^"\\]|\\.)*"?|'(?:[^']|'')*'?)|(?<other>\s+|[^\s:#{}[\],"']+|[\s\S])/gm;
 
 /** Tokens of a YAML text; joined, they are the text. */
 export function yamlTokens(text: string): readonly Token[] {

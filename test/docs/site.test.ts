@@ -1,19 +1,18 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { extname, join, posix } from 'node:path';
+import { join, posix } from 'node:path';
 import t, { test } from 'tap';
 import { allPages } from '../../site/build/pages.js';
 import { sitePath } from '../../site/build/stage.js';
 import { accessible, SKIP, startBrowser } from '../console/support/browser.js';
 import { ROOT } from '../tools/cli/support.js';
+import { playgroundInBrowser } from './playground-in-browser.js';
+import { BUILT, fileOf, serveSite } from './site-server.js';
 
 /** The site, installed and built as its package says, and then read as a browser would read it. */
 t.setTimeout(600_000);
 
 const SITE = join(ROOT, 'site');
-const BUILT = join(SITE, 'dist');
 
 function run(command: string, ...args: readonly string[]): { readonly ok: boolean; readonly said: string } {
   const kept = Object.entries(process.env).filter(([name]) => !/^(npm_|NODE_OPTIONS|TAP|OSL_)/.test(name));
@@ -48,13 +47,6 @@ function readHtml(text: string): Html {
     ([, element = '', href = '']) => ({ element, href: unescaped(href) }),
   );
   return { anchors, links };
-}
-
-/** The file that a path of the site is answered with, by a server that knows no more than files. */
-function fileOf(path: string): string {
-  const plain = decodeURIComponent(path).replace(/^\//, '');
-  if (plain === '' || plain.endsWith('/')) return `${plain}index.html`;
-  return plain;
 }
 
 test('the site is built from docs/, and no link on it leads nowhere', (t) => {
@@ -147,31 +139,12 @@ test('the site is built from docs/, and no link on it leads nowhere', (t) => {
   t.end();
 });
 
-const TYPES: Readonly<Record<string, string>> = {
-  '.html': 'text/html',
-  '.js': 'text/javascript',
-  '.css': 'text/css',
-  '.svg': 'image/svg+xml',
-};
-
-/** The site as a server of files serves it; its origin. */
-async function serveSite(): Promise<string> {
-  const server = createServer((request, response) => {
-    const file = join(BUILT, fileOf(new URL(request.url ?? '/', 'http://site').pathname));
-    if (!file.startsWith(BUILT) || !existsSync(file)) response.writeHead(404).end();
-    else response.setHeader('content-type', TYPES[extname(file)] ?? 'text/plain').end(readFileSync(file));
-  });
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  t.teardown(() => server.close());
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`; // listening, so it has one
-}
-
 test('a browser sees it, small and large, light and dark, and asks no other server', {
   skip: SKIP,
 }, async (t) => {
-  const origin = await serveSite();
+  const site = await serveSite();
+  t.teardown(() => site.close());
+  const { origin } = site;
   const browser = await startBrowser(t);
   const faults: string[] = [];
   for (const [width, colorScheme] of [
@@ -188,7 +161,7 @@ test('a browser sees it, small and large, light and dark, and asks no other serv
     page.on('response', (response) => {
       if (response.status() >= 400) faults.push(`${response.status()} ${response.url()}`);
     });
-    for (const path of ['', 'architecture.html', 'cookbook/regions.html']) {
+    for (const path of ['', 'architecture.html', 'cookbook/regions.html', 'playground.html']) {
       await page.goto(`${origin}/${path}`, { waitUntil: 'networkidle' });
       const wide = await page.evaluate(
         'document.documentElement.scrollWidth - document.documentElement.clientWidth',
@@ -210,4 +183,12 @@ test('a browser sees it, small and large, light and dark, and asks no other serv
     await context.close();
   }
   t.strictSame(faults, []);
+});
+
+test('the playground compiles in the browser what the gateway compiles, and sends nothing', {
+  skip: SKIP,
+}, async (t) => {
+  const site = await serveSite();
+  t.teardown(() => site.close());
+  await playgroundInBrowser(t, site, await startBrowser(t));
 });
