@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitepress';
 import { slugOf } from '../build/markdown.js';
 import { sectionsOf } from '../build/pages.js';
-import { siteLink, sitePath, stage } from '../build/stage.js';
+import { ICON, siteLink, sitePath, stage } from '../build/stage.js';
 import { playground } from './playground.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -27,6 +27,8 @@ export default defineConfig({
   outDir: 'dist',
   cacheDir: '.vitepress/cache',
   vite: playground,
+  // A page asks for nothing that its reader has not opened.
+  router: { prefetchLinks: false },
   head: [
     // Nothing that is typed into the playground, and nothing that a link to it holds, goes to another server.
     [
@@ -38,7 +40,8 @@ export default defineConfig({
           "object-src 'none'; base-uri 'none'; form-action 'none'",
       },
     ],
-    ['link', { rel: 'icon', type: 'image/svg+xml', href: `${process.env['OSL_DOCS_BASE'] ?? '/'}icon.svg` }],
+    // In the page, because a browser asks for an icon again whenever the address changes.
+    ['link', { rel: 'icon', type: 'image/svg+xml', href: `data:image/svg+xml,${encodeURIComponent(ICON)}` }],
   ],
   markdown: {
     anchor: { slugify: slugOf },

@@ -62,7 +62,6 @@ export function stage(root: string, out: string): void {
   for (const { path } of pages) copyTo(join(out, 'public', path), join(docs, path));
   writeTo(join(out, 'public', 'llms.txt'), llms(docs));
   writeTo(join(out, 'public', 'llms-full.txt'), llmsFull(docs, pages));
-  writeTo(join(out, 'public', 'icon.svg'), ICON);
 }
 
 /** Page with the playground, which takes the whole width of the site. */
@@ -131,8 +130,8 @@ function llmsFull(docs: string, pages: readonly Page[]): string {
   return `# OSL Gateway\n\n> ${ABOUT}\n\n${texts.join('\n\n')}`;
 }
 
-/** Icon of the browser's tab. */
-const ICON =
+/** Icon of the browser's tab, as SVG. */
+export const ICON =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#1a66d1"/>' +
   '<path d="M8 10h16M8 16h10M8 22h6" stroke="#fff" stroke-width="3" stroke-linecap="round"/>' +
-  '<circle cx="23" cy="20" r="4" fill="none" stroke="#fff" stroke-width="2.5"/></svg>\n';
+  '<circle cx="23" cy="20" r="4" fill="none" stroke="#fff" stroke-width="2.5"/></svg>';

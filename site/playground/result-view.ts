@@ -29,7 +29,8 @@ function faultView({ code, message, hint, range }: Fault, text: string, errors: 
     { class: 'pg-fault' },
     element('p', {}, element('a', { href: errors, class: 'pg-code' }, code), ' ', ...sentence(message)),
   );
-  if (range !== null) view.append(element('pre', {}, placeOf(text, range)));
+  if (range !== null)
+    view.append(element('pre', { tabindex: '0', 'aria-label': 'Place' }, placeOf(text, range)));
   if (hint !== null) view.append(element('p', { class: 'pg-hint' }, 'hint: ', ...sentence(hint)));
   return view;
 }
