@@ -67,10 +67,10 @@ export function stage(root: string, out: string): void {
 /** Page with the playground, which takes the whole width of the site. */
 const PLAYGROUND = 'playground.md';
 
-/** Puts the playground in its place in the page's text. @throws if there is none */
+/** Puts the playground where the page has a picture of it. @throws if it has no place for it */
 function playgroundPage(text: string): string {
-  const place = '<!-- playground -->';
-  if (!text.includes(place)) throw new Error(`docs/${PLAYGROUND} has no place for the playground`);
+  const place = /<!-- playground -->[\s\S]*<!-- end of playground -->/;
+  if (!place.test(text)) throw new Error(`docs/${PLAYGROUND} has no place for the playground`);
   const head = '---\nlayout: page\nsidebar: false\n---\n\n<div class="vp-doc pg-page">\n\n';
   return `${head}${text.replace(place, '<Playground />')}\n</div>\n`;
 }

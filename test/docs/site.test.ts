@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import t, { test } from 'tap';
@@ -7,28 +6,10 @@ import { sitePath } from '../../site/build/stage.js';
 import { accessible, SKIP, startBrowser } from '../console/support/browser.js';
 import { ROOT } from '../tools/cli/support.js';
 import { playgroundInBrowser } from './playground-in-browser.js';
-import { BUILT, fileOf, serveSite } from './site-server.js';
+import { BUILT, buildSite, fileOf, serveSite } from './site-server.js';
 
 /** The site, installed and built as its package says, and then read as a browser would read it. */
 t.setTimeout(600_000);
-
-const SITE = join(ROOT, 'site');
-
-function run(command: string, ...args: readonly string[]): { readonly ok: boolean; readonly said: string } {
-  const kept = Object.entries(process.env).filter(([name]) => !/^(npm_|NODE_OPTIONS|TAP|OSL_)/.test(name));
-  const options = { cwd: SITE, env: Object.fromEntries(kept), encoding: 'utf8', maxBuffer: 2 ** 26 } as const;
-  const { status, stdout, stderr } = spawnSync(command, args, options);
-  return { ok: status === 0, said: `${stdout}${stderr}` };
-}
-
-/** What comes over the network is asked for three times: a connection that is cut says nothing of the site. */
-function install(): { readonly ok: boolean; readonly said: string } {
-  const once = () => run('npm', 'ci', '--ignore-scripts', '--no-audit', '--no-fund');
-  const first = once();
-  if (first.ok) return first;
-  const second = once();
-  return second.ok ? second : once();
-}
 
 interface Html {
   readonly anchors: ReadonlySet<string>;
@@ -50,10 +31,7 @@ function readHtml(text: string): Html {
 }
 
 test('the site is built from docs/, and no link on it leads nowhere', (t) => {
-  const installed = install();
-  t.ok(installed.ok, installed.said);
-  const built = run('npm', 'run', 'build');
-  t.ok(built.ok, built.said);
+  t.equal(buildSite(), null);
   const names = readdirSync(BUILT, { recursive: true, encoding: 'utf8' }).filter((name) =>
     name.endsWith('.html'),
   );
