@@ -21,7 +21,7 @@ import { type PolicyFile, parseManifest, parsePolicyDocument } from '../../src/m
 import type { Manifest } from '../../src/model/manifest/manifest.js';
 import { MOST_CHARACTERS, type Playground } from './state.js';
 
-export type Editor = 'question' | 'manifest' | 'policy';
+type Editor = 'question' | 'manifest' | 'policy';
 
 export interface Fault {
   readonly code: string;

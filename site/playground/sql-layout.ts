@@ -1,6 +1,6 @@
 /** Colours of SQL and YAML, and the layout of governed SQL over lines. Neither changes a token. */
 
-export type TokenKind = 'word' | 'keyword' | 'text' | 'number' | 'parameter' | 'comment' | 'key' | 'other';
+type TokenKind = 'word' | 'keyword' | 'text' | 'number' | 'parameter' | 'comment' | 'key' | 'other';
 
 export interface Token {
   readonly text: string;

@@ -28,7 +28,7 @@ export function sourceDigest(name: string): string {
   }
   const picture = PICTURES.find((p) => p.name === name);
   if (picture !== undefined)
-    hash.update(`${picture.as} ${transformSync(`(${picture.take})`, { minify: true }).code}`);
+    hash.update(`${picture.as} ${transformSync(`take=${picture.take}`, { minify: true }).code}`);
   return hash.digest('hex').slice(0, 32);
 }
 

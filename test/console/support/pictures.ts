@@ -79,7 +79,7 @@ export const PICTURES: readonly Picture[] = [
       await page.getByLabel('Action', { exact: true }).fill('query');
       await page.getByText(/^\d records$/).waitFor();
       await page.getByRole('row', { name: /query/ }).first().click();
-      await page.getByText(/ended ok/).waitFor();
+      await page.getByText(/succeeded, /).waitFor();
       // The next checkpoint covers it.
       for (let tries = 0; tries < 20 && (await page.getByText(/^Proved: /).count()) < 2; tries += 1) {
         await page.getByRole('button', { name: 'Prove and check' }).click();
