@@ -1,3 +1,6 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { ready } from 'osl-compiler';
 import type { Browser, Page } from 'playwright-core';
 import type { Test } from 'tap';
@@ -6,7 +9,7 @@ import { encodeLink } from '../../site/playground/share-link.js';
 import { accessible } from '../console/support/browser.js';
 import { ROOT } from '../tools/cli/support.js';
 import { governedSql } from './playground-model.js';
-import type { ServedSite } from './site-server.js';
+import { BUILT, type ServedSite } from './site-server.js';
 
 /** Text that would run, load or break something if any part of it became HTML. */
 const HOSTILE = `<img src=x onerror="window.ran=1"><script>window.ran=1</script>"'\`</textarea></pre>`;
@@ -26,9 +29,17 @@ export async function playgroundInBrowser(t: Test, site: ServedSite, browser: Br
     if (message.type() === 'error') faults.push(message.text());
   });
   context.on('request', (request) => asked.push(request.url()));
+  await page.goto(site.origin, { waitUntil: 'networkidle' });
+  const ofCompiler = (path: string): boolean => /worker|\.wasm$/.test(path);
+  t.notOk(site.requests.some(ofCompiler), 'other pages do not load the compiler');
   await page.goto(`${site.origin}/playground.html`, { waitUntil: 'networkidle' });
   t.equal(await sqlOf(page), governedSql(example), 'the SQL of the first example is that of the product');
   t.match(await page.locator('.pg-masked').textContent(), /person\.email[\s\S]*roles\.analyst\.grants\[0\]/);
+  const sizes = site.requests
+    .filter(ofCompiler)
+    .map((path) => gzipSync(readFileSync(join(BUILT, path))).length);
+  const kilobytes = sizes.reduce((sum, size) => sum + size, 0) / 1_000;
+  t.ok(sizes.length === 2 && kilobytes < 750, `the compiler and the parser: ${Math.round(kilobytes)} kB`);
   const [served, sent] = [site.requests.length, asked.length];
 
   const result = page.locator('.pg-result:not([aria-busy])');

@@ -148,6 +148,11 @@ test('a browser sees it, small and large, light and dark, and asks no other serv
       await accessible(t, page, `${path} at ${width}, ${colorScheme}`);
     }
     if (width > 1_000) {
+      const isDark = (): Promise<unknown> =>
+        page.evaluate("document.documentElement.classList.contains('dark')");
+      t.ok(await isDark(), 'dark, as the browser asks');
+      await page.getByRole('switch', { name: /theme/ }).first().click();
+      t.notOk(await isDark(), 'and light by the switch');
       for (const [words, place] of [
         ['break glass reason', /(on-call|policy|0091|threat)/],
         ['row filter tenant', /cookbook\/tenants/],

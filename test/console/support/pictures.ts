@@ -85,6 +85,7 @@ export const PICTURES: readonly Picture[] = [
         await page.getByRole('button', { name: 'Prove and check' }).click();
         await page.waitForTimeout(500);
       }
+      await page.getByRole('button', { name: 'Prove and check' }).waitFor();
     },
   },
   {
