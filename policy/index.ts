@@ -32,14 +32,12 @@ export {
   createLeasedLimiter,
   createLimitBooks,
   createLimiter,
-  DEFAULT_LIMITS,
   type LeasedLimiter,
   LIMIT_COUNTERS,
   type LimitCounter,
   type Limiter,
   type LimitShare,
   PER_ADDRESS,
-  type RateLimits,
 } from './limits/limit.js';
 export {
   addressGroup,
@@ -57,6 +55,7 @@ export {
   quotaOf,
   quotasOf,
 } from './limits/quotas.js';
+export { DEFAULT_LIMITS, type RateLimits } from './limits/rates.js';
 export type { LimitResult } from './limits/window.js';
 export { type PolicyProblem, PolicyProblems } from './problems.js';
 export {

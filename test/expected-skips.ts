@@ -27,6 +27,11 @@ export const EXPECTED_SKIPS: readonly ExpectedSkip[] = [
     name: 'a browser sees it, small and large, light and dark, and asks no other server',
     why: NEEDS_BROWSER,
   },
+  {
+    file: 'docs/site',
+    name: 'the playground compiles in the browser what the gateway compiles, and sends nothing',
+    why: NEEDS_BROWSER,
+  },
   { file: 'console/ask', name: 'Ask, task by task', why: NEEDS_BROWSER },
   {
     file: 'console/ask',

@@ -7,7 +7,7 @@ import { isExpired } from '../tokens/claims.js';
 import { mintToken, type SigningKey } from '../tokens/mint.js';
 import type { TokenVerifier } from '../tokens/token.js';
 import { MAX_LIFETIME_SECONDS, MAX_TOKEN_BYTES } from '../tokens/token-fault.js';
-import { type IdentityTokenKind, refuseExchange, verifyIdentityToken } from './identity-token.js';
+import { type IdentityTokenKind, verifyIdentityToken } from './identity-token.js';
 import {
   delegate,
   type ExchangeParty,
@@ -17,6 +17,7 @@ import {
   partyOf,
   ruleFor,
 } from './party.js';
+import { refuseExchange } from './refusal.js';
 
 /** The `iss` claim of exchanged tokens. */
 export const EXCHANGE_ISSUER = 'osl-exchange';

@@ -8,9 +8,9 @@ import {
   type IdentityIssuer,
   type IdentityTokenKind,
   type IssuerClaims,
-  refuseExchange,
   verifyIdentityToken,
 } from './identity-token.js';
+import { refuseExchange } from './refusal.js';
 import type { ExchangeRule } from './rule.js';
 
 /** A party to an exchange: the subject and rights of one of its tokens. */

@@ -1,5 +1,4 @@
 import { queryError } from 'osl-compiler';
-import type { LimitsDocument } from '../document.js';
 import { LIMIT_BUCKETS, type LimitBucket } from '../document.js';
 import type { Identity } from '../identity.js';
 import { type AskLease, type Lease, LeaseBook, LeasedCounter } from './leases.js';
@@ -10,25 +9,9 @@ import {
   type PasswordGuesses,
 } from './password-guesses.js';
 import { type Charge, createQuotas, type QuotaCount, type Quotas } from './quota-counts.js';
+import { DEFAULT_LIMITS, perBucket, type RateLimits } from './rates.js';
 import { SharedQuotas } from './shared-quotas.js';
 import { type LimitResult, WindowCounter } from './window.js';
-
-export { LIMIT_BUCKETS };
-
-/** Maximum number of requests per second for one subject, by bucket. */
-export type RateLimits = Readonly<Record<LimitBucket, number>>;
-
-/**
- * The defaults from the contract, except `authoring` (drafts and publications) and `catalog` (catalog queries of BI
- * tools), which are ours.
- */
-export const DEFAULT_LIMITS: RateLimits = Object.freeze({
-  query: 60,
-  sample: 30,
-  schema: 5,
-  authoring: 5,
-  catalog: 200,
-});
 
 /** Maximum number of requests per second from one address without a valid token. */
 export const PER_ADDRESS = 20;
@@ -67,12 +50,6 @@ export interface LimiterOptions {
   /** Maximum number of keys counted separately; others share one count. */
   readonly maxSubjects?: number;
   readonly maxAddresses?: number;
-}
-
-/** Builds a value for each bucket. */
-function perBucket<T>(f: (bucket: LimitBucket) => T): Readonly<Record<LimitBucket, T>> {
-  // LIMIT_BUCKETS lists every bucket.
-  return Object.fromEntries(LIMIT_BUCKETS.map((bucket) => [bucket, f(bucket)])) as Record<LimitBucket, T>;
 }
 
 const KEYS = new WeakMap<Identity, string>();
@@ -174,9 +151,4 @@ export function createLimitBooks(
     ...perBucket((name) => book(name, DEFAULT_LIMITS[name], MAX_SUBJECTS)),
     address: book('address', PER_ADDRESS, MAX_ADDRESSES),
   });
-}
-
-/** The limits of a policy, including defaults. */
-export function limitsOf(document: LimitsDocument | undefined): RateLimits {
-  return Object.freeze(perBucket((bucket) => document?.[bucket] ?? DEFAULT_LIMITS[bucket]));
 }

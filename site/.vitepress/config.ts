@@ -3,7 +3,8 @@ import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitepress';
 import { slugOf } from '../build/markdown.js';
 import { sectionsOf } from '../build/pages.js';
-import { siteLink, sitePath, stage } from '../build/stage.js';
+import { ICON, siteLink, sitePath, stage } from '../build/stage.js';
+import { playground } from './playground.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const PAGES = '.pages';
@@ -25,8 +26,22 @@ export default defineConfig({
   srcExclude: ['public/**'],
   outDir: 'dist',
   cacheDir: '.vitepress/cache',
+  vite: playground,
+  // A page asks for nothing that its reader has not opened.
+  router: { prefetchLinks: false },
   head: [
-    ['link', { rel: 'icon', type: 'image/svg+xml', href: `${process.env['OSL_DOCS_BASE'] ?? '/'}icon.svg` }],
+    // Nothing that is typed into the playground, and nothing that a link to it holds, goes to another server.
+    [
+      'meta',
+      {
+        'http-equiv': 'Content-Security-Policy',
+        content:
+          "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
+          "object-src 'none'; base-uri 'none'; form-action 'none'",
+      },
+    ],
+    // In the page, because a browser asks for an icon again whenever the address changes.
+    ['link', { rel: 'icon', type: 'image/svg+xml', href: `data:image/svg+xml,${encodeURIComponent(ICON)}` }],
   ],
   markdown: {
     anchor: { slugify: slugOf },
@@ -56,6 +71,7 @@ export default defineConfig({
     externalLinkIcon: true,
     nav: [
       { text: 'Begin', link: linkOf('getting-started.md') },
+      { text: 'Playground', link: linkOf('playground.md') },
       { text: 'Cookbook', link: linkOf('cookbook/README.md') },
       { text: 'Security', link: linkOf('threat-model.md') },
     ],

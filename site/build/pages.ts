@@ -19,35 +19,22 @@ export interface Section {
 /** The page that everything begins with. */
 export const START = 'README.md';
 
-/** What a reader looks for, and where it stands. A page that is in none of these is listed under `MORE`. */
+/** Tasks of a reader, with the pages for each. A page that is in none of these is listed under `MORE`. */
 const SECTIONS: readonly (readonly [title: string, names: readonly string[]])[] = [
-  ['Begin', ['getting-started', 'cookbook/README', 'compared', 'benchmarks', 'console', 'deployment']],
-  ['Ask', ['osl-sql', 'metrics', 'retrieval', 'operators', 'functions', 'raw-sql']],
-  ['Connect', ['bi', 'rest', 'mcp', 'cli-output', 'editors']],
-  ['Declare', ['manifest', 'content', 'caching', 'interchange', 'lineage']],
-  [
-    'Govern',
-    ['policy', 'policy-tests', 'access', 'identity', 'row-security', 'rls-check', 'from-row-security'],
-  ],
-  [
-    'Run',
-    [
-      'operations',
-      'configuration',
-      'audit',
-      'errors',
-      'scale',
-      'scale-out',
-      'upgrading',
-      'versioning',
-      'releasing',
-    ],
-  ],
-  ['Trust', ['threat-model', 'architecture', 'testing', 'dependencies', 'conformance', 'decisions/README']],
+  ['Begin', ['getting-started', 'playground', 'cookbook/README', 'console', 'compared', 'benchmarks']],
+  ['Connect a tool or a program', ['bi', 'rest', 'mcp', 'cli-output', 'editors']],
+  ['Query', ['osl-sql', 'functions', 'metrics', 'retrieval', 'operators', 'raw-sql', 'errors']],
+  ['Describe and publish data', ['manifest', 'publishing', 'content', 'interchange', 'caching', 'lineage']],
+  ['Write and test a policy', ['policy', 'policy-tests', 'access', 'policy-proofs', 'identity']],
+  ['Move from row security', ['from-row-security', 'rls-check', 'row-security']],
+  ['Operate', ['operations', 'configuration', 'audit', 'receipts', 'upgrading']],
+  ['Scale out', ['scale', 'scale-out']],
+  ['Trust', ['threat-model', 'trusted-base', 'formal/README', 'leakbench', 'conformance']],
+  ['Develop', ['architecture', 'testing', 'dependencies', 'decisions/README', 'versioning', 'releasing']],
 ];
 const MORE = 'More';
 /** Folders whose pages are listed on a page of their own. */
-const FOLDERS = ['cookbook', 'decisions'] as const;
+const FOLDERS = ['cookbook', 'decisions', 'formal'] as const;
 
 /** Every section with the pages that are there, in order. */
 export function sectionsOf(docs: string): readonly Section[] {

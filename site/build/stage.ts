@@ -50,6 +50,7 @@ export function stage(root: string, out: string): void {
   rmSync(out, { recursive: true, force: true });
   for (const file of filesIn(docs))
     copyTo(join(out, sitePath(posix.join('docs', file), false)), join(docs, file));
+  writeTo(join(out, PLAYGROUND), playgroundPage(readFileSync(join(docs, PLAYGROUND), 'utf8')));
   for (const [path, svg] of picturesOf(resultsOf(readFileSync(join(root, 'bench', 'RESULTS.md'), 'utf8'))))
     writeTo(join(out, path), svg);
   writeTo(join(out, 'pictures', 'spine.svg'), spine());
@@ -61,7 +62,17 @@ export function stage(root: string, out: string): void {
   for (const { path } of pages) copyTo(join(out, 'public', path), join(docs, path));
   writeTo(join(out, 'public', 'llms.txt'), llms(docs));
   writeTo(join(out, 'public', 'llms-full.txt'), llmsFull(docs, pages));
-  writeTo(join(out, 'public', 'icon.svg'), ICON);
+}
+
+/** Page with the playground, which takes the whole width of the site. */
+const PLAYGROUND = 'playground.md';
+
+/** Puts the playground where the page has a picture of it. @throws if it has no place for it */
+function playgroundPage(text: string): string {
+  const place = /<!-- playground -->[\s\S]*<!-- end of playground -->/;
+  if (!place.test(text)) throw new Error(`docs/${PLAYGROUND} has no place for the playground`);
+  const head = '---\nlayout: page\nsidebar: false\n---\n\n<div class="vp-doc pg-page">\n\n';
+  return `${head}${text.replace(place, '<Playground />')}\n</div>\n`;
 }
 
 function filesIn(folder: string): readonly string[] {
@@ -119,8 +130,8 @@ function llmsFull(docs: string, pages: readonly Page[]): string {
   return `# OSL Gateway\n\n> ${ABOUT}\n\n${texts.join('\n\n')}`;
 }
 
-/** Icon of the browser's tab. */
-const ICON =
+/** Icon of the browser's tab, as SVG. */
+export const ICON =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#1a66d1"/>' +
   '<path d="M8 10h16M8 16h10M8 22h6" stroke="#fff" stroke-width="3" stroke-linecap="round"/>' +
-  '<circle cx="23" cy="20" r="4" fill="none" stroke="#fff" stroke-width="2.5"/></svg>\n';
+  '<circle cx="23" cy="20" r="4" fill="none" stroke="#fff" stroke-width="2.5"/></svg>';

@@ -1,160 +1,77 @@
-import { mkdirSync, statSync } from 'node:fs';
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { chromium } from 'playwright-core';
+import { benchmarkPage, picturesOf } from '../../site/build/benchmarks.js';
+import { resultsOf } from '../../site/build/figures.js';
+import { spine } from '../../site/build/spine.js';
+import { buildSite, serveSite } from '../docs/site-server.js';
 import { ROOT, Server, temporary } from '../tools/cli/support.js';
-import { CHROMIUM, ask as send } from './support/browser.js';
+import { CHROMIUM } from './support/browser.js';
 import { startGateway } from './support/gateway.js';
-import { MAP_PICTURES } from './support/map-pictures.js';
+import { PICTURE_NAMES, PLAYGROUND, RECORD, sourceDigest, stalePictures } from './support/picture-sources.js';
+import { PICTURES, type Picture } from './support/pictures.js';
 import { SALES, SALES_CALLERS } from './support/sales.js';
 
 /**
- * `npm run pictures`: the pictures of the docs, taken of a demo that runs; one is of the gateway of the tests. Each is a step of a visit; names of pictures
- * after the command take these alone.
+ * `npm run pictures`: draws the charts of the docs and the picture of the spine, and takes the screenshots whose sources
+ * have changed: of a demo that runs, and of the built site. `npm run pictures -- all` takes every one, and names after
+ * the command take these.
  */
 
-interface Picture {
-  readonly name: string;
-  readonly as: RegExp;
-  readonly dark?: boolean;
-  /** Where it is taken: the demo unless it says otherwise, or the sales of the tests. */
-  readonly world?: 'sales';
-  readonly take: (page: Page) => Promise<void>;
+const DOCS = join(ROOT, 'docs');
+const OPTIONS: BrowserContextOptions = {
+  viewport: { width: 1200, height: 720 },
+  colorScheme: 'light',
+  reducedMotion: 'reduce',
+};
+const MOST_BYTES = 160_000;
+
+function draw(): void {
+  const results = resultsOf(readFileSync(join(ROOT, 'bench', 'RESULTS.md'), 'utf8'));
+  const page = join(DOCS, 'benchmarks.md');
+  writeFileSync(page, benchmarkPage(readFileSync(page, 'utf8'), results));
+  for (const [path, svg] of [...picturesOf(results), ['pictures/spine.svg', spine()] as const])
+    writeFileSync(join(DOCS, path), svg);
 }
 
-const SIZE = { width: 1200, height: 720 };
-const MOST_BYTES = 150_000;
-
-async function ask(page: Page, text: string): Promise<void> {
-  await send(page, text);
-  await page.getByText(/rows? in/).waitFor();
-}
-
-const PEOPLE = `select p.name, p.email, count(*) as packages
-from osl.entities.person p
-join osl.entities.credit c on c.person_id = p.id
-group by p.name, p.email order by packages desc, p.name limit 40`;
-const LICENSES = `select license, count(*) as packages
-from osl.entities.package
-group by license order by packages desc limit 12`;
-const PASSAGES = `select text, score, cite, highlights
-from RETRIEVE(facet => 'readme', query => 'parse yaml files', top_k => 5, highlight => true)`;
-
-/** A chart, beside the columns of an entity of which some are masked. */
-async function takeChart(page: Page): Promise<void> {
-  await page.getByRole('treeitem', { name: 'person', exact: true }).locator('.ask-line-open').click();
-  await ask(page, LICENSES);
-  await page.getByRole('tab', { name: 'Chart' }).click();
-  await page.locator('canvas').waitFor();
-}
-
-const PICTURES: readonly Picture[] = [
-  {
-    name: 'why',
-    as: /^user:analyst/,
-    take: async (page) => {
-      await ask(page, PEOPLE);
-      await page
-        .getByRole('gridcell', { name: /masked/ })
-        .nth(3)
-        .click();
-      await page.getByText(/it is sensitive/).waitFor();
-    },
-  },
-  {
-    name: 'ask',
-    as: /^user:analyst/,
-    take: takeChart,
-  },
-  {
-    name: 'ask-dark',
-    as: /^user:analyst/,
-    dark: true,
-    take: takeChart,
-  },
-  {
-    name: 'passages',
-    as: /^user:analyst/,
-    take: (page) => ask(page, PASSAGES),
-  },
-  {
-    name: 'policy',
-    as: /^user:admin/,
-    take: async (page) => {
-      await page.getByRole('link', { name: 'Policy' }).click();
-      await page.getByLabel('Column', { exact: true }).fill('person');
-      const email = page.getByRole('row', { name: /person\.email/ });
-      await email.getByRole('gridcell').nth(2).click();
-      await page.getByText('roles.analyst.grants[2]', { exact: true }).waitFor();
-    },
-  },
-  {
-    name: 'audit',
-    as: /^user:admin/,
-    take: async (page) => {
-      await ask(page, LICENSES);
-      await page.getByRole('link', { name: 'Audit' }).click();
-      await page.getByLabel('Action', { exact: true }).fill('query');
-      await page.getByText(/^\d records$/).waitFor();
-      await page.getByRole('row', { name: /query/ }).first().click();
-      await page.getByText(/ended ok/).waitFor();
-      // The next checkpoint covers it.
-      for (let tries = 0; tries < 20 && (await page.getByText(/^Proved: /).count()) < 2; tries += 1) {
-        await page.getByRole('button', { name: 'Prove and check' }).click();
-        await page.waitForTimeout(500);
-      }
-    },
-  },
-  {
-    name: 'operations',
-    as: /^user:admin/,
-    take: async (page) => {
-      // Over several steps of ten seconds, with pauses that differ.
-      for (let i = 0; i < 60; i += 1) {
-        await ask(page, LICENSES);
-        await page.waitForTimeout(200 * (i % 12));
-      }
-      await page.getByRole('link', { name: 'Operations' }).click();
-      const chart = page.getByRole('slider', { name: /^Questions/ });
-      await chart.press('ArrowLeft');
-      await chart.press('Enter');
-      await page.getByRole('region', { name: 'Slowest statements' }).waitFor();
-    },
-  },
-  ...MAP_PICTURES,
-];
-
-async function takePicture(
-  browser: Browser,
-  origin: string,
-  picture: Picture,
-  folder: string,
-): Promise<void> {
-  const { name, as, dark, take } = picture;
-  const colorScheme = dark === true ? 'dark' : 'light';
-  const context = await browser.newContext({ viewport: SIZE, colorScheme, reducedMotion: 'reduce' });
-  const page = await context.newPage();
-  await page.goto(`${origin}/console/`);
-  await page.getByRole('button', { name: as }).first().click();
-  await page.getByText('Query your data').waitFor();
-  await take(page);
+async function save(page: Page, name: string): Promise<void> {
   await page.mouse.move(0, 0);
-  const path = join(folder, `${name}.png`);
+  const path = join(DOCS, 'pictures', `${name}.png`);
   await page.screenshot({ path, caret: 'hide' });
-  await context.close();
   const { size } = statSync(path);
   if (size > MOST_BYTES) throw new Error(`${path} has ${size} bytes, more than ${MOST_BYTES}`);
+  const record: unknown = JSON.parse(readFileSync(RECORD, 'utf8'));
+  const all = { ...(record as object), [name]: sourceDigest(name) };
+  const known = Object.entries(all).filter(([key]) => PICTURE_NAMES.includes(key));
+  const sorted = Object.fromEntries(known.toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  writeFileSync(RECORD, `${JSON.stringify(sorted, null, 2)}\n`);
   process.stdout.write(`${path}: ${Math.round(size / 1_000)} kB\n`);
 }
 
-const wanted = process.argv.slice(2);
-const pictures = PICTURES.filter(({ name }) => wanted.length === 0 || wanted.includes(name));
-const folder = join(ROOT, 'docs', 'pictures');
-mkdirSync(folder, { recursive: true });
-const closers: (() => unknown)[] = [];
-const origins = new Map<Picture['world'], Promise<string>>();
+async function takeConsole(browser: Browser, pictures: readonly Picture[]): Promise<void> {
+  const closers: (() => unknown)[] = [];
+  const origins = new Map<Picture['world'], string>();
+  try {
+    for (const { name, world, as, take } of pictures) {
+      const origin = origins.get(world) ?? (await startWorld(world, closers));
+      origins.set(world, origin);
+      const context = await browser.newContext(OPTIONS);
+      const page = await context.newPage();
+      await page.goto(`${origin}/console/`);
+      await page.getByRole('button', { name: as }).first().click();
+      await page.getByText('Query your data').waitFor();
+      await take(page);
+      await save(page, name);
+      await context.close();
+    }
+  } finally {
+    for (const close of closers.toReversed()) await close();
+  }
+}
 
-async function startWorld(world: Picture['world']): Promise<string> {
+/** Returns the origin of a gateway, which `closers` will end. */
+async function startWorld(world: Picture['world'], closers: (() => unknown)[]): Promise<string> {
   if (world === 'sales') {
     const t = { teardown: (close: () => unknown) => void closers.push(close) };
     return (await startGateway(t, SALES, SALES_CALLERS)).origin;
@@ -165,16 +82,29 @@ async function startWorld(world: Picture['world']): Promise<string> {
   return `http://127.0.0.1:${String(server.record()['httpPort'])}`;
 }
 
-function originOf(world: Picture['world']): Promise<string> {
-  const origin = origins.get(world) ?? startWorld(world);
-  origins.set(world, origin);
-  return origin;
+async function takePlayground(browser: Browser): Promise<void> {
+  const fault = buildSite();
+  if (fault !== null) throw new Error(fault);
+  const site = await serveSite();
+  try {
+    const page = await browser.newPage({ ...OPTIONS, viewport: { width: 1200, height: 840 } });
+    await page.goto(`${site.origin}/playground.html`, { waitUntil: 'networkidle' });
+    await page.locator('.pg-masked').waitFor();
+    await save(page, PLAYGROUND);
+  } finally {
+    site.close();
+  }
 }
 
+const named = process.argv.slice(2);
+const wanted = named.includes('all') ? PICTURE_NAMES : named.length > 0 ? named : stalePictures();
+mkdirSync(join(DOCS, 'pictures'), { recursive: true });
+draw();
+const ofConsole = PICTURES.filter(({ name }) => wanted.includes(name));
+const browser = await chromium.launch({ executablePath: CHROMIUM ?? 'chromium', args: ['--no-sandbox'] });
 try {
-  const browser = await chromium.launch({ executablePath: CHROMIUM ?? 'chromium', args: ['--no-sandbox'] });
-  closers.push(() => browser.close());
-  for (const picture of pictures) await takePicture(browser, await originOf(picture.world), picture, folder);
+  if (ofConsole.length > 0) await takeConsole(browser, ofConsole);
+  if (wanted.includes(PLAYGROUND)) await takePlayground(browser);
 } finally {
-  for (const close of closers.toReversed()) await close();
+  await browser.close();
 }

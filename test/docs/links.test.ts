@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { test } from 'tap';
 import { brokenLinks, markdownIn } from '../../site/build/links.js';
 import { outlineOf } from '../../site/build/markdown.js';
+import { sectionsOf } from '../../site/build/pages.js';
 import { ROOT } from '../tools/cli/support.js';
 
 /** Pages that somebody reads where they stand; those of `docs/` are the site, too. */
@@ -113,5 +114,38 @@ test('pages write the command as docs/README.md says: `npx osl` on the first pag
     readFileSync(join(ROOT, 'docs/README.md'), 'utf8'),
     '**The command is written `osl` on every page.**',
   );
+  t.end();
+});
+
+/** Tasks of a reader, as words that the first page must have beside the link, and the page of each. */
+const TASKS: readonly (readonly [words: RegExp, page: string])[] = [
+  [/psql/, 'bi.md'],
+  [/Tableau/, 'bi.md'],
+  [/Power BI/, 'bi.md'],
+  [/Metabase/, 'bi.md'],
+  [/Superset/, 'bi.md'],
+  [/from a program/, 'rest.md'],
+  [/AI agent/, 'mcp.md'],
+  [/publish a change/, 'publishing.md'],
+  [/write a policy/, 'policy.md'],
+  [/test it/, 'policy-tests.md'],
+  [/try the compiler/, 'playground.md'],
+  [/row security that a database has/, 'from-row-security.md'],
+  [/operate it/, 'operations.md'],
+  [/several database servers/, 'scale-out.md'],
+];
+
+test('each task of a reader has a page, which the first page and the menu of the site lead to', (t) => {
+  const lines = readFileSync(join(ROOT, 'docs/README.md'), 'utf8').split('\n');
+  const menu = sectionsOf(join(ROOT, 'docs')).flatMap(({ title, pages }) =>
+    title === 'More' ? [] : pages.map(({ path }) => path),
+  );
+  for (const [words, page] of TASKS) {
+    t.ok(
+      lines.some((line) => line.startsWith('|') && words.test(line) && line.includes(`](${page})`)),
+      `${words}: ${page} on the first page`,
+    );
+    t.ok(menu.includes(page), `${page} in the menu`);
+  }
   t.end();
 });

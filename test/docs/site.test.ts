@@ -1,35 +1,15 @@
-import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { extname, join, posix } from 'node:path';
+import { join, posix } from 'node:path';
 import t, { test } from 'tap';
 import { allPages } from '../../site/build/pages.js';
 import { sitePath } from '../../site/build/stage.js';
 import { accessible, SKIP, startBrowser } from '../console/support/browser.js';
 import { ROOT } from '../tools/cli/support.js';
+import { playgroundInBrowser } from './playground-in-browser.js';
+import { BUILT, buildSite, fileOf, serveSite } from './site-server.js';
 
 /** The site, installed and built as its package says, and then read as a browser would read it. */
 t.setTimeout(600_000);
-
-const SITE = join(ROOT, 'site');
-const BUILT = join(SITE, 'dist');
-
-function run(command: string, ...args: readonly string[]): { readonly ok: boolean; readonly said: string } {
-  const kept = Object.entries(process.env).filter(([name]) => !/^(npm_|NODE_OPTIONS|TAP|OSL_)/.test(name));
-  const options = { cwd: SITE, env: Object.fromEntries(kept), encoding: 'utf8', maxBuffer: 2 ** 26 } as const;
-  const { status, stdout, stderr } = spawnSync(command, args, options);
-  return { ok: status === 0, said: `${stdout}${stderr}` };
-}
-
-/** What comes over the network is asked for three times: a connection that is cut says nothing of the site. */
-function install(): { readonly ok: boolean; readonly said: string } {
-  const once = () => run('npm', 'ci', '--ignore-scripts', '--no-audit', '--no-fund');
-  const first = once();
-  if (first.ok) return first;
-  const second = once();
-  return second.ok ? second : once();
-}
 
 interface Html {
   readonly anchors: ReadonlySet<string>;
@@ -50,18 +30,8 @@ function readHtml(text: string): Html {
   return { anchors, links };
 }
 
-/** The file that a path of the site is answered with, by a server that knows no more than files. */
-function fileOf(path: string): string {
-  const plain = decodeURIComponent(path).replace(/^\//, '');
-  if (plain === '' || plain.endsWith('/')) return `${plain}index.html`;
-  return plain;
-}
-
 test('the site is built from docs/, and no link on it leads nowhere', (t) => {
-  const installed = install();
-  t.ok(installed.ok, installed.said);
-  const built = run('npm', 'run', 'build');
-  t.ok(built.ok, built.said);
+  t.equal(buildSite(), null);
   const names = readdirSync(BUILT, { recursive: true, encoding: 'utf8' }).filter((name) =>
     name.endsWith('.html'),
   );
@@ -147,31 +117,12 @@ test('the site is built from docs/, and no link on it leads nowhere', (t) => {
   t.end();
 });
 
-const TYPES: Readonly<Record<string, string>> = {
-  '.html': 'text/html',
-  '.js': 'text/javascript',
-  '.css': 'text/css',
-  '.svg': 'image/svg+xml',
-};
-
-/** The site as a server of files serves it; its origin. */
-async function serveSite(): Promise<string> {
-  const server = createServer((request, response) => {
-    const file = join(BUILT, fileOf(new URL(request.url ?? '/', 'http://site').pathname));
-    if (!file.startsWith(BUILT) || !existsSync(file)) response.writeHead(404).end();
-    else response.setHeader('content-type', TYPES[extname(file)] ?? 'text/plain').end(readFileSync(file));
-  });
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  t.teardown(() => server.close());
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`; // listening, so it has one
-}
-
 test('a browser sees it, small and large, light and dark, and asks no other server', {
   skip: SKIP,
 }, async (t) => {
-  const origin = await serveSite();
+  const site = await serveSite();
+  t.teardown(() => site.close());
+  const { origin } = site;
   const browser = await startBrowser(t);
   const faults: string[] = [];
   for (const [width, colorScheme] of [
@@ -188,7 +139,7 @@ test('a browser sees it, small and large, light and dark, and asks no other serv
     page.on('response', (response) => {
       if (response.status() >= 400) faults.push(`${response.status()} ${response.url()}`);
     });
-    for (const path of ['', 'architecture.html', 'cookbook/regions.html']) {
+    for (const path of ['', 'architecture.html', 'cookbook/regions.html', 'playground.html']) {
       await page.goto(`${origin}/${path}`, { waitUntil: 'networkidle' });
       const wide = await page.evaluate(
         'document.documentElement.scrollWidth - document.documentElement.clientWidth',
@@ -197,6 +148,11 @@ test('a browser sees it, small and large, light and dark, and asks no other serv
       await accessible(t, page, `${path} at ${width}, ${colorScheme}`);
     }
     if (width > 1_000) {
+      const isDark = (): Promise<unknown> =>
+        page.evaluate("document.documentElement.classList.contains('dark')");
+      t.ok(await isDark(), 'dark, as the browser asks');
+      await page.getByRole('switch', { name: /theme/ }).first().click();
+      t.notOk(await isDark(), 'and light by the switch');
       for (const [words, place] of [
         ['break glass reason', /(on-call|policy|0091|threat)/],
         ['row filter tenant', /cookbook\/tenants/],
@@ -210,4 +166,12 @@ test('a browser sees it, small and large, light and dark, and asks no other serv
     await context.close();
   }
   t.strictSame(faults, []);
+});
+
+test('the playground compiles in the browser what the gateway compiles, and sends nothing', {
+  skip: SKIP,
+}, async (t) => {
+  const site = await serveSite();
+  t.teardown(() => site.close());
+  await playgroundInBrowser(t, site, await startBrowser(t));
 });

@@ -1,7 +1,8 @@
 import t from 'tap';
 import { LIMIT_BUCKETS, type LimitBucket } from '../../policy/document.js';
-import { createLimiter, DEFAULT_LIMITS } from '../../policy/limits/limit.js';
+import { createLimiter } from '../../policy/limits/limit.js';
 import { addressGroup } from '../../policy/limits/password-guesses.js';
+import { DEFAULT_LIMITS } from '../../policy/limits/rates.js';
 import type { LimitResult } from '../../policy/limits/window.js';
 import { identity } from './tokens.js';
 

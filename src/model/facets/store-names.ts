@@ -13,6 +13,8 @@ const WORDS = '__words';
  */
 const LONGEST = 63 - DERIVED.length;
 
+const encoder = new TextEncoder();
+
 /** Table of a facet version: `<facet>__<version>`, or a hashed name if that is too long or ambiguous. */
 export function storeTable(facet: string, version: string): string {
   const plain = `${facet}__${version}`;
@@ -22,13 +24,14 @@ export function storeTable(facet: string, version: string): string {
     !version.includes('__') &&
     !facet.endsWith('_') &&
     !version.startsWith('_');
-  if (clear && Buffer.byteLength(plain) <= LONGEST) return plain;
+  if (clear && encoder.encode(plain).length <= LONGEST) return plain;
   const hash = createHash('sha256')
     .update(JSON.stringify([facet, version]))
     .digest('hex')
     .slice(0, 24);
   // No unhashed name contains three underscores in a row.
-  return `${Buffer.from(facet).subarray(0, 27).toString('latin1').replace(/\W/g, '')}___${hash}`;
+  const start = String.fromCharCode(...encoder.encode(facet).subarray(0, 27));
+  return `${start.replace(/\W/g, '')}___${hash}`;
 }
 
 /**

@@ -10,12 +10,10 @@ export type {
 } from './diagnostic.js';
 export { CODES, formatDiagnostics, ManifestProblems, pointer } from './diagnostic.js';
 export type { Composition, EmbeddingProtocol, ManifestDocument, RerankProtocol } from './document.js';
+export { loadLayered, loadManifest, loadPolicyDocument, readText as readManifestText } from './files.js';
 export type { PolicyFile } from './load.js';
 export {
   compilePublishable,
-  loadLayered,
-  loadManifest,
-  loadPolicyDocument,
   manifestShape,
   NotPublishable,
   type Publishable,
@@ -73,4 +71,4 @@ export {
 } from './overlay.js';
 export { MANIFEST_SCHEMA } from './schema/manifest.js';
 export { POLICY_SCHEMA } from './schema/policy.js';
-export { parseSource, readText as readManifestText, throwProblems, type YamlSource } from './source.js';
+export { parseSource, throwProblems, type YamlSource } from './source.js';

@@ -1,23 +1,14 @@
-import { ready } from 'osl-compiler';
 import type { PolicyDocument } from '../../../policy/document.js';
 import { isObject } from '../../base/is-object.js';
 import { STORE_SCHEMA } from '../facets/store-names.js';
 import { compileManifest } from './compile/compile.js';
 import { ROLLUP_SCHEMA } from './compile/rollups.js';
-import {
-  type Diagnostic,
-  ManifestProblems,
-  type Path,
-  type TextRange,
-  type UnplacedDiagnostic,
-} from './diagnostic.js';
+import type { Diagnostic, Path, TextRange, UnplacedDiagnostic } from './diagnostic.js';
 import type { ManifestDocument } from './document.js';
 import type { Manifest } from './manifest.js';
 import {
-  conflictsBetween,
   type FragmentDocument,
   fragmentProblems,
-  type Overlay,
   otherColumns,
   PUBLISHED_SECTIONS,
   withFragment,
@@ -27,23 +18,14 @@ import {
 import { shapeCheck } from './schema/check.js';
 import { MANIFEST_SCHEMA } from './schema/manifest.js';
 import { POLICY_SCHEMA } from './schema/policy.js';
-import { locateIn, parseSource, readText, throwProblems, toDiagnostics, type YamlSource } from './source.js';
+import { locateIn, parseSource, throwProblems, toDiagnostics, type YamlSource } from './source.js';
 
 /** Returns the shape errors of a policy; none if it is a `PolicyDocument`. */
 export const policyShape = shapeCheck(POLICY_SCHEMA);
 
 /**
- * Reads and compiles a manifest file.
- * @throws ManifestProblems with all errors in the file
- */
-export async function loadManifest(file: string): Promise<Manifest> {
-  const [text] = await Promise.all([readText(file), ready()]);
-  return parseManifest(text, file);
-}
-
-/**
- * Compiles the text of a manifest; diagnostics refer to it as `file`. Throws the same errors as `loadManifest`;
- * requires `ready()` of osl-compiler.
+ * Compiles the text of a manifest; diagnostics refer to it as `file`. Requires `ready()` of osl-compiler.
+ * @throws ManifestProblems with all errors in the text
  */
 export function parseManifest(text: string, file: string): Manifest {
   const source = parseSource(text, file);
@@ -75,18 +57,7 @@ type LaterProblem = Pick<UnplacedDiagnostic, 'path' | 'code' | 'message' | 'hint
   readonly offset?: number | null;
 };
 
-/**
- * Reads a policy file and checks its shape; `compileSnapshot` checks its meaning.
- * @throws ManifestProblems
- */
-export async function loadPolicyDocument(
-  file: string,
-  read: (file: string) => Promise<string> = readText,
-): Promise<PolicyFile> {
-  return parsePolicyDocument(await read(file), file);
-}
-
-/** Parses the text of a policy; diagnostics refer to it as `file`. Throws the same errors as `loadPolicyDocument`. */
+/** Parses the text of a policy; diagnostics refer to it as `file`. @throws ManifestProblems */
 export function parsePolicyDocument(text: string, file: string): PolicyFile {
   const source = parseSource(text, file);
   throwProblems(source, policyShape(source.value));
@@ -119,60 +90,13 @@ function checkShape(source: YamlSource, document: unknown): ManifestDocument {
 }
 
 /** @throws ManifestProblems, located in `source` */
-function compileFrom(source: YamlSource, document: unknown): Manifest {
+export function compileFrom(source: YamlSource, document: unknown): Manifest {
   const compiled = compileManifest(checkShape(source, document));
   if (!compiled.ok) {
     throwProblems(source, compiled.problems);
     throw new TypeError('a manifest that does not compile has problems');
   }
   return compiled.manifest;
-}
-
-/** A manifest file combined with the objects published over it. */
-export interface LayeredManifest {
-  readonly manifest: Manifest;
-  readonly base: ManifestDocument;
-  readonly baseVersion: string;
-}
-
-/**
- * Reads and compiles a manifest file with the objects published over it. Errors in the file alone are reported first.
- * @throws ManifestProblems, OverlayConflict
- */
-export async function loadLayered(
-  file: string,
-  overlay: Overlay,
-  read: (file: string) => Promise<string> = readText,
-): Promise<LayeredManifest> {
-  const [text] = await Promise.all([read(file), ready()]);
-  const source = parseSource(text, file);
-  const own = compileFrom(source, source.value);
-  const { document: base, version: baseVersion } = own;
-  if (Object.keys(overlay.objects).length === 0) return { manifest: own, base, baseVersion };
-  const conflicts = conflictsBetween(base, overlay);
-  if (conflicts.length > 0) throw new OverlayConflict(file, conflicts);
-  try {
-    return { manifest: compileFrom(source, withOverlay(base, overlay.objects)), base, baseVersion };
-  } catch (error) {
-    if (!(error instanceof ManifestProblems)) throw error;
-    throw new OverlayConflict(
-      file,
-      error.diagnostics.map(({ path, message }) => `${path}: ${message}`),
-    );
-  }
-}
-
-/** The manifest file is valid but conflicts with the objects published over it. */
-class OverlayConflict extends Error {
-  override readonly name = 'OverlayConflict';
-
-  constructor(file: string, conflicts: readonly string[]) {
-    super(
-      `${file} does not go together with what was published over it: ${conflicts.join('; ')}. ` +
-        'Put back what the file said there, or say there what was published (osl objects shows it); ' +
-        'then withdraw the object with osl publish --withdraw',
-    );
-  }
 }
 
 /** Published objects, and the manifest that results from them. */

@@ -27,6 +27,7 @@ export const MODEL_NAME = `(?!__)[\\p{L}_][${CHARACTERS}]*(?: [${CHARACTERS}]+)*
 /** JSON Schema pattern for names in the semantic model, of at most 63 characters. */
 export const MODEL_NAME_PATTERN = `^(?=.{1,63}$)${MODEL_NAME}$`;
 
+const ENCODER = new TextEncoder();
 const OF_MODEL = new RegExp(MODEL_NAME_PATTERN, 'u');
 
 /**
@@ -34,7 +35,12 @@ const OF_MODEL = new RegExp(MODEL_NAME_PATTERN, 'u');
  * in NFC.
  */
 export function isModelName(text: string): boolean {
-  return OF_MODEL.test(text) && Buffer.byteLength(text) <= LONGEST && text.normalize('NFC') === text;
+  return OF_MODEL.test(text) && utf8Length(text) <= LONGEST && text.normalize('NFC') === text;
+}
+
+/** Length in bytes of UTF-8. Without `Buffer`, which browsers do not have. */
+function utf8Length(text: string): number {
+  return ENCODER.encode(text).length;
 }
 
 const FOREIGN = new RegExp(`[^${CHARACTERS} ]`, 'gu');
@@ -54,14 +60,14 @@ export function modelNameFrom(text: string): string {
 
 /** Appends the suffix `end` to `name`, which is truncated to fit. */
 export function withSuffix(name: string, end: string): string {
-  return `${cut(name, LONGEST - Buffer.byteLength(end))}${end}`;
+  return `${cut(name, LONGEST - utf8Length(end))}${end}`;
 }
 
 function cut(name: string, bytes: number): string {
   let room = bytes;
   let kept = '';
   for (const character of name) {
-    room -= Buffer.byteLength(character);
+    room -= utf8Length(character);
     if (room < 0) break;
     kept += character;
   }

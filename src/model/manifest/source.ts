@@ -1,4 +1,3 @@
-import { open } from 'node:fs/promises';
 import {
   type Document,
   isAlias,
@@ -10,7 +9,6 @@ import {
   type Scalar,
   type YAMLError,
 } from 'yaml';
-import { codeOf, messageOf } from '../../base/thrown.js';
 import {
   CODES,
   type Diagnostic,
@@ -26,7 +24,7 @@ import { simpleYaml } from './simple-yaml.js';
 import { plainValue } from './yaml-value.js';
 
 /** Maximum file size in bytes. A manifest of 10,000 entities has about 10 MiB. */
-const LARGEST_FILE = 32 * 1024 * 1024;
+export const LARGEST_FILE = 32 * 1024 * 1024;
 const MOST_DIAGNOSTICS = 100;
 
 /** A parsed YAML file in which every part can be located. */
@@ -40,33 +38,6 @@ export interface YamlSource {
 }
 
 type ProblemLocation = Pick<UnplacedDiagnostic, 'onKey' | 'offset' | 'span'>;
-
-/**
- * Reads a file of at most 32 MiB of UTF-8.
- * @throws ManifestProblems with M0001 or M0002
- */
-export async function readText(file: string): Promise<string> {
-  let bytes: Buffer;
-  try {
-    const handle = await open(file, 'r');
-    try {
-      const { size } = await handle.stat();
-      if (size > LARGEST_FILE) throw tooLarge(file);
-      bytes = await handle.readFile();
-    } finally {
-      await handle.close();
-    }
-  } catch (error) {
-    if (error instanceof ManifestProblems) throw error;
-    throw whole(file, CODES.unreadable, `cannot read the file: ${reason(error)}`, null);
-  }
-  if (bytes.length > LARGEST_FILE) throw tooLarge(file);
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch {
-    throw whole(file, CODES.unreadable, 'the file is not UTF-8 text', 'save it as UTF-8');
-  }
-}
 
 /**
  * Parses one YAML 1.2 document.
@@ -319,7 +290,7 @@ function splitsPair(text: string, at: number): boolean {
   return /[\ud800-\udbff]/.test(text.charAt(at - 1)) && /[\udc00-\udfff]/.test(text.charAt(at));
 }
 
-function whole(file: string, code: string, message: string, hint: string | null): ManifestProblems {
+export function whole(file: string, code: string, message: string, hint: string | null): ManifestProblems {
   const range = rangeOf(new LineIndex(''), 0, 0);
   return new ManifestProblems(
     [Object.freeze({ code, severity: 'error', file, range, path: '', message, hint })],
@@ -327,16 +298,8 @@ function whole(file: string, code: string, message: string, hint: string | null)
   );
 }
 
-function tooLarge(file: string): ManifestProblems {
+export function tooLarge(file: string): ManifestProblems {
   return whole(file, CODES.tooLarge, `the file is larger than ${LARGEST_FILE / 1024 / 1024} MiB`, null);
-}
-
-function reason(error: unknown): string {
-  const code = codeOf(error);
-  if (code === 'ENOENT') return 'it does not exist';
-  if (code === 'EACCES') return 'permission denied';
-  if (code === 'EISDIR') return 'it is a directory';
-  return messageOf(error);
 }
 
 function lowerFirst(text: string): string {

@@ -4,6 +4,7 @@ import type { Page } from 'playwright-core';
 export const MAP_PICTURES = [
   {
     name: 'map',
+    screen: 'map',
     as: /^user:analyst/,
     take: async (page: Page): Promise<void> => {
       await go(page, '#/map?at=entity:person&column=email');
@@ -13,6 +14,7 @@ export const MAP_PICTURES = [
   },
   {
     name: 'map-two-callers',
+    screen: 'map',
     as: /^user:analyst/,
     take: async (page: Page): Promise<void> => {
       await go(page, '#/map');
@@ -28,6 +30,7 @@ export const MAP_PICTURES = [
   },
   {
     name: 'metrics',
+    screen: 'metrics',
     // The demo has no times, so its metrics have no lines.
     world: 'sales',
     as: /^user:ann/,

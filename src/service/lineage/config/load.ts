@@ -2,9 +2,10 @@ import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { StartProblem } from '../../../base/start-problem.js';
 import { messageOf } from '../../../base/thrown.js';
+import { readText } from '../../../model/manifest/files.js';
 import { shapeCheck } from '../../../model/manifest/schema/check.js';
 import { closed, DRAFT, named, some } from '../../../model/manifest/schema/parts.js';
-import { parseSource, readText, throwProblems } from '../../../model/manifest/source.js';
+import { parseSource, throwProblems } from '../../../model/manifest/source.js';
 import { networkIn } from '../delivery/address.js';
 import { readSecret, signingKey } from './secret.js';
 
