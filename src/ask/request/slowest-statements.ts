@@ -18,7 +18,7 @@ export interface SlowStatement extends RedactedStatement {
 
 export const MINUTE_MS = 60_000;
 /** Statements kept of each minute of the last hour. */
-export const KEPT_OF_MINUTE = 5;
+const KEPT_OF_MINUTE = 5;
 const RECENT_MINUTES = 60;
 const MOST_MINUTES = 1_440;
 const MOST_OBJECTS = 16;

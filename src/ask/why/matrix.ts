@@ -1,4 +1,11 @@
-import { type Access, type ComputedColumn, queryError, type Relation } from 'osl-compiler';
+import {
+  type Access,
+  type Catalog,
+  type ComputedColumn,
+  queryError,
+  type Relation,
+  type RelationGrant,
+} from 'osl-compiler';
 import {
   type Circumstances,
   effectiveAccess,
@@ -175,14 +182,29 @@ function* subjectsFor(
   };
 }
 
-/** True if each grant whose rows show the column, or one that it is computed from, has a row filter. */
-function isFiltered({ relation, column, computed }: SelectedRow, access: Access): boolean {
-  const reads = computed?.reads ?? [{ relation: relation.name, column }];
-  return reads.some((read) => {
-    const grants = access.relations.get(read.relation)?.grants ?? [];
-    const showing = grants.filter((g) => g.groups === undefined && g.columns.has(read.column));
-    return showing.length > 0 && showing.every(({ filter }) => filter !== null);
-  });
+/**
+ * True if each grant whose rows show the column, or one that it is computed from, has a row filter; of a passage, also if
+ * the rows of its entity have.
+ */
+function isFiltered(
+  { relation, column, computed }: SelectedRow,
+  { facets }: Catalog,
+  access: Access,
+): boolean {
+  const entity = facets.get(relation.name)?.entity;
+  return (
+    (computed?.reads ?? [{ relation: relation.name, column }]).some((read) =>
+      areFiltered(read.relation, (grant) => grant.columns.has(read.column), access),
+    ) ||
+    (entity !== undefined && areFiltered(entity, () => true, access))
+  );
+}
+
+/** True if all grants that `covers` accepts and that show rows have a row filter, and there are some. */
+function areFiltered(name: string, covers: (grant: RelationGrant) => boolean, access: Access): boolean {
+  const grants = access.relations.get(name)?.grants ?? [];
+  const showing = grants.filter((grant) => grant.groups === undefined && covers(grant));
+  return showing.length > 0 && showing.every(({ filter }) => filter !== null);
 }
 
 class VisibilityEvaluator {
@@ -219,7 +241,7 @@ class VisibilityEvaluator {
         last = relation;
       }
       const sees = seen.get(column) ?? 'nothing';
-      sights.push({ sees, someRows: sees !== 'nothing' && isFiltered(row, access) });
+      sights.push({ sees, someRows: sees !== 'nothing' && isFiltered(row, catalog, access) });
     }
     return sights;
   }
