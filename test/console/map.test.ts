@@ -24,6 +24,7 @@ test('the map as its caller sees it', { skip: SKIP, timeout: 300_000 }, async (t
       'orders_per_visit',
       'returned_share',
       'revenue',
+      'revenue_so_far',
       'visits',
     ]);
     await accessible(t, page, 'the map');
