@@ -1,5 +1,7 @@
 import { LIMIT_BUCKETS, type LimitBucket, type LimitsDocument } from '../document.js';
 
+export { LIMIT_BUCKETS };
+
 /** Maximum number of requests per second for one subject, by bucket. */
 export type RateLimits = Readonly<Record<LimitBucket, number>>;
 
