@@ -1,8 +1,10 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { queryError } from 'osl-compiler';
 import type pg from 'pg';
 import tap, { test } from 'tap';
 import { Catalogs } from '../../../src/surfaces/catalog/index.js';
+import { wireError } from '../../../src/surfaces/pg/session-requests.js';
 import { makeScramVerifier } from '../../../wire/index.js';
 import { startTestService } from '../../support/service.js';
 import { SHOP_POLICY } from '../../support/shop.js';
@@ -177,4 +179,13 @@ test('psql prints it', async (t) => {
   };
   const said = await psqlScript({ ...process.env, ...env }, '\\set VERBOSITY terse\ntable customer;');
   t.match(said, /NOTICE: {2}masked for you: customer\.born, customer\.email, customer\.tax_no/);
+});
+
+test('an error has its code, the request, and when to try again if that is known', (t) => {
+  const errors = [queryError('auditUnreadable', {}), queryError('overloaded', { retryAfterSeconds: 5 })];
+  t.strictSame(
+    errors.map((error) => wireError(error, 'r-1', '').detail),
+    ['E5037, request r-1', 'E5031, request r-1, try again in 5 s'],
+  );
+  t.end();
 });
