@@ -152,7 +152,8 @@ const EXPLAINED: Readonly<Record<string, Explanation>> = {
   E0533: {
     cause:
       'The answer of this query may differ although no row has changed: it chooses among ties, adds up floats, or depends on the clock. Changes of it would mean nothing.',
-    remedy: 'Subscribe to the rows, or to aggregates that are exact, and send the query itself after each event.',
+    remedy:
+      'Subscribe to the rows, or to aggregates that are exact, and send the query itself after each event.',
     page: 'rest.md#subscriptions',
   },
   E1001: {
