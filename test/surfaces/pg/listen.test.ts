@@ -44,7 +44,7 @@ test('LISTEN on an entity is told of what its caller sees', async (t) => {
   t.equal((await eu.query('select note from "order" where id = 1')).rows[0].note, 'y');
   t.equal(ofEu.length, 1, 'it waits for the end of the block');
   await eu.query('commit');
-  t.equal(ofEu.length, 2);
+  await eventually(() => ofEu.length === 2);
   await eu.query(`unlisten "${ORDER}"`);
   t.equal((await eu.query('select 1 as one')).rows[0].one, 1);
   await eventually(() => shop.service.subscriptions.open === 1);
