@@ -214,7 +214,9 @@ export class ShadowPolicy implements ShadowWatch {
       this.#uncompared.too_many++;
       return null;
     }
-    this.#byCaller.set(caller, { of, until: accessUntil(identity, shadow, circumstances) });
+    // A session of the wire keeps its caller. Other surfaces make one for each request: not worth an entry.
+    if (circumstances.surface === 'wire')
+      this.#byCaller.set(caller, { of, until: accessUntil(identity, shadow, circumstances) });
     return of;
   }
 

@@ -31,7 +31,7 @@ export interface ShadowRow extends Readonly<Record<Effect, number>> {
   readonly examples: readonly ShadowExample[];
 }
 
-export interface ShadowExample extends RedactedStatement {
+interface ShadowExample extends RedactedStatement {
   readonly questions: number;
 }
 
