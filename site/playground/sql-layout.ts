@@ -43,7 +43,7 @@ export function sqlTokens(text: string): readonly Token[] {
 }
 
 const YAML =
-  /(?<comment>#[^\n]*)|(?<key>[^\s#{}[\],"'-][^\n#{}[\],"']*?(?=:(?:\s|$)))|(?<text>"(?:[^"\\]|\\.)*"?|'(?:[^']|'')*'?)|(?<other>\s+|[^\s:#{}[\],"']+|[\s\S])/gm;
+  /(?<comment>(?<=^|\s)#[^\n]*)|(?<key>[^\s#{}[\],"'-][^\n#{}[\],"']*?(?=:(?:\s|$)))|(?<text>"(?:[^"\\\n]|\\.)*"?|'(?:[^'\n]|'')*'?)|(?<other>\s+|[^\s:#{}[\],"'][^\s:#{}[\],]*|[\s\S])/gm;
 
 /** Tokens of a YAML text; joined, they are the text. */
 export function yamlTokens(text: string): readonly Token[] {
