@@ -222,7 +222,10 @@ test('refused before the first event', async (t) => {
   t.equal(await refusal('user:ada', { entity: 'order', interval: 0 }), '400 E0511');
   t.equal(await refusal('user:ada', { osql: 'select 1 as one', entity: 'order' }), '400 E0513');
   t.equal(await refusal('user:ada', { osql: 'select id from "order"', explain: true }), '400 E0511');
-  t.equal(await refusal('user:ada', { osql: `select id from "order" -- ${'x'.repeat(70_000)}` }), '400 E0511');
+  t.equal(
+    await refusal('user:ada', { osql: `select id from "order" -- ${'x'.repeat(70_000)}` }),
+    '400 E0511',
+  );
   t.equal(await refusal('user:ada', { entity: 'nothing' }), '400 E0512');
   t.equal(await refusal('user:nil', { entity: 'order' }), '403 E2102');
   t.equal(await refusal('user:eu', { entity: 'product' }), '400 E0512');
