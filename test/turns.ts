@@ -32,6 +32,7 @@ export const IN_TURNS: readonly string[] = [
   'service/operations/credentials',
   'tools/cli/policy-prove',
   'service/operations/admin',
+  'service/operations/shadow',
   'service/operations/shared-limits',
   'tools/cli/refusals',
   'surfaces/catalog/probes',
