@@ -16,9 +16,9 @@ export class ModelUsage {
     this.#reranked = this.#reranked === null ? spent : summed(this.#reranked, spent);
   }
 
-  /** Counts a text of the query that an embedding model reads, also if its embedding is cached. */
-  addEmbedded(text: string): void {
-    this.#embedded += estimatedTokens(text);
+  /** Counts values of the query, texts or lists of texts, that an embedding model reads, also if they are cached. */
+  addEmbedded(...values: readonly unknown[]): void {
+    for (const value of values.flat()) this.#embedded += estimatedTokens(String(value));
   }
 
   /** Tokens of all models: those that their servers report, and estimates where they report none. */

@@ -71,10 +71,8 @@ export class Route {
     const { rows, bytes } = parts.caps;
     if (plan.runtime.length > 0 || rows < LEAST_ROWS || bytes < LEAST_BYTES) return 'never';
     if (settingsFor(parts, caller, plan, undefined) !== undefined) return 'never';
-    // Only the full path estimates the cost of each statement.
-    if (countsCost(caller)) return 'never';
-    // Only the full path uses the answer cache and rollups.
-    if (plan.rollup !== null || plan.passedRollups.length > 0) return 'never';
+    // Only the full path estimates costs, and uses the answer cache and rollups.
+    if (countsCost(caller) || plan.rollup !== null || plan.passedRollups.length > 0) return 'never';
     if (parts.answers.isOn && cacheRulesOf(caller.manifest, plan) !== null) return 'never';
     const statement = engineOf(parts, plan).short(plan);
     if (statement === null) return 'never';

@@ -81,8 +81,7 @@ async function passageRows(
   for (const call of calls) {
     const isDecoder = OPERATORS[call.use.operator].class === 'decoder';
     const read = isDecoder ? sorted.filter((p) => wanted.has(p)) : sorted;
-    if (!isDecoder && call.values.size > 0)
-      input.spending.addEmbedded(JSON.stringify([...call.values.values()]));
+    if (!isDecoder) input.spending.addEmbedded(...call.values.values());
     const result = await content.run(indexName(store), call, query, read, by);
     results.set(call.use.column, new Map(read.map((p, i) => [p.chunkId, result.values[i] ?? null])));
     errors.push(...result.errors);
