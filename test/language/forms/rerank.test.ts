@@ -261,7 +261,8 @@ t.test('tokens count against a limit, also where the server reports none', async
   t.same(await statuses('user:metered', 'voyage'), [200, 200, 200, 429], '26 tokens each');
   t.match(await ask('user:metered', notes('')), {
     code: 'E4290',
-    message: 'a limit of the policy is used up: roles.metered.limits[0]: 60 model tokens per day of user:metered',
+    message:
+      'a limit of the policy is used up: roles.metered.limits[0]: 60 model tokens per day of user:metered',
   });
   t.same(await statuses('user:unreported', 'cohere'), [200, 429, 429, 429], 'estimated from what was sent');
 });
