@@ -56,7 +56,8 @@ test('a map of ten thousand entities, through a real server', { skip: SKIP, time
   });
 
   const browser = await startBrowser(t);
-  const visit = await Visit.start(browser, origin);
+  // No table is behind this model, so queries of the metrics' cards fail.
+  const visit = await Visit.start(browser, origin, { expects: /status of 502/ });
   const { page } = visit;
   await page.addInitScript(WATCH);
   await page.goto(`${origin}/console/#/map`);
@@ -108,7 +109,13 @@ test('a map of ten thousand entities, through a real server', { skip: SKIP, time
     await page.getByText('90 of 1,000: search for the others').waitFor({ timeout: 120_000 });
     await page.getByRole('searchbox', { name: 'Search metrics' }).fill('total_9993');
     await page.getByRole('button', { name: /^total_9993/ }).waitFor();
-    t.equal(await page.getByRole('main').getByRole('button').count(), 1);
+    t.equal(
+      await page
+        .getByRole('main')
+        .getByRole('button', { name: /^total_/ })
+        .count(),
+      1,
+    );
     await accessible(t, page, 'a thousand metrics');
     visit.clean(t);
   });

@@ -302,7 +302,7 @@ export const ERRORS = Object.freeze({
   ]),
   glassSpent: row('E4290', '53400', 429, (p: { retryAfterSeconds: number }) => [
     'you have used break-glass access as often as the policy allows in a day',
-    `again in ${Math.ceil(p.retryAfterSeconds / 60)} minutes`,
+    `try again in ${p.retryAfterSeconds} s`,
   ]),
   adminOnly: row('E2101', '42501', 403, () => [
     'only admins can see the whole graph',

@@ -51,26 +51,17 @@ export function scanAccesses(root: Query, access: Access, plan: BoundPlan): Scan
 /** Returns blocks whose groups are summed over periods: the difference of two totals may be a single small group. */
 function runningTotals(root: Query): ReadonlySet<Query> {
   const found = new Set<Query>();
-  const levels = allQueries(root);
-  // Only metrics have periods, and their tables are not nested.
-  if (!levels.some((q) => spinesOf(q).length > 0)) return found;
-  for (const query of levels) {
-    if (query.kind === 'values' || query.with.length === 0) continue;
-    const periods = query.with.flatMap((t) => allQueries(t.query).flatMap(spinesOf));
-    const read = new Set(periods.flatMap((s) => allQueries(s.bounds).flatMap(tablesOf)));
-    for (const t of query.with) if (read.has(t.id)) for (const q of allQueries(t.query)) found.add(q);
+  for (const query of allQueries(root)) {
+    if (query.kind === 'values') continue;
+    // Only metrics have periods. Their tables are those beside the table of the periods, and are not nested.
+    const tables = query.with.flatMap((t) => allQueries(t.query));
+    if (tables.some((q) => spinesOf(q).length > 0)) for (const q of tables) found.add(q);
   }
   return found;
 }
 
 function spinesOf(query: Query): readonly Spine[] {
   return query.kind === 'select' ? leavesOf(query.from).filter((l) => l.kind === 'spine') : [];
-}
-
-function tablesOf(query: Query): readonly number[] {
-  return query.kind === 'select'
-    ? leavesOf(query.from).flatMap((l) => (l.kind === 'cte' ? [l.table] : []))
-    : [];
 }
 
 function scanAccess(

@@ -16,9 +16,10 @@ export class ModelUsage {
     this.#reranked = this.#reranked === null ? spent : summed(this.#reranked, spent);
   }
 
-  /** Counts values of the query, texts or lists of texts, that an embedding model reads, also if they are cached. */
+  /** Counts a text of the query, or other values as JSON, that an embedding model reads, also if it is cached. */
   addEmbedded(...values: readonly unknown[]): void {
-    for (const value of values.flat()) this.#embedded += estimatedTokens(String(value));
+    for (const value of values)
+      this.#embedded += estimatedTokens(typeof value === 'string' ? value : JSON.stringify(value));
   }
 
   /** Tokens of all models: those that their servers report, and estimates where they report none. */

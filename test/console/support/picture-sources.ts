@@ -26,10 +26,17 @@ export function sourceDigest(name: string): string {
     const loader = LOADERS[extname(file)] ?? 'ts';
     hash.update(transformSync(readFileSync(join(ROOT, file), 'utf8'), { loader, minify: true }).code);
   }
-  const picture = PICTURES.find((p) => p.name === name);
-  if (picture !== undefined)
-    hash.update(`${picture.as} ${transformSync(`take=${picture.take}`, { minify: true }).code}`);
+  hash.update(stepsTo(name));
   return hash.digest('hex').slice(0, 32);
+}
+
+/** The lines of a picture in the list of pictures; empty for the playground, which has no steps. */
+function stepsTo(name: string): string {
+  const lists = ['pictures.ts', 'map-pictures.ts'].map((file) =>
+    readFileSync(join(ROOT, 'test/console/support', file), 'utf8'),
+  );
+  const [steps = ''] = new RegExp(`\\n {4}name: '${name}',\\n[^]*?\\n {2}\\},`).exec(lists.join('\n')) ?? [];
+  return steps;
 }
 
 /** Names of the pictures whose sources have changed since they were taken. */

@@ -152,6 +152,11 @@ const FOLLOWED: Readonly<Record<GroupsOnlyReason | `metric ${string}`, Followed>
     refused: 'metrics {"metrics": ["so_far"], "group_by": ["metric_time__month"]}',
     followed: ['metrics {"metrics": ["earned"], "group_by": ["metric_time__month"]}'],
   },
+  'metric that adds up between two dates': {
+    refused:
+      'metrics {"metrics": ["so_far"], "group_by": ["metric_time__month"], "time_constraint": {"start": "2025-01-01", "end": "2026-06-30"}}',
+    followed: ['metrics {"metrics": ["earned"], "group_by": ["metric_time__month"]}'],
+  },
   metrics: {
     as: 'user:met',
     refused: 'select measure(earned), count(*) from earner',

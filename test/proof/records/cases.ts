@@ -249,6 +249,12 @@ const REQUESTS: readonly (Sent & { readonly gets: Case['gets'] })[] = [
   // ---- questions
   { gets: 'outsideAllowlist', ...JSON_OF_QUERY, body: { sql: 'table shop.samples' } },
   { gets: 'mixedWorlds', ...JSON_OF_QUERY, body: { sql: 'select measure(revenue) from shop.orders' } },
+  {
+    gets: 'notSubscribable',
+    who: ANN,
+    path: '/osl/subscribe',
+    body: { osql: 'select id from osl.entities.customer limit 1' },
+  },
   { gets: 'mixedBody', ...JSON_OF_QUERY, body: { osql: 'select 1', sql: 'select 1' } },
   { gets: 'emptySql', ...JSON_OF_QUERY, body: { sql: '' } },
   { gets: 'malformedBody', ...JSON_OF_QUERY, body: { osql: 'select 1', colour: 'red' } },
@@ -640,6 +646,7 @@ export const UNREACHED: Readonly<Partial<Record<ErrorName, string>>> = {
   budgetSpent: 'a policy with budgets: test/service/operations/budgets.test.ts',
   invalidTask: 'a policy with budgets: test/service/operations/budgets.test.ts',
   missingTask: 'a policy with budgets: test/service/operations/budgets.test.ts',
+  tooManySubscriptions: 'subscriptions that stay open: test/surfaces/rest/subscribe.test.ts',
   rerankBudget: 'a reranker: test/language/forms/rerank.test.ts',
   rerankerUnavailable: 'a reranker: test/language/forms/rerank.test.ts',
   modelUnavailable: 'an embedding model: test/language/forms/dense.test.ts',
