@@ -7,7 +7,7 @@ import type { SecurityCatalog } from './catalog/catalog.js';
 import { readCatalog } from './catalog/read.js';
 import type { CheckScope } from './checked-database.js';
 
-/** Which database, and which part of it. */
+/** Address of a database, and the part of it that is read. */
 export interface DatabaseFlags {
   readonly url?: string;
   readonly urlFile?: string;

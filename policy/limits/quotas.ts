@@ -31,7 +31,7 @@ export interface QuotaRule extends Pick<Quota, 'unit' | 'most' | 'windowMs'> {
   readonly per: QuotaDocument['per'];
   /** The role whose members have the quota; null if it applies to all subjects. */
   readonly role: string | null;
-  /** Whether each subject, or each chain of subjects, is counted separately; null: all together. */
+  /** Unit that is counted separately: each subject, or each chain of subjects; null: all together. */
   readonly each: 'subject' | 'chain' | null;
 }
 

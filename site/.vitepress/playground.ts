@@ -1,4 +1,4 @@
-/** How Vite bundles the compiler, the manifest loader and the policy compiler for the playground's worker. */
+/** Bundling by Vite of the compiler, the manifest loader and the policy compiler for the playground's worker. */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';

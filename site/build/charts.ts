@@ -10,7 +10,7 @@ export interface Chart {
   /** Sections of `bench/RESULTS.md` that its figures are of: their days and machines are told. */
   readonly sections: readonly string[];
   readonly unit: string;
-  /** Whether more is better. */
+  /** True if more is better. */
   readonly better: 'more' | 'less';
   readonly scale: 'linear' | 'log';
   readonly series: readonly { readonly name: string; readonly tone: Tone }[];
@@ -360,7 +360,7 @@ export function drawn(chart: Chart, made: string): string {
   return picture(WIDTH, y + EDGE, chart.title, inWords(chart), parts);
 }
 
-/** How long a bar is, of `room`. A logarithmic scale begins at the power of ten below the least. */
+/** Returns the length of a bar, of `room`. A logarithmic scale begins at the power of ten below the least. */
 function lengthOf({ scale, groups }: Chart, room: number): (value: number) => number {
   const all = groups.flatMap(({ values }) => values.filter((v) => v !== null));
   const most = Math.max(...all);

@@ -4,7 +4,7 @@
 export interface Figure {
   readonly median: number;
   readonly unit: string;
-  /** What it is held against, in words: `PgBouncer 1.18.0, transaction mode`; null where it is held against nothing. */
+  /** Product that it is compared with, in words: `PgBouncer 1.18.0, transaction mode`; null where it is compared with none. */
   readonly peer: string | null;
   /** The peer's number. NaN where there is none. */
   readonly against: number;

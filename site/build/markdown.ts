@@ -1,4 +1,4 @@
-/** What the site and the check of links read of a Markdown text. */
+/** Parts of a Markdown text that the site and the check of links read. */
 
 export interface Link {
   readonly href: string;

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** What the playground shows when an example is chosen. */
+/** Contents of the playground when an example is chosen. */
 export interface PlaygroundExample {
   readonly title: string;
   readonly question: string;

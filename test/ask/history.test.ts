@@ -65,6 +65,19 @@ const NO_AUDIT = {
   segment: 1,
 } as const;
 
+const STATEMENT = {
+  request_id: 'r',
+  surface: 'rest',
+  action: 'query',
+  form: 'structured',
+  objects: [],
+  outcome: 'refused',
+  code: 'E2101',
+  rows: 0,
+  shape: 'select ?',
+  fingerprint: 'f',
+} as const;
+
 t.test('counts and percentiles are of the step; the step that runs is not told yet', (t) => {
   const { history, ask, refuse, state } = process();
   for (let i = 0; i < 98; i += 1) ask(900);
@@ -75,8 +88,9 @@ t.test('counts and percentiles are of the step; the step that runs is not told y
   history.sample(START + 1_000);
   state.running = 2;
   history.sample(START + 2_000);
-  ask(200);
   history.sample(START + 10_000);
+  ask(200);
+  history.sample(START + 11_000);
   const at = (now: number) => historyView([history.read('hour')], 'hour', 'all', now);
   t.ok(
     at(START + 9_999).lines[0]?.questions.every((count) => count === null),
@@ -108,8 +122,9 @@ t.test('several processes are added up; one that was not sampled leaves no gap',
   two.state.durable = 4;
   one.history.sample(START);
   two.history.sample(START);
-  two.ask(900);
   two.history.sample(START + 10_000);
+  two.ask(900);
+  two.history.sample(START + 11_000);
   const rings = [one.history.read('hour'), two.history.read('hour')];
   const view = historyView(rings, 'hour', 'surface', START + 30_000);
   t.strictSame(
@@ -126,6 +141,18 @@ t.test('several processes are added up; one that was not sampled leaves no gap',
     byConnector.lines.map(({ name }) => name),
     [null, 'db'],
   );
+  t.end();
+});
+
+t.test('what ends between two samples is in one step and in the minute of that step', (t) => {
+  const { history, observing, ask } = process();
+  history.sample(START + 59_900);
+  ask(900);
+  observing.slowest.add(STATEMENT, 900, START + 60_100);
+  history.sample(START + 60_900);
+  const view = historyView([history.read('hour')], 'hour', 'all', START + 80_000);
+  t.strictSame(view.lines[0]?.questions.slice(-3), [1, 0, null], 'the step before the minute');
+  t.equal(observing.slowest.between(START, START + 60_000).length, 1, 'the minute before');
   t.end();
 });
 
@@ -168,23 +195,7 @@ t.test('connectors beyond the bound share a line, so that memory is bounded', (t
 t.test('the five slowest of a minute are kept, and of an old minute one', (t) => {
   const { observing } = process();
   const { slowest } = observing;
-  const add = (us: number, now: number): void =>
-    slowest.add(
-      {
-        request_id: `r${us}`,
-        surface: 'rest',
-        action: 'query',
-        form: 'structured',
-        objects: [],
-        outcome: 'refused',
-        code: 'E2101',
-        rows: 0,
-        shape: 'select ?',
-        fingerprint: 'f',
-      },
-      us,
-      now,
-    );
+  const add = (us: number, now: number): void => slowest.add({ ...STATEMENT, request_id: `r${us}` }, us, now);
   t.notOk(observing.wants(1e12), 'nothing is kept before sampling begins');
   add(1, START);
   t.strictSame(slowest.between(START, START + 60_000), []);

@@ -16,7 +16,7 @@ function run(command: string, ...args: readonly string[]): { readonly ok: boolea
   return { ok: status === 0, said: `${stdout}${stderr}` };
 }
 
-/** What comes over the network is asked for three times: a connection that is cut says nothing of the site. */
+/** Asks three times for what comes over the network: a connection that is cut says nothing of the site. */
 function install(): { readonly ok: boolean; readonly said: string } {
   const once = () => run('npm', 'ci', '--ignore-scripts', '--no-audit', '--no-fund');
   const first = once();

@@ -52,7 +52,7 @@ export interface ProofInput {
   readonly database: CheckedDatabase;
   readonly manifest: Manifest;
   readonly policy: ProvenPolicy;
-  /** Which settings and claims the attributes of callers are. */
+  /** Settings and claims that the attributes of callers stand for. */
   readonly attributes: readonly CallerAttribute[];
 }
 

@@ -34,7 +34,12 @@ export class SlowestStatements {
   /** By minute since 1970, oldest first; the slowest first. */
   readonly #kept = new Map<number, SlowStatement[]>();
 
-  /** Begins the minute of `now`, if it has not begun. @param now ms since 1970 */
+  /**
+   * Begins the minute of `now`, if it has not begun. A minute lasts until then, as the steps of the charts do, so that
+   * the statements of a step are always found in its minute.
+   *
+   * @param now ms since 1970
+   */
   turn(now: number): void {
     const minute = Math.floor(now / MINUTE_MS);
     if (minute === this.#minute) return;
@@ -49,7 +54,6 @@ export class SlowestStatements {
   /** Keeps a statement if it is among the slowest of its minute. @param now its end in ms since 1970 */
   add(statement: Omit<SlowStatement, 'at' | 'duration_ms'>, us: number, now: number): void {
     if (this.#minute < 0) return;
-    this.turn(now);
     if (us < this.fromUs) return;
     const statements = this.#kept.get(this.#minute) ?? [];
     this.#kept.set(this.#minute, statements);

@@ -19,7 +19,7 @@ export interface PolicySide {
   readonly snapshot: PolicySnapshot;
 }
 
-/** How a column would be hidden: by a mask, in all but aggregates, or altogether. */
+/** Way in which a column would be hidden: by a mask, in all but aggregates, or altogether. */
 export type Hiding = MaskKind | 'aggregates' | 'hidden';
 
 /** The effect of the shadow policy on what one statement reads of one object. */
@@ -43,7 +43,7 @@ export type Comparison =
   | { readonly kind: 'refused' | 'allowed'; readonly code: string; readonly objects: readonly string[] }
   | { readonly kind: 'differs'; readonly objects: readonly ObjectDifference[] };
 
-/** What two plans of one statement differ in, by object; empty if nothing. */
+/** Differences of two plans of one statement, by object; empty if there are none. */
 export function comparePlans(
   served: PlanOfSide,
   shadow: PlanOfSide,
@@ -67,7 +67,7 @@ export interface PlanOfSide {
   readonly side: PolicySide;
 }
 
-/** What one plan reads of one relation. */
+/** Reads of one relation by one plan. */
 interface RelationReads {
   readonly columns: Set<string>;
   /** Rules of the groups in which some of the rows are counted; empty if all rows are shown. */
@@ -170,7 +170,7 @@ function compareObject(
   };
 }
 
-/** How much of a column is seen, widest first. */
+/** Amounts of a column that can be seen, widest first. */
 const VISIBILITIES = ['clear', 'partly_masked', 'masked', 'aggregates', 'nothing'] as const;
 type Visibility = (typeof VISIBILITIES)[number];
 const SHOWN = { none: 'clear', some: 'partly_masked', all: 'masked' } as const;

@@ -40,7 +40,7 @@ interface CountedStatement {
   statement: RedactedStatement | null;
 }
 
-/** What the caller of several questions may see under both policies, and those questions. */
+/** Rights of one caller under both policies, and the questions that it asked. */
 interface CallerStatements {
   readonly chain: readonly string[];
   readonly served: PolicySide;

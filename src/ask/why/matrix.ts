@@ -129,7 +129,7 @@ interface CellSight {
 interface SelectedRow {
   readonly relation: Relation;
   readonly column: string;
-  /** What the column is computed from; null if it is none. */
+  /** Definition of a computed column; null for other columns. */
   readonly computed: ComputedColumn | null;
   readonly label: string | null;
 }

@@ -17,7 +17,7 @@ import {
   type TokenlessSession,
 } from '../../ask/index.js';
 
-/** What the client of a session states with SET; null if it states nothing. */
+/** Statements of the client of a session, made with SET; null if it states nothing. */
 type StatedByClient = Readonly<Record<'purpose' | 'task', string | null>>;
 
 /**

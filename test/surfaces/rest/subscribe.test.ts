@@ -36,6 +36,11 @@ tap.teardown(async () => {
   await postgres?.stop();
 });
 
+/** Events of a client, without those of a check during which the policy was replaced. */
+function toldBy(client: EventClient): string {
+  return client.names().replaceAll(/retrying E2003(, )?/g, '');
+}
+
 const EVERY_SECOND = { interval: 1 };
 const FIGURES = 'select region, count(*) as n, sum(amount) as total from "order" group by region';
 
@@ -157,9 +162,9 @@ test('a subscription ends with the right, the token, or a revocation', async (t)
   const issuedAt = Math.floor(Date.now() / 1_000) - 300 - 28; // accepted for about two more seconds
   const short = await subscribe(rest, 'user:ada', { ...body, ...EVERY_SECOND }, { issuedAt });
   await serve(SHOP_POLICY.replace('attributes: { region: eu }', 'attributes: { region: us }'));
-  await eventually(() => eu.events.length === 2);
-  t.equal(eu.names(), 'changed', 'the policy shows other rows');
-  t.equal(us.names() + ann.names(), '', 'and the same to others');
+  await eventually(() => toldBy(eu) !== '');
+  t.equal(toldBy(eu), 'changed', 'the policy shows other rows');
+  t.equal(toldBy(us) + toldBy(ann), '', 'and the same to others');
   await rest.test.service.revocations.revoke({ kind: 'subject', name: 'user:ann' });
   await serve(
     SHOP_POLICY.replace('columns: [id, name, email, region]', 'columns: [id, name, region]').replace(
@@ -168,10 +173,10 @@ test('a subscription ends with the right, the token, or a revocation', async (t)
     ),
   );
   await Promise.all([eu, us, ann, short].map((client) => client.ended));
-  t.equal(eu.names(), 'changed, ended E0512', 'the column is hidden now');
-  t.equal(us.names(), 'ended E2102');
-  t.equal(ann.names(), 'ended E3001');
-  t.equal(short.names(), 'ended E3001');
+  t.equal(toldBy(eu), 'changed, ended E0512', 'the column is hidden now');
+  t.equal(toldBy(us), 'ended E2102');
+  t.equal(toldBy(ann), 'ended E3001');
+  t.equal(toldBy(short), 'ended E3001');
   t.equal(rest.test.service.subscriptions.open, 0);
   const [refusal] = await rest.trail(String(us.events.at(-1)?.data['request_id']));
   t.match(refusal, { action: 'subscribe', subject: 'user:us', decision: 'deny', code: 'E2102' });

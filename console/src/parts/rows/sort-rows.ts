@@ -38,7 +38,7 @@ interface SortKeys {
   /** Rows with a value, and rows with NULL. */
   readonly present: Uint32Array;
   readonly absent: Uint32Array;
-  /** What is compared first, by row; never NaN. */
+  /** Numbers that are compared first, by row; never NaN. */
   readonly ranks: Float64Array;
   /** Compares two rows of the same rank. */
   tie(a: number, b: number): number;
@@ -108,7 +108,7 @@ function prefixOf(text: string, units: number, base: number): number {
 
 type Rank = (value: NonNullable<JsonValue>) => number;
 
-/** What values of some types are compared by first; other types are compared as text. */
+/** Numbers by which values of some types are compared first; other types are compared as text. */
 const RANKS: readonly (readonly [(type: string) => boolean, Rank])[] = [
   [isNumber, rankOfNumber],
   [isMoment, (value) => momentOf(String(value))?.seconds ?? infinityOf(String(value))],

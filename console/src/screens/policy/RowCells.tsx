@@ -15,7 +15,7 @@ interface RowCellsProps {
   readonly row: readonly string[];
 }
 
-/** Whether the subject sees a row, and which grants open which of its cells. */
+/** Cells of one row for the subject, with the grants that open them, or that it sees no such row. */
 export function RowCells({ object, chain, row }: RowCellsProps) {
   const { caller } = useSession();
   const relation = object.slice(0, object.lastIndexOf('.'));

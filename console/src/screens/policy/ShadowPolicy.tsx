@@ -8,7 +8,7 @@ import { useSession } from '../../shell/session.js';
 
 const POLL_MS = 5_000;
 
-/** What a shadow policy would change: totals, and differences by caller and object. Read only. */
+/** Changes that a shadow policy would make: totals, and differences by caller and object. Read only. */
 export function ShadowPolicyPanel() {
   const { caller } = useSession();
   const { value, error, again } = useLoad('shadow policy', (signal) =>

@@ -3,7 +3,7 @@ import type { EnginePool } from '../../../engine/index.js';
 import { BOUNDS_US, type Meter, type RequestObserver } from '../../request/meters.js';
 import { type RingCopy, SPANS, type SpanName, StepRing } from './step-ring.js';
 
-/** What a process samples. */
+/** Parts of a process that are sampled. */
 interface HistorySources {
   readonly observing: RequestObserver;
   readonly engines: ReadonlyMap<string, { pools(): readonly EnginePool[] }>;
@@ -55,6 +55,7 @@ export class History {
   readonly #more = new Float64Array(QUESTION_WIDTH);
   readonly #connectors = new Set<string>();
   #timer: NodeJS.Timeout | null = null;
+  #hasBegun = false;
 
   constructor(sources: HistorySources) {
     this.#sources = sources;
@@ -75,13 +76,22 @@ export class History {
     return this.#rings[span].copy();
   }
 
-  /** @param now ms since 1970 */
+  /**
+   * Counts what ended since the last sample in the step of that sample, in which the slowest statements have it too.
+   *
+   * @param now ms since 1970
+   */
   sample(now: number): void {
     const { observing, engines, audit, wireSessions } = this.#sources;
     const rings = Object.values(this.#rings);
-    for (const ring of rings) ring.turn(now);
-    observing.slowest.turn(now);
+    const turn = (): void => {
+      for (const ring of rings) ring.turn(now);
+      observing.slowest.turn(now);
+    };
+    if (!this.#hasBegun) turn();
+    this.#hasBegun = true;
     for (const meter of observing.meters.all) this.#count(meter, rings);
+    turn();
     const { records, durable } = audit.stats();
     const memory = Math.round(process.memoryUsage.rss() / KIB);
     const pools = [...engines].map(([connector, engine]) => ({

@@ -78,7 +78,7 @@ export function useQueuedAnswer<T>(caller: SignedInCaller, question: QueuedQuest
   return state;
 }
 
-/** Whether an element is within the visible part of the page; a little beyond it counts too. */
+/** Tells if an element is within the visible part of the page; a little beyond it counts too. */
 export function useInView<E extends Element>(): readonly [(element: E | null) => void, boolean] {
   const [element, setElement] = useState<E | null>(null);
   const [isInView, setInView] = useState(false);

@@ -19,7 +19,7 @@ export interface CardPeriod {
   readonly value: number | null;
 }
 
-/** What a card shows. */
+/** Contents of a card. */
 export type CardFigure =
   | {
       readonly kind: 'series';

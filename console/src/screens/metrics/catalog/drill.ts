@@ -4,7 +4,7 @@ import type { DayRange, Filter, TimeGrain } from '../choice/choice.js';
 import { addDays, lastDayOf } from '../choice/period.js';
 import { type RelationshipStep, reachedFrom, stepsOf } from './dimensions.js';
 
-/** What the rows behind a value have in common. */
+/** Conditions that the rows behind a value have in common. */
 export type DrillCondition =
   | { readonly kind: 'filter'; readonly filter: Filter }
   /** The dimension has this value, as returned by the server; null for rows without a value. */

@@ -10,7 +10,7 @@ export interface CatalogMetric {
   readonly deprecated: string | null;
   /** Entity whose rows the metric uses; null if there are several. */
   readonly entity: string | null;
-  /** Whether it can be grouped by `metric_time`; unknown if it uses rows of several entities. */
+  /** True if it can be grouped by `metric_time`; unknown if it uses rows of several entities. */
   readonly time: 'yes' | 'no' | 'unknown';
   readonly kind: string;
   readonly type: string;

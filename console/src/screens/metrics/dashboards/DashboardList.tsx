@@ -86,7 +86,7 @@ function Entry({ kind, title, about }: EntryProps) {
 
 const MOST_PROBLEMS = 20;
 
-/** What is wrong in a dashboard's file, and where. */
+/** Faults of a dashboard's file, with their places. */
 export function ProblemList({ problems }: { readonly problems: readonly FileProblem[] }) {
   return (
     <div className="error-box" role="alert">

@@ -106,7 +106,7 @@ function periodFile({ start, end }: DayRange, period: string | null): Readonly<R
 
 export type DashboardReading =
   | { readonly kind: 'read'; readonly dashboard: Dashboard }
-  /** What is wrong, and where; never empty. */
+  /** Faults with their places; never empty. */
   | { readonly kind: 'refused'; readonly problems: readonly FileProblem[] };
 
 /** Reads a dashboard's file, which may come from anyone. Any unknown or invalid member is refused. */

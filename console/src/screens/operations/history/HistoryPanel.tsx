@@ -25,8 +25,8 @@ export function HistoryPanel({ sessions }: { readonly sessions: readonly Session
   const { caller } = useSession();
   const [span, setSpan] = useState<Span>('hour');
   const [by, setBy] = useState<Grouping>('all');
+  /** Starts of steps in ms since 1970, since the steps move as time passes. */
   const [pointed, setPointed] = useState<number | null>(null);
-  /** Start of the chosen step in ms since 1970, and its length: steps move as time passes. */
   const [chosen, setChosen] = useState<{ readonly at: number; readonly everyMs: number } | null>(null);
   const [last, setLast] = useState<Loaded | null>(null);
   const { error, isLoading, again } = useLoad(`history ${span} ${by}`, async (signal) => {
@@ -58,10 +58,10 @@ export function HistoryPanel({ sessions }: { readonly sessions: readonly Session
               chart={chart}
               axis={{
                 ...axis,
-                pointed: pointed === null ? null : Math.min(pointed, axis.count - 1),
+                pointed: pointed === null ? null : stepAt(pointed, axis),
                 chosen: chosen === null ? null : stepAt(chosen.at, axis),
-                onPoint: setPointed,
-                onChoose: (step) => setChosen({ at: axis.from + step * axis.everyMs, everyMs: axis.everyMs }),
+                onPoint: (step) => setPointed(step === null ? null : startOf(step, axis)),
+                onChoose: (step) => setChosen({ at: startOf(step, axis), everyMs: axis.everyMs }),
               }}
             />
           ))}
@@ -80,6 +80,10 @@ type Steps = Pick<TimeAxis, 'from' | 'everyMs' | 'count'>;
 
 function axisOf({ from, every_seconds, wire_sessions }: History): Steps {
   return { from: Date.parse(from), everyMs: 1_000 * every_seconds, count: wire_sessions.length };
+}
+
+function startOf(step: number, { from, everyMs }: Steps): number {
+  return from + step * everyMs;
 }
 
 /** The step that contains a time; null if it is not shown. */

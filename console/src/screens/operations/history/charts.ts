@@ -15,7 +15,7 @@ export interface TimeChart {
   readonly title: string;
   readonly lines: readonly TimeLine[];
   readonly text: (value: number) => string;
-  /** What a round number is a multiple of; 1 by default. */
+  /** Unit of which round numbers are multiples; 1 by default. */
   readonly unit?: number;
 }
 
