@@ -4,14 +4,14 @@ import { Parser, type Result } from 'tap-parser';
 import { EXPECTED_SKIPS } from './expected-skips.js';
 
 /**
- * What a run of the tests did: the time of each file, each skip with its reason, and the sums.
+ * Account of a run of the tests: the time of each file, each skip with its reason, and the sums.
  *
  * `node dist/test/account.js TAP…` reads what `run.ts` wrote. Ends with 1 if anything failed, nothing ran, or a skip
  * is not on the list of expected ones.
  */
 interface Account {
   readonly files: { readonly file: string; readonly seconds: number }[];
-  /** What failed, by file. */
+  /** Failures, by file. */
   readonly faults: string[];
   readonly skips: { readonly file: string; readonly name: string; readonly reason: string }[];
   passed: number;
@@ -21,7 +21,7 @@ interface Account {
 const SLOWEST = 25;
 const LONGEST_FAULT = 600;
 
-/** What `run.ts` says of a file that failed: an end with a status has no assertion that would say it. */
+/** Report of `run.ts` on a file that failed: an end with a status has no assertion that would say it. */
 const why = ({ diag }: Result): string =>
   (typeof diag === 'object' && diag !== null ? `${diag['why']}` : '').replaceAll(/\s+/g, ' ');
 

@@ -15,7 +15,7 @@ interface Step {
   readonly name: string;
   /** The test file, below `test/`; with an ending of its own where it is no part of `npm test`. */
   readonly file: string;
-  /** How many: of what, and the variable that says so. Null where the test has one size only. */
+  /** Size: its unit, and the variable that sets it. Null where the test has one size only. */
   readonly size: { readonly of: string; readonly variable: string; readonly count: number } | null;
   /** True if services stand on the embedded engine, whatever server is named. */
   readonly embedded?: boolean;
@@ -165,7 +165,7 @@ const IN_TURN: readonly Step[] = IN_TURNS.filter((file) => !SIZED.some((s) => s.
   (file) => ({ name: file, file, size: null }),
 );
 
-/** What CI asks once more of the embedded engine, in part. */
+/** Tests that CI runs once more with the embedded engine, in part. */
 const EMBEDDED: readonly Step[] = ON_BOTH.map((file) => ({
   name: `embedded engine: ${file}`,
   file,
@@ -180,7 +180,7 @@ interface Result {
   readonly count: number | null;
   readonly seconds: number;
   readonly passed: boolean;
-  /** What the test said of itself: seed, counts, coverage. */
+  /** Report of the test on itself: seed, counts, coverage. */
   readonly notes: readonly string[];
 }
 

@@ -145,7 +145,7 @@ export const ON_BOTH: readonly string[] = [
 
 export const TURNS = 8;
 
-/** Whether a run of all files leaves it out. */
+/** True if a run of all files leaves it out. */
 export function isLeftOut(name: string): boolean {
   const at = IN_TURNS.indexOf(name);
   return at >= 0 && !IS_WHOLE && at % TURNS !== turnOf('files', TURNS);

@@ -4,7 +4,7 @@ import t from 'tap';
 
 /**
  * Every request takes one way, `respond` in `src/ask/request/respond.ts`: it alone writes the records of a request and counts it.
- * What else may touch the log or the limits is named here, with why.
+ * All others that may touch the log or the limits are named here, with the reason.
  */
 const WRITES_RECORDS: Readonly<Record<string, string>> = {
   'src/ask/request/recorder.ts': 'decision and outcome of every request',

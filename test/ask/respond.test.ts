@@ -43,7 +43,7 @@ const ANN = mintIdentity({
   tokenId: 'token-1',
 });
 
-/** What a request is like, what its caller hears, and what the log has of it. */
+/** Requests, with what the caller hears and what the log has of each. */
 interface Case {
   readonly request?: Partial<Decision<string> & AnswerSteps<string, string>>;
   readonly call?: Partial<RequestCall>;
@@ -147,7 +147,7 @@ async function startParts(t: Test, model = served) {
     log,
     observing,
   };
-  /** What the log has of a call, once it is closed. */
+  /** Returns the entries of a call in the log, once it is closed. */
   const recorded = async ({ requestId }: RequestCall): Promise<readonly string[]> => {
     await audit.close();
     const said: string[] = [];

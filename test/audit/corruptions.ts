@@ -1,7 +1,7 @@
 import type { AuditVerdict, ProblemKind } from '../../audit/verdict.js';
 import { linked, rechained, type StoredLog, type StoredRecord, type StoredSegment } from './stored-log.js';
 
-/** What the verifier must say. `null`: nothing is wrong that the log itself could show. */
+/** Finding that the verifier must report. `null`: nothing is wrong that the log itself could show. */
 interface Expected {
   readonly kind: ProblemKind | null;
   readonly integrity: AuditVerdict['integrity'];
@@ -35,7 +35,7 @@ function at<T>(list: readonly T[], place: Place): T {
   return found;
 }
 
-/** What is done to a record in the middle of a segment. */
+/** Changes to a record in the middle of a segment. */
 const OF_A_RECORD: readonly (readonly [
   what: string,
   kind: ProblemKind,

@@ -61,7 +61,7 @@ export const WAYS = {
   },
 } as const satisfies Record<string, Append>;
 
-/** What an entry has in common with others, and what changes; the log's own clock stamps it. */
+/** Returns an entry with some fields changed; the log's own clock stamps it. */
 export function parted(entry: AuditEntry): {
   readonly common: CommonEntry;
   readonly requestId: string;

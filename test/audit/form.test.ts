@@ -19,7 +19,7 @@ function timeOf(record: string): string {
   return (JSON.parse(record) as { ts: string }).ts;
 }
 
-/** What the gateway makes itself. */
+/** Entries that the gateway makes itself. */
 const made = fc.record(
   {
     request_id: fc.uuid(),

@@ -34,7 +34,7 @@ export interface StoredSegment {
 export interface StoredRecord {
   text: string;
   chain: Buffer;
-  /** Whether it is the first of its group commit. */
+  /** True if it is the first of its group commit. */
   begins: boolean;
 }
 

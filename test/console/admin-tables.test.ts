@@ -17,7 +17,7 @@ import {
 import { test } from 'tap';
 import { openAuditLog, prove } from '../../audit/index.js';
 
-/** What the screens of admins work out by themselves. */
+/** Figures that the screens of administrators compute themselves. */
 
 /** Every proof of a log of `count` records, with its key. */
 async function proofsOf(count: number): Promise<{ readonly key: string; readonly texts: readonly string[] }> {

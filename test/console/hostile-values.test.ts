@@ -5,7 +5,7 @@ import { startGateway } from './support/gateway.js';
 import { SALES, SALES_CALLERS } from './support/sales.js';
 
 const MARKUP = '<img src=x onerror="globalThis.isTaken=1"><script>globalThis.isTaken=1</script>';
-/** What the screens read as one of a few words. */
+/** Fields that the screens read as one of a few words. */
 const WORDS = new Set(['type', 'kind', 'masked', 'use', 'composition', 'version', 'etag', 'currency']);
 
 /** Every text of a schema with markup behind it, names and references alike. */

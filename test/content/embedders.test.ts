@@ -32,7 +32,7 @@ const embeddings = (vectors: readonly (readonly number[])[]): unknown => ({
 /** Three numbers of a text: enough to tell texts apart. */
 const toy = (text: string): number[] => [text.length, text.charCodeAt(0) || 1, 3];
 
-/** What these servers are asked and answer, by their documentation. */
+/** Requests and answers of these servers, by their documentation. */
 const RECORDED: Readonly<
   Record<
     string,

@@ -171,7 +171,7 @@ test('ids compare as the "C" collation does', async (t) => {
   t.strictSame([...ids].sort(compareIds), bytes);
 });
 
-/** What each operator is by definition, a cosine at a time. */
+/** Definition of each operator, computed one cosine at a time. */
 const BY_DEFINITION = {
   outlier: (list: readonly OperatorPassage[], k: number) =>
     list.map((one) => {

@@ -6,7 +6,7 @@ import { type DeclaredValue, ValueMatcher } from '../../src/content/redact/match
 import { keptTable } from '../docs/kept-table.js';
 import { DECLARED, DETECTED } from './labelled.js';
 
-/** How much of what must go is found, and how much of what is found must go: on labelled text, by script and detector. */
+/** Recall and precision of redaction on labelled text, by script and detector. */
 
 interface Span {
   readonly start: number;
@@ -18,7 +18,7 @@ interface Score {
   readonly wanted: number;
   readonly found: number;
   readonly right: number;
-  /** What was missed, and what was taken for something. */
+  /** Spans that were missed, and spans that were found in error. */
   readonly wrong: readonly string[];
 }
 

@@ -11,7 +11,7 @@ export interface ModelServer {
   /** With `/v1`. */
   readonly url: string;
   readonly asked: Asked[];
-  /** What answers from now on. */
+  /** Sets the handler of all later requests. */
   answer: (asked: Asked, response: ServerResponse) => void;
   close(): Promise<void>;
 }

@@ -8,7 +8,7 @@ import { ROOT } from '../tools/cli/support.js';
 import { query } from '../wire/support/bytes.js';
 import { Client } from '../wire/support/client.js';
 
-/** What recipes promise that tests of a policy cannot ask: of a running server. */
+/** Promises of recipes that tests of a policy cannot check: they need a running server. */
 t.setTimeout(240_000);
 
 async function serve(recipe: string, script: string): Promise<RestFixture> {

@@ -33,7 +33,7 @@ const expressions: readonly (readonly [where: string, expr: string])[] = [
   ...rules.map(({ alert, expr }) => [alert, expr] as const),
 ];
 
-/** What Grafana puts in the place of its variables. */
+/** Values that Grafana puts in the place of its variables. */
 function plain(expr: string): string {
   return expr.replaceAll('$__rate_interval', '5m').replaceAll('$job', 'osl');
 }

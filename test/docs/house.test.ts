@@ -231,7 +231,7 @@ test('what a test tries by chance comes from the seed of test/support/fast-check
   t.end();
 });
 
-/** What emits `error`, which ends the process where nobody listens. */
+/** Sources of `error` events, which end the process where nobody listens. */
 const MAKERS =
   /\bnew (?:Worker|Socket|TLSSocket)\(|\b(?:createServer|createTlsServer|createConnection|connectTls|connectSocket|spawn|execFile)\(|\bplainRequest\b|\bcluster\.fork\(/;
 

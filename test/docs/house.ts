@@ -112,7 +112,7 @@ function targetOf(specifier: string, file: string, rooms: readonly string[]): st
   return specifier.startsWith('.') ? roomOf(join(dirname(file), specifier), rooms) : null;
 }
 
-/** What biome.json says of imports: one override a room, or one for each depth of its folders. */
+/** Rules of biome.json for imports: one override a room, or one for each depth of its folders. */
 export function overridesOf(house: House): readonly unknown[] {
   return house.rooms.flatMap((room) => {
     const { rooms, allowed } = house;
@@ -152,7 +152,7 @@ function restricted(
   };
 }
 
-/** What a specifier in `room`, `depth` folders down, looks like if it names a file of `other`. */
+/** Pattern of specifiers in `room`, `depth` folders down, that name a file of `other`. */
 function globsOf(
   room: string,
   depth: number,
@@ -205,7 +205,7 @@ export function circlesOf(imports: ReadonlyMap<string, readonly string[]>): read
   return [...circles.values()];
 }
 
-/** What `from` imports, and what that imports; `from` itself only where a way leads back to it. */
+/** Returns all files that `from` imports, directly or not; `from` itself only if an import leads back to it. */
 function reachedFrom(from: string, imports: ReadonlyMap<string, readonly string[]>): ReadonlySet<string> {
   const reached = new Set<string>();
   const next = [...(imports.get(from) ?? [])];

@@ -1,7 +1,7 @@
 import { OPERATORS, type OperatorArgument, type OperatorName } from 'osl-compiler';
 import { measured, share } from './measured.js';
 
-/** What no table of the code says of an operator. A new one does not compile without. */
+/** Facts about an operator that no table of the code has. A new one does not compile without. */
 interface Described {
   readonly result: string;
   readonly algorithm: string;

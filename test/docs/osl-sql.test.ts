@@ -21,7 +21,7 @@ const grammar = readGrammar();
 /** Rows that an example shows; of more, their number is said. */
 const SHOWN = 4;
 
-/** What came of `sql`: its rows, or its refusal. */
+/** Returns the outcome of `sql`: its rows, or its refusal. */
 async function outcomeOf(sql: string, forms: Forms): Promise<readonly string[]> {
   const given = /^-- parameters: (.*)$/m.exec(sql)?.[1]?.split(', ');
   const more = given === undefined ? {} : { parameters: given };
@@ -38,7 +38,7 @@ function isRefusal({ outcome }: Example): boolean {
   return /^E\d{4} /.test(outcome[0] ?? '');
 }
 
-/** What the examples are made of: parts of those that are answered, and of those that are refused. */
+/** Contents of the examples: parts of those that are answered, and of those that are refused. */
 function partsOfExamples(all: readonly Example[]): { answered: Set<string>; refused: Set<string> } {
   const found = { answered: new Set<string>(), refused: new Set<string>() };
   for (const example of all) {

@@ -12,7 +12,7 @@ import { type RestFixture, startRest } from '../surfaces/rest/fixture.js';
 
 t.setTimeout(600_000); // each test opens a service, and machines differ
 
-/** How an entry of the catalogue is raised: a question of a subject, any HTTP request, or the test that does it. */
+/** Way to raise an entry of the catalogue: a question of a subject, any HTTP request, or the test that does it. */
 type Raise =
   | { readonly as: string; readonly osql: string; readonly more?: Readonly<Record<string, unknown>> }
   | {
@@ -211,7 +211,7 @@ test('every entry of the catalogue is raised by some test', async (t) => {
   }
 });
 
-/** What a session of the wire may send beyond one question: EXPLAIN, several statements or none; `$1` belongs to the protocol. */
+/** Messages of a session beyond one question: EXPLAIN, several statements or none; `$1` belongs to the protocol. */
 const OF_SESSIONS: ReadonlySet<string> = new Set<ErrorName>([
   'unsupported',
   'noStatement',
@@ -300,7 +300,7 @@ async function raised(fixture: RestFixture, raise: Exclude<Raise, { file: string
   });
 }
 
-/** Whether a test file, or one of the files below a folder, has `text`. */
+/** True if a test file, or one of the files below a folder, has `text`. */
 function mentions(path: string, text: string): boolean {
   const full = join(process.cwd(), path);
   if (!existsSync(full)) return false;

@@ -1,4 +1,4 @@
-/** What README.md shows of the command: lines after a `$`, and what came of them. */
+/** Commands that README.md shows: lines after a `$`, and what came of them. */
 export interface ShownCommand {
   readonly line: string;
   readonly output: string;
@@ -14,7 +14,7 @@ export function commandsOf(page: string): readonly ShownCommand[] {
   });
 }
 
-/** Whether a shell would run `text`, and not wait for more of it. */
+/** True if a shell would run `text`, and not wait for more of it. */
 function isWhole(text: string): boolean {
   return text.split('"').length % 2 === 1 && !text.endsWith('\\');
 }

@@ -106,7 +106,7 @@ interface Lock {
   readonly packages: Readonly<Record<string, { readonly engines?: { readonly node?: string } }>>;
 }
 
-/** Whether `version` is in `range`, of those forms that the lock file has. */
+/** True if `version` is in `range`, of those forms that the lock file has. */
 function isIn(version: string, range: string): boolean {
   return range.split('||').some((all) =>
     [...all.matchAll(/([<>=^~]*)\s*v?([\d.]+|\*)/g)].every(([, sign = '', bound = '']) => {

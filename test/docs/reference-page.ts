@@ -16,7 +16,7 @@ interface Schema {
   readonly items?: Schema;
 }
 
-/** What a reference page is made of: the schema, a file that has every key, and the words between. */
+/** Parts of a reference page: the schema, a file that has every key, and the words between. */
 export interface Reference {
   readonly title: string;
   readonly intro: string;

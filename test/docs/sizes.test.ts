@@ -20,7 +20,7 @@ const bytes = (value: number): string =>
   value % MIB === 0 ? `${count(value / MIB)} MiB` : `${count(value / KIB)} KiB`;
 const count = (value: number): string => value.toLocaleString('en-US');
 
-/** What bounds a client, and what it hears: each value is the code's own. */
+/** Bounds of a client, and their messages: each value is the code's own. */
 const SIZES: readonly (readonly [what: string, most: string, beyond: string])[] = [
   ['characters (UTF-16 units) of a statement, on every surface', count(LIMITS.text), '54000, E0511'],
   [

@@ -15,7 +15,7 @@ interface Part {
 interface TrustedFile {
   readonly file: string;
   readonly why: string;
-  /** What was looked for and found when it was read by somebody who had not written it; null: not read so yet. */
+  /** Findings of somebody who read it and had not written it; null: not read so yet. */
   readonly read: string | null;
 }
 
@@ -520,7 +520,7 @@ function importsOf(path: string): readonly string[] {
   });
 }
 
-/** What is wrong with the table: files that are gone, and imports that are neither in the base nor argued. */
+/** Faults of the table: files that are gone, and imports that are neither in the base nor argued. */
 export function faultsOfBase(): readonly string[] {
   const base = new Set(FILES.map((f) => f.file));
   const gone = [...base].filter((path) => !existsSync(join(ROOT, path))).map((path) => `${path} is gone`);

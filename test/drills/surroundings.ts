@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.js';
 
 /*
- * What a cluster stands on, so that a drill can take it away: the network to the control database, a gateway's disk, its
+ * Surroundings of a cluster that a drill can take away: the network to the control database, a gateway's disk, its
  * clock; and a monitor that reads metrics all the time.
  */
 

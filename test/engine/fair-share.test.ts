@@ -35,7 +35,7 @@ class Places {
     return this;
   }
 
-  /** How many `party` holds. */
+  /** Returns the number that `party` holds. */
   of(party: FairShareParty): number {
     return this.held.filter((p) => p === party).length;
   }
@@ -225,7 +225,7 @@ class Torrent implements Transport {
     this.#receive = receive;
   }
 
-  /** What the system hands over before anything else is heard. */
+  /** Items that the system hands over before it reads anything else. */
   poll(): void {
     for (let n = 0; n < 32 && !this.paused; n++) this.#receive(CHUNK);
   }

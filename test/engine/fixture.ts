@@ -15,9 +15,9 @@ export interface Fixture {
   readonly engine: OpenedEngine;
   /** The seam under the governed door. */
   readonly runner: Runner;
-  /** What the upstream said, for the log. */
+  /** Message of the upstream, for the log. */
   readonly heard: UpstreamError[];
-  /** What became of the connections. */
+  /** State of the connections. */
   readonly reached: ConnectionChange[];
   readonly native: NativePostgres | null;
   close(): Promise<void>;

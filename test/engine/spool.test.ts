@@ -92,7 +92,7 @@ test('the file has no name, and what it holds is not what was put', async (t) =>
   spool.close();
 });
 
-/** What an open file was called; nothing where it is closed by now. */
+/** Returns the name of an open file; nothing if it is closed by now. */
 function targetOf(path: string): string {
   try {
     return readlinkSync(path);

@@ -116,7 +116,7 @@ t.test('an ErrorResponse is read whole, or as far as it goes', async (t) => {
 
 const SECRET = 'geheim-4711';
 
-/** What servers say where a value is near, with the routine that says it. */
+/** Messages of servers that have a value beside them, with the routine that makes them. */
 const SAID: readonly (readonly [sqlstate: string, routine: string, message: string, shown: string | null])[] =
   [
     [

@@ -1,4 +1,4 @@
-/** What the tests use of it; its own types bring those of a web framework along. */
+/** Parts that the tests use; its own types bring those of a web framework along. */
 declare module 'oidc-provider' {
   import type { Server } from 'node:http';
 

@@ -35,7 +35,7 @@ export interface TestProvider {
 export interface ProviderOptions {
   /** Besides `RESOURCE`. */
   readonly resources?: readonly string[];
-  /** How long an ID token lives, in seconds. */
+  /** Lifetime of an ID token, in seconds. */
   readonly idTokenSeconds?: number;
 }
 

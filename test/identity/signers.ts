@@ -64,7 +64,7 @@ function pair(algorithm: SignerAlgorithm) {
 /** Publishes key sets over HTTP, as an issuer does; what it answers can be changed while it runs. */
 export class KeyServer {
   keys: readonly Signer[] = [];
-  /** What it answers instead, while it has a fault. */
+  /** Answer to give instead, while it has a fault. */
   fault: 'status' | 'nonsense' | 'endless' | 'silence' | 'redirect' | null = null;
   fetched = 0;
   readonly #server: Server;

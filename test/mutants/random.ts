@@ -65,7 +65,7 @@ interface Mutant {
   readonly text: string;
 }
 
-/** What an older build left in `dist` has none. */
+/** Files that an older build left in `dist` have none. */
 const sourceOf = (file: string): string =>
   file
     .replace(/^dist\//, '')
@@ -128,7 +128,7 @@ function importsOf(file: string): string[] {
   );
 }
 
-/** How many imports lie between each test and `file`. */
+/** Returns the number of imports between each test and `file`. */
 function distances(
   tests: readonly string[],
   file: string,

@@ -3,7 +3,7 @@ import { createPasswordGuesses, type GuessOptions } from '../../policy/index.js'
 
 type Step = readonly ['wrong' | 'right', account: string, address: string, opens?: boolean];
 
-/** What comes, in order, and of right passwords whether they open a session. Budgets: 2 an address, 5 an account. */
+/** Attempts, in order, and for right passwords whether they open a session. Budgets: 2 an address, 5 an account. */
 const CASES: Readonly<Record<string, readonly Step[]>> = {
   'right ones always open': [
     ['right', 'a', '10.0.0.1', true],

@@ -16,7 +16,7 @@ t.after(() => {
   performance.now = realNow;
 });
 
-/** How many of `times` uses were let through. */
+/** Returns the number of `times` uses that were let through. */
 function passed(times: number, take: () => LimitResult): number {
   return Array.from({ length: times }, take).filter((o) => o.ok).length;
 }

@@ -108,7 +108,7 @@ const claims = fc.record(
   { requiredKeys: [] },
 );
 
-/** Whether a grant counts, worked out from the document and apart from the policy's own code. */
+/** True if a grant counts, worked out from the document and apart from the policy's own code. */
 function counts(
   grant: GrantDocument,
   asked: Asked,

@@ -105,7 +105,7 @@ async function told(book: QuotaBook, [one]: readonly Quota[], used: number): Pro
     await new Promise((resolve) => setTimeout(resolve, 1));
 }
 
-/** What was heard longer ago is asked for anew. */
+/** Counts that are older are requested anew. */
 const STALE_MS = 1_001;
 
 t.test('several processes that ask when what they know is old let through exactly what is left', async () => {

@@ -419,7 +419,7 @@ t.test('every rule of the catalogue has a row', async (t) => {
   t.same(missing, []);
 });
 
-/** What is said beside of a token with another algorithm: those of the keys here. */
+/** Text of the message about a token with another algorithm: those of the keys here. */
 const ACCEPTED = /^; accepted here: (?:none|\w+(?:, \w+)*)$/;
 
 /** 'ok', or the rule whose exact text the error carries: so nothing of the token can be in it. */

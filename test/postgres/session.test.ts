@@ -4,7 +4,7 @@ import { openSession, postgresPool } from '../../src/base/postgres/index.js';
 import { diceFrom } from '../proof/oracle/dice.js';
 import { SEED } from '../support/fast-check.js';
 
-/** What a server sends, broken in every way: whoever waits hears an error, and the process goes on. */
+/** Answers of a server, broken in every way: all who wait get an error, and the process goes on. */
 
 const SILENCE_MS = 60;
 /** The same for a server that answers at once, on a busy machine. */
@@ -37,7 +37,7 @@ const SASL = message('R', int32(10), text('SCRAM-SHA-256', ''));
 interface Said {
   readonly login: Buffer;
   readonly answer: Buffer;
-  /** What follows the answer. */
+  /** Messages that follow the answer. */
   readonly end?: (socket: Socket) => void;
 }
 

@@ -32,7 +32,7 @@ export interface FaultProxy {
   passed(direction: Direction): number;
   /** Counts begin at 0, and this goes wrong; null: nothing does. */
   arm(fault: Fault | null): void;
-  /** Whether the armed fault has come. */
+  /** True if the armed fault has happened. */
   readonly fired: boolean;
   /** The URL `target`, by way of the proxy. */
   by(target: string): string;

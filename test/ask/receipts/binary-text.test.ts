@@ -4,7 +4,7 @@ import { test } from 'tap';
 import { toTextOf } from '../../../src/ask/receipts/binary-text.js';
 import { emptyDatabaseOfItsOwn } from '../../support/embedded-data.js';
 
-/** What a receipt makes of a value in binary format is what Postgres writes as text. */
+/** A receipt has a value in binary format as the text that Postgres writes. */
 
 const VALUES: Readonly<Record<string, readonly string[]>> = {
   bool: ['true', 'false'],

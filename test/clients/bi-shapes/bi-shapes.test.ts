@@ -10,7 +10,7 @@ import type { Shape } from './shape.js';
 import { SHAPES } from './tools.js';
 
 /**
- * What BI tools send, answered through the wire, and beside it by an ungoverned copy of the tables: `clear` for a
+ * Statements that BI tools send, answered through the wire, and beside it by an ungoverned copy of the tables: `clear` for a
  * caller who may see everything, `masked` for one who may not. Equal answers, or a stated refusal.
  */
 t.setTimeout(600_000);
@@ -38,7 +38,7 @@ const COLUMNS: ReadonlyMap<string, string> = new Map([
   ['sample', 'shop.samples'],
 ]);
 
-/** What only the clear caller may read. */
+/** Columns that only the clear caller may read. */
 const SECRETS = /@(eu|us)\.example|EU-[12]|US-3|1990-05-17|1985-01-02|1979-12-31/;
 
 interface World {

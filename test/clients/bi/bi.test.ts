@@ -26,7 +26,7 @@ const CALLED: ReadonlyMap<string, string> = new Map([
   ['sqlalchemy', 'SQLAlchemy'],
 ]);
 
-/** What is asked of the catalog alone: heard from real clients, and the scripts of tools that cannot run here. */
+/** Questions to the catalog alone: heard from real clients, and the scripts of tools that cannot run here. */
 const CATALOG: readonly ToolCorpus[] = [
   ...readdirSync(CAPTURED)
     .sort()
@@ -36,7 +36,7 @@ const CATALOG: readonly ToolCorpus[] = [
   ...Object.entries(TOOLS).map(([tool, statements]) => catalogOf(tool, 'written', statements)),
 ];
 
-/** What is asked of a shop with its rows: the corpus, and the data queries whose shapes `bi-shapes` tries one by one. */
+/** Questions to a shop with its rows: the corpus, and the data queries whose shapes `bi-shapes` tries one by one. */
 const SHOP: readonly ToolCorpus[] = [
   ...readCorpus(),
   ...SHAPES.map(({ tool, shapes }) => ({

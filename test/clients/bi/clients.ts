@@ -1,4 +1,4 @@
-/** What each real client is asked to look at while `capture.ts` listens. */
+/** Objects that each real client is asked to look at while `capture.ts` listens. */
 
 export const PSQL: readonly string[] = [
   ...[

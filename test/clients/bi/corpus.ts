@@ -5,7 +5,7 @@ export const KINDS = ['introspection', 'data', 'session'] as const;
 export type Kind = (typeof KINDS)[number];
 
 /**
- * How a list came about: written after what a tool sends, heard from the client itself, or what analysts write. `checks`
+ * Origin of a list: written after what a tool sends, heard from the client itself, or what analysts write. `checks`
  * are forms of SQL one by one, which are compared and counted for no tool.
  */
 const SOURCES = ['written', 'captured', 'analysts', 'checks'] as const;
@@ -34,7 +34,7 @@ export interface ToolCorpus {
 const FOLDER = join('test', 'clients', 'bi', 'corpus');
 
 /**
- * What is asked, one file a tool. A file begins with `-- tool: NAME (SOURCE, PROTOCOL)`; each entry with
+ * Statements, one file for each tool. A file begins with `-- tool: NAME (SOURCE, PROTOCOL)`; each entry with
  * `-- KIND: what is particular`, and below it, where there are any, `-- values: ["JSON"]` and `-- refused: why`.
  * In a session a semicolon at the end of a line ends a statement.
  */

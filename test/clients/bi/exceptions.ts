@@ -16,7 +16,7 @@ export interface Exception {
   readonly unordered?: true;
   /** Of data queries too. */
   readonly data?: true;
-  /** Whether it shows depends on what else the cluster holds just now, so it counts each time. */
+  /** True if it depends on the rest of the cluster whether it shows, so that it counts each time. */
   readonly always?: true;
 }
 
@@ -98,7 +98,7 @@ export const EXCEPTIONS: readonly Exception[] = [
   },
 ];
 
-/** What is left of an outcome under an exception. */
+/** Returns the rest of an outcome under an exception. */
 export function under(exception: Exception, outcome: Outcome): Outcome {
   if (outcome.kind === 'error') return outcome;
   const { rows, fields, unordered } = exception;

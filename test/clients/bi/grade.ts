@@ -3,7 +3,7 @@ import pg from 'pg';
 
 export type Grade = 'equal' | 'refused' | 'wrong';
 
-/** What a statement came to, as text that can be compared between servers. */
+/** Returns the outcome of a statement, as text that can be compared between servers. */
 export type Outcome =
   | { readonly kind: 'rows'; readonly fields: string; readonly rows: readonly string[] }
   | { readonly kind: 'error'; readonly sqlstate: string; readonly message: string };
@@ -81,7 +81,7 @@ export function inline(sql: string, values: readonly (string | null)[]): string 
   });
 }
 
-/** What only one of two answers has. */
+/** Returns the rows that only one of two answers has. */
 export function difference(ours: Outcome, theirs: Outcome): Readonly<Record<'ours' | 'theirs', unknown>> {
   if (ours.kind === 'error' || theirs.kind === 'error') return { ours, theirs };
   const only = (a: readonly string[], b: readonly string[]): readonly string[] => {

@@ -4,14 +4,14 @@ import { EXCEPTIONS, type Exception, under } from './exceptions.js';
 import { difference, type Grade, grade, inline, type Outcome, outcomeOf } from './grade.js';
 import { withOids } from './statement.js';
 
-/** What one entry of a tool came to. */
+/** Outcome of one entry of a tool. */
 export interface Measured {
   readonly tool: string;
   readonly source: Source;
   readonly kind: Kind;
   readonly what: string;
   readonly grade: Grade;
-  /** What the gateway said where it refused; what differs where it is wrong. */
+  /** Message of the gateway if it refused; the difference if it is wrong. */
   readonly said: string;
   /** The reason that the corpus gives for a refusal. */
   readonly reason: string | null;
@@ -28,7 +28,7 @@ export interface Pair {
 export interface Asked {
   readonly client: pg.Client;
   readonly oids: ReadonlyMap<string, string>;
-  /** What it is called here; `'osl'` in a statement stands for it. */
+  /** Name here; `'osl'` in a statement stands for it. */
   readonly database: string;
 }
 

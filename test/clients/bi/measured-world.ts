@@ -18,7 +18,7 @@ const TABLES: readonly {
   readonly table: string;
   readonly keys: readonly string[];
   readonly columns: Readonly<Record<string, string>>;
-  /** What the caller sees of it, as SQL over the table; everything unless told. */
+  /** Rows that the caller sees, as SQL over the table; all by default. */
   readonly permitted?: string;
 }[] = [
   {

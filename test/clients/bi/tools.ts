@@ -1,7 +1,7 @@
 import type { CatalogStatement } from './statement.js';
 
 /**
- * What tools that cannot run here ask of a catalog, written from descriptions of what they send. Each tool's is the
+ * Catalog queries of tools that cannot run here, written from descriptions of what they send. Each tool's is the
  * way it goes about it: connect, list, describe, keys.
  */
 export const TOOLS: Readonly<Record<string, readonly CatalogStatement[]>> = {

@@ -79,7 +79,7 @@ async function showFewerColumns(): Promise<void> {
 
 const said = await programs();
 
-/** What a program said as one JSON object a line, by step. */
+/** Reads the output of a program, one JSON object a line, by step. */
 function stepsOf(name: string): ReadonlyMap<string, unknown> {
   const lines = (said.get(name) ?? []).map((line) => JSON.parse(line) as { step: string; value: unknown });
   return new Map(lines.map((l) => [l.step, l.value]));

@@ -90,7 +90,7 @@ test('postgres', async (t) => {
   t.same([...(await sql`select 1 as one`)], [{ one: 1 }]);
 });
 
-/** What three transactions of a pool see: a row each, the error of a savepoint, and of the second one more. */
+/** Rows that three transactions of a pool see: a row each, the error of a savepoint, and of the second one more. */
 const IN_A_POOL = [1, '42703', 2, '42703', '22012', 3, '42703'];
 
 async function throughPool(pool: pg.Pool, name?: string): Promise<readonly unknown[]> {

@@ -272,7 +272,7 @@ const SCROLLED = [1_500, 1_499, 1_001, 1_000 + MANY, MANY];
 /** asyncpg's own limit: it says so once the parameters are described. */
 const TOO_MANY = 'the number of query arguments cannot exceed 32767';
 
-/** What three sessions of SQLAlchemy see: a row each, the error of a savepoint, and of the second one more. */
+/** Rows that three sessions of SQLAlchemy see: a row each, the error of a savepoint, and of the second one more. */
 const POOLED = (nested: string) => [1, nested, 2, nested, '22012', 3, nested];
 
 const CLIENTS = [

@@ -27,7 +27,7 @@ const SUITES: readonly Suite[] = [
   { name: 'pgconn', debian: 'golang-github-jackc-pgconn-dev', package: 'github.com/jackc/pgconn' },
 ];
 
-/** What cannot be had as a package, so that it runs nowhere here. */
+/** Suites that cannot be installed as a package, so that they never run here. */
 const MISSING = [
   "psycopg's tests: no package for machines has them, and the source package of Debian 12 is not to be had",
   "node-postgres' tests: its npm package has none",

@@ -120,6 +120,6 @@ export async function steps(
   );
 }
 
-/** What every client must find. */
+/** Rows that every client must find. */
 export const TABLES = ['customer', 'line', 'order', 'product', 'sample'];
 export const CUSTOMER_COLUMNS = ['id', 'name', 'email', 'tax_no', 'born', 'region'];

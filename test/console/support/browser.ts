@@ -12,7 +12,7 @@ export const CHROMIUM: string | null =
     (path) => path !== '',
   ) ?? null;
 
-/** What a test that needs a browser says where there is none. */
+/** Reason for a skip where there is no browser. */
 export const SKIP: string | false = CHROMIUM === null ? 'there is no Chromium on this machine' : false;
 
 /** A browser that is closed with the test. */

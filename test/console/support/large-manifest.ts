@@ -1,4 +1,4 @@
-/** How large a generated graph is. */
+/** Size of a generated graph. */
 export interface LargeGraph {
   readonly entities: number;
   /** Entities of one subject area: each leads to its first one, and that one to the first area's. */

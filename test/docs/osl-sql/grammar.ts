@@ -34,7 +34,7 @@ export function readGrammar(): Grammar {
   };
 }
 
-/** What a tree is made of: its node types, and its enumerated values as `Enumeration.VALUE`. */
+/** Contents of a tree: its node types, and its enumerated values as `Enumeration.VALUE`. */
 export function partsOf(tree: unknown, grammar: Grammar): ReadonlySet<string> {
   const found = new Set<string>();
   const typed = (type: string, value: unknown): void => {

@@ -77,7 +77,7 @@ export const SELECT_NODES: ReadonlyMap<string, string> = new Map([
   ['JsonValueExpr', 'a value of the SQL/JSON functions'],
 ]);
 
-/** What analysis, planning and the parser's own envelope add to trees; the grammar makes none of them. */
+/** Nodes that analysis, planning and the parser's own envelope add to trees; the grammar makes none of them. */
 export const NOT_OF_THE_GRAMMAR: ReadonlySet<string> = new Set(
   `ParseResult ScanResult ScanToken SummaryResult Table Function FilterColumn OidList IntList TableFunc Var Param
   Aggref WindowFunc WindowFuncRunCondition SubscriptingRef FuncExpr OpExpr DistinctExpr NullIfExpr ScalarArrayOpExpr

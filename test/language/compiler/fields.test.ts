@@ -50,7 +50,7 @@ const QUESTIONS: readonly Question[] = [
     }),
 ];
 
-/** What the binder passes over in `question`; null where it refuses it, or where it does not parse. */
+/** Returns the fields that the binder passes over in `question`; null if it refuses it, or if it does not parse. */
 function passedOver({ sql, caller, world }: Question): readonly string[] | null {
   try {
     const { source, node, lists } = parse(sql);

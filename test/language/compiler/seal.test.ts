@@ -94,7 +94,7 @@ function thawed(value: unknown, path: string): string | null {
   return null;
 }
 
-/** What a plan refers to and does not own. */
+/** Objects to which a plan refers and that it does not own. */
 const SHARED: ReadonlySet<string> = new Set(['relation', 'definition', 'equality', 'facet']);
 
 function thawedIn(plan: GovernedPlan): string | null {

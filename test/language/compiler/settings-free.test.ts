@@ -15,7 +15,7 @@ import t from 'tap';
 import { emptyDatabaseOfItsOwn } from '../../support/embedded-data.js';
 import { functions } from '../functions/support/table.js';
 
-/** What policy and metrics say means the same whatever a session has set, and what it meant under UTC. */
+/** Policy and metrics mean the same whatever a session has set: what they mean under UTC. */
 t.setTimeout(600_000);
 
 const TYPES = {
@@ -154,7 +154,7 @@ const REWRITTEN = [
   "i < interval '-1 day'",
 ];
 
-/** What the refusals advise, which hangs on no session. */
+/** Advice of the refusals, which depends on no session. */
 const FREE = ['length(f::numeric::text) > 16', "to_char(f, '999.99') > ' 100'", "encode(by, 'hex') < '02'"];
 
 for (const text of [...REWRITTEN, ...FREE]) {

@@ -5,7 +5,7 @@ import { literalTokens } from './tokens.js';
 
 await ready();
 
-/** What the scanner says of each text must be what the parser's own scanner says, or nothing. */
+/** The scanner must say of each text what the parser's own scanner says, or nothing. */
 function agrees(text: string): string | null {
   const shaped = shapeOf(text);
   if (shaped === null) return null;

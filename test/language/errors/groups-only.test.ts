@@ -65,7 +65,7 @@ insert into shop.tag select n, 1 + n % 12, n from generate_series(1, 24) n;
 /** A question: OSL-SQL, raw SQL after `sql`, a body after `metrics`, or a sample of an entity. */
 type Question = string | { readonly sample: string };
 
-/** What is refused, and what its hint says to ask in its place. */
+/** Refused queries, and those that the hint advises in their place. */
 interface Followed {
   readonly as?: string;
   readonly refused: Question;
@@ -235,7 +235,7 @@ t.test('who follows a hint of E2103 is answered', async (t) => {
   t.ok(hints.size >= 18, `${hints.size} hints`);
 });
 
-/** What the reason says; null where the line is of a metric, which shares the reasons of others. */
+/** Text of the reason; null where the line is of a metric, which shares the reasons of others. */
 function saidOf(reason: string): string | null {
   // A key of the list, by the test before it.
   const known = Object.hasOwn(GROUPS_ONLY, reason) ? (reason as GroupsOnlyReason) : null;

@@ -23,7 +23,7 @@ function computed(text: string, sqlstate: string, message: RegExp): WrongValue {
   return { text, code: 'E0529', sqlstate, message };
 }
 
-/** What is wrong in the text itself, found by the compiler or by the database. */
+/** Faults in the text itself, found by the compiler or by the database. */
 const LITERALS: readonly WrongValue[] = [
   seen("select date ‸'2024-02-30'", '22008', RANGE),
   seen("select id from {customer} where born > ‸'2023-02-29'", '22008', RANGE),
@@ -52,7 +52,7 @@ const LITERALS: readonly WrongValue[] = [
   seen("select ‸'\\x0g'::bytea", '22023', INVALID),
 ];
 
-/** What is wrong in a parameter. */
+/** Faults in a parameter. */
 const PARAMETERS: readonly WrongValue[] = [
   bound('select ‸$1::int4', 'abc', '22P02', /^parameter \$1: invalid input syntax for type int4$/),
   bound(
@@ -74,7 +74,7 @@ const PARAMETERS: readonly WrongValue[] = [
   bound('select now() ‸at time zone $1', 'Nowhere', '22023', /^the database knows no time zone/),
 ];
 
-/** What the database finds out when it computes, of constants or of rows. */
+/** Faults that the database finds when it computes, with constants or with rows. */
 const COMPUTED: readonly WrongValue[] = [
   computed('select 1 ‸/ 0', '22012', /^division by zero$/),
   computed('select 1 ‸/ (id - 1) from {customer}', '22012', /^division by zero$/),

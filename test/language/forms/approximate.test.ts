@@ -17,7 +17,7 @@ const EXACT = '<=>';
 
 const lanes = { few: new PermittedSets(1_000_000), many: new PermittedSets(0) };
 let sets = lanes.many;
-/** How each statement that compared vectors found its candidates, in order. */
+/** Ways in which statements that compared vectors found their candidates, in order. */
 let sent: string[] = [];
 let last: { readonly sql: string; readonly values: readonly string[] } = { sql: '', values: [] };
 

@@ -16,7 +16,7 @@ import { TOPICS } from './demo-topics.js';
 // The whole demo is read and indexed.
 t.setTimeout(600_000);
 
-/** How many of the questions must find a right package in the first five passages. */
+/** Number of questions that must find a right package in the first five passages. */
 const NEEDED = 18;
 const E_MAIL = /[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}/;
 

@@ -1,4 +1,4 @@
-/** What installed packages are for, as a reader of their READMEs judged; several labels may be right. */
+/** Purposes of installed packages, as a reader of their READMEs judged; several labels may be right. */
 export const TOPICS: ReadonlyMap<string, readonly string[]> = new Map([
   ['@alcalzone/ansi-tokenize', ['cli', 'text']],
   ['@apidevtools/json-schema-ref-parser', ['parsing', 'validation']],

@@ -28,7 +28,7 @@ const { ask } = forms;
 const ALL = 'id in (1, 2, 3, 4, 5, 6, 7, 8, 9)';
 const QUESTION = `select id, title, subject, topics, never, evidence from osl.entities.article where ${ALL} order by id`;
 
-/** What a document says, worked out from the words in it. */
+/** Computes the attributes of a document from the words in it. */
 function subjectsOf(key: number, seen: (n: Note) => boolean = () => true): readonly string[] {
   return NOTES.filter((n) => n.article === key && seen(n)).flatMap((n) =>
     SUBJECTS.filter((s) => n.body.includes(s)),

@@ -14,7 +14,7 @@ import {
 import { startTestService, type TestService, type TestServiceOptions } from '../../support/service.js';
 import { SHOP_MANIFEST } from '../../support/shop.js';
 
-/** What REST answered. */
+/** Response of REST. */
 export interface Answer {
   readonly status: number;
   /** E-code of a refusal; empty where there is none. */

@@ -8,7 +8,7 @@ import { articlesWorld } from './articles.js';
 import { at, startForms } from './fixture.js';
 import { NOTES, toyEmbeddings, vectorsWorld } from './vectors.js';
 
-/** How old an index is, in the schema and in each answer that rests on it: as the rounds of `osl index` said it. */
+/** The age of an index, in the schema and in each answer that uses it, is that of the rounds of `osl index`. */
 
 t.setTimeout(180_000);
 
@@ -39,13 +39,13 @@ const ceilings: Readonly<Record<string, string>> = {
   'user:non': 'none',
 };
 
-/** What a facet's index is said to be of, in the schema. */
+/** Returns the state of a facet's index, as in the schema. */
 async function toldIn(subject: string): Promise<unknown> {
   const { facets } = (await schemaFor(subject)).body;
   return Array.isArray(facets) ? facets.map((f) => [at(f, 'name'), at(f, 'indexed_at')]) : null;
 }
 
-/** What a server knows of a store may be some seconds old. */
+/** Waits, since the knowledge of a server about a store may be some seconds old. */
 async function untilSame(read: () => Promise<unknown>, wanted: unknown): Promise<void> {
   while (JSON.stringify(await read()) !== JSON.stringify(wanted)) await sleep(100);
 }

@@ -52,7 +52,7 @@ async function found(
   });
 }
 
-/** What fusing two lists comes to, worked out from what each leg says by itself. */
+/** Computes the fusion of two lists from the answers of each leg by itself. */
 function expected(
   legs: readonly (readonly Passage[])[],
   weights: readonly number[],

@@ -110,7 +110,7 @@ const HIDDEN: Readonly<Record<string, (n: Note) => boolean>> = {
 interface Lane {
   readonly name: string;
   readonly sets: PermittedSets;
-  /** Whether it looks at signs. */
+  /** True if it looks at signs. */
   readonly signs: boolean;
 }
 

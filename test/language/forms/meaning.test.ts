@@ -28,7 +28,7 @@ const formsWith = (model: string): ReturnType<typeof startForms> =>
     schema: 'press',
   });
 
-/** What shares no word with the note that means it, and words with the others. */
+/** Questions that share no word with the note that means them, and words with the others. */
 const ASKED: Readonly<Record<string, string>> = {
   dog: 'the puppy made noise in the evening',
   money: 'finance: the credit has become expensive',

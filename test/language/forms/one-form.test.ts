@@ -188,7 +188,7 @@ const REFUSED: readonly (readonly [sql: string, told: RegExp])[] = [
   [`select text from ${TEA} a join ${WALK} b on a.id = b.id`, /TRAVERSE, `evidence` or operators/],
 ];
 
-/** What passages, walks and evidence are not joined on, whatever the manifest says of joins. */
+/** Columns of passages, walks and evidence that are never joined on, whatever the manifest says of joins. */
 const UNJOINED: readonly string[] = [
   `select 1 from product p join ${TEA} r on p.label = r.text`,
   `select 1 from product p join (select text as x from ${TEA}) r on r.x = p.label`,

@@ -204,7 +204,7 @@ t.test('operators take so many rows, and the refusal says how to page', async (t
   t.equal((await ask('user:all', ranked)).rows.length, 3);
 });
 
-/** What is refused, and how it is told. */
+/** Refused queries, and their messages. */
 const REFUSED: Readonly<Record<string, RegExp>> = {
   'select classify(body) from osl.entities.ticket': /CLASSIFY over rows needs `labels`/,
   'select rank(body) from osl.entities.ticket': /RANK over rows needs `query`/,

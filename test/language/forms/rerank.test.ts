@@ -97,7 +97,7 @@ function notes(more: string, select = 'text, score, cite', topK = 10): string {
   return `select ${select} from RETRIEVE(facet => 'notes', query => 'report on the windmill', top_k => ${topK}${more})`;
 }
 
-/** What a text is worth to the reranker of these tests: four digits that nobody could guess of it. */
+/** Score of a text from the reranker of these tests: four digits that nobody could guess of it. */
 function worth(text: string): number {
   return (createHash('sha256').update(text).digest().readUInt16BE(0) % 10_000) / 10_000;
 }

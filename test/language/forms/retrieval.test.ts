@@ -130,7 +130,7 @@ function passage(row: Readonly<Record<string, unknown>>): Passage {
   return { score: Number(row['score']), chunk: chunk ?? '', document: document ?? '' };
 }
 
-/** What `wanted` must be, made of the whole: one of each document, those that are good enough, a page of these. */
+/** Computes from the whole what `wanted` must be: one of each document, those that are good enough, a page of these. */
 function taken(
   all: readonly Passage[],
   wanted: { per?: string; min?: number; offset?: number; topK: number },

@@ -83,7 +83,7 @@ function traverse(
   };
 }
 
-/** What is asked of every graph. */
+/** Questions to every graph. */
 function questions(g: Graph, keys: readonly number[], cap: number | null): readonly Asked[] {
   const walks = DIRECTIONS.flatMap((direction) =>
     [1, 2, 5].map((hops) => {
@@ -241,7 +241,7 @@ t.test('how keys of two columns are given', async (t) => {
   t.equal(await ids('user:partly', `(${keySql(4)})`), '', 'nor does anything lead to it');
 });
 
-/** What Postgres itself finds by recursion, policy written into it by hand; anchors that are hidden lead nowhere. */
+/** Result of a recursion in Postgres itself, policy written into it by hand; anchors that are hidden lead nowhere. */
 async function recursive(
   keys: readonly number[],
   direction: (typeof DIRECTIONS)[number],

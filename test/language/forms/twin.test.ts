@@ -8,7 +8,7 @@ import { type Forms, startForms } from './fixture.js';
 
 t.setTimeout(600_000);
 
-/** What `user:eu` may not see: notes about articles of the US; the same for `user:de` and notes in English. */
+/** Data that `user:eu` may not see: notes about articles of the US; the same for `user:de` and notes in English. */
 const HIDDEN: Readonly<Record<string, (n: Note) => boolean>> = {
   'user:eu': (n) => n.article % 2 === 0,
   'user:de': (n) => n.lang !== 'de',
@@ -60,7 +60,7 @@ const statements = QUERIES.flatMap((query) => [
      diversity => 0.5, highlight => true, explain_score => true)`,
   `select text, score from RETRIEVE(facet => 'notes', query => '${query}', top_k => 3, skip => 2, min_score => 0.2, per => 'document')`,
 ]);
-/** What fails on the notes of one article, or of one language: hidden ones fail nobody's question. */
+/** Models that fail on the notes of one article, or of one language: hidden ones fail nobody's question. */
 const FAILING = [
   ...[1, 2, 4].map(
     (id) => `case when article_id = ${id} then 1 / (length(lang) - length(lang)) else 1 end = 1`,

@@ -69,7 +69,7 @@ function declared(f: FunctionDefinition): string {
   return [...f.arguments.slice(0, -1), `${f.variadic}[]`].join(', ');
 }
 
-/** Whether `args` is what a caller may write for `p`, leaving out arguments that have defaults. */
+/** True if `args` is what a caller may write for `p`, leaving out arguments that have defaults. */
 function isCallable(p: Procedure, args: string): boolean {
   const all = p.arguments === '' ? [] : p.arguments.split(', ');
   const given = args === '' ? [] : args.split(', ');

@@ -14,7 +14,7 @@ import { functions, types } from './support/table.js';
 /** Random calls over typed NULLs, resolved by the table and by the engine. */
 const SEED = Number(process.env['OSL_TEST_SEED'] ?? 20_260_101);
 const CALLS = Number(process.env['OSL_TEST_CALLS'] ?? 1500);
-/** How many calls of each sort are compared overload by overload. */
+/** Number of calls of each sort that are compared overload by overload. */
 const VIEWS = Number(process.env['OSL_TEST_VIEWS'] ?? 400);
 
 const SCALARS: readonly TypeName[] = types.SCALAR_TYPES;
@@ -134,7 +134,7 @@ function distinctCalls(make: (random: Random) => Call): Call[] {
 /** Undefined function, cannot coerce, indeterminate type, wrong object type, undefined object, ambiguous. */
 const REFUSALS: ReadonlySet<string> = new Set(['42883', '42804', '42P18', '42809', '42704', '42725']);
 
-/** What the engine makes of a call: its type, or `refused`. */
+/** Result of a call in the engine: its type, or `refused`. */
 async function engineResult(engine: Engine, call: Call): Promise<string> {
   const answer = await engine.typeOf(`select ${call.sql(call.args.map(operand))} where false`);
   if (typeof answer === 'number') return types.typeOfOid(answer) ?? `oid ${answer}`;
@@ -227,13 +227,13 @@ async function compare(t: Test, engine: Engine, calls: readonly Call[]): Promise
   t.ok((counts.get('both resolve') ?? 0) >= 500, 'many calls resolve');
 }
 
-/** Whether a call is settled by both, so that the overloads can be compared. */
+/** True if a call is settled by both, so that the overloads can be compared. */
 type Settled = Call & { readonly resolved: Exclude<Call['resolved'], string> };
 function isSettled(call: Call): call is Settled {
   return typeof call.resolved !== 'string';
 }
 
-/** How the engine writes a call down once it is analysed: every conversion is shown. */
+/** Text of a call that the engine has analysed: every conversion is shown. */
 async function analysed(engine: Engine, sql: string): Promise<string | null> {
   const made = await engine.typeOf(`create or replace temp view analysed as select ${sql} as value`);
   if (typeof made === 'string') return null;

@@ -120,7 +120,7 @@ function monthBefore(time: number): number {
   return Date.UTC(at.getUTCFullYear(), at.getUTCMonth() - 1, Math.min(at.getUTCDate(), last)) + (time % DAY);
 }
 
-/** What follows rows of `base`: rows of `later` that are equal in `by`, no later than `within`, each counted once. */
+/** Counts rows that follow rows of `base`: those of `later` equal in `by`, no later than `within`, each counted once. */
 const FOLLOWED: Readonly<
   Record<
     string,
@@ -164,7 +164,7 @@ const FOLLOWED: Readonly<
 type Figures = ReadonlyMap<string, number | null>;
 type Figure = (leaf: (name: string) => number | null) => number | null;
 
-/** What metrics are made of, by the sums above. */
+/** Parts of metrics, by the sums above. */
 const MADE: Readonly<Record<string, { readonly of: readonly string[]; readonly value: Figure }>> = {
   paid_share: { of: ['paid', 'orders'], value: (f) => quotient(f('paid'), f('orders')) },
   piece_price: { of: ['revenue', 'pieces'], value: (f) => quotient(f('revenue'), f('pieces')) },

@@ -140,7 +140,7 @@ function licenseOf(json: Json): string | null {
   return stated.length === 0 ? null : stated.join(' OR ').replace(/^\((.*)\)$/, '$1');
 }
 
-/** What every licence of such an installation is; a new one must be put in its place by a person. */
+/** Kinds of all licences of such an installation; a person must add a new one. */
 function classOf(license: string): string {
   const choices = license.split(' OR ').map((id) => {
     if (/^(MIT|ISC|0?BSD|Apache)(-.*)?$/.test(id)) return 'permissive';

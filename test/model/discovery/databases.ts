@@ -82,7 +82,7 @@ export async function libraryManifest(): Promise<Manifest> {
 /** 63 bytes, in 21 characters of three each. */
 export const LONG_NAME = '名'.repeat(21);
 
-/** What a schema may hold beside plain tables, and names that nobody would choose. Runs on both engines. */
+/** Objects of a schema beside plain tables, and names that nobody would choose. Runs on both engines. */
 export const ODD = `
 CREATE SCHEMA odd;
 CREATE SCHEMA "UPPER case";

@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import { type Loose, MANIFEST, POLICY, readable, readableInFull } from './world.js';
 
-/** What changes only things that `user:reader` may not see. Each is seen by the admin or by `user:clerk`. */
+/** Changes of things that `user:reader` may not see. Each is seen by the admin or by `user:clerk`. */
 const HIDDEN: Readonly<Record<string, (manifest: Loose, policy: Loose) => void>> = {
   'a hidden entity goes': (m, p) => {
     withoutGrant(p, 'vendor');

@@ -186,7 +186,7 @@ export function readable(
   return bytes(new GraphDocuments(view, null, features));
 }
 
-/** What an admin is shown. */
+/** Contents that an administrator is shown. */
 export function readableInFull(manifest: unknown): Promise<Readable> {
   const parsed = parseManifest(JSON.stringify(manifest), 'manifest.yaml');
   return bytes(new GraphDocuments(fullView(parsed), parsed.version, false));

@@ -81,7 +81,7 @@ export function edited(text: string, from: string, to: string): string {
   return parts.join(to);
 }
 
-/** What the text is told, one line a diagnostic: `line:column-column CODE message (hint)`. */
+/** Returns the diagnostics of a text, one line each: `line:column-column CODE message (hint)`. */
 function verdict(parse: (text: string, file: string) => unknown, text: string): readonly string[] {
   try {
     parse(text, 'm.yaml');

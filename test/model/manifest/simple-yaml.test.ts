@@ -7,7 +7,7 @@ import { simpleYaml } from '../../../src/model/manifest/simple-yaml.js';
 import { plainValue } from '../../../src/model/manifest/yaml-value.js';
 import { fc } from '../../support/fast-check.js';
 
-/** What the full parser says; null where it refuses. */
+/** Returns the result of the full parser; null if it refuses. */
 function whole(text: string): { readonly value: unknown } | null {
   const document = parseDocument(text, { prettyErrors: false, uniqueKeys: false, strict: true });
   if (document.errors.length > 0 || document.warnings.length > 0) return null;
@@ -15,7 +15,7 @@ function whole(text: string): { readonly value: unknown } | null {
   return problems.length > 0 ? null : { value };
 }
 
-/** Whether the quick reader took the text; throws where it took it for something else than the full parser does. */
+/** True if the quick reader took the text; throws where it took it for something else than the full parser does. */
 function agrees(text: string): boolean {
   const simple = simpleYaml(text);
   if (simple === undefined) return false;

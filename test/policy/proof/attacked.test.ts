@@ -12,7 +12,7 @@ import { type Claim, obligationsOf } from '../../../policy/proof/index.js';
 import { SEED } from '../../support/fast-check.js';
 
 /**
- * What is proved of random policies is tried with random rows and callers, through the product. `OSL_PROOFS` says how
+ * Tries what is proved of random policies with random rows and callers, through the product. `OSL_PROOFS` says how
  * many policies; each is tried with 120 rows and several callers.
  */
 

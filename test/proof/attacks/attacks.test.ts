@@ -33,7 +33,7 @@ async function askerOf(surface: SurfaceName, caller: Caller): Promise<Asker> {
   return known;
 }
 
-/** What the audit log was told of one request, without what no caller decides. */
+/** Entries of the audit log for one request, without what no caller decides. */
 function audited(entries: readonly AuditEntry[]): readonly object[] {
   return entries.map(({ kind, surface, subject, chain, decision, code, outcome, rows }) =>
     kind === 'decision'
@@ -42,7 +42,7 @@ function audited(entries: readonly AuditEntry[]): readonly object[] {
   );
 }
 
-/** What it must have been told. What fails while it runs was allowed before. */
+/** Entries that it must have. A request that fails while it runs was allowed before. */
 function recordsOf({ outcome }: Reply, surface: SurfaceName, caller: Caller): readonly object[] {
   const by = {
     surface: surface === 'REST' ? 'rest' : 'wire',

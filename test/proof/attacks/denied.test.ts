@@ -8,7 +8,7 @@ import { IMAGE_DIR } from '../../surfaces/catalog/support/world.js';
 import { call, connected } from '../../surfaces/mcp/support.js';
 
 /**
- * What a deny rule takes away whole: whoever uses it is told that policy denies it, on every surface and in every form,
+ * Objects that a deny rule takes away whole: who uses one is told that policy denies it, on every surface, in every form,
  * and no list, hint or document has its name. And what no grant names: no message of a walk has the name of such a
  * column or link.
  */

@@ -177,7 +177,7 @@ const PATTERN_CLAUSES: Readonly<Record<string, string>> = {
   groups: 'select name from (select name, count(*) as n from employee group by name) d where name like $1',
 };
 
-/** What the caller learns: rows, or how it failed. */
+/** Outcome for the caller: rows, or how it failed. */
 async function asked(client: Client, name: string, text: string, value: unknown): Promise<string> {
   try {
     const { rows } = await client.query({ name, text, values: [value], rowMode: 'array' });

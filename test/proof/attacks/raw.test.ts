@@ -35,7 +35,7 @@ function asRaw(text: string): string {
     .replace(new RegExp(`(,\\s*)${entity}(?=\\s+[a-z]\\b(?!\\.))`, 'gi'), '$1shop.$2');
 }
 
-/** What becomes of an attack on entities where tables stand in their place. */
+/** Turns an attack on entities into one on the tables in their place. */
 function whatBecomes(text: string, expected: Expected): 'the same' | 'refused otherwise' | 'anything hidden' {
   // Raw SQL joins on any column and reads a bridge alone, so that what was no sealed key may be answered, or E0515, or E0511.
   if ('code' in expected && expected.code === 'E0514') return 'anything hidden';

@@ -2,7 +2,7 @@ import type { Cell, Reply } from '../../support/frontends.js';
 import { leaksIn } from './shop.js';
 import type { Expected } from './table.js';
 
-/** How attacks and their answers are read: guesses, orders, hashes. */
+/** Readers of attacks and their answers: guesses, orders, hashes. */
 
 /** A guess in a text: both its readings. One reading where it has none. */
 export function readings(text: string): readonly string[] {
@@ -19,7 +19,7 @@ export interface Shown {
   readonly rows?: readonly (readonly Cell[])[];
 }
 
-/** What a reply decides, in the form of `Expected`. Rows without an order are sorted. */
+/** Outcome of a reply, in the form of `Expected`. Rows without an order are sorted. */
 export function shown({ outcome }: Reply, text: string): Shown {
   if (outcome.kind === 'refused') return { code: outcome.code, sqlstate: outcome.sqlstate };
   return {

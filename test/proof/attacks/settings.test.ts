@@ -4,7 +4,7 @@ import { type Asker, type Caller, startFrontends } from '../../support/frontends
 import { manifestText, policyText } from '../../support/model-text.js';
 import { startTestService } from '../../support/service.js';
 
-/** What a row filter, a mask or a minimum rests on does not move with the clock that the caller chooses. */
+/** A row filter, a mask or a minimum does not depend on the time zone that the caller chooses. */
 t.setTimeout(600_000);
 
 const MANIFEST = manifestText(
@@ -61,7 +61,7 @@ t.teardown(async () => {
   await test.close();
 });
 
-/** What each caller asks; none of it shows a moment, which would rightly look different. */
+/** Questions of each caller; none of them shows a time, which would rightly look different. */
 const QUESTIONS: readonly (readonly [subject: string, text: string])[] = [
   ['user:today', 'select id from news order by id'],
   ['user:today', 'select count(*) from news n join news m on n.id = m.id'],

@@ -182,13 +182,13 @@ create operator public.= (leftarg = int4, rightarg = int4, function = public.sha
 create index on shop.customer (ssn);
 `;
 
-/** What the rows of one shop differ in; the visible part is the same in every shop. */
+/** Differences of the rows of one shop; the visible part is the same in every shop. */
 export interface Hidden {
   /** Put before the masked values, and into hidden rows. */
   readonly word: string;
   /** Masked numbers, and numbers of hidden rows. */
   readonly number: number;
-  /** Whether there are rows that clerks may not see. */
+  /** True if there are rows that clerks may not see. */
   readonly rows: boolean;
   /** A day of 1977. */
   readonly born: string;
@@ -255,7 +255,7 @@ function phoneOf(id: number): string {
 }
 
 /**
- * What must never reach a clerk, in the forms that a query can give it: as it is, in either case, reversed, in hex
+ * Values that must never reach a clerk, in the forms that a query can give it: as it is, in either case, reversed, in hex
  * or base64, hashed without a key, and the numbers also as an int4 on the wire.
  */
 const SECRETS: readonly Buffer[] = secretsOf(REAL);
@@ -322,12 +322,12 @@ export interface Shop {
   /** Puts another policy in force, as a reload does. */
   govern(policyText: string): Promise<void>;
   readonly system: SystemEngine;
-  /** What the operator's log was told. */
+  /** Entries of the operator's log. */
   readonly logged: string[];
   close(): Promise<void>;
 }
 
-/** What makes the shop allow raw SQL over its tables, but for the vault. */
+/** Changes the shop so that it allows raw SQL over its tables, but for the vault. */
 export const RAW_SQL = `
 raw_sql: { allow: [shop.shop.customer, shop.shop.purchase, shop.shop.likes] }
 `;

@@ -79,7 +79,7 @@ async function told(asker: Asker, text: string): Promise<string> {
   return outcome.kind === 'rows' ? JSON.stringify(outcome.rows) : `${outcome.code} ${outcome.message}`;
 }
 
-/** What each question is answered on every surface, as often as it is asked. */
+/** Each question has the same answer on every surface, as often as it is asked. */
 const ANSWERS: readonly (readonly [subject: string, text: string, answer: string])[] = [
   ['user:doc', 'select ward, count(*) from visit group by ward order by ward', '[["c","6"]]'],
   ['user:doc', "select count(*) from visit where ward = 'a'", '[[null]]'],

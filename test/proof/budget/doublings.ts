@@ -9,11 +9,11 @@ export interface Doubling extends Family {
   readonly raw: Family['at'] | null;
   /** The caller of the golden cases who sees it, where it is of that shop alone; else null. */
   readonly asker: string | null;
-  /** Whether it is written out beyond what it says, so that the plan grows faster than the text, up to its limit. */
+  /** True if it is expanded, so that the plan grows faster than the text, up to its limit. */
   readonly expands: boolean;
-  /** Whether joins on anything must be allowed for it. */
+  /** True if joins on anything must be allowed for it. */
   readonly free: boolean;
-  /** Whether each level has a table more, of which each may come through every level above: 250 of both at most. */
+  /** True if each level has a table more, of which each may come through every level above: 250 of both at most. */
   readonly pairs: boolean;
 }
 

@@ -35,7 +35,7 @@ export async function play(world: World, port: number, login: Login, trace: Trac
   }
 }
 
-/** Whether every step was answered, or the connection ended before. */
+/** True if every step was answered, or the connection ended before. */
 export async function steps(peer: Peer, all: Trace): Promise<boolean> {
   for (const { send, done } of all) {
     peer.send(send(peer.heard));
@@ -50,7 +50,7 @@ async function unrecorded(world: World, before: number, statements: number): Pro
   return (await within(REST_MS, () => missing() <= 0)) ? null : `${missing()} statements are not in the log`;
 }
 
-/** Whether `condition` comes true in time. */
+/** True if `condition` comes true in time. */
 export async function within(ms: number, condition: () => boolean | Promise<boolean>): Promise<boolean> {
   const end = Date.now() + ms;
   for (let waited = 0; ; waited++) {

@@ -123,7 +123,7 @@ interface Relation {
 interface Column {
   readonly sql: string;
   readonly sealed: boolean;
-  /** Whether it is a column, and nothing that is made of one where it stands. */
+  /** True if it is a column, and not an expression. */
   readonly bare: boolean;
 }
 
@@ -203,18 +203,18 @@ interface Combined {
   readonly from: string;
   readonly where?: string;
   readonly select?: string;
-  /** Whether the keys are joined on at all, and on nothing else: then it hangs on the keys. */
+  /** True if the keys are joined on at all, and on nothing else: then it depends on the keys. */
   readonly onKeysAlone: boolean;
-  /** Whether one sealed pair is enough, as the others are filters of WHERE. */
+  /** True if one sealed pair is enough, as the others are filters of WHERE. */
   readonly onePairWill?: true;
-  /** Whether the keys are equated as columns, so that a masked one is E0515 under `any`; default: if they are columns. */
+  /** True if the keys are equated as columns: a masked one is then E0515 under `any`; default: if they are columns. */
   readonly equates?: 'never' | 'always';
 }
 
 interface Shape {
   readonly name: string;
   readonly combine: (a: Relation, b: Relation) => Combined;
-  /** Whether `b` may be the bridge that is read there alone, or must be a query. */
+  /** True if `b` may be the bridge that is read there alone, or must be a query. */
   readonly needs?: 'a query' | 'a table' | 'pairs';
 }
 

@@ -74,7 +74,7 @@ interface Stage {
   login(user: string): Promise<Client>;
   /** Asks until it goes fast. */
   warm(client: Client, messages: () => readonly Buffer[]): Promise<string[]>;
-  /** Whether `ask` went fast. */
+  /** True if `ask` took the fast path. */
   isFast(ask: () => Promise<unknown>): Promise<boolean>;
   serve(policy: string): Promise<void>;
 }

@@ -96,12 +96,12 @@ export class Coverage {
     for (const cell of crossed(found)) count(this.#cells, cell);
   }
 
-  /** Whether the plan is of a cell that no question has filled. */
+  /** True if the plan is of a cell that no question has filled. */
   fills(plan: GovernedPlan, world: World): boolean {
     return crossed(cellsOf(plan, world)).some((cell) => POSSIBLE.has(cell) && !this.#cells.has(cell));
   }
 
-  /** Whether the plan is of a pair that no question has filled. */
+  /** True if the plan is of a pair that no question has filled. */
   fillsPair(plan: GovernedPlan, world: World): boolean {
     return pairsOf(cellsOf(plan, world)).some((pair) => this.#empty.has(pair));
   }

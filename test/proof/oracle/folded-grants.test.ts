@@ -20,7 +20,7 @@ interface Compared {
   readonly type: string;
   /** As SQL writes them. */
   readonly values: readonly string[];
-  /** Whether grants keep it within bounds, too. */
+  /** True if grants limit it, too. */
   readonly ranged: boolean;
 }
 

@@ -83,7 +83,7 @@ const CONDITIONS: readonly string[] = [
 
 const KEYS: readonly string[] = ['c.name', 'c.region', 'o.region', 'o.status', 'l.quantity', 'p.title'];
 
-/** Whether FROM has all that `sql` names. */
+/** True if FROM has all that `sql` names. */
 const fits = (sql: string, has: string): boolean =>
   [...sql.matchAll(/\b([colp])\./g)].every(([, alias]) => has.includes(alias ?? ''));
 
@@ -154,7 +154,7 @@ function byHand({ from, keys, where, figures }: Question, region: string | null)
   );
 }
 
-/** Whether a row of some metric has several of what the question is grouped by. */
+/** True if a row of some metric has several of what the question is grouped by. */
 function isUnanswerable({ keys, figures }: Question): boolean {
   const depth = (alias: string): number => DEPTH[alias] ?? 0;
   return figures.some(({ metric }) =>

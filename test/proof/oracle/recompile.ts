@@ -119,7 +119,7 @@ function findingsAt(query: Select, catalog: Catalog, access: Access): readonly s
 /** The column by which conditions ask whether a row is shown. */
 const SHOWN = '#shown';
 
-/** Whether `expr` is true of the rows that pass `where`, and looks at nothing else. */
+/** True if `expr` is true of the rows that pass `where`, and looks at nothing else. */
 function asksOnly(expr: Expr, where: readonly Expr[]): boolean {
   if (expr.kind !== 'truth_test' || expr.test !== 'true' || expr.negated) return false;
   const tested = new Set(where.map((w) => JSON.stringify(w)));

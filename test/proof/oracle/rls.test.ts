@@ -58,7 +58,7 @@ function policiesSql(world: World): string {
     .join('\n');
 }
 
-/** Whether which rows come depends on ties, which ours breaks by key and a text as it stands does not. */
+/** True if the choice of rows depends on ties, which ours breaks by key and a text as it stands does not. */
 function hangsOnTies(text: string): boolean {
   return /\b(limit|over|array_agg|string_agg)\b|distinct on/.test(text);
 }

@@ -8,7 +8,7 @@ interface Condition {
   readonly join: string;
   readonly where: string;
   readonly when: 'before' | 'after';
-  /** Whether the answer says that other rows filter after. */
+  /** True if the answer says that other rows filter after. */
   readonly isTold: boolean;
   readonly holds: (one: Scored) => boolean;
 }
@@ -31,7 +31,7 @@ export interface Question {
   readonly condition: Condition;
   /** An argument that is refused, and written behind the others; empty where there is none. */
   readonly wrong: string;
-  /** Whether arguments that may be parameters are. */
+  /** True if arguments that may be parameters are. */
   readonly isBound: boolean;
   /** Names a column, so that no plan of another question serves this one; none where it is 0. */
   readonly mark: number;
@@ -174,7 +174,7 @@ function randomCondition({ articles }: World, asker: Asker, dice: Dice): Conditi
   ]);
 }
 
-/** Whether the lexical lane has no word to look for, and says so. */
+/** True if the lexical lane has no word to look for, and says so. */
 export function isWordless({ facet, query, wanted }: Search): boolean {
   return (facet === 'plain' || wanted.mode === 'lexical') && wordsOf(query).length === 0;
 }

@@ -252,7 +252,7 @@ async function passagesOf(forms: Forms, version: string, { notes }: World): Prom
   });
 }
 
-/** Whether it can be said here what is right. */
+/** True if the right answer is known here. */
 export function judged(trial: Trial, question: Question, told: Told): string | null | 'doubt' {
   try {
     return trial.wrong(question, told);

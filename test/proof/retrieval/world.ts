@@ -157,7 +157,7 @@ export function randomWorld(dice: Dice): World {
   return { articles, notes };
 }
 
-/** Whether `asker` may see the passages of a note: the note, and the article that it is about. */
+/** True if `asker` may see the passages of a note: the note, and the article that it is about. */
 export function seesNote(asker: Asker, note: Note, { articles }: World): boolean {
   const article = articles.find(({ id }) => id === note.article);
   return article !== undefined && asker.articles(article) && asker.notes(note);

@@ -157,7 +157,7 @@ export class Caller {
   }
 }
 
-/** Whether each part of an answer is one that is expected, whatever happened between the parts, or broke off as it may. */
+/** True if each part of an answer is one that is expected, whatever happened between the parts, or broke off as it may. */
 function isExplained(said: string, expected: readonly string[], broken: readonly RegExp[]): boolean {
   const parts = said.split(' | ');
   return parts.every(

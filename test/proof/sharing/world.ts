@@ -110,7 +110,7 @@ export interface World {
   readonly port: number;
   /** Of the policy that serves. */
   version(): number;
-  /** Whether another version is being taken up, and may serve already. */
+  /** True if another version is being taken up, and may serve already. */
   turning(): boolean;
   /** Questions that went fast. */
   fast(): number;

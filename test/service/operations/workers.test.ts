@@ -75,7 +75,7 @@ if (store !== null) {
       if (one !== undefined && other !== undefined) return [one, other];
     }
   };
-  /** Whether somebody waits for the table that is locked. */
+  /** True if somebody waits for the table that is locked. */
   const waits = async (): Promise<boolean> => {
     const { rows } = await admin.query(
       "select 1 from pg_locks where not granted and relation = 'shop.big'::regclass",

@@ -26,7 +26,7 @@ interface Operation {
 
 const document = (await rest.send('/openapi.json')).json() as unknown as Document; // validated below
 
-/** Whether a value has the shape of this component. */
+/** True if a value has the shape of this component. */
 function shapeOf(name: string): (value: unknown) => boolean {
   const ajv = new Ajv2020({ strict: false });
   ajv.addSchema({ ...document, $id: 'openapi' });

@@ -115,7 +115,7 @@ export class Editor {
     }
   }
 
-  /** Whether something was said of the file as it is now. */
+  /** True if there are diagnostics of the file as it is now. */
   hasHeardOf(file: string): boolean {
     const uri = pathToFileURL(file).href;
     return this.#diagnostics.get(uri)?.version === this.#versions.get(uri);

@@ -46,7 +46,7 @@ export class ScramClient {
     return join(message('p', `${unproved},p=${proof.toString('base64')}`));
   }
 
-  /** Whether the body of AuthenticationSASLFinal shows that the server knows the password. */
+  /** True if the body of AuthenticationSASLFinal shows that the server knows the password. */
   trusts(final: Buffer): boolean {
     return final.subarray(4).toString() === `v=${this.#serverSignature}`;
   }

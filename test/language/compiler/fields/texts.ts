@@ -25,7 +25,7 @@ export const SAYS_NOTHING: ReadonlyMap<string, RegExp> = new Map([
   ['FuncCall.funcformat', /^"COERCE_(EXPLICIT_CALL|SQL_SYNTAX)"$/],
 ]);
 
-/** What analysis fills in, and what the grammar fills in for other statements only. */
+/** Fields that analysis fills in, and those that the grammar fills in for other statements only. */
 export const NEVER_IN_A_QUESTION = new RegExp(
   [
     String.raw`\.(xpr|\w*collid|\w*typeOid|typeOid|row_typeid|subLinkId|rtindex|casetype|coalescetype|minmaxtype)$`,

@@ -3,7 +3,7 @@ export interface WatchedTree<T> {
   readonly tree: T;
   /** Fields that are there and that nobody looked at, each as `Type.field`, with the value. */
   unread(): readonly { readonly field: string; readonly value: unknown }[];
-  /** Whether `type` has nodes whose `field` nobody looked at, there or not. */
+  /** True if `type` has nodes whose `field` nobody looked at, there or not. */
   passedOver(type: string, field: string): boolean;
 }
 

@@ -7,7 +7,7 @@ export interface ArrowStream {
   /** `osl.trailer` of the last batch; null where there is none. */
   readonly trailer: Readonly<Record<string, unknown>> | null;
   readonly problem: Readonly<Record<string, unknown>> | null;
-  /** Whether the end-of-stream marker is there. */
+  /** True if the end-of-stream marker is there. */
   readonly ended: boolean;
 }
 
