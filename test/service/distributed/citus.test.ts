@@ -1,7 +1,7 @@
 import t from 'tap';
 import { type Citus, NO_CITUS, startCitus } from '../../support/citus.js';
 import { osl } from '../../tools/cli/support.js';
-import { fileArgs } from '../operations/support.js';
+import { asked, fileArgs } from '../operations/support.js';
 import { fillShop, inSchema, QUESTIONS, ROLES, shopFiles } from './citus-shop.js';
 import { explainedOnCitus } from './explained.js';
 import { type Answered, connected, serve, token } from './served.js';
@@ -95,6 +95,13 @@ else {
       const tasks = (await plan('tenant', text)).match(/Task Count: \d+/g);
       t.same(tasks, ['Task Count: 1'], what);
     }
+  });
+
+  await t.test('a plan without values is refused with the reason', async (t) => {
+    const body = { osql: 'select id from orders where id = 61', explain: true, upstream: 'plan' };
+    const authorization = `Bearer ${await token(where, ['user:admin'], 'analyst', true)}`;
+    const told = await asked(server, '/osl/query', body, { authorization });
+    t.match(told, { status: 400, body: /E0531.*without the values of parameters/ });
   });
 
   await t.test('several tenants go to their shards and no others', async (t) => {
