@@ -194,6 +194,9 @@ export function addRls(program: Command): void {
     .option('--schema <name...>', 'only tables of these schemas (default: all)')
     .option('--role <name...>', 'only these roles (default: all but superusers)')
     .option('--json', 'each verdict as JSON on standard output')
+    .addOption(
+      new Option('--sarif', 'verdicts other than equal as SARIF 2.1.0 on standard output').conflicts('json'),
+    )
     .addHelpText('after', PROVE_HELP)
     .action(async (dir: string, flags: RlsProveFlags) =>
       (await import('../rls/prove/run.js')).runRlsProve(dir, flags),

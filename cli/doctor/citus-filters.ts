@@ -1,5 +1,9 @@
 import type { Expr } from 'osl-compiler';
 
+/** Advice about a row filter that leaves the distribution column open. */
+export const FILTER_HINT =
+  "add a comparison of the distribution column to `rows`, such as `tenant_id = attribute('tenant')`, or distribute the table by the column of the filter";
+
 function isConstant(expression: Expr | null): boolean {
   return expression?.kind === 'literal' || (expression?.kind === 'cast' && isConstant(expression.arg));
 }

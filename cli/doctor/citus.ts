@@ -6,12 +6,9 @@ import type { Model } from '../../src/model/served-model.js';
 import type { Settings } from '../../src/service/settings.js';
 import { counted } from '../output.js';
 import { citusText } from '../proposal/index.js';
-import { selectsValues } from './citus-filters.js';
+import { FILTER_HINT, selectsValues } from './citus-filters.js';
 import { type CheckedModel, crossShardFindings } from './citus-queries.js';
 import { type DoctorFinding, failed, ok, skipped, warn } from './finding.js';
-
-const HINT =
-  "add a comparison of the distribution column to `rows`, such as `tenant_id = attribute('tenant')`, or distribute the table by the column of the filter";
 
 /** Findings about a Citus cluster: its tables, and row filters that do not select shards. */
 export async function citusFindings(
@@ -57,7 +54,7 @@ function filterFindings(
     if (roles.length === 0) return [];
     const who = `${counted(roles.length, 'role', 'roles')} (${roles.slice(0, MOST_ROLES).join(', ')})`;
     const message = `\`${relation.name}\` is distributed by ${table.column}, but the row filter of ${who} does not compare it: each query reads every shard`;
-    return [warn(about, message, HINT)];
+    return [warn(about, message, FILTER_HINT)];
   });
 }
 

@@ -33,7 +33,8 @@ interface Problem {
   readonly message: string;
 }
 
-async function placesIn(file: string): Promise<(path: Path, problem: Problem) => Diagnostic> {
+/** Makes diagnostics at places of a YAML file. */
+export async function placesIn(file: string): Promise<(path: Path, problem: Problem) => Diagnostic> {
   const source = parseSource(await readManifestText(file), file);
   return (path, problem) => ({
     ...problem,

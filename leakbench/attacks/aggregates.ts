@@ -60,4 +60,12 @@ export const AGGREGATES = attacks('aggregates', [
     { language: 'directus', ask: '/items/customer?aggregate[countDistinct]=email' },
     { language: 'directus', ask: '/items/customer?aggregate[max]=ssn' },
   ]),
+  ...from(SOURCE.tracker, [
+    'select 1 from customer having count(*) > 600',
+    'select region from customer group by region having count(*) between 300 and 500 order by 1',
+    'select vip from customer group by vip having max(id) > 1600 order by vip',
+    "select region from customer group by region having max(email) like 'alpha%' order by 1",
+    'select region from customer group by region having 1 / (count(*) - 400) > -1 order by 1',
+    'select 1 from staff having sum(salary) > 40000',
+  ]),
 ]);

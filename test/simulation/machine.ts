@@ -1,6 +1,7 @@
 import * as realCrypto from 'node:crypto';
 import { EventEmitter } from 'node:events';
 import * as realOs from 'node:os';
+import * as realPerformance from 'node:perf_hooks';
 import type { ServiceLog } from '../../src/base/log.js';
 import { type GatewayCode, requireOutside } from './bundle.js';
 import { type Disk, dataPath, SIMULATED } from './disk.js';
@@ -51,6 +52,7 @@ export class GatewayProcess implements Party {
       ['timers/promises', this.timers.promises],
       ['timers', this.timers],
       ['crypto', this.#crypto()],
+      ['perf_hooks', measurements()],
       ['os', { ...realOs, hostname: () => name, availableParallelism: () => 2, totalmem: () => 8 * 2 ** 30 }],
       [
         'worker_threads',
@@ -206,4 +208,18 @@ export class GatewayProcess implements Party {
       },
     };
   }
+}
+
+/** `node:perf_hooks` of a process in which nothing is measured: Node would hold observers of the real one for ever. */
+function measurements(): object {
+  const nothing = (): void => undefined;
+  return {
+    ...realPerformance,
+    PerformanceObserver: class {
+      observe = nothing;
+      disconnect = nothing;
+    },
+    monitorEventLoopDelay: () =>
+      Object.assign(realPerformance.createHistogram(), { enable: nothing, disable: nothing }),
+  };
 }

@@ -104,6 +104,22 @@ export class SimulatedServer extends EventEmitter {
   }
 }
 
+/** Stops the timer by which Node looks for slow requests: it has the real clock, and would hold the server for ever. */
+function stopRealTimer(server: realHttp.Server): void {
+  const timer = Object.getOwnPropertySymbols(server).find(
+    ({ description }) => description === 'http.server.connectionsCheckingInterval',
+  );
+  if (timer === undefined) throw new Error("Node's HTTP server has no timer of this name");
+  clearInterval(Reflect.get(server, timer) as NodeJS.Timeout); // a private member
+}
+
+/** Frees Node's HTTP parser of a connection that will never be closed: it would hold the connection for ever. */
+function freeParser(socket: SimulatedSocket & { parser?: { remove(): void; close(): void } | null }): void {
+  socket.parser?.remove();
+  socket.parser?.close();
+  socket.parser = null;
+}
+
 /** All connections between the processes of a run. */
 export class Network {
   readonly scheduler: Scheduler;
@@ -158,7 +174,13 @@ export class Network {
       if (socket.host.party !== party) continue;
       this.sockets.delete(socket);
       socket.cut();
+      freeParser(socket);
     }
+  }
+
+  /** Frees what Node holds for connections that are still open when a run ends. */
+  close(): void {
+    for (const socket of this.sockets) freeParser(socket);
   }
 
   socketsOf(party: Party): readonly SimulatedSocket[] {
@@ -199,7 +221,10 @@ export class Network {
         const listener = new SimulatedServer(this, host, { allowHalfOpen: true }, (socket) => {
           server.emit('connection', socket);
         });
-        listener.on('listening', () => server.emit('listening'));
+        listener.on('listening', () => {
+          server.emit('listening');
+          stopRealTimer(server);
+        });
         listener.on('error', (error) => server.emit('error', error));
         return Object.assign(server, {
           listen: (...args: unknown[]) => {

@@ -188,6 +188,7 @@ class Simulation {
     } finally {
       process.off('unhandledRejection', onRejection);
       process.off('uncaughtException', onException);
+      this.#network.close();
     }
     const { steps, digest, now: virtualUs } = this.#scheduler;
     return { violations: this.#judge.violations, steps, digest, virtualUs, exchanges: this.#judge.exchanges };

@@ -1,4 +1,6 @@
+import type { Diagnostic } from '../../../src/model/manifest/index.js';
 import { counted, visible } from '../../output.js';
+import { placesIn } from '../../policy/proof-sarif.js';
 import type { Example, ExampleRow } from './examples.js';
 import type { ProofVerdict, RoleProof } from './prove-policy.js';
 
@@ -42,6 +44,27 @@ function exampleJson({ column, row, others, caller }: Example) {
     claims: caller.claims,
     attributes: caller.attributes,
   };
+}
+
+const PROBLEMS = {
+  narrower: { severity: 'warning', code: 'narrower_than_row_security' },
+  wider: { severity: 'error', code: 'wider_than_row_security' },
+  differs: { severity: 'error', code: 'differs_from_row_security' },
+  unknown: { severity: 'warning', code: 'row_security_not_compared' },
+} as const;
+
+/** Verdicts other than `equal` for SARIF, at the grants of the role in the policy file. */
+export async function proofProblems(
+  policyFile: string,
+  proofs: readonly RoleProof[],
+): Promise<readonly Diagnostic[]> {
+  const place = await placesIn(policyFile);
+  return proofs.flatMap(({ role, entity, table, verdict }) => {
+    if (verdict.kind === 'equal') return [];
+    const lines = [...verdictLines(verdict)].map((line) => line.trim());
+    const message = `${role} on ${table === '' ? entity : table}: ${lines.join('; ')}`;
+    return [place(['roles', role, 'grants'], { ...PROBLEMS[verdict.kind], message })];
+  });
 }
 
 const LABELS = {

@@ -4,16 +4,18 @@ import { loadModel } from '../../../src/service/model.js';
 import { EXIT, usage } from '../../exit.js';
 import { note, print, printJson } from '../../output.js';
 import { withInstalledSolver } from '../../policy/solver.js';
+import { sarifLog } from '../../sarif.js';
 import { checkedDatabase } from '../checked-database.js';
 import { catalogOf, type DatabaseFlags, openDatabase, scopeOf, urlOf } from '../database.js';
 import { importedPolicy } from '../import/draft.js';
 import { provePolicy, type RoleProof } from './prove-policy.js';
-import { proofJson, proofLines } from './report.js';
+import { proofJson, proofLines, proofProblems } from './report.js';
 import { scratchDefinitions } from './scratch.js';
 import { ExampleTrials } from './trial.js';
 
 export interface RlsProveFlags extends DatabaseFlags {
   readonly json?: boolean;
+  readonly sarif?: boolean;
 }
 
 /**
@@ -38,7 +40,9 @@ export async function runRlsProve(folder: string, flags: RlsProveFlags): Promise
     try {
       const policy = { snapshot, catalog: manifest.catalog };
       const input = { database, manifest, policy, attributes };
-      report(await provePolicy(input, await starting, trials.of(snapshot.document)), flags);
+      const proofs = await provePolicy(input, await starting, trials.of(snapshot.document));
+      if (flags.sarif === true) printJson(sarifLog(await proofProblems(policyFile, proofs)));
+      report(proofs, flags);
     } finally {
       await trials.close();
     }
@@ -62,9 +66,9 @@ async function readDatabase(url: string) {
 /** Exit status if something is neither equal nor shown to differ. */
 const UNKNOWN = 3;
 
-function report(proofs: readonly RoleProof[], { json }: RlsProveFlags): void {
+function report(proofs: readonly RoleProof[], { json, sarif }: RlsProveFlags): void {
   if (json === true) printJson(proofJson(proofs));
-  else for (const line of proofLines(proofs)) print(line);
+  else if (sarif !== true) for (const line of proofLines(proofs)) print(line);
   if (proofs.length === 0) note('no role of the policy may read a table of the model');
   const kinds = new Set(proofs.map(({ verdict }) => verdict.kind));
   if (kinds.has('wider') || kinds.has('differs')) process.exitCode = EXIT.failed;

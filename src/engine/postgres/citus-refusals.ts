@@ -64,6 +64,10 @@ const OTHER: ShardRefusal = {
   reason: 'its planner has no plan for this form of query',
   hint: 'filter on one value of the distribution column, or write the query in simpler parts',
 };
+const VALUELESS: ShardRefusal = {
+  reason: 'its planner has no plan that is made without the values of parameters',
+  hint: 'the plan of a statement with parameters cannot be shown; an operator can run EXPLAIN with values at the coordinator',
+};
 
 const correlatedWith = (what: string): readonly [string, ShardRefusal] => [
   `correlated subqueries are not supported when the FROM clause contains ${what}`,
@@ -130,7 +134,7 @@ const REFUSALS: ReadonlyMap<string, ShardRefusal> = new Map([
   ['array_agg with order by is unsupported', AGGREGATE],
   ['direct joins between distributed and local tables are not supported', LOCAL],
   ['cannot perform distributed planning on this query', OTHER],
-  ['could not create distributed plan', OTHER],
+  ['could not create distributed plan', VALUELESS],
 ]);
 
 /** `unsupported aggregate function NAME`: NAME is a function of the statement. */

@@ -15,16 +15,17 @@ const STAMP = join(PACKAGE_ROOT, 'dist', 'console.stamp');
 /** Input files of the build, in addition to the folders below. */
 const FILES = [
   ...['index.html', 'package.json', 'vite.config.js'].map((name) => join(SOURCE, name)),
-  join(PACKAGE_ROOT, 'compiler', 'src', 'sql-text.ts'),
+  ...['errors/errors.ts', 'text/sql-text.ts', 'types/types.ts'].map((name) =>
+    join(PACKAGE_ROOT, 'compiler', 'src', name),
+  ),
 ];
 const FOLDERS = [join(SOURCE, 'src'), join(SOURCE, 'public')];
 const LOCK = join(PACKAGE_ROOT, 'package-lock.json');
 
 function stampOf(): string {
   const hash = createHash('sha256');
-  for (const file of [...FILES, ...FOLDERS.flatMap(filesIn), LOCK]) {
-    if (existsSync(file)) hash.update(`${file.slice(PACKAGE_ROOT.length)}\0`).update(readFileSync(file));
-  }
+  const files = [...FILES, ...FOLDERS.flatMap(filesIn), ...(existsSync(LOCK) ? [LOCK] : [])];
+  for (const file of files) hash.update(`${file.slice(PACKAGE_ROOT.length)}\0`).update(readFileSync(file));
   return hash.digest('hex');
 }
 

@@ -156,6 +156,7 @@ function policyText(tenant: string, schemas: readonly SchemaName[]): string {
       'user:analyst': { ceiling: ['analyst'] },
       'user:tenant': { ceiling: ['tenant'], attributes: { tenant: OWN_TENANT } },
       'user:tenants': { ceiling: ['tenants'], attributes: { tenant: [...SEVERAL_TENANTS] } },
+      'user:status': { ceiling: ['status'] },
       'user:mixed': { ceiling: ['mixed'], attributes: { tenant: OWN_TENANT } },
       'user:admin-tenants': {
         ceiling: ['tenants'],
@@ -172,6 +173,7 @@ function policyText(tenant: string, schemas: readonly SchemaName[]): string {
       analyst: { grants: grants(null, ['mail']) },
       tenant: { grants: grants(OWN, []) },
       tenants: { grants: grants(OWN, []) },
+      status: { grants: [{ on: 'orders', columns: '*', rows: "status = 'open'" }] },
       // Reads addresses of its own tenant unmasked, and all other rows masked.
       mixed: { grants: [...grants(null, []), ...grants(OWN, ['mail'])] },
     },

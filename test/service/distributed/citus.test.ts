@@ -1,7 +1,7 @@
 import t from 'tap';
 import { type Citus, NO_CITUS, startCitus } from '../../support/citus.js';
 import { osl } from '../../tools/cli/support.js';
-import { fileArgs } from '../operations/support.js';
+import { asked, fileArgs } from '../operations/support.js';
 import { fillShop, inSchema, QUESTIONS, ROLES, shopFiles } from './citus-shop.js';
 import { explainedOnCitus } from './explained.js';
 import { type Answered, connected, serve, token } from './served.js';
@@ -97,6 +97,13 @@ else {
     }
   });
 
+  await t.test('a plan without values is refused with the reason', async (t) => {
+    const body = { osql: 'select id from orders where id = 61', explain: true, upstream: 'plan' };
+    const authorization = `Bearer ${await token(where, ['user:admin'], 'analyst', true)}`;
+    const told = await asked(server, '/osl/query', body, { authorization });
+    t.match(told, { status: 400, body: /E0531.*without the values of parameters/ });
+  });
+
   await t.test('several tenants go to their shards and no others', async (t) => {
     const told = await plan('tenants', questionOf('by something else'));
     const tasks = Number(/Task Count: (\d+)/.exec(told)?.[1]);
@@ -146,14 +153,17 @@ else {
   });
 
   await t.test('doctor names the queries of the last day that were not limited to a shard', async (t) => {
+    await (await as('status'))('select count(*) from orders');
     const { stdout } = await osl(['doctor', ...fileArgs(where)], { env: { STORE_URL: cluster.readerUrl } });
-    const named = /^warn .*of the last day: no row filter limited these to one shard: (.*)$/m.exec(
-      stdout,
-    )?.[1];
-    t.match(named, /orders by user:analyst \(\d+\)/);
-    t.match(named, /user:(tenants|mixed)/);
-    t.notMatch(named, /user:tenant \(/, 'one tenant');
-    t.notMatch(named, /nation|_one/, 'reference tables, and tables of the coordinator');
+    const named = (cause: string): string =>
+      new RegExp(`^warn .*of the last day: ${cause}.*: (.*)$`, 'm').exec(stdout)?.[1] ?? '';
+    const open = named('these read entities without any row filter');
+    t.match(open, /orders by user:analyst \(\d+\)/);
+    t.notMatch(open, /user:(tenant|tenants|status) /, 'callers with a filter');
+    t.match(named('these have row filters on other columns'), /^orders by user:status \(\d+\)$/);
+    t.match(named('the row filter selects several values'), /orders by user:tenants \(\d+\)/);
+    t.notMatch(stdout, /by user:tenant \(/, 'one tenant');
+    t.notMatch(open, /nation|_one/, 'reference tables, and tables of the coordinator');
     t.match(stdout, /^ok .*\d{3,} of \d{3,} queries counted by Citus read several shards$/m);
   });
 }

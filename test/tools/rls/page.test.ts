@@ -100,6 +100,13 @@ else {
     const refuted = await prove(['--json']);
     t.equal(refuted.code, 1, refuted.stderr);
     t.match(JSON.parse(refuted.stdout).proofs, [{ verdict: 'narrower' }, { verdict: 'differs' }]);
+    const { results: sarif } = JSON.parse((await prove(['--sarif'])).stdout).runs[0];
+    const place = { artifactLocation: { uri: 'shop/policy.yaml' }, region: { startLine: Number } };
+    t.match(sarif, [
+      { ruleId: 'narrower_than_row_security', level: 'warning' },
+      { ruleId: 'differs_from_row_security', level: 'error', message: { text: /the gateway alone shows/ } },
+    ]);
+    for (const { locations } of sarif) t.match(locations, [{ physicalLocation: place }]);
     writeFileSync(policyFile, stringify({ ...policy, roles: { [web]: { grants: grants.slice(0, 2) } } }));
     writeFileSync(join(cwd, 'callers.yaml'), stringify([{ role: web, claims: { sub: 'no uuid' } }]));
     const named = await compare(['--callers', 'callers.yaml']);
