@@ -29,6 +29,7 @@ import {
 } from '../../plan/plan.js';
 import { allQueries, childrenOf, leavesOf, mapChildren } from '../../plan/walk.js';
 import { servedAccess, servedVersion } from '../facet-version.js';
+import { groupColumns, groupMinimum, hasKey } from '../group-key.js';
 import {
   clearColumn,
   columnRule,
@@ -39,7 +40,6 @@ import {
   visibleColumn,
   visibleColumnName,
 } from '../mask.js';
-import { groupColumns, groupMinimum, hasKey } from '../minimum.js';
 import { minimumOf } from '../scan-access.js';
 import { GovernedSlots } from '../slots.js';
 
