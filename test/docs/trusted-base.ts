@@ -248,9 +248,9 @@ const PARTS: readonly Part[] = [
         'The strictest of all rules; two units are an error. Nothing found.',
       ),
       file(
-        'compiler/src/govern/minimum.ts',
+        'compiler/src/govern/group-key.ts',
         'keys that groups are counted by',
-        'Rows without a key are left out. Its rewriting of blocks is not trusted: `verify/minimum.ts` proves it. Nothing found.',
+        'Rows without a key are left out. The rewriting of blocks (`govern/minimum.ts`) is not trusted: `verify/minimum.ts` proves it. Nothing found.',
       ),
       file(
         'compiler/src/govern/groups.ts',

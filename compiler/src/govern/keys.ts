@@ -6,6 +6,8 @@ import {
   type KeyEquality,
   type NullSafeEquality,
 } from '../plan/key-equality.js';
+import { Levels } from '../plan/levels.js';
+import { mapQuery } from '../plan/map-query.js';
 import { equalsAny } from '../plan/nodes.js';
 import type {
   ColumnRef,
@@ -22,9 +24,7 @@ import { isPartOfKey } from '../plan/runtime.js';
 import {
   allQueries,
   conditionsOf,
-  Levels,
   leavesOf,
-  mapQuery,
   nestingIn,
   partsOf,
   queriesIn,

@@ -1,5 +1,6 @@
 import { InternalError } from '../errors/errors.js';
 import { requireFunction, requireOperator } from '../functions/index.js';
+import { mapQuery } from '../plan/map-query.js';
 import {
   allOf,
   anyOf,
@@ -22,7 +23,7 @@ import {
   type Select,
   type SortKey,
 } from '../plan/plan.js';
-import { allQueries, changed, mapChildren, mapped, mapQuery, mapSort } from '../plan/walk.js';
+import { allQueries, changed, mapChildren, mapped, mapSort } from '../plan/walk.js';
 import { boundedExpr } from './bounds.js';
 import { type CountedScan, countedScans } from './group-key.js';
 import type { GovernedSlots } from './slots.js';

@@ -1,7 +1,8 @@
 import type { Node, SelectStmt, SubLink } from '@pgsql/types';
 import { requireFunction } from '../../functions/index.js';
-import { columnRef, inType, selectOf } from '../../plan/nodes.js';
+import { columnRef, inType } from '../../plan/nodes.js';
 import type { Aggregate, DerivedTable, Expr } from '../../plan/plan.js';
+import { selectOf } from '../../plan/select-nodes.js';
 import { arrayOf, isArray } from '../../types/types.js';
 import { type Location, nameParts, required, rowItems } from '../ast.js';
 import type { BindContext } from '../context.js';

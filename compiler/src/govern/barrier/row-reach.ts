@@ -1,10 +1,10 @@
+import { Levels } from '../../plan/levels.js';
 import type { ColumnRef, Expr, GovernedScan, Query, Select, SourceId } from '../../plan/plan.js';
 import {
   allQueries,
   childrenOf,
   conditionsOf,
   exprsOf,
-  Levels,
   leavesOf,
   nestingIn,
   nodesIn,

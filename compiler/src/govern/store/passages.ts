@@ -1,7 +1,7 @@
 import type { FacetVersion, Relation } from '../../catalog/catalog.js';
 import { InternalError } from '../../errors/errors.js';
 import { requireFunction, requireOperator } from '../../functions/index.js';
-import { ascending, columnRef, operationNode, selectOf } from '../../plan/nodes.js';
+import { columnRef, operationNode } from '../../plan/nodes.js';
 import type {
   Aggregate,
   BaseColumn,
@@ -13,6 +13,7 @@ import type {
   Select,
   SortKey,
 } from '../../plan/plan.js';
+import { ascending, selectOf } from '../../plan/select-nodes.js';
 import type { GovernedPlan, GovernedStore } from '../governed-plan.js';
 import { count } from '../minimum.js';
 import {
