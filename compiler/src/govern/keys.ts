@@ -32,9 +32,10 @@ import {
 } from '../plan/walk.js';
 import { isArray } from '../types/types.js';
 import type { GroupedLevels } from './barrier/row-reach.js';
+import { keyColumnName } from './column-names.js';
 import type { PassageField, PassageFields } from './facet-fields.js';
 import { StatementLineage } from './lineage.js';
-import { type ColumnRule, columnRule, keyColumnName } from './mask.js';
+import { type ColumnRule, columnRule } from './mask.js';
 import type { ScanAccesses } from './scan-access.js';
 import type { GovernedSlots } from './slots.js';
 

@@ -27,8 +27,8 @@ import {
   isTotalNode,
   needsSize,
   type ProofDependency,
+  ProofLiterals,
   sizedNumbers,
-  upholds,
 } from './proofs.js';
 
 /**
@@ -91,7 +91,7 @@ interface QueryRange {
 /** INVARIANT: results found by following FROM items to their queries are cached by query, and by column or scan. */
 class BarrierCheck {
   readonly #root: Query;
-  readonly #slots: readonly Slot[];
+  readonly #literals: ProofLiterals;
   readonly #behind = new Map<SourceId, FromItemSource>();
   /** Null for a recursive table, whose rows are computed before anything reads them. */
   readonly #tables = new Map<number, Query | null>();
@@ -111,10 +111,6 @@ class BarrierCheck {
   readonly #inside = new Map<Query, readonly Query[]>();
   /** Numbers of the outer queries that are grouped before the current one runs, so that their rows are shown. */
   readonly #settled = new Set<number>();
-  readonly #reliances: ProofDependency[] = [];
-  readonly #record = (r: ProofDependency): void => {
-    this.#reliances.push(r);
-  };
   /** True if some scan hides rows; `#open` is true if at least one of these is not fenced. */
   #hides = false;
   #open = false;
@@ -122,7 +118,7 @@ class BarrierCheck {
 
   constructor(root: Query, slots: readonly Slot[]) {
     this.#root = root;
-    this.#slots = slots;
+    this.#literals = new ProofLiterals(slots);
     this.#index(root);
   }
 
@@ -132,7 +128,7 @@ class BarrierCheck {
       this.#level(this.#root);
     }
     if (this.#open && draws(this.#root)) throw new InternalError('a row that is hidden may draw a number');
-    return this.#reliances;
+    return this.#literals.relied;
   }
 
   /** Predicates next to a row filter also run on hidden rows, in any order, so none of them may fail. */
@@ -297,7 +293,7 @@ class BarrierCheck {
       if (!this.#isSoundColumn(e)) found.add(e, place);
       return;
     }
-    if (isFixed(e, this.#slots, this.#record)) return;
+    if (isFixed(e, this.#literals)) return;
     if (!this.#isTotal(e)) found.add(e, place);
     const estimated =
       place.estimated && (e.kind === 'and' || e.kind === 'or' || e.kind === 'not' || e.kind === 'truth_test');
@@ -311,7 +307,7 @@ class BarrierCheck {
     const known = this.#failures.get(query);
     if (known !== undefined) return known;
     const found = new Failures();
-    if (picks(query, this.#slots, this.#record)) found.add(TRUE, IN_QUERY);
+    if (picks(query, this.#literals)) found.add(TRUE, IN_QUERY);
     for (const e of exprsOf(query)) this.#value(e, IN_QUERY, found);
     for (const part of partsOf(query)) found.addAll(this.#failuresIn(part), NOTHING_TESTED);
     if (this.#mayMakeRows(query)) found.add(TRUE, IN_QUERY);
@@ -324,7 +320,7 @@ class BarrierCheck {
   #isSound(e: Expr, inside: boolean): boolean {
     if ((e.kind === 'aggregate' || e.kind === 'window') && !inside) return true;
     if (e.kind === 'column') return this.#isSoundColumn(e);
-    if (isFixed(e, this.#slots, this.#record)) return true;
+    if (isFixed(e, this.#literals)) return true;
     return (
       this.#isTotal(e) &&
       ownQueries(e).every((q) => this.#isSoundQuery(q)) &&
@@ -335,15 +331,11 @@ class BarrierCheck {
   /** True if the node itself always yields a value; a query in it must return at most one row. */
   #isTotal(e: Expr): boolean {
     if (e.kind === 'call' && isCaseChange(e)) return this.#isLimited(e.args[0]);
-    if (e.kind !== 'scalar_query') return isTotalNode(e, this.#slots, this.#record);
+    if (e.kind !== 'scalar_query') return isTotalNode(e, this.#literals);
     const { query } = e;
     const aggregates = query.kind === 'select' && query.outputs.some((o) => hasAggregate(o.expr));
     if (aggregates && query.groupBy.length === 0 && query.groupingSets === null) return true;
-    return (
-      query.kind !== 'values' &&
-      !query.withTies &&
-      isRelied(query.limit, 'at most one', this.#slots, this.#record)
-    );
+    return query.kind !== 'values' && !query.withTies && this.#literals.has(query.limit, 'at most one');
   }
 
   /** True if `text` is read from a column whose type limits the number of characters. */
@@ -368,7 +360,7 @@ class BarrierCheck {
     const known = this.#soundQueries.get(query);
     if (known !== undefined) return known;
     const sound =
-      !picks(query, this.#slots, this.#record) &&
+      !picks(query, this.#literals) &&
       !this.#mayMakeRows(query) &&
       exprsOf(query).every((e) => this.#isSound(e, true)) &&
       partsOf(query).every((q) => this.#isSoundQuery(q));
@@ -408,17 +400,9 @@ class BarrierCheck {
 
   // -------------------------------------------------------------- rows
 
-  /** Returns the columns that an expression reads, including outer columns read by queries in it. */
+  /** Returns the columns that an expression reads outside of aggregates, including outer columns of queries in it. */
   #refs(e: Expr | null): readonly ColumnRef[] {
-    const found: ColumnRef[] = [];
-    const look = (x: Expr): void => {
-      if (x.kind === 'aggregate' || x.kind === 'window') return;
-      if (x.kind === 'column') found.push(x);
-      for (const q of ownQueries(x)) found.push(...this.#outerOf(q));
-      for (const child of childrenOf(x)) look(child);
-    };
-    if (e !== null) look(e);
-    return found;
+    return e === null ? NOTHING : this.#readIn([e], (x) => x.kind === 'aggregate' || x.kind === 'window');
   }
 
   /** Returns the columns that a query reads from outer queries, each once. */
@@ -434,10 +418,11 @@ class BarrierCheck {
     return refs;
   }
 
-  /** Returns the columns that expressions read, also in aggregates, including outer columns read by queries in them. */
-  #readIn(values: readonly Expr[]): readonly ColumnRef[] {
+  /** Returns the columns that expressions read, including outer columns of queries in them; `skips`: not in these. */
+  #readIn(values: readonly Expr[], skips = (_: Expr): boolean => false): readonly ColumnRef[] {
     const found: ColumnRef[] = [];
     const look = (e: Expr): void => {
+      if (skips(e)) return;
       if (e.kind === 'column') found.push(e);
       for (const q of ownQueries(e)) found.push(...this.#outerOf(q));
       for (const child of childrenOf(e)) look(child);
@@ -668,6 +653,7 @@ function both(one: CheckedRows, other: CheckedRows): CheckedRows {
  * @throws InternalError
  */
 export function verifyCounted(block: Select, slots: readonly Slot[]): void {
+  const literals = new ProofLiterals(slots);
   const rows = [...block.where, ...block.groupBy, ...conditionsOf(block.from)];
   const sums: Extract<Expr, { kind: 'aggregate' }>[] = [];
   const find = (e: Expr): void => {
@@ -678,7 +664,8 @@ export function verifyCounted(block: Select, slots: readonly Slot[]): void {
     find(e);
   for (const { args, filter } of sums) rows.push(...args, ...(filter === null ? [] : [filter]));
   for (const e of rows) {
-    if (!isTotal(e, slots)) throw new InternalError('a value can fail on rows that may only be aggregated');
+    if (!isTotal(e, literals))
+      throw new InternalError('a value can fail on rows that may only be aggregated');
   }
   for (const { definition, args } of sums) {
     const sized = (a: Expr): boolean => a.kind === 'parameter' || isSized(a) || !needsSize(a.type);
@@ -690,21 +677,23 @@ export function verifyCounted(block: Select, slots: readonly Slot[]): void {
   }
 }
 
-function isTotal(e: Expr, slots: readonly Slot[]): boolean {
-  const ignored = (): void => undefined;
-  if (isFixed(e, slots, ignored) || isBounded(e)) return true;
+function isTotal(e: Expr, literals: ProofLiterals): boolean {
+  if (isFixed(e, literals) || isBounded(e)) return true;
   if (e.kind === 'operation') {
     const numbers = sizedNumbers(e);
     if (numbers !== null) return numbers <= (e.type === 'numeric' ? 32 : 2);
   }
-  if (!isTotalNode(e, slots, ignored)) return false;
-  return childrenOf(e).every((c) => isTotal(c, slots)) && ownQueries(e).every((q) => isTotalQuery(q, slots));
+  if (!isTotalNode(e, literals)) return false;
+  return (
+    childrenOf(e).every((c) => isTotal(c, literals)) && ownQueries(e).every((q) => isTotalQuery(q, literals))
+  );
 }
 
-function isTotalQuery(query: Query, slots: readonly Slot[]): boolean {
-  if (picks(query, slots, () => undefined)) return false;
+function isTotalQuery(query: Query, literals: ProofLiterals): boolean {
+  if (picks(query, literals)) return false;
   return (
-    exprsOf(query).every((e) => isTotal(e, slots)) && partsOf(query).every((q) => isTotalQuery(q, slots))
+    exprsOf(query).every((e) => isTotal(e, literals)) &&
+    partsOf(query).every((q) => isTotalQuery(q, literals))
   );
 }
 
@@ -729,21 +718,9 @@ function hides(scan: GovernedScan): boolean {
 }
 
 /** True if a query's LIMIT or OFFSET may be negative; literals are checked. */
-function picks(query: Query, slots: readonly Slot[], rely: (r: ProofDependency) => void): boolean {
+function picks(query: Query, literals: ProofLiterals): boolean {
   if (query.kind === 'values') return false;
-  return [query.limit, query.offset].some((e) => e !== null && !isRelied(e, 'count', slots, rely));
-}
-
-/** True if an expression is a literal with the property that a proof needs; records the dependency. */
-function isRelied(
-  e: Expr | null,
-  as: ProofDependency['as'],
-  slots: readonly Slot[],
-  rely: (r: ProofDependency) => void,
-): boolean {
-  if (e?.kind !== 'parameter' || !upholds({ slot: e.slot, as }, slots)) return false;
-  rely({ slot: e.slot, as });
-  return true;
+  return [query.limit, query.offset].some((e) => e !== null && !literals.has(e, 'count'));
 }
 
 /** True if the scan's column `SHOWN` is exactly its row filter, with NULL treated as false. */
