@@ -3,7 +3,7 @@ import { queryError } from '../errors/errors.js';
 import { isHypothetical, requireFunction, requireOperator } from '../functions/index.js';
 import { LIMITS } from '../limits.js';
 import { fingerprint } from '../plan/fingerprint.js';
-import { mapQuery } from '../plan/map-query.js';
+import { mapQuery } from '../plan/query-tree.js';
 import { callNode, columnRef, operationNode } from '../plan/nodes.js';
 import type {
   Aggregate,

@@ -3,7 +3,7 @@ import type { BoundPlan } from '../bind/index.js';
 import type { Catalog } from '../catalog/catalog.js';
 import { assertNever } from '../errors/errors.js';
 import { isKeyEquality } from '../plan/key-equality.js';
-import { mapQuery } from '../plan/map-query.js';
+import { mapQuery } from '../plan/query-tree.js';
 import type { Expr, FromItem, Operation, Query, Select, SourceId } from '../plan/plan.js';
 import { allLeaves, columnsOf } from '../plan/walk.js';
 import { fenceGroupingSets, withBarrier } from './barrier/barrier.js';

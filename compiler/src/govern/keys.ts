@@ -6,8 +6,8 @@ import {
   type KeyEquality,
   type NullSafeEquality,
 } from '../plan/key-equality.js';
-import { Levels } from '../plan/levels.js';
-import { mapQuery } from '../plan/map-query.js';
+import { Levels } from '../plan/query-tree.js';
+import { mapQuery } from '../plan/query-tree.js';
 import { equalsAny } from '../plan/nodes.js';
 import type {
   ColumnRef,

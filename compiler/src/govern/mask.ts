@@ -91,7 +91,7 @@ function isTextual({ type }: Column): boolean {
 }
 
 function inTypeOf(column: Column, text: Expr): Expr {
-  return inType(text, column.type, true);
+  return inType(text, column.type);
 }
 
 const DATED: ReadonlySet<string> = new Set(['date', 'timestamp', 'timestamptz']);

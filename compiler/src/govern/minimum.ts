@@ -1,6 +1,6 @@
 import { InternalError } from '../errors/errors.js';
 import { requireFunction, requireOperator } from '../functions/index.js';
-import { mapQuery } from '../plan/map-query.js';
+import { mapQuery } from '../plan/query-tree.js';
 import {
   allOf,
   anyOf,

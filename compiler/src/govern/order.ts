@@ -2,7 +2,7 @@ import type { RelationAccess } from '../access/access.js';
 import { columnOf, type Relation } from '../catalog/catalog.js';
 import { queryError } from '../errors/errors.js';
 import { fingerprint } from '../plan/fingerprint.js';
-import { mapQuery } from '../plan/map-query.js';
+import { mapQuery } from '../plan/query-tree.js';
 import { columnRef } from '../plan/nodes.js';
 import type {
   Aggregate,

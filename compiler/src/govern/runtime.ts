@@ -3,7 +3,7 @@ import type { LiteralSlots } from '../bind/index.js';
 import type { Catalog, FacetStore } from '../catalog/catalog.js';
 import { OPERATORS } from '../catalog/operators.js';
 import { assertNever } from '../errors/errors.js';
-import { mapQuery } from '../plan/map-query.js';
+import { mapQuery } from '../plan/query-tree.js';
 import { castTo, columnRef } from '../plan/nodes.js';
 import type { Expr, InQuery, PlanOutput, Query, SourceId } from '../plan/plan.js';
 import { isOfPassage, type OperatedRows, type Retrieval, type RuntimeRelation } from '../plan/runtime.js';

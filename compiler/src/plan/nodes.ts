@@ -84,13 +84,13 @@ export function equalsAny(definition: OperatorDefinition, arg: Expr, array: Expr
 }
 
 /** `arg` cast to `type`, without modifiers. */
-export function castTo(arg: Expr, type: TypeName, leakproof = false): Cast {
-  return Object.freeze({ kind: 'cast', arg, type, modifiers: NO_MODIFIERS, leakproof });
+export function castTo(arg: Expr, type: TypeName): Cast {
+  return Object.freeze({ kind: 'cast', arg, type, modifiers: NO_MODIFIERS });
 }
 
 /** Returns `arg` in `type`: unchanged if it has that type, else cast to it. */
-export function inType(arg: Expr, type: TypeName, leakproof = false): Expr {
-  return arg.type === type ? arg : castTo(arg, type, leakproof);
+export function inType(arg: Expr, type: TypeName): Expr {
+  return arg.type === type ? arg : castTo(arg, type);
 }
 
 /** `left <operator> right`; a prefix operator has no left side. */

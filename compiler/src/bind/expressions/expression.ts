@@ -398,5 +398,5 @@ function bindValueFunction(node: SQLValueFunction, env: BindEnvironment): Expr {
   const call = callNode(now.definition, [], 'timestamptz');
   if (node.op?.endsWith('_N') !== true) return ctx.at(inType(call, type), node.location);
   const modifiers = Object.freeze([node.typmod ?? 0]);
-  return ctx.at(Object.freeze({ kind: 'cast', arg: call, type, modifiers, leakproof: false }), node.location);
+  return ctx.at(Object.freeze({ kind: 'cast', arg: call, type, modifiers }), node.location);
 }

@@ -1,7 +1,7 @@
 import type { Relation } from '../../catalog/catalog.js';
 import { InternalError } from '../../errors/errors.js';
 import { fingerprint } from '../../plan/fingerprint.js';
-import { readsAround } from '../../plan/levels.js';
+import { readsAround } from '../../plan/query-tree.js';
 import { allOf, columnRef, FALSE, isNotNull, nullOf, TRUE } from '../../plan/nodes.js';
 import type {
   Aggregate,

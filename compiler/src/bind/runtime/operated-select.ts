@@ -1,8 +1,8 @@
 import { OPERATORS } from '../../catalog/operators.js';
 import { InternalError } from '../../errors/errors.js';
 import { fingerprint } from '../../plan/fingerprint.js';
-import { readsAround } from '../../plan/levels.js';
-import { mapQuery } from '../../plan/map-query.js';
+import { readsAround } from '../../plan/query-tree.js';
+import { mapQuery } from '../../plan/query-tree.js';
 import { castTo, columnRef } from '../../plan/nodes.js';
 import type { CommonTable, Expr, PlanOutput, Query, Select, SortKey } from '../../plan/plan.js';
 import { ORDINAL, type RowOperator } from '../../plan/runtime.js';

@@ -1,7 +1,7 @@
 import type { GroupingSet, Node, SelectStmt } from '@pgsql/types';
 import { LIMITS } from '../../limits.js';
 import { fingerprint } from '../../plan/fingerprint.js';
-import { readsAround } from '../../plan/levels.js';
+import { readsAround } from '../../plan/query-tree.js';
 import type { Expr, Query, Select } from '../../plan/plan.js';
 import { keyFinder } from '../../plan/positions.js';
 import { childrenOf, exprsOf, partsOf, queryOf, visitExpr } from '../../plan/walk.js';

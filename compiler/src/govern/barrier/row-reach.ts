@@ -1,4 +1,4 @@
-import { Levels } from '../../plan/levels.js';
+import { Levels } from '../../plan/query-tree.js';
 import type { ColumnRef, Expr, GovernedScan, Query, Select, SourceId } from '../../plan/plan.js';
 import {
   allQueries,

@@ -1,7 +1,7 @@
 import { type Access, grantsOn, type RelationAccess, showsRows } from '../../access/access.js';
 import type { BoundPlan } from '../../bind/index.js';
 import { type Catalog, type Column, columnOf, type Relation, type Rollup } from '../../catalog/catalog.js';
-import { mapQuery } from '../../plan/map-query.js';
+import { mapQuery } from '../../plan/query-tree.js';
 import type { EntityScan, Query, Select } from '../../plan/plan.js';
 import { allLeaves, allQueries, changed, nestingIn, nodesIn } from '../../plan/walk.js';
 import { columnRule } from '../mask.js';

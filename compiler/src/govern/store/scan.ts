@@ -227,7 +227,6 @@ function entityIsVisible(view: StoreView): Expr {
   const arg: ColumnRef = columnRef(source, facet.entityKey, type);
   return {
     kind: 'in_query',
-    equality: requireOperator('=', type, type),
     arg,
     query,
     negated: false,
