@@ -92,7 +92,6 @@ export {
 } from './tokens/keys.js';
 export { mintToken } from './tokens/mint.js';
 export {
-  NOTHING_REVOKED,
   REVOKED,
   type Revocation,
   type RevocationCheck,

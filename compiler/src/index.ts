@@ -102,6 +102,7 @@ export {
   OPERATORS as SQL_OPERATORS,
   type OperatorDefinition,
 } from './functions/index.js';
+export { isVisibleFlag, visibleColumnName } from './govern/column-names.js';
 export { indeterminacyOf } from './govern/determined.js';
 export { servedVersion, versionFor } from './govern/facet-version.js';
 export type {
@@ -111,7 +112,7 @@ export type {
   OutputColumn,
 } from './govern/governed-plan.js';
 export { GovernedPlan, mayBeRedacted } from './govern/governed-plan.js';
-export { isVisibleFlag, REDACTED, visibleColumnName } from './govern/mask.js';
+export { REDACTED } from './govern/mask.js';
 export { isRepeatable, isTimelessValue } from './govern/repeatable.js';
 export { ROLLUP_ROWS, ROLLUP_TIME, type RollupFault } from './govern/rollup/rolled-block.js';
 export type { UnusedRollup } from './govern/rollup/rollup.js';

@@ -95,9 +95,3 @@ export class RevokedTokens {
 
 /** The revocation check for logins and open sessions. */
 export type RevocationCheck = Pick<RevokedTokens, 'has' | 'follow'>;
-
-/** A check that knows no revocations. */
-export const NOTHING_REVOKED: RevocationCheck = Object.freeze({
-  has: () => false,
-  follow: () => () => undefined,
-});

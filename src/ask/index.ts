@@ -28,15 +28,12 @@ export {
   certificateLogin,
   login,
   noteWrongPassword,
-  refusedCommand,
-  refusedConnection,
   renew,
   rightsNow,
-  type SingleUse,
-  sessionCommand,
   TooManyGuesses,
-  useUp,
 } from './request/session.js';
+export { refusedCommand, refusedConnection, sessionCommand } from './request/session-records.js';
+export { type SingleUse, useUp } from './request/single-use.js';
 export { isTask } from './request/task.js';
 export type { AnswerReceiver } from './routes/answer-receiver.js';
 export { type PreparedQuestion, QuestionRouter, type SessionQuestions } from './routes/questions.js';

@@ -167,10 +167,6 @@ export class MemoryShare {
     this.#party = party;
   }
 
-  get held(): number {
-    return this.#held;
-  }
-
   /** Counts memory that is already in use. False if the party now holds more than its share. */
   hold(bytes: number): boolean {
     this.#held += bytes;

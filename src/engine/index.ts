@@ -41,12 +41,7 @@ export type {
 } from './statement.js';
 export type { EngineStatus } from './status.js';
 export type { SystemEngine, SystemQueries } from './system.js';
-export {
-  NoSystemCredentials,
-  objectsText,
-  stopError,
-  UpstreamFailure,
-  ValueError,
-} from './upstream-error.js';
+export { objectsText, stopError, ValueError } from './upstream-error.js';
+export { NoSystemCredentials, UpstreamFailure } from './upstream-failure.js';
 export type { UpstreamError } from './upstream-report.js';
 export { RIGHTS_FAULTS, type UpstreamWords, wordsOf } from './upstream-report.js';

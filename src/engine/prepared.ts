@@ -16,10 +16,6 @@ export class PreparedStatements {
     this.#limit = limit;
   }
 
-  get size(): number {
-    return this.#bySql.size;
-  }
-
   /** Finds the statement for `sql` and marks it as most recently used. */
   find(sql: string): PreparedUpstream | undefined {
     const found = this.#bySql.get(sql);

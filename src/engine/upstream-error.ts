@@ -1,7 +1,7 @@
 import { isEvaluationFault, NEGATIVE_COUNTS, QueryError, queryError } from 'osl-compiler';
 import type { ErrorSource } from './error-source.js';
 import type { UpstreamStatement } from './statement.js';
-import { RIGHTS_FAULTS, type UpstreamError, wordsOf } from './upstream-report.js';
+import { RIGHTS_FAULTS, type UpstreamError } from './upstream-report.js';
 
 /** The fields of an ErrorResponse or NoticeResponse body, by type letter. */
 export function reportFields(body: Buffer): ReadonlyMap<string, string> {
@@ -204,24 +204,4 @@ function valueErrorOf(
 /** The abort reason of `signal`, or `cancelled`. */
 export function stopError({ reason }: AbortSignal): QueryError {
   return reason instanceof QueryError ? reason : queryError('cancelled', {});
-}
-
-/** The connector has no URL for system credentials. */
-export class NoSystemCredentials extends Error {
-  constructor() {
-    super('this connector has no system credentials');
-    this.name = 'NoSystemCredentials';
-  }
-}
-
-/** A statement of the gateway itself failed. The message contains no row value, so logs may show it. */
-export class UpstreamFailure extends Error {
-  readonly sqlstate: string;
-
-  constructor(error: UpstreamError) {
-    const { message, about } = wordsOf(error);
-    super(`${message ?? `the database said ${error.sqlstate}`}${about === null ? '' : ` (${about})`}`);
-    this.name = 'UpstreamFailure';
-    this.sqlstate = error.sqlstate;
-  }
 }

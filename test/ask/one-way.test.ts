@@ -18,7 +18,7 @@ const WRITES_RECORDS: Readonly<Record<string, string>> = {
 };
 const COUNTS: Readonly<Record<string, string>> = {
   'src/ask/request/limit.ts': 'a request against the bucket of its kind',
-  'src/ask/request/respond.ts': 'a refusal without a valid token, by its address',
+  'src/ask/request/refusals.ts': 'a refusal without a valid token, by its address',
   'src/ask/request/session.ts': 'a password, before it is a login, or as a wrong one',
 };
 /**
@@ -28,7 +28,7 @@ const COUNTS: Readonly<Record<string, string>> = {
 const USES_SEALS: Readonly<Record<string, string>> = {
   'src/ask/data/runtime/step.ts': 'finds the engine of a plan; counts rows, bytes and time of an answer',
   'src/ask/request/limit.ts': 'counts a request',
-  'src/ask/request/respond.ts': 'begins the records of a request',
+  'src/ask/request/refusals.ts': 'begins the records of a request, and counts refusals',
   'src/ask/request/session.ts': 'counts passwords',
   'src/ask/routes/fast-question.ts': 'begins the records of a request under a permit',
   'src/service/open.ts': 'seals them at start',

@@ -3,7 +3,7 @@ import { InternalError, type QueryError, queryError, ready } from 'osl-compiler'
 import { type Test, test } from 'tap';
 import { openAuditLog, readRecords } from '../../audit/index.js';
 import { Identity, type IdentityClaims } from '../../policy/identity.js';
-import { compileSnapshot, createLimiter, DEFAULT_LIMITS, NOTHING_REVOKED } from '../../policy/index.js';
+import { compileSnapshot, createLimiter, DEFAULT_LIMITS } from '../../policy/index.js';
 import {
   type AnswerSteps,
   authorize,
@@ -137,7 +137,7 @@ async function startParts(t: Test, model = served) {
       known: () => null,
       verify: () => Promise.reject(queryError('invalidToken', { reason: 'signature' })),
     },
-    revoked: NOTHING_REVOKED,
+    revoked: { has: () => false, follow: () => () => undefined },
     tableAttributes: { needs: () => false, complete: async (caller) => caller },
     means: new SealedValue({
       recording: { tenant, audit, lineage: null, log, observing },

@@ -4,7 +4,7 @@ import { dirname, join, normalize } from 'node:path';
 import { ROOT } from '../tools/cli/support.js';
 
 /** Most lines that the base may have: a file that joins it, or grows, is a decision. */
-export const MOST_LINES = 15_500;
+export const MOST_LINES = 14_500;
 
 interface Part {
   readonly title: string;
@@ -248,9 +248,9 @@ const PARTS: readonly Part[] = [
         'The strictest of all rules; two units are an error. Nothing found.',
       ),
       file(
-        'compiler/src/govern/minimum.ts',
+        'compiler/src/govern/group-key.ts',
         'keys that groups are counted by',
-        'Rows without a key are left out. Its rewriting of blocks is not trusted: `verify/minimum.ts` proves it. Nothing found.',
+        'Rows without a key are left out. The rewriting of blocks (`govern/minimum.ts`) is not trusted: `verify/minimum.ts` proves it. Nothing found.',
       ),
       file(
         'compiler/src/govern/groups.ts',
@@ -275,7 +275,7 @@ const PARTS: readonly Part[] = [
       file(
         'compiler/src/plan/walk.ts',
         'the walks that the proofs go by',
-        'Looked for kinds and fields that a walk leaves out. Every kind is named. Nothing found.',
+        'Looked for kinds and fields that a walk leaves out. Every kind is named, and `test/proof/oracle/walks.test.ts` compares the walks with all fields of plans. Nothing found.',
       ),
       file(
         'compiler/src/plan/nodes.ts',
@@ -440,6 +440,10 @@ const ARGUED: ReadonlyMap<string, string> = new Map([
     'rewrites a block so that sums cannot overflow; the verifier proves the outcome',
   ],
   ['compiler/src/govern/barrier/', 'puts guards up; the verifier proves the outcome'],
+  [
+    'compiler/src/govern/column-names.ts',
+    'names of columns beside others: whatever its name, a column of a scan is a declared one as policy shows it',
+  ],
   ['compiler/src/limits.ts', 'numbers'],
   [
     'compiler/src/plan/join-rule.ts',

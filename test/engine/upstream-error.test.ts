@@ -1,10 +1,6 @@
 import t from 'tap';
-import {
-  executionError,
-  parseErrorResponse,
-  StatementFault,
-  UpstreamFailure,
-} from '../../src/engine/upstream-error.js';
+import { executionError, parseErrorResponse, StatementFault } from '../../src/engine/upstream-error.js';
+import { UpstreamFailure } from '../../src/engine/upstream-failure.js';
 import { RIGHTS_FAULTS, wordsOf } from '../../src/engine/upstream-report.js';
 
 const SOURCES = [

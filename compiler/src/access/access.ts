@@ -120,28 +120,6 @@ export function rowAccess(name: string, access: Access): RelationAccess | undefi
   return found === undefined ? undefined : (rowsOf(found) ?? undefined);
 }
 
-const metricAccesses = new WeakMap<RelationAccess, Map<string, RelationAccess>>();
-
-/**
- * Returns `access` for the expression of a metric: grants that allow the metric then also cover the columns it reads.
- */
-export function forMetric(access: RelationAccess, metric: string): RelationAccess {
-  if (access.grants.every((g) => g.groups?.metrics?.has(metric) !== true)) return access;
-  const known = metricAccesses.get(access) ?? new Map<string, RelationAccess>();
-  metricAccesses.set(access, known);
-  const found = known.get(metric) ?? withMetric(access, metric);
-  known.set(metric, found);
-  return found;
-}
-
-function withMetric(access: RelationAccess, metric: string): RelationAccess {
-  const grants = access.grants.map((g) => {
-    const read = g.groups?.metrics?.get(metric);
-    return read === undefined ? g : Object.freeze({ ...g, columns: new Set([...g.columns, ...read]) });
-  });
-  return Object.freeze({ ...access, grants: Object.freeze(grants) });
-}
-
 /** Returns the distinct filters of `grants`; null if one of the grants includes every row. */
 export function filtersOf(grants: readonly RelationGrant[]): readonly Expr[] | null {
   const distinct = new Map<string, Expr>();

@@ -1,8 +1,8 @@
 import type { Access } from '../access/access.js';
 import type { Catalog, Relation } from '../catalog/catalog.js';
 import { NO_FEATURES } from '../catalog/features.js';
-import { selectOf } from '../plan/nodes.js';
 import type { ColumnRef, Expr, SourceId } from '../plan/plan.js';
+import { selectOf } from '../plan/select-nodes.js';
 import { visitExpr } from '../plan/walk.js';
 import type { BoundPlan } from './bind.js';
 import { BindContext } from './context.js';

@@ -86,8 +86,6 @@ export interface Scope {
   readonly parent: Scope | null;
   readonly items: readonly ScopeItem[];
   readonly tables: ReadonlyMap<string, CommonTableEntry>;
-  /** Set if the items are visible to a LATERAL query on their right. */
-  readonly lateral?: true;
   readonly from?: FromItem;
   /** Columns merged by USING, which `*` lists first. */
   readonly using?: readonly UsingColumn[];

@@ -3,7 +3,8 @@ import { queryError } from '../errors/errors.js';
 import { isHypothetical, requireFunction, requireOperator } from '../functions/index.js';
 import { LIMITS } from '../limits.js';
 import { fingerprint } from '../plan/fingerprint.js';
-import { callNode, columnRef, operationNode, selectOf } from '../plan/nodes.js';
+import { mapQuery } from '../plan/query-tree.js';
+import { callNode, columnRef, operationNode } from '../plan/nodes.js';
 import type {
   Aggregate,
   Expr,
@@ -16,7 +17,8 @@ import type {
   SourceId,
   WindowCall,
 } from '../plan/plan.js';
-import { allLeaves, changed, columnsOf, mapped, mapQuery } from '../plan/walk.js';
+import { selectOf } from '../plan/select-nodes.js';
+import { allLeaves, changed, columnsOf, mapped } from '../plan/walk.js';
 import { enumName } from '../types/column-form.js';
 import type { EnumValues, LabelledEnum } from './enum-values.js';
 import type { GovernedSlots } from './slots.js';

@@ -6,6 +6,8 @@ import {
   type KeyEquality,
   type NullSafeEquality,
 } from '../plan/key-equality.js';
+import { Levels } from '../plan/query-tree.js';
+import { mapQuery } from '../plan/query-tree.js';
 import { equalsAny } from '../plan/nodes.js';
 import type {
   ColumnRef,
@@ -22,9 +24,7 @@ import { isPartOfKey } from '../plan/runtime.js';
 import {
   allQueries,
   conditionsOf,
-  Levels,
   leavesOf,
-  mapQuery,
   nestingIn,
   partsOf,
   queriesIn,
@@ -32,9 +32,10 @@ import {
 } from '../plan/walk.js';
 import { isArray } from '../types/types.js';
 import type { GroupedLevels } from './barrier/row-reach.js';
+import { keyColumnName } from './column-names.js';
 import type { PassageField, PassageFields } from './facet-fields.js';
 import { StatementLineage } from './lineage.js';
-import { type ColumnRule, columnRule, keyColumnName } from './mask.js';
+import { type ColumnRule, columnRule } from './mask.js';
 import type { ScanAccesses } from './scan-access.js';
 import type { GovernedSlots } from './slots.js';
 

@@ -17,6 +17,7 @@ import {
 } from '../plan/nodes.js';
 import type { Expr, GovernedColumn } from '../plan/plan.js';
 import type { TypeName } from '../types/types.js';
+import { keyColumnName, visibleColumnName } from './column-names.js';
 import { anyRow } from './folded-filters.js';
 import type { GovernedSlots } from './slots.js';
 
@@ -25,42 +26,6 @@ export const REDACTED = '[redacted]';
 
 /** Extent to which a column is masked for a caller: in no, some or all rows. */
 export type MaskExtent = GovernedColumn['masked'];
-
-/** Suffix of the governed column that joins read: it is NULL if the value may not be read. */
-const KEY_SUFFIX = '#key';
-
-export function keyColumnName(name: string): string {
-  return besides(name, KEY_SUFFIX);
-}
-
-/** The maximum length of a name in Postgres, in bytes; longer ones are silently truncated. */
-const LONGEST_NAME = 63;
-
-/** Returns the name of an auxiliary column for `name`; no name in a model contains `#`. */
-function besides(name: string, suffix: string): string {
-  const whole = `${name}${suffix}`;
-  return bytesOf(whole) <= LONGEST_NAME ? whole : `${hashOf(name)}${suffix}`;
-}
-
-/** Returns the length in UTF-8 bytes. Each half of a surrogate pair counts as 2 of the 4 bytes. */
-function bytesOf(text: string): number {
-  let bytes = 0;
-  for (let i = 0; i < text.length; i++) {
-    const unit = text.charCodeAt(i);
-    bytes += unit < 0x80 ? 1 : unit < 0x800 || (unit >= 0xd800 && unit < 0xe000) ? 2 : 3;
-  }
-  return bytes;
-}
-
-/** Returns a 64-bit hash of a name. If two names collided, Postgres would refuse the columns as ambiguous. */
-function hashOf(name: string): string {
-  let [high, low] = [0x811c9dc5, 0x01000193];
-  for (let i = 0; i < name.length; i++) {
-    high = Math.imul(high ^ name.charCodeAt(i), 0x01000193);
-    low = Math.imul(low ^ high, 0x85ebca6b) ^ (low >>> 13);
-  }
-  return `${(high >>> 0).toString(36)}${(low >>> 0).toString(36)}`;
-}
 
 /** The policy for one column of one relation, for this caller. */
 export interface ColumnRule {
@@ -126,7 +91,7 @@ function isTextual({ type }: Column): boolean {
 }
 
 function inTypeOf(column: Column, text: Expr): Expr {
-  return inType(text, column.type, true);
+  return inType(text, column.type);
 }
 
 const DATED: ReadonlySet<string> = new Set(['date', 'timestamp', 'timestamptz']);
@@ -146,18 +111,6 @@ export function keyColumn(rule: ColumnRule, slots: GovernedSlots): GovernedColum
   const nothing = nullOf(rule.column.type);
   const hidden = rule.mask === 'hash' ? masking(rule, nothing, slots) : nothing;
   return governedColumn(rule, keyColumnName(rule.column.name), hidden, slots);
-}
-
-const VISIBLE_SUFFIX = '#visible';
-
-/** Returns the name of the flag that tells for each row whether column `name` may be read in the clear. */
-export function visibleColumnName(name: string): string {
-  return besides(name, VISIBLE_SUFFIX);
-}
-
-/** True if `visibleColumnName` made the name of this output. */
-export function isVisibleFlag(output: string): boolean {
-  return output.endsWith(VISIBLE_SUFFIX);
 }
 
 /** Returns the cell if it may be read in the clear, otherwise NULL: never a mask that reveals part of the value. */

@@ -1,8 +1,9 @@
 import type { RelationAccess } from '../access/access.js';
 import { columnOf, type Relation } from '../catalog/catalog.js';
 import { queryError } from '../errors/errors.js';
-import { fingerprint, Positions } from '../plan/fingerprint.js';
-import { ascending, columnRef, columnRefs, groupingOf } from '../plan/nodes.js';
+import { fingerprint } from '../plan/fingerprint.js';
+import { mapQuery } from '../plan/query-tree.js';
+import { columnRef } from '../plan/nodes.js';
 import type {
   Aggregate,
   Expr,
@@ -13,7 +14,9 @@ import type {
   SourceId,
   WindowCall,
 } from '../plan/plan.js';
+import { Positions } from '../plan/positions.js';
 import { ORDINAL } from '../plan/runtime.js';
+import { ascending, columnRefs, groupingOf } from '../plan/select-nodes.js';
 import {
   allLeaves,
   allQueries,
@@ -22,7 +25,6 @@ import {
   leavesOf,
   mapChildren,
   mapped,
-  mapQuery,
   mapSort,
   queryOf,
   someExpr,

@@ -1,7 +1,8 @@
 import { InternalError } from '../errors/errors.js';
 import { enumEquality } from '../plan/key-equality.js';
+import { mapQuery } from '../plan/query-tree.js';
 import type { Expr, FromItem, GovernedScan, Query, Select, SourceId } from '../plan/plan.js';
-import { mapChildren, mapQuery, visitExpr } from '../plan/walk.js';
+import { mapChildren, visitExpr } from '../plan/walk.js';
 
 /**
  * Moves harmless conjuncts over one fenced scan inside its fence, next to the filter, where they can use an index. A

@@ -1,4 +1,5 @@
-import { type Access, forMetric, type RelationAccess, rowAccess } from '../access/access.js';
+import { type Access, type RelationAccess, rowAccess } from '../access/access.js';
+import { forMetric } from '../access/metric-access.js';
 import { columnsFor, columnsOf } from '../bind/index.js';
 import {
   type Catalog,

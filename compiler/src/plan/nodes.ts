@@ -8,15 +8,10 @@ import {
   type ColumnRef,
   type Expr,
   type FunctionCall,
-  type GroupingCall,
   NO_MODIFIERS,
   type Operation,
-  type Query,
-  type Select,
-  type SortKey,
   type SourceId,
 } from './plan.js';
-import { columnsOf } from './walk.js';
 
 /** Constructors of plan nodes, which are frozen and have every field set. */
 
@@ -89,13 +84,13 @@ export function equalsAny(definition: OperatorDefinition, arg: Expr, array: Expr
 }
 
 /** `arg` cast to `type`, without modifiers. */
-export function castTo(arg: Expr, type: TypeName, leakproof = false): Cast {
-  return Object.freeze({ kind: 'cast', arg, type, modifiers: NO_MODIFIERS, leakproof });
+export function castTo(arg: Expr, type: TypeName): Cast {
+  return Object.freeze({ kind: 'cast', arg, type, modifiers: NO_MODIFIERS });
 }
 
 /** Returns `arg` in `type`: unchanged if it has that type, else cast to it. */
-export function inType(arg: Expr, type: TypeName, leakproof = false): Expr {
-  return arg.type === type ? arg : castTo(arg, type, leakproof);
+export function inType(arg: Expr, type: TypeName): Expr {
+  return arg.type === type ? arg : castTo(arg, type);
 }
 
 /** `left <operator> right`; a prefix operator has no left side. */
@@ -115,49 +110,4 @@ export function callNode(
   type: TypeName,
 ): FunctionCall {
   return Object.freeze({ kind: 'call', definition, args: Object.freeze([...args]), type });
-}
-
-const NONE = Object.freeze([]);
-
-/** Creates a SELECT with `parts`, and defaults for everything else. */
-export function selectOf(parts: Partial<Omit<Select, 'kind'>> & Pick<Select, 'outputs'>): Select {
-  return Object.freeze({
-    kind: 'select',
-    with: NONE,
-    from: null,
-    where: NONE,
-    grouped: false,
-    groupBy: NONE,
-    groupingSets: null,
-    having: NONE,
-    distinct: false,
-    distinctOn: NONE,
-    orderBy: NONE,
-    limit: null,
-    offset: null,
-    withTies: false,
-    ...parts,
-  } satisfies Select);
-}
-
-/** Returns a reference to each column of `query` as FROM item `source`. */
-export function columnRefs(source: SourceId, query: Query): readonly ColumnRef[] {
-  return columnsOf(query).map(({ type }, i) => columnRef(source, `c${i + 1}`, type));
-}
-
-export function ascending(by: SortKey['by']): SortKey {
-  return Object.freeze({ by, descending: false, nullsFirst: false });
-}
-
-/** Maximum number of keys in one `grouping(…)`: Postgres returns an integer with one bit for each. */
-export const MOST_GROUPED = 31;
-
-/** Returns the fewest `grouping(…)` calls that show which of `keys` a row's grouping set leaves out. */
-export function groupingOf(keys: readonly Expr[]): readonly GroupingCall[] {
-  const calls: GroupingCall[] = [];
-  for (let from = 0; from < keys.length; from += MOST_GROUPED) {
-    const args = Object.freeze(keys.slice(from, from + MOST_GROUPED));
-    calls.push(Object.freeze({ kind: 'grouping', args, type: 'int4' }));
-  }
-  return calls;
 }

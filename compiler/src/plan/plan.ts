@@ -90,7 +90,6 @@ export interface Cast {
   readonly type: TypeName;
   /** Length, or precision and scale, as in `numeric(12,2)`; empty if not written. */
   readonly modifiers: readonly number[];
-  readonly leakproof: boolean;
 }
 
 /** `arg::bit(length)::type`: the number written as bits or hexadecimal digits, as in `x1F`. */
@@ -140,7 +139,6 @@ interface TruthTest {
 /** `left IS [NOT] DISTINCT FROM right`. */
 export interface DistinctTest {
   readonly kind: 'distinct_test';
-  readonly equality: OperatorDefinition;
   readonly left: Expr;
   readonly right: Expr;
   readonly negated: boolean;
@@ -178,7 +176,6 @@ interface QuantifiedComparison {
 /** `arg IN (a, b, …)` with an element that is neither a literal nor a parameter. */
 interface Membership {
   readonly kind: 'membership';
-  readonly equality: OperatorDefinition;
   readonly arg: Expr;
   readonly items: readonly Expr[];
   readonly negated: boolean;
@@ -310,7 +307,6 @@ interface Exists {
 /** A sealed semi-join: `arg [NOT] IN (query)`. */
 export interface InQuery {
   readonly kind: 'in_query';
-  readonly equality: OperatorDefinition;
   readonly arg: Expr;
   readonly query: Query;
   readonly negated: boolean;

@@ -1,4 +1,4 @@
-import { EVIDENCE, emit, type GovernedPlan, OPERATORS, PASSAGE_COLUMNS, queryError } from 'osl-compiler';
+import { EVIDENCE, emit, type GovernedPlan, PASSAGE_COLUMNS, queryError } from 'osl-compiler';
 import { tellOutcome } from '../../base/thrown.js';
 import { type ExecuteResult, MemoryShare, type RowSink } from '../../engine/index.js';
 import { type Caller, versionsOf } from '../request/caller.js';
@@ -9,6 +9,7 @@ import { answerFromCache, cacheKeyOf } from './answer-cache.js';
 import { type AnswerFreshness, rollupFreshness, standbyFreshness } from './answer-freshness.js';
 import { costCharge, withinCost } from './cost-limit.js';
 import { CountedSink } from './counted-sink.js';
+import { requireModelAccess, sendsToModel } from './model-egress.js';
 import { IndexesRead, type IndexRead, ModelUsage } from './model-usage.js';
 import type { AnswerParts } from './parts.js';
 import { placedError, planOf, throwStepError } from './planning.js';
@@ -286,30 +287,4 @@ function whenRecorded(decided: Promise<void>, sink: RowSink): RowSink {
     write: (dataRows, rows) =>
       durable ? sink.write(dataRows, rows) : settled.then(() => sink.write(dataRows, rows)),
   };
-}
-
-/** True if the query sends passages to an external model, which cannot be undone. */
-function sendsToModel(plan: GovernedPlan): boolean {
-  return plan.runtime.length > 0 && egressOf(plan).length > 0;
-}
-
-/** The decoder operators and rerankers of a plan, each with the facet it reads. */
-function egressOf(plan: GovernedPlan) {
-  return plan.runtime.flatMap((r) => {
-    if (r.kind !== 'retrieval') return [];
-    const { operators, rerank, facet } = r.relation;
-    const decodes = operators.some((o) => OPERATORS[o.operator].class === 'decoder');
-    const from = { facet: facet.name, store: r.store };
-    return [
-      ...(decodes ? [{ ...from, to: 'a language model' as const }] : []),
-      ...(rerank === null ? [] : [{ ...from, to: 'a reranker' as const }]),
-    ];
-  });
-}
-
-/** Checks, before anything is retrieved, that the policy allows sending passages to models. @throws QueryError E2101 */
-export function requireModelAccess(plan: GovernedPlan): void {
-  for (const { facet, store, to } of egressOf(plan)) {
-    if (store !== null && !store.mayDecode) throw queryError('decodeDenied', { facet, to });
-  }
 }

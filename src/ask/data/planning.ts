@@ -21,13 +21,13 @@ import {
 import { isEmpty } from '../../../policy/index.js';
 import { inTurns } from '../../base/in-turns.js';
 import { compileTurns } from '../../base/threads/fair-turns.js';
-import { stopAfter, TimeLimitError } from '../../base/threads/time-limit.js';
 import { ValueError } from '../../engine/index.js';
 import { isShort } from '../parsing/index.js';
 import type { Caller } from '../request/caller.js';
 import type { DecisionRecord } from '../request/ledger.js';
 import type { RecordingParts } from '../request/parts.js';
 import type { QuestionBody } from '../request/request-target.js';
+import { withinDeadline } from './compile-deadline.js';
 import type { PlannedFor, PlanningParts, Rollups } from './parts.js';
 import type { DataQuestion, PlannedQuestion } from './question.js';
 
@@ -205,34 +205,6 @@ function metricsPlan(
     const compile = (): GovernedPlan => compileMetrics(request, manifest.catalog, access, { rollups });
     return { plan: withinDeadline(parts, caller, text.length, compile), template: null };
   });
-}
-
-/** Length in UTF-16 code units below which a text always compiles quickly. */
-const SMALL_TEXT = 256;
-
-/** Compile deadline in ms: a hundred times longer than any text within the compiler's limits takes. */
-const DEADLINE_MS = 2_000;
-
-/**
- * Runs `compile` with a deadline, which bounds how long the thread is blocked. Texts within the compiler's limits
- * never reach it.
- *
- * @throws QueryError E0511, 54001
- */
-function withinDeadline<T>(
-  { log }: Pick<CompilingParts, 'log'>,
-  { identity }: PlannedFor,
-  size: number,
-  compile: () => T,
-): T {
-  if (size <= SMALL_TEXT) return compile();
-  try {
-    return stopAfter(DEADLINE_MS, compile);
-  } catch (error) {
-    if (!(error instanceof TimeLimitError)) throw error;
-    log.error('a text was not compiled', { caller: identity.subject, size, reason: error.message });
-    throw queryError('tooComplex', { what: 'the milliseconds to compile it', limit: DEADLINE_MS });
-  }
 }
 
 function statementOf(body: Exclude<QuestionBody, { kind: 'metrics' }>): {

@@ -1,5 +1,5 @@
 import { type RequestCall, type RequestParts, respond } from '../index.js';
-import { useUp } from '../request/session.js';
+import { useUp } from '../request/single-use.js';
 import {
   alreadyRunning,
   type ShadowCommand,

@@ -3,7 +3,8 @@ import type { LimitBucket } from '../../../policy/index.js';
 import type { RequestCall } from './call.js';
 import type { Caller } from './caller.js';
 import type { RequestParts } from './parts.js';
-import { refuseUnauthenticated, respond } from './respond.js';
+import { refuseUnauthenticated } from './refusals.js';
+import { respond } from './respond.js';
 
 /** Handles a call that reads no data, for any valid token. @throws QueryError */
 export function admitCall(

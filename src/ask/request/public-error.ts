@@ -14,6 +14,9 @@ export abstract class ForeignFault extends Error {
   readonly heard: string | null = null;
 }
 
+/** An error that is safe to show to the caller. */
+export type PublicError = QueryError | ForeignFault;
+
 /** The decision and code in the audit records of a failed request. */
 export interface Verdict {
   /** `deny`: the caller lacks a right, or lost one. */
@@ -22,12 +25,12 @@ export interface Verdict {
 }
 
 /** INVARIANT: used for all failure records, so that the log and the caller get the same code. */
-export function verdictOf(error: QueryError | ForeignFault): Verdict {
+export function verdictOf(error: PublicError): Verdict {
   return { decision: isDenial(error) ? 'deny' : 'error', code: error.code };
 }
 
 /** True if the error means missing credentials or rights. */
-export function isDenial(error: QueryError | ForeignFault): boolean {
+export function isDenial(error: PublicError): boolean {
   if (error instanceof QueryError)
     return error.http === 401 || error.http === 403 || error.entry === 'rightsChanged';
   const sqlstate = error.heard ?? error.code;

@@ -1,6 +1,5 @@
-import { QueryError, queryError } from 'osl-compiler';
+import { queryError } from 'osl-compiler';
 import type { ClientCertificate, Identity, PasswordGuesses } from '../../../policy/index.js';
-import { CLOCK_SKEW_SECONDS } from '../../../policy/tokens/token-fault.js';
 import type { RequestCall } from './call.js';
 import {
   type AccountSession,
@@ -11,9 +10,10 @@ import {
   requireNotRevoked,
 } from './identify.js';
 import type { DecidingParts, RequestParts } from './parts.js';
-import { ForeignFault } from './public-error.js';
-import { recordBrokenConnection, refuseUnauthenticated, respond } from './respond.js';
+import { recordBrokenConnection, refuseUnauthenticated } from './refusals.js';
+import { respond } from './respond.js';
 import { SealedValue } from './sealed.js';
+import { NOTHING_TO_ANSWER, SurfaceFault } from './session-records.js';
 
 /**
  * Authenticates a session by a valid token of `user`. Success and failure are both recorded.
@@ -87,8 +87,6 @@ export async function certificateLogin(
   return session;
 }
 
-const NOTHING_TO_ANSWER = { readsNoRows: true, decide: () => undefined, answer: () => undefined } as const;
-
 /**
  * Replaces the token of an open session: same tenant, same chain. Recorded either way.
  *
@@ -128,96 +126,9 @@ export function rightsNow(
     : `${manifest.catalog.version} ${caller.access.signature} ${caller.access.claimed}`;
 }
 
-/**
- * Records and counts a statement that reads no data: SET, SHOW, BEGIN and the like, and catalog queries.
- *
- * @throws QueryError E4290, E5030
- */
-export async function sessionCommand(
-  parts: RequestParts,
-  call: RequestCall,
-  action = 'session',
-): Promise<void> {
-  await respond(parts, call, { action, bucket: 'catalog', ...NOTHING_TO_ANSWER });
-}
-
-/**
- * Records and counts a statement that the surface itself refused with this SQLSTATE or error.
- *
- * @throws QueryError E5030 if it could not be recorded. If the caller has lost its access, that is recorded instead.
- */
-export async function refusedCommand(
-  parts: RequestParts,
-  call: RequestCall,
-  refusal: string | QueryError,
-): Promise<void> {
-  const reason = typeof refusal === 'string' ? new SurfaceFault(refusal) : refusal;
-  const decide = (): never => {
-    throw reason;
-  };
-  try {
-    await respond(parts, call, {
-      ...NOTHING_TO_ANSWER,
-      action: 'session',
-      bucket: 'catalog',
-      decide,
-    });
-  } catch (error) {
-    if (error === reason) return;
-    if (!(error instanceof QueryError) || error.entry === 'auditUnavailable') throw error;
-  }
-}
-
-/** Records a failure before a session existed, with the SQLSTATE for the client. */
-export function refusedConnection(
-  parts: RequestParts,
-  call: RequestCall,
-  action: string,
-  sqlstate: string,
-): Promise<void> {
-  return recordBrokenConnection(parts, call, action, new SurfaceFault(sqlstate));
-}
-
-/** A refusal already sent in the surface's own protocol. */
-class SurfaceFault extends ForeignFault {
-  override readonly name = 'SurfaceFault';
-  readonly code: string;
-  override readonly heard: string | null;
-
-  constructor(code: string, heard: string | null = null) {
-    super(code);
-    this.code = code;
-    this.heard = heard;
-  }
-}
-
 export function noteWrongPassword(
   { means }: Pick<RequestParts, 'means'>,
   ...guess: Parameters<PasswordGuesses['wrong']>
 ): ReturnType<PasswordGuesses['wrong']> {
   return SealedValue.open(means).limiter.guesses.wrong(...guess);
-}
-
-/** Registry of used tokens, shared by all processes of the server. */
-export interface SingleUse {
-  /** True if this is the token's first use. `issuedAt` in seconds, `endsAt` in ms since the epoch. */
-  firstUse(token: string, issuedAt: number, endsAt: number): boolean | Promise<boolean>;
-}
-
-/**
- * Uses up the token of a call: it is valid for a single change, so that an intercepted token cannot make another.
- * Sessions of the Postgres protocol are exempt.
- *
- * @throws QueryError E3001
- */
-export async function useUp(
-  parts: SingleUse,
-  { credentials }: RequestCall,
-  identity: Identity,
-): Promise<void> {
-  if (credentials.kind !== 'bearer' || credentials.token === null) return;
-  const { chain, tokenId, issuedAt, expiresAt, skewSeconds = CLOCK_SKEW_SECONDS } = identity;
-  const name = JSON.stringify([chain, tokenId]);
-  if (!(await parts.firstUse(name, issuedAt, (expiresAt + skewSeconds) * 1_000)))
-    throw queryError('tokenUsed', {});
 }

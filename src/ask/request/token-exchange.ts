@@ -3,7 +3,8 @@ import type { ApprovedExchange, ExchangeRequest, PolicySnapshot } from '../../..
 import type { RequestCall } from './call.js';
 import type { RequestParts } from './parts.js';
 import { publicError } from './public-error.js';
-import { refuseUnauthenticated, respond } from './respond.js';
+import { refuseUnauthenticated } from './refusals.js';
+import { respond } from './respond.js';
 
 /** Exchanges tokens of external issuers for actor tokens. */
 export interface TokenExchange {

@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import type { TLSSocket, Server as TlsServer } from 'node:tls';
 import type { RequestCall, RequestParts } from '../../ask/index.js';
 import { refuseCall } from '../../ask/request/calls-without-data.js';
-import { refusedConnection } from '../../ask/request/session.js';
+import { refusedConnection } from '../../ask/request/session-records.js';
 import { distrust } from '../rest/call.js';
 import { rawProblem } from '../rest/problem.js';
 import { HEAD_LIMIT, httpFault } from '../rest/request-errors.js';

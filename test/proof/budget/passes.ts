@@ -38,6 +38,7 @@ const PASSES: readonly (readonly [string, string])[] = [
   ['compiler/dist/explain', 'explain'],
   ['compiler/dist/lineage/', 'lineage'],
   ['compiler/dist/plan/walk', 'walk'],
+  ['compiler/dist/plan/query-tree', 'walk'],
   ['compiler/dist/', 'the rest'],
   ['src/surfaces/rest/', 'columns of the answer'],
 ];

@@ -3,6 +3,7 @@ import type * as Writer from '../../../compiler/src/emit/writer.js';
 import type * as Functions from '../../../compiler/src/functions/index.js';
 import type * as Minimum from '../../../compiler/src/govern/verify/minimum.js';
 import type * as Verify from '../../../compiler/src/govern/verify/verify.js';
+import type * as QueryTree from '../../../compiler/src/plan/query-tree.js';
 import type { Query, Slot } from '../../../compiler/src/plan/plan.js';
 import type * as Walk from '../../../compiler/src/plan/walk.js';
 
@@ -13,7 +14,10 @@ export async function compiled(file: string): Promise<unknown> {
 }
 
 // Parts of the compiler that its package does not export: loaded by path, as tsc built them.
-export const walk = (await compiled('plan/walk.js')) as typeof Walk;
+export const walk = {
+  ...((await compiled('plan/walk.js')) as typeof Walk),
+  ...((await compiled('plan/query-tree.js')) as typeof QueryTree),
+};
 export const { requireOperator } = (await compiled('functions/index.js')) as typeof Functions;
 export const { verifyMinima } = (await compiled('govern/verify/minimum.js')) as typeof Minimum;
 export const { verify } = (await compiled('govern/verify/verify.js')) as typeof Verify;

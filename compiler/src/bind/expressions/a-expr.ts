@@ -86,17 +86,13 @@ function bindBetween(node: A_Expr, env: BindEnvironment): Expr {
   return ctx.at(negated ? Object.freeze({ kind: 'not', arg: inside, type: 'bool' }) : inside, at);
 }
 
-function equalSides(
-  node: A_Expr,
-  env: BindEnvironment,
-): { equality: OperatorDefinition; left: Expr; right: Expr } {
+function equalSides(node: A_Expr, env: BindEnvironment): { left: Expr; right: Expr } {
   const { ctx } = env;
   const left = bindExpression(required(node.lexpr), env);
   const right = bindExpression(required(node.rexpr), env);
   const found = operatorFor('=', typeOfBound(left), typeOfBound(right), node.location, ctx);
   const [l, r] = found.argumentTypes;
   return {
-    equality: found.definition,
     left: coerce(left, l ?? 'text', ctx),
     right: coerce(right, r ?? 'text', ctx),
   };
@@ -209,11 +205,9 @@ function bindIn(negated: boolean, node: A_Expr, env: BindEnvironment): Expr {
     const array = ctx.literal(literals, arrayOf(elementType));
     return ctx.at(inArray(left, definition, array, negated), location);
   }
-  const equality = operatorFor('=', left.type, elementType, location, ctx).definition;
   return ctx.at(
     Object.freeze({
       kind: 'membership',
-      equality,
       arg: left,
       items: Object.freeze(values),
       negated,

@@ -36,7 +36,7 @@ export function bindCast(
     throw ctx.unsupported(`a length or precision of type ${type}`, location);
   }
   return ctx.at(
-    Object.freeze({ kind: 'cast', arg: value, type, modifiers: Object.freeze(modifiers), leakproof: false }),
+    Object.freeze({ kind: 'cast', arg: value, type, modifiers: Object.freeze(modifiers) }),
     location,
   );
 }
@@ -95,21 +95,17 @@ export function convert(
 ): Expr {
   const { ctx } = env;
   if (bound.kind === 'untyped') return coerce(bound, type, ctx);
-  if (bound.type === type)
-    return ctx.enumColumns.has(bound) ? ctx.at(castTo(bound, type, true), location) : bound;
-  const leakproof = castLeakproof(bound.type, type);
-  if (leakproof === null) {
+  if (bound.type === type) return ctx.enumColumns.has(bound) ? ctx.at(castTo(bound, type), location) : bound;
+  if (!canCast(bound.type, type)) {
     throw ctx.mismatch(`type ${bound.type} cannot be cast to ${type}`, location, 'cast it to text first');
   }
-  return ctx.at(castTo(bound, type, leakproof), location);
+  return ctx.at(castTo(bound, type), location);
 }
 
-/** True if the cast is leakproof; null if there is no such cast. Arrays are cast element by element. */
-function castLeakproof(from: TypeName, to: TypeName): boolean | null {
-  const direct = castBetween(from, to);
-  if (direct !== null) return direct.leakproof;
-  if (!isArray(from) || !isArray(to)) return null;
-  return castBetween(elementOf(from), elementOf(to)) === null ? null : false;
+/** True if there is such a cast. Arrays are cast element by element. */
+function canCast(from: TypeName, to: TypeName): boolean {
+  if (castBetween(from, to) !== null) return true;
+  return isArray(from) && isArray(to) && castBetween(elementOf(from), elementOf(to)) !== null;
 }
 
 /** Truncates a text to n characters, as an explicit cast to `varchar(n)` does. */

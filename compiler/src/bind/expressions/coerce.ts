@@ -50,7 +50,7 @@ export function coerce(bound: BoundExpression, type: TypeName, ctx: BindContext,
   const literal = ctx.literalIn(bound);
   if (literal !== null && isNumber(type) && isNumber(bound.type))
     return ctx.at(ctx.literal(literal, type), location);
-  return ctx.at(castTo(bound, type, cast.leakproof), location);
+  return ctx.at(castTo(bound, type), location);
 }
 
 function typeLiteral(untyped: UntypedValue, type: TypeName, ctx: BindContext): Expr {

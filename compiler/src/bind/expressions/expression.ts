@@ -15,8 +15,9 @@ import type {
   TypeName as TypeNode,
 } from '@pgsql/types';
 import { resolveFunction } from '../../functions/index.js';
-import { callNode, castTo, inType, MOST_GROUPED } from '../../plan/nodes.js';
+import { callNode, castTo, inType } from '../../plan/nodes.js';
 import type { Expr } from '../../plan/plan.js';
+import { MOST_GROUPED } from '../../plan/select-nodes.js';
 import { type ArrayType, arrayOf, elementOf, isArray } from '../../types/types.js';
 import { constructOf, firstLocation, type Location, required, stringOf } from '../ast.js';
 import type { BindContext } from '../context.js';
@@ -397,5 +398,5 @@ function bindValueFunction(node: SQLValueFunction, env: BindEnvironment): Expr {
   const call = callNode(now.definition, [], 'timestamptz');
   if (node.op?.endsWith('_N') !== true) return ctx.at(inType(call, type), node.location);
   const modifiers = Object.freeze([node.typmod ?? 0]);
-  return ctx.at(Object.freeze({ kind: 'cast', arg: call, type, modifiers, leakproof: false }), node.location);
+  return ctx.at(Object.freeze({ kind: 'cast', arg: call, type, modifiers }), node.location);
 }

@@ -1,7 +1,8 @@
 import type { Node, SelectStmt, SubLink } from '@pgsql/types';
 import { requireFunction } from '../../functions/index.js';
-import { columnRef, inType, selectOf } from '../../plan/nodes.js';
+import { columnRef, inType } from '../../plan/nodes.js';
 import type { Aggregate, DerivedTable, Expr } from '../../plan/plan.js';
+import { selectOf } from '../../plan/select-nodes.js';
 import { arrayOf, isArray } from '../../types/types.js';
 import { type Location, nameParts, required, rowItems } from '../ast.js';
 import type { BindContext } from '../context.js';
@@ -81,12 +82,11 @@ function bindInQuery(select: SelectStmt, node: SubLink, env: BindEnvironment): E
   if (only === undefined || more.length > 0)
     throw ctx.mismatch('a subquery used as a value must have one column', at);
   const arg = bindExpression(test, env);
-  const { definition, argumentTypes } = operatorFor('=', typeOfBound(arg), only.type, at, ctx);
+  const { argumentTypes } = operatorFor('=', typeOfBound(arg), only.type, at, ctx);
   const [left = only.type, right = only.type] = argumentTypes;
   return ctx.at(
     Object.freeze({
       kind: 'in_query',
-      equality: definition,
       arg: coerce(arg, left, ctx, at),
       query: retypeOutputs(query, [right], ctx),
       negated: false,

@@ -240,7 +240,7 @@ function bindDerived(
   if (!isRowInSubquery(node)) ctx.requireFeature('derived_tables', firstLocation(subquery));
   // A derived table sees common tables and outer queries, and preceding FROM items only if it is LATERAL.
   const beyond = outer === null ? innerScope(null, [], tables) : { ...outer, tables };
-  const around = lateral ? { ...innerScope(outer, left, tables), lateral } : beyond;
+  const around = lateral ? innerScope(outer, left, tables) : beyond;
   const before = ctx.contentRead;
   const { query, columns } = bindQuery(subquery.SelectStmt, ctx, around);
   const id = ctx.nextSource();

@@ -168,7 +168,7 @@ function freeCast(expr: Cast): Expr {
     const moved = to === 'timestamptz' ? inUtc(inType(arg, 'timestamp')) : inUtc(arg);
     return moved.type === type && expr.modifiers.length === 0
       ? moved
-      : Object.freeze({ ...expr, arg: moved, leakproof: false });
+      : Object.freeze({ ...expr, arg: moved });
   }
   if (to === 'timetz') throw refusal(`${arg.type} as timetz`, AT_UTC);
   if (from === 'money' || to === 'money') throw refusal(`${arg.type} as ${type}`, null);

@@ -1,6 +1,7 @@
 import { requireFunction } from '../../functions/index.js';
-import { callNode, columnRefs } from '../../plan/nodes.js';
+import { callNode } from '../../plan/nodes.js';
 import type { CommonTable, Expr, FromItem, Query, Select, SortKey } from '../../plan/plan.js';
+import { columnRefs } from '../../plan/select-nodes.js';
 import { columnsOf } from '../../plan/walk.js';
 import type { BindContext } from '../context.js';
 import { coerce } from '../expressions/coerce.js';

@@ -1,7 +1,7 @@
 import type { ConversionMetric, SimpleMetric } from '../../catalog/catalog.js';
 import { InternalError } from '../../errors/errors.js';
-import { selectOf } from '../../plan/nodes.js';
 import type { Expr } from '../../plan/plan.js';
+import { selectOf } from '../../plan/select-nodes.js';
 import type { BindContext } from '../context.js';
 import type { BindEnvironment, ScopeItem } from '../scope.js';
 import { deferAggregates } from './aggregates.js';

@@ -1,8 +1,9 @@
 import type { ConversionMetric, Relation } from '../../catalog/catalog.js';
 import { InternalError } from '../../errors/errors.js';
 import { fingerprint } from '../../plan/fingerprint.js';
-import { allOf, ascending, columnRef, selectOf } from '../../plan/nodes.js';
+import { allOf, columnRef } from '../../plan/nodes.js';
 import type { Aggregate, ColumnRef, CommonTable, Expr, SortKey, SourceId } from '../../plan/plan.js';
+import { ascending, selectOf } from '../../plan/select-nodes.js';
 import { mapChildren, someExpr } from '../../plan/walk.js';
 import { isComparable } from '../../types/types.js';
 import type { Location } from '../ast.js';

@@ -1,7 +1,8 @@
 import type { CumulativeMetric } from '../../catalog/catalog.js';
 import type { Grain, PeriodSpan } from '../../catalog/grain.js';
-import { columnRef, FALSE, nullOf, selectOf, TRUE } from '../../plan/nodes.js';
+import { columnRef, FALSE, nullOf, TRUE } from '../../plan/nodes.js';
 import type { CommonTable, Expr, FromItem, Query } from '../../plan/plan.js';
+import { selectOf } from '../../plan/select-nodes.js';
 import type { BindContext } from '../context.js';
 import { type DeferredAggregates, deferAggregates } from './aggregates.js';
 import {

@@ -1,6 +1,6 @@
 import { InternalError } from '../../errors/errors.js';
-import { fingerprint, keyFinder } from '../../plan/fingerprint.js';
-import { columnRef, selectOf } from '../../plan/nodes.js';
+import { fingerprint } from '../../plan/fingerprint.js';
+import { columnRef } from '../../plan/nodes.js';
 import type {
   Aggregate,
   ColumnRef,
@@ -12,6 +12,8 @@ import type {
   Select,
   SourceId,
 } from '../../plan/plan.js';
+import { keyFinder } from '../../plan/positions.js';
+import { selectOf } from '../../plan/select-nodes.js';
 import { changed, mapChildren, mapped, mapSort, someExpr } from '../../plan/walk.js';
 import type { BindContext } from '../context.js';
 

@@ -1,7 +1,8 @@
 import type { Relation } from '../../catalog/catalog.js';
 import { InternalError } from '../../errors/errors.js';
 import { fingerprint } from '../../plan/fingerprint.js';
-import { allOf, columnRef, FALSE, isNotNull, nullOf, selectOf, TRUE } from '../../plan/nodes.js';
+import { readsAround } from '../../plan/query-tree.js';
+import { allOf, columnRef, FALSE, isNotNull, nullOf, TRUE } from '../../plan/nodes.js';
 import type {
   Aggregate,
   ColumnRef,
@@ -12,7 +13,8 @@ import type {
   Select,
   SourceId,
 } from '../../plan/plan.js';
-import { queryOf, readsAround, someExpr, sortExprs } from '../../plan/walk.js';
+import { selectOf } from '../../plan/select-nodes.js';
+import { queryOf, someExpr, sortExprs } from '../../plan/walk.js';
 import { identifier } from '../../text/sql-text.js';
 import type { Location } from '../ast.js';
 import type { BindContext } from '../context.js';

@@ -1,5 +1,5 @@
 import type { Node } from '@pgsql/types';
-import { forMetric } from '../../access/access.js';
+import { forMetric } from '../../access/metric-access.js';
 import type {
   Catalog,
   ConversionMetric,

@@ -1,8 +1,9 @@
 import { type Grain, isDayOrLonger, type PeriodSpan, parseGrain } from '../../catalog/grain.js';
 import { InternalError } from '../../errors/errors.js';
 import { fingerprint } from '../../plan/fingerprint.js';
-import { allOf, inType, selectOf } from '../../plan/nodes.js';
+import { allOf, inType } from '../../plan/nodes.js';
 import type { Aggregate, ColumnRef, CommonTable, Expr, Query, Select, SourceId } from '../../plan/plan.js';
+import { selectOf } from '../../plan/select-nodes.js';
 import { someExpr, visitExpr } from '../../plan/walk.js';
 import type { Location } from '../ast.js';
 import type { BindContext } from '../context.js';

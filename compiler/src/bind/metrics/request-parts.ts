@@ -1,8 +1,9 @@
 import type { MetricsRequest } from '../../catalog/grain.js';
 import { InternalError, QueryError } from '../../errors/errors.js';
 import { resolveFunction } from '../../functions/index.js';
-import { inType, isNotNull, nullOf, selectOf } from '../../plan/nodes.js';
+import { inType, isNotNull, nullOf } from '../../plan/nodes.js';
 import type { Expr, Query, Select } from '../../plan/plan.js';
+import { selectOf } from '../../plan/select-nodes.js';
 import { isArray } from '../../types/types.js';
 import type { BindContext } from '../context.js';
 import { aggregate, allRowsOf, derivedRows, unnamedOutputs } from './build.js';

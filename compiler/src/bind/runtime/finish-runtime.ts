@@ -1,5 +1,6 @@
 import type { Catalog, FacetStore } from '../../catalog/catalog.js';
 import { assertNever, InternalError } from '../../errors/errors.js';
+import { mapQuery } from '../../plan/query-tree.js';
 import type { CommonTable, Expr, FromItem, Query, Select, SourceId } from '../../plan/plan.js';
 import {
   type CapHandling,
@@ -11,7 +12,7 @@ import {
   type RuntimeRelation,
   type Traversal,
 } from '../../plan/runtime.js';
-import { allQueries, exprsOf, leavesOf, mapQuery, someExpr } from '../../plan/walk.js';
+import { allQueries, exprsOf, leavesOf, someExpr } from '../../plan/walk.js';
 import type { TypeName } from '../../types/types.js';
 import type { BindContext } from '../context.js';
 import { mostPerHop, type RuntimeDraft } from './runtime-draft.js';

@@ -1,20 +1,13 @@
 import { OPERATORS } from '../../catalog/operators.js';
 import { InternalError } from '../../errors/errors.js';
 import { fingerprint } from '../../plan/fingerprint.js';
-import { ascending, castTo, columnRef, selectOf } from '../../plan/nodes.js';
+import { readsAround } from '../../plan/query-tree.js';
+import { mapQuery } from '../../plan/query-tree.js';
+import { castTo, columnRef } from '../../plan/nodes.js';
 import type { CommonTable, Expr, PlanOutput, Query, Select, SortKey } from '../../plan/plan.js';
 import { ORDINAL, type RowOperator } from '../../plan/runtime.js';
-import {
-  allQueries,
-  leavesOf,
-  mapChildren,
-  mapQuery,
-  mapSort,
-  queryOf,
-  readsAround,
-  someExpr,
-  sortExprs,
-} from '../../plan/walk.js';
+import { ascending, selectOf } from '../../plan/select-nodes.js';
+import { allQueries, leavesOf, mapChildren, mapSort, queryOf, someExpr, sortExprs } from '../../plan/walk.js';
 import type { BindContext } from '../context.js';
 import { isSealedIn, localSources, type Scope, type ScopeItem } from '../scope.js';
 import type { OperatedLevel } from './row-operators.js';

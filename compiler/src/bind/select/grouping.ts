@@ -1,8 +1,10 @@
 import type { GroupingSet, Node, SelectStmt } from '@pgsql/types';
 import { LIMITS } from '../../limits.js';
-import { fingerprint, keyFinder } from '../../plan/fingerprint.js';
+import { fingerprint } from '../../plan/fingerprint.js';
+import { readsAround } from '../../plan/query-tree.js';
 import type { Expr, Query, Select } from '../../plan/plan.js';
-import { childrenOf, exprsOf, partsOf, queryOf, readsAround, visitExpr } from '../../plan/walk.js';
+import { keyFinder } from '../../plan/positions.js';
+import { childrenOf, exprsOf, partsOf, queryOf, visitExpr } from '../../plan/walk.js';
 import { firstLocation, type Location } from '../ast.js';
 import type { BindContext } from '../context.js';
 import { localSources, type Scope } from '../scope.js';

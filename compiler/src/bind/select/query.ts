@@ -1,6 +1,6 @@
 import type { CommonTableExpr, Node, SelectStmt, WithClause } from '@pgsql/types';
 import { type CountClause, NEGATIVE_COUNTS } from '../../errors/value-faults.js';
-import { columnRef, selectOf } from '../../plan/nodes.js';
+import { columnRef } from '../../plan/nodes.js';
 import type {
   CommonTable,
   DerivedTable,
@@ -10,6 +10,7 @@ import type {
   SortKey,
   ValuesList,
 } from '../../plan/plan.js';
+import { selectOf } from '../../plan/select-nodes.js';
 import { columnsOf } from '../../plan/walk.js';
 import type { TypeName } from '../../types/types.js';
 import { firstLocation, integerOf, stringOf, TEMPORARY } from '../ast.js';

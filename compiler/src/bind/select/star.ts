@@ -1,8 +1,9 @@
 import type { A_Indirection, Node, ResTarget, SubLink } from '@pgsql/types';
 import { unqualifiedName } from '../../catalog/catalog.js';
-import { fingerprint, Positions } from '../../plan/fingerprint.js';
+import { fingerprint } from '../../plan/fingerprint.js';
 import { columnRef } from '../../plan/nodes.js';
 import type { Expr, PlanOutput } from '../../plan/plan.js';
+import { Positions } from '../../plan/positions.js';
 import { nearestIdentifier } from '../../text/text.js';
 import { constantText, type Location, nameParts, required, stringOf } from '../ast.js';
 import { STANDARD_JSON_NAMES } from '../expressions/standard-json.js';

@@ -1,4 +1,5 @@
 import type { LiteralSlots } from '../../bind/index.js';
+import { mapQuery } from '../../plan/query-tree.js';
 import type { Expr, FromItem, Query, Select, SourceId } from '../../plan/plan.js';
 import { isVolatile } from '../../plan/properties.js';
 import {
@@ -6,7 +7,6 @@ import {
   childrenOf,
   conditionsOf,
   leavesOf,
-  mapQuery,
   nestingIn,
   queryOf,
   someExpr,

@@ -1,10 +1,10 @@
+import { Levels } from '../../plan/query-tree.js';
 import type { ColumnRef, Expr, GovernedScan, Query, Select, SourceId } from '../../plan/plan.js';
 import {
   allQueries,
   childrenOf,
   conditionsOf,
   exprsOf,
-  Levels,
   leavesOf,
   nestingIn,
   nodesIn,

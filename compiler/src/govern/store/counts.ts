@@ -1,7 +1,7 @@
 import { accessTo, filtersOf } from '../../access/access.js';
 import type { FacetVersion, Relation } from '../../catalog/catalog.js';
 import { requireOperator } from '../../functions/index.js';
-import { caseNode, columnRef, equalsAny, operationNode, selectOf } from '../../plan/nodes.js';
+import { caseNode, columnRef, equalsAny, operationNode } from '../../plan/nodes.js';
 import type {
   ColumnRef,
   CommonTable,
@@ -12,6 +12,7 @@ import type {
   Select,
   SourceId,
 } from '../../plan/plan.js';
+import { selectOf } from '../../plan/select-nodes.js';
 import type { GovernedPlan, GovernedStore } from '../governed-plan.js';
 import { count } from '../minimum.js';
 import { TERMS, WORDS_CONTAIN, WORDS_OVERLAP, wordsTable } from './columns.js';

@@ -1,7 +1,7 @@
 import type { FacetVersion, Relation } from '../../catalog/catalog.js';
 import { InternalError } from '../../errors/errors.js';
-import { requireFunction, requireOperator } from '../../functions/index.js';
-import { ascending, columnRef, operationNode, selectOf } from '../../plan/nodes.js';
+import { requireFunction } from '../../functions/index.js';
+import { columnRef, operationNode } from '../../plan/nodes.js';
 import type {
   Aggregate,
   BaseColumn,
@@ -13,6 +13,7 @@ import type {
   Select,
   SortKey,
 } from '../../plan/plan.js';
+import { ascending, selectOf } from '../../plan/select-nodes.js';
 import type { GovernedPlan, GovernedStore } from '../governed-plan.js';
 import { count } from '../minimum.js';
 import {
@@ -146,7 +147,6 @@ function commonCandidates({ request }: StoreView, candidates: Select) {
     selectOf({ from: { kind: 'cte', id, table: CANDIDATES }, grouped, outputs: [{ name: 'of', expr }] });
   const holds: Expr = {
     kind: 'in_query',
-    equality: requireOperator('=', 'text', 'text'),
     arg: columnRef(request.source, stored('chunk_id'), 'text'),
     query: read(first, false, columnRef(first, 'c1', 'text')),
     negated: false,

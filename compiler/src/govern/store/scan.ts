@@ -3,7 +3,7 @@ import type { LiteralSlots } from '../../bind/index.js';
 import type { Catalog, Column, FacetStore, Relation } from '../../catalog/catalog.js';
 import { InternalError } from '../../errors/errors.js';
 import { requireOperator } from '../../functions/index.js';
-import { caseNode, columnRef, equalsAny, FALSE, nullOf, selectOf, TRUE } from '../../plan/nodes.js';
+import { caseNode, columnRef, equalsAny, FALSE, nullOf, TRUE } from '../../plan/nodes.js';
 import {
   type BaseColumn,
   type ColumnRef,
@@ -18,6 +18,7 @@ import {
   type SourceId,
 } from '../../plan/plan.js';
 import type { PassagePage } from '../../plan/runtime.js';
+import { selectOf } from '../../plan/select-nodes.js';
 import { mapChildren, nodesIn } from '../../plan/walk.js';
 import { type HarmlessContext, isHarmless } from '../barrier/harmless.js';
 import { RowReach } from '../barrier/row-reach.js';
@@ -226,7 +227,6 @@ function entityIsVisible(view: StoreView): Expr {
   const arg: ColumnRef = columnRef(source, facet.entityKey, type);
   return {
     kind: 'in_query',
-    equality: requireOperator('=', type, type),
     arg,
     query,
     negated: false,

@@ -1,5 +1,6 @@
-import { caseNode, castTo, nullOf, selectOf } from '../../plan/nodes.js';
+import { caseNode, castTo, nullOf } from '../../plan/nodes.js';
 import type { Expr, FunctionCall, PlanOutput, Query } from '../../plan/plan.js';
+import { selectOf } from '../../plan/select-nodes.js';
 import { allQueries, exprsOf, exprsOfScan, leavesOf, someExpr } from '../../plan/walk.js';
 import { stored } from './columns.js';
 

@@ -2,16 +2,24 @@ import { assertNever, InternalError } from '../../errors/errors.js';
 import {
   type ColumnRef,
   type Expr,
-  type FromItem,
   type FromLeaf,
   type GovernedScan,
   type Query,
   type Select,
   SHOWN,
   type Slot,
-  type SortKey,
   type SourceId,
 } from '../../plan/plan.js';
+import {
+  childrenOf,
+  conditionsOf,
+  exprsOf,
+  leavesOf,
+  partsOf,
+  queriesIn,
+  queryOf,
+  sortExprs,
+} from '../../plan/walk.js';
 import {
   isBounded,
   isFixed,
@@ -19,8 +27,8 @@ import {
   isTotalNode,
   needsSize,
   type ProofDependency,
+  ProofLiterals,
   sizedNumbers,
-  upholds,
 } from './proofs.js';
 
 /**
@@ -83,7 +91,7 @@ interface QueryRange {
 /** INVARIANT: results found by following FROM items to their queries are cached by query, and by column or scan. */
 class BarrierCheck {
   readonly #root: Query;
-  readonly #slots: readonly Slot[];
+  readonly #literals: ProofLiterals;
   readonly #behind = new Map<SourceId, FromItemSource>();
   /** Null for a recursive table, whose rows are computed before anything reads them. */
   readonly #tables = new Map<number, Query | null>();
@@ -103,10 +111,6 @@ class BarrierCheck {
   readonly #inside = new Map<Query, readonly Query[]>();
   /** Numbers of the outer queries that are grouped before the current one runs, so that their rows are shown. */
   readonly #settled = new Set<number>();
-  readonly #reliances: ProofDependency[] = [];
-  readonly #record = (r: ProofDependency): void => {
-    this.#reliances.push(r);
-  };
   /** True if some scan hides rows; `#open` is true if at least one of these is not fenced. */
   #hides = false;
   #open = false;
@@ -114,7 +118,7 @@ class BarrierCheck {
 
   constructor(root: Query, slots: readonly Slot[]) {
     this.#root = root;
-    this.#slots = slots;
+    this.#literals = new ProofLiterals(slots);
     this.#index(root);
   }
 
@@ -124,7 +128,7 @@ class BarrierCheck {
       this.#level(this.#root);
     }
     if (this.#open && draws(this.#root)) throw new InternalError('a row that is hidden may draw a number');
-    return this.#reliances;
+    return this.#literals.relied;
   }
 
   /** Predicates next to a row filter also run on hidden rows, in any order, so none of them may fail. */
@@ -140,7 +144,7 @@ class BarrierCheck {
 
   #index(query: Query): void {
     const first = this.#queries++;
-    const items = query.kind === 'select' ? itemsOf(query.from) : NOTHING;
+    const items = query.kind === 'select' ? leavesOf(query.from) : NOTHING;
     this.#items.set(query, items);
     for (const { id } of items) this.#homes.set(id, first);
     // Must precede the queries inside, which may read these tables.
@@ -148,7 +152,7 @@ class BarrierCheck {
       for (const t of query.with) this.#tables.set(t.id, t.recursive === true ? null : t.query);
     for (const q of partsOf(query)) this.#index(q);
     for (const leaf of items) this.#indexItem(leaf);
-    const inside = query.kind === 'values' ? NOTHING : queriesInAll(valuesOf(query));
+    const inside = query.kind === 'values' ? NOTHING : queriesIn(exprsOf(query));
     if (inside.length > 0) this.#inside.set(query, inside);
     for (const inner of inside) this.#index(inner);
     this.#spans.set(query, { first, next: this.#queries });
@@ -211,8 +215,8 @@ class BarrierCheck {
     for (const q of partsOf(query)) this.#level(q);
     const inside = this.#inside.get(query);
     if (inside !== undefined) {
-      for (const e of valuesOf(query)) this.#outputsOfIn(e);
-      const above = new Set(query.kind === 'select' && query.grouped ? queriesInAll(aboveGroups(query)) : []);
+      for (const e of exprsOf(query)) this.#outputsOfIn(e);
+      const above = new Set(query.kind === 'select' && query.grouped ? queriesIn(aboveGroups(query)) : []);
       const own = this.#spans.get(query)?.first ?? -1;
       for (const inner of inside) {
         const settles = above.has(inner) && !this.#settled.has(own);
@@ -224,7 +228,7 @@ class BarrierCheck {
     if (query.kind !== 'select') return;
     for (const c of query.where) if (!this.#isJoin(c, query)) this.#condition(c);
     for (const c of query.having) for (const part of withoutAggregates(c)) this.#condition(part);
-    for (const c of onOf(query.from)) this.#condition(c);
+    for (const c of conditionsOf(query.from)) this.#condition(c);
   }
 
   /** IN compares its argument with the output of its query, which may become a condition on that query's rows. */
@@ -235,7 +239,7 @@ class BarrierCheck {
       if (!cut && failing && this.#open)
         throw new InternalError('what IN compares with can fail on rows that are hidden');
     }
-    for (const child of below(e)) this.#outputsOfIn(child);
+    for (const child of childrenOf(e)) this.#outputsOfIn(child);
   }
 
   #condition(condition: Expr): void {
@@ -289,12 +293,12 @@ class BarrierCheck {
       if (!this.#isSoundColumn(e)) found.add(e, place);
       return;
     }
-    if (isFixed(e, this.#slots, this.#record)) return;
+    if (isFixed(e, this.#literals)) return;
     if (!this.#isTotal(e)) found.add(e, place);
     const estimated =
       place.estimated && (e.kind === 'and' || e.kind === 'or' || e.kind === 'not' || e.kind === 'truth_test');
     const inner = estimated === place.estimated ? place : { ...place, estimated };
-    for (const child of below(e)) this.#value(child, inner, found);
+    for (const child of childrenOf(e)) this.#value(child, inner, found);
     for (const q of ownQueries(e)) found.addAll(this.#failuresIn(q), place.tested);
   }
 
@@ -303,8 +307,8 @@ class BarrierCheck {
     const known = this.#failures.get(query);
     if (known !== undefined) return known;
     const found = new Failures();
-    if (picks(query, this.#slots, this.#record)) found.add(TRUE, IN_QUERY);
-    for (const e of valuesOf(query)) this.#value(e, IN_QUERY, found);
+    if (picks(query, this.#literals)) found.add(TRUE, IN_QUERY);
+    for (const e of exprsOf(query)) this.#value(e, IN_QUERY, found);
     for (const part of partsOf(query)) found.addAll(this.#failuresIn(part), NOTHING_TESTED);
     if (this.#mayMakeRows(query)) found.add(TRUE, IN_QUERY);
     const all = found.all();
@@ -316,26 +320,22 @@ class BarrierCheck {
   #isSound(e: Expr, inside: boolean): boolean {
     if ((e.kind === 'aggregate' || e.kind === 'window') && !inside) return true;
     if (e.kind === 'column') return this.#isSoundColumn(e);
-    if (isFixed(e, this.#slots, this.#record)) return true;
+    if (isFixed(e, this.#literals)) return true;
     return (
       this.#isTotal(e) &&
       ownQueries(e).every((q) => this.#isSoundQuery(q)) &&
-      below(e).every((c) => this.#isSound(c, inside))
+      childrenOf(e).every((c) => this.#isSound(c, inside))
     );
   }
 
   /** True if the node itself always yields a value; a query in it must return at most one row. */
   #isTotal(e: Expr): boolean {
     if (e.kind === 'call' && isCaseChange(e)) return this.#isLimited(e.args[0]);
-    if (e.kind !== 'scalar_query') return isTotalNode(e, this.#slots, this.#record);
+    if (e.kind !== 'scalar_query') return isTotalNode(e, this.#literals);
     const { query } = e;
     const aggregates = query.kind === 'select' && query.outputs.some((o) => hasAggregate(o.expr));
     if (aggregates && query.groupBy.length === 0 && query.groupingSets === null) return true;
-    return (
-      query.kind !== 'values' &&
-      !query.withTies &&
-      isRelied(query.limit, 'at most one', this.#slots, this.#record)
-    );
+    return query.kind !== 'values' && !query.withTies && this.#literals.has(query.limit, 'at most one');
   }
 
   /** True if `text` is read from a column whose type limits the number of characters. */
@@ -360,9 +360,9 @@ class BarrierCheck {
     const known = this.#soundQueries.get(query);
     if (known !== undefined) return known;
     const sound =
-      !picks(query, this.#slots, this.#record) &&
+      !picks(query, this.#literals) &&
       !this.#mayMakeRows(query) &&
-      valuesOf(query).every((e) => this.#isSound(e, true)) &&
+      exprsOf(query).every((e) => this.#isSound(e, true)) &&
       partsOf(query).every((q) => this.#isSoundQuery(q));
     this.#soundQueries.set(query, sound);
     return sound;
@@ -400,17 +400,9 @@ class BarrierCheck {
 
   // -------------------------------------------------------------- rows
 
-  /** Returns the columns that an expression reads, including outer columns read by queries in it. */
+  /** Returns the columns that an expression reads outside of aggregates, including outer columns of queries in it. */
   #refs(e: Expr | null): readonly ColumnRef[] {
-    const found: ColumnRef[] = [];
-    const look = (x: Expr): void => {
-      if (x.kind === 'aggregate' || x.kind === 'window') return;
-      if (x.kind === 'column') found.push(x);
-      for (const q of ownQueries(x)) found.push(...this.#outerOf(q));
-      for (const child of below(x)) look(child);
-    };
-    if (e !== null) look(e);
-    return found;
+    return e === null ? NOTHING : this.#readIn([e], (x) => x.kind === 'aggregate' || x.kind === 'window');
   }
 
   /** Returns the columns that a query reads from outer queries, each once. */
@@ -418,7 +410,7 @@ class BarrierCheck {
     const known = this.#outer.get(query);
     if (known !== undefined) return known;
     const found = new Map<string, ColumnRef>();
-    for (const r of [...this.#readIn(valuesOf(query)), ...partsOf(query).flatMap((q) => this.#outerOf(q))]) {
+    for (const r of [...this.#readIn(exprsOf(query)), ...partsOf(query).flatMap((q) => this.#outerOf(q))]) {
       if (!this.#isWithin(query, r.source)) found.set(`${r.source} ${r.name}`, r);
     }
     const refs = [...found.values()];
@@ -426,13 +418,14 @@ class BarrierCheck {
     return refs;
   }
 
-  /** Returns the columns that expressions read, also in aggregates, including outer columns read by queries in them. */
-  #readIn(values: readonly Expr[]): readonly ColumnRef[] {
+  /** Returns the columns that expressions read, including outer columns of queries in them; `skips`: not in these. */
+  #readIn(values: readonly Expr[], skips = (_: Expr): boolean => false): readonly ColumnRef[] {
     const found: ColumnRef[] = [];
     const look = (e: Expr): void => {
+      if (skips(e)) return;
       if (e.kind === 'column') found.push(e);
       for (const q of ownQueries(e)) found.push(...this.#outerOf(q));
-      for (const child of below(e)) look(child);
+      for (const child of childrenOf(e)) look(child);
     };
     for (const e of values) look(e);
     return found;
@@ -576,7 +569,7 @@ class BarrierCheck {
     if (condition.kind === 'in_query') {
       const refs = this.#refs(condition.arg);
       const alone = this.#outerOf(condition.query).length === 0;
-      const plain = !condition.negated && queriesInAll([condition.arg]).length === 0;
+      const plain = !condition.negated && queriesIn([condition.arg]).length === 0;
       if (!plain || !alone || refs.length === 0 || refs.some((r) => !this.#isOwn(block, r.source)))
         return false;
       if (this.#open && !this.#isSound(condition.arg, false))
@@ -595,7 +588,7 @@ class BarrierCheck {
     const isOuter = (r: ColumnRef): boolean => !this.#isWithin(query, r.source);
     const outer = this.#readIn(query.where).filter(isOuter);
     const elsewhere = [
-      ...this.#readIn([...onOf(query.from), ...query.groupBy]),
+      ...this.#readIn([...conditionsOf(query.from), ...query.groupBy]),
       ...partsOf(query).flatMap((q) => this.#outerOf(q)),
     ].filter(isOuter);
     return (
@@ -660,16 +653,19 @@ function both(one: CheckedRows, other: CheckedRows): CheckedRows {
  * @throws InternalError
  */
 export function verifyCounted(block: Select, slots: readonly Slot[]): void {
-  const rows = [...block.where, ...block.groupBy, ...onOf(block.from)];
+  const literals = new ProofLiterals(slots);
+  const rows = [...block.where, ...block.groupBy, ...conditionsOf(block.from)];
   const sums: Extract<Expr, { kind: 'aggregate' }>[] = [];
   const find = (e: Expr): void => {
     if (e.kind === 'aggregate') sums.push(e);
-    below(e).forEach(find);
+    childrenOf(e).forEach(find);
   };
-  for (const e of [...block.outputs.map((o) => o.expr), ...block.having, ...sortedBy(block)]) find(e);
+  for (const e of [...block.outputs.map((o) => o.expr), ...block.having, ...sortExprs(block.orderBy)])
+    find(e);
   for (const { args, filter } of sums) rows.push(...args, ...(filter === null ? [] : [filter]));
   for (const e of rows) {
-    if (!isTotal(e, slots)) throw new InternalError('a value can fail on rows that may only be aggregated');
+    if (!isTotal(e, literals))
+      throw new InternalError('a value can fail on rows that may only be aggregated');
   }
   for (const { definition, args } of sums) {
     const sized = (a: Expr): boolean => a.kind === 'parameter' || isSized(a) || !needsSize(a.type);
@@ -681,21 +677,23 @@ export function verifyCounted(block: Select, slots: readonly Slot[]): void {
   }
 }
 
-function isTotal(e: Expr, slots: readonly Slot[]): boolean {
-  const ignored = (): void => undefined;
-  if (isFixed(e, slots, ignored) || isBounded(e)) return true;
+function isTotal(e: Expr, literals: ProofLiterals): boolean {
+  if (isFixed(e, literals) || isBounded(e)) return true;
   if (e.kind === 'operation') {
     const numbers = sizedNumbers(e);
     if (numbers !== null) return numbers <= (e.type === 'numeric' ? 32 : 2);
   }
-  if (!isTotalNode(e, slots, ignored)) return false;
-  return below(e).every((c) => isTotal(c, slots)) && ownQueries(e).every((q) => isTotalQuery(q, slots));
+  if (!isTotalNode(e, literals)) return false;
+  return (
+    childrenOf(e).every((c) => isTotal(c, literals)) && ownQueries(e).every((q) => isTotalQuery(q, literals))
+  );
 }
 
-function isTotalQuery(query: Query, slots: readonly Slot[]): boolean {
-  if (picks(query, slots, () => undefined)) return false;
+function isTotalQuery(query: Query, literals: ProofLiterals): boolean {
+  if (picks(query, literals)) return false;
   return (
-    valuesOf(query).every((e) => isTotal(e, slots)) && partsOf(query).every((q) => isTotalQuery(q, slots))
+    exprsOf(query).every((e) => isTotal(e, literals)) &&
+    partsOf(query).every((q) => isTotalQuery(q, literals))
   );
 }
 
@@ -706,7 +704,7 @@ function isCaseChange({ definition, args }: Extract<Expr, { kind: 'call' }>): bo
   return /^(?:lower|upper)$/.test(definition.name) && args.length === 1 && args[0]?.type === 'text';
 }
 
-// ---------------------------------------------------------------- traversal, independent of `plan/walk.ts`
+// ---------------------------------------------------------------- forms of nodes
 
 const TRUE: Expr = { kind: 'boolean', value: true, type: 'bool' };
 
@@ -720,21 +718,9 @@ function hides(scan: GovernedScan): boolean {
 }
 
 /** True if a query's LIMIT or OFFSET may be negative; literals are checked. */
-function picks(query: Query, slots: readonly Slot[], rely: (r: ProofDependency) => void): boolean {
+function picks(query: Query, literals: ProofLiterals): boolean {
   if (query.kind === 'values') return false;
-  return [query.limit, query.offset].some((e) => e !== null && !isRelied(e, 'count', slots, rely));
-}
-
-/** True if an expression is a literal with the property that a proof needs; records the dependency. */
-function isRelied(
-  e: Expr | null,
-  as: ProofDependency['as'],
-  slots: readonly Slot[],
-  rely: (r: ProofDependency) => void,
-): boolean {
-  if (e?.kind !== 'parameter' || !upholds({ slot: e.slot, as }, slots)) return false;
-  rely({ slot: e.slot, as });
-  return true;
+  return [query.limit, query.offset].some((e) => e !== null && !literals.has(e, 'count'));
 }
 
 /** True if the scan's column `SHOWN` is exactly its row filter, with NULL treated as false. */
@@ -791,148 +777,24 @@ function definitionsAt(query: Query, place: number, into: Expr[] = []): readonly
 
 const NOTHING: readonly never[] = Object.freeze([]);
 
-function itemsOf(item: FromItem | null, into: FromLeaf[] = []): readonly FromLeaf[] {
-  if (item?.kind === 'join') {
-    itemsOf(item.left, into);
-    itemsOf(item.right, into);
-  } else if (item !== null) into.push(item);
-  return into;
-}
-
-function onOf(item: FromItem | null, into: Expr[] = []): readonly Expr[] {
-  if (item?.kind !== 'join') return into;
-  onOf(item.left, into);
-  onOf(item.right, into);
-  into.push(...item.on);
-  return into;
-}
-
-function sortedBy(query: Select | Extract<Query, { kind: 'set_operation' }>): readonly Expr[] {
-  return sortedIn(query.orderBy);
-}
-
-function sortedIn(keys: readonly SortKey[]): readonly Expr[] {
-  const found: Expr[] = [];
-  for (const { by } of keys) if (typeof by !== 'number') found.push(by);
-  return found;
-}
-
-/** Returns the queries that `query` reads from. */
-function partsOf(query: Query): readonly Query[] {
-  if (query.kind === 'values') return NOTHING;
-  const parts = query.with.map((t) => t.query);
-  if (query.kind === 'set_operation') return [...parts, query.left, query.right];
-  for (const leaf of itemsOf(query.from)) {
-    if (leaf.kind === 'derived') parts.push(leaf.query);
-    if (leaf.kind === 'spine') parts.push(leaf.bounds);
-  }
-  return parts;
-}
-
-function valuesOf(query: Query): readonly Expr[] {
-  if (query.kind === 'values') return query.rows.flat();
-  const ends = [query.limit, query.offset].filter((e) => e !== null);
-  if (query.kind === 'set_operation') return [...sortedBy(query), ...ends];
-  return [
-    ...onOf(query.from),
-    ...itemsOf(query.from).flatMap((l) => (l.kind === 'rows' ? [...l.args, ...(l.fields ?? [])] : [])),
-    ...query.where,
-    ...query.groupBy,
-    ...query.having,
-    ...query.outputs.map((o) => o.expr),
-    ...query.distinctOn,
-    ...sortedBy(query),
-    ...ends,
-  ];
-}
-
 /** Returns the expressions that a grouped level evaluates after grouping, and its keys, computed from filtered rows. */
 function aboveGroups(level: Select): readonly Expr[] {
-  const keys = [...level.groupBy, ...level.distinctOn, ...sortedBy(level)];
+  const keys = [...level.groupBy, ...level.distinctOn, ...sortExprs(level.orderBy)];
   return [...level.having, ...level.outputs.map((o) => o.expr), ...keys];
-}
-
-function below(e: Expr): readonly Expr[] {
-  switch (e.kind) {
-    case 'column':
-    case 'base':
-    case 'parameter':
-    case 'literal':
-    case 'null':
-    case 'boolean':
-    case 'structural':
-    case 'scalar_query':
-    case 'exists':
-    case 'stored_vector':
-      return NOTHING;
-    case 'call':
-    case 'and':
-    case 'or':
-    case 'conditional':
-    case 'grouping':
-      return e.args;
-    case 'operation':
-      return e.left === null ? [e.right] : [e.left, e.right];
-    case 'cast':
-    case 'bit_number':
-    case 'collate':
-    case 'not':
-    case 'null_test':
-    case 'truth_test':
-    case 'in_query':
-    case 'attribute_match':
-      return [e.arg];
-    case 'distinct_test':
-      return [e.left, e.right];
-    case 'row_comparison':
-      return e.pairs.flatMap(({ left, right }) => [left, right]);
-    case 'quantified':
-      return [e.arg, e.array];
-    case 'membership':
-      return [e.arg, ...e.items];
-    case 'case':
-      return [e.otherwise, ...e.arms.flatMap(({ when, result }) => [when, result])];
-    case 'array':
-    case 'row_text':
-      return e.items;
-    case 'subscript':
-      return [e.arg, ...e.indices];
-    case 'slice':
-      return [e.arg, e.lower, e.upper].filter((x) => x !== null);
-    case 'distance':
-      return [e.to];
-    case 'aggregate':
-    case 'window': {
-      const parts = e.kind === 'window' ? e.partitionBy : NOTHING;
-      return [...e.args, ...(e.filter === null ? NOTHING : [e.filter]), ...sortedIn(e.orderBy), ...parts];
-    }
-    default:
-      return assertNever(e);
-  }
 }
 
 /** True if a query draws random values for each row. */
 function draws(query: Query): boolean {
   const drawn = (e: Expr): boolean =>
     (e.kind === 'call' && e.definition.volatility === 'volatile') ||
-    below(e).some(drawn) ||
+    childrenOf(e).some(drawn) ||
     ownQueries(e).some(draws);
-  return valuesOf(query).some(drawn) || partsOf(query).some(draws);
+  return exprsOf(query).some(drawn) || partsOf(query).some(draws);
 }
 
 function ownQueries(e: Expr): readonly Query[] {
-  return e.kind === 'scalar_query' || e.kind === 'exists' || e.kind === 'in_query' ? [e.query] : NOTHING;
-}
-
-/** Returns the outermost queries inside expressions. */
-function queriesInAll(values: readonly Expr[]): readonly Query[] {
-  const found: Query[] = [];
-  const look = (e: Expr): void => {
-    found.push(...ownQueries(e));
-    for (const child of below(e)) look(child);
-  };
-  for (const e of values) look(e);
-  return found;
+  const query = queryOf(e);
+  return query === null ? NOTHING : [query];
 }
 
 /** Results of `hasAggregate`, which is asked of each level of a condition. */
@@ -940,7 +802,8 @@ const AGGREGATED = new WeakMap<Expr, boolean>();
 
 function hasAggregate(e: Expr): boolean {
   const has =
-    AGGREGATED.get(e) ?? (e.kind === 'aggregate' || e.kind === 'grouping' || below(e).some(hasAggregate));
+    AGGREGATED.get(e) ??
+    (e.kind === 'aggregate' || e.kind === 'grouping' || childrenOf(e).some(hasAggregate));
   AGGREGATED.set(e, has);
   return has;
 }
@@ -948,9 +811,11 @@ function hasAggregate(e: Expr): boolean {
 /** Operands of AND, OR and NOT that have no aggregate: the planner may evaluate each of them on rows, before they are grouped. */
 function withoutAggregates(e: Expr): readonly Expr[] {
   if (!hasAggregate(e)) return [e];
-  return e.kind === 'and' || e.kind === 'or' || e.kind === 'not' ? below(e).flatMap(withoutAggregates) : [];
+  return e.kind === 'and' || e.kind === 'or' || e.kind === 'not'
+    ? childrenOf(e).flatMap(withoutAggregates)
+    : [];
 }
 
 function hasWindow(e: Expr): boolean {
-  return e.kind === 'window' || below(e).some(hasWindow);
+  return e.kind === 'window' || childrenOf(e).some(hasWindow);
 }

@@ -59,6 +59,31 @@ export function upholds({ slot, as }: ProofDependency, slots: readonly Slot[]): 
   }
 }
 
+/** The literals of a plan, and those that a proof has relied on. */
+export class ProofLiterals {
+  readonly relied: ProofDependency[] = [];
+  readonly #slots: readonly Slot[];
+
+  constructor(slots: readonly Slot[]) {
+    this.#slots = slots;
+  }
+
+  /** True if an expression is a literal with the property that a proof needs, which then relies on it. */
+  has(e: Expr | null | undefined, as: ProofDependency['as']): boolean {
+    if (e?.kind !== 'parameter' || !upholds({ slot: e.slot, as }, this.#slots)) return false;
+    this.relied.push({ slot: e.slot, as });
+    return true;
+  }
+
+  /** Runs a proof that relies on literals only if it succeeds as a whole. */
+  ifProved(proof: (literals: ProofLiterals) => boolean): boolean {
+    const literals = new ProofLiterals(this.#slots);
+    if (!proof(literals)) return false;
+    this.relied.push(...literals.relied);
+    return true;
+  }
+}
+
 /** True for plain digits that denote a number from `least` to `most`. */
 function isWithin(digits: string, least: number, most: number): boolean {
   const value = Number(digits);
@@ -109,7 +134,7 @@ const LONGEST: Readonly<Record<string, number | undefined>> = {
 };
 
 /** True if the node yields a value for all arguments of its types. */
-export function isTotalNode(e: Expr, slots: readonly Slot[], rely: (r: ProofDependency) => void): boolean {
+export function isTotalNode(e: Expr, literals: ProofLiterals): boolean {
   switch (e.kind) {
     case 'base':
     case 'column':
@@ -145,9 +170,9 @@ export function isTotalNode(e: Expr, slots: readonly Slot[], rely: (r: ProofDepe
     case 'cast':
       return e.modifiers.length === 0 && (TOTAL_CASTS[e.arg.type]?.includes(e.type) ?? false);
     case 'call':
-      return isTotalCall(e) || isShortSearch(e, slots, rely) || isLookUp(e) || isCutOut(e, slots, rely);
+      return isTotalCall(e) || isShortSearch(e, literals) || isLookUp(e) || isCutOut(e, literals);
     case 'operation':
-      return isTotalOperation(e, slots, rely);
+      return isTotalOperation(e, literals);
     case 'aggregate':
       return ['count', 'min', 'max', 'bool_and', 'bool_or', 'every'].includes(e.definition.name);
     case 'literal':
@@ -228,22 +253,14 @@ function isTotalCall(e: Extract<Expr, { kind: 'call' }>): boolean {
 }
 
 /** True for `left`, `right` and `substring` of a text, with a literal length that is not negative. */
-function isCutOut(
-  { definition, args }: Extract<Expr, { kind: 'call' }>,
-  slots: readonly Slot[],
-  rely: (r: ProofDependency) => void,
-): boolean {
+function isCutOut({ definition, args }: Extract<Expr, { kind: 'call' }>, literals: ProofLiterals): boolean {
   const form = /^(?:left|right|substr(?:ing)?)$/.exec(definition.name)?.[0];
   if (form === undefined || args[0]?.type !== 'text') return false;
   const lengthAt = form === 'left' || form === 'right' ? 1 : 2;
   if (args.length < 2 || args.length > lengthAt + 1) return false;
-  return args.slice(1).every((arg, i) => {
-    if (arg.kind !== 'parameter' || arg.type !== 'int4') return false;
-    const reliance: ProofDependency = { slot: arg.slot, as: i + 1 === lengthAt ? 'count' : 'small' };
-    if (!upholds(reliance, slots)) return false;
-    rely(reliance);
-    return true;
-  });
+  return args
+    .slice(1)
+    .every((arg, i) => arg.type === 'int4' && literals.has(arg, i + 1 === lengthAt ? 'count' : 'small'));
 }
 
 /** True for `array_position(array[…], text)`: a list written out in the query has one dimension. */
@@ -253,32 +270,17 @@ function isLookUp({ definition, args }: Extract<Expr, { kind: 'call' }>): boolea
   return list?.kind === 'array' && list.items.every((i) => i.type === 'text') && sought?.type === 'text';
 }
 
-function isTotalOperation(
-  e: Extract<Expr, { kind: 'operation' }>,
-  slots: readonly Slot[],
-  rely: (r: ProofDependency) => void,
-): boolean {
+function isTotalOperation(e: Extract<Expr, { kind: 'operation' }>, literals: ProofLiterals): boolean {
   const { name } = e.definition;
   if (e.left === null) return false;
   if (isOrder(name)) return areOrdered(e.left.type, e.right.type);
-  if (name === '~~' || name === '!~~') {
-    if (e.left.type !== 'text' || e.right.kind !== 'parameter') return false;
-    const reliance: ProofDependency = { slot: e.right.slot, as: 'pattern' };
-    if (!upholds(reliance, slots)) return false;
-    rely(reliance);
-    return true;
-  }
-  if (name === '@>' && e.left.type === 'jsonb') {
-    if (e.right.kind !== 'parameter' || e.right.type !== 'jsonb') return false;
-    const reliance: ProofDependency = { slot: e.right.slot, as: 'contained' };
-    if (!upholds(reliance, slots)) return false;
-    rely(reliance);
-    return true;
-  }
+  if (name === '~~' || name === '!~~') return e.left.type === 'text' && literals.has(e.right, 'pattern');
+  if (name === '@>' && e.left.type === 'jsonb')
+    return e.right.type === 'jsonb' && literals.has(e.right, 'contained');
   if (name === '^@') return e.left.type === 'text';
   if (e.left.type === 'inet' && e.right.type === 'inet') return /^(?:<<=?|>>=?|&&)$/.test(name);
   if (e.left.type === 'tsvector')
-    return name === '@@' && e.right.kind === 'call' && isShortSearch(e.right, slots, rely);
+    return name === '@@' && e.right.kind === 'call' && isShortSearch(e.right, literals);
   if (lieBeside(e.left.type, name, e.right.type)) return true;
   if (['&&', '@>', '<@'].includes(name)) return isArray(e.left.type) && e.left.type === e.right.type;
   return e.left.type === 'jsonb' && ['->', '?', '?|', '?&'].includes(name);
@@ -306,39 +308,35 @@ const SPANNED: Readonly<Record<string, TypeName>> = {
 /** True for a search for the words of a short literal, by a function without query syntax. */
 function isShortSearch(
   { definition, args }: Extract<Expr, { kind: 'call' }>,
-  slots: readonly Slot[],
-  rely: (r: ProofDependency) => void,
+  literals: ProofLiterals,
 ): boolean {
   if (!/^(?:plainto|phraseto|websearch_to)_tsquery$/.test(definition.name)) return false;
   const [first, ...more] = args;
   // A configuration is structural, from a closed set.
   const [words, ...rest] = first?.kind === 'structural' ? more : args;
-  if (words?.kind !== 'parameter' || rest.length > 0) return false;
-  const reliance: ProofDependency = { slot: words.slot, as: 'words' };
-  if (!upholds(reliance, slots)) return false;
-  rely(reliance);
-  return true;
+  return rest.length === 0 && literals.has(words, 'words');
 }
 
 /**
  * True if a timestamp, number or text is computed from literals or the clock alone, by operations that cannot fail for
  * any value. False for a bare literal, which needs no proof.
  */
-export function isFixed(e: Expr, slots: readonly Slot[], rely: (r: ProofDependency) => void): boolean {
+export function isFixed(e: Expr, literals: ProofLiterals): boolean {
   if ((e.kind !== 'call' && e.kind !== 'operation' && e.kind !== 'cast') || e.type === 'bool') return false;
-  if (isNear(e, slots, rely)) return true;
-  const relied: ProofDependency[] = [];
-  const literal = (x: Expr, as: ProofDependency['as']): boolean => {
-    if (x.kind !== 'parameter') return false;
-    relied.push({ slot: x.slot, as });
-    return upholds({ slot: x.slot, as }, slots);
-  };
+  const isComputed = e.type === 'text' ? isText : isSmallNumber;
+  return (
+    literals.ifProved((within) => isNear(e, within)) || literals.ifProved((within) => isComputed(e, within))
+  );
+}
+
+/** True for a number whose size is bounded, computed from at most 16 nodes. */
+function isSmallNumber(e: Expr, literals: ProofLiterals): boolean {
   let nodes = 16;
   /** Returns an upper bound for a number; null if unknown. */
   const size = (x: Expr): number | null => {
     const most = LARGEST[x.type];
     if (nodes-- <= 0 || most === undefined) return null;
-    if (x.kind === 'parameter') return literal(x, 'small') ? SMALL : null;
+    if (x.kind === 'parameter') return literals.has(x, 'small') ? SMALL : null;
     if (x.kind === 'cast')
       return x.modifiers.length === 0 && TOTAL_CASTS[x.arg.type]?.includes(x.type) === true
         ? size(x.arg)
@@ -358,16 +356,19 @@ export function isFixed(e: Expr, slots: readonly Slot[], rely: (r: ProofDependen
     const sum = name === '*' ? left * right : name === '+' || name === '-' ? left + right : Infinity;
     return sum < most ? sum : null;
   };
+  return size(e) !== null;
+}
+
+/** True for a text computed from short literals, by at most 16 nodes. */
+function isText(e: Expr, literals: ProofLiterals): boolean {
+  let nodes = 16;
   const text = (x: Expr | null): boolean => {
     if (nodes-- <= 0 || x?.type !== 'text') return false;
     if (x.kind === 'call') return /^(?:lower|upper|[blr]trim)$/.test(x.definition.name) && x.args.every(text);
     if (x.kind === 'operation') return x.definition.name === '||' && text(x.left) && text(x.right);
-    return literal(x, 'short');
+    return literals.has(x, 'short');
   };
-  const fixed = e.type === 'text' ? text(e) : size(e) !== null;
-  if (!fixed) return false;
-  relied.forEach(rely);
-  return true;
+  return text(e);
 }
 
 const TO_WHOLE = /^(?:abs|sign|ceil|ceiling|floor|round|trunc)$/;
@@ -380,40 +381,29 @@ const LARGEST: Readonly<Partial<Record<TypeName, number>>> = {
 };
 
 /** True if a value is a timestamp near the present: from the clock or literals, shifted at most twice. */
-function isNear(e: Expr, slots: readonly Slot[], rely: (r: ProofDependency) => void): boolean {
-  const relied: ProofDependency[] = [];
+function isNear(e: Expr, literals: ProofLiterals): boolean {
   let [nodes, steps] = [16, 2];
   const near = (x: Expr): boolean => {
     if (nodes-- <= 0) return false;
     if (x.kind === 'structural') return true;
-    if (x.kind === 'parameter') {
-      const reliance: ProofDependency = { slot: x.slot, as: 'moment' };
-      relied.push(reliance);
-      return upholds(reliance, slots);
-    }
+    if (x.kind === 'parameter') return literals.has(x, 'moment');
     if (x.kind === 'cast')
       return isMoment(x.type) && isMoment(x.arg.type) && x.modifiers.length === 0 && near(x.arg);
-    if (x.kind === 'call' && x.definition.name === 'make_date')
+    if (x.kind === 'call' && x.definition.name === 'make_date') {
+      const [year, month, day, ...more] = x.args;
       return (
-        x.args.length === 3 &&
-        x.args.every((part, i) => {
-          if (part.kind !== 'parameter') return false;
-          const reliance: ProofDependency = {
-            slot: part.slot,
-            as: i === 0 ? 'year' : i === 1 ? 'month' : 'day',
-          };
-          relied.push(reliance);
-          return upholds(reliance, slots);
-        })
+        more.length === 0 &&
+        literals.has(year, 'year') &&
+        literals.has(month, 'month') &&
+        literals.has(day, 'day')
       );
+    }
     if (x.kind === 'call')
       return ['now', 'date_trunc'].includes(x.definition.name) && x.args.length < 3 && x.args.every(near);
     if (x.kind !== 'operation' || x.left === null || !['+', '-'].includes(x.definition.name)) return false;
     return isMoment(x.type) && steps-- > 0 && near(x.left) && near(x.right);
   };
-  if (!near(e)) return false;
-  relied.forEach(rely);
-  return true;
+  return near(e);
 }
 
 function isMoment(type: TypeName): boolean {

@@ -28,18 +28,10 @@ import {
   type Slot,
 } from '../../plan/plan.js';
 import { allQueries, childrenOf, leavesOf, mapChildren } from '../../plan/walk.js';
+import { keyColumnName, visibleColumnName } from '../column-names.js';
 import { servedAccess, servedVersion } from '../facet-version.js';
-import {
-  clearColumn,
-  columnRule,
-  keyColumn,
-  keyColumnName,
-  maskedColumn,
-  rowFilter,
-  visibleColumn,
-  visibleColumnName,
-} from '../mask.js';
-import { groupColumns, groupMinimum, hasKey } from '../minimum.js';
+import { groupColumns, groupMinimum, hasKey } from '../group-key.js';
+import { clearColumn, columnRule, keyColumn, maskedColumn, rowFilter, visibleColumn } from '../mask.js';
 import { minimumOf } from '../scan-access.js';
 import { GovernedSlots } from '../slots.js';
 

@@ -16,7 +16,7 @@ import type {
 } from '../../plan/plan.js';
 import { allQueries, childrenOf, columnsOf, exprsOf, leavesOf, queryOf } from '../../plan/walk.js';
 import { charactersOf } from '../../types/column-form.js';
-import { keyColumnName } from '../mask.js';
+import { keyColumnName } from '../column-names.js';
 import { verifyBarrier } from './barrier.js';
 import { verifyMinima } from './minimum.js';
 import { verifyScans } from './scans.js';

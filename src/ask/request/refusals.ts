@@ -1,0 +1,80 @@
+import { QueryError, queryError } from 'osl-compiler';
+import type { RequestCall } from './call.js';
+import { Ledger } from './ledger.js';
+import type { RequestParts } from './parts.js';
+import { type PublicError, publicError } from './public-error.js';
+import type { RequestTarget } from './request-target.js';
+import { SealedValue } from './sealed.js';
+
+/** A request that is not decided yet. */
+export interface OpenRequest {
+  readonly parts: RequestParts;
+  readonly call: RequestCall;
+  readonly ledger: Ledger;
+}
+
+export function begin(
+  parts: RequestParts,
+  call: RequestCall,
+  action: string,
+  asked: RequestTarget | null = null,
+): OpenRequest {
+  return { parts, call, ledger: new Ledger(SealedValue.open(parts.means).recording, call, action, asked) };
+}
+
+/** Records a refusal and returns the error for the caller. The request is refused even if recording fails. */
+export async function refuse<T extends PublicError>(request: OpenRequest, error: T): Promise<T | QueryError> {
+  try {
+    return await recordRefusal(request, error);
+  } catch (unrecorded) {
+    return publicError(request.parts, request.call.requestId, unrecorded);
+  }
+}
+
+/** Failures of unauthenticated callers are limited per address, so that they cannot flood the log. */
+async function recordRefusal<T extends PublicError>(
+  { parts, call, ledger }: OpenRequest,
+  error: T,
+): Promise<T | QueryError> {
+  const { credentials } = call;
+  const believed = ledger.identified && !(error instanceof QueryError && error.entry === 'invalidToken');
+  if (credentials.kind === 'bearer' && !believed) {
+    const { address } = credentials;
+    const taken = await SealedValue.open(parts.means).limiter.takeAddress(address);
+    if (!taken.ok) {
+      const limited = queryError('addressLimited', { retryAfterSeconds: taken.retryAfterSeconds });
+      if (parts.refusals.isFirst(call, address)) await ledger.refuse(limited);
+      return limited;
+    }
+  }
+  await ledger.refuse(error);
+  return error;
+}
+
+/** Refuses and records a call without authenticating it, and returns the error for the caller. */
+export function refuseUnauthenticated(
+  parts: RequestParts,
+  call: RequestCall,
+  action: string,
+  reason: QueryError,
+): Promise<QueryError> {
+  return refuse(begin(parts, call, action), reason);
+}
+
+/** Records a failure that happened before a session existed; limited per address. */
+export async function recordBrokenConnection(
+  parts: RequestParts,
+  call: RequestCall,
+  action: string,
+  fault: PublicError,
+): Promise<void> {
+  if (call.credentials.kind !== 'bearer') return;
+  const { address } = call.credentials;
+  const taken = await SealedValue.open(parts.means).limiter.takeAddress(address);
+  if (!taken.ok && !parts.refusals.isFirst(call, address)) return;
+  try {
+    await begin(parts, call, action).ledger.refuse(fault);
+  } catch (error) {
+    publicError(parts, call.requestId, error); // `refuse` logs the error
+  }
+}

@@ -1,0 +1,28 @@
+import { queryError } from 'osl-compiler';
+import type { Identity } from '../../../policy/index.js';
+import { CLOCK_SKEW_SECONDS } from '../../../policy/tokens/token-fault.js';
+import type { RequestCall } from './call.js';
+
+/** Registry of used tokens, shared by all processes of the server. */
+export interface SingleUse {
+  /** True if this is the token's first use. `issuedAt` in seconds, `endsAt` in ms since the epoch. */
+  firstUse(token: string, issuedAt: number, endsAt: number): boolean | Promise<boolean>;
+}
+
+/**
+ * Uses up the token of a call: it is valid for a single change, so that an intercepted token cannot make another.
+ * Sessions of the Postgres protocol are exempt.
+ *
+ * @throws QueryError E3001
+ */
+export async function useUp(
+  parts: SingleUse,
+  { credentials }: RequestCall,
+  identity: Identity,
+): Promise<void> {
+  if (credentials.kind !== 'bearer' || credentials.token === null) return;
+  const { chain, tokenId, issuedAt, expiresAt, skewSeconds = CLOCK_SKEW_SECONDS } = identity;
+  const name = JSON.stringify([chain, tokenId]);
+  if (!(await parts.firstUse(name, issuedAt, (expiresAt + skewSeconds) * 1_000)))
+    throw queryError('tokenUsed', {});
+}
