@@ -1,6 +1,7 @@
 import type { LoadedSchema } from '../../api/schema.js';
 import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
+import { Loading } from '../../parts/load/Loaded.js';
 import { examplesOf } from './examples-of.js';
 
 interface ExamplesProps {
@@ -13,13 +14,10 @@ export function Examples({ known: { schema, error, again }, onTake }: ExamplesPr
   if (error !== null)
     return (
       <Empty title="The schema could not be loaded">
-        <ErrorBox error={error} />
-        <button type="button" onClick={again}>
-          Try again
-        </button>
+        <ErrorBox error={error} again={again} />
       </Empty>
     );
-  if (schema === null) return <p className="quiet loading">Loading the schema …</p>;
+  if (schema === null) return <Loading what="the schema" />;
   const examples = examplesOf(schema);
   if (examples.length === 0)
     return (

@@ -2,6 +2,7 @@ import { type RefObject, useCallback, useEffect, useMemo, useRef, useState } fro
 import type { SignedInCaller } from '../../api/caller.js';
 import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
+import { Loading } from '../../parts/load/Loaded.js';
 import { useAnswer } from '../../parts/thread/queryable-thread.js';
 import { hashOf, usePlace } from '../../shell/routes.js';
 import { Differences, SecondCaller } from './callers/Differences.js';
@@ -115,12 +116,8 @@ export function MapView({ thread, loaded, caller, second, other, onSecond }: Map
         )}
       </div>
       <SecondCaller open={isAsked} onClose={() => setAsked(false)} onCaller={onSecond} />
-      {other.kind === 'failed' && <ErrorBox error={other.error} />}
-      {other.kind === 'loading' && (
-        <p className="quiet loading" role="status">
-          Loading the other map …
-        </p>
-      )}
+      {other.kind === 'failed' && <ErrorBox error={other.error} again={other.again} />}
+      {other.kind === 'loading' && <Loading what="the other map" />}
       <div className={`map-body${at === null ? '' : ' has-panel'}`}>
         <div className="map-side">
           {differences !== null && callers !== null && (

@@ -2,6 +2,7 @@ import { useMemo, useReducer, useState } from 'react';
 import type { SignedInCaller } from '../../api/caller.js';
 import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
+import { Loaded, Loading } from '../../parts/load/Loaded.js';
 import { useAnswer } from '../../parts/thread/queryable-thread.js';
 import { goTo, isOwn, trust } from '../../parts/trusted-addresses.js';
 import { usePlace } from '../../shell/routes.js';
@@ -35,8 +36,8 @@ export function MetricsView({ caller, thread }: MetricsViewProps) {
   const { parameters } = usePlace();
   const choice = choiceOf(parameters.toString());
   const shelf = useShelf(caller.key);
-  const shared = useSharedDashboards(caller);
-  const board = dashboardAt(parameters, shelf.dashboards, shared ?? []);
+  const shared = useSharedDashboards();
+  const board = dashboardAt(parameters, shelf.dashboards, shared.value ?? []);
   const [isAdding, setAdding] = useState(false);
   const link = linkOf(choice);
   const [isPicking, setPicking] = useState(false);
@@ -59,17 +60,17 @@ export function MetricsView({ caller, thread }: MetricsViewProps) {
       : [...choice.metrics, name];
     go(withMetrics(choice, picked));
   };
-  if (board.kind === 'missing' && shared === null)
+  if (board.kind === 'missing' && shared.value === null)
     return (
-      <p className="quiet loading" role="status">
-        Loading …
-      </p>
+      <Loaded what="the dashboard" state={shared}>
+        {() => null}
+      </Loaded>
     );
   if (board.kind !== 'none') return <DashboardAt caller={caller} place={board} shelf={shelf} onOpen={go} />;
   if (choice.metrics.length === 0)
     return (
       <Gallery caller={caller} thread={thread} onOpen={go}>
-        <DashboardList shelf={shelf} shared={shared ?? []} />
+        <DashboardList shelf={shelf} shared={shared} />
       </Gallery>
     );
   const today = new Date().toISOString().slice(0, 10);
@@ -191,15 +192,9 @@ function Answered({ state, thread, ground }: AnsweredProps) {
     case 'nothing':
       return null;
     case 'asking':
-      return state.last === null ? (
-        <p className="quiet loading" role="status">
-          Asking …
-        </p>
-      ) : (
-        <AnswerView asked={state.last} isOld />
-      );
+      return state.last === null ? <Loading what="the answer" /> : <AnswerView asked={state.last} isOld />;
     case 'failed':
-      return <ErrorBox error={state.error} />;
+      return <ErrorBox error={state.error} again={state.again} />;
     case 'answered':
       return (
         <>

@@ -1,6 +1,7 @@
 import { useId } from 'react';
 import type { SignedInCaller } from '../../../api/caller.js';
 import { ErrorBox } from '../../../parts/ErrorBox.js';
+import { Loading } from '../../../parts/load/Loaded.js';
 import { AnswerView } from '../answer/AnswerView.js';
 import { type QueuedAnswer, useInView, useQueuedAnswer } from '../answer/session-answers.js';
 import { askMetrics, type MetricsAnswer } from '../answer/useMetricsAnswer.js';
@@ -75,9 +76,9 @@ interface PanelAnswerProps {
 function PanelAnswer({ state, show }: PanelAnswerProps) {
   switch (state.kind) {
     case 'waiting':
-      return <p className="quiet panel-about">Asking …</p>;
+      return <Loading what="the answer" />;
     case 'failed':
-      return <ErrorBox error={state.error} />;
+      return <ErrorBox error={state.error} again={state.again} />;
     case 'answered':
       return <AnswerView asked={state.answer} isOld={false} show={show} />;
     default: {
