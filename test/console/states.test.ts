@@ -2,13 +2,14 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import pg from 'pg';
 import type { Locator, Page } from 'playwright-core';
-import t from 'tap';
+import t, { test } from 'tap';
 import { demoSignIn } from '../../src/surfaces/console/demo.js';
 import { files } from '../service/operations/store.js';
 import { type Place, served } from '../service/operations/support.js';
 import { NO_NATIVE, startNativePostgres } from '../support/native-postgres.js';
-import { accessible, SKIP, startBrowser, Visit, write } from './support/browser.js';
-import { type Fault, FAULTS, type FaultProxy, startFaultProxy } from './support/fault-proxy.js';
+import { IS_WHOLE } from '../support/part.js';
+import { accessible, EDITOR, SKIP, startBrowser, Visit, write } from './support/browser.js';
+import { FAULTS, type Fault, type FaultProxy, startFaultProxy } from './support/fault-proxy.js';
 import { consoleOptions, startGateway } from './support/gateway.js';
 import { SALES, SALES_CALLERS } from './support/sales.js';
 import { enter, tokenOf } from './support/served.js';
@@ -31,6 +32,8 @@ interface PageCase {
   readonly path: RegExp;
   /** Words while it is loading. */
   readonly loading: string;
+  /** True if another page has to be loaded before. */
+  readonly isWithin?: boolean;
   /** What is seen once it has loaded. */
   readonly healthy: (page: Page) => Locator;
 }
@@ -117,6 +120,7 @@ const PAGES: readonly PageCase[] = [
   },
   {
     name: 'a panel of a dashboard',
+    isWithin: true,
     open: button('Refresh'),
     path: /^\/osl\/query/,
     loading: 'Loading the answer …',
@@ -180,6 +184,7 @@ const PAGES: readonly PageCase[] = [
   },
   {
     name: 'Operations: over time',
+    isWithin: true,
     open: at('#/operations'),
     path: /^\/admin\/history/,
     loading: 'Loading the last hour …',
@@ -187,6 +192,7 @@ const PAGES: readonly PageCase[] = [
   },
   {
     name: 'Operations: limits',
+    isWithin: true,
     open: at('#/operations', 'Limits'),
     path: /^\/admin\/limits/,
     loading: 'Loading limits …',
@@ -194,6 +200,7 @@ const PAGES: readonly PageCase[] = [
   },
   {
     name: 'Operations: freshness',
+    isWithin: true,
     open: at('#/operations', 'Freshness'),
     path: /^\/admin\/freshness/,
     loading: 'Loading the state of indexes and rollups …',
@@ -266,6 +273,24 @@ async function salesServer(readerUrl: string): Promise<{ readonly origin: string
   return { origin: `http://127.0.0.1:${server.record().httpPort}`, place };
 }
 
+/** What is seen where there is nothing: by who has no access, and by an admin. */
+const EMPTY: readonly (readonly [hash: string, tab: string | null, text: string])[] = [
+  ['#/ask', null, 'You have no access yet'],
+  ['#/map', null, 'You have no access yet'],
+  ['#/metrics', null, 'You have no access yet'],
+  ['#/policy', null, 'Policy is not here'],
+];
+const EMPTY_OF_ADMIN: typeof EMPTY = [
+  [
+    `#/metrics?${new URLSearchParams({ dashboard: 'Gone' })}`,
+    null,
+    'There is no dashboard of this title here.',
+  ],
+  ['#/operations', 'Limits', 'The policy has none.'],
+  ['#/operations', 'Freshness', 'The manifest declares no facet.'],
+  ['#/operations', 'Lineage', 'No lineage receivers configured'],
+];
+
 const postgres = SKIP === false ? await startNativePostgres() : null;
 if (SKIP !== false || postgres === null) {
   t.test('states of the pages', { skip: SKIP === false ? NO_NATIVE : SKIP }, async () => undefined);
@@ -281,24 +306,180 @@ if (SKIP !== false || postgres === null) {
   const proxy = await startFaultProxy(t, gateway);
   const { origin } = proxy;
   const browser = await startBrowser(t);
-  const admin = (issuedAt?: number) =>
-    tokenOf(place, ['user:ann'], ['TENANT_ADMIN'], ['analyst'], issuedAt);
+  const admin = (issuedAt?: number) => tokenOf(place, ['user:ann'], ['TENANT_ADMIN'], ['analyst'], issuedAt);
   const expects = /Failed to load resource/;
+
+  await t.test('the console itself, and signing in', async (t) => {
+    const visit = await Visit.start(browser, origin, { expects });
+    const { page } = visit;
+    for (const fault of ['held', ...faultsFor(0)] as const) {
+      proxy.fail(/^\/console\/settings\.json/, fault);
+      await page.goto(`${origin}/console/`);
+      if (fault === 'held') await page.getByText('Loading the console …').waitFor();
+      else for (const text of WORDS[fault]) await page.getByRole('alert').getByText(text).first().waitFor();
+      proxy.heal();
+      if (fault !== 'held') await page.getByRole('button', AGAIN).click();
+      await page.getByRole('textbox', { name: 'Actor token' }).waitFor();
+    }
+    visit.clean(t);
+    await visit.close();
+  });
 
   await t.test('loading and failed', async (t) => {
     const visit = await Visit.start(browser, origin, { expects });
     const { page } = visit;
     await enter(visit, origin, await admin(), 'ask');
     await write(page, QUESTION);
-    for (const one of PAGES) {
-      const began = Date.now();
+    for (const [i, one] of PAGES.entries()) {
       await one.prepare?.(page);
-      for (const fault of FAULTS) await failing(page, proxy, one, fault);
+      for (const fault of ['held', ...faultsFor(i)] as const) await failing(page, proxy, one, fault);
       t.pass(one.name);
-      t.comment(`${one.name}: ${Date.now() - began} ms`);
+    }
+    visit.clean(t);
+    await visit.close();
+  });
+
+  await t.test('a gateway that is slow is told of', async (t) => {
+    const visit = await Visit.start(browser, origin);
+    const { page } = visit;
+    await enter(visit, origin, await admin(), 'receipts');
+    proxy.fail(/^\/osl\/schema/, 'held');
+    await at('#/map')(page);
+    await page.getByText('The gateway has not answered yet.').waitFor();
+    await accessible(t, page, 'a page that waits', 'every');
+    proxy.heal();
+    await page.getByRole('navigation', { name: 'Things in the picture' }).waitFor();
+    visit.clean(t);
+    await visit.close();
+  });
+
+  await t.test('expired: each page says so, and signing in again brings it back', async (t) => {
+    const visit = await Visit.start(browser, origin, { width: 390, dark: true });
+    const { page } = visit;
+    const main = page.getByRole('main');
+    await enter(visit, origin, await admin(Math.floor(Date.now() / 1_000) - 301), 'ask');
+    await write(page, QUESTION);
+    for (const one of PAGES.filter(({ isWithin }) => isWithin !== true)) {
+      await one.open(page);
+      await main.getByRole('alert').getByText('Your token has expired.').first().waitFor();
+      await main.getByRole('button', { name: 'Sign in again' }).first().waitFor();
+      t.pass(one.name);
+    }
+    t.ok(Number(await page.evaluate('document.documentElement.scrollWidth')) <= 390, 'at 390 pixels too');
+    await accessible(t, page, 'a page whose token has expired', 'every');
+    await at('#/audit', 'Search')(page);
+    await page.getByRole('searchbox', { name: 'Action' }).fill('query');
+    await main.getByRole('button', { name: 'Sign in again' }).click();
+    await signInAgain(page, await admin());
+    await page.getByRole('grid').waitFor();
+    t.equal(await page.getByRole('searchbox', { name: 'Action' }).inputValue(), 'query', 'what was typed');
+    visit.clean(t);
+    await visit.close();
+  });
+
+  await t.test('a dashboard and a query that are open while the token expires', async (t) => {
+    const visit = await Visit.start(browser, origin);
+    const { page } = visit;
+    await enter(visit, origin, await admin(Math.floor(Date.now() / 1_000) - 290), 'ask');
+    await write(page, 'select half');
+    await at(DASHBOARD)(page);
+    await button('Show it')(page);
+    await page.getByText('2,900').first().waitFor();
+    await page.getByText('Your token has expired. What you typed is kept.').waitFor({ timeout: 60_000 });
+    await page.getByText('2,900').first().waitFor();
+    await button('Refresh')(page);
+    const panel = page.getByRole('region', { name: 'All orders' });
+    await panel.getByText('Your token has expired.').waitFor();
+    await panel.getByRole('button', { name: 'Sign in again' }).click();
+    await signInAgain(page, await admin());
+    await panel.getByText('2,900').waitFor();
+    t.equal(new URL(page.url()).hash, DASHBOARD, 'the same address');
+    await page.evaluate("location.hash = '#/ask'");
+    t.equal(await page.getByRole('textbox', { name: EDITOR }).textContent(), 'select half');
+    visit.clean(t);
+    await visit.close();
+  });
+
+  await t.test('empty: who has no access, and a server that has nothing yet', async (t) => {
+    const visit = await Visit.start(browser, origin, { expects });
+    const { page } = visit;
+    for (const [token, cases] of [
+      [await tokenOf(place, ['user:nil'], [], []), EMPTY],
+      [await admin(), EMPTY_OF_ADMIN],
+    ] as const) {
+      await enter(visit, origin, token, 'receipts');
+      for (const [hash, tab, text] of cases) {
+        await at(hash, tab)(page);
+        await page.getByRole('main').getByText(text).first().waitFor();
+        t.pass(text);
+      }
+      await button('Sign out')(page);
     }
     visit.clean(t);
     await visit.close();
   });
 }
-void [accessible, demoSignIn, startGateway, consoleOptions, SALES_CALLERS];
+
+test('tokens that can be renewed are renewed unnoticed', { skip: SKIP }, async (t) => {
+  let minted = 0;
+  const demo = demoSignIn(SALES_CALLERS, async (chain) => {
+    minted += 1;
+    // Of four seconds, so that none outlives the next look at the page.
+    return (await started).rest.test.token(chain.at(-1) ?? '', {
+      chain,
+      issuedAt: Math.floor(Date.now() / 1_000) - 296,
+    });
+  });
+  const started = startGateway(t, { ...SALES, console: consoleOptions({ demo }) });
+  const proxy = await startFaultProxy(t, (await started).origin);
+  const browser = await startBrowser(t);
+  const visit = await Visit.start(browser, proxy.origin, { expects: /Failed to load resource/ });
+  const { page } = visit;
+  await page.goto(`${proxy.origin}/console/`);
+  await visit.click('button', /^user:ann/);
+  await page.getByText('Query your data').waitFor();
+  await write(page, 'select 42 as answer');
+  const first = minted;
+  await page.waitForTimeout(4_500);
+  t.equal(await page.getByText('Your token has expired').count(), 0);
+  await button('Run')(page);
+  await page.getByRole('gridcell', { name: '42' }).waitFor();
+  t.ok(minted > first, 'with a new token');
+
+  proxy.fail(/demo-token/, 'refused');
+  await button('Run')(page);
+  await page.getByText('The gateway cannot be reached.').waitFor();
+  t.equal(await page.getByText('Your token has expired').count(), 0, 'that can pass');
+  proxy.heal();
+  await button('Try again')(page);
+  await page.getByRole('gridcell', { name: '42' }).waitFor();
+
+  proxy.fail(/demo-token/, 'forbidden');
+  await button('Run')(page);
+  await page.getByText('Your token has expired. What you typed is kept.').waitFor();
+  proxy.heal();
+  await page.getByRole('main').getByRole('button', { name: 'Sign in again' }).click();
+  await page
+    .getByRole('dialog')
+    .getByRole('button', { name: /^user:ann/ })
+    .click();
+  await page.getByText('You have signed in again.').waitFor();
+  await button('Try again')(page);
+  await page.getByRole('gridcell', { name: '42' }).waitFor();
+  visit.clean(t);
+  await visit.close();
+});
+
+/** Faults that page number `i` is shown with: all by night, otherwise those that end in their own way, and one more. */
+function faultsFor(i: number): readonly Exclude<Fault, 'held'>[] {
+  const all = FAULTS.filter((fault) => fault !== 'held');
+  const [first, ...others] = all;
+  const one = others[i % others.length];
+  return IS_WHOLE || first === undefined || one === undefined ? all : [first, one];
+}
+
+async function signInAgain(page: Page, token: string): Promise<void> {
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('textbox', { name: 'Actor token' }).fill(token);
+  await dialog.getByRole('button', { name: 'Sign in', exact: true }).click();
+}

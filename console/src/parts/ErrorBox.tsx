@@ -33,7 +33,8 @@ export function ErrorBox({ error, text, fix = null, again }: ErrorBoxProps) {
   const problem = error instanceof ProblemError ? error.problem : null;
   const caret = text === undefined || problem?.position == null ? null : caretOf(text, problem.position);
   const { advice, action } = useRemedy(error, again);
-  const button = fix ?? action;
+  // Nothing else helps before signing in again.
+  const button = error instanceof EndedError ? action : (fix ?? action);
   return (
     <div className="error-box" role="alert">
       <p className="error-words">

@@ -1,8 +1,8 @@
 import { type RefObject, useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import type { SignedInCaller } from '../../api/caller.js';
-import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
 import { Loading } from '../../parts/load/Loaded.js';
+import { NoAccess } from '../../parts/SchemaFault.js';
 import { useAnswer } from '../../parts/thread/queryable-thread.js';
 import { hashOf, usePlace } from '../../shell/routes.js';
 import { Differences, SecondCaller } from './callers/Differences.js';
@@ -87,12 +87,7 @@ export function MapView({ thread, loaded, caller, second, other, onSecond }: Map
   const callers = second === null || both === null ? null : ([nameOf(caller), nameOf(second)] as const);
 
   if (total === 0 && both === null)
-    return (
-      <Empty
-        title="Your map is empty"
-        text="No grant of the policy applies to you. The policy owner can change that."
-      />
-    );
+    return <NoAccess />;
   return (
     <div className={`map is-${narrow}`}>
       <div className="map-bar">

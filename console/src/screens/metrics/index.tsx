@@ -2,8 +2,8 @@ import { useEffect, useState } from 'react';
 import type { SignedInCaller } from '../../api/caller.js';
 import { takeSchema } from '../../api/schema.js';
 import { Empty } from '../../parts/Empty.js';
-import { ErrorBox } from '../../parts/ErrorBox.js';
 import { Loading } from '../../parts/load/Loaded.js';
+import { SchemaFault } from '../../parts/SchemaFault.js';
 import { useThread } from '../../parts/thread/queryable-thread.js';
 import { useSession } from '../../shell/session.js';
 import { beginCatalogThread } from './catalog/begin.js';
@@ -20,9 +20,7 @@ export function Screen() {
       return <Loading what="your metrics" />;
     case 'failed':
       return (
-        <Empty title="Your metrics could not be loaded">
-          <ErrorBox error={catalog.error} again={catalog.again} />
-        </Empty>
+        <SchemaFault title="Your metrics could not be loaded" error={catalog.error} again={catalog.again} />
       );
     case 'ready':
       if (catalog.metrics === 0)

@@ -2,6 +2,7 @@
 import { type KeyboardEvent, useDeferredValue, useId, useMemo, useState } from 'react';
 import type { LoadedSchema } from '../../../api/schema.js';
 import { Loading } from '../../../parts/load/Loaded.js';
+import { isNoAccess } from '../../../parts/SchemaFault.js';
 import { useKept } from '../../../parts/useKept.js';
 import { type SchemaLine, schemaLines } from './schema-lines.js';
 
@@ -33,7 +34,7 @@ export function SchemaPanel({ known: { schema, error, again }, isRawSql, onInser
       {isRawSql && (
         <p className="quiet">SQL over tables uses the names in the database, which may differ from these.</p>
       )}
-      {error !== null && (
+      {error !== null && !isNoAccess(error) && (
         <div className="ask-schema-note">
           <p className="quiet">Not loaded.</p>
           <button type="button" onClick={again}>
