@@ -252,7 +252,10 @@ async function recover(page: Page, healthy: Locator): Promise<void> {
 
 const DASHBOARD_FILE = {
   ...{ osl_dashboard: 1, title: 'Sales', roles: ['analyst'] },
-  panels: [{ title: 'All orders', metrics: ['orders'] }],
+  panels: [
+    { title: 'All orders', metrics: ['orders'] },
+    { title: 'By status', metrics: ['orders'], group_by: ['order__status'] },
+  ],
 };
 
 /** `osl serve` over the sales, with a dashboard for analysts; `user:ann` is an admin. */
