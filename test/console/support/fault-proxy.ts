@@ -6,7 +6,7 @@ export const FAULTS = ['held', 'refused', 'malformed', 'foreign', 'failed', 'for
 export type Fault = (typeof FAULTS)[number];
 
 /** Seconds after which a limited request may be repeated; longer than the console waits by itself. */
-export const RETRY_SECONDS = 900;
+const RETRY_SECONDS = 900;
 
 /** A proxy before a gateway, which lets requests of some paths fail. */
 export interface FaultProxy {

@@ -77,16 +77,20 @@ function Search() {
         {records.length === 0 && !isLoading && error === null && !hasMore && (
           <Empty title="No record matches" text="Remove a filter or widen the time range." />
         )}
-        <p className="audit-foot quiet" role="status">
-          <span>
-            {isLoading ? 'Loading …' : `${formatCount(records.length)} records${hasMore ? ' so far' : ''}`}
-          </span>
-          {hasMore && !isLoading && (
-            <button type="button" onClick={more}>
-              Older
-            </button>
-          )}
-        </p>
+        {(records.length > 0 || !isLoading) && (
+          <p className="audit-foot quiet" role="status">
+            <span>
+              {isLoading
+                ? 'Loading older records …'
+                : `${formatCount(records.length)} records${hasMore ? ' so far' : ''}`}
+            </span>
+            {hasMore && !isLoading && (
+              <button type="button" onClick={more}>
+                Older
+              </button>
+            )}
+          </p>
+        )}
       </div>
       {chosen !== null && <RequestRecords key={chosen.id} request={chosen} onClose={() => setChosen(null)} />}
     </div>
