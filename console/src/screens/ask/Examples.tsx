@@ -15,8 +15,7 @@ export function Examples({ known: { schema, error, again }, onTake }: ExamplesPr
     return <SchemaFault title="The schema could not be loaded" error={error} again={again} />;
   if (schema === null) return <Loading what="the schema" />;
   const examples = examplesOf(schema);
-  if (examples.length === 0)
-    return <NoAccess />;
+  if (examples.length === 0) return <NoAccess />;
   return (
     <Empty title="Query your data" text="Write a query, or start with one of these.">
       <ul className="ask-examples">

@@ -86,8 +86,7 @@ export function MapView({ thread, loaded, caller, second, other, onSecond }: Map
   const back = (): void => (at === null ? go({ at: null, column: null, within: null }) : close());
   const callers = second === null || both === null ? null : ([nameOf(caller), nameOf(second)] as const);
 
-  if (total === 0 && both === null)
-    return <NoAccess />;
+  if (total === 0 && both === null) return <NoAccess />;
   return (
     <div className={`map is-${narrow}`}>
       <div className="map-bar">

@@ -101,7 +101,7 @@ export function MetricsView({ caller, thread }: MetricsViewProps) {
         <AnswerBar choice={choice} onChoice={go} onAdd={() => setAdding(true)} />
         {isAdding && <AddDialog choice={choice} shelf={shelf} onClose={() => setAdding(false)} />}
         {mayAsk ? (
-          <Answered caller={caller} state={state} thread={thread} />
+          <Answered caller={caller} state={state} thread={thread} ground={ground} />
         ) : (
           <LinkedQuestion
             choice={choice}
@@ -184,9 +184,10 @@ interface AnsweredProps {
   readonly caller: SignedInCaller;
   readonly state: MetricsAnswerState;
   readonly thread: CatalogThread;
+  readonly ground: CommonGroups | null;
 }
 
-function Answered({ caller, state, thread }: AnsweredProps) {
+function Answered({ caller, state, thread, ground }: AnsweredProps) {
   switch (state.kind) {
     case 'nothing':
       return null;
@@ -195,7 +196,7 @@ function Answered({ caller, state, thread }: AnsweredProps) {
     case 'failed':
       return <ErrorBox error={state.error} again={state.again} />;
     case 'answered':
-      return <DrillableAnswer caller={caller} thread={thread} asked={state.asked} />;
+      return <DrillableAnswer caller={caller} thread={thread} ground={ground} asked={state.asked} />;
     default: {
       const unknown: never = state;
       return unknown;

@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import type { SignedInCaller } from '../../../api/caller.js';
-import { ErrorBox } from '../../../parts/ErrorBox.js';
-import { Loading } from '../../../parts/load/Loaded.js';
+import { Dialog } from '../../../parts/Dialog.js';
+import { Loaded } from '../../../parts/load/Loaded.js';
 import { useLoad } from '../../../parts/load/useLoad.js';
 import { type CommonGroups, findCommonGroups } from '../catalog/common-groups.js';
 import type { CatalogMetric, CatalogThread } from '../catalog/protocol.js';
@@ -12,6 +12,8 @@ import type { AnswerPoint } from './table.js';
 interface DrillableAnswerProps extends Pick<MetricsAnswerViewProps, 'asked' | 'show'> {
   readonly caller: SignedInCaller;
   readonly thread: CatalogThread;
+  /** What the metrics have in common; null if it is to be found out for the first point that is chosen. */
+  readonly ground: CommonGroups | null;
 }
 
 interface ChosenPoint {
@@ -20,15 +22,16 @@ interface ChosenPoint {
 }
 
 /** An answer whose points, bars and cells lead to the rows behind them. */
-export function DrillableAnswer({ caller, thread, asked, show = 'both' }: DrillableAnswerProps) {
+export function DrillableAnswer({ caller, thread, ground, asked, show = 'both' }: DrillableAnswerProps) {
   const [chosen, setChosen] = useState<ChosenPoint | null>(null);
   const [isWanted, setWanted] = useState(false);
   const { metrics } = asked.choice;
-  // Needs plans of the server, so it is not asked before the first point is chosen.
-  const { value, error, again } = useLoad(isWanted ? metrics.join('\n') : null, (signal) =>
+  const state = useLoad(isWanted && ground === null ? metrics.join('\n') : null, (signal) =>
     findCommonGroups(caller, thread, metrics, signal),
   );
-  const metric = chosen === null || value === null ? null : metricFor(chosen.metric, value);
+  const found = ground ?? state.value;
+  const metric = chosen === null || found === null ? null : metricFor(chosen.metric, found);
+  const close = (): void => setChosen(null);
   return (
     <>
       <AnswerView
@@ -40,16 +43,21 @@ export function DrillableAnswer({ caller, thread, asked, show = 'both' }: Drilla
           setChosen({ point, metric: name });
         }}
       />
-      {chosen !== null && error !== null && <ErrorBox error={error} again={again} />}
-      {chosen !== null && value === null && error === null && <Loading what="the rows behind it" />}
-      {chosen !== null && value !== null && metric !== null && (
+      {chosen !== null && found === null && (
+        <Dialog title="Rows behind it" open onClose={close}>
+          <Loaded what="what the metrics are computed from" state={state}>
+            {() => null}
+          </Loaded>
+        </Dialog>
+      )}
+      {chosen !== null && found !== null && metric !== null && (
         <DrillDialog
           point={chosen.point}
           metric={metric}
           thread={thread}
           asked={asked}
-          entities={value.entities}
-          onClose={() => setChosen(null)}
+          entities={found.entities}
+          onClose={close}
         />
       )}
     </>

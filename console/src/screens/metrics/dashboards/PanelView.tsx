@@ -84,7 +84,9 @@ function PanelAnswer({ caller, thread, state, show }: PanelAnswerProps) {
     case 'failed':
       return <ErrorBox error={state.error} again={state.again} />;
     case 'answered':
-      return <DrillableAnswer caller={caller} thread={thread} asked={state.answer} show={show} />;
+      return (
+        <DrillableAnswer caller={caller} thread={thread} ground={null} asked={state.answer} show={show} />
+      );
     default: {
       const unknown: never = state;
       return unknown;
