@@ -45,6 +45,8 @@ export const EXPECTED_SKIPS: readonly ExpectedSkip[] = [
   },
   { file: 'console/oidc', name: 'signing in with a provider, in the browser', why: NEEDS_BROWSER },
   { file: 'console/shell', name: 'signing in, looking, and signing out', why: NEEDS_BROWSER },
+  { file: 'console/states', name: 'states of the pages', why: NEEDS_BROWSER },
+  { file: 'console/states', name: 'tokens that can be renewed are renewed unnoticed', why: NEEDS_BROWSER },
   {
     file: 'leakbench/holes',
     name: 'an unchanged copy leaks nothing, and with a cache neither',

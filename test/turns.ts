@@ -69,6 +69,7 @@ export const IN_TURNS: readonly string[] = [
   'tools/cli/backup-embedded',
   'service/lineage/workers',
   'console/ask',
+  'console/states',
   'surfaces/pg/slow-readers',
   'console/map',
   'proof/budget/marks',

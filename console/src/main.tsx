@@ -1,7 +1,8 @@
 import { useEffect, useState } from 'react';
 import { createRoot } from 'react-dom/client';
 import { type ServerSettings, serverSettings } from './api/settings.js';
-import { Empty } from './parts/Empty.js';
+import { ErrorBox } from './parts/ErrorBox.js';
+import { Loading } from './parts/load/Loaded.js';
 import { Frame } from './shell/Frame.js';
 import { SignIn } from './shell/SignIn.js';
 import { applyTheme, storedTheme } from './shell/theme.js';
@@ -17,32 +18,27 @@ if (root !== null) createRoot(root).render(<Shell />);
 
 function Shell() {
   const [settings, setSettings] = useState<ServerSettings | null>(null);
-  const [fault, setFault] = useState<string | null>(null);
+  const [fault, setFault] = useState<unknown>(null);
   const [tries, setTries] = useState(0);
   const signedIn = useSignedIn(settings);
   useEffect(() => {
     void tries;
     setFault(null);
-    serverSettings().then(setSettings, (error: unknown) =>
-      setFault(error instanceof Error ? error.message : String(error)),
-    );
+    serverSettings().then(setSettings, setFault);
   }, [tries]);
   if (fault !== null)
     return (
       <main className="front">
-        <Empty title="The gateway cannot be reached" text={fault}>
-          <button type="button" className="primary" onClick={() => setTries(tries + 1)}>
-            Try again
-          </button>
-        </Empty>
+        <div className="front-card">
+          <Brand />
+          <ErrorBox error={fault} again={() => setTries(tries + 1)} />
+        </div>
       </main>
     );
   if (settings === null || signedIn.isReturning)
     return (
       <main className="front" aria-busy="true">
-        <p role="status" className="quiet">
-          One moment …
-        </p>
+        <Loading what="the console" />
       </main>
     );
   if (signedIn.caller === null)
@@ -51,11 +47,7 @@ function Shell() {
         <div className="front-card">
           <Brand />
           <p className="quiet">Query governed data. You see what the policy allows you to see, and why.</p>
-          {signedIn.fault !== null && (
-            <p role="alert" className="sign-in-fault">
-              Signing in did not work: {signedIn.fault}
-            </p>
-          )}
+          {signedIn.fault !== null && <ErrorBox error={signedIn.fault} />}
           <SignIn settings={settings} onCaller={signedIn.enter} ended={signedIn.end} />
         </div>
       </main>

@@ -5,7 +5,7 @@ import { StartProblem } from '../base/start-problem.js';
 import { codeOf } from '../base/thrown.js';
 import { parseSource, readManifestText, throwProblems } from '../model/manifest/index.js';
 import { shapeCheck } from '../model/manifest/schema/check.js';
-import { choice, closed, DRAFT, integer, list, some } from '../model/manifest/schema/parts.js';
+import { choice, closed, DRAFT, integer, some } from '../model/manifest/schema/parts.js';
 import type { ReloadPart } from './reload/reload.js';
 
 const TITLE = {
@@ -88,7 +88,8 @@ const DASHBOARD_SCHEMA = {
       osl_dashboard: choice([1], 'Version of the format.'),
       title: TITLE,
       roles: some(TITLE, 'Roles of the policy that see the dashboard in their list.'),
-      panels: { ...list(PANEL, 'Panels.'), minItems: 1, maxItems: 30 },
+      // Panels may be equal, as in the console.
+      panels: { type: 'array', items: PANEL, minItems: 1, maxItems: 30, description: 'Panels.' },
     },
     ['osl_dashboard', 'title', 'roles', 'panels'],
     'Metrics queries that are shown together.',

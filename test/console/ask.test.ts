@@ -387,10 +387,10 @@ test('Ask, task by task', { skip: SKIP }, async (t) => {
     t.equal(await page.getByRole('searchbox').inputValue(), 'mail', 'nothing typed is lost');
     await accessible(t, page, 'a token that has ended', 'every');
     await page.getByRole('button', { name: 'Run' }).click();
-    await page.getByText('the token has ended: sign in again').waitFor();
+    await page.getByRole('main').getByText('Your token has expired.', { exact: true }).waitFor();
     await page.reload();
     await page.getByText('The schema could not be loaded').waitFor();
-    await page.getByText('the token has ended: sign in again').waitFor();
+    await page.getByRole('main').getByText('Your token has expired.', { exact: true }).waitFor();
     t.equal(await page.getByText('Looking what you may ask about').count(), 0);
     await accessible(t, page, 'a token that had ended before the page was loaded', 'every');
     await visit.click('button', 'Sign in again');

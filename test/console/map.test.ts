@@ -160,11 +160,7 @@ test('an empty map, one that cannot be had, and one whose token has ended', {
   const { page } = visit;
   await page.goto(`${origin}/console/#/map`);
   await visit.click('button', /^user:nil/);
-  await page
-    .getByText('Your map is empty')
-    .or(page.getByText('Your map could not be loaded'))
-    .first()
-    .waitFor();
+  await page.getByText('You have no access yet').waitFor();
   await accessible(t, page, 'nothing to see');
   visit.clean(t);
   await visit.close();

@@ -507,6 +507,22 @@ test('rows of an answer, column by column', async (t) => {
     [null, 8, null, 1_999, 't2999', 'same'],
   );
   t.strictSame([store.at(3_000, 0), store.at(0, 9), store.at(-1, 0)], [null, null, null]);
+  const kinds: Readonly<Record<string, (i: number) => JsonValue>> = {
+    texts: (i) => (i % 5 === 0 ? null : i % 3 === 0 ? '' : `é😀${i}`),
+    'texts after NULLs': (i) => (i < 1_500 ? null : String(i)),
+    'numbers after texts': (i) => (i < 1_500 ? `t${i}` : i),
+    'texts after numbers': (i) => (i < 1_500 ? i : null),
+    'anything after NULLs': (i) => (i < 1_100 ? null : i % 2 === 0 ? true : { a: i }),
+    'objects after texts': (i) => (i < 1_100 ? 'x' : [i]),
+    NULLs: () => null,
+  };
+  for (const [kind, value] of Object.entries(kinds)) {
+    const one = new RowStore();
+    const values = Array.from({ length: 2_500 }, (_, i) => value(i));
+    for (const c of values) one.add({ c });
+    const found = values.map((_, row) => one.at(row, 0));
+    t.equal(JSON.stringify(found), JSON.stringify(values), kind);
+  }
   const lines = new LineSplitter();
   t.strictSame([...lines.add('a\nb'), ...lines.add('c\n\nd'), lines.rest], ['a', 'bc', '', 'd']);
 });

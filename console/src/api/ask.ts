@@ -2,7 +2,7 @@ import type { Answer, Plan, Problem } from '../../../clients/typescript/types.js
 import { TURN_MS } from '../parts/rows/in-turns.js';
 import type { JsonValue } from '../parts/rows/row-store.js';
 import type { SignedInCaller } from './caller.js';
-import { ProblemError, postJson, send, UnreachedError } from './http.js';
+import { BROKEN, isAbort, ProblemError, postJson, send, UnreachedError, UnreadableError } from './http.js';
 
 export type { Answer, Plan };
 export type AnswerTrailer = Omit<Answer, 'rows'>;
@@ -25,7 +25,8 @@ export interface AskOptions {
  * Sends a query and passes on its rows as they arrive. Aborting `signal` closes the connection, which cancels the
  * statement in the database. Returns null if `row` returned false.
  *
- * @throws ProblemError, also if the query fails after some rows; UnreachedError if the response breaks off; EndedError
+ * @throws ProblemError, also if the query fails after some rows; UnreachedError if the response breaks off;
+ * UnreadableError; EndedError
  */
 export async function ask(
   caller: SignedInCaller,
@@ -47,9 +48,9 @@ export async function ask(
   let held: string | null = null;
   for (;;) {
     const { done, value } = await readFrom(reader);
-    if (done) return trailerOf(held);
+    if (done) return trailerOf(held, response.status);
     for (const line of lines.add(value)) {
-      if (held !== null && !row(JSON.parse(held) as AnswerRow, held.length)) {
+      if (held !== null && !row(parsed(held, response.status) as AnswerRow, held.length)) {
         enough.abort();
         return null;
       }
@@ -67,16 +68,22 @@ async function readFrom(reader: ReadableStreamDefaultReader<string>) {
   try {
     return await reader.read();
   } catch (error) {
-    if (error instanceof DOMException && error.name === 'AbortError') throw error;
-    throw new UnreachedError(BROKEN);
+    throw isAbort(error) ? error : new UnreachedError(BROKEN);
   }
 }
 
-const BROKEN = 'the answer broke off before its end';
+/** Parses a line of the response. @throws UnreadableError */
+function parsed(line: string, status: number): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    throw new UnreadableError(status);
+  }
+}
 
 /** Parses the trailer. @throws ProblemError if the query failed; UnreachedError if the line is not a trailer */
-function trailerOf(line: string | null): AnswerTrailer {
-  const read = line === null ? null : (JSON.parse(line) as { readonly trailer?: object });
+function trailerOf(line: string | null, status: number): AnswerTrailer {
+  const read = line === null ? null : (parsed(line, status) as { readonly trailer?: object });
   const trailer = read?.trailer;
   if (typeof trailer !== 'object' || trailer === null) throw new UnreachedError(BROKEN);
   if ('problem' in trailer) throw new ProblemError(trailer.problem as Problem); // written by the gateway

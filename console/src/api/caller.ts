@@ -19,15 +19,15 @@ export interface SignedInCaller {
 /** The token has expired and cannot be renewed. */
 export class EndedError extends Error {
   constructor() {
-    super('the token has ended: sign in again');
+    super('Your token has expired.');
     this.name = 'EndedError';
   }
 }
 
 /** Source of new tokens for a caller, and callbacks for changes. */
 export interface CallerTokens {
-  /** Issues the next token; null if the user must supply it. */
-  readonly renew: (() => Promise<string>) | null;
+  /** Issues the next token, or null if the user must sign in again; null if the user must supply each token. */
+  readonly renew: (() => Promise<string | null>) | null;
   /** Called with each renewed token so that it can be stored. */
   readonly kept?: (token: string) => void;
   /** Called when no further token is available. */

@@ -7,28 +7,39 @@ export class ProblemError extends Error {
   readonly problem: Problem;
   /** Seconds to wait before retrying; null if the gateway did not specify any. */
   readonly retryAfter: number | null;
+  /** Time from which the gateway accepts the request again, in ms since 1970; null if it did not specify any. */
+  readonly retryAt: number | null;
 
   constructor(problem: Problem, retryAfter: number | null = null) {
     super(problem.detail);
     this.name = 'ProblemError';
     this.problem = problem;
     this.retryAfter = retryAfter;
+    this.retryAt = retryAfter === null ? null : Date.now() + 1_000 * retryAfter;
   }
 }
 
-/** The gateway could not be reached, or something other than the gateway responded. */
+/** The gateway could not be reached, or the response broke off. */
 export class UnreachedError extends Error {
-  constructor(message: string) {
+  constructor(message = 'The gateway cannot be reached.') {
     super(message);
     this.name = 'UnreachedError';
   }
 }
 
+/** A response that is not one of the gateway. */
+export class UnreadableError extends Error {
+  constructor(status: number) {
+    super(`This response, with status ${status}, is not one of the gateway.`);
+    this.name = 'UnreadableError';
+  }
+}
+
 /** Reads the error from a response; never throws, whatever the body contains. */
-export async function faultOf(response: Response): Promise<ProblemError | UnreachedError> {
+export async function faultOf(response: Response): Promise<ProblemError | UnreadableError> {
   const body: unknown = await response.json().catch(() => null);
   if (typeof body !== 'object' || body === null || !('code' in body) || !('detail' in body))
-    return new UnreachedError(`something that is no gateway answered with status ${response.status}`);
+    return new UnreadableError(response.status);
   const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN);
   // A body with a code and a detail is a problem reported by the gateway.
   return new ProblemError(body as Problem, Number.isNaN(retryAfter) ? null : retryAfter);
@@ -42,7 +53,7 @@ export interface HttpOptions {
   readonly changes?: boolean;
 }
 
-/** Sends a GET as `caller`. @throws ProblemError, UnreachedError, EndedError; DOMException if aborted */
+/** Sends a GET as `caller`. @throws ProblemError, UnreachedError, UnreadableError, EndedError; DOMException if aborted */
 export async function getJson<T>(
   caller: SignedInCaller,
   path: string,
@@ -62,7 +73,7 @@ export async function postJson<T>(
   return readJson<T>(await send(caller, 'POST', path, body, options));
 }
 
-/** Sends a request and returns the response if it was successful. Throws like `getJson`. */
+/** Sends a request and returns the response, of JSON, if it was successful. Throws like `getJson`. */
 export async function send(
   caller: SignedInCaller,
   method: 'GET' | 'POST',
@@ -71,7 +82,7 @@ export async function send(
   { signal, accept, headers, changes = false }: HttpOptions = {},
 ): Promise<Response> {
   const ask = async (token: string): Promise<Response> =>
-    fetch(path, {
+    reach(path, {
       method,
       credentials: 'omit',
       cache: 'no-store',
@@ -84,21 +95,36 @@ export async function send(
       },
       ...(body !== null && { body: JSON.stringify(body) }),
       ...(signal !== undefined && { signal }),
-    }).catch((error: unknown) => {
-      if (error instanceof DOMException && error.name === 'AbortError') throw error;
-      throw new UnreachedError('the gateway cannot be reached: is it still running?');
     });
   const response = await ask(await (changes ? caller.freshToken() : caller.token()));
   // After a restart, the server may reject tokens that it signed before. If the caller cannot renew, this throws.
   const heard = response.status === 401 ? await ask(await caller.renewed()) : response;
   if (!heard.ok) throw await faultOf(heard);
+  if (!/json/.test(heard.headers.get('content-type') ?? '')) throw new UnreadableError(heard.status);
   return heard;
 }
 
-async function readJson<T>(response: Response): Promise<T> {
+/** Calls `fetch`. @throws UnreachedError; DOMException if aborted */
+export async function reach(path: string, options: RequestInit): Promise<Response> {
+  try {
+    return await fetch(path, options);
+  } catch (error) {
+    throw isAbort(error) ? error : new UnreachedError();
+  }
+}
+
+/** Reads the JSON of a successful response. @throws UnreachedError, UnreadableError; DOMException if aborted */
+export async function readJson<T>(response: Response): Promise<T> {
   try {
     return (await response.json()) as T; // response of the gateway, typed as in its OpenAPI document
-  } catch {
-    throw new UnreachedError('the answer broke off');
+  } catch (error) {
+    if (isAbort(error)) throw error;
+    throw error instanceof SyntaxError ? new UnreadableError(response.status) : new UnreachedError(BROKEN);
   }
+}
+
+export const BROKEN = 'The answer broke off before its end.';
+
+export function isAbort(error: unknown): boolean {
+  return error instanceof DOMException && error.name === 'AbortError';
 }

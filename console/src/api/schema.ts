@@ -1,18 +1,38 @@
 import { useCallback, useEffect, useState } from 'react';
 import type { Schema } from '../../../clients/typescript/types.js';
 import type { SignedInCaller } from './caller.js';
-import { getJson } from './http.js';
+import { BROKEN, getJson, isAbort, send, UnreachedError, UnreadableError } from './http.js';
 
 export type { Schema };
+
+const PATH = '/osl/schema?governed=true';
 
 const known = new WeakMap<SignedInCaller, Promise<Schema>>();
 
 /** Schema visible to `caller`; requested once, then cached. Throws like `getJson`. */
 export function schemaOf(caller: SignedInCaller): Promise<Schema> {
-  const asked = known.get(caller) ?? getJson<Schema>(caller, '/osl/schema?governed=true');
+  const asked = known.get(caller) ?? getJson<Schema>(caller, PATH);
   known.set(caller, asked);
   asked.catch(() => known.delete(caller));
   return asked;
+}
+
+/**
+ * Requests the caller's schema and passes its bytes to `take`, which reads them in a worker thread, so that this never
+ * blocks the page. Throws like `getJson`; UnreadableError also if `take` fails.
+ */
+export async function takeSchema<T>(
+  caller: SignedInCaller,
+  signal: AbortSignal,
+  take: (body: ArrayBuffer) => Promise<T>,
+): Promise<T> {
+  const response = await send(caller, 'GET', PATH, null, { signal });
+  const body = await response.arrayBuffer().catch((error: unknown) => {
+    throw isAbort(error) ? error : new UnreachedError(BROKEN);
+  });
+  return take(body).catch(() => {
+    throw new UnreadableError(response.status);
+  });
 }
 
 /** Schema visible to the caller; null while it is loading and if loading failed. */

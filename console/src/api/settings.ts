@@ -1,3 +1,5 @@
+import { faultOf, reach, readJson } from './http.js';
+
 /** Settings that the server provides before sign-in. */
 export interface ServerSettings {
   readonly version: string;
@@ -20,9 +22,9 @@ export interface IdentityProvider {
   readonly scopes: readonly string[];
 }
 
-/** Reads the settings from the server. @throws Error if it cannot be reached */
+/** Reads the settings from the server. @throws ProblemError, UnreachedError, UnreadableError */
 export async function serverSettings(): Promise<ServerSettings> {
-  const response = await fetch('/console/settings.json', { cache: 'no-store', credentials: 'omit' });
-  if (!response.ok) throw new Error(`the gateway answered ${response.status}`);
-  return (await response.json()) as ServerSettings; // response of the gateway
+  const response = await reach('/console/settings.json', { cache: 'no-store', credentials: 'omit' });
+  if (!response.ok) throw await faultOf(response);
+  return readJson<ServerSettings>(response);
 }

@@ -1,6 +1,10 @@
 import './parts.css';
-import { ProblemError } from '../api/http.js';
+import { useContext } from 'react';
+import { EndedError } from '../api/caller.js';
+import { ProblemError, UnreachedError, UnreadableError } from '../api/http.js';
+import { SessionContext } from '../shell/session.js';
 import { caretOf } from './caret.js';
+import { formatTimeLeft } from './load/format.js';
 
 /** Message from the gateway; names in backticks are displayed as code. */
 export function Words({ text }: { readonly text: string }) {
@@ -10,27 +14,32 @@ export function Words({ text }: { readonly text: string }) {
   );
 }
 
+interface ErrorAction {
+  readonly label: string;
+  readonly take: () => void;
+}
+
 interface ErrorBoxProps {
   readonly error: unknown;
   /** Query text to which the error's position refers. */
   readonly text?: string;
-  readonly fix?: { readonly label: string; readonly take: () => void } | null;
+  readonly fix?: ErrorAction | null;
+  /** Repeats what failed. */
+  readonly again?: () => void;
 }
 
-/** Error message with its code, position and hint, and a fix if there is one. */
-export function ErrorBox({ error, text, fix }: ErrorBoxProps) {
-  if (!(error instanceof ProblemError))
-    return (
-      <div className="error-box" role="alert">
-        <p className="error-words">{error instanceof Error ? error.message : String(error)}</p>
-      </div>
-    );
-  const { code, detail, hint, position, request_id } = error.problem;
-  const caret = text === undefined || position == null ? null : caretOf(text, position);
+/** Error message with its code, position and hint, what to do about it, and a button that does it. */
+export function ErrorBox({ error, text, fix = null, again }: ErrorBoxProps) {
+  const problem = error instanceof ProblemError ? error.problem : null;
+  const caret = text === undefined || problem?.position == null ? null : caretOf(text, problem.position);
+  const { advice, action } = useRemedy(error, again);
+  // Nothing else helps before signing in again.
+  const button = error instanceof EndedError ? action : (fix ?? action);
   return (
     <div className="error-box" role="alert">
       <p className="error-words">
-        <span className="error-code">{code}</span> <Words text={detail} />
+        {problem !== null && <span className="error-code">{problem.code} </span>}
+        <Words text={errorText(error)} />
       </p>
       {caret !== null && (
         <pre className="error-place">
@@ -39,20 +48,64 @@ export function ErrorBox({ error, text, fix }: ErrorBoxProps) {
           {caret.marks}
         </pre>
       )}
-      {hint !== null && (
+      {problem !== null && problem.hint !== null && (
         <p className="error-hint">
-          <Words text={hint} />
+          <Words text={problem.hint} />
         </p>
       )}
-      {error.retryAfter !== null && <p className="error-hint">Try again in {error.retryAfter} s.</p>}
-      {fix != null && (
-        <button type="button" className="primary" onClick={fix.take}>
-          {fix.label}
+      {advice !== null && <p>{advice}</p>}
+      {button !== null && (
+        <button type="button" className="primary" onClick={button.take}>
+          {button.label}
         </button>
       )}
-      <p className="quiet">request {request_id}</p>
+      {problem !== null && <p className="quiet">request {problem.request_id}</p>}
     </div>
   );
+}
+
+/** Message of any error, in one line. */
+export function errorText(error: unknown): string {
+  if (isLoadFault(error)) return RELOAD_TITLE;
+  return error instanceof Error ? error.message : String(error);
+}
+
+interface Remedy {
+  /** What to do, beyond the hint of the gateway; null if the hint says it. */
+  readonly advice: string | null;
+  readonly action: ErrorAction | null;
+}
+
+function useRemedy(error: unknown, again: (() => void) | undefined): Remedy {
+  const session = useContext(SessionContext);
+  const retry = again === undefined ? null : { label: 'Try again', take: again };
+  if (isLoadFault(error)) return { advice: RELOAD_WORDS, action: RELOAD };
+  if (error instanceof EndedError)
+    return session?.hasEnded === true
+      ? {
+          advice: 'Sign in again to go on. What you typed is kept.',
+          action: { label: 'Sign in again', take: session.signInAgain },
+        }
+      : { advice: 'You have signed in again.', action: retry };
+  return { advice: adviceOn(error), action: retry };
+}
+
+function adviceOn(error: unknown): string | null {
+  if (error instanceof UnreachedError)
+    return 'Check your connection, and that the gateway is running. What you typed is kept.';
+  if (error instanceof UnreadableError)
+    return 'Something between this page and the gateway, such as a proxy, may have answered. If it stays so, ask whoever runs the gateway.';
+  if (!(error instanceof ProblemError)) return null;
+  const { problem, retryAt } = error;
+  if (retryAt !== null) {
+    const time = new Date(retryAt);
+    return `From ${time.toLocaleTimeString()} it works again: in ${formatTimeLeft(time.toISOString(), Date.now())}.`;
+  }
+  if (problem.status >= 500)
+    return 'Your question is not the cause. If it stays so, give the ID of the request to whoever runs the gateway.';
+  if (problem.status === 403 && problem.hint === null)
+    return 'Your access does not cover this. Ask the policy owner.';
+  return null;
 }
 
 /**
@@ -66,10 +119,11 @@ addEventListener('vite:preloadError', (event) => {
   if (typeof payload === 'object' && payload !== null) faults.add(payload);
 });
 
-export const RELOAD_TITLE = 'The console has to be loaded again';
-export const RELOAD_WORDS =
+const RELOAD_TITLE = 'The console has to be loaded again';
+const RELOAD_WORDS =
   'A part of it could not be loaded: the gateway was replaced by another version, or cannot be reached.';
+export const RELOAD: ErrorAction = { label: 'Load the page again', take: () => location.reload() };
 
-export function isLoadFault(error: unknown): boolean {
+function isLoadFault(error: unknown): boolean {
   return typeof error === 'object' && error !== null && faults.has(error);
 }

@@ -5,7 +5,9 @@ import {
   lazy,
   type ReactNode,
   Suspense,
+  useCallback,
   useEffect,
+  useMemo,
   useRef,
   useState,
 } from 'react';
@@ -13,7 +15,8 @@ import type { SignedInCaller } from '../api/caller.js';
 import type { ServerSettings } from '../api/settings.js';
 import { Dialog } from '../parts/Dialog.js';
 import { Empty } from '../parts/Empty.js';
-import { isLoadFault, RELOAD_TITLE, RELOAD_WORDS } from '../parts/ErrorBox.js';
+import { ErrorBox, RELOAD } from '../parts/ErrorBox.js';
+import { Loading } from '../parts/load/Loaded.js';
 import { ADMIN_SCREENS, hashOf, SCREENS, type ScreenName, TITLES, usePlace } from './routes.js';
 import { SignIn } from './SignIn.js';
 import { SessionContext } from './session.js';
@@ -36,13 +39,18 @@ export function Frame({ caller, settings, signedIn }: FrameProps) {
     document.title = `${TITLES[screen]} · OSL Gateway`;
   }, [screen]);
   useEndOf(caller, signedIn.end);
-  const { entries } = signedIn;
+  const { entries, hasEnded } = signedIn;
+  const signInAgain = useCallback(() => setAsksAgain(true), []);
+  const session = useMemo(
+    () => ({ caller, settings, hasEnded, signInAgain }),
+    [caller, settings, hasEnded, signInAgain],
+  );
   useEffect(() => {
     // The sign-in form, which had the focus, has been removed.
     if (entries > 0) toMain();
   }, [entries]);
   return (
-    <SessionContext.Provider value={{ caller, settings }}>
+    <SessionContext.Provider value={session}>
       <button type="button" className="skip" onClick={toMain}>
         Skip to the screen
       </button>
@@ -52,19 +60,19 @@ export function Frame({ caller, settings, signedIn }: FrameProps) {
         screen={screen}
         screens={screens}
         onLeave={signedIn.leave}
-        onSwitch={() => setAsksAgain(true)}
+        onSwitch={signInAgain}
       />
-      {signedIn.hasEnded && <EndedBar onSignIn={() => setAsksAgain(true)} />}
+      {hasEnded && <EndedBar onSignIn={signInAgain} />}
       <main id="main" tabIndex={-1} className="screen">
         <h1 className="hidden">{TITLES[screen]}</h1>
         <Boundary key={`${caller.key} ${screen}`}>
-          <Suspense fallback={<p className="quiet loading">Loading …</p>}>
+          <Suspense fallback={<Loading what={TITLES[screen]} />}>
             {screens.includes(screen) ? <Shown name={screen} /> : <NotHere name={screen} />}
           </Suspense>
         </Boundary>
       </main>
       <Dialog
-        title={signedIn.hasEnded ? 'Sign in again' : 'Sign in as somebody else'}
+        title={hasEnded ? 'Sign in again' : 'Sign in as somebody else'}
         open={asksAgain}
         onClose={() => setAsksAgain(false)}
       >
@@ -123,30 +131,23 @@ interface BoundaryProps {
 }
 
 interface BoundaryState {
-  readonly title: string;
-  readonly fault: string | null;
+  readonly error: unknown;
 }
 
 /** Keeps an error in one screen from affecting the rest of the page. */
 class Boundary extends Component<BoundaryProps, BoundaryState> {
-  override state: BoundaryState = { title: '', fault: null };
+  override state: BoundaryState = { error: null };
 
   static getDerivedStateFromError(error: unknown): BoundaryState {
-    if (isLoadFault(error)) return { title: RELOAD_TITLE, fault: RELOAD_WORDS };
-    return {
-      title: 'This page could not be loaded',
-      fault: error instanceof Error ? error.message : String(error),
-    };
+    return { error };
   }
 
   override render(): ReactNode {
-    const { title, fault } = this.state;
-    if (fault === null) return this.props.children;
+    const { error } = this.state;
+    if (error === null) return this.props.children;
     return (
-      <Empty title={title} text={fault}>
-        <button type="button" onClick={() => location.reload()}>
-          Load the page again
-        </button>
+      <Empty title="This page could not be loaded">
+        <ErrorBox error={error} fix={RELOAD} />
       </Empty>
     );
   }

@@ -1,8 +1,7 @@
 import { type FormEvent, useId, useState } from 'react';
 import type { SignedInCaller } from '../api/caller.js';
-import { ProblemError } from '../api/http.js';
 import type { IdentityProvider, ServerSettings } from '../api/settings.js';
-import { isLoadFault, RELOAD_TITLE, RELOAD_WORDS } from '../parts/ErrorBox.js';
+import { ErrorBox } from '../parts/ErrorBox.js';
 import type { SignedIn } from './sign-in.js';
 import { demoToken, signedInCaller } from './sign-in.js';
 
@@ -16,19 +15,19 @@ export interface SignInProps {
 
 /** Sign-in as a demo caller, through an identity provider, or with a token. */
 export function SignIn({ settings, onCaller, stored = true, ended }: SignInProps) {
-  const [fault, setFault] = useState<string | null>(null);
+  const [fault, setFault] = useState<unknown>(null);
   const [busy, setBusy] = useState(false);
   const take = (signedIn: SignedIn): void => {
     const options = { admin: settings.admin, stored, ...(ended !== undefined && { ended }) };
     const caller = signedInCaller(signedIn, options);
-    if (caller === null) setFault('This is no actor token: it begins with `ey` and has two dots.');
+    if (caller === null) setFault('This is no actor token: one begins with `ey` and has two dots.');
     else onCaller(caller);
   };
   const attempt = (work: () => Promise<void>): void => {
     setBusy(true);
     setFault(null);
     work()
-      .catch((error: unknown) => setFault(wordsOf(error)))
+      .catch(setFault)
       .finally(() => setBusy(false));
   };
   const { demo, issuers } = settings;
@@ -55,19 +54,9 @@ export function SignIn({ settings, onCaller, stored = true, ended }: SignInProps
         isOnly={demo === null && issuers.length === 0}
         onToken={(token) => take({ kind: 'pasted', token })}
       />
-      {fault !== null && (
-        <p className="sign-in-fault" role="alert">
-          {fault}
-        </p>
-      )}
+      {fault !== null && <ErrorBox error={fault} />}
     </div>
   );
-}
-
-function wordsOf(error: unknown): string {
-  if (isLoadFault(error)) return `${RELOAD_TITLE}. ${RELOAD_WORDS}`;
-  if (error instanceof ProblemError) return `${error.problem.code}: ${error.problem.detail}`;
-  return error instanceof Error ? error.message : String(error);
 }
 
 interface DemoCallersProps {

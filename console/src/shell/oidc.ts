@@ -1,6 +1,7 @@
 /** OIDC sign-in in the browser: authorization code flow with PKCE (RFC 7636, RFC 9700), using oauth4webapi. */
 import * as oauth from 'oauth4webapi';
 import type { IdentityProvider } from '../api/settings.js';
+import { isOwn, trust } from '../parts/trusted-addresses.js';
 
 /** State stored in the tab between leaving for the provider and returning. */
 interface PendingSignIn {
@@ -8,8 +9,9 @@ interface PendingSignIn {
   readonly verifier: string;
   readonly state: string;
   readonly nonce: string;
-  /** Fragment of the page's address before leaving. */
+  /** Fragment of the page's address before leaving, and whether its query may run without being confirmed. */
   readonly hash: string;
+  readonly isOwn: boolean;
 }
 
 const KEY = 'osl.departure';
@@ -36,7 +38,14 @@ export async function redirectToProvider(issuer: IdentityProvider): Promise<void
   if (server.authorization_endpoint === undefined) throw new Error('the provider says nowhere to sign in');
   const verifier = oauth.generateRandomCodeVerifier();
   const [state, nonce] = [oauth.generateRandomState(), oauth.generateRandomNonce()];
-  const departure: PendingSignIn = { issuer, verifier, state, nonce, hash: location.hash };
+  const departure: PendingSignIn = {
+    issuer,
+    verifier,
+    state,
+    nonce,
+    hash: location.hash,
+    isOwn: isOwn(location.hash),
+  };
   sessionStorage.setItem(KEY, JSON.stringify(departure));
   const url = new URL(server.authorization_endpoint);
   const asked = {
@@ -67,6 +76,7 @@ export async function completeRedirect(): Promise<ProviderReturn> {
   // Written by `redirectToProvider`.
   const departure = JSON.parse(kept ?? 'null') as PendingSignIn | null;
   history.replaceState(null, '', `/console/${departure?.hash ?? ''}`);
+  if (departure?.isOwn === true) trust(departure.hash);
   if (departure === null) throw new Error('this tab did not begin to sign in: try again');
   const { issuer, verifier, state, nonce } = departure;
   const [server, client] = [await serverOf(issuer), { client_id: issuer.client_id }];

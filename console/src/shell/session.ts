@@ -6,6 +6,10 @@ import type { ServerSettings } from '../api/settings.js';
 export interface Session {
   readonly caller: SignedInCaller;
   readonly settings: ServerSettings;
+  /** True if the token has expired and the user has not signed in again. */
+  readonly hasEnded: boolean;
+  /** Opens the dialog to sign in again; the screen stays as it is. */
+  readonly signInAgain: () => void;
 }
 
 export const SessionContext = createContext<Session | null>(null);

@@ -1,23 +1,23 @@
 import { callerOf, type SignedInCaller } from '../api/caller.js';
-import { faultOf } from '../api/http.js';
+import { faultOf, ProblemError, reach, readJson } from '../api/http.js';
 import type { IdentityProvider } from '../api/settings.js';
 
-/** Gets a token for a demo caller; only a demo on this machine issues it. @throws ProblemError, UnreachedError */
+/** Gets a token for a demo caller; only a demo on this machine issues it. @throws ProblemError, UnreachedError, UnreadableError */
 export async function demoToken(chain: readonly string[]): Promise<string> {
-  const response = await fetch('/console/demo-token', {
+  const response = await reach('/console/demo-token', {
     method: 'POST',
     credentials: 'omit',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ chain }),
   });
   if (!response.ok) throw await faultOf(response);
-  return ((await response.json()) as { readonly token: string }).token; // response of the gateway
+  return (await readJson<{ readonly token: string }>(response)).token;
 }
 
 const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
 const ID_TOKEN = 'urn:ietf:params:oauth:token-type:id_token';
 
-/** Exchanges a provider's ID token for a token of the gateway (RFC 8693). @throws ProblemError, UnreachedError */
+/** Exchanges a provider's ID token for a token of the gateway (RFC 8693). Throws like `demoToken`. */
 export async function exchangedToken(idToken: string, admin: boolean): Promise<string> {
   const body = new URLSearchParams({
     grant_type: EXCHANGE,
@@ -25,9 +25,9 @@ export async function exchangedToken(idToken: string, admin: boolean): Promise<s
     subject_token_type: ID_TOKEN,
     ...(admin && { scope: 'admin' }),
   });
-  const response = await fetch('/oauth/token', { method: 'POST', credentials: 'omit', body });
+  const response = await reach('/oauth/token', { method: 'POST', credentials: 'omit', body });
   if (!response.ok) throw await faultOf(response);
-  return ((await response.json()) as { readonly access_token: string }).access_token; // response of the gateway
+  return (await readJson<{ readonly access_token: string }>(response)).access_token;
 }
 
 /** Caller of a sign-in; null if its token is invalid. `stored` is true if the tab keeps the sign-in across a reload. */
@@ -44,18 +44,28 @@ export function signedInCaller(
   return caller;
 }
 
-function renewalOf(signedIn: SignedIn, admin: boolean): (() => Promise<string>) | null {
+function renewalOf(signedIn: SignedIn, admin: boolean): (() => Promise<string | null>) | null {
   switch (signedIn.kind) {
     case 'pasted':
       return null;
     case 'demo':
-      return () => demoToken(signedIn.chain);
+      return () => unlessRefused(demoToken(signedIn.chain));
     case 'oidc':
-      return () => exchangedToken(signedIn.idToken, admin);
+      return () => unlessRefused(exchangedToken(signedIn.idToken, admin));
     default: {
       const unknown: never = signedIn;
       throw new Error(`unexpected sign-in ${String(unknown)}`);
     }
+  }
+}
+
+/** The token, or null if the gateway refused it, since the ID token has expired too. Throws like `demoToken`. */
+async function unlessRefused(token: Promise<string>): Promise<string | null> {
+  try {
+    return await token;
+  } catch (error) {
+    if (error instanceof ProblemError && [400, 401, 403, 404].includes(error.problem.status)) return null;
+    throw error;
   }
 }
 

@@ -7,8 +7,8 @@ import { exchangedToken, forgetTab, kept, type SignedIn, signedInCaller } from '
 export interface SignedInState {
   readonly caller: SignedInCaller | null;
   readonly hasEnded: boolean;
-  /** Error message if returning from a provider failed; null otherwise. */
-  readonly fault: string | null;
+  /** Error if returning from a provider failed; null otherwise. */
+  readonly fault: unknown;
   readonly isReturning: boolean;
   /** Number of sign-ins since the page was loaded, not counting one restored from the tab. */
   readonly entries: number;
@@ -21,7 +21,7 @@ export interface SignedInState {
 export function useSignedIn(settings: ServerSettings | null): SignedInState {
   const [caller, setCaller] = useState<SignedInCaller | null>(null);
   const [hasEnded, setEnded] = useState(false);
-  const [fault, setFault] = useState<string | null>(null);
+  const [fault, setFault] = useState<unknown>(null);
   const [isReturning, setReturning] = useState(isReturn);
   const [entries, setEntries] = useState(0);
   const end = useCallback(() => setEnded(true), []);
@@ -50,7 +50,7 @@ export function useSignedIn(settings: ServerSettings | null): SignedInState {
         const returned = signedInCaller(signedIn, options);
         if (returned !== null) enter(returned);
       })
-      .catch((error: unknown) => setFault(error instanceof Error ? error.message : String(error)))
+      .catch(setFault)
       .finally(() => setReturning(false));
   }, [settings, end, enter]);
   return { caller, hasEnded, fault, isReturning, entries, enter, leave, end };

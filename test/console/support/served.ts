@@ -72,8 +72,12 @@ export function tokenOf(
   chain: readonly string[],
   roles: readonly string[] = [],
   aclRoles: readonly string[] = ['analyst'],
+  issuedAt?: number,
 ): Promise<string> {
-  const claims = { tenant: 'demo', chain: [...chain], aclRoles: [...aclRoles], roles: [...roles] };
+  const claims = {
+    ...{ tenant: 'demo', chain: [...chain], aclRoles: [...aclRoles], roles: [...roles] },
+    ...(issuedAt !== undefined && { issuedAt }),
+  };
   return mintToken(claims, { algorithm: 'HS256', secret: tenantKeys(dataDir).signing });
 }
 

@@ -16,7 +16,11 @@ const JSON_FILE = JSON.stringify({
   osl_dashboard: 1,
   title: 'Audits',
   roles: ['auditor'],
-  panels: [{ title: 'Orders', metrics: ['orders'], group_by: [{ name: 'metric_time', grain: 'week' }] }],
+  panels: [
+    { title: 'Orders', metrics: ['orders'], group_by: [{ name: 'metric_time', grain: 'week' }] },
+    { title: 'All orders', metrics: ['orders'] },
+    { title: 'All orders', metrics: ['orders'] },
+  ],
 });
 
 /** A folder with these files. */

@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { adminGet, adminPost } from '../../api/admin.js';
-import type { SignedInCaller } from '../../api/caller.js';
+import { useSession } from '../../shell/session.js';
 
 export interface LoadState<T> {
   /** Last loaded value, kept while loading again. */
@@ -10,19 +10,24 @@ export interface LoadState<T> {
   readonly again: () => void;
 }
 
-/** Result of `load`, repeated when `key` changes or `again` is called. With a null key, nothing is loaded. */
+/**
+ * Result of `load`, repeated when `key` changes, when the caller signs in again, or when `again` is called. With a null
+ * key, nothing is loaded.
+ */
 export function useLoad<T>(key: string | null, load: (signal: AbortSignal) => Promise<T>): LoadState<T> {
   const [state, setState] = useState<{ key: string | null; value: T | null; error: unknown }>({
     key: null,
     value: null,
     error: null,
   });
+  const { caller } = useSession();
   const [turn, setTurn] = useState(0);
   const [isLoading, setLoading] = useState(false);
   const latest = useRef(load);
   latest.current = load;
   useEffect(() => {
     void turn;
+    void caller;
     if (key === null) return;
     const stop = new AbortController();
     setLoading(true);
@@ -39,7 +44,7 @@ export function useLoad<T>(key: string | null, load: (signal: AbortSignal) => Pr
       },
     );
     return () => stop.abort();
-  }, [key, turn]);
+  }, [key, turn, caller]);
   const again = useCallback(() => setTurn((n) => n + 1), []);
   const isOwn = state.key === key && key !== null;
   return { value: isOwn ? state.value : null, error: isOwn ? state.error : null, isLoading, again };
@@ -98,7 +103,8 @@ interface JobState<J extends Job> {
 }
 
 /** Reads the state of the server's job at `path`, polls it while it is running, and can start it. */
-export function useJob<J extends Job>(caller: SignedInCaller, path: string): JobState<J> {
+export function useJob<J extends Job>(path: string): JobState<J> {
+  const { caller } = useSession();
   const { value, error, again } = useLoad(path, (signal) => adminGet<J>(caller, path, {}, signal));
   const [fault, setFault] = useState<unknown>(null);
   usePolling(again, value?.state === 'running' ? 1_000 : null);

@@ -1,6 +1,7 @@
 import { type ChangeEvent, type DragEvent, useId, useState } from 'react';
 import { Empty } from '../Empty.js';
 import { formatTime } from '../load/format.js';
+import { useKept } from '../useKept.js';
 import { checkProof, type ProofCheck, proofsIn } from './proof.js';
 import './proof.css';
 
@@ -16,7 +17,7 @@ const MOST_BYTES = 4_000_000;
 /** Checks receipts and proofs, pasted or from a file, with a key obtained from elsewhere. Nothing is sent over the network. */
 export function ProofFileCheck() {
   const id = useId();
-  const [keys, setKeys] = useState('');
+  const [keys, setKeys] = useKept('proof-key', '');
   const [given, setGiven] = useState<GivenProofs | null>(null);
   const [fault, setFault] = useState<string | null>(null);
   const [verdicts, setVerdicts] = useState<readonly ProofCheck[]>([]);

@@ -9,31 +9,68 @@ export type JsonValue =
 
 const FIRST = 1_024;
 
+/** Texts, of which each 1,024 are kept as one: the garbage collector stops the page for seconds over millions of them. */
+class PackedTexts {
+  readonly #chunks: TextChunk[] = [];
+  #open: (string | null)[] = [];
+
+  push(value: string | null): void {
+    this.#open.push(value);
+    if (this.#open.length < FIRST) return;
+    this.#chunks.push(chunkOf(this.#open));
+    this.#open = [];
+  }
+
+  at(row: number): string | null {
+    const chunk = this.#chunks[Math.floor(row / FIRST)];
+    const i = row % FIRST;
+    if (chunk === undefined) return this.#open[i] ?? null;
+    return chunk.isNull[i] === 1 ? null : chunk.text.slice(chunk.ends[i - 1] ?? 0, chunk.ends[i]);
+  }
+}
+
+interface TextChunk {
+  readonly text: string;
+  readonly ends: Uint32Array;
+  readonly isNull: Uint8Array;
+}
+
+function chunkOf(texts: readonly (string | null)[]): TextChunk {
+  const ends = new Uint32Array(texts.length);
+  let end = 0;
+  for (const [i, text] of texts.entries()) {
+    end += text?.length ?? 0;
+    ends[i] = end;
+  }
+  return { text: texts.join(''), ends, isNull: Uint8Array.from(texts, (text) => (text === null ? 1 : 0)) };
+}
+
 /**
  * One column of an answer. As long as it contains only numbers, they are kept in a typed array, in which NaN
- * represents NULL, since JSON has no NaN. Equal texts near each other are stored only once.
+ * represents NULL, since JSON has no NaN; as long as it contains only texts, they are packed.
  */
 class ColumnValues {
   #numbers: Float64Array | null = new Float64Array(FIRST);
+  #texts: PackedTexts | null = new PackedTexts();
   #values: JsonValue[] = [];
   #length = 0;
-  readonly #recent = new Map<string, string>();
 
   get length(): number {
     return this.#length;
   }
 
   push(value: JsonValue): void {
+    if (this.#numbers !== null && typeof value !== 'number' && value !== null) this.#leaveNumbers();
+    if (this.#texts !== null && typeof value !== 'string' && value !== null) this.#leaveTexts();
     if (this.#numbers !== null && (typeof value === 'number' || value === null)) this.#pushNumber(value);
-    else {
-      if (this.#numbers !== null) this.#mix(this.#numbers);
-      this.#values.push(typeof value === 'string' ? this.#once(value) : value);
-    }
+    if (this.#texts !== null && (typeof value === 'string' || value === null)) this.#texts.push(value);
+    if (this.#numbers === null && this.#texts === null) this.#values.push(value);
     this.#length += 1;
   }
 
   at(row: number): JsonValue {
     if (row < 0 || row >= this.#length) return null;
+    if (this.#texts !== null) return this.#texts.at(row);
     if (this.#numbers === null) return this.#values[row] ?? null;
     const number = this.#numbers[row] ?? Number.NaN;
     return Number.isNaN(number) ? null : number;
@@ -50,18 +87,18 @@ class ColumnValues {
     numbers[this.#length] = value ?? Number.NaN;
   }
 
-  #mix(numbers: Float64Array): void {
-    this.#values = Array.from(numbers.subarray(0, this.#length), (n) => (Number.isNaN(n) ? null : n));
+  #leaveNumbers(): void {
+    if (this.#texts === null) this.#values = this.#soFar();
     this.#numbers = null;
   }
 
-  #once(text: string): string {
-    if (text.length > 64) return text;
-    const known = this.#recent.get(text);
-    if (known !== undefined) return known;
-    if (this.#recent.size >= 4_096) this.#recent.clear();
-    this.#recent.set(text, text);
-    return text;
+  #leaveTexts(): void {
+    if (this.#numbers === null) this.#values = this.#soFar();
+    this.#texts = null;
+  }
+
+  #soFar(): JsonValue[] {
+    return Array.from({ length: this.#length }, (_, row) => this.at(row));
   }
 }
 

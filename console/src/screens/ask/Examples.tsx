@@ -1,6 +1,7 @@
 import type { LoadedSchema } from '../../api/schema.js';
 import { Empty } from '../../parts/Empty.js';
-import { ErrorBox } from '../../parts/ErrorBox.js';
+import { Loading } from '../../parts/load/Loaded.js';
+import { NoAccess, SchemaFault } from '../../parts/SchemaFault.js';
 import { examplesOf } from './examples-of.js';
 
 interface ExamplesProps {
@@ -11,23 +12,10 @@ interface ExamplesProps {
 /** Shown before the first query: examples that this caller can run unchanged. */
 export function Examples({ known: { schema, error, again }, onTake }: ExamplesProps) {
   if (error !== null)
-    return (
-      <Empty title="The schema could not be loaded">
-        <ErrorBox error={error} />
-        <button type="button" onClick={again}>
-          Try again
-        </button>
-      </Empty>
-    );
-  if (schema === null) return <p className="quiet loading">Loading the schema …</p>;
+    return <SchemaFault title="The schema could not be loaded" error={error} again={again} />;
+  if (schema === null) return <Loading what="the schema" />;
   const examples = examplesOf(schema);
-  if (examples.length === 0)
-    return (
-      <Empty
-        title="You have no access yet"
-        text="No grant of the policy applies to you. Ask the policy owner."
-      />
-    );
+  if (examples.length === 0) return <NoAccess />;
   return (
     <Empty title="Query your data" text="Write a query, or start with one of these.">
       <ul className="ask-examples">

@@ -1,8 +1,11 @@
-import { type FormEvent, useEffect, useId, useState } from 'react';
+import { type FormEvent, useId, useState } from 'react';
 import type { Why } from '../../../../clients/typescript/types.js';
 import type { SignedInCaller } from '../../api/caller.js';
 import { getJson, postJson } from '../../api/http.js';
 import { ErrorBox, Words } from '../../parts/ErrorBox.js';
+import { Loaded } from '../../parts/load/Loaded.js';
+import { useLoad } from '../../parts/load/useLoad.js';
+import { useKept } from '../../parts/useKept.js';
 import { useSession } from '../../shell/session.js';
 
 interface WhyPanelProps {
@@ -42,67 +45,67 @@ export function WhyPanel({ objects, onClose }: WhyPanelProps) {
 }
 
 function WhyObject({ caller, object }: { readonly caller: SignedInCaller; readonly object: string }) {
-  const [why, setWhy] = useState<Why | null>(null);
-  const [error, setError] = useState<unknown>(null);
-  useEffect(() => {
-    const controller = new AbortController();
-    getJson<Why>(caller, `/osl/why?object=${encodeURIComponent(object)}`, { signal: controller.signal }).then(
-      setWhy,
-      (fault: unknown) => !controller.signal.aborted && setError(fault),
-    );
-    return () => controller.abort();
-  }, [caller, object]);
+  const state = useLoad(object, (signal) =>
+    getJson<Why>(caller, `/osl/why?object=${encodeURIComponent(object)}`, { signal }),
+  );
   return (
     <section className="why-object">
       <h3>
         <code>{object}</code>
       </h3>
-      {error !== null && <ErrorBox error={error} />}
-      {why !== null && (
-        <>
-          <p className="why-sight">{SIGHTS[why.sees] ?? why.sees}</p>
-          {why.masked_as !== null && (
-            <p>
-              Shown as <Words text={why.masked_as} />.
-            </p>
-          )}
-          <ul>
-            {why.because.map((reason) => (
-              <li key={reason}>
-                <Words text={reason} />
-              </li>
-            ))}
-          </ul>
-          {why.grants.length > 0 && (
-            <p className="quiet">
-              {why.grants.length === 1 ? 'Your grant' : 'Your grants'}{' '}
-              {why.grants.map((grant) => (
-                <code key={grant}>{grant} </code>
-              ))}
-            </p>
-          )}
-          <RequestAccess caller={caller} object={why.object} />
-        </>
-      )}
+      <Loaded what="the reason" state={state}>
+        {(why) => <Reasons caller={caller} why={why} />}
+      </Loaded>
     </section>
+  );
+}
+
+function Reasons({ caller, why }: { readonly caller: SignedInCaller; readonly why: Why }) {
+  return (
+    <>
+      <p className="why-sight">{SIGHTS[why.sees] ?? why.sees}</p>
+      {why.masked_as !== null && (
+        <p>
+          Shown as <Words text={why.masked_as} />.
+        </p>
+      )}
+      <ul>
+        {why.because.map((reason) => (
+          <li key={reason}>
+            <Words text={reason} />
+          </li>
+        ))}
+      </ul>
+      {why.grants.length > 0 && (
+        <p className="quiet">
+          {why.grants.length === 1 ? 'Your grant' : 'Your grants'}{' '}
+          {why.grants.map((grant) => (
+            <code key={grant}>{grant} </code>
+          ))}
+        </p>
+      )}
+      <RequestAccess caller={caller} object={why.object} />
+    </>
   );
 }
 
 function RequestAccess({ caller, object }: { readonly caller: SignedInCaller; readonly object: string }) {
   const id = useId();
-  const [reason, setReason] = useState('');
+  const [reason, setReason] = useKept(`reason ${object}`, '');
   const [said, setSaid] = useState<string | null>(null);
   const [error, setError] = useState<unknown>(null);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     setError(null);
     postJson<{ readonly delivered: boolean }>(caller, '/osl/access-requests', { object, reason }).then(
-      ({ delivered }) =>
+      ({ delivered }) => {
+        setReason('');
         setSaid(
           delivered
             ? 'Asked: the owner of the policy has it.'
             : 'On record: the owner finds it in the audit log.',
-        ),
+        );
+      },
       setError,
     );
   };

@@ -4,6 +4,7 @@ import type { SignedInCaller } from '../../api/caller.js';
 import { type Problem, ProblemError } from '../../api/http.js';
 import { useSchema } from '../../api/schema.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
+import { Loading } from '../../parts/load/Loaded.js';
 import { useSession } from '../../shell/session.js';
 import { AnswerView } from './AnswerView.js';
 import { type DialogName, Dialogs } from './Dialogs.js';
@@ -41,7 +42,7 @@ export function Screen() {
     library.asked({ text: asked, kind, at: Date.now() });
     answer.run(asked, { [kind]: asked });
   };
-  const explain = (): void => {
+  const explainIt = (): void => {
     answer.clear();
     plan.explain(text, { [kind]: text });
   };
@@ -52,7 +53,11 @@ export function Screen() {
     editor.current?.focus();
   };
   const fault =
-    answer.state.kind === 'failed' ? answer.state : plan.state.kind === 'failed' ? plan.state : null;
+    answer.state.kind === 'failed'
+      ? { ...answer.state, again: () => run(text) }
+      : plan.state.kind === 'failed'
+        ? { ...plan.state, again: explainIt }
+        : null;
   const problem = fault?.error instanceof ProblemError ? fault.error.problem : null;
   const isCurrent = fault !== null && fault.text === text;
   const fix = problem !== null && isCurrent ? fixOf(text, problem) : null;
@@ -89,7 +94,7 @@ export function Screen() {
             onKind={(next) => change({ kind: next })}
             onRun={() => run(text)}
             onCancel={answer.cancel}
-            onExplain={explain}
+            onExplain={explainIt}
             onOpen={setDialog}
           />
         </section>
@@ -98,6 +103,7 @@ export function Screen() {
             <ErrorBox
               error={fault.error}
               text={fault.text}
+              {...(isUsersFault(fault.error) ? {} : { again: fault.again })}
               fix={
                 fix === null
                   ? null
@@ -111,6 +117,7 @@ export function Screen() {
               }
             />
           )}
+          {fault === null && plan.state.kind === 'asking' && <Loading what="the plan" />}
           {fault === null && plan.state.kind === 'explained' && <PlanView plan={plan.state.plan} />}
           {fault === null && plan.state.kind === 'idle' && state.kind === 'idle' && (
             <Examples known={known} onTake={(example) => take({ text: example, kind: 'osql' })} />
@@ -137,6 +144,11 @@ export function Screen() {
       />
     </div>
   );
+}
+
+/** True if running the same query again cannot help. */
+function isUsersFault(error: unknown): boolean {
+  return error instanceof ProblemError && error.problem.status < 500 && error.retryAt === null;
 }
 
 /** Marks an error in its text; null if the error has no position there. */

@@ -4,6 +4,7 @@ import type { AuditRecord, RecordPage, RecordProof } from '../../api/admin-types
 import { download } from '../../parts/CopyText.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
 import { formatTime } from '../../parts/load/format.js';
+import { Loaded } from '../../parts/load/Loaded.js';
 import { useLoad } from '../../parts/load/useLoad.js';
 import { Verdict } from '../../parts/proof/ProofFileCheck.js';
 import { checkProof, type ProofCheck } from '../../parts/proof/proof.js';
@@ -24,7 +25,7 @@ interface RequestRecordsProps {
 /** All records of one request as a timeline. */
 export function RequestRecords({ request, onClose }: RequestRecordsProps) {
   const { caller } = useSession();
-  const { value, error, again } = useLoad(request.id, (signal) =>
+  const state = useLoad(request.id, (signal) =>
     adminGet<RecordPage>(
       caller,
       `/admin/audit/requests/${encodeURIComponent(request.id)}`,
@@ -32,7 +33,7 @@ export function RequestRecords({ request, onClose }: RequestRecordsProps) {
       signal,
     ),
   );
-  const first = value?.records[0];
+  const first = state.value?.records[0];
   return (
     <aside className="story" aria-label="One request">
       <header className="story-head">
@@ -46,16 +47,18 @@ export function RequestRecords({ request, onClose }: RequestRecordsProps) {
           ✕
         </button>
       </header>
-      {error !== null && <ErrorBox error={error} fix={{ label: 'Try again', take: again }} />}
-      {value === null && error === null && <p className="quiet">Loading …</p>}
-      {value !== null && (
-        <ol className="story-line">
-          {value.records.map((record) => (
-            <Happened key={`${record.writer} ${record.seq}`} record={record} />
-          ))}
-        </ol>
-      )}
-      {value !== null && <Proofs requestId={request.id} />}
+      <Loaded what="its records" state={state}>
+        {({ records }) => (
+          <>
+            <ol className="story-line">
+              {records.map((record) => (
+                <Happened key={`${record.writer} ${record.seq}`} record={record} />
+              ))}
+            </ol>
+            <Proofs requestId={request.id} />
+          </>
+        )}
+      </Loaded>
     </aside>
   );
 }
@@ -129,7 +132,7 @@ function Proofs({ requestId }: { readonly requestId: string }) {
           </button>
         )}
       </div>
-      {error !== null && <ErrorBox error={error} />}
+      {error !== null && <ErrorBox error={error} again={() => void prove()} />}
       {checked !== null && checked.proofs.length === 0 && (
         <p role="status">
           No signed checkpoint covers it yet: one is signed every second while records are added. Try again in

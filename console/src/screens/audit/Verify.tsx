@@ -1,12 +1,11 @@
 import type { ChainVerdict, VerificationJob } from '../../api/admin-types.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
 import { formatCount, formatTime } from '../../parts/load/format.js';
+import { Loading } from '../../parts/load/Loaded.js';
 import { useJob } from '../../parts/load/useLoad.js';
-import { useSession } from '../../shell/session.js';
 
 export function Verify() {
-  const { caller } = useSession();
-  const { job, error, begin } = useJob<VerificationJob>(caller, '/admin/audit/verification');
+  const { job, error, begin, again } = useJob<VerificationJob>('/admin/audit/verification');
   return (
     <div className="verify audit-pad">
       <div className="verify-head">
@@ -20,7 +19,8 @@ export function Verify() {
         </button>
         {job !== null && <Standing job={job} />}
       </div>
-      {error !== null && <ErrorBox error={error} />}
+      {error !== null && <ErrorBox error={error} again={again} />}
+      {job === null && error === null && <Loading what="the last verification" />}
       {job?.state === 'failed' && <p className="verdict verdict-bad">It could not be verified: {job.why}</p>}
       {job?.result != null && (
         <>

@@ -5,9 +5,11 @@ import type { SignedInCaller } from '../../api/caller.js';
 import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
 import { formatCount } from '../../parts/load/format.js';
+import { Loading } from '../../parts/load/Loaded.js';
 import { useDebounced } from '../../parts/load/useLoad.js';
 import { ProofFileCheck } from '../../parts/proof/ProofFileCheck.js';
 import { Tabs } from '../../parts/Tabs.js';
+import { useKept, useKeptTab } from '../../parts/useKept.js';
 import { useSession } from '../../shell/session.js';
 import { RecordList } from './RecordList.js';
 import { type ChosenRequest, RequestRecords } from './RequestRecords.js';
@@ -24,7 +26,7 @@ type AuditTab = (typeof TABS)[number]['name'];
 
 /** Audit screen: search, verification of the log, and checking of proofs. */
 export function Screen() {
-  const [tab, setTab] = useState<AuditTab>('search');
+  const [tab, setTab] = useKeptTab<AuditTab>('audit', TABS);
   return (
     <div className="audit">
       <Tabs label="Audit log" tabs={TABS} chosen={tab} onChoose={setTab}>
@@ -51,7 +53,7 @@ function Panel({ tab }: { readonly tab: AuditTab }) {
 
 function Search() {
   const { caller } = useSession();
-  const [filter, setFilter] = useState<RecordFilter>(ALL);
+  const [filter, setFilter] = useKept<RecordFilter>('records', ALL);
   const [chosen, setChosen] = useState<ChosenRequest | null>(null);
   const { records, isLoading, error, hasMore, more, again } = useSearch(caller, useDebounced(filter, 300));
   return (
@@ -60,7 +62,7 @@ function Search() {
         <FilterBar filter={filter} onChange={setFilter} onAgain={again} />
         {error !== null && (
           <div className="audit-pad">
-            <ErrorBox error={error} fix={{ label: 'Try again', take: again }} />
+            <ErrorBox error={error} again={again} />
           </div>
         )}
         {records.length > 0 && (
@@ -71,19 +73,24 @@ function Search() {
             onEnd={more}
           />
         )}
+        {records.length === 0 && isLoading && <Loading what="records" />}
         {records.length === 0 && !isLoading && error === null && !hasMore && (
           <Empty title="No record matches" text="Remove a filter or widen the time range." />
         )}
-        <p className="audit-foot quiet" role="status">
-          <span>
-            {isLoading ? 'Loading …' : `${formatCount(records.length)} records${hasMore ? ' so far' : ''}`}
-          </span>
-          {hasMore && !isLoading && (
-            <button type="button" onClick={more}>
-              Older
-            </button>
-          )}
-        </p>
+        {(records.length > 0 || !isLoading) && (
+          <p className="audit-foot quiet" role="status">
+            <span>
+              {isLoading
+                ? 'Loading older records …'
+                : `${formatCount(records.length)} records${hasMore ? ' so far' : ''}`}
+            </span>
+            {hasMore && !isLoading && (
+              <button type="button" onClick={more}>
+                Older
+              </button>
+            )}
+          </p>
+        )}
       </div>
       {chosen !== null && <RequestRecords key={chosen.id} request={chosen} onClose={() => setChosen(null)} />}
     </div>

@@ -1,7 +1,8 @@
 import { type RefObject, useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import type { SignedInCaller } from '../../api/caller.js';
-import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
+import { Loading } from '../../parts/load/Loaded.js';
+import { NoAccess } from '../../parts/SchemaFault.js';
 import { useAnswer } from '../../parts/thread/queryable-thread.js';
 import { hashOf, usePlace } from '../../shell/routes.js';
 import { Differences, SecondCaller } from './callers/Differences.js';
@@ -85,13 +86,7 @@ export function MapView({ thread, loaded, caller, second, other, onSecond }: Map
   const back = (): void => (at === null ? go({ at: null, column: null, within: null }) : close());
   const callers = second === null || both === null ? null : ([nameOf(caller), nameOf(second)] as const);
 
-  if (total === 0 && both === null)
-    return (
-      <Empty
-        title="Your map is empty"
-        text="No grant of the policy applies to you. The policy owner can change that."
-      />
-    );
+  if (total === 0 && both === null) return <NoAccess />;
   return (
     <div className={`map is-${narrow}`}>
       <div className="map-bar">
@@ -115,12 +110,8 @@ export function MapView({ thread, loaded, caller, second, other, onSecond }: Map
         )}
       </div>
       <SecondCaller open={isAsked} onClose={() => setAsked(false)} onCaller={onSecond} />
-      {other.kind === 'failed' && <ErrorBox error={other.error} />}
-      {other.kind === 'loading' && (
-        <p className="quiet loading" role="status">
-          Loading the other map …
-        </p>
-      )}
+      {other.kind === 'failed' && <ErrorBox error={other.error} again={other.again} />}
+      {other.kind === 'loading' && <Loading what="the other map" />}
       <div className={`map-body${at === null ? '' : ' has-panel'}`}>
         <div className="map-side">
           {differences !== null && callers !== null && (

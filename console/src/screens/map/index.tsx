@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import type { SignedInCaller } from '../../api/caller.js';
-import { Empty } from '../../parts/Empty.js';
-import { ErrorBox } from '../../parts/ErrorBox.js';
+import { Loading } from '../../parts/load/Loaded.js';
+import { SchemaFault } from '../../parts/SchemaFault.js';
 import { useThread } from '../../parts/thread/queryable-thread.js';
 import { useSession } from '../../shell/session.js';
 import { MapView } from './MapView.js';
@@ -19,20 +19,9 @@ export function Screen() {
   switch (own.kind) {
     case 'none':
     case 'loading':
-      return (
-        <p className="quiet loading" role="status">
-          Loading your map …
-        </p>
-      );
+      return <Loading what="your map" />;
     case 'failed':
-      return (
-        <Empty title="Your map could not be loaded">
-          <ErrorBox error={own.error} />
-          <button type="button" onClick={own.again}>
-            Try again
-          </button>
-        </Empty>
-      );
+      return <SchemaFault title="Your map could not be loaded" error={own.error} again={own.again} />;
     case 'ready':
       return thread === null ? null : (
         <MapView

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'react';
 import type { SignedInCaller } from '../../api/caller.js';
-import { send } from '../../api/http.js';
+import { takeSchema } from '../../api/schema.js';
 import type { LoadedMap, MapSide, MapThread } from './worker/protocol.js';
 
 /** Loading state of a caller's map. */
@@ -8,9 +8,9 @@ export type MapState =
   | { readonly kind: 'none' }
   | { readonly kind: 'loading' }
   | { readonly kind: 'failed'; readonly error: unknown; readonly again: () => void }
-  | { readonly kind: 'ready'; readonly loaded: LoadedMap };
+  | { readonly kind: 'ready'; readonly loaded: LoadedMap; readonly of: string };
 
-/** Loads the caller's graph into the worker thread, so that parsing it never blocks the page. */
+/** Loads the caller's graph into the worker thread. */
 export function useMapOf(thread: MapThread | null, caller: SignedInCaller | null, side: MapSide): MapState {
   const [state, setState] = useState<MapState>({ kind: 'none' });
   const [tries, setTries] = useState(0);
@@ -23,10 +23,11 @@ export function useMapOf(thread: MapThread | null, caller: SignedInCaller | null
     const leaving = new AbortController();
     const { signal } = leaving;
     const again = (): void => setTries((n) => n + 1);
-    setState({ kind: 'loading' });
-    load(thread, caller, side, signal).then(
+    // After a new sign-in of the same caller, the map stays while it is loaded again.
+    setState((now) => (now.kind === 'ready' && now.of === caller.key ? now : { kind: 'loading' }));
+    takeSchema(caller, signal, (body) => thread.ask('load', { side, body }, [body])).then(
       (loaded) => {
-        if (!signal.aborted) setState({ kind: 'ready', loaded });
+        if (!signal.aborted) setState({ kind: 'ready', loaded, of: caller.key });
       },
       (error: unknown) => {
         if (!signal.aborted) setState({ kind: 'failed', error, again });
@@ -39,15 +40,4 @@ export function useMapOf(thread: MapThread | null, caller: SignedInCaller | null
     };
   }, [thread, caller, side, tries]);
   return state;
-}
-
-async function load(
-  thread: MapThread,
-  caller: SignedInCaller,
-  side: MapSide,
-  signal: AbortSignal,
-): Promise<LoadedMap> {
-  const response = await send(caller, 'GET', '/osl/schema?governed=true', null, { signal });
-  const body = await response.arrayBuffer();
-  return thread.ask('load', { side, body }, [body]);
 }

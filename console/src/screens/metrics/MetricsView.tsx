@@ -2,13 +2,13 @@ import { useMemo, useReducer, useState } from 'react';
 import type { SignedInCaller } from '../../api/caller.js';
 import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
+import { Loaded, Loading } from '../../parts/load/Loaded.js';
 import { useAnswer } from '../../parts/thread/queryable-thread.js';
 import { goTo, isOwn, trust } from '../../parts/trusted-addresses.js';
 import { usePlace } from '../../shell/routes.js';
 import { AnswerBar } from './answer/AnswerBar.js';
 import { AnswerView } from './answer/AnswerView.js';
-import { DrillDialog } from './answer/DrillDialog.js';
-import type { AnswerPoint } from './answer/table.js';
+import { DrillableAnswer } from './answer/DrillableAnswer.js';
 import { type MetricsAnswerState, useMetricsAnswer } from './answer/useMetricsAnswer.js';
 import { Gallery } from './cards/Gallery.js';
 import { type CommonGroups, findCommonGroups } from './catalog/common-groups.js';
@@ -35,8 +35,8 @@ export function MetricsView({ caller, thread }: MetricsViewProps) {
   const { parameters } = usePlace();
   const choice = choiceOf(parameters.toString());
   const shelf = useShelf(caller.key);
-  const shared = useSharedDashboards(caller);
-  const board = dashboardAt(parameters, shelf.dashboards, shared ?? []);
+  const shared = useSharedDashboards();
+  const board = dashboardAt(parameters, shelf.dashboards, shared.value ?? []);
   const [isAdding, setAdding] = useState(false);
   const link = linkOf(choice);
   const [isPicking, setPicking] = useState(false);
@@ -59,17 +59,18 @@ export function MetricsView({ caller, thread }: MetricsViewProps) {
       : [...choice.metrics, name];
     go(withMetrics(choice, picked));
   };
-  if (board.kind === 'missing' && shared === null)
+  if (board.kind === 'missing' && shared.value === null)
     return (
-      <p className="quiet loading" role="status">
-        Loading …
-      </p>
+      <Loaded what="the dashboard" state={shared}>
+        {() => null}
+      </Loaded>
     );
-  if (board.kind !== 'none') return <DashboardAt caller={caller} place={board} shelf={shelf} onOpen={go} />;
+  if (board.kind !== 'none')
+    return <DashboardAt caller={caller} thread={thread} place={board} shelf={shelf} onOpen={go} />;
   if (choice.metrics.length === 0)
     return (
       <Gallery caller={caller} thread={thread} onOpen={go}>
-        <DashboardList shelf={shelf} shared={shared ?? []} />
+        <DashboardList shelf={shelf} shared={shared} />
       </Gallery>
     );
   const today = new Date().toISOString().slice(0, 10);
@@ -100,7 +101,7 @@ export function MetricsView({ caller, thread }: MetricsViewProps) {
         <AnswerBar choice={choice} onChoice={go} onAdd={() => setAdding(true)} />
         {isAdding && <AddDialog choice={choice} shelf={shelf} onClose={() => setAdding(false)} />}
         {mayAsk ? (
-          <Answered state={state} thread={thread} ground={ground ?? NO_GROUND} />
+          <Answered caller={caller} state={state} thread={thread} ground={ground} />
         ) : (
           <LinkedQuestion
             choice={choice}
@@ -117,12 +118,13 @@ export function MetricsView({ caller, thread }: MetricsViewProps) {
 
 interface DashboardAtProps {
   readonly caller: SignedInCaller;
+  readonly thread: CatalogThread;
   readonly place: Exclude<DashboardPlace, { readonly kind: 'none' }>;
   readonly shelf: DashboardShelf;
   readonly onOpen: (choice: Choice) => void;
 }
 
-function DashboardAt({ caller, place, shelf, onOpen }: DashboardAtProps) {
+function DashboardAt({ caller, thread, place, shelf, onOpen }: DashboardAtProps) {
   switch (place.kind) {
     case 'missing':
       return (
@@ -142,6 +144,7 @@ function DashboardAt({ caller, place, shelf, onOpen }: DashboardAtProps) {
         <DashboardView
           key={location.hash}
           caller={caller}
+          thread={thread}
           dashboard={place.dashboard}
           isKept={place.isKept}
           shelf={shelf}
@@ -178,60 +181,27 @@ function LinkedQuestion({ choice, onAsk }: LinkedQuestionProps) {
 }
 
 interface AnsweredProps {
+  readonly caller: SignedInCaller;
   readonly state: MetricsAnswerState;
   readonly thread: CatalogThread;
-  readonly ground: CommonGroups;
+  readonly ground: CommonGroups | null;
 }
 
-function Answered({ state, thread, ground }: AnsweredProps) {
-  const [drill, setDrill] = useState<{ readonly point: AnswerPoint; readonly metric: CatalogMetric } | null>(
-    null,
-  );
+function Answered({ caller, state, thread, ground }: AnsweredProps) {
   switch (state.kind) {
     case 'nothing':
       return null;
     case 'asking':
-      return state.last === null ? (
-        <p className="quiet loading" role="status">
-          Asking …
-        </p>
-      ) : (
-        <AnswerView asked={state.last} isOld />
-      );
+      return state.last === null ? <Loading what="the answer" /> : <AnswerView asked={state.last} isOld />;
     case 'failed':
-      return <ErrorBox error={state.error} />;
+      return <ErrorBox error={state.error} again={state.again} />;
     case 'answered':
-      return (
-        <>
-          <AnswerView
-            asked={state.asked}
-            isOld={false}
-            onDrill={(point, name) => {
-              const metric = metricFor(name, ground.metrics);
-              if (metric !== null) setDrill({ point, metric });
-            }}
-          />
-          {drill !== null && (
-            <DrillDialog
-              {...drill}
-              thread={thread}
-              asked={state.asked}
-              entities={ground.entities}
-              onClose={() => setDrill(null)}
-            />
-          )}
-        </>
-      );
+      return <DrillableAnswer caller={caller} thread={thread} ground={ground} asked={state.asked} />;
     default: {
       const unknown: never = state;
       return unknown;
     }
   }
-}
-
-/** The metric of a column of the answer; the first one for columns of groups. */
-function metricFor(name: string | null, metrics: readonly CatalogMetric[]): CatalogMetric | null {
-  return metrics.find((m) => m.name.toLowerCase() === name?.toLowerCase()) ?? metrics[0] ?? null;
 }
 
 interface MetricListProps {

@@ -1,8 +1,9 @@
 import { useEffect, useState } from 'react';
 import type { SignedInCaller } from '../../api/caller.js';
-import { send } from '../../api/http.js';
+import { takeSchema } from '../../api/schema.js';
 import { Empty } from '../../parts/Empty.js';
-import { ErrorBox } from '../../parts/ErrorBox.js';
+import { Loading } from '../../parts/load/Loaded.js';
+import { SchemaFault } from '../../parts/SchemaFault.js';
 import { useThread } from '../../parts/thread/queryable-thread.js';
 import { useSession } from '../../shell/session.js';
 import { beginCatalogThread } from './catalog/begin.js';
@@ -16,19 +17,10 @@ export function Screen() {
   const catalog = useCatalog(caller);
   switch (catalog.kind) {
     case 'loading':
-      return (
-        <p className="quiet loading" role="status">
-          Loading your metrics …
-        </p>
-      );
+      return <Loading what="your metrics" />;
     case 'failed':
       return (
-        <Empty title="Your metrics could not be loaded">
-          <ErrorBox error={catalog.error} />
-          <button type="button" onClick={catalog.again}>
-            Try again
-          </button>
-        </Empty>
+        <SchemaFault title="Your metrics could not be loaded" error={catalog.error} again={catalog.again} />
       );
     case 'ready':
       if (catalog.metrics === 0)
@@ -52,7 +44,12 @@ export function Screen() {
 type CatalogState =
   | { readonly kind: 'loading' }
   | { readonly kind: 'failed'; readonly error: unknown; readonly again: () => void }
-  | { readonly kind: 'ready'; readonly thread: CatalogThread; readonly metrics: number };
+  | {
+      readonly kind: 'ready';
+      readonly of: string;
+      readonly thread: CatalogThread;
+      readonly metrics: number;
+    };
 
 function useCatalog(caller: SignedInCaller): CatalogState {
   const thread = useThread<CatalogQuestions>(beginCatalogThread);
@@ -63,10 +60,11 @@ function useCatalog(caller: SignedInCaller): CatalogState {
     if (thread === null) return;
     const leaving = new AbortController();
     const { signal } = leaving;
-    setState({ kind: 'loading' });
-    load(thread, caller, signal).then(
-      (metrics) => {
-        if (!signal.aborted) setState({ kind: 'ready', thread, metrics });
+    // After a new sign-in of the same caller, the screen stays while the schema is loaded again.
+    setState((now) => (now.kind === 'ready' && now.of === caller.key ? now : { kind: 'loading' }));
+    takeSchema(caller, signal, (body) => thread.ask('load', { body }, [body])).then(
+      ({ metrics }) => {
+        if (!signal.aborted) setState({ kind: 'ready', of: caller.key, thread, metrics });
       },
       (error: unknown) => {
         if (!signal.aborted) setState({ kind: 'failed', error, again: () => setTries((n) => n + 1) });
@@ -75,10 +73,4 @@ function useCatalog(caller: SignedInCaller): CatalogState {
     return () => leaving.abort();
   }, [thread, caller, tries]);
   return state;
-}
-
-async function load(thread: CatalogThread, caller: SignedInCaller, signal: AbortSignal): Promise<number> {
-  const response = await send(caller, 'GET', '/osl/schema?governed=true', null, { signal });
-  const body = await response.arrayBuffer();
-  return (await thread.ask('load', { body }, [body])).metrics;
 }

@@ -1,20 +1,23 @@
 import { adminGet } from '../../api/admin.js';
 import type { Figures, Freshness } from '../../api/admin-types.js';
 import { Empty } from '../../parts/Empty.js';
-import { ErrorBox } from '../../parts/ErrorBox.js';
 import { formatAge, formatCount, formatTime } from '../../parts/load/format.js';
+import { Loaded } from '../../parts/load/Loaded.js';
 import { useLoad } from '../../parts/load/useLoad.js';
 import { useSession } from '../../shell/session.js';
 import { Scroll } from './Processes.js';
 
 export function FreshnessPanel() {
   const { caller } = useSession();
-  const { value, error, again } = useLoad('freshness', (signal) =>
-    adminGet<Freshness>(caller, '/admin/freshness', {}, signal),
+  const state = useLoad('freshness', (signal) => adminGet<Freshness>(caller, '/admin/freshness', {}, signal));
+  return (
+    <Loaded what="the state of indexes and rollups" state={state}>
+      {(value) => <Ages {...value} />}
+    </Loaded>
   );
-  if (error !== null) return <ErrorBox error={error} fix={{ label: 'Try again', take: again }} />;
-  if (value === null) return <p className="quiet">Checking the databases …</p>;
-  const { indexes, rollups, published, activation, versions } = value;
+}
+
+function Ages({ indexes, rollups, published, activation, versions }: Freshness) {
   const now = Date.now();
   return (
     <div className="freshness">

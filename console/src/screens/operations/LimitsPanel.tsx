@@ -3,6 +3,7 @@ import { adminGet } from '../../api/admin.js';
 import type { Figures, Limits, QuotaView, SessionView } from '../../api/admin-types.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
 import { formatCount } from '../../parts/load/format.js';
+import { Loading } from '../../parts/load/Loaded.js';
 import { useDebounced, useLoad } from '../../parts/load/useLoad.js';
 import { useSession } from '../../shell/session.js';
 import { amountText, quotaName } from './figures.js';
@@ -56,6 +57,7 @@ export function LimitsPanel({ sessions, figures }: LimitsPanelProps) {
         </label>
       )}
       {error !== null && <ErrorBox error={error} fix={{ label: 'Try again', take: again }} />}
+      {value === null && error === null && <Loading what="limits" />}
       {value !== null && (
         <>
           <section>

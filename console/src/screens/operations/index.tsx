@@ -1,10 +1,11 @@
-import { useState } from 'react';
 import { adminGet } from '../../api/admin.js';
 import type { Figures, PoolView, ProcessView, SessionView } from '../../api/admin-types.js';
-import { ErrorBox } from '../../parts/ErrorBox.js';
+import { Empty } from '../../parts/Empty.js';
 import { formatCount } from '../../parts/load/format.js';
+import { Loaded } from '../../parts/load/Loaded.js';
 import { useLoad, usePolling } from '../../parts/load/useLoad.js';
 import { Tabs } from '../../parts/Tabs.js';
+import { useKeptTab } from '../../parts/useKept.js';
 import { useSession } from '../../shell/session.js';
 import { FreshnessPanel, LineagePanel } from './FreshnessPanel.js';
 import { HistoryPanel } from './history/HistoryPanel.js';
@@ -36,8 +37,8 @@ const EVERY_MS = 5_000;
 /** Current state of the server, polled while the page is visible. */
 export function Screen() {
   const { caller } = useSession();
-  const [tab, setTab] = useState<OperationsTab>('sessions');
-  const { value, error, isLoading, again } = useLoad('live', async (signal): Promise<Live> => {
+  const [tab, setTab] = useKeptTab<OperationsTab>('operations', TABS);
+  const state = useLoad('live', async (signal): Promise<Live> => {
     const { processes } = await adminGet<Pick<Live, 'processes'>>(caller, '/admin/standing', {}, signal);
     const { sessions } = await adminGet<Pick<Live, 'sessions'>>(caller, '/admin/sessions', {}, signal);
     const { pools } = await adminGet<Pick<Live, 'pools'>>(caller, '/admin/pools', {}, signal);
@@ -46,24 +47,24 @@ export function Screen() {
   });
   // Requests are sequential, so that a slow server does not get a second one before it has responded.
   usePolling(() => {
-    if (!isLoading) again();
+    if (!state.isLoading) state.again();
   }, EVERY_MS);
   return (
     <div className="operations">
-      {error !== null && <ErrorBox error={error} fix={{ label: 'Try again', take: again }} />}
-      {value === null && error === null && <p className="quiet">Loading …</p>}
-      {value !== null && (
-        <>
-          <Summary live={value} />
-          <Processes processes={value.processes} workers={value.figures.workers} />
-          <HistoryPanel sessions={value.sessions} />
-          <Tabs label="Operations" tabs={TABS} chosen={tab} onChoose={setTab}>
-            <div className="operations-panel">
-              <Panel tab={tab} live={value} again={again} />
-            </div>
-          </Tabs>
-        </>
-      )}
+      <Loaded what="the state of the server" state={state}>
+        {(live) => (
+          <>
+            <Summary live={live} />
+            <Processes processes={live.processes} workers={live.figures.workers} />
+            <HistoryPanel sessions={live.sessions} />
+            <Tabs label="Operations" tabs={TABS} chosen={tab} onChoose={setTab}>
+              <div className="operations-panel">
+                <Panel tab={tab} live={live} again={state.again} />
+              </div>
+            </Tabs>
+          </>
+        )}
+      </Loaded>
     </div>
   );
 }
@@ -130,6 +131,8 @@ function Figure({ title, value, bad = false }: FigureProps) {
 
 /** Database connections: maximum, open, in use, and requests waiting for one. */
 function Pools({ pools }: { readonly pools: readonly PoolView[] }) {
+  if (pools.length === 0)
+    return <Empty title="No connection pools" text="They appear here with the first query of a database." />;
   return (
     <Scroll label="Pools">
       <table className="plain-table">

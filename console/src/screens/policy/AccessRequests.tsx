@@ -4,6 +4,7 @@ import type { AccessRequestView, Offer } from '../../api/admin-types.js';
 import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
 import { formatTime } from '../../parts/load/format.js';
+import { Loading } from '../../parts/load/Loaded.js';
 import { useLoad } from '../../parts/load/useLoad.js';
 import { VisibilityPill } from '../../parts/sight/Visibility.js';
 import { useSession } from '../../shell/session.js';
@@ -28,7 +29,7 @@ export function AccessRequests() {
         <ErrorBox error={error} fix={{ label: 'Try again', take: again }} />
       </div>
     );
-  if (value === null) return <p className="quiet policy-pad">Loading the audit log …</p>;
+  if (value === null) return <Loading what="access requests" />;
   const { requests, next } = value;
   return (
     <div className="policy-pad">

@@ -2,8 +2,8 @@ import { useState } from 'react';
 import type { Judgement, Publications } from '../../../../clients/typescript/types.js';
 import { adminGet, adminPost } from '../../api/admin.js';
 import { Empty } from '../../parts/Empty.js';
-import { ErrorBox } from '../../parts/ErrorBox.js';
 import { formatCount, formatTime } from '../../parts/load/format.js';
+import { Loaded } from '../../parts/load/Loaded.js';
 import { useLoad } from '../../parts/load/useLoad.js';
 import { useSession } from '../../shell/session.js';
 
@@ -28,9 +28,9 @@ export function DraftValidation({ draft, name }: DraftValidationProps) {
   return (
     <article className="draft">
       <h2>{name}</h2>
-      {judged.error !== null && <ErrorBox error={judged.error} />}
-      {judged.value === null && judged.error === null && <p className="quiet">Checking the draft …</p>}
-      {judged.value !== null && <Verdict judged={judged.value} />}
+      <Loaded what="the check of the draft" state={judged}>
+        {(judgement) => <Verdict judged={judgement} />}
+      </Loaded>
       {text.value?.draft !== undefined && (
         <details open={judged.value?.ok === false}>
           <summary>Draft source</summary>
@@ -120,29 +120,28 @@ function Change({ change: { object, effect, before, after } }: { readonly change
 /** Drafts of the manifest, and who would gain or lose access through each. */
 export function Drafts() {
   const { caller } = useSession();
-  const [chosen, setChosen] = useState<string | null>(null);
-  const { value, error, again } = useLoad('drafts', (signal) =>
-    adminGet<Publications>(caller, '/osl/objects', {}, signal),
+  const state = useLoad('drafts', (signal) => adminGet<Publications>(caller, '/osl/objects', {}, signal));
+  return (
+    <Loaded what="drafts" state={state}>
+      {({ drafts }) => <DraftList drafts={drafts} />}
+    </Loaded>
   );
-  if (error !== null)
-    return (
-      <div className="policy-pad">
-        <ErrorBox error={error} fix={{ label: 'Try again', take: again }} />
-      </div>
-    );
-  if (value === null) return <p className="quiet policy-pad">Loading drafts …</p>;
-  if (value.drafts.length === 0)
+}
+
+function DraftList({ drafts }: Pick<Publications, 'drafts'>) {
+  const [chosen, setChosen] = useState<string | null>(null);
+  if (drafts.length === 0)
     return (
       <Empty
         title="No drafts"
         text="A draft is a saved change that is checked before it is published: osl publish --draft, or POST /osl/objects."
       />
     );
-  const draft = value.drafts.find(({ id }) => id === chosen) ?? null;
+  const draft = drafts.find(({ id }) => id === chosen) ?? null;
   return (
     <div className="split">
       <ul className="split-list" aria-label="Drafts">
-        {value.drafts.map((one) => (
+        {drafts.map((one) => (
           <li key={one.id}>
             <button
               type="button"

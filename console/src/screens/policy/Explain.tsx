@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'react';
 import type { AccessExplanation } from '../../../../clients/typescript/types.js';
 import { adminPost } from '../../api/admin.js';
-import { ErrorBox } from '../../parts/ErrorBox.js';
+import { Loaded } from '../../parts/load/Loaded.js';
 import { useLoad } from '../../parts/load/useLoad.js';
 import { VisibilityPill } from '../../parts/sight/Visibility.js';
 import { useSession } from '../../shell/session.js';
@@ -24,14 +24,14 @@ export function Explain({ cell, onClose }: ExplainProps) {
   const key = JSON.stringify(cell);
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new cell starts without a row.
   useEffect(() => setRow(null), [cell.object, cell.chain]);
-  const { value, error, isLoading } = useLoad(key, () =>
+  const state = useLoad(key, () =>
     adminPost<AccessExplanation>(caller, '/osl/access/explain', {
       object: cell.object,
       chain: cell.chain,
     }),
   );
   return (
-    <aside className="why" aria-label="Why" aria-busy={isLoading}>
+    <aside className="why" aria-label="Why" aria-busy={state.isLoading}>
       <header className="why-head">
         <div>
           <h2>Why?</h2>
@@ -43,9 +43,9 @@ export function Explain({ cell, onClose }: ExplainProps) {
           ✕
         </button>
       </header>
-      {error !== null && <ErrorBox error={error} />}
-      {value === null && error === null && <p className="quiet">Asking …</p>}
-      {value !== null && <Reasons value={value} />}
+      <Loaded what="the reason" state={state}>
+        {(value) => <Reasons value={value} />}
+      </Loaded>
       <RowQuestion onAsk={setRow} />
       {row !== null && <RowCells {...cell} row={row} />}
     </aside>

@@ -2,8 +2,10 @@ import { useState } from 'react';
 import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
 import { formatCount } from '../../parts/load/format.js';
+import { Loading } from '../../parts/load/Loaded.js';
 import { useDebounced } from '../../parts/load/useLoad.js';
 import { VISIBILITIES, VISIBILITY_WORDS } from '../../parts/sight/Visibility.js';
+import { useKept } from '../../parts/useKept.js';
 import { useSession } from '../../shell/session.js';
 import { Explain, type ExplainedCell } from './Explain.js';
 import { MatrixGrid } from './MatrixGrid.js';
@@ -12,7 +14,7 @@ import { type MatrixFilter, NO_FILTER, useMatrix } from './matrix-filter.js';
 /** Matrix of columns and subjects; selecting a cell explains it. */
 export function Matrix() {
   const { caller } = useSession();
-  const [filter, setFilter] = useState<MatrixFilter>(NO_FILTER);
+  const [filter, setFilter] = useKept<MatrixFilter>('matrix', NO_FILTER);
   /** Paging cursors of the subject pages visited after the first one; the current page is last. */
   const [starts, setStarts] = useState<readonly string[]>([]);
   const [cell, setCell] = useState<ExplainedCell | null>(null);
@@ -29,10 +31,10 @@ export function Matrix() {
         <MatrixFilterBar filter={filter} onChange={change} />
         {error !== null && (
           <div className="policy-pad">
-            <ErrorBox error={error} fix={{ label: 'Try again', take: state.again }} />
+            <ErrorBox error={error} again={state.again} />
           </div>
         )}
-        {first === null && error === null && <p className="quiet policy-pad">Loading access …</p>}
+        {first === null && error === null && <Loading what="who sees what" />}
         {first !== null && first.row_count === 0 && (
           <Empty title="No matching column" text="Try a part of its name, such as email, or of its entity." />
         )}

@@ -4,20 +4,21 @@ import type { Freshness, PolicyTestsJob } from '../../api/admin-types.js';
 import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
 import { formatCount, formatTime } from '../../parts/load/format.js';
+import { Loading } from '../../parts/load/Loaded.js';
 import { useJob, useLoad } from '../../parts/load/useLoad.js';
 import { useSession } from '../../shell/session.js';
 
 /** Results of the policy tests, and the rules that no test covers. */
 export function PolicyTestsPanel() {
   const { caller } = useSession();
-  const { job, error, begin } = useJob<PolicyTestsJob>(caller, '/admin/policy/tests');
+  const { job, error, begin, again } = useJob<PolicyTestsJob>('/admin/policy/tests');
   const serving = useLoad(`serving ${job?.ended_at ?? ''}`, (signal) =>
     adminGet<Freshness>(caller, '/admin/freshness', {}, signal),
   );
   if (job === null)
     return (
       <div className="policy-pad">
-        {error === null ? <p className="quiet">Loading tests …</p> : <ErrorBox error={error} />}
+        {error === null ? <Loading what="the tests" /> : <ErrorBox error={error} again={again} />}
       </div>
     );
   if (job.state === 'none')
@@ -35,7 +36,7 @@ export function PolicyTestsPanel() {
         </button>
         <Standing job={job} />
       </div>
-      {error !== null && <ErrorBox error={error} />}
+      {error !== null && <ErrorBox error={error} again={again} />}
       {job.state === 'failed' && <p className="verdict verdict-bad">They could not be run: {job.why}</p>}
       {job.result !== null && (
         <Results result={job.result} serving={serving.value?.versions.policy ?? null} />

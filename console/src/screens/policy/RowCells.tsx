@@ -1,6 +1,6 @@
 import type { AccessExplanation } from '../../../../clients/typescript/types.js';
 import { adminPost } from '../../api/admin.js';
-import { ErrorBox } from '../../parts/ErrorBox.js';
+import { Loaded } from '../../parts/load/Loaded.js';
 import { useLoad } from '../../parts/load/useLoad.js';
 import { VisibilityPill } from '../../parts/sight/Visibility.js';
 import { useSession } from '../../shell/session.js';
@@ -19,11 +19,17 @@ interface RowCellsProps {
 export function RowCells({ object, chain, row }: RowCellsProps) {
   const { caller } = useSession();
   const relation = object.slice(0, object.lastIndexOf('.'));
-  const { value, error } = useLoad(JSON.stringify([relation, chain, row]), () =>
+  const state = useLoad(JSON.stringify([relation, chain, row]), () =>
     adminPost<AccessExplanation>(caller, '/osl/access/explain', { object: relation, chain, row }),
   );
-  if (error !== null) return <ErrorBox error={error} />;
-  if (value === null) return <p className="quiet">Asking …</p>;
+  return (
+    <Loaded what="the row" state={state}>
+      {(value) => <Cells value={value} />}
+    </Loaded>
+  );
+}
+
+function Cells({ value }: { readonly value: AccessExplanation }) {
   if (value.row === null) return null;
   const { key, visible, shown_by, taken_away_by } = value.row;
   if (!visible)

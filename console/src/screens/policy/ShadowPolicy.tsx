@@ -1,8 +1,8 @@
 import { adminGet } from '../../api/admin.js';
 import type { ShadowRow, ShadowView } from '../../api/admin-types.js';
 import { Empty } from '../../parts/Empty.js';
-import { ErrorBox } from '../../parts/ErrorBox.js';
 import { formatCount, formatTime } from '../../parts/load/format.js';
+import { Loaded } from '../../parts/load/Loaded.js';
 import { useLoad, usePolling } from '../../parts/load/useLoad.js';
 import { useSession } from '../../shell/session.js';
 
@@ -11,18 +11,20 @@ const POLL_MS = 5_000;
 /** Changes that a shadow policy would make: totals, and differences by caller and object. Read only. */
 export function ShadowPolicyPanel() {
   const { caller } = useSession();
-  const { value, error, again } = useLoad('shadow policy', (signal) =>
+  const state = useLoad('shadow policy', (signal) =>
     adminGet<ShadowView>(caller, '/admin/policy/shadow', {}, signal),
   );
-  usePolling(again, value?.shadow?.state === 'running' ? POLL_MS : null);
-  if (error !== null)
-    return (
-      <div className="policy-pad">
-        <ErrorBox error={error} fix={{ label: 'Try again', take: again }} />
-      </div>
-    );
-  if (value === null) return <p className="quiet policy-pad">Loading the comparison …</p>;
-  const { shadow, processes } = value;
+  usePolling(state.again, state.value?.shadow?.state === 'running' ? POLL_MS : null);
+  return (
+    <div className="policy-pad">
+      <Loaded what="the comparison" state={state}>
+        {(view) => <Comparison {...view} />}
+      </Loaded>
+    </div>
+  );
+}
+
+function Comparison({ shadow, processes }: ShadowView) {
   if (shadow === null)
     return (
       <Empty title="No shadow policy" text="Compare a policy with the served one on real questions:">
@@ -30,7 +32,7 @@ export function ShadowPolicyPanel() {
       </Empty>
     );
   return (
-    <div className="policy-pad shadow">
+    <div className="shadow">
       <Standing shadow={shadow} processes={processes} />
       <Totals shadow={shadow} />
       {shadow.rows.length === 0 ? (

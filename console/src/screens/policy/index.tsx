@@ -1,5 +1,5 @@
-import { useState } from 'react';
 import { Tabs } from '../../parts/Tabs.js';
+import { useKeptTab } from '../../parts/useKept.js';
 import { AccessRequests } from './AccessRequests.js';
 import { Drafts } from './DraftValidation.js';
 import { Matrix } from './Matrix.js';
@@ -18,7 +18,7 @@ type PolicyTab = (typeof TABS)[number]['name'];
 
 /** Policy screen: visibility matrix, drafts, policy tests, shadow policy and access requests. */
 export function Screen() {
-  const [tab, setTab] = useState<PolicyTab>('matrix');
+  const [tab, setTab] = useKeptTab<PolicyTab>('policy', TABS);
   return (
     <div className="policy">
       <Tabs label="Policy" tabs={TABS} chosen={tab} onChoose={setTab}>

@@ -1,6 +1,9 @@
 // biome-ignore-all lint/a11y/useFocusableInteractive: the tree handles the keyboard as a whole.
 import { type KeyboardEvent, useDeferredValue, useId, useMemo, useState } from 'react';
 import type { LoadedSchema } from '../../../api/schema.js';
+import { Loading } from '../../../parts/load/Loaded.js';
+import { isNoAccess } from '../../../parts/SchemaFault.js';
+import { useKept } from '../../../parts/useKept.js';
 import { type SchemaLine, schemaLines } from './schema-lines.js';
 
 interface SchemaPanelProps {
@@ -12,7 +15,7 @@ interface SchemaPanelProps {
 
 /** Entities, columns and metrics that the caller may use, to search and to insert. */
 export function SchemaPanel({ known: { schema, error, again }, isRawSql, onInsert }: SchemaPanelProps) {
-  const [search, setSearch] = useState('');
+  const [search, setSearch] = useKept('schema-search', '');
   const wanted = useDeferredValue(search);
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
   const lines = useMemo(
@@ -31,7 +34,7 @@ export function SchemaPanel({ known: { schema, error, again }, isRawSql, onInser
       {isRawSql && (
         <p className="quiet">SQL over tables uses the names in the database, which may differ from these.</p>
       )}
-      {error !== null && (
+      {error !== null && !isNoAccess(error) && (
         <div className="ask-schema-note">
           <p className="quiet">Not loaded.</p>
           <button type="button" onClick={again}>
@@ -39,7 +42,7 @@ export function SchemaPanel({ known: { schema, error, again }, isRawSql, onInser
           </button>
         </div>
       )}
-      {error === null && schema === null && <p className="quiet ask-schema-note">Loading …</p>}
+      {error === null && schema === null && <Loading what="names" />}
       {schema !== null && lines.length === 0 && (
         <p className="quiet ask-schema-note">
           {wanted.trim() === '' ? 'Nothing that you may query.' : 'Nothing with these words.'}

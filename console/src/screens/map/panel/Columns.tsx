@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'react';
 import { getJson } from '../../../api/http.js';
-import { ErrorBox } from '../../../parts/ErrorBox.js';
+import { Loaded } from '../../../parts/load/Loaded.js';
+import { useLoad } from '../../../parts/load/useLoad.js';
 import { useSession } from '../../../shell/session.js';
 import type { ColumnChange } from '../graph/difference.js';
 import type { Thing, ThingColumn } from '../graph/model.js';
@@ -127,28 +128,20 @@ interface WhyAnswer {
 
 function Why({ object }: { readonly object: string }) {
   const { caller } = useSession();
-  const [answer, setAnswer] = useState<WhyAnswer | null>(null);
-  const [fault, setFault] = useState<unknown>(null);
-  useEffect(() => {
-    const leaving = new AbortController();
-    setAnswer(null);
-    setFault(null);
-    getJson<WhyAnswer>(caller, `/osl/why?object=${encodeURIComponent(object)}`, {
-      signal: leaving.signal,
-    }).then(setAnswer, (error: unknown) => {
-      if (!leaving.signal.aborted) setFault(error);
-    });
-    return () => leaving.abort();
-  }, [caller, object]);
-  if (fault !== null) return <ErrorBox error={fault} />;
-  if (answer === null) return <p className="quiet">asking …</p>;
+  const state = useLoad(object, (signal) =>
+    getJson<WhyAnswer>(caller, `/osl/why?object=${encodeURIComponent(object)}`, { signal }),
+  );
   return (
-    <ul className="map-why">
-      {answer.masked_as !== null && <li>shown as {plain(answer.masked_as)}</li>}
-      {answer.because.map((line) => (
-        <li key={line}>{line}</li>
-      ))}
-    </ul>
+    <Loaded what="the reason" state={state}>
+      {({ masked_as, because }) => (
+        <ul className="map-why">
+          {masked_as !== null && <li>shown as {plain(masked_as)}</li>}
+          {because.map((line) => (
+            <li key={line}>{line}</li>
+          ))}
+        </ul>
+      )}
+    </Loaded>
   );
 }
 

@@ -26,6 +26,7 @@ export function AnswerView({ asked, isOld, show = 'both', onDrill }: MetricsAnsw
   const { choice, answer, reading, compared, uncompared } = asked;
   const pairs = compared?.pairs ?? null;
   const drawing = useMemo(() => drawingOf(reading, pairs), [reading, pairs]);
+  const hasTable = show !== 'chart' || drawing.kind === 'none';
   const table = useMemo(() => tableOf(reading, pairs), [reading, pairs]);
   return (
     <div className={`answer${isOld ? ' is-old' : ''}`} aria-busy={isOld}>
@@ -36,7 +37,7 @@ export function AnswerView({ asked, isOld, show = 'both', onDrill }: MetricsAnsw
         </p>
       )}
       {show !== 'table' && <Drawing drawing={drawing} name={nameOf(choice)} onDrill={onDrill} />}
-      {(show !== 'chart' || drawing.kind === 'none') && (
+      {hasTable && (
         <div className="answer-table" data-rows={table.rows}>
           <DataGrid
             label="Answer"
@@ -50,7 +51,7 @@ export function AnswerView({ asked, isOld, show = 'both', onDrill }: MetricsAnsw
       )}
       <div className="answer-foot">
         <span className="quiet">
-          {onDrill !== undefined && (
+          {onDrill !== undefined && (hasTable || drawing.kind === 'charts') && (
             <>
               Choose a point, a bar or a cell (<kbd>Enter</kbd>) for the rows behind it.
             </>

@@ -29,7 +29,7 @@ export function forgetAnswers(caller: SignedInCaller): void {
 export type QueuedAnswer<T> =
   | { readonly kind: 'waiting' }
   | { readonly kind: 'answered'; readonly answer: T }
-  | { readonly kind: 'failed'; readonly error: unknown };
+  | { readonly kind: 'failed'; readonly error: unknown; readonly again: () => void };
 
 interface QueuedQuestion<T> {
   /** Identifies the query among those of the caller. */
@@ -45,10 +45,11 @@ interface QueuedQuestion<T> {
 export function useQueuedAnswer<T>(caller: SignedInCaller, question: QueuedQuestion<T>): QueuedAnswer<T> {
   const { key, isInView, turn } = question;
   const [state, setState] = useState<QueuedAnswer<T>>({ kind: 'waiting' });
+  const [tries, setTries] = useState(0);
   const latest = useRef(question.ask);
   latest.current = question.ask;
   useEffect(() => {
-    void turn;
+    void [turn, tries];
     if (!isInView) return;
     const { queue, known } = answersOf(caller);
     const leaving = new AbortController();
@@ -67,14 +68,19 @@ export function useQueuedAnswer<T>(caller: SignedInCaller, question: QueuedQuest
         if (!leaving.signal.aborted) setState({ kind: 'answered', answer: value });
       },
       (error: unknown) => {
-        if (!leaving.signal.aborted) setState({ kind: 'failed', error });
+        if (leaving.signal.aborted) return;
+        const again = (): void => {
+          known.delete(key);
+          setTries((n) => n + 1);
+        };
+        setState({ kind: 'failed', error, again });
       },
     );
     return () => {
       leaving.abort();
       if (!begun && known.get(key) === answer) known.delete(key);
     };
-  }, [caller, key, isInView, turn]);
+  }, [caller, key, isInView, turn, tries]);
   return state;
 }
 

@@ -21,12 +21,13 @@ export interface MetricsAnswer {
 export type MetricsAnswerState =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'asking'; readonly last: MetricsAnswer | null }
-  | { readonly kind: 'failed'; readonly error: unknown }
+  | { readonly kind: 'failed'; readonly error: unknown; readonly again: () => void }
   | { readonly kind: 'answered'; readonly asked: MetricsAnswer };
 
 /** Runs the query whenever the choice changes, cancelling a superseded one. */
 export function useMetricsAnswer(caller: SignedInCaller, choice: Choice, link: string): MetricsAnswerState {
   const [state, setState] = useState<MetricsAnswerState>({ kind: 'nothing' });
+  const [tries, setTries] = useState(0);
   // `link` identifies the choice, which is a new object on each render.
   // biome-ignore lint/correctness/useExhaustiveDependencies: as above
   useEffect(() => {
@@ -41,11 +42,13 @@ export function useMetricsAnswer(caller: SignedInCaller, choice: Choice, link: s
         if (!leaving.signal.aborted) setState({ kind: 'answered', asked });
       },
       (error: unknown) => {
-        if (!leaving.signal.aborted) setState({ kind: 'failed', error });
+        if (!leaving.signal.aborted) {
+          setState({ kind: 'failed', error, again: () => setTries((n) => n + 1) });
+        }
       },
     );
     return () => leaving.abort();
-  }, [caller, link]);
+  }, [caller, link, tries]);
   return state;
 }
 

@@ -1,6 +1,6 @@
 import type { SignedInCaller } from '../../../api/caller.js';
 import { ProblemError, postJson } from '../../../api/http.js';
-import { Words } from '../../../parts/ErrorBox.js';
+import { errorText, Words } from '../../../parts/ErrorBox.js';
 import { shownFigure } from '../answer/figure.js';
 import { type QueuedAnswer, useInView, useQueuedAnswer } from '../answer/session-answers.js';
 import type { CatalogMetric } from '../catalog/protocol.js';
@@ -82,11 +82,10 @@ function CardState({ state, metric }: CardStateProps) {
 
 /** Reason why there is no figure, in the gateway's words. */
 function Refusal({ error }: { readonly error: unknown }) {
-  const words = error instanceof Error ? error.message : String(error);
   return (
     <span className="card-why">
       {error instanceof ProblemError && <code>{error.problem.code} </code>}
-      <Words text={words} />
+      <Words text={errorText(error)} />
     </span>
   );
 }

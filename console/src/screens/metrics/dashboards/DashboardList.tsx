@@ -1,4 +1,6 @@
 import { useRef, useState } from 'react';
+import { ErrorBox } from '../../../parts/ErrorBox.js';
+import type { LoadState } from '../../../parts/load/useLoad.js';
 import { goTo } from '../../../parts/trusted-addresses.js';
 import { type Dashboard, LONGEST_FILE, readDashboard } from './dashboard.js';
 import { addressOf } from './dashboard-place.js';
@@ -8,7 +10,7 @@ import type { FileProblem } from './file-reader.js';
 interface DashboardListProps {
   readonly shelf: DashboardShelf;
   /** Dashboards that the server lists for the caller. */
-  readonly shared: readonly Dashboard[];
+  readonly shared: LoadState<readonly Dashboard[]>;
 }
 
 /** Dashboards of the caller and those that the server lists, and a button to read one from a file. */
@@ -32,7 +34,7 @@ export function DashboardList({ shelf, shared }: DashboardListProps) {
         {shelf.dashboards.map(({ title, panels }) => (
           <Entry key={`own ${title}`} kind="dashboard" title={title} about={count(panels.length)} />
         ))}
-        {shared.map(({ title, panels }) => (
+        {shared.value?.map(({ title, panels }) => (
           <Entry
             key={`shared ${title}`}
             kind="shared"
@@ -41,7 +43,8 @@ export function DashboardList({ shelf, shared }: DashboardListProps) {
           />
         ))}
       </ul>
-      {shelf.dashboards.length === 0 && shared.length === 0 && (
+      {shared.error !== null && <ErrorBox error={shared.error} again={shared.again} />}
+      {shelf.dashboards.length === 0 && shared.value?.length === 0 && (
         <p className="quiet">None yet: open a metric and choose “Add to dashboard”.</p>
       )}
       <button type="button" onClick={() => input.current?.click()}>

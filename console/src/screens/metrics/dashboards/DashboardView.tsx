@@ -5,6 +5,7 @@ import { Dialog } from '../../../parts/Dialog.js';
 import { Empty } from '../../../parts/Empty.js';
 import { goTo, isOwn, trust } from '../../../parts/trusted-addresses.js';
 import { forgetAnswers } from '../answer/session-answers.js';
+import type { CatalogThread } from '../catalog/protocol.js';
 import type { Choice } from '../choice/choice.js';
 import { type Dashboard, fileOf, LONGEST_LINK, type Panel } from './dashboard.js';
 import { addressOf, linkTo } from './dashboard-place.js';
@@ -13,6 +14,7 @@ import { PanelView } from './PanelView.js';
 
 interface DashboardViewProps {
   readonly caller: SignedInCaller;
+  readonly thread: CatalogThread;
   readonly dashboard: Dashboard;
   /** True if the dashboard is kept in this browser and can be changed. */
   readonly isKept: boolean;
@@ -21,7 +23,7 @@ interface DashboardViewProps {
 }
 
 /** A dashboard. One whose address came from elsewhere queries nothing until its reader starts it. */
-export function DashboardView({ caller, dashboard, isKept, shelf, onOpen }: DashboardViewProps) {
+export function DashboardView({ caller, thread, dashboard, isKept, shelf, onOpen }: DashboardViewProps) {
   const [, agreed] = useReducer((n: number) => n + 1, 0);
   const [turn, refresh] = useReducer((n: number) => n + 1, 0);
   const { title, panels } = dashboard;
@@ -62,6 +64,7 @@ export function DashboardView({ caller, dashboard, isKept, shelf, onOpen }: Dash
             // biome-ignore lint/suspicious/noArrayIndexKey: panels may be equal.
             key={`${i} ${panel.title}`}
             caller={caller}
+            thread={thread}
             panel={panel}
             today={today}
             turn={turn}

@@ -1,15 +1,18 @@
 import { useId } from 'react';
 import type { SignedInCaller } from '../../../api/caller.js';
 import { ErrorBox } from '../../../parts/ErrorBox.js';
-import { AnswerView } from '../answer/AnswerView.js';
+import { Loading } from '../../../parts/load/Loaded.js';
+import { DrillableAnswer } from '../answer/DrillableAnswer.js';
 import { type QueuedAnswer, useInView, useQueuedAnswer } from '../answer/session-answers.js';
 import { askMetrics, type MetricsAnswer } from '../answer/useMetricsAnswer.js';
+import type { CatalogThread } from '../catalog/protocol.js';
 import type { Choice } from '../choice/choice.js';
 import { linkOf } from '../choice/link.js';
 import { choiceOn, type Panel, type PanelForm } from './dashboard.js';
 
 interface PanelViewProps {
   readonly caller: SignedInCaller;
+  readonly thread: CatalogThread;
   readonly panel: Panel;
   /** Today in UTC, the time zone of metrics. */
   readonly today: string;
@@ -20,7 +23,7 @@ interface PanelViewProps {
 }
 
 /** A panel of a dashboard, which queries its metrics once it comes into view. */
-export function PanelView({ caller, panel, today, turn, onOpen, change }: PanelViewProps) {
+export function PanelView({ caller, thread, panel, today, turn, onOpen, change }: PanelViewProps) {
   const id = useId();
   const [place, isInView] = useInView<HTMLElement>();
   const choice = choiceOn(panel, today);
@@ -48,7 +51,7 @@ export function PanelView({ caller, panel, today, turn, onOpen, change }: PanelV
         </span>
       </header>
       {panel.period !== null && <p className="panel-about">{panel.period}</p>}
-      <PanelAnswer state={state} show={panel.show} />
+      <PanelAnswer caller={caller} thread={thread} state={state} show={panel.show} />
     </section>
   );
 }
@@ -68,18 +71,22 @@ function Tool({ label, sign, onClick }: ToolProps) {
 }
 
 interface PanelAnswerProps {
+  readonly caller: SignedInCaller;
+  readonly thread: CatalogThread;
   readonly state: QueuedAnswer<MetricsAnswer>;
   readonly show: PanelForm;
 }
 
-function PanelAnswer({ state, show }: PanelAnswerProps) {
+function PanelAnswer({ caller, thread, state, show }: PanelAnswerProps) {
   switch (state.kind) {
     case 'waiting':
-      return <p className="quiet panel-about">Asking …</p>;
+      return <Loading what="the answer" />;
     case 'failed':
-      return <ErrorBox error={state.error} />;
+      return <ErrorBox error={state.error} again={state.again} />;
     case 'answered':
-      return <AnswerView asked={state.answer} isOld={false} show={show} />;
+      return (
+        <DrillableAnswer caller={caller} thread={thread} ground={null} asked={state.answer} show={show} />
+      );
     default: {
       const unknown: never = state;
       return unknown;

@@ -1,8 +1,9 @@
-import { useEffect, useState } from 'react';
+import { useState } from 'react';
 import type { Answer } from '../../../../../clients/typescript/types.js';
 import { postJson } from '../../../api/http.js';
 import { Dialog } from '../../../parts/Dialog.js';
-import { ErrorBox } from '../../../parts/ErrorBox.js';
+import { Loaded } from '../../../parts/load/Loaded.js';
+import { useLoad } from '../../../parts/load/useLoad.js';
 import { useSession } from '../../../shell/session.js';
 import { wordOf } from '../answer/columns.js';
 import { type Filter, type FilterValue, OPERATORS, type Operator } from '../choice/choice.js';
@@ -21,25 +22,13 @@ const MOST = 200;
 /** Values of a dimension, from a governed query, so that users can select only values that they may see. */
 export function FilterValues({ name, metric, filter, onFilter, onClose }: FilterValuesProps) {
   const { caller } = useSession();
-  const [values, setValues] = useState<readonly unknown[] | null>(null);
-  const [isMasked, setMasked] = useState(false);
-  const [fault, setFault] = useState<unknown>(null);
   const [term, setTerm] = useState('');
-  useEffect(() => {
-    const leaving = new AbortController();
+  const state = useLoad(`${metric} ${name}`, (signal) => {
     const body = { metrics: [metric], group_by: [name], order_by: [`-${metric}`], limit: MOST };
-    postJson<Answer>(caller, '/osl/query', body, { signal: leaving.signal }).then(
-      ({ columns, rows }) => {
-        const [column] = columns;
-        setMasked(column?.redacted === true);
-        setValues(rows.map((row) => row[column?.name ?? ''] ?? null));
-      },
-      (error: unknown) => {
-        if (!leaving.signal.aborted) setFault(error);
-      },
-    );
-    return () => leaving.abort();
-  }, [caller, name, metric]);
+    return postJson<Answer>(caller, '/osl/query', body, { signal });
+  });
+  const column = state.value?.columns[0];
+  const values = state.value?.rows.map((row) => row[column?.name ?? ''] ?? null) ?? null;
   const [operator, setOperator] = useState<Operator>(filter?.operator ?? 'is');
   const picked = filter?.values ?? [];
   const set = (next: Operator, values: readonly FilterValue[]): void => {
@@ -65,9 +54,10 @@ export function FilterValues({ name, metric, filter, onFilter, onClose }: Filter
           <option value="empty">is empty</option>
           <option value="not_empty">is not empty</option>
         </select>
-        {fault !== null && <ErrorBox error={fault} />}
-        {values === null && fault === null && <p className="quiet">loading its values …</p>}
-        {isMasked && (
+        <Loaded what="its values" state={state}>
+          {() => null}
+        </Loaded>
+        {column?.redacted === true && (
           <p className="quiet">This column is masked for you, so its values are masked here too.</p>
         )}
         {values !== null && (operator === 'is' || operator === 'is_not') && (

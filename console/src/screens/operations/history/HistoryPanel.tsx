@@ -2,6 +2,7 @@ import { useMemo, useState } from 'react';
 import { adminGet } from '../../../api/admin.js';
 import type { History, SessionView } from '../../../api/admin-types.js';
 import { ErrorBox } from '../../../parts/ErrorBox.js';
+import { Loading } from '../../../parts/load/Loaded.js';
 import { useLoad, usePolling } from '../../../parts/load/useLoad.js';
 import { useSession } from '../../../shell/session.js';
 import { chartsOf, GROUPINGS, type Grouping } from './charts.js';
@@ -49,7 +50,8 @@ export function HistoryPanel({ sessions }: { readonly sessions: readonly Session
         <Choice label="Span" options={SPANS} chosen={span} onChoose={setSpan} />
         <Choice label="Lines" options={GROUPINGS} chosen={by} onChoose={setBy} />
       </div>
-      {error !== null && <ErrorBox error={error} fix={{ label: 'Try again', take: again }} />}
+      {error !== null && <ErrorBox error={error} again={again} />}
+      {axis === null && error === null && <Loading what="the last hour" />}
       {axis !== null && (
         <div className="time-charts">
           {charts.map((chart) => (

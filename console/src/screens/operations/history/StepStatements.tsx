@@ -1,7 +1,7 @@
 import { adminGet } from '../../../api/admin.js';
 import type { SessionView, SlowStatement } from '../../../api/admin-types.js';
-import { ErrorBox } from '../../../parts/ErrorBox.js';
 import { formatAge, formatCount, shortName } from '../../../parts/load/format.js';
+import { Loaded } from '../../../parts/load/Loaded.js';
 import { useLoad, usePolling } from '../../../parts/load/useLoad.js';
 import { useSession } from '../../../shell/session.js';
 import { msText } from '../figures.js';
@@ -24,12 +24,12 @@ export function StepStatements({ at, everyMs, sessions, onClose }: StepStatement
   const from = MINUTE_MS * Math.floor(at / MINUTE_MS);
   const until = MINUTE_MS * Math.ceil((at + everyMs) / MINUTE_MS);
   const isCurrent = Date.now() < until + MINUTE_MS;
-  const { value, error, again } = useLoad(`statements ${from} ${until}`, (signal) => {
+  const state = useLoad(`statements ${from} ${until}`, (signal) => {
     const times = { from: new Date(from).toISOString(), until: new Date(until).toISOString() };
     const path = '/admin/history/statements';
     return adminGet<{ readonly statements: readonly SlowStatement[] }>(caller, path, times, signal);
   });
-  usePolling(again, isCurrent ? 5_000 : null);
+  usePolling(state.again, isCurrent ? 5_000 : null);
   const running = isCurrent ? sessions.filter(({ state }) => state === 'active') : [];
   const end = until - from > MINUTE_MS ? ` to ${timeText(until, MINUTE_MS)}` : '';
   return (
@@ -45,8 +45,9 @@ export function StepStatements({ at, everyMs, sessions, onClose }: StepStatement
       </div>
       {running.length > 0 && <Running sessions={running} />}
       <h4>Slowest statements</h4>
-      {error !== null && <ErrorBox error={error} fix={{ label: 'Try again', take: again }} />}
-      {value !== null && <Statements statements={value.statements} />}
+      <Loaded what="statements" state={state}>
+        {({ statements }) => <Statements statements={statements} />}
+      </Loaded>
     </section>
   );
 }

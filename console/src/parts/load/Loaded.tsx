@@ -1,0 +1,43 @@
+import { type ReactNode, useEffect, useState } from 'react';
+import { ErrorBox } from '../ErrorBox.js';
+import type { LoadState } from './useLoad.js';
+
+/** Time in ms after which the page says that the gateway is slow. */
+const SLOW_MS = 4_000;
+
+interface LoadingProps {
+  /** What is loaded: `your metrics`. */
+  readonly what: string;
+}
+
+/** Placeholder while something is loaded; says after a while that it takes longer than usual. */
+export function Loading({ what }: LoadingProps) {
+  const [isSlow, setSlow] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setSlow(true), SLOW_MS);
+    return () => clearTimeout(timer);
+  }, []);
+  return (
+    <div className="loading quiet" role="status">
+      <p>Loading {what} …</p>
+      {isSlow && <p>The gateway has not answered yet. This goes on as soon as it does.</p>}
+    </div>
+  );
+}
+
+interface LoadedProps<T> extends LoadingProps {
+  readonly state: LoadState<T>;
+  readonly children: (value: T) => ReactNode;
+}
+
+/** What was loaded, or that it is being loaded, or why it could not be. A failed refresh keeps the last value. */
+export function Loaded<T>({ what, state, children }: LoadedProps<T>) {
+  const { value, error, again } = state;
+  return (
+    <>
+      {error !== null && <ErrorBox error={error} again={again} />}
+      {value !== null && children(value)}
+      {value === null && error === null && <Loading what={what} />}
+    </>
+  );
+}

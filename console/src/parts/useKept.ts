@@ -1,0 +1,52 @@
+import { useEffect, useState } from 'react';
+
+/**
+ * State that survives a reload and a sign-in, because the tab stores it; for what users type and choose. Signing out
+ * removes it.
+ */
+export function useKept<T>(name: string, initial: T): readonly [T, (value: T) => void] {
+  const [value, setValue] = useState<T>(() => stored(keyOf(name), initial));
+  useEffect(() => {
+    try {
+      if (value === initial) sessionStorage.removeItem(keyOf(name));
+      else sessionStorage.setItem(keyOf(name), JSON.stringify(value));
+    } catch {
+      // Without space or storage it is not kept; nothing else depends on it.
+    }
+  }, [name, value, initial]);
+  return [value, setValue];
+}
+
+/** Chosen tab of a screen, kept like `useKept`; the first one at the beginning. */
+export function useKeptTab<T extends string>(
+  name: string,
+  tabs: readonly [{ readonly name: T }, ...{ readonly name: T }[]],
+): readonly [T, (tab: T) => void] {
+  const [first] = tabs;
+  const [kept, setKept] = useKept<string>(`${name}-tab`, first.name);
+  return [tabs.find((tab) => tab.name === kept)?.name ?? first.name, setKept];
+}
+
+function keyOf(name: string): string {
+  return `osl.kept.${name}`;
+}
+
+/** The stored value if it has the shape of `initial`, which another version of the page may have changed. */
+function stored<T>(key: string, initial: T): T {
+  try {
+    const read: unknown = JSON.parse(sessionStorage.getItem(key) ?? 'null');
+    return hasShape(read, initial) ? read : initial;
+  } catch {
+    return initial;
+  }
+}
+
+function hasShape<T>(value: unknown, like: T): value is T {
+  if (typeof like !== 'object' || like === null) return typeof value === typeof like;
+  if (typeof value !== 'object' || value === null) return false;
+  const members = new Map<string, unknown>(Object.entries(value));
+  const known = Object.entries(like);
+  return (
+    members.size === known.length && known.every(([name, one]) => typeof members.get(name) === typeof one)
+  );
+}
