@@ -1,3 +1,4 @@
+import { LONGEST_SHADOW_SECONDS } from '../../src/ask/shadow/shadow-report.js';
 import { policyText } from '../../src/base/control/index.js';
 import { readManifestText } from '../../src/model/manifest/index.js';
 import { adminAccess, type OperatorFlags } from '../ask.js';
@@ -52,8 +53,9 @@ const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_4
 /** @throws Failure */
 function secondsIn(text: string): number {
   const [, number, unit = ''] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
-  if (number === undefined) throw usage(`--for ${text}: a number with s, m, h or d, such as 2h`);
-  return Number(number) * (UNITS[unit] ?? 1);
+  const seconds = Number(number) * (UNITS[unit] ?? 1);
+  if (seconds >= 1 && seconds <= LONGEST_SHADOW_SECONDS) return seconds;
+  throw usage(`--for ${text}: a number with s, m, h or d, such as 2h; at least 1s, at most 7d`);
 }
 
 function show(reply: HttpReply, { json }: ShadowFlags): void {

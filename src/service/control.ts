@@ -56,6 +56,8 @@ export class Control {
   /** Start of the last successful poll, on the clock of `performance.now()`. */
   #heardAt = performance.now();
   #heard = false;
+  /** True if the copy of the policy for tools is that of the last poll. */
+  #isCopied = false;
   /** Checks that must succeed before a poll counts; see `join`. */
   #toJoin: (() => Promise<void>) | null = null;
 
@@ -130,15 +132,25 @@ export class Control {
       const active = await activePolicy(this.#database, this.tenant);
       if (active !== null) {
         this.#text = active.text;
-        await writeWhole(this.#policyFile, Buffer.from(active.text)).catch(() => undefined); // only tools read this file
+        this.#isCopied = false;
         this.#seen = { ...seen, activation: active.activation };
       }
     } else this.#seen = seen;
+    await this.#copyPolicy();
     this.#heardAt = began;
     this.#heard = true;
     this.#why = NONE_ACTIVE;
     await this.clock.compareWhenDue();
     return this.#seen;
+  }
+
+  /** Writes the policy to a file, which only tools read. At a first start its folder does not exist yet. */
+  async #copyPolicy(): Promise<void> {
+    if (this.#isCopied || this.#text === null) return;
+    this.#isCopied = await writeWhole(this.#policyFile, Buffer.from(this.#text)).then(
+      () => true,
+      () => false,
+    );
   }
 
   /**

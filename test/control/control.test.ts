@@ -1,19 +1,23 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'tap';
 import {
+  activatePolicy,
   type ControlFault,
   controlUrl,
   listenForChanges,
   MIGRATIONS,
   migrate,
   openControl,
+  pushPolicy,
   requireSchema,
 } from '../../src/base/control/index.js';
 import { generatedSql, sql } from '../../src/base/sql.js';
+import { Control } from '../../src/service/control.js';
+import { settingsFrom } from '../../src/service/settings.js';
 import { osl } from '../tools/cli/support.js';
 import { controlHouse, migrated, opened, placeOf, SKIP, until } from './support.js';
 
@@ -55,6 +59,30 @@ test('who waits beside others for a server that says nothing hears so, and the p
   const asked = await Promise.allSettled([1, 2, 3].map(() => database.query(sql`select 1`)));
   for (const outcome of asked) t.match(outcome, { status: 'rejected', reason: { name: 'ControlFault' } });
   await t.rejects(database.query(sql`select 1`), { name: 'ControlFault' }, 'by a pool of its own');
+});
+
+test('tools have a copy of the policy once the data directory exists', { skip: SKIP }, async (t) => {
+  const house = await controlHouse(t);
+  await migrated(house);
+  const dir = mkdtempSync(join(tmpdir(), 'osl-control-'));
+  t.teardown(() => rmSync(dir, { recursive: true }));
+  const manifestFile = join(dir, 'manifest.yaml');
+  writeFileSync(manifestFile, 'version: 1\ntenant: acme\n');
+  const author = opened(t, house.author);
+  const { number } = await pushPolicy(author, 'acme', 'the policy', { author: 'me', comment: null });
+  const by = { version: number, action: 'activate', author: 'me', comment: null } as const;
+  await activatePolicy(author, 'acme', by, { activation: 0, published: 0 });
+  const env = { OSL_CONTROL_URL: house.gateway, OSL_POLICY_SOURCE: 'control', OSL_MANIFEST: manifestFile };
+  const settings = settingsFrom(env, dir);
+  const nothing = (): void => undefined;
+  // At a first start there is no data directory yet.
+  const control = await Control.open(settings, { info: nothing, warn: nothing, error: nothing });
+  t.teardown(() => control?.close());
+  t.equal(await control?.read(settings.policyFile), 'the policy');
+  t.notOk(existsSync(settings.policyFile));
+  mkdirSync(settings.dataDir);
+  await control?.look();
+  t.equal(readFileSync(settings.policyFile, 'utf8'), 'the policy');
 });
 
 test('a database of its own is made ready by the first gateway', { skip: SKIP }, async (t) => {

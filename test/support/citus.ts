@@ -25,9 +25,16 @@ export interface Citus {
   stop(): Promise<void>;
 }
 
+const ROOT = join(process.env['OSL_TEST_CITUS_ROOT'] ?? '/', 'usr');
+
+/** True if the servers of a cluster have pgvector. */
+export function hasVector(): boolean {
+  return existsSync(join(ROOT, 'share', 'postgresql', '15', 'extension', 'vector.control'));
+}
+
 /** Folder of the server's binaries; null if there is no Citus. */
 export function binariesWithCitus(): string | null {
-  const version = join(process.env['OSL_TEST_CITUS_ROOT'] ?? '/', 'usr', 'lib', 'postgresql', '15');
+  const version = join(ROOT, 'lib', 'postgresql', '15');
   return existsSync(join(version, 'lib', 'citus.so')) ? join(version, 'bin') : null;
 }
 

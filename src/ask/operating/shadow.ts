@@ -11,8 +11,7 @@ import {
 import { OPERATING, readServer } from './insight.js';
 import type { OperatingParts } from './operate.js';
 
-/** Longest and default duration of a shadow policy, in seconds. */
-export const LONGEST_SHADOW_SECONDS = 7 * 86_400;
+/** Default duration of a shadow policy, in seconds. */
 const SHADOW_SECONDS = 86_400;
 
 /** The shadow policy of this server: the report of its processes, and how many of them have it. */

@@ -1,6 +1,9 @@
 import type { RedactedStatement } from '../request/redacted-statement.js';
 import type { Comparison, Hiding } from './compare-plans.js';
 
+/** Longest duration of a shadow policy, in seconds. */
+export const LONGEST_SHADOW_SECONDS = 7 * 86_400;
+
 /** Effects that are counted, each in questions. */
 export const EFFECTS = [
   'refused',

@@ -49,7 +49,11 @@ export async function shadowSnapshot(
     if (error instanceof PolicyProblems)
       throw refused(error.problems.map(({ path, message }) => `${path.join('.')}: ${message}`));
     if (error instanceof ManifestProblems)
-      throw refused(error.diagnostics.map(({ path, message }) => `${path}: ${message}`));
+      throw refused(
+        error.diagnostics.map(
+          ({ path, range, message }) => `${path || `line ${range.start.line}`}: ${message}`,
+        ),
+      );
     throw error;
   }
 }

@@ -170,7 +170,10 @@ async function ofServer(t: Test, server: Server, place: Place, workers: number):
       status: 409,
       body: { code: 'E0534', detail: /the policy has problems: roles\.same\.grants\.0\.on: .*acount/ },
     });
-    t.match(await start({ policy: 'version: [' }), { status: 409, body: { code: 'E0534' } });
+    t.match(await start({ policy: 'version: [' }), {
+      status: 409,
+      body: { code: 'E0534', detail: /the policy has problems: line 1: / },
+    });
     t.match(await start({ policy: DRAFT, for_seconds: 0 }), { status: 400, body: { code: 'E0511' } });
     t.match(await start({}), { status: 400, body: { code: 'E0511' } });
     t.match(await get(), { shadow: null });
@@ -260,6 +263,10 @@ async function ofServer(t: Test, server: Server, place: Place, workers: number):
     const again = await osl(['policy', 'shadow', 'start', draft, '--for', '2h', ...flags]);
     t.match(again, { code: 0, stdout: /: running; started .* by user:admin, until/ });
     t.match(await osl(['policy', 'shadow', 'start', draft, '--for', 'soon', ...flags]), { code: 2 });
+    t.match(await osl(['policy', 'shadow', 'start', draft, '--for', '8d', ...flags]), {
+      code: 2,
+      stderr: /at most 7d/,
+    });
     t.equal((await stop()).status, 200);
   });
 
