@@ -22,7 +22,7 @@ import { SnapshotPlaces } from '../snapshot-places.js';
 import { EngineStatus } from '../status.js';
 import { lendFrom, SystemEngine } from '../system.js';
 import { connectionLost } from '../upstream-error.js';
-import { NoSystemCredentials } from '../upstream-failure.js';
+import { NoSystemCredentials } from '../upstream-report.js';
 import { UpstreamSession } from '../upstream-session.js';
 import { connectTransport } from './connect.js';
 import type { ForeignTables } from './foreign-servers.js';
