@@ -5,16 +5,14 @@ import type { SpoolRoom } from './spool/spool-room.js';
 import type { ReportUpstreamError } from './upstream-report.js';
 import type { UpstreamSession } from './upstream-session.js';
 
-/** The runner of an execution of type `E`: a pool, a lane or a snapshot. */
-export interface ExecutionHost<E> {
+/** How the statements of a runner or snapshot are executed. */
+export interface ExecutionRules {
   /**
    * True to send the row cap in Execute. If false, the statement is cancelled at the cap instead, which allows parallel
    * plans.
    */
   readonly limitRows: boolean;
   readonly settingForm: SettingForm;
-  /** True if the statement runs in a transaction that continues after it. */
-  readonly inTransaction: boolean;
   readonly errors: ErrorSource;
   readonly onUpstreamError: ReportUpstreamError;
   readonly memory: AnswerMemory;
@@ -22,6 +20,13 @@ export interface ExecutionHost<E> {
   readonly runsAgain: boolean;
   /** Spool for rows of slow readers, which frees their sessions early; null if there is none. */
   readonly spool: SpoolRoom | null;
+}
+
+/** The runner of an execution of type `E`: a pool, a lane or a snapshot. */
+export interface ExecutionHost<E> {
+  readonly rules: ExecutionRules;
+  /** True if the statement runs in a transaction that continues after it. */
+  readonly inTransaction: boolean;
   /** Called when the session has answered `execution` in full, or is lost. */
   onEnded(execution: E, session: UpstreamSession): void;
 }

@@ -1,6 +1,6 @@
 import { queryError } from 'osl-compiler';
 import { noMemory, rowTooLarge } from './answer-memory.js';
-import type { ExecutionHost } from './execution-host.js';
+import type { ExecutionHost, ExecutionRules } from './execution-host.js';
 import { SHARED_BYTES, SHARED_ROWS } from './lanes.js';
 import type { PreparedStatements, PreparedUpstream } from './prepared.js';
 import {
@@ -61,6 +61,7 @@ export class Execution implements SessionJob {
   readonly #options: ExecuteOptions;
   readonly #sink: RowSink;
   readonly #host: ExecutionHost<Execution>;
+  readonly #rules: ExecutionRules;
   readonly #resolve: (result: ExecuteResult) => void;
   readonly #reject: (error: unknown) => void;
   readonly #timer: NodeJS.Timeout | null;
@@ -99,6 +100,7 @@ export class Execution implements SessionJob {
     this.#options = request.options;
     this.#sink = request.sink;
     this.#host = host;
+    this.#rules = host.rules;
     this.#resolve = resolve;
     this.#reject = reject;
     const { timeoutMs, signal } = request.options;
@@ -121,11 +123,11 @@ export class Execution implements SessionJob {
     this.rowCount = 0;
     this.byteCount = 0;
     this.#session = session;
-    const { spool } = this.#host;
+    const { spool } = this.#rules;
     if (lane === 'alone' && spool !== null && this.#relieved === null)
       this.#relieved = new SpoolingSink(this.#sink, {
         room: spool,
-        memory: this.#host.memory,
+        memory: this.#rules.memory,
         party: this.subject,
         copies: this.#options.copies ?? 0,
         fail: (error) => this.stop(error),
@@ -152,7 +154,7 @@ export class Execution implements SessionJob {
   send(out: FrontendEncoder, prepared: PreparedStatements): void {
     const { settings } = this.#options;
     if (settings !== undefined && settings.length > 0) {
-      this.#applied = applySettings(out, prepared, settings, this.#host.settingForm);
+      this.#applied = applySettings(out, prepared, settings, this.#rules.settingForm);
       this.#applying = this.#applied.completions;
     }
     const { sql, parameterOids, columnOids } = this.statement;
@@ -181,7 +183,7 @@ export class Execution implements SessionJob {
   }
 
   largeRow(bytes: number): number | 'pass' | 'abandon' {
-    const { bounds } = this.#host.memory;
+    const { bounds } = this.#rules.memory;
     if (this.lane === 'shared') {
       this.#runAgainAlone();
       return 'pass';
@@ -266,7 +268,7 @@ export class Execution implements SessionJob {
     if (!this.settled && error !== null) this.#tell(error);
     const isConflict = error !== null && this.#isOnStandby && isReplayConflict(error);
     const told = isConflict
-      ? executionError(error, this.#host.errors, this.statement, this.#isParsed())
+      ? executionError(error, this.#rules.errors, this.statement, this.#isParsed())
       : connectionLost();
     this.#settle(null, cause ?? told);
   }
@@ -301,7 +303,7 @@ export class Execution implements SessionJob {
       const unknown = this.#applying > 0 && error.sqlstate === '22023';
       const told = unknown
         ? unknownSetting()
-        : executionError(error, this.#host.errors, this.statement, this.#isParsed());
+        : executionError(error, this.#rules.errors, this.statement, this.#isParsed());
       this.#onceDelivered(() => this.#settle(null, told));
     }
   }
@@ -370,13 +372,13 @@ export class Execution implements SessionJob {
   #overflow(): void {
     this.#truncated = true;
     this.#discard = true;
-    if (!this.#host.limitRows) this.#session?.cancel();
+    if (!this.#rules.limitRows) this.#session?.cancel();
   }
 
   #rowLimit(): number {
     const { maxRows } = this.#options;
     if (this.lane === 'shared') return maxRows > 0 && maxRows < SHARED_ROWS ? maxRows + 1 : SHARED_ROWS + 1;
-    return this.#host.limitRows && maxRows > 0 ? maxRows + 1 : 0;
+    return this.#rules.limitRows && maxRows > 0 ? maxRows + 1 : 0;
   }
 
   #checkColumns(oids: readonly number[]): void {
@@ -394,17 +396,17 @@ export class Execution implements SessionJob {
   }
 
   #tell(error: UpstreamError): void {
-    this.#host.onUpstreamError(error, this.statement.reads?.tables ?? []);
+    this.#rules.onUpstreamError(error, this.statement.reads?.tables ?? []);
   }
 
   /** True if a standby could not answer, and the primary may instead. */
   #mayAskPrimary(error: UpstreamError): boolean {
-    return this.#isOnStandby && isOfStandby(error) && this.#isUndelivered && this.#host.runsAgain;
+    return this.#isOnStandby && isOfStandby(error) && this.#isUndelivered && this.#rules.runsAgain;
   }
 
   /** True if the session was ended by an administrator: of the standby, or of this statement alone. */
   #mayRunIfDown(): boolean {
-    if (this.settled || !this.#isUndelivered || this.#discard || !this.#host.runsAgain) return false;
+    if (this.settled || !this.#isUndelivered || this.#discard || !this.#rules.runsAgain) return false;
     return this.#isOnStandby && isShutdown(this.#error);
   }
 
@@ -418,7 +420,7 @@ export class Execution implements SessionJob {
 
   /** False if the statement has run for a while: it may have crashed the server or been ended by an operator. */
   #mayRunAgain(): boolean {
-    if (this.settled || !this.#isUndelivered || this.#discard || !this.#host.runsAgain) return false;
+    if (this.settled || !this.#isUndelivered || this.#discard || !this.#rules.runsAgain) return false;
     return this.#losses < MOST_LOSSES && performance.now() - this.startedAt < QUICK_MS;
   }
 

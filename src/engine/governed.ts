@@ -119,12 +119,12 @@ export class GovernedEngine {
    */
   short(plan: GovernedPlan): ShortStatement | null {
     const { outOfService, runner } = this.#parts;
-    const { servers, errors, onUpstreamError } = runner;
+    const { servers, rules } = runner;
     const statement = statementOf(plan);
     // `execute` reports the error for plans that must be refused.
     if (servers.primary.lanes === null || !this.status.reached || this.#lackOf(statement) !== null)
       return null;
-    return shortStatement({ servers, outOfService, errors, onUpstreamError }, statement);
+    return shortStatement({ servers, outOfService, ...rules }, statement);
   }
 
   /**

@@ -42,6 +42,11 @@ export type {
 export type { EngineStatus } from './status.js';
 export type { SystemEngine, SystemQueries } from './system.js';
 export { objectsText, stopError, ValueError } from './upstream-error.js';
-export { NoSystemCredentials, UpstreamFailure } from './upstream-failure.js';
 export type { UpstreamError } from './upstream-report.js';
-export { RIGHTS_FAULTS, type UpstreamWords, wordsOf } from './upstream-report.js';
+export {
+  NoSystemCredentials,
+  RIGHTS_FAULTS,
+  UpstreamFailure,
+  type UpstreamWords,
+  wordsOf,
+} from './upstream-report.js';

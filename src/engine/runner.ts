@@ -1,26 +1,13 @@
 import { InternalError } from 'osl-compiler';
-import type { AnswerMemory } from './answer-memory.js';
-import type { ErrorSource } from './error-source.js';
 import { Execution } from './execution.js';
-import type { ExecutionHost } from './execution-host.js';
+import type { ExecutionHost, ExecutionRules } from './execution-host.js';
 import type { ChosenServer, QueryServers } from './servers.js';
-import type { SettingForm } from './settings.js';
 import { PinnedSnapshot } from './snapshot.js';
-import type { SpoolRoom } from './spool/spool-room.js';
 import type { BoundValue, ExecuteOptions, ExecuteResult, RowSink, UpstreamStatement } from './statement.js';
-import type { ReportUpstreamError } from './upstream-report.js';
 import type { UpstreamSession } from './upstream-session.js';
 
-export interface RunnerOptions {
+export interface RunnerOptions extends ExecutionRules {
   readonly servers: QueryServers;
-  readonly limitRows: boolean;
-  readonly settingForm: SettingForm;
-  readonly errors: ErrorSource;
-  readonly onUpstreamError: ReportUpstreamError;
-  readonly spool: SpoolRoom | null;
-  readonly memory: AnswerMemory;
-  /** True if a statement may run again on another session after its session was lost. */
-  readonly runsAgain: boolean;
   /** Puts a session into its governed state; null if it is already there. */
   readonly govern: (session: UpstreamSession) => Promise<void> | null;
 }
@@ -35,27 +22,15 @@ function chosenBy({ chosen }: Execution): ChosenServer {
 
 /** Finds a session for each statement, sends the statement, and repeats it if that is allowed. */
 export class Runner implements ExecutionHost<Execution> {
-  readonly limitRows: boolean;
-  readonly settingForm: SettingForm;
+  readonly rules: ExecutionRules;
   readonly inTransaction = false;
-  readonly errors: ErrorSource;
-  readonly onUpstreamError: ReportUpstreamError;
-  readonly spool: SpoolRoom | null;
-  readonly memory: AnswerMemory;
-  readonly runsAgain: boolean;
   readonly servers: QueryServers;
-  readonly #options: RunnerOptions;
+  readonly #govern: RunnerOptions['govern'];
 
   constructor(options: RunnerOptions) {
-    this.#options = options;
-    this.limitRows = options.limitRows;
+    this.rules = options;
     this.servers = options.servers;
-    this.settingForm = options.settingForm;
-    this.errors = options.errors;
-    this.onUpstreamError = options.onUpstreamError;
-    this.spool = options.spool;
-    this.memory = options.memory;
-    this.runsAgain = options.runsAgain;
+    this.#govern = options.govern;
   }
 
   /** Used only by the governed engine; no index exports it. */
@@ -153,7 +128,7 @@ export class Runner implements ExecutionHost<Execution> {
       pool.release(session);
       return;
     }
-    const governing = this.#options.govern(session);
+    const governing = this.#govern(session);
     if (governing === null) {
       execution.start(session, 'alone');
       return;

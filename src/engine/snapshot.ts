@@ -1,13 +1,10 @@
-import type { AnswerMemory } from './answer-memory.js';
-import type { ErrorSource } from './error-source.js';
 import type { Execution } from './execution.js';
-import type { ExecutionHost } from './execution-host.js';
+import type { ExecutionHost, ExecutionRules } from './execution-host.js';
 import type { ChosenServer, QueryServer, QueryServers } from './servers.js';
 import type { SnapshotPlaces } from './snapshot-places.js';
 import type { StandbyReads } from './standby-reads.js';
 import type { IsolationLevel, TransactionSnapshot } from './statement.js';
 import { connectionLost } from './upstream-error.js';
-import type { ReportUpstreamError } from './upstream-report.js';
 import { run, type UpstreamSession } from './upstream-session.js';
 
 export interface SnapshotOptions {
@@ -16,9 +13,7 @@ export interface SnapshotOptions {
   readonly standby: StandbyReads | null;
   readonly servers: QueryServers;
   readonly places: SnapshotPlaces;
-  readonly errors: ErrorSource;
-  readonly onUpstreamError: ReportUpstreamError;
-  readonly memory: AnswerMemory;
+  readonly rules: ExecutionRules;
 }
 
 /**
@@ -28,13 +23,8 @@ export interface SnapshotOptions {
  * INVARIANT: when the session is lost, the snapshot is lost: no statement is answered from a later state.
  */
 export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost<Execution> {
-  readonly limitRows = false;
-  readonly settingForm = 'function';
+  readonly rules: ExecutionRules;
   readonly inTransaction = true;
-  /** No spool: the transaction keeps its session in any case. */
-  readonly spool = null;
-  /** A statement cannot run again, since the snapshot is lost with its session. */
-  readonly runsAgain = false;
   readonly #options: SnapshotOptions;
   #session: UpstreamSession | null = null;
   #chosen: ChosenServer | null = null;
@@ -44,18 +34,8 @@ export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost<Execut
 
   constructor(options: SnapshotOptions) {
     this.#options = options;
-  }
-
-  get errors(): ErrorSource {
-    return this.#options.errors;
-  }
-
-  get memory(): AnswerMemory {
-    return this.#options.memory;
-  }
-
-  get onUpstreamError(): ReportUpstreamError {
-    return this.#options.onUpstreamError;
+    // No spool: the transaction keeps its session in any case. A statement cannot run again without its snapshot.
+    this.rules = { ...options.rules, spool: null, runsAgain: false };
   }
 
   /** Runs `execution` after all earlier ones. */

@@ -4,8 +4,8 @@ import type { Pool } from './pool.js';
 import { DataRowReader, describedColumns } from './protocol/backend-messages.js';
 import type { FrontendEncoder } from './protocol/encoder.js';
 import { localError, parseErrorResponse } from './upstream-error.js';
-import { UpstreamFailure } from './upstream-failure.js';
 import type { UpstreamError } from './upstream-report.js';
+import { UpstreamFailure } from './upstream-report.js';
 import type { SessionJob, UpstreamSession } from './upstream-session.js';
 import { type CopySource, copyBatches, textValue } from './values.js';
 

@@ -210,12 +210,12 @@ const PARTS: readonly Part[] = [
       file(
         'compiler/src/govern/verify/barrier.ts',
         'nothing fails on a hidden row',
-        '**Found**: predicates beside a row filter (`pushed`) were never looked at, though they run on hidden rows; one that can fail is refused now. A source that it does not know counts as sound: `verify.ts` has refused those before. Read again after changes: parts of HAVING without an aggregate, and `lower` and `upper` of a `varchar(n)`, whose length `verify.ts` compares with the catalog. Nothing found.',
+        '**Found**: predicates beside a row filter (`pushed`) were never looked at, though they run on hidden rows; one that can fail is refused now. A source that it does not know counts as sound: `verify.ts` has refused those before. Read again after changes: parts of HAVING without an aggregate, and `lower` and `upper` of a `varchar(n)`, whose length `verify.ts` compares with the catalog. Nothing found. Since then, without another reading: its walks are those of `plan/walk.ts`, and its caches are one class.',
       ),
       file(
         'compiler/src/govern/verify/proofs.ts',
         'what cannot fail',
-        'Looked for operators, casts and texts that are total for one type and named for all. Each is bound to its types; what is computed of literals is bounded by size. That a bound of a text or number is small enough is not looked at (`isBounded`, `isSized`): the form alone, which `bounds.ts` makes. **Found** later: literals below two million counted as small, and their sums and products as if they were below 100,000, so that a plan with a number beyond int8 was proved; no plan that is made has one. Lengths of `left`, `right` and `substring` cannot be negative.',
+        'Looked for operators, casts and texts that are total for one type and named for all. Each is bound to its types; what is computed of literals is bounded by size. That a bound of a text or number is small enough is not looked at (`isBounded`, `isSized`): the form alone, which `bounds.ts` makes. **Found** later: literals below two million counted as small, and their sums and products as if they were below 100,000, so that a plan with a number beyond int8 was proved; no plan that is made has one. Lengths of `left`, `right` and `substring` cannot be negative. Since then, without another reading: `ProofLiterals` is the one way to rely on a literal.',
       ),
       file(
         'compiler/src/govern/verify/minimum.ts',

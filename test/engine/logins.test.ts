@@ -1,6 +1,6 @@
 import t from 'tap';
 import { type ConnectorLogins, CurrentLogins } from '../../src/engine/postgres/logins.js';
-import { NoSystemCredentials } from '../../src/engine/upstream-failure.js';
+import { NoSystemCredentials } from '../../src/engine/upstream-report.js';
 
 const urlWith = (password: string, host = 'db'): string => `postgres://osl:${password}@${host}:5432/shop`;
 const URL_OF: ConnectorLogins = { url: urlWith('old'), systemUrl: null };

@@ -1,7 +1,6 @@
 import t from 'tap';
 import { executionError, parseErrorResponse, StatementFault } from '../../src/engine/upstream-error.js';
-import { UpstreamFailure } from '../../src/engine/upstream-failure.js';
-import { RIGHTS_FAULTS, wordsOf } from '../../src/engine/upstream-report.js';
+import { RIGHTS_FAULTS, UpstreamFailure, wordsOf } from '../../src/engine/upstream-report.js';
 
 const SOURCES = [
   { kind: 'literal', type: 'int4' },

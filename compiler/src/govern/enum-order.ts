@@ -3,7 +3,6 @@ import { queryError } from '../errors/errors.js';
 import { isHypothetical, requireFunction, requireOperator } from '../functions/index.js';
 import { LIMITS } from '../limits.js';
 import { fingerprint } from '../plan/fingerprint.js';
-import { mapQuery } from '../plan/query-tree.js';
 import { callNode, columnRef, operationNode } from '../plan/nodes.js';
 import type {
   Aggregate,
@@ -17,6 +16,7 @@ import type {
   SourceId,
   WindowCall,
 } from '../plan/plan.js';
+import { mapQuery } from '../plan/query-tree.js';
 import { selectOf } from '../plan/select-nodes.js';
 import { allLeaves, changed, columnsOf, mapped } from '../plan/walk.js';
 import { enumName } from '../types/column-form.js';

@@ -6,8 +6,6 @@ import {
   type KeyEquality,
   type NullSafeEquality,
 } from '../plan/key-equality.js';
-import { Levels } from '../plan/query-tree.js';
-import { mapQuery } from '../plan/query-tree.js';
 import { equalsAny } from '../plan/nodes.js';
 import type {
   ColumnRef,
@@ -20,6 +18,7 @@ import type {
   Select,
   SourceId,
 } from '../plan/plan.js';
+import { Levels, mapQuery } from '../plan/query-tree.js';
 import { isPartOfKey } from '../plan/runtime.js';
 import {
   allQueries,

@@ -1,6 +1,5 @@
 import { InternalError } from '../errors/errors.js';
 import { requireFunction, requireOperator } from '../functions/index.js';
-import { mapQuery } from '../plan/query-tree.js';
 import {
   allOf,
   anyOf,
@@ -23,6 +22,7 @@ import {
   type Select,
   type SortKey,
 } from '../plan/plan.js';
+import { mapQuery } from '../plan/query-tree.js';
 import { allQueries, changed, mapChildren, mapped, mapSort } from '../plan/walk.js';
 import { boundedExpr } from './bounds.js';
 import { type CountedScan, countedScans } from './group-key.js';

@@ -2,7 +2,6 @@ import type { RelationAccess } from '../access/access.js';
 import { columnOf, type Relation } from '../catalog/catalog.js';
 import { queryError } from '../errors/errors.js';
 import { fingerprint } from '../plan/fingerprint.js';
-import { mapQuery } from '../plan/query-tree.js';
 import { columnRef } from '../plan/nodes.js';
 import type {
   Aggregate,
@@ -15,6 +14,7 @@ import type {
   WindowCall,
 } from '../plan/plan.js';
 import { Positions } from '../plan/positions.js';
+import { mapQuery } from '../plan/query-tree.js';
 import { ORDINAL } from '../plan/runtime.js';
 import { ascending, columnRefs, groupingOf } from '../plan/select-nodes.js';
 import {

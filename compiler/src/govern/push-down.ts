@@ -1,7 +1,7 @@
 import { InternalError } from '../errors/errors.js';
 import { enumEquality } from '../plan/key-equality.js';
-import { mapQuery } from '../plan/query-tree.js';
 import type { Expr, FromItem, GovernedScan, Query, Select, SourceId } from '../plan/plan.js';
+import { mapQuery } from '../plan/query-tree.js';
 import { mapChildren, visitExpr } from '../plan/walk.js';
 
 /**

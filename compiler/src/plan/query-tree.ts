@@ -1,6 +1,16 @@
 import { assertNever } from '../errors/errors.js';
 import type { CommonTable, Expr, FromItem, Query, SourceId } from './plan.js';
-import { changed, exprsOf, leavesOf, mapChildren, mapped, mapSort, nestingIn, nodesIn, partsOf } from './walk.js';
+import {
+  changed,
+  exprsOf,
+  leavesOf,
+  mapChildren,
+  mapped,
+  mapSort,
+  nestingIn,
+  nodesIn,
+  partsOf,
+} from './walk.js';
 
 /** Cached by query, which is immutable. The cached ids hold no reference back to the query. */
 const OUTWARD = new WeakMap<Query, ReadonlySet<SourceId>>();

@@ -27,9 +27,9 @@ import type { Caller } from '../request/caller.js';
 import type { DecisionRecord } from '../request/ledger.js';
 import type { RecordingParts } from '../request/parts.js';
 import type { QuestionBody } from '../request/request-target.js';
-import { withinDeadline } from './compile-deadline.js';
 import type { PlannedFor, PlanningParts, Rollups } from './parts.js';
 import type { DataQuestion, PlannedQuestion } from './question.js';
+import { withinDeadline } from './question-time.js';
 
 export type CompilingParts = PlanningParts & Pick<RecordingParts, 'log'>;
 

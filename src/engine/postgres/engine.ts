@@ -22,7 +22,7 @@ import { SnapshotPlaces } from '../snapshot-places.js';
 import { EngineStatus } from '../status.js';
 import { lendFrom, SystemEngine } from '../system.js';
 import { connectionLost } from '../upstream-error.js';
-import { NoSystemCredentials } from '../upstream-failure.js';
+import { NoSystemCredentials } from '../upstream-report.js';
 import { UpstreamSession } from '../upstream-session.js';
 import { connectTransport } from './connect.js';
 import type { ForeignTables } from './foreign-servers.js';
@@ -131,7 +131,6 @@ export async function openPostgres(
   };
   const runner = new Runner(running);
   const places = new SnapshotPlaces(Math.floor(config.poolSize / 2));
-  const shape = { servers, places, errors, onUpstreamError, memory };
   const outOfService = new OutOfService();
   const reported = (): RoleReport => {
     if (first.report === null) throw connectionLost();
@@ -155,7 +154,8 @@ export async function openPostgres(
     status,
     runner,
     outOfService,
-    snapshot: (level, subject, standby) => new PinnedSnapshot({ ...shape, level, subject, standby }),
+    snapshot: (level, subject, standby) =>
+      new PinnedSnapshot({ servers, places, rules: running, level, subject, standby }),
     lacking: (sql) => lackingFor(reported().kind, sql),
   });
   const lend = system === null ? refuseSystem : lendFrom(system, undefined, serving?.systemSilenceMs);

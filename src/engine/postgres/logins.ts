@@ -1,6 +1,6 @@
 import { withoutLogin } from '../../base/postgres/index.js';
 import { messageOf } from '../../base/thrown.js';
-import { NoSystemCredentials } from '../upstream-failure.js';
+import { NoSystemCredentials } from '../upstream-report.js';
 
 /** The URLs with which the sessions of a connector log in. */
 export interface ConnectorLogins {

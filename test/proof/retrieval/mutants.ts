@@ -80,7 +80,7 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'a diverse page begins at the first',
-    edit('retrieve', `${DIVERSE}.slice(${PAGE})`, `${DIVERSE}.slice(0, page.topK)`),
+    edit('passage-order', `${DIVERSE}.slice(${PAGE})`, `${DIVERSE}.slice(0, page.topK)`),
   ),
   mutant('the weights are swapped', edit('search', 'return [a, b];', 'return [b, a];')),
   mutant('ranks begin at 0', edit('search', 'RANK_CONSTANT + i + 1', 'RANK_CONSTANT + i')),
@@ -133,8 +133,8 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'the diverse are chosen from the page alone',
-    edit('retrieve', 'Math.max(POOL.least, POOL.each * wanted)', 'wanted'),
+    edit('passage-order', 'Math.max(POOL.least, POOL.each * wanted)', 'wanted'),
   ),
-  mutant('diversity is likeness', edit('retrieve', '1 - page.diversity', 'page.diversity')),
+  mutant('diversity is likeness', edit('passage-order', '1 - page.diversity', 'page.diversity')),
   mutant('passages without a word of the query are found', edit('lexical-search', 'score > 0', 'true')),
 ];

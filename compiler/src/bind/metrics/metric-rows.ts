@@ -1,7 +1,6 @@
 import type { Relation } from '../../catalog/catalog.js';
 import { InternalError } from '../../errors/errors.js';
 import { fingerprint } from '../../plan/fingerprint.js';
-import { readsAround } from '../../plan/query-tree.js';
 import { allOf, columnRef, FALSE, isNotNull, nullOf, TRUE } from '../../plan/nodes.js';
 import type {
   Aggregate,
@@ -13,6 +12,7 @@ import type {
   Select,
   SourceId,
 } from '../../plan/plan.js';
+import { readsAround } from '../../plan/query-tree.js';
 import { selectOf } from '../../plan/select-nodes.js';
 import { queryOf, someExpr, sortExprs } from '../../plan/walk.js';
 import { identifier } from '../../text/sql-text.js';

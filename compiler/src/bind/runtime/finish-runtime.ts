@@ -1,7 +1,7 @@
 import type { Catalog, FacetStore } from '../../catalog/catalog.js';
 import { assertNever, InternalError } from '../../errors/errors.js';
-import { mapQuery } from '../../plan/query-tree.js';
 import type { CommonTable, Expr, FromItem, Query, Select, SourceId } from '../../plan/plan.js';
+import { mapQuery } from '../../plan/query-tree.js';
 import {
   type CapHandling,
   EVIDENCE,

@@ -1,10 +1,9 @@
 import { OPERATORS } from '../../catalog/operators.js';
 import { InternalError } from '../../errors/errors.js';
 import { fingerprint } from '../../plan/fingerprint.js';
-import { readsAround } from '../../plan/query-tree.js';
-import { mapQuery } from '../../plan/query-tree.js';
 import { castTo, columnRef } from '../../plan/nodes.js';
 import type { CommonTable, Expr, PlanOutput, Query, Select, SortKey } from '../../plan/plan.js';
+import { mapQuery, readsAround } from '../../plan/query-tree.js';
 import { ORDINAL, type RowOperator } from '../../plan/runtime.js';
 import { ascending, selectOf } from '../../plan/select-nodes.js';
 import { allQueries, leavesOf, mapChildren, mapSort, queryOf, someExpr, sortExprs } from '../../plan/walk.js';

@@ -1,9 +1,9 @@
 import type { GroupingSet, Node, SelectStmt } from '@pgsql/types';
 import { LIMITS } from '../../limits.js';
 import { fingerprint } from '../../plan/fingerprint.js';
-import { readsAround } from '../../plan/query-tree.js';
 import type { Expr, Query, Select } from '../../plan/plan.js';
 import { keyFinder } from '../../plan/positions.js';
+import { readsAround } from '../../plan/query-tree.js';
 import { childrenOf, exprsOf, partsOf, queryOf, visitExpr } from '../../plan/walk.js';
 import { firstLocation, type Location } from '../ast.js';
 import type { BindContext } from '../context.js';

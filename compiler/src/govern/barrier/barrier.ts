@@ -1,7 +1,7 @@
 import type { LiteralSlots } from '../../bind/index.js';
-import { mapQuery } from '../../plan/query-tree.js';
 import type { Expr, FromItem, Query, Select, SourceId } from '../../plan/plan.js';
 import { isVolatile } from '../../plan/properties.js';
+import { mapQuery } from '../../plan/query-tree.js';
 import {
   allQueries,
   childrenOf,

@@ -1,5 +1,5 @@
-import { Levels } from '../../plan/query-tree.js';
 import type { ColumnRef, Expr, GovernedScan, Query, Select, SourceId } from '../../plan/plan.js';
+import { Levels } from '../../plan/query-tree.js';
 import {
   allQueries,
   childrenOf,

@@ -1,8 +1,8 @@
 import { type Access, grantsOn, type RelationAccess, showsRows } from '../../access/access.js';
 import type { BoundPlan } from '../../bind/index.js';
 import { type Catalog, type Column, columnOf, type Relation, type Rollup } from '../../catalog/catalog.js';
-import { mapQuery } from '../../plan/query-tree.js';
 import type { EntityScan, Query, Select } from '../../plan/plan.js';
+import { mapQuery } from '../../plan/query-tree.js';
 import { allLeaves, allQueries, changed, nestingIn, nodesIn } from '../../plan/walk.js';
 import { columnRule } from '../mask.js';
 import type { GovernedSlots } from '../slots.js';

@@ -99,12 +99,12 @@ class BarrierCheck {
   /** The number of the query whose FROM contains an item. */
   readonly #homes = new Map<SourceId, number>();
   readonly #items = new Map<Query, readonly FromLeaf[]>();
-  readonly #outer = new Map<Query, readonly ColumnRef[]>();
-  readonly #hidden = new Map<string, ScanRows>();
-  readonly #sound = new Map<string, boolean>();
-  readonly #limited = new Map<string, boolean>();
-  readonly #soundQueries = new Map<Query, boolean>();
-  readonly #failures = new Map<Query, readonly FailingValue[]>();
+  readonly #outer = new Memo<Query, readonly ColumnRef[]>();
+  readonly #hidden = new Memo<string, ScanRows>();
+  readonly #sound = new Memo<string, boolean>();
+  readonly #limited = new Memo<string, boolean>();
+  readonly #soundQueries = new Memo<Query, boolean>();
+  readonly #failures = new Memo<Query, readonly FailingValue[]>();
   readonly #cut = new QueryMemo<boolean>();
   readonly #reads = new QueryMemo<boolean>();
   readonly #shown = new QueryMemo<ReadonlySet<SourceId> | null>();
@@ -304,16 +304,14 @@ class BarrierCheck {
 
   /** Returns the expressions that can fail in a query inside a condition, which runs for each row that reaches it. */
   #failuresIn(query: Query): readonly FailingValue[] {
-    const known = this.#failures.get(query);
-    if (known !== undefined) return known;
-    const found = new Failures();
-    if (picks(query, this.#literals)) found.add(TRUE, IN_QUERY);
-    for (const e of exprsOf(query)) this.#value(e, IN_QUERY, found);
-    for (const part of partsOf(query)) found.addAll(this.#failuresIn(part), NOTHING_TESTED);
-    if (this.#mayMakeRows(query)) found.add(TRUE, IN_QUERY);
-    const all = found.all();
-    this.#failures.set(query, all);
-    return all;
+    return this.#failures.of(query, () => {
+      const found = new Failures();
+      if (picks(query, this.#literals)) found.add(TRUE, IN_QUERY);
+      for (const e of exprsOf(query)) this.#value(e, IN_QUERY, found);
+      for (const part of partsOf(query)) found.addAll(this.#failuresIn(part), NOTHING_TESTED);
+      if (this.#mayMakeRows(query)) found.add(TRUE, IN_QUERY);
+      return found.all();
+    });
   }
 
   /** True if an expression cannot fail on any row; `inside`: true if aggregates in it are evaluated with it. */
@@ -342,45 +340,32 @@ class BarrierCheck {
   #isLimited(text: Expr | undefined): boolean {
     if (text?.kind === 'base') return (text.characters ?? Number.POSITIVE_INFINITY) <= MOST_CHARACTERS;
     if (text?.kind !== 'column') return false;
-    const key = `${text.source} ${text.name}`;
-    const known = this.#limited.get(key);
-    if (known !== undefined) return known;
-    const behind = this.#behind.get(text.source);
-    let limited = false;
-    if (behind?.kind === 'scan') limited = this.#isLimited(columnOf(behind.scan, text.name));
-    if (behind?.kind === 'query') {
-      const values = definitionsAt(behind.query, placeOf(text));
-      limited = values.length > 0 && values.every((value) => this.#isLimited(value));
-    }
-    this.#limited.set(key, limited);
-    return limited;
+    return this.#limited.of(`${text.source} ${text.name}`, () => {
+      const behind = this.#behind.get(text.source);
+      if (behind?.kind === 'scan') return this.#isLimited(columnOf(behind.scan, text.name));
+      const values = behind?.kind === 'query' ? definitionsAt(behind.query, placeOf(text)) : NOTHING;
+      return values.length > 0 && values.every((value) => this.#isLimited(value));
+    });
   }
 
   #isSoundQuery(query: Query): boolean {
-    const known = this.#soundQueries.get(query);
-    if (known !== undefined) return known;
-    const sound =
-      !picks(query, this.#literals) &&
-      !this.#mayMakeRows(query) &&
-      exprsOf(query).every((e) => this.#isSound(e, true)) &&
-      partsOf(query).every((q) => this.#isSoundQuery(q));
-    this.#soundQueries.set(query, sound);
-    return sound;
+    return this.#soundQueries.of(
+      query,
+      () =>
+        !picks(query, this.#literals) &&
+        !this.#mayMakeRows(query) &&
+        exprsOf(query).every((e) => this.#isSound(e, true)) &&
+        partsOf(query).every((q) => this.#isSoundQuery(q)),
+    );
   }
 
   #isSoundColumn(ref: ColumnRef): boolean {
-    const key = `${ref.source} ${ref.name}`;
-    const known = this.#sound.get(key);
-    if (known !== undefined) return known;
-    const behind = this.#behind.get(ref.source);
-    const found =
-      behind?.kind === 'scan'
-        ? this.#isSound(columnOf(behind.scan, ref.name), true)
-        : behind?.kind !== 'query' ||
-          this.#countsOnly(behind.query) ||
-          definitionsAt(behind.query, placeOf(ref)).every((d) => this.#isSound(d, false));
-    this.#sound.set(key, found);
-    return found;
+    return this.#sound.of(`${ref.source} ${ref.name}`, () => {
+      const behind = this.#behind.get(ref.source);
+      if (behind?.kind === 'scan') return this.#isSound(columnOf(behind.scan, ref.name), true);
+      if (behind?.kind !== 'query' || this.#countsOnly(behind.query)) return true;
+      return definitionsAt(behind.query, placeOf(ref)).every((d) => this.#isSound(d, false));
+    });
   }
 
   #mayMakeRows(query: Query): boolean {
@@ -407,15 +392,12 @@ class BarrierCheck {
 
   /** Returns the columns that a query reads from outer queries, each once. */
   #outerOf(query: Query): readonly ColumnRef[] {
-    const known = this.#outer.get(query);
-    if (known !== undefined) return known;
-    const found = new Map<string, ColumnRef>();
-    for (const r of [...this.#readIn(exprsOf(query)), ...partsOf(query).flatMap((q) => this.#outerOf(q))]) {
-      if (!this.#isWithin(query, r.source)) found.set(`${r.source} ${r.name}`, r);
-    }
-    const refs = [...found.values()];
-    this.#outer.set(query, refs);
-    return refs;
+    return this.#outer.of(query, () => {
+      const found = new Map<string, ColumnRef>();
+      for (const r of [...this.#readIn(exprsOf(query)), ...partsOf(query).flatMap((q) => this.#outerOf(q))])
+        if (!this.#isWithin(query, r.source)) found.set(`${r.source} ${r.name}`, r);
+      return [...found.values()];
+    });
   }
 
   /** Returns the columns that expressions read, including outer columns of queries in them; `skips`: not in these. */
@@ -433,24 +415,20 @@ class BarrierCheck {
 
   /** Returns the hidden rows that reach a column, through its FROM item or one that its LATERAL query refers to. */
   #hiddenBehind(ref: ColumnRef): ScanRows {
-    const key = `${ref.source} ${ref.name}`;
-    const known = this.#hidden.get(key);
-    if (known !== undefined) return known;
-    const found = new Set<ScanRow>();
-    const behind = this.#behind.get(ref.source);
-    if (behind?.kind === 'scan' && hides(behind.scan)) found.add(`${ref.source} ${behind.scan.id}`);
-    if (behind?.kind === 'query' && !this.#countsOnly(behind.query)) {
-      for (const d of definitionsAt(behind.query, placeOf(ref))) {
-        for (const inner of this.#refs(d)) {
-          for (const row of this.#hiddenBehind(inner)) {
-            const [source, scan] = idsOf(row);
-            found.add(this.#isWithin(behind.query, source) ? `${ref.source} ${scan}` : row);
-          }
-        }
-      }
-    }
-    this.#hidden.set(key, found);
-    return found;
+    return this.#hidden.of(`${ref.source} ${ref.name}`, () => {
+      const behind = this.#behind.get(ref.source);
+      if (behind?.kind === 'scan')
+        return new Set<ScanRow>(hides(behind.scan) ? [`${ref.source} ${behind.scan.id}`] : []);
+      if (behind?.kind !== 'query' || this.#countsOnly(behind.query)) return new Set();
+      const inner = definitionsAt(behind.query, placeOf(ref)).flatMap((d) => this.#refs(d));
+      const rows = inner.flatMap((r) => [...this.#hiddenBehind(r)]);
+      return new Set(
+        rows.map((row): ScanRow => {
+          const [source, scan] = idsOf(row);
+          return this.#isWithin(behind.query, source) ? `${ref.source} ${scan}` : row;
+        }),
+      );
+    });
   }
 
   /** True if no condition can reach rows of a scan through a FROM item before they are filtered. */
@@ -597,18 +575,25 @@ class BarrierCheck {
   }
 }
 
-/** Cached results for queries, by a number: the position of a column, or a scan. */
-class QueryMemo<T> {
-  readonly #found = new Map<Query, Map<number, T>>();
+/** Cached results. */
+class Memo<K, T> {
+  readonly #found = new Map<K, T>();
 
-  of(query: Query, key: number, find: () => T): T {
-    const own = this.#found.get(query) ?? new Map<number, T>();
-    this.#found.set(query, own);
-    const known = own.get(key);
+  of(key: K, find: () => T): T {
+    const known = this.#found.get(key);
     if (known !== undefined) return known;
     const found = find();
-    own.set(key, found);
+    this.#found.set(key, found);
     return found;
+  }
+}
+
+/** Cached results for queries, by a number: the position of a column, or a scan. */
+class QueryMemo<T> {
+  readonly #byQuery = new Memo<Query, Memo<number, T>>();
+
+  of(query: Query, key: number, find: () => T): T {
+    return this.#byQuery.of(query, () => new Memo()).of(key, find);
   }
 }
 
