@@ -103,6 +103,12 @@ export {
   type OperatorDefinition,
 } from './functions/index.js';
 export { indeterminacyOf } from './govern/determined.js';
+export {
+  type EntityKey,
+  type KeyedPlan,
+  type UnknownEntities,
+  withEntityKeys,
+} from './govern/entity-keys.js';
 export { servedVersion, versionFor } from './govern/facet-version.js';
 export type {
   GovernedPlanFields,

@@ -84,6 +84,66 @@ const CLOCKS = Object.freeze({
   },
 });
 
+/** Unlogged like the counts, which it belongs to. */
+const ENTITY_SETS = sql`
+-- Keyed hashes of the entities that a limit has counted, in the window of the limit that ends then.
+create unlogged table osl_control.entity_member (
+  key text not null,
+  ends_at timestamptz not null,
+  member text not null,
+  primary key (key, ends_at, member)
+);
+create index entity_member_ends_at on osl_control.entity_member (ends_at);
+
+-- Adds members to the sets that own them (from 1), or nothing if a set would have more than its maximum.
+create function osl_control.add_entities(
+  keys text[], windows_ms double precision[], maxima bigint[], owners bigint[], members text[]
+) returns table (owner bigint, used bigint, ms double precision, refused boolean) language plpgsql as $$
+#variable_conflict use_column
+declare
+  began constant timestamptz := clock_timestamp();
+begin
+  -- Locks the sets, in the order of their keys, so that the next statement sees what others have added.
+  insert into osl_control.limit_count as c (key, ends_at, used, granted)
+  select s.key, began + s.ms * interval '1 millisecond', 0, 0 from unnest(keys, windows_ms) as s(key, ms) order by 1
+  on conflict (key) do update set
+    used = case when c.ends_at <= began then 0 else c.used end,
+    ends_at = case when c.ends_at <= began then excluded.ends_at else c.ends_at end;
+  return query
+  with sets as materialized (
+    select s.owner, s.maximum, c.key, c.ends_at, c.used
+    from unnest(keys, maxima) with ordinality as s(key, maximum, owner)
+    join osl_control.limit_count c on c.key = s.key
+  ), fresh as materialized (
+    select s.owner, s.key, s.ends_at, n.member
+    from unnest(owners, members) as n(owner, member) join sets s on s.owner = n.owner
+    where not exists (select from osl_control.entity_member m
+                      where m.key = s.key and m.ends_at = s.ends_at and m.member = n.member)
+  ), sizes as materialized (
+    select s.*, (select count(*) from fresh f where f.owner = s.owner) as more from sets s
+  ), verdict as materialized (
+    select bool_or(z.more > 0 and z.used + z.more > z.maximum) as refused from sizes z
+  ), stored as (
+    insert into osl_control.entity_member (key, ends_at, member)
+    select f.key, f.ends_at, f.member from fresh f, verdict v where not v.refused
+  ), counted as (
+    update osl_control.limit_count c set used = z.used + z.more
+    from sizes z, verdict v where c.key = z.key and z.more > 0 and not v.refused
+  )
+  select z.owner, case when v.refused then z.used else z.used + z.more end,
+    1000 * extract(epoch from z.ends_at - clock_timestamp())::double precision,
+    z.more > 0 and z.used + z.more > z.maximum
+  from sizes z, verdict v order by z.owner;
+end $$;
+`;
+
+const ENTITIES = Object.freeze({
+  number: 6,
+  name: 'entities that limits count',
+  script: ENTITY_SETS,
+  tables: { entity_member: { gateway: sql`select, insert, delete`, author: null } },
+});
+
 interface TablePrivileges {
   readonly gateway: Sql | null;
   readonly author: Sql | null;
@@ -222,7 +282,7 @@ function inOrder(steps: readonly Migration[]): readonly Migration[] {
   return Object.freeze([...steps]);
 }
 
-export const MIGRATIONS: readonly Migration[] = inOrder([...STEPS, LIMITS, REVOCATIONS, CLOCKS]);
+export const MIGRATIONS: readonly Migration[] = inOrder([...STEPS, LIMITS, REVOCATIONS, CLOCKS, ENTITIES]);
 
 /** Database roles to grant privileges to, by kind. */
 export interface ControlRoles {
