@@ -12,7 +12,7 @@ import type {
   Select,
   SetOperation,
 } from '../plan/plan.js';
-import { allLeaves, changed, columnsOf, exprsOf, nestingIn, someExpr } from '../plan/walk.js';
+import { allLeaves, changed, columnsOf, exprsOf, mapQuery, nestingIn, someExpr } from '../plan/walk.js';
 import type { TypeName } from '../types/types.js';
 import { type GovernedPlan, mint, type OutputColumn } from './governed-plan.js';
 import { columnRule, maskedColumn } from './mask.js';
@@ -51,7 +51,7 @@ export function withEntityKeys(
   if (passages !== null) return { entity: passages, reason: IN_PASSAGES };
   const carrier = new KeyCarrier(entities, catalog, access, new GovernedSlots(plan.slots));
   try {
-    const { query, keys } = carrier.carry(plan.query, false);
+    const { query, keys } = carrier.carry(readingFrom(plan.query, catalog), false);
     if (keys.length === 0) return null;
     const outputs = [...plan.outputs, ...columnsOf(query).slice(plan.outputs.length).map(keyOutput)];
     const fields = { ...plan, query, slots: carrier.slots.finish(), outputs: Object.freeze(outputs) };
@@ -66,6 +66,17 @@ export function withEntityKeys(
 }
 
 const NO_ROLLUPS: ReadonlySet<string> = new Set();
+
+/** Replaces relations by those of `catalog`, which is equal to the one of the plan but may have been loaded again. */
+function readingFrom(query: Query, { relations }: Catalog): Query {
+  return mapQuery(query, {
+    item: (item) => {
+      if (item.kind !== 'governed' || item.relation.kind === 'facet' || item.relation.rollup !== undefined)
+        return item;
+      return changed(item, { relation: relations.get(item.relation.name) ?? item.relation });
+    },
+  });
+}
 
 /** Returns an entity that steps before the statement read, themselves or as passages; null if there is none. */
 function passagesOf(
