@@ -1,8 +1,10 @@
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import t, { type Test } from 'tap';
 import { mintToken } from '../../../policy/index.js';
 import { tenantKeys } from '../../../src/service/keys.js';
+import { NO_REDIS, startRedis } from '../../support/redis.js';
 import { osl, type Server } from '../../tools/cli/support.js';
 import { adminAsks, listIn } from './admin-listener.js';
 import { adminToken, files, openStore } from './store.js';
@@ -160,6 +162,27 @@ async function callTool(gateway: Gateway, subject: string, osql: string): Promis
   );
   const [, data = body] = /^data: (.*)$/m.exec(body) ?? [];
   return JSON.parse(data).result.structuredContent;
+}
+
+/** Clients ask for overlapping pages at once, on new connections, until each of them is refused. */
+async function countsPersons(t: Test, gateways: readonly Gateway[]): Promise<void> {
+  const shown = new Set<number>();
+  const clients = Array.from({ length: 6 }, async (_, n) => {
+    const gateway = gateways[n % gateways.length];
+    if (gateway === undefined) return;
+    const c = await client(t, gateway, 'a');
+    for (let from = 5 * n; from < PEOPLE; from += 15) {
+      try {
+        const { rows } = await c.query(`${PERSON} where id > ${from} and id <= ${from + 20}`);
+        for (const { id } of rows) shown.add(Number(id));
+      } catch (error) {
+        t.match(error, { code: '53400', message: /people_day/ });
+        return;
+      }
+    }
+  });
+  await Promise.all(clients);
+  t.ok(shown.size <= MOST && shown.size > MOST - 20, `${shown.size} persons were shown`);
 }
 
 const store = await openStore(t, 'limits on different entities', TABLES);
@@ -409,6 +432,41 @@ if (store !== null) {
     );
     t.ok(listIn(use.body, 'quotas').some(({ name, used }) => name === 'people_day' && used === 100));
     await admin.query('delete from shop.person where id >= 2000');
+  });
+
+  t.test('a reload of the same files changes nothing', async (t) => {
+    const before = (await ask(one, 'g', `${PERSON} where id <= 3`)).status;
+    const { status } = await adminAsks(one.server, 'post', '/admin/reload', await adminToken(one.place), {});
+    t.same([before, status], [200, 200]);
+    t.equal((await ask(one, 'g', `${PERSON} where id <= 3`)).status, 200);
+  });
+
+  t.test('while the store of the counts is away, what they count is refused', async (t) => {
+    const moved = 'rename to add_entities_away';
+    const signature = 'text[], double precision[], bigint[], bigint[], text[]';
+    await admin.query(`alter function osl_control.add_entities(${signature}) ${moved}`);
+    t.match(problemOf(await ask(one, 'h', PERSON)), { status: 503, code: 'E5038' });
+    t.equal((await ask(one, 'h', 'select * from osl.entities.badge')).status, 200, 'which shows no person');
+    await admin.query(`alter function osl_control.add_entities_away(${signature}) rename to add_entities`);
+    let reply = await ask(one, 'h', `${PERSON} where id <= ${MOST}`);
+    for (; reply.status === 503; reply = await ask(one, 'h', `${PERSON} where id <= ${MOST}`)) await sleep(250);
+    t.equal(reply.status, 200);
+  });
+
+  t.test('without a store: two workers, and a single process', async (t) => {
+    for (const env of [{ OSL_WORKERS: '2' }, {}]) await countsPersons(t, [await started(env)]);
+  });
+
+  t.test('gateways with Redis', async (t) => {
+    const redis = await startRedis();
+    if (redis === null) {
+      t.pass(NO_REDIS, { skip: NO_REDIS });
+      return;
+    }
+    t.teardown(() => redis.stop());
+    const first = await started({ OSL_LIMITS_URL: redis.url });
+    const second = await started({ OSL_LIMITS_URL: redis.url, OSL_KEYS_DIR: first.keys });
+    await countsPersons(t, [first, second]);
   });
 
   t.test('the control database has hashes that differ for each count', async (t) => {
