@@ -17,6 +17,7 @@ import type { TypeName } from '../types/types.js';
 import { type GovernedPlan, mint, type OutputColumn } from './governed-plan.js';
 import { columnRule, maskedColumn } from './mask.js';
 import { GovernedSlots } from './slots.js';
+import { mayRead } from './verify/scans.js';
 
 /** The key of an entity in the rows of a plan. */
 export interface EntityKey {
@@ -286,7 +287,7 @@ class KeyCarrier {
     const { primaryKey } = relation;
     if (primaryKey.length === 0) throw new UnknownKeys(entity, 'it has no primary key');
     const added = primaryKey.flatMap((name) => {
-      if (access?.grants.some((g) => g.columns.has(name)) !== true)
+      if (access === undefined || !mayRead(name, access))
         throw new UnknownKeys(entity, 'its primary key is not granted');
       const rule = columnRule(relation, name, access);
       if (!PLAIN.has(rule.column.type))

@@ -124,6 +124,8 @@ class EntityCounter {
   readonly #parts: Pick<RunningParts, 'maskKeys' | 'means'>;
   /** Entities of earlier rows of this answer, which are counted. */
   readonly #seen = new Set<string>();
+  /** Keys of hashes by count and entity. */
+  readonly #hashKeys = new Map<string, Buffer>();
 
   constructor(
     parts: Pick<RunningParts, 'maskKeys' | 'means'>,
@@ -225,11 +227,15 @@ class EntityCounter {
 
   /** A hash that differs for each count, so that the store does not tell which counts have an entity in common. */
   #hash(count: string, { entity, text }: ShownEntity): string {
-    const key = Buffer.from(this.#parts.maskKeys.pad('inner', DOMAIN), 'hex');
-    const hash = createHmac('sha256', key)
-      .update(JSON.stringify([count, entity]))
-      .update(text, 'latin1');
-    return hash.digest().toString('base64url', 0, HASH_BYTES);
+    const name = `${count} ${entity}`;
+    let key = this.#hashKeys.get(name);
+    if (key === undefined) {
+      const secret = Buffer.from(this.#parts.maskKeys.pad('inner', DOMAIN), 'hex');
+      key = createHmac('sha256', secret).update(JSON.stringify([count, entity])).digest();
+      this.#hashKeys.set(name, key);
+    }
+    const hash = createHmac('sha256', key).update(text, 'latin1').digest();
+    return hash.toString('base64url', 0, HASH_BYTES);
   }
 }
 

@@ -102,38 +102,41 @@ create function osl_control.add_entities(
 #variable_conflict use_column
 declare
   began constant timestamptz := clock_timestamp();
+  ends timestamptz[] := '{}';
+  sizes bigint[] := '{}';
+  added bigint[] := '{}';
+  exceeds boolean := false;
+  more bigint;
 begin
-  -- Locks the sets, in the order of their keys, so that the next statement sees what others have added.
+  -- Locks the sets, in the order of their keys, so that what follows sees what others have added.
   insert into osl_control.limit_count as c (key, ends_at, used, granted)
   select s.key, began + s.ms * interval '1 millisecond', 0, 0 from unnest(keys, windows_ms) as s(key, ms) order by 1
   on conflict (key) do update set
     used = case when c.ends_at <= began then 0 else c.used end,
     ends_at = case when c.ends_at <= began then excluded.ends_at else c.ends_at end;
+  begin
+    for i in 1 .. cardinality(keys) loop
+      ends[i] := (select c.ends_at from osl_control.limit_count c where c.key = keys[i]);
+      sizes[i] := (select c.used from osl_control.limit_count c where c.key = keys[i]);
+      -- Not an anti-join: Postgres may plan it for an empty table, which takes quadratic time later.
+      insert into osl_control.entity_member (key, ends_at, member)
+      select keys[i], ends[i], n.member from unnest(owners, members) as n(owner, member) where n.owner = i
+      on conflict do nothing;
+      get diagnostics more = row_count;
+      added[i] := more;
+      exceeds := exceeds or (more > 0 and sizes[i] + more > maxima[i]);
+    end loop;
+    if exceeds then raise sqlstate 'OSL01'; end if;
+    for i in 1 .. cardinality(keys) loop
+      update osl_control.limit_count c set used = sizes[i] + added[i] where c.key = keys[i] and added[i] > 0;
+    end loop;
+  exception when sqlstate 'OSL01' then
+    null; -- undoes what was added
+  end;
   return query
-  with sets as materialized (
-    select s.owner, s.maximum, c.key, c.ends_at, c.used
-    from unnest(keys, maxima) with ordinality as s(key, maximum, owner)
-    join osl_control.limit_count c on c.key = s.key
-  ), fresh as materialized (
-    select s.owner, s.key, s.ends_at, n.member
-    from unnest(owners, members) as n(owner, member) join sets s on s.owner = n.owner
-    where not exists (select from osl_control.entity_member m
-                      where m.key = s.key and m.ends_at = s.ends_at and m.member = n.member)
-  ), sizes as materialized (
-    select s.*, (select count(*) from fresh f where f.owner = s.owner) as more from sets s
-  ), verdict as materialized (
-    select bool_or(z.more > 0 and z.used + z.more > z.maximum) as refused from sizes z
-  ), stored as (
-    insert into osl_control.entity_member (key, ends_at, member)
-    select f.key, f.ends_at, f.member from fresh f, verdict v where not v.refused
-  ), counted as (
-    update osl_control.limit_count c set used = z.used + z.more
-    from sizes z, verdict v where c.key = z.key and z.more > 0 and not v.refused
-  )
-  select z.owner, case when v.refused then z.used else z.used + z.more end,
-    1000 * extract(epoch from z.ends_at - clock_timestamp())::double precision,
-    z.more > 0 and z.used + z.more > z.maximum
-  from sizes z, verdict v order by z.owner;
+  select s.owner, case when exceeds then s.size else s.size + s.more end,
+    1000 * extract(epoch from s.ends_at - clock_timestamp())::double precision, s.more > 0 and s.size + s.more > s.maximum
+  from unnest(sizes, added, maxima, ends) with ordinality as s(size, more, maximum, ends_at, owner) order by s.owner;
 end $$;
 `;
 
