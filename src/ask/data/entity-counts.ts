@@ -231,7 +231,9 @@ class EntityCounter {
     let key = this.#hashKeys.get(name);
     if (key === undefined) {
       const secret = Buffer.from(this.#parts.maskKeys.pad('inner', DOMAIN), 'hex');
-      key = createHmac('sha256', secret).update(JSON.stringify([count, entity])).digest();
+      key = createHmac('sha256', secret)
+        .update(JSON.stringify([count, entity]))
+        .digest();
       this.#hashKeys.set(name, key);
     }
     const hash = createHmac('sha256', key).update(text, 'latin1').digest();

@@ -1,10 +1,12 @@
-import { type EmittedSql, emit, withEntityKeys } from 'osl-compiler';
+import * as compiler from 'osl-compiler';
+import { compile, type EmittedSql, emit, withEntityKeys } from 'osl-compiler';
 import t from 'tap';
 import { fc } from '../../support/fast-check.js';
 import { seedOf } from '../../support/part.js';
 import type { Answer } from '../golden/engine.js';
 import { tablesSql } from './copies.js';
 import { diceArbitrary } from './dice.js';
+import { worldOf } from './probes.js';
 import { asAsked, randomQuestion } from './questions.js';
 import { asBytes, openOracle, planOrRefusal, stage, valuesFor } from './trial.js';
 import { accessOf, catalogOf, randomWorld, type World } from './world.js';
@@ -92,4 +94,34 @@ t.test('an answer depends on no other rows of an entity than those whose keys it
   t.comment(`seed ${SEED}: ${JSON.stringify(counts)} ${JSON.stringify([...reasons])}`);
   t.ok(counts.keyed > counts.asked / 10, 'many plans carry keys');
   t.ok(counts.compared > counts.asked / 4, 'many answers are compared');
+});
+
+t.test('steps before the statement, recursion and groups', async (t) => {
+  await compiler.ready();
+  const [clerk, stats] = [worldOf(compiler, 'clerk'), worldOf(compiler, 'stats')];
+  const employees = new Set(['employee']);
+  const keysOf = (osql: string, { catalog, access } = clerk) =>
+    withEntityKeys(compile(osql, catalog, access), employees, catalog, access);
+  const passages = { entity: 'employee', reason: /RETRIEVE, TRAVERSE/ };
+  const retrieve = "select r.text from retrieve(facet => 'note', query => 'note', top_k => 3) r";
+  t.match(keysOf(retrieve), passages);
+  t.match(keysOf('select e.id, e.mood from osl.entities.employee e where e.id in (1, 8)'), passages);
+  const { catalog, access } = clerk;
+  for (const runtime of compile(retrieve, catalog, access).runtime)
+    if (runtime.kind === 'retrieval' && runtime.store !== null)
+      t.match(
+        withEntityKeys(runtime.store.passages, employees, catalog, access),
+        { entity: 'employee' },
+        'as a sample reads them',
+      );
+  t.match(
+    keysOf(
+      `with recursive w as (select id from osl.entities.employee where id = 1 union select w.id + 1 from w where w.id < 3)
+       select id from w`,
+    ),
+    { reason: /RECURSIVE/ },
+  );
+  t.match(keysOf('select count(*) from osl.entities.employee'), { reason: /aggregated/ });
+  t.equal(keysOf('select count(*) from osl.entities.employee', stats), null, 'only large groups are shown');
+  t.equal(keysOf('select id from osl.entities.department'), null, 'it reads another entity');
 });

@@ -449,7 +449,8 @@ if (store !== null) {
     t.equal((await ask(one, 'h', 'select * from osl.entities.badge')).status, 200, 'which shows no person');
     await admin.query(`alter function osl_control.add_entities_away(${signature}) rename to add_entities`);
     let reply = await ask(one, 'h', `${PERSON} where id <= ${MOST}`);
-    for (; reply.status === 503; reply = await ask(one, 'h', `${PERSON} where id <= ${MOST}`)) await sleep(250);
+    for (; reply.status === 503; reply = await ask(one, 'h', `${PERSON} where id <= ${MOST}`))
+      await sleep(250);
     t.equal(reply.status, 200);
   });
 
