@@ -168,6 +168,12 @@ const EXPLAINED: Readonly<Record<string, Explanation>> = {
     remedy: 'Correct the policy as the message says, or stop the other one: `osl policy shadow stop`.',
     page: 'policy-tests.md#a-shadow-policy',
   },
+  E0536: {
+    cause:
+      'A limit counts the different entities that answers show, and it is not known from this query which ones its rows show: it aggregates them, or reads them in a subquery, with DISTINCT, UNION, RETRIEVE or TRAVERSE.',
+    remedy: 'Select rows, or group by the primary key as well.',
+    page: 'policy.md#different-entities',
+  },
   E1001: {
     cause:
       'The query is ambiguous in this model: several paths lead to a dimension, a metric would count rows twice, or a prepared statement belongs to an older model.',
@@ -315,7 +321,8 @@ const EXPLAINED: Readonly<Record<string, Explanation>> = {
     page: 'audit.md',
   },
   E5038: {
-    cause: 'The store in which gateways count limits together has not responded since startup.',
+    cause:
+      'The store in which gateways count limits together has not responded since startup; or a limit counts different entities, and the store does not respond.',
     remedy: 'Try again in a moment. The operator checks the store (Redis or the control database).',
     page: 'operations.md#several-gateways',
   },

@@ -79,7 +79,7 @@ export function* compileSnapshotInSteps(
   const exchange = compileExchange(document.exchange ?? [], names, purposes, types, problems);
   yield;
   checkLimits(document, problems);
-  const quotas = compileQuotas(document, problems);
+  const quotas = compileQuotas(document, names, problems);
   problems.throwIfAny();
   return Object.freeze({
     version: hash.slice(0, 32),

@@ -204,6 +204,10 @@ export interface QuotaDocument {
   readonly cost?: number;
   /** Tokens of models. */
   readonly tokens?: number;
+  /** Number of different entities that rows show: of those in `of`, and of those with a column labelled so. */
+  readonly entities?: number;
+  readonly of?: readonly string[];
+  readonly labels?: readonly string[];
 }
 
 /** Requests per second and subject, and quotas. */

@@ -34,6 +34,7 @@ export const IN_TURNS: readonly string[] = [
   'service/operations/admin',
   'service/operations/shadow',
   'service/operations/budgets',
+  'service/operations/entity-limits',
   'service/operations/shared-limits',
   'tools/cli/refusals',
   'surfaces/catalog/probes',

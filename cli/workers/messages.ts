@@ -99,6 +99,8 @@ const catalogPart = record({
   part: bytes,
 }) satisfies Guard<CatalogModelPart>;
 
+const addition = record({ key: text, windowMs: number, most: number, members: listOf(text) });
+
 const charge = record({ key: text, windowMs: number, amount: number });
 
 const counter = oneOf(...LIMIT_COUNTERS);
@@ -186,6 +188,11 @@ export const SUPERVISOR_PROTOCOL = Object.freeze({
   /** Leases a batch of quota; nothing is granted once the workers have used it all. */
   lease: exchange(record({ counter, key: text }), record({ tokens: number, endsAt: number })),
   charge: exchange(record({ charges: listOf(charge) }), listOf(record({ used: number, endsInMs: number }))),
+  /** Adds entities to the sets of those that callers were shown. */
+  addEntities: exchange(
+    record({ additions: listOf(addition) }),
+    record({ refused: nullOr(number), counts: listOf(record({ used: number, endsInMs: number })) }),
+  ),
   handBack: exchange(record({ counter, key: text, tokens: number, endsAt: number }), done),
   limits: exchange(made<RateLimits>(), done),
   /** Private key of the token exchange as PEM; never written to disk. */

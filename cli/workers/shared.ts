@@ -3,6 +3,7 @@ import {
   createLeasedLimiter,
   createLimitBooks,
   createPasswordGuesses,
+  EntitySetBook,
   type LeasedLimiter,
   LIMIT_BUCKETS,
   LIMIT_COUNTERS,
@@ -234,6 +235,8 @@ function shareOf(supervisor: SupervisorChannel): LimitShare {
   return {
     lease: (counter, key, arrived) => supervisor.ask('lease', { counter, key }, arrived),
     charge: (charges) => supervisor.ask('charge', { charges: [...charges] }),
+    addEntities: (additions) =>
+      supervisor.ask('addEntities', { additions: additions.map((a) => ({ ...a, members: [...a.members] })) }),
     // The supervisor always exists, because the worker ends without it.
     peers: () => 1,
     handBack: (counter, key, lease) => tell(supervisor.ask('handBack', { counter, key, ...lease })),
@@ -245,12 +248,20 @@ function shareOf(supervisor: SupervisorChannel): LimitShare {
   };
 }
 
-type LimitMessage = 'lease' | 'charge' | 'handBack' | 'limits' | 'wrongPassword' | 'rightPassword';
+type LimitMessage =
+  | 'lease'
+  | 'charge'
+  | 'addEntities'
+  | 'handBack'
+  | 'limits'
+  | 'wrongPassword'
+  | 'rightPassword';
 
 /** Rate limits and password guesses of all workers, counted in the supervisor. */
 export class SharedLimits {
   readonly #books;
   readonly #quotas = new QuotaBook();
+  readonly #entities = new EntitySetBook();
   readonly #guesses = createPasswordGuesses();
   #known = false;
 
@@ -271,6 +282,7 @@ export class SharedLimits {
     return {
       lease: ({ counter, key }) => this.#books[counter].lease(key, worker),
       charge: ({ charges }) => charges.map((charge) => this.#quotas.add(charge)),
+      addEntities: ({ additions }) => this.#entities.add(additions),
       handBack: ({ counter, key, tokens, endsAt }) => this.#books[counter].handBack(key, { tokens, endsAt }),
       limits: (limits) => {
         if (serves() || !this.#known)

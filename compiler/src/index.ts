@@ -104,6 +104,12 @@ export {
 } from './functions/index.js';
 export { isVisibleFlag, visibleColumnName } from './govern/column-names.js';
 export { indeterminacyOf } from './govern/determined.js';
+export {
+  type EntityKey,
+  type KeyedPlan,
+  type UnknownEntities,
+  withEntityKeys,
+} from './govern/entity-keys.js';
 export { servedVersion, versionFor } from './govern/facet-version.js';
 export type {
   GovernedPlanFields,

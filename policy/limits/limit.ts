@@ -1,6 +1,7 @@
 import { queryError } from 'osl-compiler';
 import { LIMIT_BUCKETS, type LimitBucket } from '../document.js';
 import type { Identity } from '../identity.js';
+import { EntitySetBook, type EntitySets, type SetAddition, type SetResult } from './entity-sets.js';
 import { type AskLease, type Lease, LeaseBook, LeasedCounter } from './leases.js';
 import {
   addressGroup,
@@ -31,6 +32,8 @@ export interface Limiter {
   takeAddress(address: string): LimitResult | Promise<LimitResult>;
   /** Quotas on rows, bytes and time, and those with windows longer than a second. */
   readonly quotas: Quotas;
+  /** The different entities that callers have been shown. */
+  readonly entities: EntitySets;
   /** Limits on password guessing. */
   readonly guesses: PasswordGuesses;
   /** Applies the limits of a new policy; existing counts are kept. */
@@ -77,11 +80,16 @@ export function createLimiter(options: LimiterOptions = {}): LocalLimiter {
     takeIfLeft: (bucket: LimitBucket, identity: Identity) => counters[bucket].takeIfLeft(keyOf(identity)),
     takeAddress: (address: string) => addresses.take(addressGroup(address)),
     quotas: createQuotas(),
+    entities: localSets(new EntitySetBook()),
     guesses: createPasswordGuesses(),
     configure: (limits: RateLimits) => {
       for (const bucket of LIMIT_BUCKETS) counters[bucket].perWindow = limits[bucket];
     },
   });
+}
+
+function localSets(book: EntitySetBook): EntitySets {
+  return Object.freeze({ add: async (additions: readonly SetAddition[]) => book.add(additions) });
 }
 
 /** A counter shared by several processes: one of the buckets, or addresses. */
@@ -95,6 +103,8 @@ export interface LimitShare {
   handBack(counter: LimitCounter, key: string, lease: Lease): void;
   /** Adds to the shared quotas and returns their state. */
   charge(charges: readonly Charge[]): Promise<readonly QuotaCount[]>;
+  /** Adds to the shared sets as `EntitySets.add` does. */
+  addEntities(additions: readonly SetAddition[]): Promise<SetResult>;
   /** The number of processes that count together; null while unknown. */
   peers(): number | null;
   /** Announces new limits. */
@@ -123,6 +133,7 @@ export function createLeasedLimiter(share: LimitShare, limits: RateLimits): Leas
     takeAddress: (address: string) => counters.address.take(addressGroup(address)),
     reclaim: (name: LimitCounter, key: string, endsAt: number) => counters[name].reclaim(key, endsAt),
     quotas: new SharedQuotas({ add: (charges) => share.charge(charges), peers: () => share.peers() ?? 1 }),
+    entities: Object.freeze({ add: (additions: readonly SetAddition[]) => share.addEntities(additions) }),
     guesses: share.guesses,
     configure: (next: RateLimits) => {
       share.limits(next);

@@ -2,13 +2,14 @@ import { assertNever } from 'osl-compiler';
 import type { PolicyDocument, QuotaDocument } from '../document.js';
 import { LIMIT_BUCKETS, type LimitBucket } from '../document.js';
 import type { Identity } from '../identity.js';
+import type { NameResolver } from '../names.js';
 import type { ProblemList } from '../problems.js';
 
 /**
  * The unit of a quota: bytes as sent by the database, `ms` of database time, the planner's `cost` of statements, tokens
- * of models.
+ * of models, different entities that are shown.
  */
-export type QuotaUnit = 'requests' | 'rows' | 'bytes' | 'ms' | 'cost' | 'tokens';
+export type QuotaUnit = 'requests' | 'rows' | 'bytes' | 'ms' | 'cost' | 'tokens' | 'entities';
 
 /** A limit on one unit per window. */
 export interface Quota {
@@ -21,10 +22,12 @@ export interface Quota {
   readonly label: string;
   /** True if it counts per task and the request names none, which refuses the request. */
   readonly lacksTask: boolean;
+  /** Names of the entities that unit `entities` counts; empty for other units. */
+  readonly entities: ReadonlySet<string>;
 }
 
 /** One unit of a `limits` entry of the policy. */
-export interface QuotaRule extends Pick<Quota, 'unit' | 'most' | 'windowMs'> {
+export interface QuotaRule extends Pick<Quota, 'unit' | 'most' | 'windowMs' | 'entities'> {
   /** The name that the policy gives, or else its place there, such as `limits.subject[0]`. */
   readonly name: string;
   readonly bucket: LimitBucket;
@@ -33,6 +36,8 @@ export interface QuotaRule extends Pick<Quota, 'unit' | 'most' | 'windowMs'> {
   readonly role: string | null;
   /** Unit that is counted separately: each subject, or each chain of subjects; null: all together. */
   readonly each: 'subject' | 'chain' | null;
+  /** The entities as the policy names them, which stays the same when another one gets a label; empty if none. */
+  readonly declared: string;
 }
 
 /** Whose use is counted. */
@@ -55,7 +60,11 @@ const WINDOWS: Readonly<Record<QuotaDocument['per'], number>> = Object.freeze({
 const MOST = Number.MAX_SAFE_INTEGER;
 
 /** Compiles the quotas of a policy; adds faults to `problems`. */
-export function compileQuotas(document: PolicyDocument, problems: ProblemList): readonly QuotaRule[] {
+export function compileQuotas(
+  document: PolicyDocument,
+  names: NameResolver,
+  problems: ProblemList,
+): readonly QuotaRule[] {
   const { limits, roles } = document;
   const lists: readonly (readonly [
     readonly QuotaDocument[],
@@ -72,7 +81,7 @@ export function compileQuotas(document: PolicyDocument, problems: ProblemList): 
   ];
   return Object.freeze(
     lists.flatMap(([quotas, path, whose]) =>
-      quotas.flatMap((quota, i) => rulesOf(quota, [...path, i], whose, problems)),
+      quotas.flatMap((quota, i) => rulesOf(quota, [...path, i], whose, names, problems)),
     ),
   );
 }
@@ -81,9 +90,11 @@ function rulesOf(
   quota: QuotaDocument,
   path: readonly (string | number)[],
   whose: Pick<QuotaRule, 'role' | 'each'>,
+  names: NameResolver,
   problems: ProblemList,
 ): readonly QuotaRule[] {
   const { bucket = 'query', each, name, per, requests, rows, bytes, seconds, cost, tokens } = quota;
+  const counted = entitiesOf(quota, path, names, problems);
   const most: readonly (readonly [QuotaUnit, number | undefined])[] = [
     ['requests', requests],
     ['rows', rows],
@@ -91,14 +102,44 @@ function rulesOf(
     ['ms', seconds === undefined ? undefined : 1_000 * seconds],
     ['cost', cost],
     ['tokens', tokens],
+    ['entities', quota.entities],
   ];
   const said = most.filter((entry): entry is readonly [QuotaUnit, number] => entry[1] !== undefined);
   const wrong = faultOf(said, bucket);
   if (wrong !== null) problems.add('limit', path, wrong);
   const rule = { ...whose, bucket, per, windowMs: WINDOWS[per], name: name ?? pathText(path) };
-  return said.map(([unit, amount]) =>
-    Object.freeze({ ...rule, ...(each !== undefined && { each }), unit, most: amount }),
+  return said.map(([unit, amount]) => {
+    const which = unit === 'entities' ? counted : NO_ENTITIES;
+    return Object.freeze({ ...rule, ...which, ...(each !== undefined && { each }), unit, most: amount });
+  });
+}
+
+const NO_ENTITIES = Object.freeze({ entities: new Set<string>(), declared: '' });
+
+/** Maximum of unit `entities`, each of which is kept until the window ends. */
+const MOST_ENTITIES = 100_000;
+
+function entitiesOf(
+  { entities: most, of = [], labels = [] }: QuotaDocument,
+  path: readonly (string | number)[],
+  names: NameResolver,
+  problems: ProblemList,
+): Pick<QuotaRule, 'entities' | 'declared'> {
+  const isCounted = most !== undefined;
+  if (isCounted !== of.length + labels.length > 0)
+    problems.add('limit', path, {
+      message: isCounted ? 'it is not said which entities count' : 'entities are named, and none are counted',
+      hint: 'say `entities` together with `of` or `labels`',
+    });
+  if (isCounted && most > MOST_ENTITIES)
+    problems.add('limit', path, { message: `at most ${MOST_ENTITIES} entities can be counted`, hint: null });
+  for (const [i, name] of of.entries()) names.relation(name, [...path, 'of', i]);
+  const labelled = names.labels(labels, [...path, 'labels']);
+  const entities = [...names.relations].flatMap(([name, relation]) =>
+    of.includes(name) || [...relation.labels].some((label) => labelled.has(label)) ? [name] : [],
   );
+  const declared = [...of, ...labels.map((label) => `labelled ${label}`)].join(', ');
+  return { entities: new Set(entities), declared };
 }
 
 /** @param path ends with the index in the list */
@@ -110,7 +151,7 @@ function faultOf(said: readonly (readonly [QuotaUnit, number])[], bucket: LimitB
   if (said.length === 0)
     return {
       message: 'this limit counts nothing',
-      hint: 'say requests, rows, bytes, seconds, cost or tokens',
+      hint: 'say requests, rows, bytes, seconds, cost, tokens or entities',
     };
   if (said.some(([, amount]) => !Number.isInteger(amount) || amount < 1 || amount > MOST))
     return { message: 'a limit is a whole number from 1', hint: null };
@@ -123,11 +164,13 @@ function faultOf(said: readonly (readonly [QuotaUnit, number])[], bucket: LimitB
 }
 
 export function quotaOf(rule: QuotaRule, user: QuotaUser): Quota {
-  const { unit, bucket, most, windowMs, role, each, per } = rule;
+  const { unit, bucket, most, windowMs, role, each, per, entities, declared } = rule;
   const who = [user.tenant, unit, bucket, windowMs, role, countedIn(each, user)];
-  const key = JSON.stringify(per === 'task' ? [...who, user.task] : who);
+  const task = per === 'task' ? [user.task] : [];
+  const key = JSON.stringify(declared === '' ? [...who, ...task] : [...who, declared, ...task]);
   const label = `${rule.name}: ${ruleText(rule)} of ${ownersText(rule, user)}`;
-  return Object.freeze({ key, unit, most, windowMs, label, lacksTask: per === 'task' && user.task === null });
+  const lacksTask = per === 'task' && user.task === null;
+  return Object.freeze({ key, unit, most, windowMs, label, lacksTask, entities });
 }
 
 function countedIn(
@@ -146,19 +189,20 @@ function countedIn(
   }
 }
 
-const UNITS: Readonly<Record<QuotaUnit, (most: number) => string>> = Object.freeze({
+const UNITS: Readonly<Record<QuotaUnit, (most: number, declared: string) => string>> = Object.freeze({
   requests: (most) => `${most} requests`,
   rows: (most) => `${most} rows`,
   bytes: (most) => `${most} bytes`,
   ms: (most) => `${most / 1_000} seconds`,
   cost: (most) => `cost ${most}`,
   tokens: (most) => `${most} model tokens`,
+  entities: (most, declared) => `${most} different ${declared}`,
 });
 
 /** `1000 rows per day`. */
-function ruleText({ unit, most, bucket, per }: QuotaRule): string {
+function ruleText({ unit, most, bucket, per, declared }: QuotaRule): string {
   const kind = bucket === 'query' ? '' : ` of kind ${bucket}`;
-  return `${UNITS[unit](most)}${kind} per ${per}`;
+  return `${UNITS[unit](most, declared)}${kind} per ${per}`;
 }
 
 /** Whose use the rule counts together with that of `user`: `user:scout`, `all subjects`. */
@@ -168,22 +212,28 @@ export function ownersText({ each, role }: QuotaRule, { subject, chain }: QuotaU
   return role === null ? 'all subjects' : `all members of role ${role}`;
 }
 
-type ByBucket = Readonly<Record<LimitBucket, readonly Quota[]>>;
+/** Limits on entities are counted as rows are shown, apart from requests and their use. */
+type Counter = LimitBucket | 'entities';
+
+type ByCounter = Readonly<Partial<Record<Counter, readonly Quota[]>>>;
 
 interface KnownQuotas {
   readonly task: string | null;
-  readonly all: Partial<ByBucket>;
+  readonly all: ByCounter;
 }
 
 /** The quotas of an identity; only those of its last task. */
 const KNOWN = new WeakMap<readonly QuotaRule[], WeakMap<Identity, KnownQuotas>>();
 
-/** The quotas that apply to a request by `identity` with these roles. A subject is the leaf of its chain. */
+/**
+ * The quotas that apply to a request by `identity` with these roles, or those on the entities that it is shown. A
+ * subject is the leaf of its chain.
+ */
 export function quotasOf(
   rules: readonly QuotaRule[],
   identity: Identity,
   roles: ReadonlySet<string>,
-  bucket: LimitBucket,
+  counter: Counter,
   task: string | null = null,
 ): readonly Quota[] {
   if (rules.length === 0) return NONE;
@@ -191,21 +241,19 @@ export function quotasOf(
   if (known === undefined) KNOWN.set(rules, (known = new WeakMap()));
   let mine = known.get(identity);
   if (mine?.task !== task) {
-    mine = { task, all: byBucket(rules, { ...identity, task }, roles) };
+    mine = { task, all: byCounter(rules, { ...identity, task }, roles) };
     known.set(identity, mine);
   }
-  return mine.all[bucket] ?? NONE;
+  return mine.all[counter] ?? NONE;
 }
 
 const NONE: readonly Quota[] = Object.freeze([]);
 
-function byBucket(
-  rules: readonly QuotaRule[],
-  user: QuotaUser,
-  roles: ReadonlySet<string>,
-): Partial<ByBucket> {
+function byCounter(rules: readonly QuotaRule[], user: QuotaUser, roles: ReadonlySet<string>): ByCounter {
   const mine = rules.filter(({ role }) => role === null || roles.has(role));
-  const quotas = (bucket: LimitBucket): readonly Quota[] =>
-    mine.filter((rule) => rule.bucket === bucket).map((rule) => quotaOf(rule, user));
-  return Object.fromEntries(LIMIT_BUCKETS.map((bucket) => [bucket, quotas(bucket)]));
+  const counterOf = ({ unit, bucket }: QuotaRule): Counter => (unit === 'entities' ? unit : bucket);
+  const quotas = (counter: Counter): readonly Quota[] =>
+    mine.filter((rule) => counterOf(rule) === counter).map((rule) => quotaOf(rule, user));
+  const counters: readonly Counter[] = [...LIMIT_BUCKETS, 'entities'];
+  return Object.fromEntries(counters.map((counter) => [counter, quotas(counter)]));
 }

@@ -138,6 +138,12 @@ const RAISES: Readonly<Partial<Record<ErrorName, Raise>>> = {
   limitsUnknown: { file: 'test/service/operations/away.test.ts', shows: 'E5038' },
   noSnapshot: { file: 'test/surfaces/rest/identity.test.ts', shows: 'E2001' },
   budgetSpent: { file: 'test/service/operations/budgets.test.ts', shows: 'a limit of the policy is used up' },
+  entitiesSpent: {
+    file: 'test/service/operations/entity-limits.test.ts',
+    shows: 'would exceed a limit of the policy',
+  },
+  entitiesUnknown: { file: 'test/service/operations/entity-limits.test.ts', shows: 'E5038' },
+  uncountedEntities: { file: 'test/service/operations/entity-limits.test.ts', shows: 'E0536' },
   invalidTask: { file: 'test/service/operations/budgets.test.ts', shows: 'no name of a task' },
   missingTask: { file: 'test/service/operations/budgets.test.ts', shows: 'this request names none' },
   rateLimited: { file: 'test/surfaces/rest/limits.test.ts', shows: 'E4290' },

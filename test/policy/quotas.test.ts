@@ -7,11 +7,20 @@ import { WindowCounter } from '../../policy/limits/window.js';
 import { fc } from '../support/fast-check.js';
 import { identity } from './tokens.js';
 
+const NONE = { entities: new Set<string>(), declared: '' };
 const MINUTE = 60_000;
 const DAY = 86_400_000;
 
 function quota(unit: Quota['unit'], most: number, windowMs = MINUTE): Quota {
-  return { key: `${unit} ${windowMs}`, unit, most, windowMs, label: unit, lacksTask: false };
+  return {
+    key: `${unit} ${windowMs}`,
+    unit,
+    most,
+    windowMs,
+    label: unit,
+    lacksTask: false,
+    entities: NONE.entities,
+  };
 }
 
 t.test('who counts against what', async (t) => {
@@ -24,6 +33,7 @@ t.test('who counts against what', async (t) => {
     windowMs: MINUTE,
     role: null,
     each: null,
+    ...NONE,
     ...more,
   });
   const rules = [
@@ -55,6 +65,7 @@ t.test('who counts against what', async (t) => {
 t.test('chains and tasks are counted separately, and a label says whose', async (t) => {
   const rule = (each: QuotaRule['each'], per: QuotaRule['per'] = 'day'): QuotaRule => ({
     ...{ name: `of_${each}`, bucket: 'query', unit: 'rows', most: 10, per, windowMs: DAY, role: null, each },
+    ...NONE,
   });
   const rules = [rule('subject'), rule('chain'), rule('chain', 'task')];
   const of = (chain: readonly string[], task: string | null = null) =>

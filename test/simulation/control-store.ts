@@ -144,6 +144,7 @@ export class ControlStore {
       ['insert into osl_control.limit_peer', [], (v) => this.#hear(v)],
       ['select count(*)::int as peers', [of('peers', OID.int4)], ([ms]) => [[this.#peersSince(Number(ms))]]],
       ['delete from osl_control.limit_', [], nothing],
+      ['delete from osl_control.entity_member', [], nothing],
       [
         'insert into osl_control.limit_count as c (key, ends_at, used, granted) values',
         [of('granted', OID.int8), of('ms', OID.float8)],

@@ -336,6 +336,10 @@ export const ERRORS = Object.freeze({
     `a limit of the policy is used up: ${p.budget}`,
     `it renews at ${p.renewsAt}, in ${p.retryAfterSeconds} s`,
   ]),
+  entitiesSpent: row('E4290', '53400', 429, (p: BudgetSpent) => [
+    `the rest of this answer would exceed a limit of the policy: ${p.budget}`,
+    `what was shown already can be shown again; it renews at ${p.renewsAt}, in ${p.retryAfterSeconds} s`,
+  ]),
   addressLimited: row('E4290', '53400', 429, (p: { retryAfterSeconds: number }) => [
     'too many requests without a valid token from this address',
     `try again in ${p.retryAfterSeconds} s, or with a valid token, which has its own limit`,
@@ -419,6 +423,10 @@ export const ERRORS = Object.freeze({
     `changes of this query cannot be subscribed to: ${p.reason}`,
     'subscribe to the rows, or to count, sum of integers or numeric, min, max of whole numbers, texts and times',
   ]),
+  uncountedEntities: row('E0536', '0A000', 400, (p: { entity: string; reason: string; budget: string }) => [
+    `it cannot be told which \`${p.entity}\` this query shows, and a limit counts them: ${p.reason} (${p.budget})`,
+    'select rows, or group by the primary key as well',
+  ]),
   shadowRefused: row('E0534', '55000', 409, (p: { reason: string; hint: string }) => [
     `the shadow policy was not started: ${p.reason}`,
     p.hint,
@@ -455,6 +463,10 @@ export const ERRORS = Object.freeze({
   ]),
   limitsUnknown: row('E5038', '57P03', 503, () => [
     'the store of shared rate limits has not responded since this gateway started',
+    "try again in a moment; the server's log has the cause",
+  ]),
+  entitiesUnknown: row('E5038', '57P03', 503, () => [
+    'a limit counts what this query shows, and the store of shared limits does not respond',
     "try again in a moment; the server's log has the cause",
   ]),
   overloaded: row('E5031', '53300', 503, (p: { retryAfterSeconds: number }) => [

@@ -188,7 +188,7 @@ export interface QuotaView {
   /** The name in the policy, or the place there. */
   readonly name: string;
   readonly bucket: string;
-  readonly unit: "requests" | "rows" | "bytes" | "ms" | "cost" | "tokens";
+  readonly unit: "requests" | "rows" | "bytes" | "ms" | "cost" | "tokens" | "entities";
   readonly most: number;
   readonly per: "second" | "minute" | "hour" | "day" | "task";
   readonly window_seconds: number;

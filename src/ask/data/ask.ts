@@ -7,8 +7,9 @@ import { Payment } from '../request/limit.js';
 import { type AnswerSteps, authorize, type Decision, respond } from '../request/respond.js';
 import { answerFromCache, cacheKeyOf } from './answer-cache.js';
 import { type AnswerFreshness, rollupFreshness, standbyFreshness } from './answer-freshness.js';
-import { costCharge, withinCost } from './cost-limit.js';
+import { costCharge } from './cost-limit.js';
 import { CountedSink } from './counted-sink.js';
+import { countedRun, withinLimits } from './entity-counts.js';
 import { requireModelAccess, sendsToModel } from './model-egress.js';
 import { IndexesRead, type IndexRead, ModelUsage } from './model-usage.js';
 import type { AnswerParts } from './parts.js';
@@ -75,8 +76,8 @@ export function decisionOf(
   const decide = (caller: Caller, record: DecisionRecord): GovernedPlan | Promise<GovernedPlan> => {
     const judged = (plan: GovernedPlan): GovernedPlan | Promise<GovernedPlan> => {
       recordAndCheck(plan, record);
-      const runs = !action.startsWith('explain'); // EXPLAIN runs nothing, so no cost limit applies
-      return (runs ? withinCost(parts, caller, plan)?.then(() => plan) : undefined) ?? plan;
+      const runs = !action.startsWith('explain'); // EXPLAIN runs nothing, so no limit applies
+      return (runs ? withinLimits(parts, caller, plan)?.then(() => plan) : undefined) ?? plan;
     };
     const planned = planOf(parts, caller, question, record);
     return planned instanceof Promise ? planned.then(judged) : judged(planned);
@@ -162,20 +163,21 @@ export function run(
   sink: OpenSink,
   { spending, standby }: QueryUses,
 ): Promise<QueryExecution> {
-  const written: OpenSink = (runtime) => whenRecorded(recorded, sink(runtime));
+  const counted = countedRun(parts, caller, { plan, delivery, open: sink });
+  const written: OpenSink = (runtime) => whenRecorded(recorded, counted.open(runtime));
   const underway = parts.underway.begin(caller, plan, delivery.signal, parts.model());
   const memory = new MemoryShare(parts.memory, caller.identity.subject);
-  const running = { ...delivery, signal: underway.signal };
+  const running = { ...counted.delivery, signal: underway.signal };
   const uses = { spending, standby, memory };
   const ended = (): void => {
     memory.release();
     underway.end();
   };
   if (plan.runtime.length === 0)
-    return execute(parts, caller, plan, running, written, NO_STEPS, uses).finally(ended);
+    return execute(parts, caller, counted.plan, running, written, NO_STEPS, uses).finally(ended);
   const time = questionTime(parts.caps.timeoutMs, underway.signal);
   const timed = { ...running, signal: time.signal };
-  return execute(parts, caller, plan, timed, written, time, uses).finally(() => {
+  return execute(parts, caller, counted.plan, timed, written, time, uses).finally(() => {
     time.end();
     ended();
   });

@@ -13,6 +13,7 @@ import type { RequestCall } from '../request/call.js';
 import type { Caller } from '../request/caller.js';
 import { respond } from '../request/respond.js';
 import type { StoredPassage } from './content-plane.js';
+import { entityCounter } from './entity-counts.js';
 import type { AnswerParts, StepInput } from './parts.js';
 import { citeOf, passageOf } from './runtime/passage.js';
 import type { TextRow } from './runtime/step.js';
@@ -66,11 +67,14 @@ export function sample(
     action: 'sample',
     asked: request,
     bucket: 'sample',
-    decide: ({ access, manifest }, record) => {
+    decide: (caller, record) => {
+      const { access, manifest } = caller;
       // As the contract requires, a caller without grants gets an empty sample of a declared facet.
       if (isEmpty(access) && request.kind === 'table') throw queryError('noAccess', {});
       const governed = governSample(request.kind, request.name, manifest.catalog, access);
       record.touches(governed);
+      const plan = readBy(governed);
+      if (plan !== null) entityCounter(parts, caller, plan);
       return governed;
     },
     signal,
@@ -116,7 +120,10 @@ async function rowsOf(
     memory,
   };
   const given = new Map([['limit', `${request.limit}`]]);
-  const { rows } = await step(plan, given, input, request.limit + 1, parts.memory.bounds.rowBytes);
+  const counter = entityCounter(parts, caller, plan);
+  const { rowBytes } = parts.memory.bounds;
+  const { rows } = await step(counter?.plan ?? plan, given, input, request.limit + 1, rowBytes);
+  await counter?.countRows(rows);
   return source.kind === 'facet' && source.store !== null
     ? chunks(rows, governed, source.store)
     : table(request.name, rows, governed, plan);

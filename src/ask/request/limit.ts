@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { queryError } from 'osl-compiler';
+import { InternalError, queryError } from 'osl-compiler';
 import type { AuditSurface } from '../../../audit/index.js';
 import {
   type Identity,
@@ -7,6 +7,7 @@ import {
   type Limiter,
   type LimitResult,
   type Quota,
+  type QuotaCount,
   type QuotaResult,
   quotasOf,
 } from '../../../policy/index.js';
@@ -31,8 +32,7 @@ export function limit(
   const { limiter } = SealedValue.open(parts.means);
   const { identity } = caller;
   const quotas = quotasFor(caller, bucket);
-  const lacking = quotas.find(({ lacksTask }) => lacksTask);
-  if (lacking !== undefined) throw queryError('missingTask', { budget: lacking.label });
+  requireTask(quotas);
   // INVARIANT: requests refused by the per-second limit do not count against quotas.
   const rest = quotas.length === 0 ? undefined : (): void | Promise<void> => takeQuotas(limiter, quotas);
   const refused = (taken: LimitResult): void | Promise<void> => {
@@ -80,12 +80,18 @@ export function chargeAnswer(
   counts.charge(quotas, 'ms', Math.ceil(ms));
 }
 
-/** The quotas that apply to a request by `caller`. */
+/** The quotas that apply to a request by `caller`, or those on the entities that it is shown. */
 export function quotasFor(
   { identity, access, snapshot, task }: Caller,
-  bucket: LimitBucket,
+  counter: LimitBucket | 'entities',
 ): readonly Quota[] {
-  return quotasOf(snapshot.quotas, identity, access.dataRoles, bucket, task);
+  return quotasOf(snapshot.quotas, identity, access.dataRoles, counter, task);
+}
+
+/** @throws QueryError E0532 if one of `quotas` counts per task and the request names none */
+export function requireTask(quotas: readonly Quota[]): void {
+  const lacking = quotas.find(({ lacksTask }) => lacksTask);
+  if (lacking !== undefined) throw queryError('missingTask', { budget: lacking.label });
 }
 
 /** @throws QueryError E4290 */
@@ -109,11 +115,22 @@ export function renewalTime(waitMs: number): string {
   return `${new Date(at).toISOString().slice(0, -5)}Z`;
 }
 
+/** The counts of `quotas`, in order. @throws QueryError E5038 */
 export function quotaCounts(
   { means }: Pick<RequestParts, 'means'>,
   quotas: readonly Quota[],
-): ReturnType<Limiter['quotas']['state']> {
-  return SealedValue.open(means).limiter.quotas.state(quotas);
+): Promise<readonly QuotaCount[]> {
+  const { limiter } = SealedValue.open(means);
+  const countOf = async (quota: Quota): Promise<QuotaCount> => {
+    const { key, windowMs, most, unit } = quota;
+    const [count] =
+      unit === 'entities'
+        ? (await limiter.entities.add([{ key, windowMs, most, members: [] }])).counts
+        : await limiter.quotas.state([quota]);
+    if (count === undefined) throw new InternalError('a limit has no count');
+    return count;
+  };
+  return Promise.all(quotas.map(countOf));
 }
 
 /** Lifetime of a payment in ms: the limiter's window, so at most twice the permitted number of statements can run. */

@@ -46,7 +46,7 @@ export interface PlanNotes {
 /** The audit log and rate limits; used only through `respond`. */
 export interface RequestMeans {
   readonly recording: RecordingParts;
-  readonly limiter: Pick<Limiter, 'take' | 'takeIfLeft' | 'takeAddress' | 'quotas' | 'guesses'>;
+  readonly limiter: Pick<Limiter, 'take' | 'takeIfLeft' | 'takeAddress' | 'quotas' | 'entities' | 'guesses'>;
 }
 
 /** Dependencies of every request. */

@@ -10,7 +10,7 @@ import {
 } from 'osl-compiler';
 import type { BoundValue, SentValue, ShortStatement } from '../../engine/index.js';
 import { cacheRulesOf } from '../data/answer-cache.js';
-import { countsCost } from '../data/cost-limit.js';
+import { needsFullPath } from '../data/entity-counts.js';
 import type { AnswerParts } from '../data/parts.js';
 import { placedError, templateOf } from '../data/planning.js';
 import type { QueryAnswer } from '../data/query-answer.js';
@@ -71,8 +71,8 @@ export class Route {
     const { rows, bytes } = parts.caps;
     if (plan.runtime.length > 0 || rows < LEAST_ROWS || bytes < LEAST_BYTES) return 'never';
     if (settingsFor(parts, caller, plan, undefined) !== undefined) return 'never';
-    // Only the full path estimates costs, and uses the answer cache and rollups.
-    if (countsCost(caller) || plan.rollup !== null || plan.passedRollups.length > 0) return 'never';
+    // Only the full path estimates costs, counts entities, and uses the answer cache and rollups.
+    if (needsFullPath(caller) || plan.rollup !== null || plan.passedRollups.length > 0) return 'never';
     if (parts.answers.isOn && cacheRulesOf(caller.manifest, plan) !== null) return 'never';
     const statement = engineOf(parts, plan).short(plan);
     if (statement === null) return 'never';

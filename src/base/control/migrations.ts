@@ -84,6 +84,69 @@ const CLOCKS = Object.freeze({
   },
 });
 
+/** Unlogged like the counts, which it belongs to. */
+const ENTITY_SETS = sql`
+-- Keyed hashes of the entities that a limit has counted, in the window of the limit that ends then.
+create unlogged table osl_control.entity_member (
+  key text not null,
+  ends_at timestamptz not null,
+  member text not null,
+  primary key (key, ends_at, member)
+);
+create index entity_member_ends_at on osl_control.entity_member (ends_at);
+
+-- Adds members to the sets that own them (from 1), or nothing if a set would have more than its maximum.
+create function osl_control.add_entities(
+  keys text[], windows_ms double precision[], maxima bigint[], owners bigint[], members text[]
+) returns table (owner bigint, used bigint, ms double precision, refused boolean) language plpgsql as $$
+#variable_conflict use_column
+declare
+  began constant timestamptz := clock_timestamp();
+  ends timestamptz[] := '{}';
+  sizes bigint[] := '{}';
+  added bigint[] := '{}';
+  exceeds boolean := false;
+  more bigint;
+begin
+  -- Locks the sets, in the order of their keys, so that what follows sees what others have added.
+  insert into osl_control.limit_count as c (key, ends_at, used, granted)
+  select s.key, began + s.ms * interval '1 millisecond', 0, 0 from unnest(keys, windows_ms) as s(key, ms) order by 1
+  on conflict (key) do update set
+    used = case when c.ends_at <= began then 0 else c.used end,
+    ends_at = case when c.ends_at <= began then excluded.ends_at else c.ends_at end;
+  begin
+    for i in 1 .. cardinality(keys) loop
+      ends[i] := (select c.ends_at from osl_control.limit_count c where c.key = keys[i]);
+      sizes[i] := (select c.used from osl_control.limit_count c where c.key = keys[i]);
+      -- Not an anti-join: Postgres may plan it for an empty table, which takes quadratic time later.
+      insert into osl_control.entity_member (key, ends_at, member)
+      select keys[i], ends[i], n.member from unnest(owners, members) as n(owner, member) where n.owner = i
+      on conflict do nothing;
+      get diagnostics more = row_count;
+      added[i] := more;
+      exceeds := exceeds or (more > 0 and sizes[i] + more > maxima[i]);
+    end loop;
+    if exceeds then raise sqlstate 'OSL01'; end if;
+    for i in 1 .. cardinality(keys) loop
+      update osl_control.limit_count c set used = sizes[i] + added[i] where c.key = keys[i] and added[i] > 0;
+    end loop;
+  exception when sqlstate 'OSL01' then
+    null; -- undoes what was added
+  end;
+  return query
+  select s.owner, case when exceeds then s.size else s.size + s.more end,
+    1000 * extract(epoch from s.ends_at - clock_timestamp())::double precision, s.more > 0 and s.size + s.more > s.maximum
+  from unnest(sizes, added, maxima, ends) with ordinality as s(size, more, maximum, ends_at, owner) order by s.owner;
+end $$;
+`;
+
+const ENTITIES = Object.freeze({
+  number: 6,
+  name: 'entities that limits count',
+  script: ENTITY_SETS,
+  tables: { entity_member: { gateway: sql`select, insert, delete`, author: null } },
+});
+
 interface TablePrivileges {
   readonly gateway: Sql | null;
   readonly author: Sql | null;
@@ -222,7 +285,7 @@ function inOrder(steps: readonly Migration[]): readonly Migration[] {
   return Object.freeze([...steps]);
 }
 
-export const MIGRATIONS: readonly Migration[] = inOrder([...STEPS, LIMITS, REVOCATIONS, CLOCKS]);
+export const MIGRATIONS: readonly Migration[] = inOrder([...STEPS, LIMITS, REVOCATIONS, CLOCKS, ENTITIES]);
 
 /** Database roles to grant privileges to, by kind. */
 export interface ControlRoles {

@@ -1,4 +1,4 @@
-import type { Charge, QuotaCount } from '../../../policy/index.js';
+import type { Charge, QuotaCount, SetAddition, SetResult } from '../../../policy/index.js';
 import {
   type ControlPlace,
   type ControlQueries,
@@ -35,6 +35,10 @@ on conflict (key) do update set
   ends_at = case when c.ends_at <= clock_timestamp() then excluded.ends_at else c.ends_at end
 returning key, used, 1000 * extract(epoch from ends_at - clock_timestamp()) as ms`;
 
+const ADD_ENTITIES = sql`
+select used, ms, refused from osl_control.add_entities($1::text[], $2::float8[], $3::bigint[], $4::bigint[], $5::text[])
+order by owner`;
+
 const HERE = sql`
 insert into osl_control.limit_peer (id, seen_at) values ($1, clock_timestamp())
 on conflict (id) do update set seen_at = excluded.seen_at`;
@@ -44,6 +48,9 @@ const SWEEP = sql`
 delete from osl_control.limit_count where key in
   (select key from osl_control.limit_count where ends_at < clock_timestamp() - interval '1 minute'
    limit 10000 for update skip locked)`;
+const SWEEP_ENTITIES = sql`
+delete from osl_control.entity_member where ctid = any (array
+  (select ctid from osl_control.entity_member where ends_at < clock_timestamp() - interval '1 minute' limit 100000))`;
 const SWEEP_PEERS = sql`delete from osl_control.limit_peer where seen_at < clock_timestamp() - interval '1 hour'`;
 
 /** Keeps counts in tables of `osl_control`; the first heartbeat checks the schema. */
@@ -54,12 +61,14 @@ export async function openPostgresCounts(place: ControlPlace): Promise<CountStor
   return Object.freeze({
     lease: (key: string, most: number) => lease(database, key, most),
     add: (charges: readonly Charge[]) => add(database, charges),
+    addEntities: (additions: readonly SetAddition[]) => addEntities(database, additions),
     here: async (id: string) => {
       if (!hasSchema) await requireSchema(database);
       hasSchema = true;
       await database.query(HERE, [id]);
       if (told++ % SWEEP_EVERY === 0) {
         await database.query(SWEEP);
+        await database.query(SWEEP_ENTITIES);
         await database.query(SWEEP_PEERS);
       }
       const [row] = await database.query(PEERS, [GONE_MS]);
@@ -86,4 +95,20 @@ async function add(database: ControlQueries, charges: readonly Charge[]): Promis
     const row = found.get(key);
     return { used: Number(row?.['used'] ?? 0), endsInMs: Number(row?.['ms'] ?? 0) };
   });
+}
+
+async function addEntities(database: ControlQueries, additions: readonly SetAddition[]): Promise<SetResult> {
+  const rows = await database.query(ADD_ENTITIES, [
+    additions.map(({ key }) => key),
+    additions.map(({ windowMs }) => windowMs),
+    additions.map(({ most }) => most),
+    additions.flatMap(({ members }, i) => members.map(() => i + 1)),
+    additions.flatMap(({ members }) => members),
+  ]);
+  if (rows.length !== additions.length) throw new Error('the store of limits lost a set');
+  const refused = rows.findIndex((row) => row['refused'] === true);
+  return {
+    refused: refused < 0 ? null : refused,
+    counts: rows.map((row) => ({ used: Number(row['used']), endsInMs: Number(row['ms']) })),
+  };
 }

@@ -1,4 +1,4 @@
-import type { Charge, QuotaCount } from '../../../policy/index.js';
+import type { Charge, QuotaCount, SetAddition, SetResult } from '../../../policy/index.js';
 import { StartProblem } from '../../base/start-problem.js';
 import { type CountStore, GONE_MS, PART, type Portion, SECOND_MS } from './shared-counts.js';
 
@@ -46,6 +46,31 @@ for i, key in ipairs(KEYS) do
   local ms = redis.call('PTTL', key)
   if ms < 0 then redis.call('PEXPIRE', key, ARGV[2 * i - 1]) ms = tonumber(ARGV[2 * i - 1]) end
   found[2 * i] = tostring(ms)
+end
+return found`;
+
+/** Arguments of each set: its window in ms, its maximum, the number of members, the members. */
+const ADD_ENTITIES = `
+local at, refused, fresh = 1, 0, {}
+for i, key in ipairs(KEYS) do
+  local new = {}
+  for j = at + 3, at + 2 + ARGV[at + 2] do
+    if redis.call('SISMEMBER', key, ARGV[j]) == 0 then new[#new + 1] = ARGV[j] end
+  end
+  if refused == 0 and #new > 0 and redis.call('SCARD', key) + #new > tonumber(ARGV[at + 1]) then refused = i end
+  fresh[i] = {ARGV[at], new}
+  at = at + 3 + ARGV[at + 2]
+end
+local found = {refused}
+for i, key in ipairs(KEYS) do
+  local window, new = fresh[i][1], fresh[i][2]
+  if refused == 0 then
+    for _, member in ipairs(new) do redis.call('SADD', key, member) end
+    if #new > 0 and redis.call('PTTL', key) < 0 then redis.call('PEXPIRE', key, window) end
+  end
+  local ms = redis.call('PTTL', key)
+  found[2 * i] = redis.call('SCARD', key)
+  found[2 * i + 1] = ms < 0 and tonumber(window) or ms
 end
 return found`;
 
@@ -101,6 +126,15 @@ export async function openRedisCounts(url: string): Promise<CountStore> {
         charges.flatMap(({ windowMs, amount }) => [windowMs, amount]),
       );
       return charges.map((_, i) => ({ used: found[2 * i] ?? 0, endsInMs: found[2 * i + 1] ?? 0 }));
+    },
+    addEntities: async (additions: readonly SetAddition[]): Promise<SetResult> => {
+      const [refused = 0, ...found] = await run(
+        ADD_ENTITIES,
+        additions.map(({ key }) => key),
+        additions.flatMap(({ windowMs, most, members }) => [windowMs, most, members.length, ...members]),
+      );
+      const counts = additions.map((_, i) => ({ used: found[2 * i] ?? 0, endsInMs: found[2 * i + 1] ?? 0 }));
+      return { refused: refused === 0 ? null : refused - 1, counts };
     },
     here: async (id: string) => (await run(HERE, ['peers'], [id, GONE_MS]))[0] ?? 1,
     close: async () => client.destroy(),

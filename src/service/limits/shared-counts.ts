@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
+import { queryError } from 'osl-compiler';
 import {
   type Charge,
   type Lease,
@@ -9,6 +10,8 @@ import {
   PER_ADDRESS,
   type QuotaCount,
   type RateLimits,
+  type SetAddition,
+  type SetResult,
 } from '../../../policy/index.js';
 import type { ServiceLog } from '../../base/log.js';
 import { within } from '../../base/serial.js';
@@ -74,6 +77,7 @@ export class SharedCounts {
       // Unused tokens of the store expire within a second; those of the own share would be missing until then.
       handBack: (counter, key, lease) => this.#takeBack(this.#keyOf(JSON.stringify([counter, key])), lease),
       charge: (charges) => this.#charge(charges),
+      addEntities: (additions) => this.#addEntities(additions),
       peers: () => (this.#heard ? this.#peers : null),
       limits: (limits) => {
         this.#limits = limits;
@@ -92,6 +96,16 @@ export class SharedCounts {
   async #charge(charges: readonly Charge[]): Promise<readonly QuotaCount[]> {
     const keyed = charges.map((charge) => ({ ...charge, key: this.#keyOf(charge.key) }));
     return this.#inTime(() => this.#store.add(keyed));
+  }
+
+  /** A part for each process would not do: sets of several processes may overlap. @throws QueryError E5038 */
+  async #addEntities(additions: readonly SetAddition[]): Promise<SetResult> {
+    const keyed = additions.map((addition) => ({ ...addition, key: this.#keyOf(addition.key) }));
+    try {
+      return await this.#inTime(() => this.#store.addEntities(keyed));
+    } catch {
+      throw queryError('entitiesUnknown', {}); // `#inTime` has logged the cause
+    }
   }
 
   async close(): Promise<void> {
@@ -189,6 +203,8 @@ export interface CountStore {
   lease(key: string, most: number): Promise<Portion>;
   /** Adds to counts and returns their new values in order. */
   add(charges: readonly Charge[]): Promise<readonly QuotaCount[]>;
+  /** Adds to sets as `EntitySets.add` does. */
+  addEntities(additions: readonly SetAddition[]): Promise<SetResult>;
   /** Sends a heartbeat of process `id`. Returns the number of live processes. */
   here(id: string): Promise<number>;
   close(): Promise<void>;

@@ -302,7 +302,7 @@ const FIGURES = object({
 const QUOTA_VIEW = object({
   name: text('The name in the policy, or the place there.'),
   bucket: text(),
-  unit: oneOf('requests', 'rows', 'bytes', 'ms', 'cost', 'tokens'),
+  unit: oneOf('requests', 'rows', 'bytes', 'ms', 'cost', 'tokens', 'entities'),
   most: count(),
   per: oneOf('second', 'minute', 'hour', 'day', 'task'),
   window_seconds: NUMBER,

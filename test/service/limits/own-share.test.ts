@@ -14,7 +14,7 @@ t.test('a policy that is activated while the store is away takes nothing of the 
   let peers = 0;
   const here = (): Promise<number> => (peers++ === 0 ? Promise.resolve(2) : away());
   const counts = await SharedCounts.join(
-    { lease: away, add: away, here, close: async () => undefined },
+    { lease: away, add: away, addEntities: away, here, close: async () => undefined },
     { tenant: 'demo', log: LOG },
   );
   t.teardown(() => counts.close());

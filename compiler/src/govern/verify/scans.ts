@@ -407,7 +407,7 @@ function describe({ name, type, masked, expr }: GovernedColumn, slots: readonly 
   return `${name} ${type} ${masked} ${textOf(expr, slots)}`;
 }
 
-function mayRead(name: string, { grants, denied }: RelationAccess): boolean {
+export function mayRead(name: string, { grants, denied }: RelationAccess): boolean {
   return !denied.has(name) && grants.some((g) => g.columns.has(name));
 }
 

@@ -56,6 +56,7 @@ const UNITS: Readonly<Record<QuotaView['unit'], string>> = {
   ms: 'seconds of the database',
   cost: 'estimated cost',
   tokens: 'model tokens',
+  entities: 'different entities',
 };
 
 /** Describes a limit in words, with its name in the policy. */

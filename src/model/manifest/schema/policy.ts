@@ -140,6 +140,26 @@ const QUOTA = {
     ...amount,
     description: 'Tokens of the language models, rerankers and embedding models that queries use.',
   },
+  entities: {
+    ...amount,
+    maximum: 100_000,
+    description:
+      'Number of different entities that the rows of answers show. An answer that would show more stops with an error, and a query of which it is not known what its rows show is refused.',
+  },
+  of: {
+    type: 'array',
+    items: MODEL_RULE,
+    minItems: 1,
+    uniqueItems: true,
+    description: 'With `entities`: names of those that are counted.',
+  },
+  labels: {
+    type: 'array',
+    items: { type: 'string' },
+    minItems: 1,
+    uniqueItems: true,
+    description: 'With `entities`: counts those that have a column with one of these sensitivity labels.',
+  },
 } as const;
 
 function quotas<I>(items: I, description: string) {

@@ -1,0 +1,245 @@
+import { createHmac } from 'node:crypto';
+import { type EntityKey, type GovernedPlan, type KeyedPlan, queryError, withEntityKeys } from 'osl-compiler';
+import type { Quota } from '../../../policy/index.js';
+import { DataRowReader, type RowSink } from '../../engine/index.js';
+import type { Caller } from '../request/caller.js';
+import { quotasFor, renewalTime, requireTask } from '../request/limit.js';
+import { SealedValue } from '../request/sealed.js';
+import { countsCost, withinCost } from './cost-limit.js';
+import type { RunningParts, RuntimeRows } from './parts.js';
+import { formatsOf, type ResultDelivery } from './question.js';
+import type { TextRow } from './runtime/step.js';
+
+/** True if a limit of the caller needs to see each plan before it runs, so that no query may skip planning. */
+export function needsFullPath(caller: Caller): boolean {
+  return countsCost(caller) || quotasFor(caller, 'entities').length > 0;
+}
+
+/**
+ * Checks that a plan may run under the limits of its caller. Returns undefined if there is nothing to wait for.
+ *
+ * @throws QueryError E0536, E0532, and the errors of `withinCost`
+ */
+export function withinLimits(
+  parts: RunningParts,
+  caller: Caller,
+  plan: GovernedPlan,
+): Promise<void> | undefined {
+  entityCounter(parts, caller, plan);
+  return withinCost(parts, caller, plan);
+}
+
+/**
+ * Returns the counter of the entities that the rows of `plan` show; null if no limit of the caller counts any.
+ *
+ * @throws QueryError E0536 if it is unknown which entities they show, E0532 if a limit needs a task
+ */
+export function entityCounter(
+  parts: Pick<RunningParts, 'maskKeys' | 'means'>,
+  caller: Caller,
+  plan: GovernedPlan,
+): EntityCounter | null {
+  const quotas = quotasFor(caller, 'entities');
+  if (quotas.length === 0) return null;
+  const keyed = keyedPlan(caller, plan, quotas);
+  if (keyed === null) return null;
+  const shown = new Set(keyed.keys.map(({ entity }) => entity));
+  const own = quotas.filter(({ entities }) => [...shown].some((entity) => entities.has(entity)));
+  requireTask(own);
+  return new EntityCounter(parts, strictest(own), keyed, plan.outputs.length);
+}
+
+const KEYED = new WeakMap<GovernedPlan, Map<string, ReturnType<typeof withEntityKeys>>>();
+
+/** @throws QueryError E0536 */
+function keyedPlan(
+  { access, manifest }: Caller,
+  plan: GovernedPlan,
+  quotas: readonly Quota[],
+): KeyedPlan | null {
+  const entities = new Set(quotas.flatMap((quota) => [...quota.entities]));
+  const names = JSON.stringify([...entities].sort());
+  let known = KEYED.get(plan);
+  if (known === undefined) KEYED.set(plan, (known = new Map()));
+  let keyed = known.get(names);
+  if (keyed === undefined) {
+    keyed = withEntityKeys(plan, entities, manifest.catalog, access);
+    known.set(names, keyed);
+  }
+  if (keyed === null || 'plan' in keyed) return keyed;
+  const { entity, reason } = keyed;
+  const budget = quotas.find((quota) => quota.entities.has(entity))?.label ?? '';
+  throw queryError('uncountedEntities', { entity, reason, budget });
+}
+
+/** Returns the lowest of the limits that share a count. */
+function strictest(quotas: readonly Quota[]): readonly Quota[] {
+  const byKey = new Map<string, Quota>();
+  for (const quota of quotas) {
+    const other = byKey.get(quota.key);
+    if (other === undefined || quota.most < other.most) byKey.set(quota.key, quota);
+  }
+  return [...byKey.values()];
+}
+
+type OpenSink = (runtime: readonly RuntimeRows[]) => RowSink;
+
+interface Run {
+  readonly plan: GovernedPlan;
+  readonly delivery: Omit<ResultDelivery, 'sink'>;
+  readonly open: OpenSink;
+}
+
+/** Returns `run`, with the entities that it shows counted before its rows are sent. @throws QueryError E0536, E0532 */
+export function countedRun(parts: RunningParts, caller: Caller, run: Run): Run {
+  const counter = entityCounter(parts, caller, run.plan);
+  if (counter === null) return run;
+  const { plan, delivery, open } = run;
+  const resultFormats = counter.formats(formatsOf(delivery, plan));
+  return {
+    plan: counter.plan,
+    delivery: { ...delivery, resultFormats },
+    open: (runtime) => counter.sink(open(runtime)),
+  };
+}
+
+/** HKDF domain of the key of hashes; no key domain of a manifest contains `#`. */
+const DOMAIN = '#entities';
+/** Bytes of a hash: among 100,000 entities two of 16 bytes are equal once in 10^28 times. */
+const HASH_BYTES = 16;
+
+/** The key of one entity: its name, and the text of each key column in UTF-8, as Latin-1. */
+interface ShownEntity {
+  readonly entity: string;
+  readonly text: string;
+}
+
+/** Counts the entities in the rows of one answer, whose last columns are their keys. */
+class EntityCounter {
+  readonly plan: GovernedPlan;
+  readonly #keys: readonly EntityKey[];
+  /** Number of columns that the caller is shown. */
+  readonly #width: number;
+  readonly #quotas: readonly Quota[];
+  readonly #parts: Pick<RunningParts, 'maskKeys' | 'means'>;
+  /** Entities of earlier rows of this answer, which are counted. */
+  readonly #seen = new Set<string>();
+  /** Keys of hashes by count and entity. */
+  readonly #hashKeys = new Map<string, Buffer>();
+
+  constructor(
+    parts: Pick<RunningParts, 'maskKeys' | 'means'>,
+    quotas: readonly Quota[],
+    { plan, keys }: KeyedPlan,
+    width: number,
+  ) {
+    this.plan = plan;
+    this.#keys = keys;
+    this.#width = width;
+    this.#quotas = quotas;
+    this.#parts = parts;
+  }
+
+  /** Formats of the columns of `plan`: the keys are texts. */
+  formats(shown: readonly (0 | 1)[]): readonly (0 | 1)[] {
+    if (!shown.includes(1)) return [];
+    const own = Array.from({ length: this.#width }, (_, i) => shown[shown.length === 1 ? 0 : i] ?? 0);
+    return [...own, ...Array.from({ length: this.plan.outputs.length - this.#width }, () => 0 as const)];
+  }
+
+  /** Removes the keys from rows, and passes these on once their entities are counted. */
+  sink(to: RowSink): RowSink {
+    return {
+      write: (dataRows, rows) => {
+        const { shown, fresh } = this.#read(dataRows);
+        if (fresh.size === 0) return to.write(shown, rows);
+        return this.#count(fresh).then(() => to.write(shown, rows));
+      },
+    };
+  }
+
+  /** Counts the entities of all `rows`. @throws QueryError E4290, E5038 */
+  async countRows(rows: readonly TextRow[]): Promise<void> {
+    const fresh = new Map<string, ShownEntity>();
+    const names = this.plan.outputs.map(({ name }) => name);
+    for (const row of rows) {
+      const cells = names.map((name) => row.get(name) ?? null);
+      this.#note(
+        fresh,
+        cells.map((cell) => (cell === null ? null : Buffer.from(cell).toString('latin1'))),
+      );
+    }
+    if (fresh.size > 0) await this.#count(fresh);
+  }
+
+  #read(dataRows: Uint8Array) {
+    const fresh = new Map<string, ShownEntity>();
+    const rows = new DataRowReader(dataRows);
+    const shown = Buffer.allocUnsafe(dataRows.length);
+    const cells = Array.from<string | null>({ length: this.plan.outputs.length });
+    let length = 0;
+    while (rows.next()) {
+      let end = rows.rowStart + HEAD;
+      for (let i = 0; i < this.#width; i++) {
+        rows.value();
+        end = rows.end;
+      }
+      for (let i = this.#width; i < cells.length; i++)
+        cells[i] = rows.value() ? rows.source.toString('latin1', rows.start, rows.end) : null;
+      this.#note(fresh, cells);
+      const at = length;
+      length += rows.source.copy(shown, at, rows.rowStart, end);
+      shown.writeInt32BE(length - at - 1, at + 1);
+      shown.writeUInt16BE(this.#width, at + 5);
+    }
+    return { shown: shown.subarray(0, length), fresh };
+  }
+
+  /** Adds the entities of a row to `fresh` that no earlier row showed. */
+  #note(fresh: Map<string, ShownEntity>, cells: readonly (string | null)[]): void {
+    for (const { entity, columns } of this.#keys) {
+      const values = columns.map((column) => cells[column] ?? null);
+      if (values.every((value) => value === null)) continue;
+      const text = values.map((value) => (value === null ? '-' : `${value.length}:${value}`)).join('');
+      const id = `${entity} ${text}`;
+      if (!this.#seen.has(id)) fresh.set(id, { entity, text });
+    }
+  }
+
+  /** @throws QueryError E4290, E5038 */
+  async #count(fresh: ReadonlyMap<string, ShownEntity>): Promise<void> {
+    const additions = this.#quotas.map(({ key, windowMs, most, entities }) => {
+      const own = [...fresh.values()].filter(({ entity }) => entities.has(entity));
+      return { key, windowMs, most, members: own.map((shown) => this.#hash(key, shown)) };
+    });
+    const { limiter } = SealedValue.open(this.#parts.means);
+    const { refused, counts } = await limiter.entities.add(additions);
+    if (refused !== null) {
+      const waitMs = counts[refused]?.endsInMs ?? 0;
+      throw queryError('entitiesSpent', {
+        budget: this.#quotas[refused]?.label ?? '',
+        renewsAt: renewalTime(waitMs),
+        retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1_000)),
+      });
+    }
+    for (const id of fresh.keys()) this.#seen.add(id);
+  }
+
+  /** A hash that differs for each count, so that the store does not tell which counts have an entity in common. */
+  #hash(count: string, { entity, text }: ShownEntity): string {
+    const name = `${count} ${entity}`;
+    let key = this.#hashKeys.get(name);
+    if (key === undefined) {
+      const secret = Buffer.from(this.#parts.maskKeys.pad('inner', DOMAIN), 'hex');
+      key = createHmac('sha256', secret)
+        .update(JSON.stringify([count, entity]))
+        .digest();
+      this.#hashKeys.set(name, key);
+    }
+    const hash = createHmac('sha256', key).update(text, 'latin1').digest();
+    return hash.toString('base64url', 0, HASH_BYTES);
+  }
+}
+
+/** Length of the header of a DataRow message. */
+const HEAD = 7;
