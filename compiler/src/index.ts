@@ -1,5 +1,5 @@
 /** The OSL-SQL compiler: turns text, catalog and access rights into governed SQL. No I/O, no clock, no database. */
-export type { Access, GroupRule, MaskKind, RelationAccess, RelationGrant } from './access/access.js';
+export type { Access, GroupRule, MaskKind, OverlapRule, RelationAccess, RelationGrant } from './access/access.js';
 export { type AttributePattern, attributePattern, forChain } from './access/access.js';
 export { GROUPS_ONLY, type GroupsOnlyReason } from './access/groups-only.js';
 export {
@@ -77,6 +77,7 @@ export {
   compile,
   compileInSteps,
   compileMetrics,
+  compilePopulations,
   compileTemplate,
 } from './compile.js';
 export { type EmittedSql, emit } from './emit/emit.js';
@@ -112,6 +113,7 @@ export type {
 } from './govern/governed-plan.js';
 export { GovernedPlan, mayBeRedacted } from './govern/governed-plan.js';
 export { isVisibleFlag, REDACTED, visibleColumnName } from './govern/mask.js';
+export { comparesOverlaps, MEMBER_DIGITS, MEMBER_KEY, type Population } from './govern/population.js';
 export { isRepeatable, isTimelessValue } from './govern/repeatable.js';
 export { ROLLUP_ROWS, ROLLUP_TIME, type RollupFault } from './govern/rollup/rolled-block.js';
 export type { UnusedRollup } from './govern/rollup/rollup.js';

@@ -95,6 +95,14 @@ export interface GroupRule {
   readonly dominance?: number;
   /** The only metrics that may be used, with the columns that each reads; null: any aggregate. */
   readonly metrics: ReadonlyMap<string, ReadonlySet<string>> | null;
+  /** Set if answers are compared with earlier ones; see `govern/population.ts`. */
+  readonly overlap?: OverlapRule;
+}
+
+/** Answers are compared with those of `days` days, of each subject or of all members of group `with`. */
+export interface OverlapRule {
+  readonly days: number;
+  readonly with: string | null;
 }
 
 export function showsRows(grant: RelationGrant): boolean {

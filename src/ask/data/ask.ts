@@ -1,4 +1,12 @@
-import { EVIDENCE, emit, type GovernedPlan, OPERATORS, PASSAGE_COLUMNS, queryError } from 'osl-compiler';
+import {
+  comparesOverlaps,
+  EVIDENCE,
+  emit,
+  type GovernedPlan,
+  OPERATORS,
+  PASSAGE_COLUMNS,
+  queryError,
+} from 'osl-compiler';
 import { tellOutcome } from '../../base/thrown.js';
 import { type ExecuteResult, MemoryShare, type RowSink } from '../../engine/index.js';
 import { type Caller, versionsOf } from '../request/caller.js';
@@ -10,6 +18,7 @@ import { type AnswerFreshness, rollupFreshness, standbyFreshness } from './answe
 import { costCharge, withinCost } from './cost-limit.js';
 import { CountedSink } from './counted-sink.js';
 import { IndexesRead, type IndexRead, ModelUsage } from './model-usage.js';
+import { requireNoOverlap } from './overlap/compare.js';
 import type { AnswerParts } from './parts.js';
 import { placedError, planOf, throwStepError } from './planning.js';
 import type { QueryAnswer, QueryUses } from './query-answer.js';
@@ -115,6 +124,8 @@ export function answerStepsOf(
     answer: async (plan, caller, recorded, permits) => {
       // Sending passages to a model cannot be undone, so the decision must be recorded first.
       if (sendsToModel(plan)) await recorded;
+      const isCompared = comparesOverlaps(plan, caller.access);
+      if (isCompared) await requireNoOverlap(parts, caller, plan, question, delivery);
       const versions = versionsOf(caller);
       const { sink } = delivery;
       const open: OpenSink = (runtime) => {
@@ -141,7 +152,7 @@ export function answerStepsOf(
         redactedFields: redactedIn(plan, result.runtime),
         indexes: result.indexes,
         errors: result.runtime.flatMap((r) => r.errors),
-        permits,
+        permits: isCompared ? null : permits,
         freshness: result.freshness,
         receipt,
       });

@@ -235,7 +235,7 @@ function withinDeadline<T>(
   }
 }
 
-function statementOf(body: Exclude<QuestionBody, { kind: 'metrics' }>): {
+export function statementOf(body: Exclude<QuestionBody, { kind: 'metrics' }>): {
   readonly text: string;
   readonly world: RequestedWorld;
 } {
