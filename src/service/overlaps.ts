@@ -1,10 +1,9 @@
 import { mkdir, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ChangedHistory, OverlapStore, OverlapUpdate } from '../ask/index.js';
-import { openControl, requireSchema } from '../base/control/index.js';
+import { type ControlPlace, openControl, requireSchema } from '../base/control/index.js';
 import { bytesOf, namesIn, removeWhole, writeWhole } from '../base/files.js';
 import { sql } from '../base/sql.js';
-import type { ControlSettings } from './settings/groups.js';
 
 /** Timeout of a statement in ms: a history of a million rows has 12 MB. */
 const STATEMENT_MS = 20_000;
@@ -17,7 +16,7 @@ const CONNECTIONS = 2;
  * @param alone runs work while no other process of this server runs any
  */
 export function openOverlaps(
-  control: ControlSettings | null,
+  control: ControlPlace | null,
   tenant: string,
   dataDir: string,
   alone: <T>(work: () => Promise<T>) => Promise<T>,
@@ -32,8 +31,8 @@ values ($1, $2, to_timestamp($3::float8 / 1000), $4)
 on conflict (tenant, key) do update set ends_at = excluded.ends_at, state = excluded.state`;
 const SWEEP = sql`delete from osl_control.overlap_history where ends_at < clock_timestamp() - interval '1 day'`;
 
-function sharedOverlaps(control: ControlSettings, tenant: string): OverlapStore {
-  const database = openControl(control.place, { connections: CONNECTIONS, statementMs: STATEMENT_MS });
+function sharedOverlaps(place: ControlPlace, tenant: string): OverlapStore {
+  const database = openControl(place, { connections: CONNECTIONS, statementMs: STATEMENT_MS });
   let hasSchema = false;
   const ready = async (): Promise<void> => {
     if (!hasSchema) await requireSchema(database);

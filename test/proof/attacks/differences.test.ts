@@ -124,8 +124,7 @@ t.test(`${ATTACKS} difference attacks`, async (t) => {
       const attack = attacker.next(askers.length);
       const played = await play(attack, askers);
       t.notOk(isRight(attack, played.sum), `nothing is isolated: ${attack.kind}`);
-      if (isRight(attack, played.sum))
-        t.comment(attack.questions.map((q) => q.sql).join(';\n'));
+      if (isRight(attack, played.sum)) t.comment(attack.questions.map((q) => q.sql).join(';\n'));
       asked += attack.questions.length;
       answered += played.answered;
       figures.push(...played.figures);

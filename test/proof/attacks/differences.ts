@@ -85,7 +85,12 @@ function filterFrom(dice: Dice): Filter {
     const to = from + 5 + dice.below(15);
     return { sql: `age between ${from} and ${to}`, takes: (p) => p.age >= from && p.age <= to };
   }
-  const value = column === 'region' ? `r${dice.below(4)}` : column === 'team' ? `t${dice.below(12)}` : `c${dice.below(4)}`;
+  const value =
+    column === 'region'
+      ? `r${dice.below(4)}`
+      : column === 'team'
+        ? `t${dice.below(12)}`
+        : `c${dice.below(4)}`;
   return { sql: `${column} = '${value}'`, takes: (p) => p[column] === value };
 }
 
@@ -152,7 +157,10 @@ export class Attacker {
     const inside = this.#all.filter(filter.takes);
     const rests = new Map<string, readonly Person[]>(rollup ? [['', inside]] : []);
     for (const value of new Set(inside.map((p) => p[column])))
-      rests.set(value, inside.filter((p) => p[column] === value));
+      rests.set(
+        value,
+        inside.filter((p) => p[column] === value),
+      );
     return {
       sql: `select ${column}, sum(salary) ${FROM} where ${filter.sql} group by ${rollup ? `rollup(${column})` : column}`,
       by: 0,

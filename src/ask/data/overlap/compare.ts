@@ -50,8 +50,7 @@ export async function requireNoOverlap(
   for (const table of new Set(populations.map((p) => p.table))) {
     const own = populations.filter((p) => p.table === table);
     const keys = historyKeys(table, own, caller, secret);
-    const known = await unlessUnknown(parts, parts.overlaps.read([...keys.keys()]));
-    if (known.every((bytes) => bytes !== null && historyOf(bytes, 0).hasAnswered(digest))) continue;
+    if (await unlessUnknown(parts, wasAnswered(parts, [...keys.keys()], digest))) continue;
     const memory = new MemoryShare(parts.memory, caller.identity.subject);
     try {
       const sets: AnsweredSet[] = [];
@@ -61,6 +60,16 @@ export async function requireNoOverlap(
       memory.release();
     }
   }
+}
+
+/** True if all histories under `keys` contain the question. */
+async function wasAnswered(
+  { overlaps }: AnswerParts,
+  keys: readonly string[],
+  digest: string,
+): Promise<boolean> {
+  const stored = await overlaps.read(keys);
+  return stored.every((bytes) => bytes !== null && historyOf(bytes, 0).hasAnswered(digest));
 }
 
 async function populationsFor(

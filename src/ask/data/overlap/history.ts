@@ -6,7 +6,7 @@ const MOST_SETS = 1_024;
 const MOST_CLASSES = 4_096;
 const MOST_QUESTIONS = 4_096;
 /** A refusal says that a small difference exists, so that there may be few of them. */
-const MOST_REFUSALS = 64;
+const MOST_REFUSALS = 32;
 
 /** The rows on which figures of one answer rest. */
 export interface AnsweredSet {
