@@ -1,7 +1,8 @@
 /** The OSL-SQL compiler: turns text, catalog and access rights into governed SQL. No I/O, no clock, no database. */
-export type { Access, GroupRule, MaskKind, OverlapRule, RelationAccess, RelationGrant } from './access/access.js';
+export type { Access, GroupRule, MaskKind, RelationAccess, RelationGrant } from './access/access.js';
 export { type AttributePattern, attributePattern, forChain } from './access/access.js';
 export { GROUPS_ONLY, type GroupsOnlyReason } from './access/groups-only.js';
+export type { OverlapRule } from './access/overlap-rule.js';
 export {
   bindPredicate,
   type ComputedFacts,

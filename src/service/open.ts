@@ -293,7 +293,9 @@ async function openedIn(
   const reading = closing.add(new AuditReader(settings, audit, log));
   const tableAttributes: TableAttributes = new TableAttributes(() => service);
   const shadow: Shadows = closing.add(new Shadows(() => service));
-  const overlaps = closing.add(openOverlaps(settings.control?.place ?? null, tenant, dataDir, seat.exclusively));
+  const overlaps = closing.add(
+    openOverlaps(settings.control?.place ?? null, tenant, dataDir, seat.exclusively),
+  );
   const service: Service = Object.freeze({
     tenant,
     tableAttributes,

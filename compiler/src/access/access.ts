@@ -5,6 +5,7 @@ import { allOf, FALSE, TRUE } from '../plan/nodes.js';
 import type { Expr } from '../plan/plan.js';
 import { mapChildren, someExpr } from '../plan/walk.js';
 import { GROUPS_ONLY } from './groups-only.js';
+import type { OverlapRule } from './overlap-rule.js';
 
 /** The replacement for a cell that the caller may not read in the clear. */
 export type MaskKind = 'redact' | 'null' | 'hash' | 'partial' | 'year' | 'deny';
@@ -97,12 +98,6 @@ export interface GroupRule {
   readonly metrics: ReadonlyMap<string, ReadonlySet<string>> | null;
   /** Set if answers are compared with earlier ones; see `govern/population.ts`. */
   readonly overlap?: OverlapRule;
-}
-
-/** Answers are compared with those of `days` days, of each subject or of all members of group `with`. */
-export interface OverlapRule {
-  readonly days: number;
-  readonly with: string | null;
 }
 
 export function showsRows(grant: RelationGrant): boolean {

@@ -1,4 +1,5 @@
-import type { Access, OverlapRule, RelationAccess } from '../access/access.js';
+import type { Access, RelationAccess } from '../access/access.js';
+import type { OverlapRule } from '../access/overlap-rule.js';
 import { type BoundPlan, fanOutOf } from '../bind/index.js';
 import { type Catalog, columnOf, type Relation } from '../catalog/catalog.js';
 import { InternalError, queryError } from '../errors/errors.js';

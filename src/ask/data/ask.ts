@@ -1,12 +1,4 @@
-import {
-  comparesOverlaps,
-  EVIDENCE,
-  emit,
-  type GovernedPlan,
-  OPERATORS,
-  PASSAGE_COLUMNS,
-  queryError,
-} from 'osl-compiler';
+import { EVIDENCE, emit, type GovernedPlan, OPERATORS, PASSAGE_COLUMNS, queryError } from 'osl-compiler';
 import { tellOutcome } from '../../base/thrown.js';
 import { type ExecuteResult, MemoryShare, type RowSink } from '../../engine/index.js';
 import { type Caller, versionsOf } from '../request/caller.js';
@@ -18,7 +10,7 @@ import { type AnswerFreshness, rollupFreshness, standbyFreshness } from './answe
 import { costCharge, withinCost } from './cost-limit.js';
 import { CountedSink } from './counted-sink.js';
 import { IndexesRead, type IndexRead, ModelUsage } from './model-usage.js';
-import { requireNoOverlap } from './overlap/compare.js';
+import { isComparedWithEarlier } from './overlap/compare.js';
 import type { AnswerParts } from './parts.js';
 import { placedError, planOf, throwStepError } from './planning.js';
 import type { QueryAnswer, QueryUses } from './query-answer.js';
@@ -50,8 +42,7 @@ export function ask(
   const { prepared } = question;
   const mayRun = prepared?.plan.rollup === null || question.mayBeOld === true;
   if (prepared?.authorized.isOf(question) === true && mayRun && prepared.payment.take()) {
-    const { authorized } = prepared;
-    return authorized.continueAs('query').answer(answering);
+    return prepared.authorized.continueAs('query').answer(answering);
   }
   const decision = decisionOf(parts, question, 'query', prepared?.payment);
   return respond(parts, question, { ...decision, ...answering });
@@ -109,7 +100,7 @@ export function answerStepsOf(
   delivery: ResultDelivery,
 ): AnswerSteps<GovernedPlan, QueryAnswer> {
   const spending = new ModelUsage();
-  const { receipt = null } = delivery;
+  const { receipt = null, sink } = delivery;
   let counted: CountedSink | null = null;
   let standby: StandbyUse | null = null;
   return {
@@ -124,10 +115,8 @@ export function answerStepsOf(
     answer: async (plan, caller, recorded, permits) => {
       // Sending passages to a model cannot be undone, so the decision must be recorded first.
       if (sendsToModel(plan)) await recorded;
-      const isCompared = comparesOverlaps(plan, caller.access);
-      if (isCompared) await requireNoOverlap(parts, caller, plan, question, delivery);
+      const isCompared = await isComparedWithEarlier(parts, caller, plan, question, delivery);
       const versions = versionsOf(caller);
-      const { sink } = delivery;
       const open: OpenSink = (runtime) => {
         const opened = typeof sink === 'function' ? sink(plan, versions, redactionOf(plan, runtime)) : sink;
         counted = new CountedSink(receipt?.digesting(plan, formatsOf(delivery, plan), opened) ?? opened);
@@ -235,10 +224,9 @@ async function execute(
   const maxRows = delivery.maxRows === 0 ? rows : Math.min(rows, delivery.maxRows);
   const values = slotValues(emit(plan).slots, new Map(), input, runtime);
   const settings = settingsFor(parts, caller, plan, delivery.settings);
-  const { subject } = caller.identity;
   const resultFormats = formatsOf(delivery, plan);
   const options = {
-    subject,
+    subject: caller.identity.subject,
     resultFormats,
     maxRows,
     maxBytes: bytes,

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import {
+  comparesOverlaps,
   compilePopulations,
   emit,
   type GovernedPlan,
@@ -32,18 +33,20 @@ const PARTS = 16;
 const MOST_BYTES = 268_435_456;
 
 /**
- * Compares the rows behind an answer with those behind earlier ones, and adds it to them. Call it before the query
- * runs, for plans that `comparesOverlaps`.
+ * Compares the rows behind an answer with those behind earlier ones, if a grant requires it, and adds it to them. Call it
+ * before the query runs.
  *
+ * @returns true if the answer was compared, so that each run of the query must be
  * @throws QueryError E0537, and the errors of running a query
  */
-export async function requireNoOverlap(
+export async function isComparedWithEarlier(
   parts: AnswerParts,
   caller: Caller,
   plan: GovernedPlan,
   question: DataQuestion,
   delivery: ResultDelivery,
-): Promise<void> {
+): Promise<boolean> {
+  if (!comparesOverlaps(plan, caller.access)) return false;
   const secret = parts.maskKeys.pad('inner', 'answers that are compared');
   const populations = await populationsFor(parts, caller, question);
   const digest = questionDigest(parts, caller, plan, delivery, secret);
@@ -60,6 +63,7 @@ export async function requireNoOverlap(
       memory.release();
     }
   }
+  return true;
 }
 
 /** True if all histories under `keys` contain the question. */

@@ -104,15 +104,16 @@ export class OverlapHistory {
   *admitInSteps(question: string, sets: readonly AnsweredSet[], minimum: number): Generator<void, Verdict> {
     if (this.hasAnswered(question)) return 'repeated';
     if (this.#refusals >= MOST_REFUSALS || this.#questions.size >= MOST_QUESTIONS) return 'spent';
-    this.#addMembers(sets);
+    yield* this.#addMembersInSteps(sets);
     if (this.#members.length > MOST_MEMBERS) return 'spent';
-    yield;
     const changed = new Set<number>();
+    const sizes = this.#sizes();
     for (const set of sets) {
-      this.#addSet(set, changed);
-      if (this.#sets.length > MOST_SETS || this.#classes.length > MOST_CLASSES) return 'spent';
       yield;
+      this.#addSet(set, sizes, changed);
+      if (this.#sets.length > MOST_SETS || this.#classes.length > MOST_CLASSES) return 'spent';
     }
+    yield;
     const isolated = yield* isolatesInSteps(this.#memberClasses(minimum), this.#sets, changed, minimum);
     if (isolated === 'unknown') return 'spent';
     if (isolated) return 'refused';
@@ -125,33 +126,51 @@ export class OverlapHistory {
     this.#refusals += 1;
   }
 
-  /** Adds rows that are in no set yet. */
-  #addMembers(sets: readonly AnsweredSet[]): void {
-    const all = new Float64Array(sets.reduce((n, s) => n + s.members.length, this.#members.length));
+  /** Adds the rows of `sets` that are in no other set, as ones of class 0. */
+  *#addMembersInSteps(sets: readonly AnsweredSet[]): Generator<void, void> {
+    const before = this.#members;
+    const missing: Float64Array[] = [];
+    for (const { members: own } of sets) {
+      const found = placesIn(before, own);
+      missing.push(own.filter((value, i) => before[found[i] ?? 0] !== value));
+      yield;
+    }
+    if (missing.some((part) => part.length > 0)) this.#insert(missing);
+    for (const { members: own, units: ofOwn } of sets) {
+      if (ofOwn === null) continue;
+      const units = this.#units ?? this.#members.slice();
+      const places = placesIn(this.#members, own);
+      for (let i = 0; i < places.length; i++) units[places[i] ?? 0] = ofOwn[i] ?? 0;
+      this.#units = units;
+      yield;
+    }
+  }
+
+  #insert(more: readonly Float64Array[]): void {
+    const before = this.#members;
+    const all = new Float64Array(more.reduce((n, part) => n + part.length, before.length));
     let end = 0;
-    for (const members of [this.#members, ...sets.map((s) => s.members)]) {
-      all.set(members, end);
-      end += members.length;
+    for (const part of [before, ...more]) {
+      all.set(part, end);
+      end += part.length;
     }
     const members = distinctSorted(all);
-    const hasUnits = this.#units !== null || sets.some((s) => s.units !== null);
-    const units = hasUnits ? members.slice() : null;
+    const places = placesIn(members, before);
     const classOf = new Uint32Array(members.length);
-    for (const { members: own, units: ofOwn } of [{ members: this.#members, units: this.#units }, ...sets]) {
-      if (units === null || ofOwn === null) continue;
-      for (const [i, place] of placesIn(members, own).entries()) units[place] = ofOwn[i] ?? 0;
-    }
-    for (const [i, place] of placesIn(members, this.#members).entries())
+    const units = this.#units === null ? null : members.slice();
+    for (let i = 0; i < places.length; i++) {
+      const place = places[i] ?? 0;
       classOf[place] = this.#classOf[i] ?? 0;
+      if (units !== null) units[place] = this.#units?.[i] ?? 0;
+    }
     this.#members = members;
-    this.#units = units;
     this.#classOf = classOf;
+    this.#units = units;
   }
 
   /** Divides the classes that `set` contains in part. A set that is known already only gains figures. */
-  #addSet({ members, figures }: AnsweredSet, changed: Set<number>): void {
+  #addSet({ members, figures }: AnsweredSet, sizes: number[], changed: Set<number>): void {
     const places = placesIn(this.#members, members);
-    const sizes = this.#sizes();
     const taken = new Map<number, number>();
     for (const place of places) {
       const from = this.#classOf[place] ?? 0;
@@ -171,8 +190,13 @@ export class OverlapHistory {
     const moved = new Map<number, number>();
     for (const [from, count] of taken) {
       const sets = [...(this.#classes[from] ?? []), index];
-      if (from !== 0 && count === sizes[from]) this.#classes[from] = sets;
-      else moved.set(from, this.#classes.push(sets) - 1);
+      if (from !== 0 && count === sizes[from]) {
+        this.#classes[from] = sets;
+        continue;
+      }
+      moved.set(from, this.#classes.push(sets) - 1);
+      sizes[from] = (sizes[from] ?? 0) - count;
+      sizes.push(count);
     }
     for (const place of places) {
       const from = this.#classOf[place] ?? 0;
@@ -180,8 +204,8 @@ export class OverlapHistory {
     }
   }
 
-  #sizes(): Uint32Array {
-    const sizes = new Uint32Array(this.#classes.length);
+  #sizes(): number[] {
+    const sizes = this.#classes.map(() => 0);
     for (const one of this.#classOf) sizes[one] = (sizes[one] ?? 0) + 1;
     return sizes;
   }
@@ -200,7 +224,8 @@ export class OverlapHistory {
   #memberClasses(minimum: number): readonly MemberClass[] {
     const units: (Set<number> | null)[] = this.#classes.map(() => new Set<number>());
     const own = this.#units ?? this.#members;
-    for (const [place, one] of this.#classOf.entries()) {
+    for (let place = 0; place < own.length; place++) {
+      const one = this.#classOf[place] ?? 0;
       const few = units[one];
       if (few == null) continue;
       few.add(own[place] ?? 0);
@@ -218,11 +243,12 @@ export function distinctSorted(values: Float64Array): Float64Array {
   return values.slice(0, end);
 }
 
-/** Returns the index in `sorted` of each of `values`, all of which are in it, in ascending order. */
+/** Returns the index in `sorted` of each of `values`, which ascend; of a value that is missing, the one to insert it at. */
 function placesIn(sorted: Float64Array, values: Float64Array): Uint32Array {
   const places = new Uint32Array(values.length);
   let from = 0;
-  for (const [i, value] of values.entries()) {
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i] ?? 0;
     let low = from;
     let high = sorted.length;
     // Near values are likely neighbours, since both lists are ascending.
