@@ -1,6 +1,7 @@
 import { readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import t from 'tap';
+import { sql } from '../../src/base/sql.js';
 import { type Asker, startFrontends } from '../support/frontends.js';
 import { manifestText, policyText } from '../support/model-text.js';
 import { startTestService } from '../support/service.js';
@@ -163,6 +164,19 @@ t.test('refusals are counted', async (t) => {
     /^E0537 the answers that can be compared with each other are used up until 20/,
   );
   t.equal(await told(a, 'select sum(days) from visit'), '[["1836"]]', 'what was answered stays so');
+});
+
+t.test('a question that reads the clock is never the same', async (t) => {
+  const a = await asker('l');
+  const still = 'select sum(days) from visit';
+  const moving = "select sum(days) from visit where now() > '2020-01-01'";
+  t.equal(await told(a, still), '[["1836"]]');
+  t.equal(await told(a, moving), '[["1836"]]');
+  // As if the clock had moved a filter past one row.
+  await test.engine.system.script(sql`delete from shop.visit where id = 60`);
+  t.equal(await told(a, still), '[["1776"]]', 'a repeated question shows what has changed');
+  t.equal(await told(a, moving), FEW);
+  await test.engine.system.script(sql`insert into shop.visit values (60, 1, 1, 'k0', 60, 1060)`);
 });
 
 t.test('without its history nothing is answered', async (t) => {

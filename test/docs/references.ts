@@ -62,13 +62,13 @@ roles:
 
 **What is refused.** A difference of two figures that rests on fewer than \`min_group_size\` entities: filters that differ in a few persons, in two questions or in one (FILTER, ROLLUP); and any combination of answers that leaves the figure of one or two small sets of rows, such as a total without all groups that are shown. Sums and means of a column are compared with those of the same column, counts with counts. The message says neither which earlier question it is nor which value.
 
-**What is answered.** The same question again, however it is written; questions about the same rows; and questions that differ in enough entities.
+**What is answered.** The same question again, however it is written, unless it reads the clock; questions about the same rows; and questions that differ in enough entities.
 
 **Whose answers.** By default those of each subject; an agent's answers count for the agent and for the user it acts for. Subjects whose grants name the same group in \`with\` share one history, whatever their rights are: name one for people who talk to each other. Gateways with a [control database](operations.md#several-gateways) share histories, which a restart does not end.
 
 **How long.** From the first answer, for \`days\` days. Then the history begins anew: an answer of one period is not compared with one of the next. A history has 2,097,152 rows, 1,024 sets of rows and 32 refusals at most; then only repeated questions are answered until it ends, which the message says. It is stored as keyed hashes of keys; no value and no text of a question is in it.
 
-**What can be asked.** Aggregates of one relation that is granted so, with joins to parents. Refused are joins that repeat its rows, two such relations in one block, and rows that another grant shows. The primary key and the privacy unit are whole numbers, \`numeric\`, text, \`uuid\` or \`boolean\`, and not masked.
+**What can be asked.** Aggregates of one relation that is granted so, with joins to parents. Refused are joins that repeat its rows, two such relations in one block, and rows that another grant shows. Changes of such figures cannot be [subscribed](rest.md#subscriptions) to. The primary key and the privacy unit are whole numbers, \`numeric\`, text, \`uuid\` or \`boolean\`, and not masked.
 
 **What it costs.** Before a question runs, the hashes of the rows behind it are read: about five times the time of the question itself, and 12 MB to store for a million rows. It does not grow with the number of earlier answers, but for the comparison. Without \`overlap\` nothing is read.
 

@@ -4,6 +4,7 @@ import {
   compilePopulations,
   emit,
   type GovernedPlan,
+  isRepeatable,
   MEMBER_DIGITS,
   MEMBER_KEY,
   oneStatement,
@@ -16,6 +17,7 @@ import { messageOf } from '../../../base/thrown.js';
 import { eachDataRow, MemoryShare, textValuesOf } from '../../../engine/index.js';
 import { isShort } from '../../parsing/index.js';
 import type { Caller } from '../../request/caller.js';
+import { hasNoRelativeTimes } from '../answer-cache.js';
 import type { AnswerParts } from '../parts.js';
 import { statementOf } from '../planning.js';
 import type { DataQuestion, ResultDelivery } from '../question.js';
@@ -53,7 +55,7 @@ export async function isComparedWithEarlier(
   for (const table of new Set(populations.map((p) => p.table))) {
     const own = populations.filter((p) => p.table === table);
     const keys = historyKeys(table, own, caller, secret);
-    if (await unlessUnknown(parts, wasAnswered(parts, [...keys.keys()], digest))) continue;
+    if (digest !== null && (await unlessUnknown(parts, wasAnswered(parts, [...keys.keys()], digest)))) continue;
     const memory = new MemoryShare(parts.memory, caller.identity.subject);
     try {
       const sets: AnsweredSet[] = [];
@@ -87,16 +89,20 @@ async function populationsFor(
   return compilePopulations(parsed, catalog, access, { parameterOids, world });
 }
 
-/** Returns a keyed hash of everything that determines an answer, except the rows in the database. */
+/**
+ * Returns a keyed hash of everything that determines an answer, except the rows in the database; null if it depends on
+ * the time, which could move a filter from row to row.
+ */
 function questionDigest(
   parts: AnswerParts,
   caller: Caller,
   plan: GovernedPlan,
   { parameters, settings }: ResultDelivery,
   secret: string,
-): string {
+): string | null {
   const { sql, slots } = emit(plan);
   const values = slotValues(slots, new Map(), { parts, caller, parameters });
+  if (!isRepeatable(plan) || !hasNoRelativeTimes({ plan, values })) return null;
   const written = values.map(({ format, bytes }) => [format, bytes && Buffer.from(bytes).toString('base64')]);
   return keyed(secret, [
     plan.accessSignature,
@@ -199,7 +205,7 @@ function unitsIn({ members, units }: AnsweredSet): number {
 async function admit(
   parts: AnswerParts,
   keys: ReadonlyMap<string, number>,
-  digest: string,
+  digest: string | null,
   sets: readonly AnsweredSet[],
   minimum: number,
 ): Promise<void> {
@@ -225,7 +231,7 @@ interface Decided {
 async function decide(
   keys: readonly (readonly [string, number])[],
   stored: readonly (Buffer | null)[],
-  digest: string,
+  digest: string | null,
   sets: readonly AnsweredSet[],
   minimum: number,
 ): Promise<OverlapUpdate<Decided>> {

@@ -99,10 +99,11 @@ export class OverlapHistory {
   /**
    * Decides about an answer, and adds it unless it is refused. A repeated question is admitted without comparison.
    *
+   * @param question null if its answer depends on the time, so that it is never the same question
    * @param minimum the fewest units on which a figure may rest
    */
   *admitInSteps(question: string, sets: readonly AnsweredSet[], minimum: number): Generator<void, Verdict> {
-    if (this.hasAnswered(question)) return 'repeated';
+    if (question !== null && this.hasAnswered(question)) return 'repeated';
     if (this.#refusals >= MOST_REFUSALS || this.#questions.size >= MOST_QUESTIONS) return 'spent';
     yield* this.#addMembersInSteps(sets);
     if (this.#members.length > MOST_MEMBERS) return 'spent';
@@ -117,7 +118,7 @@ export class OverlapHistory {
     const isolated = yield* isolatesInSteps(this.#memberClasses(minimum), this.#sets, changed, minimum);
     if (isolated === 'unknown') return 'spent';
     if (isolated) return 'refused';
-    this.#questions.add(question);
+    if (question !== null) this.#questions.add(question);
     return 'admitted';
   }
 
