@@ -102,7 +102,7 @@ export class OverlapHistory {
    * @param question null if its answer depends on the time, so that it is never the same question
    * @param minimum the fewest units on which a figure may rest
    */
-  *admitInSteps(question: string, sets: readonly AnsweredSet[], minimum: number): Generator<void, Verdict> {
+  *admitInSteps(question: string | null, sets: readonly AnsweredSet[], minimum: number): Generator<void, Verdict> {
     if (question !== null && this.hasAnswered(question)) return 'repeated';
     if (this.#refusals >= MOST_REFUSALS || this.#questions.size >= MOST_QUESTIONS) return 'spent';
     yield* this.#addMembersInSteps(sets);
