@@ -66,7 +66,7 @@ roles:
 
 **Whose answers.** By default those of each subject; an agent's answers count for the agent and for the user it acts for. Subjects whose grants name the same group in \`with\` share one history, whatever their rights are: name one for people who talk to each other. Gateways with a [control database](operations.md#several-gateways) share histories, which a restart does not end.
 
-**How long.** From the first answer, for \`days\` days. Then the history begins anew: an answer of one period is not compared with one of the next. A history has 2,097,152 rows, 1,024 sets of rows and 32 refusals at most; then only repeated questions are answered until it ends, which the message says. It is stored as keyed hashes of keys; no value and no text of a question is in it.
+**How long.** From the first answer, for \`days\` days. Then the history begins anew: an answer of one period is not compared with one of the next. A history has 2,097,152 rows, 1,024 sets of them, 8,192 classes of rows that are in the same sets, and 32 refusals at most, and comparing an answer takes about a second of processor time at most; then only repeated questions are answered until it ends, which the message says. It is stored as keyed hashes of keys; no value and no text of a question is in it.
 
 **What can be asked.** Aggregates of one relation that is granted so, with joins to parents. Refused are joins that repeat its rows, two such relations in one block, and rows that another grant shows. Changes of such figures cannot be [subscribed](rest.md#subscriptions) to. The primary key and the privacy unit are whole numbers, \`numeric\`, text, \`uuid\` or \`boolean\`, and not masked.
 

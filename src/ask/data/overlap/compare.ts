@@ -55,7 +55,8 @@ export async function isComparedWithEarlier(
   for (const table of new Set(populations.map((p) => p.table))) {
     const own = populations.filter((p) => p.table === table);
     const keys = historyKeys(table, own, caller, secret);
-    if (digest !== null && (await unlessUnknown(parts, wasAnswered(parts, [...keys.keys()], digest)))) continue;
+    if (digest !== null && (await unlessUnknown(parts, wasAnswered(parts, [...keys.keys()], digest))))
+      continue;
     const memory = new MemoryShare(parts.memory, caller.identity.subject);
     try {
       const sets: AnsweredSet[] = [];

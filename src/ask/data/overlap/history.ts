@@ -3,7 +3,7 @@ import { isolatesInSteps, type MemberClass } from './isolation.js';
 /** Limits of one history. A question beyond one of them is refused until the history ends. */
 const MOST_MEMBERS = 2_097_152;
 const MOST_SETS = 1_024;
-const MOST_CLASSES = 4_096;
+const MOST_CLASSES = 8_192;
 const MOST_QUESTIONS = 4_096;
 /** A refusal says that a small difference exists, so that there may be few of them. */
 const MOST_REFUSALS = 32;
@@ -102,7 +102,11 @@ export class OverlapHistory {
    * @param question null if its answer depends on the time, so that it is never the same question
    * @param minimum the fewest units on which a figure may rest
    */
-  *admitInSteps(question: string | null, sets: readonly AnsweredSet[], minimum: number): Generator<void, Verdict> {
+  *admitInSteps(
+    question: string | null,
+    sets: readonly AnsweredSet[],
+    minimum: number,
+  ): Generator<void, Verdict> {
     if (question !== null && this.hasAnswered(question)) return 'repeated';
     if (this.#refusals >= MOST_REFUSALS || this.#questions.size >= MOST_QUESTIONS) return 'spent';
     yield* this.#addMembersInSteps(sets);

@@ -180,7 +180,9 @@ const grant = closed(
           ['refuse'],
           'Queries whose answers, together with earlier ones, would show figures of fewer entities are refused.',
         ),
-        with: text('Name of the group of subjects whose answers are compared. Default: each subject by itself.'),
+        with: text(
+          'Name of the group of subjects whose answers are compared. Default: each subject by itself.',
+        ),
         days: integer(1, 365, 'Days for which answers are compared, from the first one. Default: 1.'),
       },
       ['mode'],
