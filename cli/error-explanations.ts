@@ -174,6 +174,13 @@ const EXPLAINED: Readonly<Record<string, Explanation>> = {
     remedy: 'Select rows, or group by the primary key as well.',
     page: 'policy.md#different-entities',
   },
+  E0537: {
+    cause:
+      'Your grant compares each answer with earlier ones (`overlap`). Together they would show figures of a few members, or the query cannot be compared, or earlier answers use up what can be compared.',
+    remedy:
+      'Repeat earlier queries, which are always answered, or choose filters and groups that differ in more members. A message with a time says when earlier answers are forgotten.',
+    page: 'policy.md#overlapping-questions',
+  },
   E1001: {
     cause:
       'The query is ambiguous in this model: several paths lead to a dimension, a metric would count rows twice, or a prepared statement belongs to an older model.',

@@ -157,6 +157,8 @@ export interface GrantDocument {
   readonly distinct?: Readonly<Record<string, number>>;
   /** The largest contribution of one row to a result, in percent. */
   readonly dominance?: number;
+  /** Answers are compared with earlier ones of the subject, or of all who have a grant with the same name in `with`. */
+  readonly overlap?: { readonly mode: 'refuse'; readonly with?: string; readonly days?: number };
   /** Start of the grant's validity, with UTC offset. */
   readonly starts?: string;
   /** End of the grant's validity, with UTC offset. */

@@ -1,4 +1,12 @@
-import { type Catalog, type GroupRule, isComparable, metricColumns, QueryError } from 'osl-compiler';
+import {
+  type Catalog,
+  type GroupRule,
+  isComparable,
+  metricColumns,
+  type OverlapRule,
+  QueryError,
+  type TypeName,
+} from 'osl-compiler';
 import type { GrantDocument } from './document.js';
 import type { NameResolver, RelationNames } from './names.js';
 import type { DocumentPath, ProblemList } from './problems.js';
@@ -24,8 +32,8 @@ export function compileGroups(
   path: DocumentPath,
   { names, catalog, problems, units }: GroupsContext,
 ): GroupRule | null {
-  const { min_group_size: size, metrics, distinct, dominance } = grant;
-  if ([size, metrics, distinct, dominance].every((part) => part === undefined)) return null;
+  const { min_group_size: size, metrics, distinct, dominance, overlap } = grant;
+  if ([size, metrics, distinct, dominance, overlap].every((part) => part === undefined)) return null;
   const fault = (at: string, message: string, hint: string | null = null): void =>
     problems.add('groups', [...path, at], { message, hint });
   if (size === undefined && metrics !== undefined) {
@@ -43,8 +51,8 @@ export function compileGroups(
     fault('min_group_size', `\`${found.relation.name}\` has no primary key to tell its entities apart by`);
   }
   const unit = units.get(grant.on);
-  if (size === undefined && (distinct !== undefined || dominance !== undefined))
-    fault('min_group_size', '`distinct` and `dominance` are beside a minimum, not instead of one');
+  if (size === undefined && [distinct, dominance, overlap].some((part) => part !== undefined))
+    fault('min_group_size', '`distinct`, `dominance` and `overlap` are beside a minimum, not instead of one');
   if (dominance !== undefined && !(Number.isInteger(dominance) && dominance >= 1 && dominance <= 99))
     fault('dominance', '`dominance` is a whole number of percent from 1 to 99');
   if (dominance !== undefined && unit !== undefined)
@@ -58,6 +66,7 @@ export function compileGroups(
     ...(unit !== undefined && { unit }),
     ...(distinct !== undefined && { distinct: distinctOf(distinct, found, path, names, fault) }),
     ...(dominance !== undefined && { dominance }),
+    ...(overlap !== undefined && { overlap: overlapOf(overlap, unit, grant, found, fault) }),
   };
   if (metrics === undefined) return Object.freeze({ ...rules, metrics: null });
   if (metrics.length === 0)
@@ -80,6 +89,40 @@ export function compileGroups(
     }
   }
   return Object.freeze({ ...rules, metrics: granted });
+}
+
+/** Types whose text depends on no setting of a session, so that a row can be recognized by it. */
+const STEADY: ReadonlySet<TypeName> = new Set<TypeName>([
+  'bool',
+  'int2',
+  'int4',
+  'int8',
+  'numeric',
+  'text',
+  'bpchar',
+  'uuid',
+]);
+
+function overlapOf(
+  { with: group, days = 1 }: NonNullable<GrantDocument['overlap']>,
+  unit: string | undefined,
+  { unmask = [] }: GrantDocument,
+  { relation }: RelationNames,
+  fault: (at: string, message: string, hint?: string | null) => void,
+): OverlapRule {
+  for (const name of [...relation.primaryKey, ...(unit === undefined ? [] : [unit])]) {
+    const column = relation.columns.find((c) => c.name === name);
+    if (column === undefined) continue;
+    if (!STEADY.has(column.type) || column.stored !== undefined)
+      fault('overlap', `rows cannot be recognized by \`${name}\`, which is a ${column.type}`);
+    if (column.sensitivity !== null && !unmask.includes(column.sensitivity))
+      fault(
+        'overlap',
+        `rows cannot be recognized by \`${name}\`, which is masked`,
+        'use another key or unit, or unmask its label: rows are not shown',
+      );
+  }
+  return Object.freeze({ days, with: group ?? null });
 }
 
 function distinctOf(

@@ -50,6 +50,11 @@ const SIZED: readonly Step[] = [
   },
   { name: 'Citus', file: 'proof/citus/citus', size: sized('worlds', 'OSL_CITUS_WORLDS', 200) },
   { name: 'groups', file: 'proof/oracle/groups', size: questions('OSL_GROUPS_RUNS', 20_000) },
+  {
+    name: 'differences',
+    file: 'proof/attacks/differences',
+    size: sized('attacks', 'OSL_DIFFERENCE_ATTACKS', 10_000),
+  },
   { name: 'rollups', file: 'proof/oracle/rollups', size: questions('OSL_ORACLE_ROLLUPS', 20_000) },
   { name: 'formal proof', file: 'formal/formal', size: null },
   { name: 'formal model', file: 'formal/binding', size: questions('OSL_FORMAL_RUNS', 100_000) },

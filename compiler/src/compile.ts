@@ -7,6 +7,7 @@ import { emit } from './emit/emit.js';
 import { queryError } from './errors/errors.js';
 import { applyPolicy, govern } from './govern/govern.js';
 import { type GovernedPlan, mint } from './govern/governed-plan.js';
+import { type Population, populationsOf } from './govern/population.js';
 import { PlanTemplate } from './govern/template.js';
 import { type ParsedStatement, parse } from './text/parse.js';
 import type { ShapedText } from './text/shape.js';
@@ -61,6 +62,23 @@ export function compileMetrics(
   } catch (error) {
     throw error instanceof RangeError ? queryError('tooDeep', {}) : error;
   }
+}
+
+/**
+ * Compiles the populations of a query that `compile` accepts and that `comparesOverlaps`.
+ *
+ * @param query a parsed text, or a metrics request
+ * @throws QueryError E0537 if its rows cannot be compared with those of other queries
+ */
+export function compilePopulations(
+  query: ParsedStatement | MetricsRequest,
+  catalog: Catalog,
+  access: Access,
+  options: CompileOptions = {},
+): readonly Population[] {
+  const bound =
+    'node' in query ? bindStatement(query, catalog, access, options) : bindMetrics(query, catalog, access);
+  return populationsOf(bound, access, catalog);
 }
 
 export interface CompiledStatement {

@@ -2,6 +2,7 @@
 export type { Access, GroupRule, MaskKind, RelationAccess, RelationGrant } from './access/access.js';
 export { type AttributePattern, attributePattern, forChain } from './access/access.js';
 export { GROUPS_ONLY, type GroupsOnlyReason } from './access/groups-only.js';
+export type { OverlapRule } from './access/overlap-rule.js';
 export {
   bindPredicate,
   type ComputedFacts,
@@ -77,6 +78,7 @@ export {
   compile,
   compileInSteps,
   compileMetrics,
+  compilePopulations,
   compileTemplate,
 } from './compile.js';
 export { type EmittedSql, emit } from './emit/emit.js';
@@ -119,6 +121,7 @@ export type {
 } from './govern/governed-plan.js';
 export { GovernedPlan, mayBeRedacted } from './govern/governed-plan.js';
 export { REDACTED } from './govern/mask.js';
+export { comparesOverlaps, MEMBER_DIGITS, MEMBER_KEY, type Population } from './govern/population.js';
 export { isRepeatable, isTimelessValue } from './govern/repeatable.js';
 export { ROLLUP_ROWS, ROLLUP_TIME, type RollupFault } from './govern/rollup/rolled-block.js';
 export type { UnusedRollup } from './govern/rollup/rollup.js';

@@ -4,6 +4,7 @@ export { SessionReads } from '../engine/index.js';
 export { type AnswerFreshness, asOfText } from './data/answer-freshness.js';
 export { ask, prepare } from './data/ask.js';
 export { explainPlan } from './data/explain.js';
+export type { ChangedHistory, OverlapStore, OverlapUpdate } from './data/overlap/store.js';
 export type { AnswerParts, RunningParts } from './data/parts.js';
 export type { QueryAnswer } from './data/query-answer.js';
 export type { DataQuestion, ResultDelivery } from './data/question.js';

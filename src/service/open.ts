@@ -33,6 +33,7 @@ import { type SendAttempt, send } from './lineage/delivery/send.js';
 import { startLineage } from './lineage.js';
 import { loadFirst, type PolicyFault, publishedDir } from './model.js';
 import { openObserving } from './observing.js';
+import { openOverlaps } from './overlaps.js';
 import { type ProcessFiles, singleProcessFiles, withControl } from './process-files.js';
 import { type ModelChanges, startChanges } from './reload/changes.js';
 import { recordEvent } from './reload/reload.js';
@@ -292,10 +293,14 @@ async function openedIn(
   const reading = closing.add(new AuditReader(settings, audit, log));
   const tableAttributes: TableAttributes = new TableAttributes(() => service);
   const shadow: Shadows = closing.add(new Shadows(() => service));
+  const overlaps = closing.add(
+    openOverlaps(settings.control?.place ?? null, tenant, dataDir, seat.exclusively),
+  );
   const service: Service = Object.freeze({
     tenant,
     tableAttributes,
     shadow,
+    overlaps,
     log,
     model,
     ...asking,

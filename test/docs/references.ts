@@ -46,6 +46,34 @@ This page is generated from the JSON Schema with which the server checks the fil
   },
 };
 
+const OVERLAPS = `## Overlapping questions
+
+Two large groups may differ by one person: the sum over all, and the sum over all but Ada. With \`overlap\` on a grant with \`min_group_size\`, the gateway remembers which rows each answer rests on, and refuses a question (E0537) whose answer, together with earlier ones, would show a figure of fewer entities ([decision 152](decisions/0152-overlapping-questions.md)).
+
+\`\`\`yaml
+roles:
+  research:
+    grants:
+      - on: customer
+        columns: [region, tax]
+        min_group_size: 10
+        overlap: { mode: refuse, with: research, days: 7 }
+\`\`\`
+
+**What is refused.** A difference of two figures that rests on fewer than \`min_group_size\` entities: filters that differ in a few persons, in two questions or in one (FILTER, ROLLUP); and any combination of answers that leaves the figure of one or two small sets of rows, such as a total without all groups that are shown. Sums and means of a column are compared with those of the same column, counts with counts. The message says neither which earlier question it is nor which value.
+
+**What is answered.** The same question again, however it is written, unless it reads the clock; questions about the same rows; and questions that differ in enough entities.
+
+**Whose answers.** By default those of each subject; an agent's answers count for the agent and for the user it acts for. Subjects whose grants name the same group in \`with\` share one history, whatever their rights are: name one for people who talk to each other. Gateways with a [control database](operations.md#several-gateways) share histories, which a restart does not end.
+
+**How long.** From the first answer, for \`days\` days. Then the history begins anew: an answer of one period is not compared with one of the next. A history has 2,097,152 rows, 1,024 sets of them, 8,192 classes of rows that are in the same sets, and 32 refusals at most, and comparing an answer takes about a second of processor time at most; then only repeated questions are answered until it ends, which the message says. It is stored as keyed hashes of keys; no value and no text of a question is in it.
+
+**What can be asked.** Aggregates of one relation that is granted so, with joins to parents. Refused are joins that repeat its rows, two such relations in one block, and rows that another grant shows. Changes of such figures cannot be [subscribed](rest.md#subscriptions) to. The primary key and the privacy unit are whole numbers, \`numeric\`, text, \`uuid\` or \`boolean\`, and not masked.
+
+**What it costs.** Before a question runs, the hashes of the rows behind it are read: about five times the time of the question itself, and 12 MB to store for a million rows. It does not grow with the number of earlier answers, but for the comparison. Without \`overlap\` nothing is read.
+
+**What it does not stop.** Changed data: rows that change between two different questions count as a difference, and the second is refused; but a question that is repeated is answered, and its two answers may differ by one person whose change is known. Combinations that leave three or more small sets of rows, unless they are the difference of two figures. Subjects who are not in one group, and answers of different periods. What is known from elsewhere: whoever knows nine of ten salaries gets the tenth. What a refusal says: that somebody is in the difference, which is why refusals are limited. A hidden group whose rows are counted under another entity of another table.`;
+
 const BUDGETS = `## Budgets
 
 Nobody reads the thousands of questions that an agent asks, so its owner limits what it may use: what each user may have it read, what it may use in a day, and what one task may use.
@@ -114,5 +142,7 @@ This page is generated from the JSON Schema with which the server checks the fil
     certificates:
       'Maps client certificates to subjects, if the server requests certificates ([operations.md](operations.md#client-certificates)). Over REST and MCP a certificate replaces a token that was not sent. On the Postgres port the user name must be the subject of the rule, and no password is requested. A certificate that matches no rule, or several rules, identifies nobody.',
   },
-  more: BUDGETS,
+  more: `${BUDGETS}
+
+${OVERLAPS}`,
 };

@@ -5,6 +5,7 @@ import { allOf, FALSE, TRUE } from '../plan/nodes.js';
 import type { Expr } from '../plan/plan.js';
 import { mapChildren, someExpr } from '../plan/walk.js';
 import { GROUPS_ONLY } from './groups-only.js';
+import type { OverlapRule } from './overlap-rule.js';
 
 /** The replacement for a cell that the caller may not read in the clear. */
 export type MaskKind = 'redact' | 'null' | 'hash' | 'partial' | 'year' | 'deny';
@@ -95,6 +96,8 @@ export interface GroupRule {
   readonly dominance?: number;
   /** The only metrics that may be used, with the columns that each reads; null: any aggregate. */
   readonly metrics: ReadonlyMap<string, ReadonlySet<string>> | null;
+  /** Set if answers are compared with earlier ones; see `govern/population.ts`. */
+  readonly overlap?: OverlapRule;
 }
 
 export function showsRows(grant: RelationGrant): boolean {

@@ -431,6 +431,22 @@ export const ERRORS = Object.freeze({
     `the shadow policy was not started: ${p.reason}`,
     p.hint,
   ]),
+  overlap: row('E0537', '42501', 403, (p: { minimum: number }) => [
+    `the answer, together with earlier ones, would show figures of fewer than ${p.minimum} members`,
+    'repeat an earlier query, or choose other filters and groups',
+  ]),
+  overlapSpent: row('E0537', '53400', 429, (p: { until: string; retryAfterSeconds: number }) => [
+    `the answers that can be compared with each other are used up until ${p.until}`,
+    'repeat earlier queries',
+  ]),
+  overlapShape: row('E0537', '0A000', 400, (p: { what: string }) => [
+    `the query cannot be compared with earlier ones, as the policy requires: it has ${p.what}`,
+    'aggregate one relation, joined with its parents at most',
+  ]),
+  overlapUnknown: row('E0537', '57P03', 503, () => [
+    'earlier answers, with which this one must be compared, cannot be read',
+    "try again in a moment; the server's log has the cause",
+  ]),
   noDecoder: row('E0521', '0A000', 503, (p: { operator: string }) => [
     `operator ${p.operator} needs a language model, and none is configured`,
   ]),

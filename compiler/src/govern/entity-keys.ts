@@ -12,7 +12,8 @@ import type {
   Select,
   SetOperation,
 } from '../plan/plan.js';
-import { allLeaves, changed, columnsOf, exprsOf, mapQuery, nestingIn, someExpr } from '../plan/walk.js';
+import { mapQuery } from '../plan/query-tree.js';
+import { allLeaves, changed, columnsOf, exprsOf, nestingIn, someExpr } from '../plan/walk.js';
 import type { TypeName } from '../types/types.js';
 import { type GovernedPlan, mint, type OutputColumn } from './governed-plan.js';
 import { columnRule, maskedColumn } from './mask.js';

@@ -153,7 +153,7 @@ export function cacheKeyOf(parts: KeyParts): AnswerCacheKey | null {
 }
 
 /** False if a value is a relative time such as 'tomorrow'. */
-function hasNoRelativeTimes({ plan, values }: KeyParts): boolean {
+export function hasNoRelativeTimes({ plan, values }: Pick<KeyParts, 'plan' | 'values'>): boolean {
   return emit(plan).slots.every((slot, i) => {
     const value = values[i];
     if (value === undefined) return false;

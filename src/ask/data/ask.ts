@@ -12,6 +12,7 @@ import { CountedSink } from './counted-sink.js';
 import { countedRun, withinLimits } from './entity-counts.js';
 import { requireModelAccess, sendsToModel } from './model-egress.js';
 import { IndexesRead, type IndexRead, ModelUsage } from './model-usage.js';
+import { isComparedWithEarlier } from './overlap/compare.js';
 import type { AnswerParts } from './parts.js';
 import { placedError, planOf, throwStepError } from './planning.js';
 import type { QueryAnswer, QueryUses } from './query-answer.js';
@@ -43,8 +44,7 @@ export function ask(
   const { prepared } = question;
   const mayRun = prepared?.plan.rollup === null || question.mayBeOld === true;
   if (prepared?.authorized.isOf(question) === true && mayRun && prepared.payment.take()) {
-    const { authorized } = prepared;
-    return authorized.continueAs('query').answer(answering);
+    return prepared.authorized.continueAs('query').answer(answering);
   }
   const decision = decisionOf(parts, question, 'query', prepared?.payment);
   return respond(parts, question, { ...decision, ...answering });
@@ -102,7 +102,7 @@ export function answerStepsOf(
   delivery: ResultDelivery,
 ): AnswerSteps<GovernedPlan, QueryAnswer> {
   const spending = new ModelUsage();
-  const { receipt = null } = delivery;
+  const { receipt = null, sink } = delivery;
   let counted: CountedSink | null = null;
   let standby: StandbyUse | null = null;
   return {
@@ -117,8 +117,8 @@ export function answerStepsOf(
     answer: async (plan, caller, recorded, permits) => {
       // Sending passages to a model cannot be undone, so the decision must be recorded first.
       if (sendsToModel(plan)) await recorded;
+      const isCompared = await isComparedWithEarlier(parts, caller, plan, question, delivery);
       const versions = versionsOf(caller);
-      const { sink } = delivery;
       const open: OpenSink = (runtime) => {
         const opened = typeof sink === 'function' ? sink(plan, versions, redactionOf(plan, runtime)) : sink;
         counted = new CountedSink(receipt?.digesting(plan, formatsOf(delivery, plan), opened) ?? opened);
@@ -143,7 +143,7 @@ export function answerStepsOf(
         redactedFields: redactedIn(plan, result.runtime),
         indexes: result.indexes,
         errors: result.runtime.flatMap((r) => r.errors),
-        permits,
+        permits: isCompared ? null : permits,
         freshness: result.freshness,
         receipt,
       });
@@ -227,10 +227,9 @@ async function execute(
   const maxRows = delivery.maxRows === 0 ? rows : Math.min(rows, delivery.maxRows);
   const values = slotValues(emit(plan).slots, new Map(), input, runtime);
   const settings = settingsFor(parts, caller, plan, delivery.settings);
-  const { subject } = caller.identity;
   const resultFormats = formatsOf(delivery, plan);
   const options = {
-    subject,
+    subject: caller.identity.subject,
     resultFormats,
     maxRows,
     maxBytes: bytes,

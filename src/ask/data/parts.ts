@@ -16,6 +16,7 @@ import type { SealedValue } from '../request/sealed.js';
 import type { AnswerCache, DataEpochs } from './answer-cache.js';
 import type { ContentPlane } from './content-plane.js';
 import type { IndexesRead, ModelUsage } from './model-usage.js';
+import type { OverlapStore } from './overlap/store.js';
 import type { PlanCache } from './plan-cache.js';
 import type { PlannedQuestion, Snapshots } from './question.js';
 import type { RunningQueries } from './running-queries.js';
@@ -140,6 +141,7 @@ export interface RunningParts {
 export interface AnswerParts extends BreakGlassParts, PlanningParts, RunningParts {
   readonly content: ContentPlane;
   readonly shadow: ShadowHolder;
+  readonly overlaps: OverlapStore;
 }
 
 /** Holds the policy that is compared with the served one, if any. */

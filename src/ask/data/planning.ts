@@ -54,9 +54,8 @@ export function planOf(
   const { text, world } = statementOf(question.body);
   const { parameterOids } = question;
   const rights = rightsKey(caller, world, parameterOids, usable);
-  const { hasDecoder } = parts.content;
   const rollups: ReadonlySet<string> = new Set(usable.builtAt.keys());
-  const options = { parameterOids, world, hasDecoder, rollups };
+  const options = { parameterOids, world, hasDecoder: parts.content.hasDecoder, rollups };
   if (!isShort(text))
     return longPlan(parts, caller, rights, text, options, record).catch((error: unknown) => {
       throw emptySqlOr(error, question.body);
@@ -207,7 +206,7 @@ function metricsPlan(
   });
 }
 
-function statementOf(body: Exclude<QuestionBody, { kind: 'metrics' }>): {
+export function statementOf(body: Exclude<QuestionBody, { kind: 'metrics' }>): {
   readonly text: string;
   readonly world: RequestedWorld;
 } {

@@ -1,5 +1,12 @@
 import { setTimeout } from 'node:timers/promises';
-import { type GovernedPlan, InternalError, indeterminacyOf, QueryError, queryError } from 'osl-compiler';
+import {
+  comparesOverlaps,
+  type GovernedPlan,
+  InternalError,
+  indeterminacyOf,
+  QueryError,
+  queryError,
+} from 'osl-compiler';
 import type { Manifest } from '../../model/manifest/index.js';
 import type { RequestCall } from '../request/call.js';
 import { type Caller, type ServedVersions, versionsOf } from '../request/caller.js';
@@ -129,7 +136,9 @@ function check(
       permits,
       decide: async (caller, record) => {
         const plan = await decision.decide(caller, record);
-        const reason = indeterminacyOf(plan);
+        const reason = comparesOverlaps(plan, caller.access)
+          ? 'its grant compares answers with earlier ones'
+          : indeterminacyOf(plan);
         if (reason !== null) throw queryError('notSubscribable', { reason });
         if (tellsEveryChange(caller.manifest, plan) && !paysForTime(caller)) delivery.again = 'given before';
         const text = JSON.stringify([body.kind, statementOf(body), parameters.map(textOf)]);

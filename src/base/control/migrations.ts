@@ -147,6 +147,27 @@ const ENTITIES = Object.freeze({
   tables: { entity_member: { gateway: sql`select, insert, delete`, author: null } },
 });
 
+const OVERLAP_TABLE = sql`
+-- Answers that are compared with each other, as hashes of the rows behind them, under hashes of whose they are.
+create table osl_control.overlap_history (
+  tenant text not null,
+  key text not null,
+  ends_at timestamptz not null,
+  state bytea not null,
+  primary key (tenant, key)
+);
+create index overlap_history_ends_at on osl_control.overlap_history (ends_at);
+`;
+
+const OVERLAPS = Object.freeze({
+  number: 7,
+  name: 'answers that are compared',
+  script: OVERLAP_TABLE,
+  tables: {
+    overlap_history: { gateway: sql`select, insert, update, delete`, author: null },
+  },
+});
+
 interface TablePrivileges {
   readonly gateway: Sql | null;
   readonly author: Sql | null;
@@ -285,7 +306,14 @@ function inOrder(steps: readonly Migration[]): readonly Migration[] {
   return Object.freeze([...steps]);
 }
 
-export const MIGRATIONS: readonly Migration[] = inOrder([...STEPS, LIMITS, REVOCATIONS, CLOCKS, ENTITIES]);
+export const MIGRATIONS: readonly Migration[] = inOrder([
+  ...STEPS,
+  LIMITS,
+  REVOCATIONS,
+  CLOCKS,
+  ENTITIES,
+  OVERLAPS,
+]);
 
 /** Database roles to grant privileges to, by kind. */
 export interface ControlRoles {

@@ -194,6 +194,20 @@ const grant = closed(
       99,
       'With `min_group_size`: the largest share, in percent, that one row may have in a sum, average or deviation; an aggregate with a larger share is NULL.',
     ),
+    overlap: closed(
+      {
+        mode: choice(
+          ['refuse'],
+          'Queries whose answers, together with earlier ones, would show figures of fewer entities are refused.',
+        ),
+        with: text(
+          'Name of the group of subjects whose answers are compared. Default: each subject by itself.',
+        ),
+        days: integer(1, 365, 'Days for which answers are compared, from the first one. Default: 1.'),
+      },
+      ['mode'],
+      'With `min_group_size`: compare each answer with earlier ones.',
+    ),
     starts: { ...moment, description: 'Start of validity.' },
     ends: { ...moment, description: 'End of validity (exclusive).' },
     when,

@@ -46,6 +46,10 @@ type RefusalStage =
 
 /** The stage at which each error of the catalogue occurs; omitting one is a compile error. */
 const STAGE_OF = {
+  overlap: 'running',
+  overlapSpent: 'running',
+  overlapShape: 'running',
+  overlapUnknown: 'running',
   syntax: 'question',
   unsupported: 'question',
   switchedOff: 'question',

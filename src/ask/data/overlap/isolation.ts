@@ -1,0 +1,262 @@
+/** Rows that are in the same sets. */
+export interface MemberClass {
+  readonly sets: readonly number[];
+  /** Hashes of their units; null if there are enough of them for a figure. */
+  readonly units: ReadonlySet<number> | null;
+}
+
+/** Operations after which an answer is refused, because whether it isolates somebody is not known: about a second. */
+const MOST_WORK = 300_000_000;
+/** Operations between two turns of the event loop. */
+const TURN = 1_000_000;
+/** A prime whose square, as a number, is exact. Determinants of few zeros and ones are no multiples of it by chance. */
+const PRIME = 67_108_859;
+
+/**
+ * Returns true if a figure of fewer than `minimum` units can be computed from sums over the sets: as the difference of
+ * two, or as a combination of any number of them that rests on one or two classes of rows. A sum can be combined with
+ * sums of the same column alone, and a count with counts.
+ *
+ * @param sets the figures of each set
+ * @param changed sets that are new, or have new figures
+ * @returns `unknown` if deciding takes too long
+ */
+export function* isolatesInSteps(
+  classes: readonly MemberClass[],
+  sets: readonly (readonly string[])[],
+  changed: ReadonlySet<number>,
+  minimum: number,
+): Generator<void, boolean | 'unknown'> {
+  const work = new Work();
+  for (const space of spacesOf(sets)) {
+    if (![...changed].some((set) => space.has(set))) continue;
+    const columns = columnsIn(space, classes, minimum);
+    const found = yield* spaceIsolates(columns, [...space], changed, minimum, work);
+    if (found !== false) return found;
+  }
+  return false;
+}
+
+class Work {
+  #done = 0;
+  #turn = 0;
+
+  get isTooMuch(): boolean {
+    return this.#done > MOST_WORK;
+  }
+
+  /** True if it is time to yield. */
+  add(operations: number): boolean {
+    this.#done += operations;
+    this.#turn += operations;
+    if (this.#turn < TURN) return false;
+    this.#turn = 0;
+    return true;
+  }
+}
+
+/**
+ * Returns the sets whose figures can be combined: counts, and for each column its sums and means. A sum and a mean of
+ * one column give its count, so that means are then counts as well.
+ */
+function spacesOf(sets: readonly (readonly string[])[]): readonly ReadonlySet<number>[] {
+  const summed = new Set(sets.flat().flatMap((f) => (f.startsWith('sum ') ? [f.slice(4)] : [])));
+  const spaces = new Map<string, Set<number>>();
+  for (const [set, figures] of sets.entries()) {
+    const add = (space: string): void => {
+      spaces.set(space, (spaces.get(space) ?? new Set<number>()).add(set));
+    };
+    for (const figure of figures) {
+      const column = figure === 'count' ? null : figure.slice(figure.indexOf(' ') + 1);
+      if (column !== null) add(`of ${column}`);
+      if (column === null || (figure.startsWith('mean ') && summed.has(column))) add('count');
+    }
+  }
+  return [...spaces.values()];
+}
+
+/** Returns the classes that the sets of a space divide the rows into; rows in none of them are left out. */
+function columnsIn(
+  space: ReadonlySet<number>,
+  classes: readonly MemberClass[],
+  minimum: number,
+): readonly MemberClass[] {
+  const merged = new Map<string, MemberClass>();
+  for (const one of classes) {
+    const sets = one.sets.filter((s) => space.has(s));
+    if (sets.length === 0) continue;
+    const key = sets.join();
+    const before = merged.get(key);
+    const units = before === undefined ? one.units : united(before.units, one.units, minimum);
+    merged.set(key, { sets, units });
+  }
+  return [...merged.values()];
+}
+
+/** Returns all units of both; null if there are enough. */
+function united(
+  a: ReadonlySet<number> | null,
+  b: ReadonlySet<number> | null,
+  minimum: number,
+): ReadonlySet<number> | null {
+  if (a === null || b === null) return null;
+  const all = new Set([...a, ...b]);
+  return all.size >= minimum ? null : all;
+}
+
+function* spaceIsolates(
+  columns: readonly MemberClass[],
+  sets: readonly number[],
+  changed: ReadonlySet<number>,
+  minimum: number,
+  work: Work,
+): Generator<void, boolean | 'unknown'> {
+  const small = columns.filter((c) => c.units !== null);
+  const isFew = (some: readonly MemberClass[]): boolean =>
+    some.length > 0 &&
+    some.reduce<ReadonlySet<number> | null>((u, c) => united(u, c.units, minimum), new Set()) !== null;
+  if (small.length === 0) return false;
+  const large = columns.filter((c) => c.units === null);
+  if (yield* twoDiffer(large, small, sets, changed, isFew, work)) return true;
+  const left = yield* restOf(matrixOf(sets, [...large, ...small]), large.length, work);
+  if (left === null) return 'unknown';
+  // Another order of columns gives other combinations.
+  for (const order of [small, [...small].reverse()]) {
+    const rows = order === small ? left : left.map((row) => row.slice().reverse());
+    const reduced = yield* reducedRows(rows, order.length, work);
+    if (reduced === null) return 'unknown';
+    if (reduced.some(({ row }) => isFew(order.filter((_, i) => row[i] !== 0)))) return true;
+    if (pairsOf(reduced).some((pair) => isFew(order.filter((_, i) => pair.includes(i))))) return true;
+  }
+  return false;
+}
+
+/** True if two sets, one of which is changed, contain the same large classes and differ in few units. */
+function* twoDiffer(
+  large: readonly MemberClass[],
+  small: readonly MemberClass[],
+  sets: readonly number[],
+  changed: ReadonlySet<number>,
+  isFew: (some: readonly MemberClass[]) => boolean,
+  work: Work,
+): Generator<void, boolean> {
+  const within = (columns: readonly MemberClass[], set: number): readonly MemberClass[] =>
+    columns.filter((c) => c.sets.includes(set));
+  const places = new Map(large.map((c, i) => [c, i]));
+  const parts = sets.map((set) => ({
+    set,
+    key: within(large, set)
+      .map((c) => places.get(c))
+      .join(),
+    small: new Set(within(small, set)),
+  }));
+  for (const a of parts.filter((p) => changed.has(p.set)))
+    for (const b of parts) {
+      if (a === b || a.key !== b.key) continue;
+      const differing = [...a.small, ...b.small].filter((c) => a.small.has(c) !== b.small.has(c));
+      if (isFew(differing)) return true;
+      if (work.add(a.small.size + b.small.size)) yield;
+    }
+  return false;
+}
+
+type Row = Float64Array;
+
+function matrixOf(sets: readonly number[], columns: readonly MemberClass[]): Row[] {
+  const rowOf = new Map(sets.map((set) => [set, new Float64Array(columns.length)]));
+  for (const [i, column] of columns.entries())
+    for (const set of column.sets) {
+      const row = rowOf.get(set);
+      if (row !== undefined) row[i] = 1;
+    }
+  return [...rowOf.values()];
+}
+
+/** Returns a basis of the combinations that are zero in the first `count` columns, without these columns. */
+function* restOf(rows: Row[], count: number, work: Work): Generator<void, Row[] | null> {
+  let rest = rows;
+  for (let column = 0; column < count; column++) {
+    const pivot = rest.find((row) => row[column] !== 0);
+    if (pivot === undefined) continue;
+    rest = rest.filter((row) => row !== pivot);
+    for (const row of rest) {
+      if (row[column] === 0) continue;
+      subtract(row, pivot, column);
+      if (work.add(row.length - column)) yield;
+    }
+    if (work.isTooMuch) return null;
+  }
+  return rest.map((row) => row.slice(count));
+}
+
+interface ReducedRow {
+  readonly row: Row;
+  readonly pivot: number;
+}
+
+/** Returns the reduced row echelon form, without rows of zeros. */
+function* reducedRows(rows: readonly Row[], width: number, work: Work): Generator<void, ReducedRow[] | null> {
+  let rest = [...rows];
+  const reduced: ReducedRow[] = [];
+  for (let column = 0; column < width; column++) {
+    const pivot = rest.find((row) => row[column] !== 0);
+    if (pivot === undefined) continue;
+    rest = rest.filter((row) => row !== pivot);
+    scale(pivot, inverse(pivot[column] ?? 1));
+    for (const row of [...rest, ...reduced.map((r) => r.row)]) {
+      if (row[column] === 0) continue;
+      subtract(row, pivot, column);
+      if (work.add(width)) yield;
+    }
+    if (work.isTooMuch) return null;
+    reduced.push({ row: pivot, pivot: column });
+  }
+  return reduced;
+}
+
+/** Returns the columns of combinations of two reduced rows in which everything but their pivots cancels out. */
+function pairsOf(reduced: readonly ReducedRow[]): readonly (readonly [number, number])[] {
+  const alike = new Map<string, number[]>();
+  for (const { row, pivot } of reduced) {
+    const other = row.slice();
+    other[pivot] = 0;
+    const first = other.find((v) => v !== 0);
+    if (first === undefined) continue;
+    scale(other, inverse(first));
+    const key = other.join();
+    alike.set(key, [...(alike.get(key) ?? []), pivot]);
+  }
+  return [...alike.values()].flatMap((pivots) =>
+    pivots.flatMap((a, i) => pivots.slice(i + 1).map((b) => [a, b] as const)),
+  );
+}
+
+/** Subtracts the multiple of `pivot` from `row` that makes it zero in `column`. */
+function subtract(row: Row, pivot: Row, column: number): void {
+  const factor = modulo((row[column] ?? 0) * inverse(pivot[column] ?? 1));
+  for (let i = 0; i < row.length; i++) {
+    const value = pivot[i] ?? 0;
+    if (value !== 0) row[i] = modulo((row[i] ?? 0) + modulo(factor * (PRIME - value)));
+  }
+}
+
+function scale(row: Row, factor: number): void {
+  for (let i = 0; i < row.length; i++) row[i] = modulo((row[i] ?? 0) * factor);
+}
+
+/** Returns the remainder of `value`, from 0 to PRIME²; faster than `%`, which the engine does not inline. */
+function modulo(value: number): number {
+  const rest = value - PRIME * Math.floor(value / PRIME);
+  if (rest < 0) return rest + PRIME;
+  return rest >= PRIME ? rest - PRIME : rest;
+}
+
+/** Returns the inverse of `value`, which is not zero. */
+function inverse(value: number): number {
+  let [power, base] = [1, value];
+  for (let exponent = PRIME - 2; exponent > 0; exponent = Math.floor(exponent / 2)) {
+    if (exponent % 2 === 1) power = modulo(power * base);
+    base = modulo(base * base);
+  }
+  return power;
+}

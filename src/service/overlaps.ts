@@ -1,0 +1,110 @@
+import { mkdir, stat, utimes } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ChangedHistory, OverlapStore, OverlapUpdate } from '../ask/index.js';
+import { type ControlPlace, openControl, requireSchema } from '../base/control/index.js';
+import { bytesOf, namesIn, removeWhole, writeWhole } from '../base/files.js';
+import { sql } from '../base/sql.js';
+
+/** Timeout of a statement in ms: a history of a million rows has 12 MB. */
+const STATEMENT_MS = 20_000;
+const CONNECTIONS = 2;
+
+/**
+ * Keeps histories of answers in the control database, if there is one: gateways then share them. Otherwise they are
+ * files of the data directory.
+ *
+ * @param alone runs work while no other process of this server runs any
+ */
+export function openOverlaps(
+  control: ControlPlace | null,
+  tenant: string,
+  dataDir: string,
+  alone: <T>(work: () => Promise<T>) => Promise<T>,
+): OverlapStore {
+  return control === null ? fileOverlaps(join(dataDir, 'overlaps'), alone) : sharedOverlaps(control, tenant);
+}
+
+const READ = sql`select key, state from osl_control.overlap_history where tenant = $1 and key = any($2)`;
+const WRITE = sql`
+insert into osl_control.overlap_history (tenant, key, ends_at, state)
+values ($1, $2, to_timestamp($3::float8 / 1000), $4)
+on conflict (tenant, key) do update set ends_at = excluded.ends_at, state = excluded.state`;
+const SWEEP = sql`delete from osl_control.overlap_history where ends_at < clock_timestamp() - interval '1 day'`;
+
+function sharedOverlaps(place: ControlPlace, tenant: string): OverlapStore {
+  const database = openControl(place, { connections: CONNECTIONS, statementMs: STATEMENT_MS });
+  let hasSchema = false;
+  const ready = async (): Promise<void> => {
+    if (!hasSchema) await requireSchema(database);
+    hasSchema = true;
+  };
+  const readWith = async (at: Pick<typeof database, 'query'>, keys: readonly string[]) => {
+    const rows = await at.query(READ, [tenant, keys]);
+    const states = new Map(rows.map((row) => [row['key'], row['state']]));
+    return keys.map((key) => {
+      const state = states.get(key);
+      return state instanceof Buffer ? state : null;
+    });
+  };
+  return Object.freeze({
+    read: async (keys: readonly string[]) => {
+      await ready();
+      return readWith(database, keys);
+    },
+    update: async <T>(
+      keys: readonly string[],
+      work: (stored: readonly (Buffer | null)[]) => Promise<OverlapUpdate<T>>,
+    ): Promise<T> => {
+      await ready();
+      return database.transaction(`overlaps ${tenant}`, async (tx) => {
+        const { result, changed } = await work(await readWith(tx, keys));
+        for (const { key, bytes, endsAt } of changed) await tx.query(WRITE, [tenant, key, endsAt, bytes]);
+        if (changed.length > 0) await tx.query(SWEEP);
+        return result;
+      });
+    },
+    close: () => database.close(),
+  });
+}
+
+function fileOverlaps(dir: string, alone: <T>(work: () => Promise<T>) => Promise<T>): OverlapStore {
+  const pathOf = (key: string): string => join(dir, key);
+  const read = (keys: readonly string[]) => Promise.all(keys.map((key) => bytesOf(pathOf(key))));
+  const store = async (changed: readonly ChangedHistory[]): Promise<void> => {
+    await mkdir(dir, { recursive: true, mode: 0o700 });
+    for (const { key, bytes, endsAt } of changed) {
+      await writeWhole(pathOf(key), bytes);
+      await utimes(pathOf(key), endsAt / 1_000, endsAt / 1_000);
+    }
+  };
+  // A file that cannot be removed is replaced when its history begins again.
+  let last: Promise<unknown> = sweep(dir).catch(() => undefined);
+  return Object.freeze({
+    read,
+    update: <T>(
+      keys: readonly string[],
+      work: (stored: readonly (Buffer | null)[]) => Promise<OverlapUpdate<T>>,
+    ): Promise<T> => {
+      const next = last.then(() =>
+        alone(async () => {
+          const { result, changed } = await work(await read(keys));
+          if (changed.length > 0) await store(changed);
+          return result;
+        }),
+      );
+      last = next.catch(() => undefined);
+      return next;
+    },
+    close: async () => {
+      await last;
+    },
+  });
+}
+
+/** Removes histories that have ended: the time of a file is the end of its history. */
+async function sweep(dir: string): Promise<void> {
+  for (const name of await namesIn(dir)) {
+    const { mtimeMs } = await stat(join(dir, name));
+    if (mtimeMs < Date.now()) await removeWhole(join(dir, name));
+  }
+}
