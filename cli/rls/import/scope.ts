@@ -65,7 +65,7 @@ export function operatorOf(nodes: readonly Node[] | undefined): string {
   const [schema = '', name] = namesOf(nodes);
   if (name === undefined) return schema;
   if (schema === 'pg_catalog') return name;
-  throw new Untranslatable(`the operator ${schema}.${name}`);
+  throw new Untranslatable(`the operator ${schema}.${name} of a user or an extension`);
 }
 
 /** The column that a node names, or the argument; null for any other node. @throws Untranslatable for unknown names */
