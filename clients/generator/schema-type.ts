@@ -5,29 +5,24 @@ const REF = '#/components/schemas/';
 /** TypeScript type of the values that `schema` allows; `depth` is the indentation level. */
 export function typeOf(schema: OpenApiSchema, depth = 0): string {
   if (schema.$ref !== undefined) return referred(schema.$ref);
-  const variants = exclusive(schema.oneOf ?? []) ?? schema.oneOf ?? schema.anyOf;
-  if (variants !== undefined) return union(variants.map((variant) => typeOf(variant, depth)));
+  const variants = schema.oneOf ?? schema.anyOf;
+  if (variants !== undefined) {
+    const all = union(variants.map((variant) => typeOf(variant, depth)));
+    return isExclusive(variants) ? `${ONE_OF}<${all}>` : all;
+  }
   if (schema.enum !== undefined && schema['x-extensible'] !== true)
     return union(schema.enum.map((value) => JSON.stringify(value)));
   const types = typeof schema.type === 'string' ? [schema.type] : (schema.type ?? []);
   return types.length === 0 ? 'unknown' : union(types.map((type) => typed(type, schema, depth)));
 }
 
-/**
- * Union of closed objects, of which a value matches exactly one: each gets the properties of the others as `never`,
- * since TypeScript would otherwise accept mixtures. Null if a variant is not closed or there are fewer than two.
- */
-function exclusive(variants: readonly OpenApiSchema[]): readonly OpenApiSchema[] | null {
-  if (variants.length < 2 || variants.some((v) => v.additionalProperties !== false)) return null;
-  const all = new Set(variants.flatMap((v) => Object.keys(v.properties ?? {})));
-  return variants.map((variant) => {
-    const missing = [...all].filter((name) => variant.properties?.[name] === undefined);
-    const never = Object.fromEntries(missing.map((name) => [name, NEVER]));
-    return { ...variant, properties: { ...variant.properties, ...never } };
-  });
-}
+/** Name of the generated type for exclusive variants. */
+export const ONE_OF = 'OneOf';
 
-const NEVER: OpenApiSchema = { enum: [] };
+/** True for closed objects, of which a value matches exactly one; TypeScript's unions would accept mixtures. */
+function isExclusive(variants: readonly OpenApiSchema[]): boolean {
+  return variants.length > 1 && variants.every((variant) => variant.additionalProperties === false);
+}
 
 function typed(type: string, schema: OpenApiSchema, depth: number): string {
   switch (type) {

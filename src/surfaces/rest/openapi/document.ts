@@ -1,7 +1,7 @@
 import swagger from '@fastify/swagger';
 import type { FastifyInstance, FastifySchema } from 'fastify';
 import type { HealthParts } from '../parts.js';
-import type { JsonShape } from '../shape.js';
+import { type JsonShape, ref } from '../shape.js';
 import { COMPONENTS } from './components.js';
 import {
   CANDIDATES_OPERATION,
@@ -60,7 +60,9 @@ export async function documentRoutes(
 ): Promise<void> {
   app.setValidatorCompiler(() => () => true);
   app.setSerializerCompiler(() => (data) => JSON.stringify(data));
-  for (const [name, shape] of components) app.addSchema({ $id: name, ...shape });
+  const names = new Map<unknown, string>([...components].map(([name, shape]) => [shape, name]));
+  for (const [name, shape] of components)
+    app.addSchema({ $id: name, ...mapMembers(shape, (part) => withReferences(part, names)) });
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -85,6 +87,20 @@ export async function documentRoutes(
     exposeHeadRoutes: false,
     refResolver: { buildLocalReference: (json, _base, _fragment, i) => String(json['$id'] ?? `schema${i}`) },
   });
+}
+
+/** Replaces each part that is a component by a reference to it. */
+function withReferences(part: unknown, names: ReadonlyMap<unknown, string>): unknown {
+  const name = names.get(part);
+  if (name !== undefined) return ref(name);
+  if (Array.isArray(part)) return part.map((item) => withReferences(item, names));
+  return typeof part === 'object' && part !== null
+    ? mapMembers(part, (member) => withReferences(member, names))
+    : part;
+}
+
+function mapMembers(object: object, map: (member: unknown) => unknown): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(object).map(([key, member]) => [key, map(member)]));
 }
 
 /**
