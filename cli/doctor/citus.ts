@@ -1,13 +1,22 @@
+import type { Expr } from 'osl-compiler';
+import {
+  attributesOf,
+  effectiveAccess,
+  hypotheticalClaims,
+  type PolicySnapshot,
+} from '../../policy/index.js';
 import { sql } from '../../src/base/sql.js';
 import type { Survey } from '../../src/engine/index.js';
+import { recordedRelations } from '../../src/model/authoring/index.js';
 import { type CitusLayout, distributionColumns, readCitus } from '../../src/model/discovery/index.js';
-import { type Connector, tableName } from '../../src/model/manifest/index.js';
+import { type Connector, type Manifest, tableName } from '../../src/model/manifest/index.js';
 import type { Model } from '../../src/model/served-model.js';
 import type { Settings } from '../../src/service/settings.js';
+import { recordReading, withLog } from '../audit/log.js';
+import { Failure } from '../exit.js';
 import { counted } from '../output.js';
 import { citusText } from '../proposal/index.js';
 import { selectsValues } from './citus-filters.js';
-import { type CheckedModel, crossShardFindings } from './citus-queries.js';
 import { type DoctorFinding, failed, ok, skipped, warn } from './finding.js';
 
 const HINT =
@@ -78,4 +87,99 @@ async function counterFindings(about: string, system: Survey['system']): Promise
       from pg_catalog.citus_stat_counters where name = pg_catalog.current_database()`);
   const [single, multi] = [Number(row?.['single'] ?? 0), Number(row?.['multi'] ?? 0)];
   return [ok(about, `${multi} of ${single + multi} queries counted by Citus read several shards`)];
+}
+
+const DAY_MS = 86_400_000;
+const MOST_NAMED = 5;
+const QUERIES: ReadonlySet<string> = new Set(['query', 'prepare', 'copy']);
+
+/** A manifest and the policy that is in force. */
+interface CheckedModel {
+  readonly manifest: Manifest;
+  readonly snapshot: PolicySnapshot;
+}
+
+/**
+ * Names the queries of the last day that no row filter limited to one value of the distribution column, by subject and
+ * entity. The log has no text of queries, so a query with such a condition of its own is named, too.
+ */
+async function crossShardFindings(
+  about: string,
+  connector: Connector,
+  layout: CitusLayout,
+  model: CheckedModel,
+  { dataDir }: Settings,
+): Promise<readonly DoctorFinding[]> {
+  const since = new Date(Date.now() - DAY_MS).toISOString();
+  const crossing = crossingOf(connector, layout, model);
+  const counts = new Map<string, number>();
+  let all = 0;
+  try {
+    await withLog({ dataDir }, async (log) => {
+      await recordReading(log, 'doctor', { since });
+      for await (const { action, chain, objects } of log.search({ since, kind: 'decision' }, false)) {
+        if (!QUERIES.has(action)) continue;
+        all += 1;
+        for (const entity of crossing(chain, objects)) {
+          const key = `${entity} by ${chain.at(-1)}`;
+          counts.set(key, (counts.get(key) ?? 0) + 1);
+        }
+      }
+    });
+  } catch (error) {
+    if (error instanceof Failure)
+      return [skipped(about, 'queries of the last day: there is no audit log to read')];
+    throw error;
+  }
+  const text = `${counted(all, 'query', 'queries')} of the last day`;
+  if (counts.size === 0)
+    return [ok(about, `${text}: all were limited to one value of the distribution column`)];
+  const named = [...counts].toSorted(([, a], [, b]) => b - a).slice(0, MOST_NAMED);
+  const more = counts.size > MOST_NAMED ? `, and ${counts.size - MOST_NAMED} more` : '';
+  return [
+    warn(
+      about,
+      `${text}: no row filter limited these to one shard: ${named.map(([key, n]) => `${key} (${n})`).join(', ')}${more}`,
+      'a condition on the distribution column in the query limits it as well; the log has no text of queries',
+    ),
+  ];
+}
+
+/** Distributed entities of a query that its caller's row filters do not limit to one value. */
+function crossingOf(
+  connector: Connector,
+  layout: CitusLayout,
+  { manifest, snapshot }: CheckedModel,
+): (chain: readonly string[], objects: readonly string[]) => readonly string[] {
+  const known = new Map<string, boolean>();
+  return (chain, objects) =>
+    recordedRelations(objects, manifest).flatMap((relation) => {
+      const table = layout.get(tableName(relation));
+      if (relation.connector !== connector.name || table?.kind !== 'distributed') return [];
+      const key = JSON.stringify([chain, relation.name]);
+      const crosses =
+        known.get(key) ?? !isLimited(chain, relation.name, table.column, { manifest, snapshot });
+      known.set(key, crosses);
+      return crosses ? [relation.name] : [];
+    });
+}
+
+/** True if each filter of the caller's grants compares `column` with one value. */
+function isLimited(
+  chain: readonly string[],
+  entity: string,
+  column: string,
+  { manifest, snapshot }: CheckedModel,
+): boolean {
+  const access = effectiveAccess(
+    hypotheticalClaims({ chain, roles: null }, snapshot),
+    snapshot,
+    manifest.catalog,
+  );
+  const grants = access.relations.get(entity)?.grants ?? [];
+  const isSingle = (filter: Expr): boolean =>
+    [...attributesOf(filter)].every((name) =>
+      chain.some((_, i) => access.attributeValues(i, name).length === 1),
+    );
+  return grants.every(({ filter }) => filter !== null && selectsValues(filter, column) && isSingle(filter));
 }

@@ -1,16 +1,16 @@
 import type { MaskKind, Relation as ModelRelation } from 'osl-compiler';
 import type { GrantDocument, PolicyDocument, RoleDocument } from '../../../policy/document.js';
+import { compileSnapshot, PolicyProblems } from '../../../policy/index.js';
 import { type Manifest, nameFrom } from '../../../src/model/manifest/index.js';
 import type { Oid, Relation, Role } from '../catalog/catalog.js';
 import type { CheckedDatabase } from '../checked-database.js';
 import { qualified, relationObject } from '../identity.js';
-import type { CallerAttribute } from './attributes.js';
+import { attributesNamed, type CallerAttribute } from './attributes.js';
 import type { GrantOrigins } from './grant-origins.js';
 import { type ImportNote, whyNoEntity } from './notes.js';
 import { PolicyFilters } from './policy-filters.js';
 import type { ImportedTable } from './scope.js';
 import { readByCaller } from './session-dependence.js';
-import { attributesNamedIn, withoutFaults } from './sound-policy.js';
 import { type ReadRights, Translations, withOwnRights } from './translations.js';
 import { FailsInDatabase } from './untranslatable.js';
 import { masksOf, viewColumns } from './view-columns.js';
@@ -236,4 +236,62 @@ class Importer {
     }
     return null;
   }
+}
+
+/** The document without grants that do not compile, such as those that compare values of different types. */
+function withoutFaults(document: PolicyDocument, manifest: Manifest, notes: ImportNote[]): PolicyDocument {
+  try {
+    compileSnapshot(document, manifest.catalog);
+    return withoutUnused(document);
+  } catch (error) {
+    if (!(error instanceof PolicyProblems)) throw error;
+    const faulty = new Map(
+      error.problems.flatMap(({ path, message }) =>
+        path[0] === 'attributes' ? [[String(path[1]), message] as const] : [],
+      ),
+    );
+    const affected = (text: string | undefined): string | null =>
+      [...faulty.keys()].find((name) => text?.includes(`attribute('${name}')`) === true) ?? null;
+    // Attributes that need a faulty one are faulty as well.
+    for (const [name, { rows }] of Object.entries(document.attributes ?? {})) {
+      const by = affected(rows);
+      if (by !== null && !faulty.has(name)) faulty.set(name, faulty.get(by) ?? '');
+    }
+    if (faulty.size === 0) throw error;
+    const roles = Object.fromEntries(
+      Object.entries(document.roles).map(([role, { grants, ...rest }]) => {
+        const sound = grants.filter(({ on, rows }) => {
+          const by = affected(rows);
+          if (by !== null)
+            notes.push({
+              kind: 'refused',
+              object: on,
+              role,
+              detail: `attribute ${by}: ${faulty.get(by) ?? ''}`,
+            });
+          return by === null;
+        });
+        return [role, { ...rest, grants: sound }];
+      }),
+    );
+    const attributes = Object.fromEntries(
+      Object.entries(document.attributes ?? {}).filter(([name]) => !faulty.has(name)),
+    );
+    return withoutFaults({ ...document, attributes, roles }, manifest, notes);
+  }
+}
+
+function withoutUnused(document: PolicyDocument): PolicyDocument {
+  const used = attributesNamedIn(document);
+  const { attributes = {}, ...rest } = document;
+  const left = Object.entries(attributes).filter(([name]) => used.has(name));
+  if (left.length === 0) return rest;
+  const { roles, masks, ...head } = rest;
+  return { ...head, attributes: Object.fromEntries(left), roles, masks };
+}
+
+/** The attributes that grants name, and those that these need. */
+function attributesNamedIn({ roles, attributes = {} }: PolicyDocument): ReadonlySet<string> {
+  const filters = Object.values(roles).flatMap(({ grants }) => grants.map(({ rows }) => rows));
+  return attributesNamed(filters, (name) => attributes[name]?.rows);
 }
