@@ -16,7 +16,6 @@ import { recordReading, withLog } from '../audit/log.js';
 import { Failure } from '../exit.js';
 import { counted } from '../output.js';
 import { citusText } from '../proposal/index.js';
-import { selectsValues } from './citus-filters.js';
 import { type DoctorFinding, failed, ok, skipped, warn } from './finding.js';
 
 const HINT =
@@ -182,4 +181,38 @@ function isLimited(
       chain.some((_, i) => access.attributeValues(i, name).length === 1),
     );
   return grants.every(({ filter }) => filter !== null && selectsValues(filter, column) && isSingle(filter));
+}
+
+function isConstant(expression: Expr | null): boolean {
+  return expression?.kind === 'literal' || (expression?.kind === 'cast' && isConstant(expression.arg));
+}
+
+/** True if every row that passes `filter` has one of listed values in `column`, so that Citus can choose its shards. */
+function selectsValues(filter: Expr, column: string): boolean {
+  const isColumn = (expression: Expr | null): boolean =>
+    expression?.kind === 'base' && expression.column === column;
+  switch (filter.kind) {
+    case 'and':
+      return filter.args.some((arg) => selectsValues(arg, column));
+    case 'or':
+      return filter.args.every((arg) => selectsValues(arg, column));
+    case 'attribute_match':
+      return isColumn(filter.arg);
+    case 'operation':
+      if (filter.definition.name !== '=') return false;
+      return (
+        (isColumn(filter.left) && isConstant(filter.right)) ||
+        (isConstant(filter.left) && isColumn(filter.right))
+      );
+    case 'quantified':
+      return (
+        filter.definition.name === '=' &&
+        filter.quantifier === 'any' &&
+        isColumn(filter.arg) &&
+        isConstant(filter.array)
+      );
+    default:
+      // Other comparisons leave the value open.
+      return false;
+  }
 }

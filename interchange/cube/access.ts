@@ -6,9 +6,8 @@ import { type ImportOptions, schemaOf } from '../options.js';
 import type { ListItem, Part } from '../part.js';
 import { attempt, NoMapping, refuseControlCharacters } from '../sql/expression.js';
 import { conjunction, identifier, textLiteral } from '../sql/print.js';
-import { mustKnow } from './known-keys.js';
 import type { MeasureContext } from './measure.js';
-import { columnsOf, type GrantedColumns } from './members.js';
+import { columnsOf, type GrantedColumns, mustKnow } from './members.js';
 import type { Cube, Dimension } from './sql.js';
 
 /**

@@ -11,16 +11,16 @@ import { type CheckedDatabase, checkedDatabase } from '../checked-database.js';
 import { catalogOf, type DatabaseFlags, openDatabase, scopeOf, urlOf } from '../database.js';
 import { type ImportedPolicy, importedPolicy } from '../import/draft.js';
 import type { TableView } from '../import/view-plan.js';
-import { attributesOfCaller, type ComparedCaller, callersIn } from './callers.js';
-import { type ComparedColumns, comparedColumns } from './compared-columns.js';
+import { attributesOfCaller, type ComparedCaller, callersIn, sampledCallers } from './callers.js';
 import {
+  type ComparedColumns,
+  comparedColumns,
   rowsOfGateway,
   rowsUnderRowSecurity,
   type SampledRow,
   sampledRows,
   type VisibleRows,
 } from './rows.js';
-import { sampledCallers } from './sampled-callers.js';
 import { withServedFiles } from './served-files.js';
 
 export interface RlsCompareFlags extends DatabaseFlags {

@@ -6,14 +6,12 @@ import type { Oid, Relation, Role } from '../catalog/catalog.js';
 import type { CheckedDatabase } from '../checked-database.js';
 import { qualified, relationObject } from '../identity.js';
 import { attributesNamed, type CallerAttribute } from './attributes.js';
-import type { GrantOrigins } from './grant-origins.js';
 import { type ImportNote, whyNoEntity } from './notes.js';
-import { PolicyFilters } from './policy-filters.js';
-import type { ImportedTable } from './scope.js';
+import { type GrantOrigins, PolicyFilters } from './policy-filters.js';
+import { FailsInDatabase, type ImportedTable } from './scope.js';
 import { readByCaller } from './session-dependence.js';
+import type { MaskedColumn, ViewColumn } from './simple-view.js';
 import { type ReadRights, Translations, withOwnRights } from './translations.js';
-import { FailsInDatabase } from './untranslatable.js';
-import { masksOf, viewColumns } from './view-columns.js';
 import { bothOf, grantOn, type MaskedLabel, maskNote, viewGrants } from './view-grants.js';
 import { entityRoles, nameOf, type TableView, type ViewPlan, viewPlans } from './view-plan.js';
 
@@ -294,4 +292,51 @@ function withoutUnused(document: PolicyDocument): PolicyDocument {
 function attributesNamedIn({ roles, attributes = {} }: PolicyDocument): ReadonlySet<string> {
   const filters = Object.values(roles).flatMap(({ grants }) => grants.map(({ rows }) => rows));
   return attributesNamed(filters, (name) => attributes[name]?.rows);
+}
+
+/** Columns of a view that a role may read, by the columns of its table from which they come. */
+interface ShownColumns {
+  readonly plain: readonly string[];
+  readonly masked: ReadonlyMap<string, MaskedColumn>;
+  /** Notes on columns that are left out. */
+  readonly notes: readonly string[];
+}
+
+/**
+ * @param labelOf the label of a column of the table; null if it has none
+ * @param known the columns of the table that the model has
+ */
+function viewColumns(
+  columns: readonly ViewColumn[],
+  labelOf: (column: string) => string | null,
+  known: ReadonlyMap<string, string>,
+): ShownColumns {
+  const notes: string[] = [];
+  const plain: string[] = [];
+  const masked = new Map<string, MaskedColumn>();
+  for (const column of columns) {
+    if (column.kind === 'computed') notes.push(`${column.name} is left out: ${column.reason}`);
+    else if (!known.has(column.of)) notes.push(`${column.name} is left out: the model has no type for it`);
+    else if (column.kind === 'plain') plain.push(column.of);
+    else if (labelOf(column.of) === null)
+      notes.push(`${column.name} is left out: keys of the table cannot be masked`);
+    else masked.set(column.of, column);
+  }
+  return { plain, masked, notes };
+}
+
+/** The mask of each label. Where views differ, the value is redacted. */
+function masksOf(
+  views: readonly { readonly plan: TableView; readonly model: ModelRelation }[],
+): ReadonlyMap<string, MaskKind> {
+  const masks = new Map<string, MaskKind>();
+  for (const { plan, model } of views)
+    for (const column of plan.query.columns) {
+      if (column.kind !== 'masked') continue;
+      const label = model.columns.find(({ physical }) => physical === column.of)?.sensitivity ?? null;
+      if (label === null) continue;
+      const known = masks.get(label) ?? column.mask;
+      masks.set(label, known === column.mask ? known : 'redact');
+    }
+  return masks;
 }

@@ -29,8 +29,8 @@ import { type Policy, PUBLIC, type Relation, type SecurityCatalog } from '../cat
 import { type CheckedDatabase, type CheckScope, checkedDatabase, governs } from '../checked-database.js';
 import { qualified } from '../identity.js';
 import { type ImportedPolicy, importedPolicy } from './draft.js';
+import { Untranslatable } from './scope.js';
 import { simpleView } from './simple-view.js';
-import { Untranslatable } from './untranslatable.js';
 import { nameOf, type TableView, viewPlans } from './view-plan.js';
 
 export interface ImportOptions {

@@ -7,12 +7,19 @@ import { qualified } from '../identity.js';
 import { expressionNode } from '../nodes.js';
 import { searchPathOf } from '../search-path.js';
 import { ImportedAttributes } from './attributes.js';
+import type { Translation } from './condition.js';
 import { condition } from './condition.js';
 import { currentUser } from './current-user.js';
 import type { FunctionBodies } from './function-call.js';
-import { type ImportedTable, NO_ARGUMENTS, type Range, type Scope, type TableLookup } from './scope.js';
-import type { Translation } from './translation.js';
-import { FailsInDatabase, Untranslatable } from './untranslatable.js';
+import {
+  FailsInDatabase,
+  type ImportedTable,
+  NO_ARGUMENTS,
+  type Range,
+  type Scope,
+  type TableLookup,
+  Untranslatable,
+} from './scope.js';
 
 /** Whose rows are read: policies are those of `reader`, and `current_user` is `user`. */
 export interface ReadRights {
