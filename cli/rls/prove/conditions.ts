@@ -13,6 +13,7 @@ import {
 } from '../../../policy/proof/index.js';
 import { firstTarget, namesOf } from '../nodes.js';
 import { type CalledQuery, calledQuery } from './functions.js';
+import { truthLiteral } from './leaf-terms.js';
 import { at, type Home, NotUnderstood, operatorOf, type PlacedExpression } from './scope.js';
 import { aloneIn, type Subquery, selectOf, subqueryOf } from './subqueries.js';
 import {
@@ -28,7 +29,7 @@ import {
   typed,
   type ValueTerm,
 } from './terms.js';
-import { type TranslationContext, truthLiteral, Values } from './values.js';
+import { type TranslationContext, Values } from './values.js';
 
 export interface ConditionContext extends TranslationContext {
   /** Decides if a subquery has a row, as a formula. @throws NotUnderstood */
