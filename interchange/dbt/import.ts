@@ -7,8 +7,8 @@ import type { SourceFile } from '../source.js';
 import { attempt, NoMapping } from '../sql/expression.js';
 import { type DbtMeasure, measuresOf, simpleMetric } from './measure.js';
 import { addMetric, type MetricContext, metricParts } from './metric.js';
-import type { ForeignKeyConstraint, ModelInfo } from './model.js';
 import { applyModelInfo, type DbtModel, entityOf, type ForeignKeyDraft, nestedEntityOf } from './model.js';
+import type { ForeignKeyConstraint, ModelInfo } from './model-info.js';
 import { modelReference, readProject } from './read.js';
 
 /**

@@ -1,4 +1,3 @@
-import type { TypeName } from 'osl-compiler';
 import { type ColumnDraft, EntityDraft, type ImportDraft, type TableDraft } from '../draft.js';
 import { safeText } from '../names.js';
 import { type ImportOptions, reportSchema, tableNamed, upstreamOf } from '../options.js';
@@ -7,7 +6,8 @@ import { report } from '../source.js';
 import { attempt, parseExpression } from '../sql/expression.js';
 import { computedText } from '../types.js';
 import { descriptionOf, isTemplate, loseElement, type ModelElement, statedElement } from './element.js';
-import type { NestedModel } from './read.js';
+import type { ModelColumn, ModelInfo } from './model-info.js';
+import type { NestedModel } from './nested.js';
 import { type DbtProject, modelReference } from './read.js';
 
 /** A semantic model converted to an entity, with the names that its metrics use. */
@@ -372,32 +372,4 @@ export function applyModelInfo({ entity, info }: DbtModel): void {
 function describe(column: ColumnDraft, { part, description }: ModelColumn): void {
   if (column.description === null) column.description = description;
   else part.note('description', 'lost', `\`${column.name}\` has a description of its own`);
-}
-
-/** Declarations for a table in `models:`, as far as a manifest can express them. */
-export interface ModelInfo {
-  readonly table: string;
-  readonly description: string | null;
-  readonly columns: ReadonlyMap<string, ModelColumn>;
-  readonly primaryKey: readonly string[] | null;
-  readonly foreignKeys: readonly ForeignKeyConstraint[];
-  readonly part: Part;
-  used: boolean;
-}
-
-/** A `foreign_key` constraint of a model, or of one of its columns. */
-export interface ForeignKeyConstraint {
-  readonly columns: readonly string[];
-  /** Target table as written: `ref('orders')`, `source('raw', 'orders')` or `raw.orders`. */
-  readonly to: string;
-  /** Target columns; empty if the constraint names none and so refers to the primary key. */
-  readonly toColumns: readonly string[];
-  readonly part: Part;
-}
-
-export interface ModelColumn {
-  readonly type: TypeName | null;
-  readonly notNull: boolean;
-  readonly description: string | null;
-  readonly part: Part;
 }

@@ -5,8 +5,8 @@ import type { CallerAttribute } from '../import/attributes.js';
 import type { AttributeSources } from './attribute-sources.js';
 import { Inexpressible } from './attribute-sources.js';
 import { conditionSql } from './condition.js';
+import { type LeftPart, leftOfPolicy } from './left.js';
 import { type ReadingFunction, Readings } from './readings.js';
-import { type LeftPart, leftOfPolicy } from './script.js';
 
 /** Row security of one table for one role. */
 export interface RoleOnTable {

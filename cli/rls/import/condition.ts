@@ -1,21 +1,12 @@
 import type { Node, SubLink } from '@pgsql/types';
 import { calledName, literalOf, namesOf } from '../nodes.js';
-import type { ImportedAttributes } from './attributes.js';
 import { asList, type CallerValue, callerValueOf, claimValue, unwrapped } from './caller-value.js';
-import { type CurrentUser, membershipOfRole } from './current-user.js';
-import { type FunctionBodies, type InlinedCall, inlined } from './function-call.js';
+import { membershipOfRole } from './current-user.js';
+import { type InlinedCall, inlined } from './function-call.js';
 import { membership } from './membership.js';
 import { rowExpression } from './row-expression.js';
-import {
-  boundNode,
-  operatorOf,
-  type Range,
-  type ReadableRows,
-  resolve,
-  type Scope,
-  type TableLookup,
-  Untranslatable,
-} from './scope.js';
+import { boundNode, operatorOf, type Range, resolve, type Scope, Untranslatable } from './scope.js';
+import type { Translation } from './translation.js';
 
 /**
  * Writes a condition as a row filter over `range`. The filter accepts no row that the condition does not accept.
@@ -264,24 +255,4 @@ function ofRows(
     testexpr: boundNode({ node: compared, scope }),
   };
   return membership(link, isScalar(rows.node.SubLink), rows.scope, range, rows.context, positive);
-}
-
-/** Context of a translation: the database, and the role for which it is made. */
-export interface Translation {
-  readonly tables: TableLookup;
-  readonly functions: FunctionBodies;
-  readonly attributes: ImportedAttributes;
-  /** The search_path for names without a schema. */
-  readonly searchPath: readonly string[];
-  /** The filter of the rows of a table that a subquery may read; null for all rows. @throws Untranslatable */
-  readonly readableRows: ReadableRows;
-  /**
-   * The same inside a function without SECURITY DEFINER, which reads as the current user. Another role's rows than
-   * `readableRows` in a view with the rights of its owner, and in policies below it.
-   */
-  readonly rowsOfUser: ReadableRows;
-  /** The current user. */
-  readonly user: CurrentUser;
-  /** Writes a condition inside a subquery; see `condition`. */
-  filterOf(node: Node, scope: Scope, range: Range, context: Translation, positive: boolean): string;
 }

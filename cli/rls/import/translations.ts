@@ -7,7 +7,6 @@ import { qualified } from '../identity.js';
 import { expressionNode } from '../nodes.js';
 import { searchPathOf } from '../search-path.js';
 import { ImportedAttributes } from './attributes.js';
-import type { Translation } from './condition.js';
 import { condition } from './condition.js';
 import { currentUser } from './current-user.js';
 import type { FunctionBodies } from './function-call.js';
@@ -20,6 +19,7 @@ import {
   type TableLookup,
   Untranslatable,
 } from './scope.js';
+import type { Translation } from './translation.js';
 
 /** Whose rows are read: policies are those of `reader`, and `current_user` is `user`. */
 export interface ReadRights {

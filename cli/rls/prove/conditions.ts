@@ -15,7 +15,7 @@ import { firstTarget, namesOf } from '../nodes.js';
 import { type CalledQuery, calledQuery } from './functions.js';
 import { truthLiteral } from './leaf-terms.js';
 import { at, type Home, NotUnderstood, operatorOf, type PlacedExpression } from './scope.js';
-import { aloneIn, type Subquery, selectOf, subqueryOf } from './subqueries.js';
+import { aloneIn, type Subquery, selectOf, subqueryOf } from './subquery.js';
 import {
   COMPARISONS,
   callerEquals,

@@ -21,7 +21,7 @@ import {
 } from '../../../policy/proof/index.js';
 import type { CallerSource } from '../import/caller-value.js';
 import { CLAIM_PREFIX, CLAIMS_SETTING } from './caller-values.js';
-import type { Difference, ExampleContext, Question } from './prove-policy.js';
+import type { Difference, ExampleContext, Question } from './question.js';
 import type { RowSet } from './row-sets.js';
 import { instancesOf } from './ties.js';
 

@@ -8,7 +8,6 @@ import {
   not,
   type ProvenPolicy,
   scriptOf,
-  type View,
   viewOf,
 } from '../../../policy/proof/index.js';
 import { type Manifest, nameFrom, tableName } from '../../../src/model/manifest/index.js';
@@ -18,6 +17,7 @@ import type { CheckedDatabase } from '../checked-database.js';
 import type { CallerAttribute } from '../import/attributes.js';
 import { CallerValueNames } from './caller-values.js';
 import { type Example, exampleOf } from './examples.js';
+import type { Difference, ExampleContext, Question } from './question.js';
 import { RowSecurity } from './row-security.js';
 import { Ties } from './ties.js';
 
@@ -237,34 +237,4 @@ async function reasonsFor(
     return whats.length > 0 ? whats : [`the rows of a subquery over ${relation.schema}.${relation.name}`];
   });
   return [...new Set([...own, ...ofSets])];
-}
-
-/** The rows of one table that one role sees in the database and through the gateway, to be compared. */
-export interface Question {
-  readonly role: Role;
-  readonly policyRole: string;
-  readonly entity: Entity;
-  readonly encoder: Encoder;
-  /** The row is visible in the database. */
-  readonly row: Formula;
-  readonly view: View;
-  /** Physical names of the columns that the role may read in the database. */
-  readonly readable: ReadonlySet<string>;
-}
-
-/** A difference that may be possible: of rows, or of one column. */
-export interface Difference {
-  readonly formula: Formula;
-  /** `more`: the gateway shows what the database hides. */
-  readonly direction: 'more' | 'less';
-  /** Name of the entity's column; null for the row. */
-  readonly column: string | null;
-}
-
-/** Inputs for an example of a difference. */
-export interface ExampleContext {
-  readonly ties: Ties;
-  readonly names: CallerValueNames;
-  readonly rowSecurity: RowSecurity;
-  readonly solver: Solver;
 }

@@ -18,7 +18,7 @@ import { type CastContext, castTerm } from './casts.js';
 import { type CalledQuery, calledQuery } from './functions.js';
 import { columnTerm, constantTerm, isSameCaller, NULL_TERM } from './leaf-terms.js';
 import { at, type Home, NotUnderstood, operatorOf, type PlacedExpression, referenceOf } from './scope.js';
-import { aloneIn, selectOf } from './subqueries.js';
+import { aloneIn, selectOf } from './subquery.js';
 import {
   type CallerTerm,
   COMPARISONS,
