@@ -378,3 +378,30 @@ export const OBJECT_OPERATION = operation({
     ...refusals(...ANY_CALL, 'authoring', 'notFound'),
   },
 });
+
+export type MethodOperations = Readonly<Partial<Record<'GET' | 'POST', FastifySchema>>>;
+export type Routes = readonly (readonly [path: string, operations: MethodOperations])[];
+
+export const REST_ROUTES: Routes = [
+  ['/osl/query', { POST: QUERY_OPERATION }],
+  ['/osl/subscribe', { POST: SUBSCRIBE_OPERATION }],
+  ['/osl/sample', { POST: SAMPLE_OPERATION }],
+  ['/osl/schema', { GET: SCHEMA_OPERATION }],
+  ['/osl/schema/resolve', { GET: RESOLVE_OPERATION }],
+  ['/osl/domain-map', { GET: MAP_OPERATION }],
+  ['/osl/why', { GET: WHY_OPERATION }],
+  ['/osl/access-requests', { POST: REQUEST_ACCESS_OPERATION }],
+  ['/osl/access/explain', { POST: EXPLAIN_ACCESS_OPERATION }],
+  ['/osl/candidates', { GET: CANDIDATES_OPERATION }],
+  ['/osl/suggest', { POST: SUGGEST_OPERATION }],
+  ['/osl/validate', { POST: VALIDATE_OPERATION }],
+  ['/osl/objects', { GET: OBJECTS_OPERATION, POST: PUBLISH_OPERATION }],
+  ['/osl/objects/{id}', { GET: OBJECT_OPERATION }],
+  ['/osl/receipts/{request_id}', { GET: RECEIPT_OPERATION }],
+  ['/osl/dashboards', { GET: DASHBOARDS_OPERATION }],
+  ['/osl/conformance', { GET: CONFORMANCE_OPERATION }],
+  ['/health', { GET: HEALTH_OPERATION }],
+  ['/healthz', { GET: HEALTHZ_OPERATION }],
+  ['/ready', { GET: READY_OPERATION }],
+  ['/readyz', { GET: READYZ_OPERATION }],
+];
