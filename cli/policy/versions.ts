@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import {
   type Activation,
   type ActivationBase,
@@ -15,13 +16,14 @@ import {
   policyVersions,
   pushPolicy,
 } from '../../src/base/control/index.js';
-import { judgePolicy, type PolicyJudgement } from '../../src/model/authoring/index.js';
+import { compiledPolicy, judgePolicy, type PolicyJudgement } from '../../src/model/authoring/index.js';
 import { readManifestText } from '../../src/model/manifest/index.js';
+import type { Model } from '../../src/model/served-model.js';
 import { databasePlace } from '../../src/service/settings/groups.js';
 import { readSetting } from '../../src/service/settings/table.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { settingsOf } from '../flags.js';
-import { note, print, printJson, terminalWidth } from '../output.js';
+import { note, print, printJson, terminalWidth, visible } from '../output.js';
 import { formatTable } from '../table.js';
 import {
   type AuthorFlags,
@@ -32,7 +34,7 @@ import {
   printJudgement,
   tenantFor,
 } from './baseline.js';
-import { requireClaims } from './required-claims.js';
+import { TESTS_FILE, withTestsFile } from './tests-file.js';
 
 interface ClaimFlags {
   readonly claims?: string;
@@ -203,4 +205,49 @@ export async function runMigrate({ gateway = [], author = [], json }: MigrateFla
   print(`osl_control stands at ${stands}`);
   for (const role of gateway) print(`${role} may serve`);
   for (const role of author) print(`${role} may write policies`);
+}
+
+/**
+ * Proves the claims about a policy that says `claims: required`, or replaces one that says so.
+ *
+ * @param file where the policy is; null if it is a version of the control database
+ * @param claims the file of claims; by default `policy.test.yaml` beside the policy
+ * @throws Failure unless all claims are proved
+ */
+async function requireClaims(
+  text: string,
+  file: string | null,
+  { manifest, snapshot: before }: Model,
+  claims: string | undefined,
+): Promise<void> {
+  const snapshot = compiledPolicy(text, file ?? 'policy', manifest);
+  if (![snapshot, before].some((policy) => policy?.document.claims === 'required')) return;
+  const named = claims ?? join(file === null ? '.' : dirname(file), TESTS_FILE);
+  if (!existsSync(named))
+    throw usage(
+      `the policy says \`claims: required\`, and there is no ${named}\n  hint: name it with --claims`,
+    );
+  const { loadPolicyTests } = await import('../policy-tests/document.js');
+  const { claimLines, proveClaims } = await import('../policy-proof/claims.js');
+  const { withInstalledSolver } = await import('./solver.js');
+  const tests = await withTestsFile(named, () => loadPolicyTests(resolve(named)));
+  if (tests.claims.length === 0)
+    throw usage(`the policy says \`claims: required\`, and ${named} has no \`claims\``);
+  const policy = { snapshot, catalog: manifest.catalog };
+  const proven = await withInstalledSolver((starting) =>
+    withTestsFile(named, () => proveClaims(tests, policy, starting)),
+  );
+  const open = proven.filter(({ verdict }) => verdict.kind !== 'proved');
+  if (open.length === 0) {
+    note(`${named}: all ${proven.length} claims are proved`);
+    return;
+  }
+  const lines = open.flatMap((claim) => [...claimLines(claim)].map(visible));
+  throw new Failure(
+    EXIT.failed,
+    [
+      `error: ${named}: ${open.length} of ${proven.length} claims are not proved, and the policy requires them`,
+      ...lines,
+    ].join('\n'),
+  );
 }

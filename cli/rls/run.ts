@@ -1,11 +1,12 @@
 import { ready } from 'osl-compiler';
 import { EXIT } from '../exit.js';
-import { print, printJson } from '../output.js';
-import { checkCatalog, isAtLeast } from './check.js';
+import { counted, print, printJson, visible } from '../output.js';
+import { logicalResult, sarifRun } from '../sarif.js';
+import type { SecurityCatalog } from './catalog/catalog.js';
+import { type CheckScope, checkedDatabase } from './checked-database.js';
 import { catalogOf, type DatabaseFlags, openDatabase, requireKnown, scopeOf, urlOf } from './database.js';
-import type { Severity } from './finding.js';
-import { jsonReport, type Report, sarifReport, textReport } from './report.js';
-import { RULES } from './rules/index.js';
+import { type Finding, type Rule, SEVERITIES, type Severity } from './finding.js';
+import { RULES, UNREAD_CATALOG } from './rules/index.js';
 
 export interface RlsCheckFlags extends DatabaseFlags {
   readonly ignore?: readonly string[];
@@ -44,4 +45,130 @@ function printReport(report: Report, { format, json }: RlsCheckFlags): void {
     case 'text':
       for (const line of textReport(report)) print(line);
   }
+}
+
+/**
+ * Findings of all rules (of one that says so, if a part of the catalog could not be read), gravest first, then by code and object. Requires `ready()` of osl-compiler.
+ *
+ * @param ignored codes of rules to leave out
+ */
+export function checkCatalog(
+  catalog: SecurityCatalog,
+  scope: CheckScope,
+  ignored: ReadonlySet<string> = new Set(),
+): readonly Finding[] {
+  const database = checkedDatabase(catalog, scope);
+  const findings = rulesFor(catalog, ignored).flatMap((rule) => {
+    const { check, ...described } = rule;
+    return check(database)
+      .filter(({ object }) => object.schema === null || (scope.schemas?.has(object.schema) ?? true))
+      .map((violation): Finding => ({ ...described, ...violation }));
+  });
+  return findings.toSorted(
+    (a, b) =>
+      SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity) ||
+      compare(a.code, b.code) ||
+      compare(a.object.identity, b.object.identity),
+  );
+}
+
+/** An unread catalog is a finding that cannot be ignored. */
+function rulesFor({ unread }: SecurityCatalog, ignored: ReadonlySet<string>): readonly Rule[] {
+  if (unread.length > 0) return RULES.filter(({ code }) => code === UNREAD_CATALOG);
+  return RULES.filter(({ code }) => !ignored.has(code));
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** True if a finding of this severity is at least as grave as `least`. */
+function isAtLeast(severity: Severity, least: Severity): boolean {
+  return SEVERITIES.indexOf(severity) <= SEVERITIES.indexOf(least);
+}
+
+/** Findings of one database. */
+interface Report {
+  readonly catalog: SecurityCatalog;
+  readonly findings: readonly Finding[];
+  /** True if no finding is grave enough to fail. */
+  readonly ok: boolean;
+}
+
+/** Lines for a terminal: findings by rule, then how many there are. */
+function textReport({ catalog, findings }: Report): readonly string[] {
+  const codes = [...new Set(findings.map(({ code }) => code))];
+  const tables = [...catalog.relations.values()].filter(({ rowSecurity }) => rowSecurity !== 'off').length;
+  return [
+    ...codes.flatMap((code) => ruleLines(findings.filter((finding) => finding.code === code))),
+    `${visible(catalog.database)}, PostgreSQL ${catalog.server.version}: ${summary(findings)}; ` +
+      `row security on ${counted(tables, 'table', 'tables')}`,
+  ];
+}
+
+function ruleLines(findings: readonly Finding[]): readonly string[] {
+  const [first] = findings;
+  if (first === undefined) return [];
+  return [
+    `${first.severity} ${first.code}: ${first.title}`,
+    `  ${first.consequence}`,
+    `  To mend: ${first.mend}.`,
+    ...findings.flatMap(({ object, detail, sql }) => [
+      `  - ${object.kind} ${visible(object.identity)}${detail === null ? '' : ` (${visible(detail)})`}`,
+      ...sql.map((statement) => `      ${visible(statement)}`),
+    ]),
+    '',
+  ];
+}
+
+function summary(findings: readonly Finding[]): string {
+  const counts = SEVERITIES.map((severity) => {
+    const count = findings.filter((finding) => finding.severity === severity).length;
+    return counted(count, severity, `${severity}s`);
+  });
+  return counts.join(', ');
+}
+
+function jsonReport({ catalog, findings, ok }: Report) {
+  return {
+    ok,
+    database: catalog.database,
+    server_version: catalog.server.version,
+    role: catalog.reader,
+    unread: catalog.unread,
+    counts: Object.fromEntries(
+      SEVERITIES.map((severity) => [severity, findings.filter((f) => f.severity === severity).length]),
+    ),
+    findings: findings.map(({ code, severity, title, object, detail, consequence, mend, sql }) => ({
+      code,
+      severity,
+      title,
+      object,
+      detail,
+      consequence,
+      mend,
+      sql,
+    })),
+  };
+}
+
+/** SARIF 2.1.0. Findings are in no file: their places are names of objects in the database. */
+function sarifReport({ catalog, findings }: Report) {
+  const rules = RULES.map(({ code, title, consequence, mend, severity }) => ({
+    id: code,
+    shortDescription: { text: title },
+    fullDescription: { text: consequence },
+    help: { text: mend },
+    defaultConfiguration: { level: severity },
+  }));
+  const results = findings.map((finding) => {
+    const { code, severity, title, object, detail, consequence, sql } = finding;
+    const index = RULES.findIndex((rule) => rule.code === code);
+    const about = detail === null ? '' : ` (${detail})`;
+    const text = `${object.kind} ${object.identity}${about}: ${title}. ${consequence}`;
+    const place = { fullyQualifiedName: object.identity, kind: object.kind };
+    const properties = { database: catalog.database, sql };
+    return logicalResult({ code, index, level: severity, text, place, properties });
+  });
+  return sarifRun(rules, results);
 }

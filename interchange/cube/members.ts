@@ -4,7 +4,6 @@ import { safeText } from '../names.js';
 import type { Part } from '../part.js';
 import { report } from '../source.js';
 import { attempt, NoMapping, namesIn, parseExpression } from '../sql/expression.js';
-import { mustKnow } from './known-keys.js';
 import { key, type MeasureContext } from './measure.js';
 import { isHidden } from './read.js';
 import type { Cube } from './sql.js';
@@ -201,4 +200,13 @@ function madeDimensions(cube: Cube, visibility: (name: string) => Visibility): r
     if (!made.ok) return [];
     return [{ name, what: 'dimension', visibility: visibility(name), ...readsOf([made.value]) }];
   });
+}
+
+/** Rejects unknown and empty keys, because they could stand for any restriction. */
+export function mustKnow(part: Part, keys: readonly string[]): void {
+  for (const key of part.keys()) {
+    if (!keys.includes(key))
+      throw new NoMapping(`\`${safeText(key)}\` of an access policy has no counterpart`);
+    if (!part.has(key)) throw new NoMapping(`its \`${key}\` is empty`);
+  }
 }

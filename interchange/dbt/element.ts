@@ -1,6 +1,5 @@
 import type { Part } from '../part.js';
 import { attempt, nameOf, parseExpression } from '../sql/expression.js';
-import { descriptionOf } from './description.js';
 
 /** An entity or a dimension of a semantic model, as either form of dbt's YAML states it. */
 export interface ModelElement {
@@ -98,4 +97,20 @@ export function exprOf(part: Part, name: string): string {
 function plainColumn(text: string): string | null {
   const parsed = attempt(() => nameOf(parseExpression(text)));
   return parsed.ok && parsed.value !== null && parsed.value.length === 1 ? (parsed.value[0] ?? null) : null;
+}
+
+/** True if `text` contains a template, which is never evaluated. */
+export function isTemplate(text: string): boolean {
+  return text.includes('{{') || text.includes('{%') || text.includes('{#');
+}
+
+/** The description as text. One that contains a template is reported instead of being evaluated. */
+export function descriptionOf(part: Part): string | null {
+  const text = part.text('description');
+  if (text === null || text.trim() === '') return null;
+  if (isTemplate(text)) {
+    part.note('description', 'lost', 'a template in a description is not evaluated');
+    return null;
+  }
+  return part.cut('description', text, 'the description');
 }

@@ -10,7 +10,7 @@ import {
   refuseControlCharacters,
 } from '../sql/expression.js';
 import { identifier, print } from '../sql/print.js';
-import { isTemplate } from './description.js';
+import { isTemplate } from './element.js';
 
 const NAME = `(?:'([A-Za-z0-9_]{1,200})'|"([A-Za-z0-9_]{1,200})")`;
 const BUILDER = new RegExp(

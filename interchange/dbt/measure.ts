@@ -13,8 +13,7 @@ import {
 } from '../sql/expression.js';
 import { conjunction, print } from '../sql/print.js';
 import { columnText } from '../types.js';
-import { isTemplate } from './description.js';
-import { exprOf } from './element.js';
+import { exprOf, isTemplate } from './element.js';
 import type { DbtModel } from './model.js';
 
 /** A measure, or the aggregate that a simple metric states itself. It cannot be queried, but metrics use it. */

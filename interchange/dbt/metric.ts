@@ -5,7 +5,7 @@ import { report } from '../source.js';
 import { attempt, NoMapping, parseExpression, refuseControlCharacters } from '../sql/expression.js';
 import { conjunction, identifier, print } from '../sql/print.js';
 import { reportDivision } from '../types.js';
-import { descriptionOf, isTemplate } from './description.js';
+import { descriptionOf, isTemplate } from './element.js';
 import { filterText } from './filter.js';
 import {
   aggregateMeasure,

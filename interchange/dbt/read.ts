@@ -4,7 +4,7 @@ import { safeText } from '../names.js';
 import { Part } from '../part.js';
 import type { SourceFile } from '../source.js';
 import { NoMapping } from '../sql/expression.js';
-import { descriptionOf } from './description.js';
+import { descriptionOf } from './element.js';
 import type { ForeignKeyConstraint, ModelColumn, ModelInfo } from './model-info.js';
 import { type NestedModel, nestedModel } from './nested.js';
 

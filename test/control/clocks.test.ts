@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import type { ServiceLog } from '../../src/base/log.js';
-import { ClockComparison } from '../../src/service/clock-comparison.js';
+import { ClockComparison } from '../../src/service/control.js';
 import { controlHouse, migrated, opened, SKIP } from './support.js';
 
 const HOUR_MS = 3_600_000;

@@ -1,9 +1,16 @@
 import { type Sql, sql } from '../../../src/base/sql.js';
-import type { SecurityCatalog, UnreadPart } from './catalog.js';
-import * as functions from './functions.js';
+import type {
+  DatabaseFunction,
+  DefaultPrivilege,
+  Oid,
+  Role,
+  Schema,
+  SecurityCatalog,
+  UnreadPart,
+  Volatility,
+} from './catalog.js';
 import * as relations from './relations.js';
-import * as roles from './roles.js';
-import { type CatalogRow, numberIn, textIn } from './row.js';
+import { type CatalogRow, flagIn, grantsIn, groupBy, numberIn, textIn, textOrNull, textsIn } from './row.js';
 
 /** A session inside a transaction. */
 export interface CatalogSession {
@@ -35,8 +42,8 @@ export async function readCatalog(session: CatalogSession): Promise<SecurityCata
   const unread: UnreadPart[] = [];
   const read = (part: string, statement: Sql): Promise<readonly CatalogRow[]> =>
     readPart(session, part, statement, unread);
-  const roleRows = await read('roles', roles.ROLES);
-  const memberships = await read('role memberships', roles.MEMBERSHIPS);
+  const roleRows = await read('roles', ROLES);
+  const memberships = await read('role memberships', MEMBERSHIPS);
   const relationRows = {
     relations: await read('relations', relations.RELATIONS),
     columns: await read('columns', relations.COLUMNS),
@@ -44,24 +51,24 @@ export async function readCatalog(session: CatalogSession): Promise<SecurityCata
     indexes: await read('indexes', relations.INDEXES),
     foreignKeys: await read('foreign keys', relations.FOREIGN_KEYS),
   };
-  const schemas = await read('schemas', roles.SCHEMAS);
-  const functionRows = await read('functions', functions.FUNCTIONS);
-  const systemFunctions = await read('functions of pg_catalog', functions.SYSTEM_FUNCTIONS);
-  const casts = await read('casts', functions.BINARY_CASTS);
+  const schemas = await read('schemas', SCHEMAS);
+  const functionRows = await read('functions', FUNCTIONS);
+  const systemFunctions = await read('functions of pg_catalog', SYSTEM_FUNCTIONS);
+  const casts = await read('casts', BINARY_CASTS);
   const publications = await read('publications', relations.PUBLICATIONS);
-  const defaults = await read('default privileges', roles.DEFAULT_PRIVILEGES);
+  const defaults = await read('default privileges', DEFAULT_PRIVILEGES);
   return {
     database: textIn(server, 'database'),
     server: { version: textIn(server, 'version').split(' ')[0] ?? '', number: numberIn(server, 'number') },
     reader: textIn(server, 'reader'),
-    roles: roles.decodeRoles(roleRows, memberships),
-    schemas: roles.decodeSchemas(schemas),
+    roles: decodeRoles(roleRows, memberships),
+    schemas: decodeSchemas(schemas),
     relations: relations.decodeRelations(relationRows),
-    functions: functions.decodeFunctions(functionRows),
-    systemFunctions: functions.decodeSystemFunctions(systemFunctions),
-    binaryCasts: functions.decodeBinaryCasts(casts),
+    functions: decodeFunctions(functionRows),
+    systemFunctions: decodeSystemFunctions(systemFunctions),
+    binaryCasts: decodeBinaryCasts(casts),
     publications: relations.decodePublications(publications),
-    defaultPrivileges: roles.decodeDefaultPrivileges(defaults),
+    defaultPrivileges: decodeDefaultPrivileges(defaults),
     unread,
   };
 }
@@ -92,4 +99,182 @@ function isDenied(error: unknown): error is Error {
   if (!(error instanceof Error)) return false;
   const fields: CatalogRow = { ...error };
   return fields['sqlstate'] === INSUFFICIENT_PRIVILEGE || fields['code'] === INSUFFICIENT_PRIVILEGE;
+}
+
+const FUNCTIONS = sql`
+  select p.oid::int8 as id, n.nspname::text as schema, p.proname::text as name,
+         pg_catalog.oidvectortypes(p.proargtypes) as arguments,
+         (select coalesce(json_agg(name order by place), '[]')
+            from unnest(p.proargnames[1:p.pronargs]) with ordinality as a (name, place)) as argument_names, l.lanname::text as language,
+         p.provolatile::text as volatility, p.proleakproof as leakproof, p.prosecdef as definer,
+         p.proretset as returns_set, p.proisstrict as strict,
+         p.proowner::int8 as owner, p.prorettype in ('trigger'::regtype, 'event_trigger'::regtype) as trigger,
+         (select x.extname::text from pg_catalog.pg_depend d join pg_catalog.pg_extension x on x.oid = d.refobjid
+           where d.classid = 'pg_catalog.pg_proc'::regclass and d.objid = p.oid and d.deptype = 'e'
+             and d.refclassid = 'pg_catalog.pg_extension'::regclass) as extension,
+         (select substr(setting, 13) from unnest(p.proconfig) as setting where setting like 'search_path=%') as search_path,
+         coalesce(pg_catalog.pg_get_function_sqlbody(p.oid), p.prosrc) as body,
+         pg_catalog.pg_get_function_sqlbody(p.oid) is not null as bound,
+         (select coalesce(json_agg(json_build_object('grantee', a.grantee::int8, 'privilege', a.privilege_type)), '[]')
+            from pg_catalog.aclexplode(coalesce(p.proacl, pg_catalog.acldefault('f', p.proowner))) a) as grants
+    from pg_catalog.pg_proc p
+    join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+    join pg_catalog.pg_language l on l.oid = p.prolang
+   where p.prokind in ('f', 'p') and n.nspname !~ '^pg_' and n.nspname <> 'information_schema'
+   order by 2, 3, 4`;
+
+const SYSTEM_FUNCTIONS = sql`
+  select p.proname::text as name, max(p.provolatile::text) as volatility
+    from pg_catalog.pg_proc p
+   where p.pronamespace = 'pg_catalog'::regnamespace and p.provolatile <> 'i'
+   group by 1`;
+
+const BINARY_CASTS = sql`
+  select pg_catalog.format_type(c.castsource, null) || '>' || pg_catalog.format_type(c.casttarget, null) as cast
+    from pg_catalog.pg_cast c
+   where c.castmethod = 'b'`;
+
+/** By the letters of `provolatile`, which ascend with volatility: i, s, v. */
+const VOLATILITIES: ReadonlyMap<string, Volatility> = new Map([
+  ['i', 'immutable'],
+  ['s', 'stable'],
+  ['v', 'volatile'],
+]);
+
+function volatilityOf(row: CatalogRow): Volatility {
+  const volatility = VOLATILITIES.get(textIn(row, 'volatility'));
+  if (volatility === undefined) throw new TypeError('unknown volatility of a function');
+  return volatility;
+}
+
+function decodeFunctions(rows: readonly CatalogRow[]): ReadonlyMap<Oid, DatabaseFunction> {
+  return new Map(
+    rows.map((row) => {
+      const id = numberIn(row, 'id');
+      const decoded: DatabaseFunction = {
+        id,
+        schema: textIn(row, 'schema'),
+        name: textIn(row, 'name'),
+        arguments: textIn(row, 'arguments'),
+        argumentNames: textsIn(row, 'argument_names'),
+        language: textIn(row, 'language'),
+        volatility: volatilityOf(row),
+        leakproof: flagIn(row, 'leakproof'),
+        securityDefiner: flagIn(row, 'definer'),
+        owner: numberIn(row, 'owner'),
+        extension: textOrNull(row, 'extension'),
+        returnsTrigger: flagIn(row, 'trigger'),
+        returnsSet: flagIn(row, 'returns_set'),
+        strict: flagIn(row, 'strict'),
+        searchPath: textOrNull(row, 'search_path'),
+        body: textIn(row, 'body'),
+        bound: flagIn(row, 'bound'),
+        grants: grantsIn(row, 'grants'),
+      };
+      return [id, decoded];
+    }),
+  );
+}
+
+function decodeSystemFunctions(rows: readonly CatalogRow[]): ReadonlyMap<string, Volatility> {
+  return new Map(rows.map((row) => [textIn(row, 'name'), volatilityOf(row)]));
+}
+
+function decodeBinaryCasts(rows: readonly CatalogRow[]): ReadonlySet<string> {
+  return new Set(rows.map((row) => textIn(row, 'cast')));
+}
+
+const ROLES = sql`
+  select r.oid::int8 as id, r.rolname::text as name, r.rolcanlogin as login, r.rolsuper as super,
+         r.rolbypassrls as bypass, r.rolcreaterole as create_role, r.rolreplication as replication,
+         coalesce((select array_agg(setting) from pg_catalog.pg_db_role_setting s, unnest(s.setconfig) as setting
+                    where s.setrole in (r.oid, 0)
+                      and s.setdatabase in (0, (select oid from pg_catalog.pg_database
+                                                 where datname = pg_catalog.current_database()))),
+                  '{}') as settings
+    from pg_catalog.pg_roles r
+   order by r.rolname`;
+
+/** Before Postgres 16 a membership has no options of its own: INHERIT is an attribute of the member. */
+const MEMBERSHIPS = sql`
+  select m.member::int8 as member, m.roleid::int8 as role,
+         coalesce((to_jsonb(m) ->> 'inherit_option')::boolean, r.rolinherit) as inherit,
+         coalesce((to_jsonb(m) ->> 'set_option')::boolean, true) as set
+    from pg_catalog.pg_auth_members m join pg_catalog.pg_roles r on r.oid = m.member
+   union all
+  select d.datdba::int8, o.oid::int8, true, true
+    from pg_catalog.pg_database d, pg_catalog.pg_roles o
+   where d.datname = pg_catalog.current_database() and o.rolname = 'pg_database_owner'
+   order by 1, 2`;
+
+const SCHEMAS = sql`
+  select n.nspname::text as name, n.nspowner::int8 as owner,
+         (select coalesce(json_agg(json_build_object('grantee', a.grantee::int8, 'privilege', a.privilege_type)), '[]')
+            from pg_catalog.aclexplode(coalesce(n.nspacl, pg_catalog.acldefault('n', n.nspowner))) a) as grants
+    from pg_catalog.pg_namespace n
+   where n.nspname !~ '^pg_' and n.nspname <> 'information_schema'
+   order by 1`;
+
+const DEFAULT_PRIVILEGES = sql`
+  select d.defaclrole::int8 as creator, n.nspname::text as schema, d.defaclobjtype::text as objects,
+         a.grantee::int8 as grantee, a.privilege_type as privilege
+    from pg_catalog.pg_default_acl d
+    left join pg_catalog.pg_namespace n on n.oid = d.defaclnamespace
+   cross join pg_catalog.aclexplode(d.defaclacl) a
+   where a.grantee <> d.defaclrole
+   order by 1, 2, 3, 4, 5`;
+
+function decodeRoles(
+  rows: readonly CatalogRow[],
+  memberships: readonly CatalogRow[],
+): ReadonlyMap<Oid, Role> {
+  const byMember = groupBy(memberships, (row) => numberIn(row, 'member'));
+  return new Map(
+    rows.map((row) => {
+      const id = numberIn(row, 'id');
+      const role: Role = {
+        id,
+        name: textIn(row, 'name'),
+        login: flagIn(row, 'login'),
+        superuser: flagIn(row, 'super'),
+        bypassRowSecurity: flagIn(row, 'bypass'),
+        createRole: flagIn(row, 'create_role'),
+        replication: flagIn(row, 'replication'),
+        memberships: (byMember.get(id) ?? []).map((m) => ({
+          role: numberIn(m, 'role'),
+          inherit: flagIn(m, 'inherit'),
+          set: flagIn(m, 'set'),
+        })),
+        settings: textsIn(row, 'settings'),
+      };
+      return [id, role];
+    }),
+  );
+}
+
+function decodeSchemas(rows: readonly CatalogRow[]): ReadonlyMap<string, Schema> {
+  return new Map(
+    rows.map((row) => {
+      const name = textIn(row, 'name');
+      return [name, { name, owner: numberIn(row, 'owner'), grants: grantsIn(row, 'grants') }];
+    }),
+  );
+}
+
+const OBJECTS: ReadonlyMap<string, DefaultPrivilege['objects']> = new Map([
+  ['r', 'tables'],
+  ['S', 'sequences'],
+  ['f', 'functions'],
+  ['T', 'types'],
+  ['n', 'schemas'],
+  ['L', 'large objects'],
+]);
+
+function decodeDefaultPrivileges(rows: readonly CatalogRow[]): readonly DefaultPrivilege[] {
+  return rows.map((row) => {
+    const objects = OBJECTS.get(textIn(row, 'objects'));
+    if (objects === undefined) throw new TypeError(`unknown objects of default privileges`);
+    const grant = { grantee: numberIn(row, 'grantee'), privilege: textIn(row, 'privilege') };
+    return { creator: numberIn(row, 'creator'), schema: textOrNull(row, 'schema'), objects, grant };
+  });
 }

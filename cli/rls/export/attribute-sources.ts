@@ -6,7 +6,6 @@ import { usage } from '../../exit.js';
 import { fieldsOf, membersOf } from '../../output.js';
 import type { CallerAttribute } from '../import/attributes.js';
 import { type CallerSource, sourceFrom } from '../import/caller-value.js';
-import { Inexpressible } from './inexpressible.js';
 
 /** Where values are if nothing says so: claims of the token in `request.jwt.claims`, or settings `app.<name>`. */
 export type SettingsForm = 'claims' | 'app';
@@ -114,4 +113,9 @@ function claimSql(path: readonly string[], operator: '->' | '->>'): string {
 /** A setting that was set once is empty afterwards, which counts as missing. */
 function settingSql(name: string): string {
   return `nullif(current_setting(${quoteLiteral(name)}, true), '')`;
+}
+
+/** A part of a policy that row security cannot express. The message is its reason. */
+export class Inexpressible extends Error {
+  override readonly name = 'Inexpressible';
 }

@@ -3,8 +3,8 @@ import { attributesOf, type PolicySnapshot } from '../../../policy/index.js';
 import type { Connector, Manifest } from '../../../src/model/manifest/index.js';
 import type { CallerAttribute } from '../import/attributes.js';
 import type { AttributeSources } from './attribute-sources.js';
+import { Inexpressible } from './attribute-sources.js';
 import { conditionSql } from './condition.js';
-import { Inexpressible } from './inexpressible.js';
 import { type LeftPart, leftOfPolicy } from './left.js';
 import { type ReadingFunction, Readings } from './readings.js';
 

@@ -1,13 +1,13 @@
 import { columnOf, type Expr, predicateSql, quoteIdentifier, tableSql } from 'osl-compiler';
 import type { PolicySnapshot, TableAttribute } from '../../../policy/index.js';
 import type { AttributeSources } from './attribute-sources.js';
+import { Inexpressible } from './attribute-sources.js';
 import {
   callerAttributesOf,
   conditionSql,
   type ExportedAttributes,
   type ReadAttribute,
 } from './condition.js';
-import { Inexpressible } from './inexpressible.js';
 
 /** Schema of the functions that an export creates. */
 export const EXPORT_SCHEMA = 'osl_export';

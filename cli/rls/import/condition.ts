@@ -5,9 +5,8 @@ import { membershipOfRole } from './current-user.js';
 import { type InlinedCall, inlined } from './function-call.js';
 import { membership } from './membership.js';
 import { rowExpression } from './row-expression.js';
-import { boundNode, operatorOf, type Range, resolve, type Scope } from './scope.js';
+import { boundNode, operatorOf, type Range, resolve, type Scope, Untranslatable } from './scope.js';
 import type { Translation } from './translation.js';
-import { Untranslatable } from './untranslatable.js';
 
 /**
  * Writes a condition as a row filter over `range`. The filter accepts no row that the condition does not accept.

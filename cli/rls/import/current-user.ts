@@ -2,7 +2,7 @@ import type { Node } from '@pgsql/types';
 import type { RoleAccess } from '../catalog/access.js';
 import type { DatabaseFunction, Oid, SecurityCatalog } from '../catalog/catalog.js';
 import { calledName, literalOf } from '../nodes.js';
-import { Untranslatable } from './untranslatable.js';
+import { Untranslatable } from './scope.js';
 
 /** The role that `current_user` names. */
 export interface CurrentUser {

@@ -1,19 +1,17 @@
 import type { MaskKind, Relation as ModelRelation } from 'osl-compiler';
 import type { GrantDocument, PolicyDocument, RoleDocument } from '../../../policy/document.js';
+import { compileSnapshot, PolicyProblems } from '../../../policy/index.js';
 import { type Manifest, nameFrom } from '../../../src/model/manifest/index.js';
 import type { Oid, Relation, Role } from '../catalog/catalog.js';
 import type { CheckedDatabase } from '../checked-database.js';
 import { qualified, relationObject } from '../identity.js';
-import type { CallerAttribute } from './attributes.js';
-import type { GrantOrigins } from './grant-origins.js';
+import { attributesNamed, type CallerAttribute } from './attributes.js';
 import { type ImportNote, whyNoEntity } from './notes.js';
-import { PolicyFilters } from './policy-filters.js';
-import type { ImportedTable } from './scope.js';
+import { type GrantOrigins, PolicyFilters } from './policy-filters.js';
+import { FailsInDatabase, type ImportedTable } from './scope.js';
 import { readByCaller } from './session-dependence.js';
-import { attributesNamedIn, withoutFaults } from './sound-policy.js';
+import type { MaskedColumn, ViewColumn } from './simple-view.js';
 import { type ReadRights, Translations, withOwnRights } from './translations.js';
-import { FailsInDatabase } from './untranslatable.js';
-import { masksOf, viewColumns } from './view-columns.js';
 import { bothOf, grantOn, type MaskedLabel, maskNote, viewGrants } from './view-grants.js';
 import { entityRoles, nameOf, type TableView, type ViewPlan, viewPlans } from './view-plan.js';
 
@@ -236,4 +234,109 @@ class Importer {
     }
     return null;
   }
+}
+
+/** The document without grants that do not compile, such as those that compare values of different types. */
+function withoutFaults(document: PolicyDocument, manifest: Manifest, notes: ImportNote[]): PolicyDocument {
+  try {
+    compileSnapshot(document, manifest.catalog);
+    return withoutUnused(document);
+  } catch (error) {
+    if (!(error instanceof PolicyProblems)) throw error;
+    const faulty = new Map(
+      error.problems.flatMap(({ path, message }) =>
+        path[0] === 'attributes' ? [[String(path[1]), message] as const] : [],
+      ),
+    );
+    const affected = (text: string | undefined): string | null =>
+      [...faulty.keys()].find((name) => text?.includes(`attribute('${name}')`) === true) ?? null;
+    // Attributes that need a faulty one are faulty as well.
+    for (const [name, { rows }] of Object.entries(document.attributes ?? {})) {
+      const by = affected(rows);
+      if (by !== null && !faulty.has(name)) faulty.set(name, faulty.get(by) ?? '');
+    }
+    if (faulty.size === 0) throw error;
+    const roles = Object.fromEntries(
+      Object.entries(document.roles).map(([role, { grants, ...rest }]) => {
+        const sound = grants.filter(({ on, rows }) => {
+          const by = affected(rows);
+          if (by !== null)
+            notes.push({
+              kind: 'refused',
+              object: on,
+              role,
+              detail: `attribute ${by}: ${faulty.get(by) ?? ''}`,
+            });
+          return by === null;
+        });
+        return [role, { ...rest, grants: sound }];
+      }),
+    );
+    const attributes = Object.fromEntries(
+      Object.entries(document.attributes ?? {}).filter(([name]) => !faulty.has(name)),
+    );
+    return withoutFaults({ ...document, attributes, roles }, manifest, notes);
+  }
+}
+
+function withoutUnused(document: PolicyDocument): PolicyDocument {
+  const used = attributesNamedIn(document);
+  const { attributes = {}, ...rest } = document;
+  const left = Object.entries(attributes).filter(([name]) => used.has(name));
+  if (left.length === 0) return rest;
+  const { roles, masks, ...head } = rest;
+  return { ...head, attributes: Object.fromEntries(left), roles, masks };
+}
+
+/** The attributes that grants name, and those that these need. */
+function attributesNamedIn({ roles, attributes = {} }: PolicyDocument): ReadonlySet<string> {
+  const filters = Object.values(roles).flatMap(({ grants }) => grants.map(({ rows }) => rows));
+  return attributesNamed(filters, (name) => attributes[name]?.rows);
+}
+
+/** Columns of a view that a role may read, by the columns of its table from which they come. */
+interface ShownColumns {
+  readonly plain: readonly string[];
+  readonly masked: ReadonlyMap<string, MaskedColumn>;
+  /** Notes on columns that are left out. */
+  readonly notes: readonly string[];
+}
+
+/**
+ * @param labelOf the label of a column of the table; null if it has none
+ * @param known the columns of the table that the model has
+ */
+function viewColumns(
+  columns: readonly ViewColumn[],
+  labelOf: (column: string) => string | null,
+  known: ReadonlyMap<string, string>,
+): ShownColumns {
+  const notes: string[] = [];
+  const plain: string[] = [];
+  const masked = new Map<string, MaskedColumn>();
+  for (const column of columns) {
+    if (column.kind === 'computed') notes.push(`${column.name} is left out: ${column.reason}`);
+    else if (!known.has(column.of)) notes.push(`${column.name} is left out: the model has no type for it`);
+    else if (column.kind === 'plain') plain.push(column.of);
+    else if (labelOf(column.of) === null)
+      notes.push(`${column.name} is left out: keys of the table cannot be masked`);
+    else masked.set(column.of, column);
+  }
+  return { plain, masked, notes };
+}
+
+/** The mask of each label. Where views differ, the value is redacted. */
+function masksOf(
+  views: readonly { readonly plan: TableView; readonly model: ModelRelation }[],
+): ReadonlyMap<string, MaskKind> {
+  const masks = new Map<string, MaskKind>();
+  for (const { plan, model } of views)
+    for (const column of plan.query.columns) {
+      if (column.kind !== 'masked') continue;
+      const label = model.columns.find(({ physical }) => physical === column.of)?.sensitivity ?? null;
+      if (label === null) continue;
+      const known = masks.get(label) ?? column.mask;
+      masks.set(label, known === column.mask ? known : 'redact');
+    }
+  return masks;
 }

@@ -5,8 +5,14 @@ import { calledName, firstTarget, namesOf } from '../nodes.js';
 import { schemasOf } from '../search-path.js';
 import { isCallerFunction } from './caller-value.js';
 import type { CurrentUser } from './current-user.js';
-import { type BoundNode, NO_ARGUMENTS, type ReadableRows, type Scope } from './scope.js';
-import { FailsInDatabase, Untranslatable } from './untranslatable.js';
+import {
+  type BoundNode,
+  FailsInDatabase,
+  NO_ARGUMENTS,
+  type ReadableRows,
+  type Scope,
+  Untranslatable,
+} from './scope.js';
 
 /** Functions of users by name. */
 export interface FunctionBodies {

@@ -1,7 +1,23 @@
+import type { Relation as ModelRelation } from 'osl-compiler';
+import { identifier } from 'osl-compiler/sql-text';
 import type { Survey } from '../../../src/engine/index.js';
-import { type AdoptionCandidate, candidatesIn, readUpstream } from '../../../src/model/discovery/index.js';
-import { parseManifest, tableName } from '../../../src/model/manifest/index.js';
 import {
+  type AdoptionCandidate,
+  candidatesIn,
+  NameAllocator,
+  readUpstream,
+} from '../../../src/model/discovery/index.js';
+import {
+  type ManifestDocument,
+  ManifestProblems,
+  nameFrom,
+  parseManifest,
+  RESERVED,
+  tableName,
+  withSuffix,
+} from '../../../src/model/manifest/index.js';
+import {
+  CONNECTOR,
   chooseTables,
   countKey,
   type DraftedManifest,
@@ -9,13 +25,13 @@ import {
   draftManifest,
   type ExcludedTable,
 } from '../../proposal/index.js';
-import type { SecurityCatalog } from '../catalog/catalog.js';
-import { type CheckScope, checkedDatabase } from '../checked-database.js';
+import { type Policy, PUBLIC, type Relation, type SecurityCatalog } from '../catalog/catalog.js';
+import { type CheckedDatabase, type CheckScope, checkedDatabase, governs } from '../checked-database.js';
+import { qualified } from '../identity.js';
 import { type ImportedPolicy, importedPolicy } from './draft.js';
-import { readerScript } from './reader.js';
-import { type NamedView, withViewEntities } from './view-entities.js';
-import { passedKey } from './view-key.js';
-import { nameOf, viewPlans } from './view-plan.js';
+import { Untranslatable } from './scope.js';
+import { simpleView } from './simple-view.js';
+import { nameOf, type TableView, viewPlans } from './view-plan.js';
 
 export interface ImportOptions {
   readonly scope: CheckScope;
@@ -100,4 +116,188 @@ const VIEWS_MS = 30_000;
 
 function isView({ kind }: AdoptionCandidate): boolean {
   return kind !== 'table';
+}
+
+/** The key of its table, as a view over one table shows it; null if it does not, or is another kind of view. */
+function passedKey(
+  db: CheckedDatabase,
+  view: AdoptionCandidate,
+  tables: readonly AdoptionCandidate[],
+): readonly string[] | null {
+  const relation = db.relationNamed({ schema: view.schema, name: view.table });
+  if (relation === null || relation.view === null) return null;
+  try {
+    const { base, columns } = simpleView(db, relation);
+    const table = tables.find((one) => one.schema === base.schema && one.table === base.name);
+    const key = (table?.key ?? []).map((of) =>
+      columns.find((column) => column.kind === 'plain' && column.of === of),
+    );
+    const names = key.flatMap((column) => column?.name ?? []);
+    return names.length > 0 && names.length === key.length ? names : null;
+  } catch (error) {
+    if (error instanceof Untranslatable) return null;
+    throw error;
+  }
+}
+
+const HEAD = `-- The database role of the gateway: it may read the imported tables and views and nothing else, and it sees all of
+-- their rows, since the gateway decides who sees which. Run this as the owner of them; choose the password first.`;
+
+const RESTRICTIVE = `
+-- These restrictive policies are for everybody, so also for the role of the gateway, which has none of the settings that
+-- they read. They are limited to the roles that exist now: name further roles in them when you create some.`;
+
+/** Statements that create the role with which the gateway reads `relations`. */
+function readerScript(role: string, relations: readonly Relation[], catalog: SecurityCatalog): string {
+  const name = identifier(role);
+  const schemas = [...new Set(relations.map((relation) => relation.schema))];
+  const secured = relations.filter((relation) => relation.rowSecurity !== 'off');
+  const limits = secured.flatMap((relation) =>
+    relation.policies.filter(isForEverybody).map((policy) => ({ relation, policy })),
+  );
+  const others = [...catalog.roles.values()]
+    .filter((one) => !one.superuser && !one.name.startsWith('pg_') && one.name !== role)
+    .map((one) => identifier(one.name));
+  return [
+    HEAD,
+    `CREATE ROLE ${name} LOGIN PASSWORD 'choose one';`,
+    ...schemas.map((schema) => `GRANT USAGE ON SCHEMA ${identifier(schema)} TO ${name};`),
+    ...relations.map((relation) => `GRANT SELECT ON ${qualified(relation)} TO ${name};`),
+    ...secured.map(
+      (relation) => `CREATE POLICY ${POLICY} ON ${qualified(relation)} FOR SELECT TO ${name} USING (true);`,
+    ),
+    ...(limits.length === 0 ? [] : [RESTRICTIVE]),
+    ...limits.map(
+      ({ relation, policy }) =>
+        `ALTER POLICY ${identifier(policy.name)} ON ${qualified(relation)} TO ${others.join(', ')};`,
+    ),
+    '',
+  ].join('\n');
+}
+
+const POLICY = 'osl_gateway';
+
+/** True for a restrictive policy that every role is subject to. */
+function isForEverybody(policy: Policy): boolean {
+  return !policy.permissive && governs(policy, 'SELECT') && policy.roles.includes(PUBLIC);
+}
+
+/** A view with the name that its entity is to have. */
+interface NamedView {
+  readonly plan: TableView;
+  readonly name: string;
+}
+
+/**
+ * Adds entities for views over tables of the manifest. Columns that a view masks get a label each, which holds for all
+ * entities over the table. A view whose entity does not compile is left out, with the reason.
+ */
+function withViewEntities(drafted: DraftedManifest, views: readonly NamedView[]): DraftedManifest {
+  const all = attempt(drafted, views);
+  if (typeof all !== 'string') return all;
+  const leftOut: ExcludedTable[] = [];
+  let sound = drafted;
+  for (const named of views) {
+    const one = attempt(sound, [named]);
+    if (typeof one !== 'string') sound = one;
+    else leftOut.push({ table: nameOf(named.plan.view), reason: one });
+  }
+  return { ...sound, leftOut: [...sound.leftOut, ...leftOut] };
+}
+
+/** The manifest with the entities, or why it does not compile. */
+function attempt(drafted: DraftedManifest, views: readonly NamedView[]): DraftedManifest | string {
+  let document = drafted.document;
+  for (const named of views) document = withView(document, drafted, named);
+  try {
+    return { ...drafted, document, manifest: parseManifest(JSON.stringify(document), 'manifest.yaml') };
+  } catch (error) {
+    if (!(error instanceof ManifestProblems)) throw error;
+    return error.diagnostics[0]?.message ?? error.message;
+  }
+}
+
+function withView(
+  document: ManifestDocument,
+  { manifest }: DraftedManifest,
+  { plan, name }: NamedView,
+): ManifestDocument {
+  const table = nameOf(plan.query.base);
+  const model = [...manifest.catalog.relations.values()].find((relation) => tableName(relation) === table);
+  const connector = document.connectors[CONNECTOR];
+  const source = model === undefined ? undefined : document.entities[model.name]?.source;
+  // The grants of the view are then refused: its table is no entity.
+  if (model === undefined || connector === undefined || source === undefined) return document;
+  const declared = new Map(Object.entries(connector.tables[table]?.columns ?? {}));
+  const columns = labelled(declared, plan, model, connector.tables);
+  const tables = { ...connector.tables, [table]: { columns: Object.fromEntries(columns) } };
+  return {
+    ...document,
+    connectors: { ...document.connectors, [CONNECTOR]: { ...connector, tables } },
+    entities: { ...document.entities, [name]: { source, ...entityOf(plan, model) } },
+  };
+}
+
+type EntityEntry = ManifestDocument['entities'][string];
+type Tables = ManifestDocument['connectors'][string]['tables'];
+type ColumnEntries = ReadonlyMap<string, Tables[string]['columns'][string]>;
+
+/** The columns of the table with a label for each that the view masks. Keys have none, since joins need their values. */
+function labelled(
+  columns: ColumnEntries,
+  { query }: TableView,
+  model: ModelRelation,
+  all: Tables,
+): ColumnEntries {
+  const taken = new Set(
+    Object.values(all).flatMap((one) => Object.values(one.columns).flatMap((c) => c.sensitivity ?? [])),
+  );
+  const masked = new Set(query.columns.flatMap((column) => (column.kind === 'masked' ? [column.of] : [])));
+  return new Map(
+    [...columns].map(([column, declared]) => {
+      if (!masked.has(column) || declared.sensitivity !== undefined || isKey(model, column))
+        return [column, declared];
+      return [column, { ...declared, sensitivity: freeLabel(`${model.name}_${column}`, taken) }];
+    }),
+  );
+}
+
+function isKey({ columns, primaryKey, sealedKeys }: ModelRelation, column: string): boolean {
+  const name = columns.find(({ physical }) => physical === column)?.name ?? column;
+  return primaryKey.includes(name) || sealedKeys.includes(name);
+}
+
+/** A label of its own for each column of the database: whoever is shown one unmasked is shown no other. */
+function freeLabel(wanted: string, taken: Set<string>): string {
+  const base = nameFrom(wanted);
+  for (let n = 1; ; n++) {
+    const label = n === 1 ? base : withSuffix(base, `_${n}`);
+    if (taken.has(label)) continue;
+    taken.add(label);
+    return label;
+  }
+}
+
+/** Shows the columns of the view under its names, then those of the table, which filters may need. */
+function entityOf({ view, query }: TableView, model: ModelRelation): Omit<EntityEntry, 'source'> {
+  const names = new NameAllocator(RESERVED);
+  const byColumn = new Map<string, string>();
+  for (const column of query.columns) {
+    if (column.kind === 'computed' || !model.columns.some(({ physical }) => physical === column.of)) continue;
+    byColumn.set(column.of, names.free(column.name, 'column'));
+  }
+  const shown = new Set(query.columns.flatMap((column) => (column.kind === 'plain' ? [column.of] : [])));
+  for (const { name, physical } of model.columns)
+    if (!byColumn.has(physical)) byColumn.set(physical, names.free(name, 'column'));
+  const key = model.primaryKey.map((name) => model.columns.find((c) => c.name === name)?.physical ?? name);
+  return {
+    description: `Rows of ${qualified(query.base)} as the view ${qualified(view)} shows them.`,
+    ...(key.length > 0 &&
+      key.every((column) => shown.has(column)) && {
+        primary_key: key.map((column) => byColumn.get(column) ?? column),
+      }),
+    columns: Object.fromEntries(
+      [...byColumn].map(([column, name]) => [name, column === name ? null : { column }]),
+    ),
+  };
 }

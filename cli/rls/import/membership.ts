@@ -13,9 +13,9 @@ import {
   type Range,
   resolve,
   type Scope,
+  Untranslatable,
 } from './scope.js';
 import type { Translation } from './translation.js';
-import { Untranslatable } from './untranslatable.js';
 
 /**
  * Writes a subquery in a condition as a comparison with an attribute whose values are read from the subquery's tables:

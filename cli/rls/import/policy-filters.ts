@@ -1,16 +1,35 @@
 import type { Node } from '@pgsql/types';
 import { bindPredicate, type Relation as ModelRelation, QueryError } from 'osl-compiler';
+import type { GrantDocument } from '../../../policy/document.js';
 import { nameFrom } from '../../../src/model/manifest/index.js';
 import type { Policy, Relation, Role } from '../catalog/catalog.js';
 import type { CheckedDatabase } from '../checked-database.js';
 import { policyObject, qualified, relationObject } from '../identity.js';
-import { alternativesOf } from './alternatives.js';
-import { GrantOrigins } from './grant-origins.js';
+import { partsOf } from '../nodes.js';
 import { type ImportNote, whyAllRows } from './notes.js';
-import type { ImportedTable, Range } from './scope.js';
+import { FailsInDatabase, type ImportedTable, type Range, Untranslatable } from './scope.js';
 import { conditionOf, type ReadRights, type Translations } from './translations.js';
-import { FailsInDatabase, Untranslatable } from './untranslatable.js';
 import type { TableView } from './view-plan.js';
+
+/** The names of the database's policies from which grants were made. */
+export class GrantOrigins {
+  readonly #names = new Map<string, Set<string>>();
+
+  /** @param filter null: all rows */
+  add(role: string, entity: string, filter: string | null, policy: string): void {
+    const key = keyOf(role, entity, filter);
+    this.#names.set(key, (this.#names.get(key) ?? new Set()).add(policy));
+  }
+
+  /** The policies of a grant, such as `team, own`; null if it is of none, as where there is no row security. */
+  of(role: string, { on, rows }: GrantDocument): string | null {
+    const names = this.#names.get(keyOf(role, on, rows ?? null));
+    return names === undefined ? null : [...names].join(', ');
+  }
+}
+
+const keyOf = (role: string, entity: string, filter: string | null): string =>
+  JSON.stringify([role, entity, filter]);
 
 /** The role that reads, and the view through which it does, or null; for the notes. */
 export interface Subject {
@@ -176,4 +195,39 @@ export class PolicyFilters {
 function policyIn({ view }: Subject, table: ImportedTable, policy: Policy): string {
   const { identity } = policyObject(table.relation, policy);
   return view === null ? identity : `${identity}, in the view ${qualified(view)}`;
+}
+
+/** Most alternatives of one policy; with more, its condition stays one filter. */
+const MOST = 16;
+
+/**
+ * The alternatives of a condition, at least one of which must hold. Each becomes a grant of its own, so that a subject
+ * without an attribute of one alternative keeps the others: a filter as a whole accepts no row if an attribute is missing.
+ */
+function alternativesOf(node: Node): readonly Node[] {
+  const found = expanded(node);
+  return found.length > MOST ? [node] : found;
+}
+
+function expanded(node: Node): readonly Node[] {
+  const either = partsOf(node, 'OR_EXPR');
+  if (either.length > 1) return either.flatMap(expanded);
+  const all = partsOf(node, 'AND_EXPR');
+  if (all.length === 1) return [node];
+  let found: readonly Node[] = [TRUE];
+  for (const part of all) {
+    const parts = expanded(part);
+    if (found.length * parts.length > MOST) return [node];
+    found = found.flatMap((one) => parts.map((other) => both(one, other)));
+  }
+  return found;
+}
+
+const TRUE: Node = { A_Const: { boolval: { boolval: true } } };
+
+function both(one: Node, other: Node): Node {
+  if (one === TRUE) return other;
+  return {
+    BoolExpr: { boolop: 'AND_EXPR', args: [...partsOf(one, 'AND_EXPR'), ...partsOf(other, 'AND_EXPR')] },
+  };
 }

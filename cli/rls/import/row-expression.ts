@@ -1,8 +1,7 @@
 import type { Node } from '@pgsql/types';
 import { identifier } from 'osl-compiler/sql-text';
 import { namesOf } from '../nodes.js';
-import { operatorOf, type Range, resolve, type Scope } from './scope.js';
-import { Untranslatable } from './untranslatable.js';
+import { operatorOf, type Range, resolve, type Scope, Untranslatable } from './scope.js';
 
 /**
  * Writes an expression over the columns of `range` as a policy file has it. If its functions and operators exist there

@@ -1,16 +1,18 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { ready } from 'osl-compiler';
+import { identifier } from 'osl-compiler/sql-text';
 import type { Survey } from '../../../src/engine/index.js';
 import { isName, nameFrom } from '../../../src/model/manifest/index.js';
 import { MANIFEST_SCHEMA } from '../../../src/model/manifest/schema/manifest.js';
 import { POLICY_SCHEMA } from '../../../src/model/manifest/schema/policy.js';
 import { usage } from '../../exit.js';
-import { note } from '../../output.js';
+import { counted, note, visible } from '../../output.js';
 import { manifestYaml, policyYaml } from '../../proposal/index.js';
 import { catalogOf, type DatabaseFlags, openDatabase, scopeOf, urlOf } from '../database.js';
+import { sourceText } from './caller-value.js';
 import { type ImportedDatabase, importDatabase } from './import-database.js';
-import { importResult, importText } from './report.js';
+import type { ImportNote } from './notes.js';
 
 export interface RlsImportFlags extends DatabaseFlags {
   readonly tenant?: string;
@@ -59,4 +61,89 @@ async function read(survey: Survey, flags: RlsImportFlags, tenant: string): Prom
   if (unread !== undefined)
     throw usage(`${catalog.reader} may not read the ${unread.part}: ${unread.reason}`);
   return importDatabase(survey, catalog, { scope: scopeOf(flags, catalog), tenant, urlEnv: flags.urlEnv });
+}
+
+/** The result of an import, as data for `--json`. */
+export function importResult(
+  { policy, attributes, notes, leftOut, manifest }: ImportedDatabase,
+  files: readonly string[],
+) {
+  return {
+    files,
+    roles: Object.entries(policy.roles).map(([role, { grants }]) => ({ role, grants: grants.length })),
+    entities: manifest.manifest.entities.size,
+    attributes: attributes.map(({ name, source, list }) => ({ name, from: sourceText(source), list })),
+    attributes_from_entities: Object.keys(policy.attributes ?? {}),
+    imported: ofKind(notes, 'imported').map(({ object, role }) => ({ object, role })),
+    refused: [
+      ...ofKind(notes, 'refused').map(({ object, role, detail }) => ({ object, role, reason: detail })),
+      ...leftOut.map(({ table, reason }) => ({ object: table, role: null, reason })),
+    ],
+    whole: [...ofKind(notes, 'no row security'), ...ofKind(notes, 'exempt')].map(
+      ({ object, role, detail }) => ({
+        object,
+        role,
+        reason: detail,
+      }),
+    ),
+    views: ofKind(notes, 'view').map(({ object, role }) => ({ object, role })),
+    changed: ofKind(notes, 'changed').map(({ object, role, detail }) => ({ object, role, reason: detail })),
+    nothing: ofKind(notes, 'nothing visible').map(({ object, role, detail }) => ({
+      object,
+      role,
+      reason: detail,
+    })),
+  };
+}
+
+function ofKind(notes: readonly ImportNote[], kind: ImportNote['kind']): readonly ImportNote[] {
+  const own = notes.filter((note) => note.kind === kind);
+  return [...new Map(own.map((note) => [JSON.stringify(note), note])).values()];
+}
+
+/** The same for a person. */
+function importText(imported: ImportedDatabase, files: readonly string[]): string {
+  const { roles, entities, attributes, refused, whole, views, changed, nothing } = importResult(
+    imported,
+    files,
+  );
+  const policies = new Set(importResult(imported, files).imported.map(({ object }) => object)).size;
+  const sections = [
+    [
+      `Imported ${counted(policies, 'policy', 'policies')} for ${roles.map(({ role }) => role).join(', ') || 'no role'}: ${counted(entities, 'entity', 'entities')}.`,
+      `Written: ${files.join(', ')}`,
+    ],
+    list(
+      'Attributes that subjects need, in `subjects` of policy.yaml or from their tokens (docs/identity.md):',
+      attributes.map(({ name, from, list }) => `${name}: ${from}${list ? ', a list' : ''}`),
+    ),
+    list('Not imported, so these roles see less than in the database:', refused.map(line)),
+    list('All rows, as in the database:', whole.map(line)),
+    list(
+      'Views whose rows depend on the caller, as entities over their tables:',
+      views.map(({ object, role }) => visible(`${object} (${identifier(role)})`)),
+    ),
+    list('Columns of views that are masked or left out:', changed.map(line)),
+    list('No rows, as in the database, or because of what is not imported:', nothing.map(line)),
+  ];
+  return sections
+    .filter((lines) => lines.length > 0)
+    .map((lines) => lines.join('\n'))
+    .join('\n\n');
+}
+
+function line({
+  object,
+  role,
+  reason,
+}: {
+  readonly object: string;
+  readonly role: string | null;
+  readonly reason: string | null;
+}): string {
+  return visible(`${object}${role === null ? '' : ` (${identifier(role)})`}: ${reason ?? ''}`);
+}
+
+function list(title: string, items: readonly string[]): readonly string[] {
+  return items.length === 0 ? [] : [title, ...items.map((item) => `  ${item}`)];
 }

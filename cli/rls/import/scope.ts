@@ -1,7 +1,6 @@
 import type { Node, SelectStmt } from '@pgsql/types';
 import type { Relation } from '../catalog/catalog.js';
 import { namesOf } from '../nodes.js';
-import { Untranslatable } from './untranslatable.js';
 
 /** A table that became an entity. */
 export interface ImportedTable {
@@ -131,3 +130,11 @@ export function fromClauseOf(
   for (const node of select.fromClause ?? []) add(node);
   return { ranges, conditions };
 }
+
+/** A part of a policy that has no equivalent in a policy file. The message is its reason. */
+export class Untranslatable extends Error {
+  override readonly name = 'Untranslatable';
+}
+
+/** A part that fails for the role, and with it every query over the table: so the role sees nothing of it. */
+export class FailsInDatabase extends Untranslatable {}

@@ -4,7 +4,7 @@ import type { Relation } from '../catalog/catalog.js';
 import type { CheckedDatabase } from '../checked-database.js';
 import { calledName, literalOf, namesOf } from '../nodes.js';
 import { columnOf, eachNode, parsedStatement } from '../statement.js';
-import { Untranslatable } from './untranslatable.js';
+import { Untranslatable } from './scope.js';
 
 /** A view that shows rows of one table, each at most once. */
 export interface SimpleView {

@@ -10,9 +10,16 @@ import { ImportedAttributes } from './attributes.js';
 import { condition } from './condition.js';
 import { currentUser } from './current-user.js';
 import type { FunctionBodies } from './function-call.js';
-import { type ImportedTable, NO_ARGUMENTS, type Range, type Scope, type TableLookup } from './scope.js';
+import {
+  FailsInDatabase,
+  type ImportedTable,
+  NO_ARGUMENTS,
+  type Range,
+  type Scope,
+  type TableLookup,
+  Untranslatable,
+} from './scope.js';
 import type { Translation } from './translation.js';
-import { FailsInDatabase, Untranslatable } from './untranslatable.js';
 
 /** Whose rows are read: policies are those of `reader`, and `current_user` is `user`. */
 export interface ReadRights {

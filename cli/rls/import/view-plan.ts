@@ -2,9 +2,9 @@ import type { Relation as ModelRelation } from 'osl-compiler';
 import { type Manifest, modelNameFrom, tableName } from '../../../src/model/manifest/index.js';
 import type { Oid, Relation } from '../catalog/catalog.js';
 import type { CheckedDatabase } from '../checked-database.js';
+import { Untranslatable } from './scope.js';
 import { sessionDependence } from './session-dependence.js';
 import { type SimpleView, simpleView, type ViewColumn } from './simple-view.js';
-import { Untranslatable } from './untranslatable.js';
 
 /** The way in which a view is imported, or the reason why it is not. */
 export type ViewPlan =

@@ -16,8 +16,7 @@ import {
   type QueryJson,
   unreachable,
 } from './engine.js';
-import { exampleCall, type ToolName } from './example-call.js';
-import { entityResources } from './resources.js';
+import { entityResources, exampleCall, type ToolName } from './resources.js';
 
 interface ResultHead {
   readonly request_id: string | null;

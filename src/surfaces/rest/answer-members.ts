@@ -9,9 +9,9 @@ import {
   versionsOf,
 } from '../../ask/index.js';
 import { columnsOf, shownType } from '../../ask/receipts/columns.js';
-import type { IssuedReceipt } from '../../ask/receipts/receipt-request.js';
+import { type IssuedReceipt, ReceiptRequest } from '../../ask/receipts/receipt-request.js';
 import type { Manifest } from '../../model/manifest/index.js';
-import { receiptMember } from './receipt.js';
+import { malformed } from './request-errors.js';
 
 export interface AnswerHead {
   readonly requestId: string;
@@ -107,4 +107,33 @@ export function columnDescription(column: OutputColumn, redacted: boolean) {
   const { name, source, format } = column;
   const shown = format === null ? {} : { format };
   return { name, type: shownType(column), source, redacted, ...shown };
+}
+
+/**
+ * Reads the preference `receipt` of the header `Prefer` (RFC 7240): `receipt`, or `receipt=multiset` for a digest of
+ * the rows that does not depend on their order.
+ *
+ * @returns null if no receipt is wanted
+ * @throws QueryError E0511
+ */
+export function preferredReceipt(prefer: string | readonly string[] | undefined): ReceiptRequest | null {
+  for (const preference of [prefer ?? []].flat().join(',').split(',')) {
+    const [token = ''] = preference.split(';');
+    const end = token.indexOf('=');
+    const name = (end < 0 ? token : token.slice(0, end)).trim();
+    if (name.toLowerCase() !== 'receipt') continue;
+    const order = end < 0 ? 'sequence' : unquoted(token.slice(end + 1).trim());
+    if (order === 'sequence' || order === 'multiset') return new ReceiptRequest(order);
+    throw malformed('the preference `receipt` is `sequence` or `multiset`');
+  }
+  return null;
+}
+
+function unquoted(text: string): string {
+  return text.length > 1 && text.startsWith('"') && text.endsWith('"') ? text.slice(1, -1) : text;
+}
+
+/** The receipt of an answer as a member of its trailer. */
+function receiptMember(receipt: IssuedReceipt | null) {
+  return receipt === null ? {} : { receipt };
 }

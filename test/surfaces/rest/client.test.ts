@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type {} from '@fastify/swagger';
 import { fastify } from 'fastify';
 import t, { test } from 'tap';
-import type { OpenApi } from '../../../clients/generator/document.js';
+import type { OpenApi } from '../../../clients/generator/generate.js';
 import { clientTypes, componentTypes } from '../../../clients/generator/generate.js';
 import { OslClient, OslError } from '../../../clients/typescript/client.js';
 import { ADMIN_DOCUMENT } from '../../../src/surfaces/admin/operations.js';

@@ -6,7 +6,7 @@ import { fastify } from 'fastify';
 import tap, { test } from 'tap';
 import { generatedSql, sql } from '../../../src/base/sql.js';
 import { makeKeys } from '../../../src/service/keys.js';
-import { EventStream } from '../../../src/surfaces/rest/event-stream.js';
+import { EventStream } from '../../../src/surfaces/rest/routes/subscribe.js';
 import { engineOfRun, nativeOfRun } from '../../support/service.js';
 import { SHOP_MANIFEST, SHOP_POLICY } from '../../support/shop.js';
 import { type EventClient, subscribe } from './event-client.js';

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import type { OpenApiSchema as Document, OpenApi } from '../../../clients/generator/document.js';
+import type { OpenApiSchema as Document, OpenApi } from '../../../clients/generator/generate.js';
 import { startRest } from './fixture.js';
 
 const rest = await startRest();

@@ -9,7 +9,7 @@ import { AttributeSources, statedSources } from '../../../cli/rls/export/attribu
 import { exportedRowSecurity } from '../../../cli/rls/export/design.js';
 import { dropScript, exportScript } from '../../../cli/rls/export/script.js';
 import { type ImportedDatabase, importDatabase } from '../../../cli/rls/import/import-database.js';
-import { importResult } from '../../../cli/rls/import/report.js';
+import { importResult } from '../../../cli/rls/import/run.js';
 import { compileSnapshot } from '../../../policy/index.js';
 import { surveyPostgres } from '../../../src/engine/index.js';
 import { loadModel } from '../../../src/service/model.js';

@@ -11,7 +11,7 @@ import {
   type ComparedCaller,
   sessionSettings,
 } from '../../../cli/rls/compare/callers.js';
-import type { Comparison } from '../../../cli/rls/compare/comparison.js';
+import type { Comparison } from '../../../cli/rls/compare/run.js';
 import { catalogOf } from '../../../cli/rls/database.js';
 import { importDatabase } from '../../../cli/rls/import/import-database.js';
 import { entityRoles, viewPlans } from '../../../cli/rls/import/view-plan.js';

@@ -122,6 +122,14 @@ export const METRICS_MEMBERS: Readonly<Record<MetricsMember, Readonly<Record<str
   time_constraint: TIME_CONSTRAINT,
 };
 
+/** Components of the OpenAPI document: parts that several bodies share. */
+export const METRICS_COMPONENTS: readonly (readonly [string, JsonShape])[] = [
+  ['MetricsGroups', GROUPS],
+  ['MetricsOrder', ORDER],
+  ['MetricsConditions', WHERE],
+  ['TimeConstraint', TIME_CONSTRAINT],
+];
+
 const METRICS_MEMBERS_READ = exactly(METRICS_BODY);
 type MetricsQueryBody = ValueOf<typeof METRICS_MEMBERS_READ>;
 

@@ -109,15 +109,11 @@ const SUGGESTION = object({
   versions: VERSIONS,
 });
 
-const VISIBILITY = {
-  anyOf: [
-    { type: 'null' },
-    object({
-      access: oneOf('aggregates', 'masked', 'partly_masked', 'clear', 'served'),
-      reads: text('Source of the data: a table column, the text of a facet, or the definition of a metric.'),
-    }),
-  ],
-} as const;
+const ROLE_ACCESS = object({
+  access: oneOf('aggregates', 'masked', 'partly_masked', 'clear', 'served'),
+  reads: text('Source of the data: a table column, the text of a facet, or the definition of a metric.'),
+});
+const VISIBILITY = { anyOf: [{ type: 'null' }, ROLE_ACCESS] } as const;
 
 const ROLE_CHANGE = object({
   role: text(),
@@ -163,6 +159,9 @@ export const AUTHORING: readonly (readonly [string, JsonShape])[] = [
   ['Suggestion', SUGGESTION],
   ['ValidateRequest', VALIDATE_REQUEST],
   ['Judgement', JUDGEMENT],
+  ['Finding', FINDING],
+  ['Difference', DIFFERENCE],
+  ['RoleAccess', ROLE_ACCESS],
 ];
 
 const AUTHOR = object({ subject: text(), chain: list(text()) });
@@ -248,6 +247,8 @@ export const PUBLISHING: readonly (readonly [string, JsonShape])[] = [
   ['Publication', PUBLICATION],
   ['Publications', PUBLICATIONS],
   ['Published', PUBLISHED],
+  ['VersionSummary', VERSION_SUMMARY],
+  ['Draft', DRAFT],
   [
     'Unservable',
     object(

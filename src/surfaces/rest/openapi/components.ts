@@ -1,5 +1,6 @@
 import { FEATURES } from 'osl-compiler';
 import { ORIGINS } from '../../../ask/data/explain.js';
+import { METRICS_COMPONENTS } from '../bodies/metrics.js';
 import { QUERY, SAMPLE_REQUEST } from '../bodies/query.js';
 import { SUBSCRIPTION } from '../bodies/subscription.js';
 import { PROBLEM } from '../problem.js';
@@ -348,10 +349,37 @@ const RESOLUTION = object({
   ),
 });
 
+const KEPT_POLICY = object(
+  { since: text(), until: text(), seconds_left: count('Seconds left until `until`, rounded up.') },
+  'Present if the newest policy is missing or invalid: the last valid one stays in force until `until`.',
+);
+
+const HEALTH = object({
+  status: oneOf('ok', 'degraded'),
+  'waiting_for?': list(oneOf('engines', 'policy', 'control', 'clock', 'limits', 'issuers')),
+  'audit_sync?': oneOf('kernel'),
+  'kept_policy?': KEPT_POLICY,
+});
+
+const READINESS = object({
+  status: oneOf('ready', 'not_ready'),
+  checks: { type: 'object' },
+  'objects_out_of_service?': count(
+    'Number of entities and bridges with a table or column that is missing in the database.',
+  ),
+  'data_nodes_unreachable?': count(
+    'Number of servers behind the databases, such as those of foreign tables, that do not respond.',
+  ),
+  'kept_policy?': KEPT_POLICY,
+});
+
 export const COMPONENTS: ReadonlyMap<string, JsonShape> = new Map<string, JsonShape>([
   ['Problem', PROBLEM],
   ['Query', QUERY],
+  ...METRICS_COMPONENTS,
   ['Answer', ANSWER],
+  ['AnswerColumn', COLUMN],
+  ['ValueFormat', FORMAT],
   ['RecordedReceipt', RECORDED_RECEIPT],
   ['DashboardList', DASHBOARD_LIST],
   ['Plan', PLAN],
@@ -363,11 +391,15 @@ export const COMPONENTS: ReadonlyMap<string, JsonShape> = new Map<string, JsonSh
   ['SampleRequest', SAMPLE_REQUEST],
   ['Sample', SAMPLE],
   ['Schema', SCHEMA],
+  ['SchemaColumn', SCHEMA_COLUMN],
   ['DomainMap', DOMAIN_MAP],
   ['Resolution', RESOLUTION],
   ...AUTHORING,
   ...PUBLISHING,
   ...ACCESS,
+  ['Health', HEALTH],
+  ['Readiness', READINESS],
+  ['KeptPolicy', KEPT_POLICY],
 ]);
 
 export const PROBLEM_REF = ref('Problem');

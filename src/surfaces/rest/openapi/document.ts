@@ -1,39 +1,10 @@
 import swagger from '@fastify/swagger';
-import type { FastifyInstance, FastifySchema } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import type { HealthParts } from '../parts.js';
-import type { JsonShape } from '../shape.js';
+import { type JsonShape, ref } from '../shape.js';
 import { COMPONENTS } from './components.js';
-import {
-  CANDIDATES_OPERATION,
-  CONFORMANCE_OPERATION,
-  DASHBOARDS_OPERATION,
-  EXPLAIN_ACCESS_OPERATION,
-  HEALTH_OPERATION,
-  HEALTHZ_OPERATION,
-  MAP_OPERATION,
-  OBJECT_OPERATION,
-  OBJECTS_OPERATION,
-  PUBLISH_OPERATION,
-  QUERY_OPERATION,
-  READY_OPERATION,
-  READYZ_OPERATION,
-  RECEIPT_OPERATION,
-  REQUEST_ACCESS_OPERATION,
-  RESOLVE_OPERATION,
-  SAMPLE_OPERATION,
-  SCHEMA_OPERATION,
-  SUBSCRIBE_OPERATION,
-  SUGGEST_OPERATION,
-  VALIDATE_OPERATION,
-  WHY_OPERATION,
-} from './operations.js';
-import {
-  DOCUMENT_OPERATION,
-  MCP_METADATA_OPERATION,
-  MCP_OPERATION,
-  METRICS_OPERATION,
-  TOKEN_OPERATION,
-} from './service-operations.js';
+import { type MethodOperations, REST_ROUTES } from './operations.js';
+import { DOCUMENT_OPERATION, SERVICE_ROUTES } from './service-operations.js';
 
 const PATH = '/openapi.json';
 
@@ -60,7 +31,9 @@ export async function documentRoutes(
 ): Promise<void> {
   app.setValidatorCompiler(() => () => true);
   app.setSerializerCompiler(() => (data) => JSON.stringify(data));
-  for (const [name, shape] of components) app.addSchema({ $id: name, ...shape });
+  const names = new Map<unknown, string>([...components].map(([name, shape]) => [shape, name]));
+  for (const [name, shape] of components)
+    app.addSchema({ $id: name, ...mapMembers(shape, (part) => withReferences(part, names)) });
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -87,6 +60,20 @@ export async function documentRoutes(
   });
 }
 
+/** Replaces each part that is a component by a reference to it. */
+function withReferences(part: unknown, names: ReadonlyMap<unknown, string>): unknown {
+  const name = names.get(part);
+  if (name !== undefined) return ref(name);
+  if (Array.isArray(part)) return part.map((item) => withReferences(item, names));
+  return typeof part === 'object' && part !== null
+    ? mapMembers(part, (member) => withReferences(member, names))
+    : part;
+}
+
+function mapMembers(object: object, map: (member: unknown) => unknown): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(object).map(([key, member]) => [key, map(member)]));
+}
+
 /**
  * `GET /openapi.json`. The document contains nothing tenant-specific, so no token is needed; as for `/health`,
  * requests are only counted in the log.
@@ -102,37 +89,8 @@ export function documentRoute(app: FastifyInstance, service: Pick<HealthParts, '
   });
 }
 
-type MethodOperations = Readonly<Partial<Record<'GET' | 'POST', FastifySchema>>>;
-
 /** All paths of the REST surface as written in the document, with an operation per method. */
-export const ROUTES: ReadonlyMap<string, MethodOperations> = new Map<string, MethodOperations>([
-  ['/osl/query', { POST: QUERY_OPERATION }],
-  ['/osl/subscribe', { POST: SUBSCRIBE_OPERATION }],
-  ['/osl/sample', { POST: SAMPLE_OPERATION }],
-  ['/osl/schema', { GET: SCHEMA_OPERATION }],
-  ['/osl/schema/resolve', { GET: RESOLVE_OPERATION }],
-  ['/osl/domain-map', { GET: MAP_OPERATION }],
-  ['/osl/why', { GET: WHY_OPERATION }],
-  ['/osl/access-requests', { POST: REQUEST_ACCESS_OPERATION }],
-  ['/osl/access/explain', { POST: EXPLAIN_ACCESS_OPERATION }],
-  ['/osl/candidates', { GET: CANDIDATES_OPERATION }],
-  ['/osl/suggest', { POST: SUGGEST_OPERATION }],
-  ['/osl/validate', { POST: VALIDATE_OPERATION }],
-  ['/osl/objects', { GET: OBJECTS_OPERATION, POST: PUBLISH_OPERATION }],
-  ['/osl/objects/{id}', { GET: OBJECT_OPERATION }],
-  ['/osl/receipts/{request_id}', { GET: RECEIPT_OPERATION }],
-  ['/osl/dashboards', { GET: DASHBOARDS_OPERATION }],
-  ['/osl/conformance', { GET: CONFORMANCE_OPERATION }],
-  ['/oauth/token', { POST: TOKEN_OPERATION }],
-  ['/mcp', { POST: MCP_OPERATION }],
-  ['/.well-known/oauth-protected-resource/mcp', { GET: MCP_METADATA_OPERATION }],
-  ['/openapi.json', { GET: DOCUMENT_OPERATION }],
-  ['/health', { GET: HEALTH_OPERATION }],
-  ['/healthz', { GET: HEALTHZ_OPERATION }],
-  ['/ready', { GET: READY_OPERATION }],
-  ['/readyz', { GET: READYZ_OPERATION }],
-  ['/metrics', { GET: METRICS_OPERATION }],
-]);
+export const ROUTES: ReadonlyMap<string, MethodOperations> = new Map([...REST_ROUTES, ...SERVICE_ROUTES]);
 
 export const METHODS: ReadonlyMap<string, string> = new Map(
   [...ROUTES].map(([path, operations]) => [

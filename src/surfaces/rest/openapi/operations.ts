@@ -1,6 +1,6 @@
 import type { FastifySchema } from 'fastify';
 import { SCHEMA_PARTS } from '../parameters.js';
-import { count, type JsonShape, list, object, oneOf, ref, text } from '../shape.js';
+import { type JsonShape, list, object, oneOf, ref, text } from '../shape.js';
 import { ANY_CALL, QUESTION, refusals } from './refusals.js';
 
 /** OpenAPI operations of the routes. They are documentation only: routes read their requests themselves. */
@@ -222,23 +222,13 @@ export const CONFORMANCE_OPERATION = operation({
   },
 });
 
-const KEPT_POLICY = object(
-  { since: text(), until: text(), seconds_left: count('Seconds left until `until`, rounded up.') },
-  'Present if the newest policy is missing or invalid: the last valid one stays in force until `until`.',
-);
-
 export const HEALTH_OPERATION = operation({
   operationId: 'health',
   summary: 'Liveness: the process responds and can write its audit log',
   tags: ['service'],
   response: {
     200: json(
-      object({
-        status: oneOf('ok', 'degraded'),
-        'waiting_for?': list(oneOf('engines', 'policy', 'control', 'clock', 'limits', 'issuers')),
-        'audit_sync?': oneOf('kernel'),
-        'kept_policy?': KEPT_POLICY,
-      }),
+      ref('Health'),
       'Alive. `degraded`: requests that need a service in `waiting_for` are refused, or the last valid policy is in force instead of the newest. With `audit_sync`, audit records are synced up to 50 ms after the answers, and a power failure may lose them.',
     ),
     503: json(
@@ -248,25 +238,13 @@ export const HEALTH_OPERATION = operation({
   },
 });
 
-const READINESS = object({
-  status: oneOf('ready', 'not_ready'),
-  checks: { type: 'object' },
-  'objects_out_of_service?': count(
-    'Number of entities and bridges with a table or column that is missing in the database.',
-  ),
-  'data_nodes_unreachable?': count(
-    'Number of servers behind the databases, such as those of foreign tables, that do not respond.',
-  ),
-  'kept_policy?': KEPT_POLICY,
-});
-
 export const READY_OPERATION = operation({
   operationId: 'ready',
   summary: 'Readiness: the service can answer queries',
   tags: ['service'],
   response: {
-    200: json(READINESS, 'Ready.'),
-    503: json(READINESS, 'Not ready: at least one check is false.'),
+    200: json(ref('Readiness'), 'Ready.'),
+    503: json(ref('Readiness'), 'Not ready: at least one check is false.'),
   },
 });
 
@@ -400,3 +378,30 @@ export const OBJECT_OPERATION = operation({
     ...refusals(...ANY_CALL, 'authoring', 'notFound'),
   },
 });
+
+export type MethodOperations = Readonly<Partial<Record<'GET' | 'POST', FastifySchema>>>;
+export type Routes = readonly (readonly [path: string, operations: MethodOperations])[];
+
+export const REST_ROUTES: Routes = [
+  ['/osl/query', { POST: QUERY_OPERATION }],
+  ['/osl/subscribe', { POST: SUBSCRIBE_OPERATION }],
+  ['/osl/sample', { POST: SAMPLE_OPERATION }],
+  ['/osl/schema', { GET: SCHEMA_OPERATION }],
+  ['/osl/schema/resolve', { GET: RESOLVE_OPERATION }],
+  ['/osl/domain-map', { GET: MAP_OPERATION }],
+  ['/osl/why', { GET: WHY_OPERATION }],
+  ['/osl/access-requests', { POST: REQUEST_ACCESS_OPERATION }],
+  ['/osl/access/explain', { POST: EXPLAIN_ACCESS_OPERATION }],
+  ['/osl/candidates', { GET: CANDIDATES_OPERATION }],
+  ['/osl/suggest', { POST: SUGGEST_OPERATION }],
+  ['/osl/validate', { POST: VALIDATE_OPERATION }],
+  ['/osl/objects', { GET: OBJECTS_OPERATION, POST: PUBLISH_OPERATION }],
+  ['/osl/objects/{id}', { GET: OBJECT_OPERATION }],
+  ['/osl/receipts/{request_id}', { GET: RECEIPT_OPERATION }],
+  ['/osl/dashboards', { GET: DASHBOARDS_OPERATION }],
+  ['/osl/conformance', { GET: CONFORMANCE_OPERATION }],
+  ['/health', { GET: HEALTH_OPERATION }],
+  ['/healthz', { GET: HEALTHZ_OPERATION }],
+  ['/ready', { GET: READY_OPERATION }],
+  ['/readyz', { GET: READYZ_OPERATION }],
+];

@@ -1,5 +1,5 @@
 import { object, oneOf, text } from '../shape.js';
-import { BEARER, json, operation } from './operations.js';
+import { BEARER, json, operation, type Routes } from './operations.js';
 import { ANY_CALL, problem, refusals, UNSIGNED } from './refusals.js';
 
 /* Operations outside the JSON API: OAuth, MCP, Prometheus and the document. Generated clients omit them. */
@@ -117,3 +117,11 @@ export const DOCUMENT_OPERATION = operation({
     ...refusals(...UNSIGNED),
   },
 });
+
+export const SERVICE_ROUTES: Routes = [
+  ['/oauth/token', { POST: TOKEN_OPERATION }],
+  ['/mcp', { POST: MCP_OPERATION }],
+  ['/.well-known/oauth-protected-resource/mcp', { GET: MCP_METADATA_OPERATION }],
+  ['/openapi.json', { GET: DOCUMENT_OPERATION }],
+  ['/metrics', { GET: METRICS_OPERATION }],
+];

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Description, describe, type GraphParts, resolveTerm } from '../../../ask/graph/describe.js';
 import type { GraphDocument } from '../../../ask/graph/graph-documents.js';
 import type { AnswerParts } from '../../../ask/index.js';
+import { type DashboardParts, listDashboards } from '../../../ask/request/shared-dashboards.js';
 import { explainAccess } from '../../../ask/why/explain-access.js';
 import { type AccessRequestParts, requestAccess } from '../../../ask/why/request-access.js';
 import { whyObject } from '../../../ask/why/why.js';
@@ -9,6 +10,7 @@ import { readAccessQuestion, readAccessRequest } from '../bodies/access.js';
 import { readRequest } from '../call.js';
 import type { Inflight } from '../inflight.js';
 import {
+  DASHBOARDS_OPERATION,
   EXPLAIN_ACCESS_OPERATION,
   MAP_OPERATION,
   REQUEST_ACCESS_OPERATION,
@@ -106,5 +108,13 @@ export function accessRoutes(
       });
       return sendAnswer(request, reply, explained);
     });
+  });
+}
+
+/** `GET /osl/dashboards`: the dashboards that the operator shares with the caller's roles. */
+export function dashboardsRoute(app: FastifyInstance, service: DashboardParts): void {
+  app.get('/osl/dashboards', { schema: DASHBOARDS_OPERATION }, async (request, reply) => {
+    await readRequest(service, request.call, 'dashboards', () => queryParameters(request, []));
+    return sendAnswer(request, reply, { dashboards: await listDashboards(service, request.call) });
   });
 }

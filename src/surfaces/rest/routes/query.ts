@@ -4,18 +4,19 @@ import { InternalError, QueryError } from 'osl-compiler';
 import { type Sample, type SampleCell, type SampleRequest, sample } from '../../../ask/data/sample.js';
 import { type AnswerParts, type DataQuestion, QuestionRouter } from '../../../ask/index.js';
 import type { ReceiptRequest } from '../../../ask/receipts/receipt-request.js';
+import { type ReceiptParts, recordedReceipt } from '../../../ask/receipts/recorded-receipt.js';
 import { rowScheduler, SessionReads } from '../../../engine/index.js';
 import { type AnswerLayout, layoutOf } from '../answer-layout.js';
-import { explainQuestion } from '../answer-members.js';
+import { explainQuestion, preferredReceipt } from '../answer-members.js';
 import { AnswerStream, type RowEncoding } from '../answer-stream.js';
 import { type QueryRequest, readQueryRequest, readSampleRequest } from '../bodies/query.js';
 import { readRequest } from '../call.js';
 import type { Inflight } from '../inflight.js';
 import { JsonAnswer, NdjsonAnswer } from '../json-answer.js';
 import { JsonBytes, PORTION_BYTES, type ValueWriter } from '../json-bytes.js';
-import { QUERY_OPERATION, SAMPLE_OPERATION } from '../openapi/operations.js';
-import { privateHeaders, sendJson } from '../problem.js';
-import { preferredReceipt } from '../receipt.js';
+import { QUERY_OPERATION, RECEIPT_OPERATION, SAMPLE_OPERATION } from '../openapi/operations.js';
+import { queryParameters } from '../parameters.js';
+import { privateHeaders, sendAnswer, sendJson } from '../problem.js';
 import { keyWriter, valueWriter } from '../values.js';
 
 export function queryRoute(app: FastifyInstance, service: AnswerParts, inflight: Inflight): void {
@@ -146,4 +147,17 @@ function* writeCell(cell: SampleCell, value: ValueWriter, out: JsonBytes): Gener
     if (bytes.length > PORTION_BYTES) yield* value.portions(bytes, 0, bytes.length, out);
     else value.write(bytes, 0, bytes.length, out);
   }
+}
+
+/** `GET /osl/receipts/{request_id}`: the receipt of an earlier answer, for its caller and for auditors. */
+export function receiptsRoute(app: FastifyInstance, service: ReceiptParts): void {
+  app.get<{ Params: { request_id: string } }>(
+    '/osl/receipts/:request_id',
+    { schema: RECEIPT_OPERATION },
+    async (request, reply) => {
+      const { request_id } = request.params;
+      await readRequest(service, request.call, 'receipt', () => queryParameters(request, []));
+      return sendAnswer(request, reply, await recordedReceipt(service, request.call, request_id));
+    },
+  );
 }

@@ -1,13 +1,12 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import { queryError } from 'osl-compiler';
 import { eventsOf, type SubscriptionEvent, type SubscriptionParts } from '../../../ask/data/subscription.js';
 import { publicError } from '../../../ask/index.js';
 import { eventIdText, readSubscription } from '../bodies/subscription.js';
 import { callOf, readRequest } from '../call.js';
-import { EventStream } from '../event-stream.js';
 import type { Inflight } from '../inflight.js';
 import { SUBSCRIBE_OPERATION } from '../openapi/operations.js';
-import { problemOf } from '../problem.js';
+import { privateHeaders, problemOf } from '../problem.js';
 
 export function subscribeRoute(app: FastifyInstance, service: SubscriptionParts, inflight: Inflight): void {
   app.post('/osl/subscribe', { schema: SUBSCRIBE_OPERATION }, async (request, reply) => {
@@ -63,4 +62,40 @@ function send(stream: EventStream, event: SubscriptionEvent): void {
   }
   const { id, versions } = event;
   stream.send(kind, id === null ? null : eventIdText(id), { request_id: requestId, versions });
+}
+
+/** Interval of comments that keep the connection open, in ms. */
+const HEARTBEAT_MS = 15_000;
+
+/** Server-sent events of one response. A client that does not read is disconnected, so nothing is buffered for it. */
+export class EventStream {
+  readonly #reply: FastifyReply;
+  readonly #heartbeat: NodeJS.Timeout;
+
+  constructor(reply: FastifyReply, requestId: string) {
+    this.#reply = reply;
+    reply.hijack();
+    reply.raw.writeHead(200, {
+      ...privateHeaders(requestId),
+      'content-type': 'text/event-stream',
+      'x-accel-buffering': 'no',
+    });
+    this.#heartbeat = setInterval(() => this.#write(':\n\n'), HEARTBEAT_MS);
+  }
+
+  /** @param data written as JSON on one line */
+  send(event: string, id: string | null, data: object): void {
+    const lines = [`event: ${event}`, ...(id === null ? [] : [`id: ${id}`]), `data: ${JSON.stringify(data)}`];
+    this.#write(`${lines.join('\n')}\n\n`);
+  }
+
+  end(): void {
+    clearInterval(this.#heartbeat);
+    this.#reply.raw.end();
+  }
+
+  #write(text: string): void {
+    const { raw } = this.#reply;
+    if (!raw.destroyed && !raw.write(text)) raw.destroy();
+  }
 }
