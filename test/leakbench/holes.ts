@@ -220,7 +220,10 @@ const BARRIERS: readonly Hole[] = [
   wire(
     'no guard in HAVING',
     ['errors'],
-    [compiler('govern/barrier/barrier.js', 'for (const c of query.having) {', 'for (const c of []) {'), ...NO_PROOF],
+    [
+      compiler('govern/barrier/barrier.js', 'for (const c of query.having) {', 'for (const c of []) {'),
+      ...NO_PROOF,
+    ],
   ),
   wire(
     'division counted as harmless',

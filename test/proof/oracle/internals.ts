@@ -3,8 +3,8 @@ import type * as Writer from '../../../compiler/src/emit/writer.js';
 import type * as Functions from '../../../compiler/src/functions/index.js';
 import type * as Minimum from '../../../compiler/src/govern/verify/minimum.js';
 import type * as Verify from '../../../compiler/src/govern/verify/verify.js';
-import type * as QueryTree from '../../../compiler/src/plan/query-tree.js';
 import type { Query, Slot } from '../../../compiler/src/plan/plan.js';
+import type * as QueryTree from '../../../compiler/src/plan/query-tree.js';
 import type * as Walk from '../../../compiler/src/plan/walk.js';
 
 export type { Expr, FromItem, GovernedScan, Query, Select, Slot } from '../../../compiler/src/plan/plan.js';
