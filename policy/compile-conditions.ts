@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { BlockList, isIP } from 'node:net';
 import type { Conditions, Hours } from './conditions.js';
 import { clockIn, DAYS, MINUTES_OF_DAY, minutesOf } from './conditions.js';
@@ -49,7 +50,9 @@ export function compileConditions(
   context: ConditionsContext,
 ): Conditions | null {
   const { starts, ends, when, for: purposes, break_glass: breakGlass } = grant;
-  const written = { starts, ends, when, for: purposes, break_glass: breakGlass };
+  // INVARIANT: the key of a grant that needs an approval contains the whole grant, so that no other is approved with it.
+  const approval = grant.approval && { ...grant.approval, grant: hashOf(grant) };
+  const written = { starts, ends, when, for: purposes, break_glass: breakGlass, approval };
   if (Object.values(written).every((part) => part === undefined)) return null;
   const fault = (at: readonly string[], message: string, hint: string | null = null): void =>
     context.problems.add('condition', [...path, ...at], { message, hint });
@@ -80,7 +83,12 @@ export function compileConditions(
     ),
     purposes: purposes === undefined ? null : new Set(purposes),
     breakGlass: breakGlass === undefined ? null : { minutes: breakGlass.minutes, perDay: breakGlass.per_day },
+    approval: approval ?? null,
   });
+}
+
+function hashOf(grant: GrantDocument): string {
+  return createHash('sha256').update(JSON.stringify(grant, sorted)).digest('hex').slice(0, 32);
 }
 
 type FaultAt = (at: readonly string[], message: string, hint?: string | null) => void;

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { attributePattern, type Catalog, isComparable, type MaskKind } from 'osl-compiler';
+import { checkApprovers } from './approvals.js';
 import { AttributeTypes, mismatchFault } from './attribute-types.js';
 import { type AttributeValue, attributeScalars, attributeTexts } from './attributes.js';
 import type { PolicyDocument, SubjectDocument } from './document.js';
@@ -79,6 +80,7 @@ export function* compileSnapshotInSteps(
   const exchange = compileExchange(document.exchange ?? [], names, purposes, types, problems);
   yield;
   checkLimits(document, problems);
+  checkApprovers(document, problems);
   const quotas = compileQuotas(document, problems);
   problems.throwIfAny();
   return Object.freeze({

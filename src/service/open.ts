@@ -1,11 +1,12 @@
 import { join } from 'node:path';
 import { queryError, ready } from 'osl-compiler';
-import { createLeasedLimiter, DEFAULT_LIMITS, type RateLimits, type Revocation } from '../../policy/index.js';
+import { createLeasedLimiter, DEFAULT_LIMITS, needsApprovals, type RateLimits, type Revocation } from '../../policy/index.js';
 import { TableAttributes } from '../ask/data/table-attributes.js';
 import type { RequestMeans } from '../ask/request/parts.js';
 import { SealedValue } from '../ask/request/sealed.js';
 import { Shadows } from '../ask/shadow/shadows.js';
 import { startAsk } from '../ask/start.js';
+import type { ApprovalRegistry } from '../ask/why/approvals.js';
 import type { Owner, OwnerNotice } from '../ask/why/request-access.js';
 import { ControlConflict, openControl, shareRevocation, shareVersions } from '../base/control/index.js';
 import type { ServiceLog } from '../base/log.js';
@@ -15,6 +16,7 @@ import { RollupMonitor } from '../content/rollups/index.js';
 import type { OpenedEngine } from '../engine/index.js';
 import { createDrafting } from '../model/drafting/index.js';
 import { createPublishing, type PublicationStore } from '../model/versions/index.js';
+import { controlApprovals, fileApprovals, SharedApprovals } from './approvals.js';
 import { openAudit } from './audit.js';
 import { AuditReader } from './auditing/reader.js';
 import { openBreakGlass } from './break-glass.js';
@@ -51,11 +53,14 @@ interface GatewaySharing {
   readonly publish: PublicationStore['share'];
   /** Shares a revocation; false if the control database failed. Null if there are no other gateways. */
   readonly revoke: ((revocation: Revocation) => Promise<boolean>) | null;
+  /** The approvals of all gateways; null if there are no other gateways. */
+  readonly approvals: ApprovalRegistry | null;
   close(): Promise<void>;
 }
 
 function sharing({ control }: Settings, seat: ProcessFiles, tenant: string, log: ServiceLog): GatewaySharing {
-  if (control === null) return { publish: async () => 'shared', revoke: null, close: async () => undefined };
+  if (control === null)
+    return { publish: async () => 'shared', revoke: null, approvals: null, close: async () => undefined };
   const database = openControl(control.place, { connections: 1, statementMs: STATEMENT_MS });
   const publish: PublicationStore['share'] = async ({ version, bytes }) => {
     const { number, id, parent } = version;
@@ -83,7 +88,8 @@ function sharing({ control }: Settings, seat: ProcessFiles, tenant: string, log:
       return false;
     }
   };
-  return { publish, revoke, close: () => database.close() };
+  const approvals = controlApprovals(database, tenant, gatewayName());
+  return { publish, revoke, approvals, close: () => database.close() };
 }
 
 /**
@@ -245,6 +251,13 @@ async function openedIn(
     }),
   );
   const { revoked } = revocations;
+  const approvalRequests = closing.add(
+    await new SharedApprovals(
+      shares.approvals ?? fileApprovals(join(dataDir, 'approvals')),
+      () => needsApprovals(model().snapshot),
+      log,
+    ).start(),
+  );
   const { lineage, announce } = closing.add(await startLineage(settings, model, seat, audit, ended, log));
   const { observing } = closing.add(openObserving(settings, log));
   const drafting = closing.add(createDrafting({ log }));
@@ -306,6 +319,9 @@ async function openedIn(
     observing,
     revocations,
     revoked,
+    approvals: approvalRequests.approvals,
+    approvalRequests,
+    approvalPage: `${settings.mcp.publicUrl ?? ''}/console/#/requests`,
     verifier: trust.verifier,
     exchange: trust.exchange,
     resources: trust.resources,

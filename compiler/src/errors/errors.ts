@@ -296,6 +296,18 @@ export const ERRORS = Object.freeze({
     'you have no break-glass access',
     'the policy grants you no emergency access; it is never available when acting for somebody else',
   ]),
+  notApprover: row('E2101', '42501', 403, () => [
+    'you may not decide this approval request',
+    'a person decides who has the role that the grant names, and who is not in the chain of the request',
+  ]),
+  approvalsFull: row('E4290', '53400', 429, (p: { limit: number; retryAfterSeconds: number }) => [
+    `${p.limit} approval requests are open`,
+    `wait until one is decided, or try again in ${p.retryAfterSeconds} s`,
+  ]),
+  approvalsUnavailable: row('E5036', '57P03', 503, () => [
+    'the control database does not respond: nothing was changed',
+    'try again; the decision may have been saved after all',
+  ]),
   glassReason: row('E2104', '22023', 400, (p: { least: number; most: number }) => [
     `a break-glass reason must be ${p.least} to ${p.most} characters on one line`,
     'say what happened and for whom: the reason is recorded and sent to the policy owner',
@@ -422,6 +434,10 @@ export const ERRORS = Object.freeze({
   shadowRefused: row('E0534', '55000', 409, (p: { reason: string; hint: string }) => [
     `the shadow policy was not started: ${p.reason}`,
     p.hint,
+  ]),
+  needsApproval: row('E0535', '42501', 403, (p: { relations: readonly string[] }) => [
+    `this query needs a person's approval for ${p.relations.map((name) => `\`${name}\``).join(', ')}`,
+    'request it: POST /osl/access-requests with `statement` and `reason`, or `osl approvals request`; then send the query again',
   ]),
   noDecoder: row('E0521', '0A000', 503, (p: { operator: string }) => [
     `operator ${p.operator} needs a language model, and none is configured`,

@@ -5,13 +5,14 @@ import { type Caller, versionsOf } from '../request/caller.js';
 import type { DecisionRecord } from '../request/ledger.js';
 import { Payment } from '../request/limit.js';
 import { type AnswerSteps, authorize, type Decision, respond } from '../request/respond.js';
+import { planOrNeedApproval } from './approval-refusal.js';
 import { answerFromCache, cacheKeyOf } from './answer-cache.js';
 import { type AnswerFreshness, rollupFreshness, standbyFreshness } from './answer-freshness.js';
 import { costCharge, withinCost } from './cost-limit.js';
 import { CountedSink } from './counted-sink.js';
 import { IndexesRead, type IndexRead, ModelUsage } from './model-usage.js';
 import type { AnswerParts } from './parts.js';
-import { placedError, planOf, throwStepError } from './planning.js';
+import { placedError, throwStepError } from './planning.js';
 import type { QueryAnswer, QueryUses } from './query-answer.js';
 import {
   type CompiledQuestion,
@@ -77,7 +78,7 @@ export function decisionOf(
       const runs = !action.startsWith('explain'); // EXPLAIN runs nothing, so no cost limit applies
       return (runs ? withinCost(parts, caller, plan)?.then(() => plan) : undefined) ?? plan;
     };
-    const planned = planOf(parts, caller, question, record);
+    const planned = planOrNeedApproval(parts, caller, question, record);
     return planned instanceof Promise ? planned.then(judged) : judged(planned);
   };
   const watched: typeof decide = (caller, record) => {

@@ -36,7 +36,7 @@ export interface Origin {
   readonly task?: string | null;
 }
 
-export function circumstancesOf({ surface, credentials, origin }: RequestCall): Circumstances {
+export function circumstancesOf({ surface, credentials, origin }: RequestCall): Omit<Circumstances, 'approved'> {
   return {
     now: Date.now(),
     surface,

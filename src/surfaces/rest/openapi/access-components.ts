@@ -35,7 +35,7 @@ const GRANT_REASON = object({
   conditions: orNull({
     type: 'object',
     description:
-      'Conditions of the grant as written in the policy file: `starts`, `ends`, `when`, `for`, `break_glass`; null if it always applies.',
+      'Conditions of the grant as written in the policy file: `starts`, `ends`, `when`, `for`, `break_glass`, `approval`; null if it always applies.',
   } as JsonShape),
   counts: flag('True if the grant is in effect under the circumstances of the question.'),
   lacking: list(

@@ -39,6 +39,7 @@ type RefusalStage =
   | 'draft'
   | 'publishing'
   | 'asking the owner'
+  | 'approval'
   | 'operating'
   | 'receipt'
   | 'subscription'
@@ -104,6 +105,10 @@ const STAGE_OF = {
   noAccess: 'access',
   denied: 'question',
   purposeDenied: 'access',
+  needsApproval: 'question',
+  notApprover: 'approval',
+  approvalsFull: 'approval',
+  approvalsUnavailable: 'approval',
   noGlass: 'emergency',
   glassReason: 'emergency',
   glassSpent: 'emergency',
