@@ -168,6 +168,13 @@ const EXPLAINED: Readonly<Record<string, Explanation>> = {
     remedy: 'Correct the policy as the message says, or stop the other one: `osl policy shadow stop`.',
     page: 'policy-tests.md#a-shadow-policy',
   },
+  E0535: {
+    cause:
+      'A grant of the policy would answer this query, but only after a person has approved it for you: for a time, or for a task.',
+    remedy:
+      'Request it with the statement and a reason (`osl approvals request`, or POST /osl/access-requests), wait for the decision, and send the query again.',
+    page: 'access.md#approvals',
+  },
   E1001: {
     cause:
       'The query is ambiguous in this model: several paths lead to a dimension, a metric would count rows twice, or a prepared statement belongs to an older model.',

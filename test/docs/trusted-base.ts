@@ -448,6 +448,10 @@ const ARGUED: ReadonlyMap<string, string> = new Map([
   ['compiler/src/plan/key-equality.ts', 'the form of a condition'],
   ['compiler/src/plan/properties.ts', 'names of collations, lists of relations'],
   ['compiler/src/types/', 'names of types'],
+  [
+    'policy/approvals.ts',
+    'roles that may approve. The approvals of a request are also looked up there, through an interface, outside of the base: a fault shows what a grant with `approval` grants and no more (`test/policy/conditions.test.ts`, `test/proof/attacks/approval.test.ts`)',
+  ],
   ['policy/attribute-types.ts', 'types of attributes: a wrong one fails in the database'],
   ['policy/attributes.ts', 'texts of attributes'],
   ['policy/conditions.ts', 'a constant: circumstances in which no condition holds'],

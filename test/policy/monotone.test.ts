@@ -77,7 +77,7 @@ const CONDITION = fc.record(
     starts: moment,
     for: fc.subarray(['care', 'study'], { minLength: 1 }),
     break_glass: fc.record({ minutes: fc.constantFrom(30, 90), per_day: fc.constant(1) }),
-    approval: fc.record({ by: fc.constant('A'), minutes: fc.constantFrom(30, 90) }),
+    approval: fc.record({ by: fc.constant('r0'), minutes: fc.constantFrom(30, 90) }),
     when: fc.record(
       {
         surfaces: fc.subarray(['rest', 'wire', 'mcp'] as const, { minLength: 1 }),

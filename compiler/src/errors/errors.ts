@@ -435,8 +435,8 @@ export const ERRORS = Object.freeze({
     `the shadow policy was not started: ${p.reason}`,
     p.hint,
   ]),
-  needsApproval: row('E0535', '42501', 403, (p: { relations: readonly string[] }) => [
-    `this query needs a person's approval for ${p.relations.map((name) => `\`${name}\``).join(', ')}`,
+  needsApproval: row('E0535', '42501', 403, (p: { relations: string }) => [
+    `this query needs a person's approval for ${p.relations}`,
     'request it: POST /osl/access-requests with `statement` and `reason`, or `osl approvals request`; then send the query again',
   ]),
   noDecoder: row('E0521', '0A000', 503, (p: { operator: string }) => [
@@ -499,6 +499,10 @@ export const ERRORS = Object.freeze({
   notFound: row('E4040', '42704', 404, (p: { elsewhere?: string }) => [
     'there is nothing at this path',
     p.elsewhere ?? null,
+  ]),
+  noApproval: row('E4040', '42704', 404, () => [
+    'there is no approval request with this id',
+    'it may have ended: GET /osl/approvals lists those that have not',
   ]),
   noReceipt: row('E4040', '42704', 404, () => [
     'no receipt of yours has this request ID',

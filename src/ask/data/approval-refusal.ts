@@ -76,6 +76,7 @@ export async function unapprovedOf(
   return grants.filter(({ on }) => read.has(on));
 }
 
-function namesOf(grants: readonly UnapprovedGrant[]): readonly string[] {
-  return [...new Set(grants.map(({ on }) => on))].sort();
+function namesOf(grants: readonly UnapprovedGrant[]): string {
+  const names = [...new Set(grants.map(({ on }) => `\`${on}\``))];
+  return names.sort().join(', ');
 }

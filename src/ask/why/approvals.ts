@@ -248,7 +248,7 @@ export type ApprovalVerdict =
  * Decides a request, or ends an approval. The record is durable before the decision takes effect. Of several decisions,
  * the first one counts.
  *
- * @throws QueryError E2101, E4090, E5036, and the errors of `respond`
+ * @throws QueryError E2101, E4040, E4090, E5036, and the errors of `respond`
  */
 export function decideApproval(
   parts: ApprovalParts,
@@ -264,7 +264,7 @@ export function decideApproval(
     readsNoRows: true,
     decide: async (caller: Caller, record) => {
       const entry = (await parts.approvalRequests.all()).find(({ request }) => request.id === id);
-      if (entry === undefined) throw closed();
+      if (entry === undefined) throw queryError('noApproval', {});
       const { request } = entry;
       if (!isApprover(caller, request)) throw queryError('notApprover', {});
       const decision = decisionFor(verdict, entry, caller.identity);
@@ -314,7 +314,7 @@ function decisionFor(verdict: ApprovalVerdict, entry: ApprovalEntry, { subject }
 
 function closed(): QueryError {
   return queryError('wrongState', {
-    detail: 'this approval request is not open: it was decided, has ended, or does not exist',
+    detail: 'this approval request was decided, or has ended',
     hint: null,
   });
 }

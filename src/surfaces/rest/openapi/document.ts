@@ -4,6 +4,8 @@ import type { HealthParts } from '../parts.js';
 import type { JsonShape } from '../shape.js';
 import { COMPONENTS } from './components.js';
 import {
+  APPROVALS_OPERATION,
+  DECIDE_APPROVAL_OPERATION,
   CANDIDATES_OPERATION,
   CONFORMANCE_OPERATION,
   DASHBOARDS_OPERATION,
@@ -114,6 +116,8 @@ export const ROUTES: ReadonlyMap<string, MethodOperations> = new Map<string, Met
   ['/osl/domain-map', { GET: MAP_OPERATION }],
   ['/osl/why', { GET: WHY_OPERATION }],
   ['/osl/access-requests', { POST: REQUEST_ACCESS_OPERATION }],
+  ['/osl/approvals', { GET: APPROVALS_OPERATION }],
+  ['/osl/approvals/{id}', { POST: DECIDE_APPROVAL_OPERATION }],
   ['/osl/access/explain', { POST: EXPLAIN_ACCESS_OPERATION }],
   ['/osl/candidates', { GET: CANDIDATES_OPERATION }],
   ['/osl/suggest', { POST: SUGGEST_OPERATION }],

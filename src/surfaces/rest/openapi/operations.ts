@@ -295,13 +295,45 @@ export const REQUEST_ACCESS_OPERATION = operation({
   operationId: 'requestAccess',
   summary: 'Request access from the owner of the policy',
   description:
-    'The request is recorded and, if `OSL_OWNER_WEBHOOK` is set, sent there with the roles and the grant that would give access. The answer does not reveal if the object exists.',
+    'The request is recorded and, if `OSL_OWNER_WEBHOOK` is set, sent there with the roles and the grant that would give access. Grants that lack an approval only are listed for their approvers. The answer does not reveal if the object exists.',
   tags: ['graph'],
   security: BEARER,
   body: { content: { 'application/json': { schema: ref('AccessRequest') } } },
   response: {
     200: json(ref('AccessRequested'), 'The request is recorded.'),
-    ...refusals(...ANY_CALL, 'body', 'asking the owner'),
+    ...refusals(...ANY_CALL, 'body', 'asking the owner', 'approvalsFull', 'approvalsUnavailable'),
+  },
+});
+
+export const APPROVALS_OPERATION = operation({
+  operationId: 'approvals',
+  summary: 'List approval requests',
+  description:
+    'Those that the caller may decide or has made, newest first; for admin roles all, without statements and reasons. Requests are listed until they, or the approval, have ended.',
+  tags: ['graph'],
+  security: BEARER,
+  response: {
+    200: json(ref('ApprovalList'), 'The requests.'),
+    ...refusals(...ANY_CALL, 'approvalsUnavailable'),
+  },
+});
+
+export const DECIDE_APPROVAL_OPERATION = operation({
+  operationId: 'decideApproval',
+  summary: 'Approve or decline a request, or end an approval',
+  description:
+    'For a person with every role that the grants name in `approval`, who is not in the chain of the request and acts for nobody. The decision is recorded before it takes effect.',
+  tags: ['graph'],
+  security: BEARER,
+  params: {
+    type: 'object',
+    properties: { id: text('ID of the approval request.') },
+    required: ['id'],
+  },
+  body: { content: { 'application/json': { schema: ref('ApprovalVerdict') } } },
+  response: {
+    200: json(ref('ApprovalDecided'), 'The decision, which is in effect.'),
+    ...refusals(...ANY_CALL, 'body', 'approval', 'wrongState'),
   },
 });
 

@@ -107,6 +107,7 @@ const STAGE_OF = {
   purposeDenied: 'access',
   needsApproval: 'question',
   notApprover: 'approval',
+  noApproval: 'approval',
   approvalsFull: 'approval',
   approvalsUnavailable: 'approval',
   noGlass: 'emergency',
