@@ -1,7 +1,4 @@
-import type { PolicyDocument } from './document.js';
 import type { IdentityClaims } from './identity.js';
-import type { ProblemList } from './problems.js';
-import type { PolicySnapshot } from './snapshot.js';
 
 /** The approval that a grant requires. */
 export interface ApprovalRule {
@@ -35,7 +32,10 @@ export interface ApprovedGrants {
   get(grant: string): Pick<Approval, 'startsAt' | 'endsAt'> | undefined;
 }
 
-export const NOTHING_APPROVED: ApprovedGrants = Object.freeze({ ids: Object.freeze([]), get: () => undefined });
+export const NOTHING_APPROVED: ApprovedGrants = Object.freeze({
+  ids: Object.freeze([]),
+  get: () => undefined,
+});
 
 /** Supposes every approval, to find out if a query lacks nothing else. For refusals, never for answers. */
 export const ALL_APPROVED: ApprovedGrants = Object.freeze({
@@ -78,25 +78,5 @@ export class Approvals {
   }
 }
 
-/** True if a grant of the policy needs an approval. */
-export function needsApprovals(snapshot: Pick<PolicySnapshot, 'roles'> | null): boolean {
-  const roles = [...(snapshot?.roles.values() ?? [])];
-  return roles.some(({ conditions }) => [...conditions.values()].some(({ approval }) => approval !== null));
-}
-
 /** The approval check of a request. */
 export type ApprovalCheck = Pick<Approvals, 'of'>;
-
-/** Reports roles in `by` that nobody can have. */
-export function checkApprovers(document: PolicyDocument, problems: ProblemList): void {
-  const { roles, subjects, exchange = [] } = document;
-  const admin = [...Object.values(subjects), ...exchange].flatMap((owner) => owner.admin ?? []);
-  const known = new Set([...Object.keys(roles), ...admin]);
-  for (const [role, { grants }] of Object.entries(roles))
-    for (const [i, { approval }] of grants.entries())
-      if (approval !== undefined && !known.has(approval.by))
-        problems.add('condition', ['roles', role, 'grants', i, 'approval', 'by'], {
-          message: `nobody can have the role \`${approval.by}\``,
-          hint: 'name a role of `roles`, or one that a subject has in `admin`',
-        });
-}

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { BlockList, isIP } from 'node:net';
 import type { Conditions, Hours } from './conditions.js';
 import { clockIn, DAYS, MINUTES_OF_DAY, minutesOf } from './conditions.js';
-import type { GrantDocument } from './document.js';
+import type { GrantDocument, PolicyDocument } from './document.js';
 import type { DocumentPath, ProblemList } from './problems.js';
 
 /** Parses `10.0.0.0/8`, `fd00::/8`, or one address; null for anything else. */
@@ -85,6 +85,20 @@ export function compileConditions(
     breakGlass: breakGlass === undefined ? null : { minutes: breakGlass.minutes, perDay: breakGlass.per_day },
     approval: approval ?? null,
   });
+}
+
+/** Reports roles in `by` that nobody can have. */
+export function checkApprovers(document: PolicyDocument, problems: ProblemList): void {
+  const { roles, subjects, exchange = [] } = document;
+  const admin = [...Object.values(subjects), ...exchange].flatMap((owner) => owner.admin ?? []);
+  const known = new Set([...Object.keys(roles), ...admin]);
+  for (const [role, { grants }] of Object.entries(roles))
+    for (const [i, { approval }] of grants.entries())
+      if (approval !== undefined && !known.has(approval.by))
+        problems.add('condition', ['roles', role, 'grants', i, 'approval', 'by'], {
+          message: `nobody can have the role \`${approval.by}\``,
+          hint: 'name a role of `roles`, or one that a subject has in `admin`',
+        });
 }
 
 function hashOf(grant: GrantDocument): string {

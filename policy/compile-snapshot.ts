@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { attributePattern, type Catalog, isComparable, type MaskKind } from 'osl-compiler';
-import { checkApprovers } from './approvals.js';
 import { AttributeTypes, mismatchFault } from './attribute-types.js';
 import { type AttributeValue, attributeScalars, attributeTexts } from './attributes.js';
+import { checkApprovers } from './compile-conditions.js';
 import type { PolicyDocument, SubjectDocument } from './document.js';
 import { compileExchange } from './exchange/rule.js';
 import { compileQuotas } from './limits/quotas.js';

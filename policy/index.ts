@@ -17,7 +17,6 @@ export {
   type ApprovalRule,
   Approvals,
   type ApprovedGrants,
-  needsApprovals,
   NOTHING_APPROVED,
 } from './approvals.js';
 export { attributesOf, comparedColumns } from './attributes.js';

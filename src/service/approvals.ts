@@ -9,7 +9,7 @@ import {
   type ApprovalRequest,
   approvalOf,
   type OpenRequests,
-} from '../ask/why/approvals.js';
+} from '../ask/request/approval-requests.js';
 import {
   addApproval,
   approvalsAt,
@@ -135,13 +135,19 @@ function exceeded(
 }
 
 /** Approvals in the control database. */
-export function controlApprovals(database: ControlDatabase, tenant: string, gateway: string): ApprovalRegistry {
+export function controlApprovals(
+  database: ControlDatabase,
+  tenant: string,
+  gateway: string,
+): ApprovalRegistry {
   return Object.freeze({
     all: async () => (await approvalsAt(database, tenant, Date.now())).map(entryOf),
     add: (request: ApprovalRequest, most: OpenRequests) => {
       const { id, expiresAt: until } = request;
       const stored = { id, request: JSON.stringify(request), until, gateway };
-      return addApproval(database, tenant, stored, (entries) => exceeded(entries.map(entryOf), request, most));
+      return addApproval(database, tenant, stored, (entries) =>
+        exceeded(entries.map(entryOf), request, most),
+      );
     },
     decide: (id: string, decision: ApprovalDecision) =>
       decideStoredApproval(database, tenant, id, JSON.stringify(decision), decision.endsAt),
@@ -185,7 +191,9 @@ export function fileApprovals(dir: string): ApprovalRegistry {
       const entry = entryFrom({ request, decision, revoked }, id);
       if (endOf(entry) > Date.now()) entries.push(entry);
       // The request first: without its decision, it would be open again.
-      else for (const part of ['request', 'decision', 'revoked'] as const) await rm(file(id, part), { force: true });
+      else
+        for (const part of ['request', 'decision', 'revoked'] as const)
+          await rm(file(id, part), { force: true });
     }
     return entries.sort((a, b) => a.request.at - b.request.at);
   };

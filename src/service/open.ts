@@ -1,12 +1,18 @@
 import { join } from 'node:path';
 import { queryError, ready } from 'osl-compiler';
-import { createLeasedLimiter, DEFAULT_LIMITS, needsApprovals, type RateLimits, type Revocation } from '../../policy/index.js';
+import {
+  createLeasedLimiter,
+  DEFAULT_LIMITS,
+  needsApprovals,
+  type RateLimits,
+  type Revocation,
+} from '../../policy/index.js';
 import { TableAttributes } from '../ask/data/table-attributes.js';
 import type { RequestMeans } from '../ask/request/parts.js';
 import { SealedValue } from '../ask/request/sealed.js';
 import { Shadows } from '../ask/shadow/shadows.js';
 import { startAsk } from '../ask/start.js';
-import type { ApprovalRegistry } from '../ask/why/approvals.js';
+import type { ApprovalRegistry } from '../ask/request/approval-requests.js';
 import type { Owner, OwnerNotice } from '../ask/why/request-access.js';
 import { ControlConflict, openControl, shareRevocation, shareVersions } from '../base/control/index.js';
 import type { ServiceLog } from '../base/log.js';
@@ -15,6 +21,7 @@ import { messageOf } from '../base/thrown.js';
 import { RollupMonitor } from '../content/rollups/index.js';
 import type { OpenedEngine } from '../engine/index.js';
 import { createDrafting } from '../model/drafting/index.js';
+import type { ServedModel } from '../model/served-model.js';
 import { createPublishing, type PublicationStore } from '../model/versions/index.js';
 import { controlApprovals, fileApprovals, SharedApprovals } from './approvals.js';
 import { openAudit } from './audit.js';
@@ -119,6 +126,11 @@ async function countingSeat(
 
 function opened(place: LimitsPlace): Promise<CountStore> {
   return place.kind === 'redis' ? openRedisCounts(place.url) : openPostgresCounts(place.at);
+}
+
+function needsApprovals({ snapshot }: ServedModel): boolean {
+  const roles = [...(snapshot?.roles.values() ?? [])];
+  return roles.some(({ conditions }) => [...conditions.values()].some(({ approval }) => approval !== null));
 }
 
 const AT_ONCE = 32;
@@ -254,7 +266,7 @@ async function openedIn(
   const approvalRequests = closing.add(
     await new SharedApprovals(
       shares.approvals ?? fileApprovals(join(dataDir, 'approvals')),
-      () => needsApprovals(model().snapshot),
+      () => needsApprovals(model()),
       log,
     ).start(),
   );

@@ -448,16 +448,15 @@ const ARGUED: ReadonlyMap<string, string> = new Map([
   ['compiler/src/plan/key-equality.ts', 'the form of a condition'],
   ['compiler/src/plan/properties.ts', 'names of collations, lists of relations'],
   ['compiler/src/types/', 'names of types'],
-  [
-    'policy/approvals.ts',
-    'roles that may approve. The approvals of a request are also looked up there, through an interface, outside of the base: a fault shows what a grant with `approval` grants and no more (`test/policy/conditions.test.ts`, `test/proof/attacks/approval.test.ts`)',
-  ],
   ['policy/attribute-types.ts', 'types of attributes: a wrong one fails in the database'],
   ['policy/attributes.ts', 'texts of attributes'],
-  ['policy/conditions.ts', 'a constant: circumstances in which no condition holds'],
+  [
+    'policy/conditions.ts',
+    'a constant: circumstances in which no condition holds. Which approvals a request has is found in `policy/approvals.ts`, behind an interface and outside of the base: a fault in it shows what a grant with `approval` grants, and no more',
+  ],
   [
     'policy/compile-conditions.ts',
-    'reads conditions of a policy; held to the document by `test/policy/conditions.test.ts`',
+    'reads conditions of a policy, and roles that may approve; held to the document by `test/policy/conditions.test.ts`',
   ],
   ['policy/exchange/', 'reads rules and claims of the exchange, whose tokens are verified like any others'],
   ['policy/groups.ts', 'reads minima of a policy; held to the document by `test/policy/snapshot.test.ts`'],

@@ -29,6 +29,12 @@ interface UnknownFunction {
   readonly takes?: string;
 }
 
+interface NeededApproval {
+  readonly relations: string;
+  /** The request that was made; null if no reason was stated. */
+  readonly requested: { readonly id: string; readonly url: string } | null;
+}
+
 interface InvalidLiteral {
   readonly type: string;
   /** The SQLSTATE that the database gives for the value, if not 22P02. */
@@ -435,9 +441,11 @@ export const ERRORS = Object.freeze({
     `the shadow policy was not started: ${p.reason}`,
     p.hint,
   ]),
-  needsApproval: row('E0535', '42501', 403, (p: { relations: string }) => [
+  needsApproval: row('E0535', '42501', 403, (p: NeededApproval) => [
     `this query needs a person's approval for ${p.relations}`,
-    'request it: POST /osl/access-requests with `statement` and `reason`, or `osl approvals request`; then send the query again',
+    p.requested === null
+      ? SURFACE_PHRASES.approval.rest
+      : `requested as ${p.requested.id}, to be decided at ${p.requested.url}; then send the query again`,
   ]),
   noDecoder: row('E0521', '0A000', 503, (p: { operator: string }) => [
     `operator ${p.operator} needs a language model, and none is configured`,
@@ -502,7 +510,7 @@ export const ERRORS = Object.freeze({
   ]),
   noApproval: row('E4040', '42704', 404, () => [
     'there is no approval request with this id',
-    'it may have ended: GET /osl/approvals lists those that have not',
+    'it may have ended',
   ]),
   noReceipt: row('E4040', '42704', 404, () => [
     'no receipt of yours has this request ID',

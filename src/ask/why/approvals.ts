@@ -1,134 +1,18 @@
-import { randomUUID } from 'node:crypto';
-import { QueryError, queryError } from 'osl-compiler';
-import type { Approval, Identity, PolicySnapshot } from '../../../policy/index.js';
-import { supposeApproved, type UnapprovedGrant, unapprovedOf } from '../data/approval-refusal.js';
+import { type QueryError, queryError } from 'osl-compiler';
+import type { Identity, PolicySnapshot } from '../../../policy/index.js';
 import type { AnswerParts } from '../data/parts.js';
-import type { CompilingParts } from '../data/planning.js';
+import type {
+  ApprovalDecision,
+  ApprovalEntry,
+  ApprovalRequest,
+  UnapprovedGrant,
+} from '../request/approval-requests.js';
 import type { RequestCall } from '../request/call.js';
 import type { Caller } from '../request/caller.js';
-import type { DecisionRecord } from '../request/ledger.js';
 import { redactStatement } from '../request/redacted-statement.js';
 import { respond } from '../request/respond.js';
 
-/** A request for approval. Times are ms since the epoch. */
-export interface ApprovalRequest {
-  /** A UUID. */
-  readonly id: string;
-  readonly at: number;
-  /** End of the time in which it can be decided. */
-  readonly expiresAt: number;
-  readonly chain: readonly string[];
-  readonly purpose: string | null;
-  readonly task: string | null;
-  readonly reason: string;
-  /** The statement as written; null if the request is for an object. */
-  readonly statement: string | null;
-  readonly grants: readonly UnapprovedGrant[];
-}
-
-export interface ApprovalDecision {
-  readonly by: string;
-  readonly at: number;
-  readonly approved: boolean;
-  /** True if the approval is only for the task of the request. */
-  readonly forTask: boolean;
-  /** End of the approval; null if it was declined. */
-  readonly endsAt: number | null;
-}
-
-export interface ApprovalEntry {
-  readonly request: ApprovalRequest;
-  readonly decision: ApprovalDecision | null;
-  /** Early end of an approval. */
-  readonly revoked: { readonly by: string; readonly at: number } | null;
-}
-
-/** Limits on open requests. */
-export interface OpenRequests {
-  readonly perChain: number;
-  readonly perTenant: number;
-}
-
-/**
- * The approval requests of a tenant, over all processes and gateways. Entries past their end are left out. Methods throw
- * E5036 if the control database does not respond.
- */
-export interface ApprovalRegistry {
-  all(): Promise<readonly ApprovalEntry[]>;
-  /** Adds a request. Returns the limit if too many are open. */
-  add(request: ApprovalRequest, most: OpenRequests): Promise<number | null>;
-  /** Stores the first decision about a request; false if there is one already, or no such request. */
-  decide(id: string, decision: ApprovalDecision): Promise<boolean>;
-  /** Ends an approval; false if it has ended already. */
-  revoke(id: string, end: { readonly by: string; readonly at: number }): Promise<boolean>;
-}
-
-export interface ApprovalParts extends AnswerParts {
-  readonly approvalRequests: ApprovalRegistry;
-  /** URL of the console's page of requests. */
-  readonly approvalPage: string;
-}
-
-const OPEN_MS = 86_400_000;
-const MOST_OPEN: OpenRequests = { perChain: 5, perTenant: 500 };
-const RETRY_SECONDS = 60;
 const MINUTE_MS = 60_000;
-
-/** An open request, as returned to whoever made it. */
-export interface OpenApproval {
-  readonly id: string;
-  readonly url: string;
-  readonly expires_at: string;
-}
-
-/** The grants that a statement, or an object, needs an approval for. Empty also for a statement with an error. */
-export async function grantsToApprove(
-  parts: CompilingParts,
-  caller: Caller,
-  { relation, statement }: { readonly relation: string; readonly statement: string | null },
-  record: Pick<DecisionRecord, 'mark'>,
-): Promise<readonly UnapprovedGrant[]> {
-  const supposed = supposeApproved(caller);
-  if (supposed === null) return [];
-  if (statement === null) return supposed.grants.filter(({ on }) => on === relation);
-  const body = { kind: 'wire', text: statement } as const;
-  try {
-    return await unapprovedOf(parts, supposed, { body, parameterOids: [] }, record);
-  } catch (error) {
-    if (error instanceof QueryError) return [];
-    throw error;
-  }
-}
-
-/** Prepares a request for approval of `grants`, or returns the open request that is equal to it. */
-export async function approvalRequest(
-  { approvalRequests }: Pick<ApprovalParts, 'approvalRequests'>,
-  { identity, purpose, task }: Caller,
-  asked: Pick<ApprovalRequest, 'grants' | 'reason' | 'statement'>,
-): Promise<ApprovalRequest> {
-  const at = Date.now();
-  const { chain } = identity;
-  const made = { chain, purpose, task, ...asked };
-  const same = ({ request: { id: _id, at: _at, expiresAt: _ends, ...other }, decision }: ApprovalEntry): boolean =>
-    decision === null && JSON.stringify(ordered(other)) === JSON.stringify(ordered(made));
-  const open = (await approvalRequests.all()).find(same);
-  return open?.request ?? { id: randomUUID(), at, expiresAt: at + OPEN_MS, ...made };
-}
-
-function ordered(of: Omit<ApprovalRequest, 'id' | 'at' | 'expiresAt'>) {
-  const { chain, purpose, task, reason, statement, grants } = of;
-  return [chain, purpose, task, reason, statement, grants.map(({ grant }) => grant)];
-}
-
-/** Stores the request, unless it is stored already. @throws QueryError E4290, E5036 */
-export async function openRequest(
-  { approvalRequests, approvalPage }: Pick<ApprovalParts, 'approvalRequests' | 'approvalPage'>,
-  request: ApprovalRequest,
-): Promise<OpenApproval> {
-  const limit = await approvalRequests.add(request, MOST_OPEN);
-  if (limit !== null) throw queryError('approvalsFull', { limit, retryAfterSeconds: RETRY_SECONDS });
-  return { id: request.id, url: approvalPage, expires_at: instant(request.expiresAt) };
-}
 
 /** A request for approval, as shown to approvers, to its requester and, without its texts, to administrators. */
 interface ApprovalView {
@@ -146,7 +30,11 @@ interface ApprovalView {
   /** The statement as written; null for administrators who may not decide. */
   readonly statement: string | null;
   /** What the approval would add, as in the policy file. `changed`: the policy has no such grant any more. */
-  readonly grants: readonly { readonly on: string; readonly grant: object | null; readonly changed: boolean }[];
+  readonly grants: readonly {
+    readonly on: string;
+    readonly grant: object | null;
+    readonly changed: boolean;
+  }[];
   /** The longest approval, in minutes. */
   readonly minutes: number;
   readonly decided_by: string | null;
@@ -160,7 +48,7 @@ interface ApprovalView {
 
 /** Lists the requests that the caller may decide or has made, newest first; for administrators, all. */
 export function listApprovals(
-  parts: ApprovalParts,
+  parts: AnswerParts,
   call: RequestCall,
 ): Promise<{ readonly approvals: readonly ApprovalView[] }> {
   return respond(parts, call, {
@@ -218,7 +106,9 @@ function writtenGrant({ on, grant: hash }: UnapprovedGrant, snapshot: PolicySnap
   for (const [name, role] of snapshot.roles) {
     const found = role.grants.get(on)?.find(({ conditions }) => conditions?.approval?.grant === hash);
     if (found !== undefined)
-      return snapshot.document.roles[name]?.grants[Number(found.id.slice(found.id.lastIndexOf('.') + 1))] ?? null;
+      return (
+        snapshot.document.roles[name]?.grants[Number(found.id.slice(found.id.lastIndexOf('.') + 1))] ?? null
+      );
   }
   return null;
 }
@@ -251,7 +141,7 @@ export type ApprovalVerdict =
  * @throws QueryError E2101, E4040, E4090, E5036, and the errors of `respond`
  */
 export function decideApproval(
-  parts: ApprovalParts,
+  parts: AnswerParts,
   call: RequestCall,
   id: string,
   verdict: ApprovalVerdict,
@@ -277,7 +167,9 @@ export function decideApproval(
         });
       const ends = decision.endsAt === null ? null : instant(decision.endsAt);
       record.touches({ form: null, objects: grants.map(({ on }) => `osl.entities.${on}`) });
-      record.says(JSON.stringify({ approval: id, chain, ends, ...(decision.forTask && { task: request.task }) }));
+      record.says(
+        JSON.stringify({ approval: id, chain, ends, ...(decision.forTask && { task: request.task }) }),
+      );
       return decision;
     },
     answer: async (decision) => {
@@ -294,7 +186,11 @@ export function decideApproval(
 }
 
 /** @throws QueryError E4090 */
-function decisionFor(verdict: ApprovalVerdict, entry: ApprovalEntry, { subject }: Identity): ApprovalDecision {
+function decisionFor(
+  verdict: ApprovalVerdict,
+  entry: ApprovalEntry,
+  { subject }: Identity,
+): ApprovalDecision {
   const at = Date.now();
   const { request } = entry;
   const state = stateOf(entry);
@@ -317,21 +213,6 @@ function closed(): QueryError {
     detail: 'this approval request was decided, or has ended',
     hint: null,
   });
-}
-
-/** The approval that an entry gives; null if it gives none. */
-export function approvalOf({ request, decision, revoked }: ApprovalEntry): Approval | null {
-  if (decision?.approved !== true || decision.endsAt === null || revoked !== null) return null;
-  const { id, chain, purpose, task, grants } = request;
-  return {
-    id,
-    chain,
-    grants: grants.map(({ grant }) => grant),
-    purpose,
-    task: decision.forTask ? task : null,
-    startsAt: decision.at,
-    endsAt: decision.endsAt,
-  };
 }
 
 function instant(ms: number): string {

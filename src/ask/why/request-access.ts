@@ -9,17 +9,17 @@ import {
   type Visibility,
   widestVisibility,
 } from '../../model/graph/index.js';
+import { grantsToApprove } from '../data/approval-refusal.js';
+import type { AnswerParts } from '../data/parts.js';
+import {
+  type ApprovalRequest,
+  approvalRequest,
+  type OpenApproval,
+  openRequest,
+} from '../request/approval-requests.js';
 import type { RequestCall } from '../request/call.js';
 import { type Caller, versionsOf } from '../request/caller.js';
 import { respond } from '../request/respond.js';
-import {
-  type ApprovalParts,
-  type ApprovalRequest,
-  approvalRequest,
-  grantsToApprove,
-  type OpenApproval,
-  openRequest,
-} from './approvals.js';
 import { sees } from './row-visibility.js';
 
 export interface AccessRequest {
@@ -38,7 +38,7 @@ export interface AccessRequested {
   readonly approval: OpenApproval | null;
 }
 
-export interface AccessRequestParts extends ApprovalParts {
+export interface AccessRequestParts extends AnswerParts {
   readonly owner: Owner;
 }
 

@@ -36,7 +36,12 @@ export async function approvalsAt(
 export function addApproval(
   database: ControlDatabase,
   tenant: string,
-  { id, request, until, gateway }: Readonly<Record<'id' | 'request' | 'gateway', string>> & { readonly until: number },
+  {
+    id,
+    request,
+    until,
+    gateway,
+  }: Readonly<Record<'id' | 'request' | 'gateway', string>> & { readonly until: number },
   refuses: (entries: readonly StoredApproval[]) => number | null,
 ): Promise<number | null> {
   return database.transaction(`approval ${tenant}`, async (tx) => {

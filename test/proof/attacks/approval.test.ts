@@ -1,12 +1,13 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Client as McpClient } from '@modelcontextprotocol/client';
 import tap, { type Test } from 'tap';
 import { makeKeys } from '../../../src/service/keys.js';
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
 import { controlHouse, migrated, placeOf, SKIP, until } from '../../control/support.js';
 import { type FaultProxy, startFaultProxy } from '../../support/fault-proxy.js';
 import { policyText } from '../../support/model-text.js';
-import { call, connected } from '../../surfaces/mcp/support.js';
+import { call, connected, transportTo } from '../../surfaces/mcp/support.js';
 import { type Reply, type RestFixture, startRest } from '../../surfaces/rest/fixture.js';
 import { query } from '../../wire/support/bytes.js';
 import { Client } from '../../wire/support/client.js';
@@ -67,11 +68,26 @@ class Gateway {
     return new Gateway(rest, port);
   }
 
-  ask(subject: string, headers: Record<string, string> = {}, chain = [subject], osql = STATEMENT): Promise<Reply> {
-    return this.rest.ask(subject, { osql }, { headers, chain, ...(chain.length > 1 && { aclRoles: ['payroll'] }) });
+  ask(
+    subject: string,
+    headers: Record<string, string> = {},
+    chain = [subject],
+    osql = STATEMENT,
+  ): Promise<Reply> {
+    return this.rest.ask(
+      subject,
+      { osql },
+      { headers, chain, ...(chain.length > 1 && { aclRoles: ['payroll'] }) },
+    );
   }
 
-  async send(subject: string, path: string, body: Json | null, headers = {}, chain = [subject]): Promise<Reply> {
+  async send(
+    subject: string,
+    path: string,
+    body: Json | null,
+    headers = {},
+    chain = [subject],
+  ): Promise<Reply> {
     const roles = subject === 'user:root' ? ['TENANT_ADMIN'] : [];
     const claims = { roles, chain, ...(chain.length > 1 && { aclRoles: ['payroll', 'steward'] }) };
     const authorization = `Bearer ${await this.rest.test.token(subject, claims)}`;
@@ -145,31 +161,83 @@ for (const store of ['files', 'control'] as const)
     const [here = await Gateway.start(t), there = here] = gateways;
     const { test: shop } = here.rest;
 
-    await t.test('a query that only lacks an approval is refused with the way to it, on every surface', async (t) => {
-      const reply = await here.ask('user:kim');
-      t.match(reply.json(), { status: 403, code: 'E0535', detail: /approval for `customer`/, hint: /access-requests/ });
-      const none = await here.ask('user:kim', {}, ['user:kim'], STATEMENT.replace('= 1', '= 99'));
-      const { request_id: _a, ...first } = reply.json();
-      const { request_id: _b, ...twin } = none.json();
-      t.strictSame(twin, first, 'the same for a row that does not exist');
-      t.match(await shop.records(reply.requestId), [{ decision: 'deny', code: 'E0535' }]);
+    await t.test(
+      'a query that only lacks an approval is refused with the way to it, on every surface',
+      async (t) => {
+        const reply = await here.ask('user:kim');
+        t.match(reply.json(), {
+          status: 403,
+          code: 'E0535',
+          detail: /approval for `customer`/,
+          hint: /OSL-Approval-Reason/,
+        });
+        const none = await here.ask('user:kim', {}, ['user:kim'], STATEMENT.replace('= 1', '= 99'));
+        const { request_id: _a, ...first } = reply.json();
+        const { request_id: _b, ...twin } = none.json();
+        t.strictSame(twin, first, 'the same for a row that does not exist');
+        t.match(await shop.records(reply.requestId), [{ decision: 'deny', code: 'E0535' }]);
+        const session = await here.session('user:kim');
+        t.match(await said(session), /E ERROR 42501.*approval.*SET osl.approval_reason/s);
+        await session.end();
+        const mcp = await connected(here.rest, 'user:kim', 'auto');
+        const called = await call(mcp, 'semantic_query', { osql: STATEMENT });
+        t.ok(called.isError);
+        t.match(called.content, { status: 403, problem: { code: 'E0535', hint: /osl.approval_reason/ } });
+        await mcp.close();
+        t.match((await here.ask('user:ann')).json(), { code: 'E0512' }, 'nothing is told without the grant');
+        const broken = await here.ask(
+          'user:kim',
+          {},
+          ['user:kim'],
+          'select nothing_such from osl.entities.customer',
+        );
+        t.match(broken.json(), { code: 'E0512' }, 'an approval would not help');
+      },
+    );
+
+    await t.test('a reason that is stated with the query requests the approval, on every surface', async (t) => {
+      const reason = 'Rechnung für “Süß & Söhne”';
+      const asked = await here.ask('user:kim', { 'osl-approval-reason': encodeURIComponent(reason) });
+      const [view] = await there.list('user:lee');
+      const id = String(view?.['id']);
+      t.match(asked.json(), { code: 'E0535', hint: new RegExp(`requested as ${id}.*/console/#/requests`) });
+      t.match(view, { state: 'open', reason, statement: STATEMENT });
+      t.match(await shop.records(asked.requestId), [{ decision: 'deny', detail: new RegExp(id) }]);
+      const bad = await here.ask('user:kim', { 'osl-approval-reason': 'two%0Alines' });
+      t.match(bad.json(), { code: 'E0511' });
       const session = await here.session('user:kim');
-      t.match(await said(session), /E ERROR 42501.*approval/s);
+      await session.ask(query("set osl.approval_reason = 'from the wire'"));
+      t.match(await said(session), /E ERROR 42501.*requested as/s);
       await session.end();
-      const mcp = await connected(here.rest, 'user:kim', 'auto');
-      const called = await call(mcp, 'semantic_query', { osql: STATEMENT });
-      t.ok(called.isError);
-      t.match(called.content, { status: 403, problem: { code: 'E0535', hint: /statement/ } });
-      await mcp.close();
-      t.match((await here.ask('user:ann')).json(), { code: 'E0512' }, 'nothing is told without the grant');
-      const broken = await here.ask('user:kim', {}, ['user:kim'], 'select nothing_such from osl.entities.customer');
-      t.match(broken.json(), { code: 'E0512' }, 'an approval would not help');
+      const claims = { headers: { 'osl-approval-reason': encodeURIComponent(reason) } };
+      t.match((await here.rest.ask('user:ann', { osql: STATEMENT }, claims)).json(), { code: 'E0512' });
+      for (const action of ['decline', 'accept'] as const) {
+        const client = new McpClient(
+          { name: 'test', version: '1' },
+          { versionNegotiation: { mode: 'auto' }, capabilities: { elicitation: {} } },
+        );
+        const questions: string[] = [];
+        client.setRequestHandler('elicitation/create', ({ params }) => {
+          questions.push(params.message);
+          return { action, content: { approval_reason: 'asked by the agent' } };
+        });
+        const authorization = `Bearer ${await shop.token('user:kim')}`;
+        await client.connect(transportTo(here.rest, { authorization }));
+        const called = await call(client, 'semantic_query', { osql: STATEMENT });
+        t.match(questions, [/approval for `customer`/], 'the user is asked once');
+        const hint = action === 'accept' ? /requested as/ : /OSL-Approval-Reason/;
+        t.match(called, { isError: true, content: { problem: { code: 'E0535', hint } } });
+        await client.close();
+      }
+      const reasons = (await there.list('user:lee')).map((one) => one['reason']);
+      t.strictSame(reasons.sort(), [reason, 'asked by the agent', 'from the wire'].sort());
+      await revokeAll(here);
     });
 
     await t.test('who sees a request, and what of it', async (t) => {
       const id = await here.request('user:kim', 'invoice 17 is wrong');
       t.equal(await here.request('user:kim', 'invoice 17 is wrong'), id, 'the same request is one');
-      const [forLee] = await there.list('user:lee');
+      const [forLee] = (await there.list('user:lee')).filter(({ state }) => state === 'open');
       t.match(forLee, {
         id,
         state: 'open',
@@ -177,22 +245,32 @@ for (const store of ['files', 'control'] as const)
         reason: 'invoice 17 is wrong',
         statement: STATEMENT,
         statement_shape: /where id = \?$/,
-        grants: [{ on: 'customer', changed: false, grant: { columns: ['id', 'name', 'email'], unmask: ['pii'] } }],
+        grants: [
+          { on: 'customer', changed: false, grant: { columns: ['id', 'name', 'email'], unmask: ['pii'] } },
+        ],
         minutes: 30,
         may_decide: true,
       });
-      t.match(await there.list('user:kim'), [{ id, statement: STATEMENT, may_decide: false, grants: [{ grant: null }] }]);
+      t.match(await there.list('user:kim'), [
+        { id, statement: STATEMENT, may_decide: false, grants: [{ grant: null }] },
+      ]);
       t.match(await there.list('user:root'), [{ id, statement: null, reason: null, may_decide: false }]);
       t.strictSame(await there.list('user:ann'), []);
       t.match((await shop.records()).filter(({ action }) => action === 'request_access').at(0), {
         decision: 'allow',
         detail: new RegExp(`"approval":"${id}","reason":"invoice 17`),
       });
-      const plain = await here.send('user:ann', '/osl/access-requests', { object: 'osl.entities.customer', reason: 'x' });
+      const plain = await here.send('user:ann', '/osl/access-requests', {
+        object: 'osl.entities.customer',
+        reason: 'x',
+      });
       t.match(plain.json(), { approval: null }, 'who has no such grant asks the owner alone');
       for (let i = 0; i < 4; i++) await here.request('user:kim', `reason ${i}`);
       const more = { statement: STATEMENT, reason: 'reason 5' };
-      t.match((await here.send('user:kim', '/osl/access-requests', more)).json(), { status: 429, code: 'E4290' });
+      t.match((await here.send('user:kim', '/osl/access-requests', more)).json(), {
+        status: 429,
+        code: 'E4290',
+      });
       await revokeAll(here);
     });
 
@@ -202,53 +280,91 @@ for (const store of ['files', 'control'] as const)
       const delegated = await here.request('agent:bot', 'an agent needs it', {}, ['user:sam', 'agent:bot']);
       const approve = { decision: 'approve' };
       t.match((await here.decide('user:sam', own, approve)).json(), denied, 'a steward, but the requester');
-      t.match((await here.decide('user:sam', delegated, approve)).json(), denied, 'in the chain of the request');
+      t.match(
+        (await here.decide('user:sam', delegated, approve)).json(),
+        denied,
+        'in the chain of the request',
+      );
       t.match((await here.decide('agent:bot', delegated, approve)).json(), denied);
-      t.match((await here.decide('agent:bot', own, approve, ['user:lee', 'agent:bot'])).json(), denied, 'an agent');
+      t.match(
+        (await here.decide('agent:bot', own, approve, ['user:lee', 'agent:bot'])).json(),
+        denied,
+        'an agent',
+      );
       t.match((await here.decide('user:kim', own, approve)).json(), denied, 'no steward');
-      t.match((await here.decide('user:root', own, approve)).json(), denied, 'an administrator is no steward');
-      t.match((await here.decide('user:lee', '00000000-0000-4000-8000-000000000000', approve)).json(), { status: 404 });
+      t.match(
+        (await here.decide('user:root', own, approve)).json(),
+        denied,
+        'an administrator is no steward',
+      );
+      t.match((await here.decide('user:lee', '00000000-0000-4000-8000-000000000000', approve)).json(), {
+        status: 404,
+      });
       t.match((await here.ask('user:sam')).json(), { code: 'E0535' });
       const product = { object: 'osl.entities.product', reason: 'labels for the fair' };
-      const asked = (await here.send('user:kim', '/osl/access-requests', product)).json() as { approval: Json };
+      const asked = (await here.send('user:kim', '/osl/access-requests', product)).json() as {
+        approval: Json;
+      };
       const { id } = asked.approval;
-      t.match((await here.decide('user:lee', String(id), approve)).json(), denied, 'a steward is no administrator');
+      t.match(
+        (await here.decide('user:lee', String(id), approve)).json(),
+        denied,
+        'a steward is no administrator',
+      );
       t.match((await here.decide('user:root', String(id), approve)).json(), { state: 'approved' });
       await revokeAll(here);
     });
 
-    await t.test('approved, it counts for this chain at once, is on record, and ends when it is revoked', async (t) => {
-      const session = await there.session('user:kim');
-      t.teardown(() => session.end());
-      t.match(await said(session), /42501/);
-      const id = await here.request('user:kim', 'invoice 17 is wrong');
-      const decided = await there.decide('user:lee', id, { decision: 'approve', minutes: 9 });
-      t.match(decided.json(), { id, state: 'approved' });
-      const began = performance.now();
-      await here.sees('user:kim', true);
-      await until(async () => CLEAR.test(await said(session)));
-      t.comment(`in effect everywhere after ${Math.round(performance.now() - began)} ms`);
-      const [view] = await here.list('user:kim');
-      const minutes = (Date.parse(String(view?.['ends_at'])) - Date.parse(String(view?.['decided_at']))) / 60_000;
-      t.equal(minutes, 9);
-      const reply = await here.ask('user:kim');
-      t.match(reply.text, CLEAR);
-      t.match(await shop.records(reply.requestId), [{ decision: 'allow', detail: `{"approvals":["${id}"]}` }, {}]);
-      const records = await there.rest.test.records(decided.requestId);
-      t.match(records, [{ action: 'approve', kind: 'decision', decision: 'allow', subject: 'user:lee' }, { outcome: 'ok' }]);
-      t.match(JSON.parse(String(records[0]?.detail)), { approval: id, chain: ['user:kim'] });
-      const agent = await here.ask('agent:bot', {}, ['user:kim', 'agent:bot']);
-      t.match(agent.json(), { code: 'E0535' }, 'another chain has not been approved');
-      for (const again of [{ decision: 'approve', minutes: 30 }, { decision: 'decline' }])
-        t.match((await here.decide('user:pat', id, again)).json(), { status: 409, code: 'E4090' }, 'a decision counts once');
-      t.match((await here.decide('user:pat', id, { decision: 'revoke' })).json(), { state: 'revoked' });
-      const revoked = performance.now();
-      await here.sees('user:kim', false);
-      await until(async () => !CLEAR.test(await said(session)));
-      t.comment(`ended everywhere after ${Math.round(performance.now() - revoked)} ms`);
-      t.match((await there.decide('user:pat', id, { decision: 'revoke' })).json(), { code: 'E4090' });
-      t.match((await there.decide('user:lee', id, { decision: 'approve' })).json(), { code: 'E4090' }, 'no second time');
-    });
+    await t.test(
+      'approved, it counts for this chain at once, is on record, and ends when it is revoked',
+      async (t) => {
+        const session = await there.session('user:kim');
+        t.teardown(() => session.end());
+        t.match(await said(session), /42501/);
+        const id = await here.request('user:kim', 'invoice 17 is wrong');
+        const decided = await there.decide('user:lee', id, { decision: 'approve', minutes: 9 });
+        t.match(decided.json(), { id, state: 'approved' });
+        const began = performance.now();
+        await here.sees('user:kim', true);
+        await until(async () => CLEAR.test(await said(session)));
+        t.comment(`in effect everywhere after ${Math.round(performance.now() - began)} ms`);
+        const [view] = await here.list('user:kim');
+        const minutes =
+          (Date.parse(String(view?.['ends_at'])) - Date.parse(String(view?.['decided_at']))) / 60_000;
+        t.equal(minutes, 9);
+        const reply = await here.ask('user:kim');
+        t.match(reply.text, CLEAR);
+        t.match(await shop.records(reply.requestId), [
+          { decision: 'allow', detail: `{"approvals":["${id}"]}` },
+          {},
+        ]);
+        const records = await there.rest.test.records(decided.requestId);
+        t.match(records, [
+          { action: 'approve', kind: 'decision', decision: 'allow', subject: 'user:lee' },
+          { outcome: 'ok' },
+        ]);
+        t.match(JSON.parse(String(records[0]?.detail)), { approval: id, chain: ['user:kim'] });
+        const agent = await here.ask('agent:bot', {}, ['user:kim', 'agent:bot']);
+        t.match(agent.json(), { code: 'E0535' }, 'another chain has not been approved');
+        for (const again of [{ decision: 'approve', minutes: 30 }, { decision: 'decline' }])
+          t.match(
+            (await here.decide('user:pat', id, again)).json(),
+            { status: 409, code: 'E4090' },
+            'a decision counts once',
+          );
+        t.match((await here.decide('user:pat', id, { decision: 'revoke' })).json(), { state: 'revoked' });
+        const revoked = performance.now();
+        await here.sees('user:kim', false);
+        await until(async () => !CLEAR.test(await said(session)));
+        t.comment(`ended everywhere after ${Math.round(performance.now() - revoked)} ms`);
+        t.match((await there.decide('user:pat', id, { decision: 'revoke' })).json(), { code: 'E4090' });
+        t.match(
+          (await there.decide('user:lee', id, { decision: 'approve' })).json(),
+          { code: 'E4090' },
+          'no second time',
+        );
+      },
+    );
 
     await t.test('of two approvers at once, one decides', async (t) => {
       for (let i = 0; i < 5; i++) {
@@ -270,7 +386,9 @@ for (const store of ['files', 'control'] as const)
       const stated = { 'osl-purpose': 'audit', 'osl-task': 'july' };
       const id = await here.request('user:kim', 'the audit of July', stated);
       t.match(await here.list('user:lee'), [{ purpose: 'audit', task: 'july' }]);
-      t.match((await here.decide('user:lee', id, { decision: 'approve', for_task: true })).json(), { state: 'approved' });
+      t.match((await here.decide('user:lee', id, { decision: 'approve', for_task: true })).json(), {
+        state: 'approved',
+      });
       await here.sees('user:kim', true, stated);
       t.notMatch((await here.ask('user:kim')).text, CLEAR);
       t.notMatch((await here.ask('user:kim', { 'osl-purpose': 'audit', 'osl-task': 'june' })).text, CLEAR);
@@ -302,7 +420,9 @@ for (const store of ['files', 'control'] as const)
       writeFileSync(shop.policyFile, policy('id, name, email, tax_no'));
       await shop.open.reload();
       t.match((await here.ask('user:kim')).json(), { code: 'E0535' });
-      const views = (await here.list('user:lee')).filter((view) => view['id'] === id || view['id'] === waiting);
+      const views = (await here.list('user:lee')).filter(
+        (view) => view['id'] === id || view['id'] === waiting,
+      );
       t.match(views, [{ grants: [{ changed: true }] }, { grants: [{ changed: true }] }]);
       t.equal(views.length, 2);
       t.match((await here.decide('user:lee', waiting, { decision: 'approve' })).json(), {

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
-import type { AccessQuestion } from '../../../ask/why/explain-access.js';
 import type { ApprovalVerdict } from '../../../ask/why/approvals.js';
+import type { AccessQuestion } from '../../../ask/why/explain-access.js';
 import type { AccessRequest } from '../../../ask/why/request-access.js';
 import { malformed, termIn } from '../request-errors.js';
 import { exactly, flag, type JsonShape, list, oneOf, orNull, text } from '../shape.js';

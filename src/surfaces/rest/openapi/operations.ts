@@ -50,6 +50,9 @@ const QUERY_HEADERS = {
     'osl-task': text(
       'Task that the request is part of, percent-encoded, for limits per task; 1 to 200 characters. The claim `osl_task` of the token comes first.',
     ),
+    'osl-approval-reason': text(
+      'Reason, percent-encoded, for which an approval is requested if the query needs one (E0535).',
+    ),
     'osl-break-glass': text(
       'Reason for break-glass access, percent-encoded. It is recorded, raises an alarm, and activates the access for a limited time.',
     ),
