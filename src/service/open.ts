@@ -3,7 +3,6 @@ import { queryError, ready } from 'osl-compiler';
 import {
   createLeasedLimiter,
   DEFAULT_LIMITS,
-  needsApprovals,
   type RateLimits,
   type Revocation,
 } from '../../policy/index.js';

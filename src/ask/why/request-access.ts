@@ -1,4 +1,4 @@
-import type { Relation } from 'osl-compiler';
+import { mentionedNames, type Relation } from 'osl-compiler';
 import { type PolicySnapshot, roleAccess } from '../../../policy/index.js';
 import { inTurns } from '../../base/in-turns.js';
 import {
@@ -62,6 +62,10 @@ export function requestAccess(
       const { relation, column } = objectNamed(object ?? '');
       const declared = object === null ? undefined : caller.manifest.catalog.relations.get(relation);
       if (declared !== undefined) record.touches({ form: null, objects: namesOf(declared, column) });
+      if (statement !== null) {
+        const { declared: objects } = mentionedNames(statement, 'either', caller.manifest.catalog);
+        record.touches({ form: null, objects });
+      }
       const grants = await grantsToApprove(parts, caller, { relation, statement }, record);
       if (grants.length === 0) return null;
       const made = await approvalRequest(parts, caller, { grants, reason, statement });
