@@ -172,7 +172,7 @@ const EXPLAINED: Readonly<Record<string, Explanation>> = {
     cause:
       'A grant of the policy would answer this query, but only after a person has approved it for you: for a time, or for a task.',
     remedy:
-      'Request it with the statement and a reason (`osl approvals request`, or POST /osl/access-requests), wait for the decision, and send the query again.',
+      'Request it: send the query with a reason, as the hint says. Wait for the decision, and send the query again.',
     page: 'access.md#approvals',
   },
   E1001: {

@@ -9,6 +9,7 @@ function valueText(value: unknown): string {
     const members = Object.entries(value).map(([name, member]) => `${name}: ${valueText(member)}`);
     return `{ ${members.join(', ')} }`;
   }
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
   const text = String(value);
   return /^[A-Za-z_][\w.]*$/.test(text) && !/^(true|false|null|yes|no|on|off)$/i.test(text)
     ? text
