@@ -20,7 +20,11 @@ export function addApprovals(program: Command): void {
     .action(runList);
   addClientOptions(command.command('approve').description('approve a request'))
     .argument('<id>', 'ID of the request')
-    .option('--minutes <n>', 'minutes that the approval lasts; default: those of the grant', wholeNumber(1, 43_200))
+    .option(
+      '--minutes <n>',
+      'minutes that the approval lasts; default: those of the grant',
+      wholeNumber(1, 43_200),
+    )
     .option('--for-task', 'only for the task that the request names')
     .action((id: string, flags: ApproveFlags) => {
       const { minutes = null, forTask = false } = flags;
@@ -64,7 +68,9 @@ function approvalText(approval: ReplyFields): string {
     ...named('purpose', purpose),
     ...named('task', task),
     ...named('statement', statement ?? shape),
-    ...membersOf(grants).map((g) => `  on ${visible(textOf(g['on']))}: ${visible(JSON.stringify(g['grant']))}`),
+    ...membersOf(grants).map(
+      (g) => `  on ${visible(textOf(g['on']))}: ${visible(JSON.stringify(g['grant']))}`,
+    ),
     ...named('decided by', approval['decided_by']),
     ...named('until', approval['ends_at'] ?? approval['expires_at']),
   ].join('\n');

@@ -1,17 +1,12 @@
 import { join } from 'node:path';
 import { queryError, ready } from 'osl-compiler';
-import {
-  createLeasedLimiter,
-  DEFAULT_LIMITS,
-  type RateLimits,
-  type Revocation,
-} from '../../policy/index.js';
+import { createLeasedLimiter, DEFAULT_LIMITS, type RateLimits, type Revocation } from '../../policy/index.js';
 import { TableAttributes } from '../ask/data/table-attributes.js';
+import type { ApprovalRegistry } from '../ask/request/approval-requests.js';
 import type { RequestMeans } from '../ask/request/parts.js';
 import { SealedValue } from '../ask/request/sealed.js';
 import { Shadows } from '../ask/shadow/shadows.js';
 import { startAsk } from '../ask/start.js';
-import type { ApprovalRegistry } from '../ask/request/approval-requests.js';
 import type { Owner, OwnerNotice } from '../ask/why/request-access.js';
 import { ControlConflict, openControl, shareRevocation, shareVersions } from '../base/control/index.js';
 import type { ServiceLog } from '../base/log.js';

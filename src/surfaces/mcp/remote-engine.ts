@@ -82,7 +82,9 @@ async function send(client: RestClient, sent: EngineCall): Promise<Response> {
     ...(prefer !== undefined && { prefer }),
     // The server refuses an empty name.
     ...(task !== null && { 'osl-task': isTask(task) ? encodeURIComponent(task) : '' }),
-    ...(reason !== null && { 'osl-approval-reason': /\p{Cs}/u.test(reason) ? '' : encodeURIComponent(reason) }),
+    ...(reason !== null && {
+      'osl-approval-reason': /\p{Cs}/u.test(reason) ? '' : encodeURIComponent(reason),
+    }),
   };
   const content =
     sent.body === undefined

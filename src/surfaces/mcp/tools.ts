@@ -1,7 +1,7 @@
 import {
   acceptedContent,
-  CLIENT_CAPABILITIES_META_KEY,
   type CallToolResult,
+  CLIENT_CAPABILITIES_META_KEY,
   fromJsonSchema,
   inputRequired,
   McpServer,
@@ -111,7 +111,8 @@ export function createSemanticServer(engine: Engine, options: ToolOptions): McpS
       resultOrRefusal(example('semantic_query', context), async () => {
         const question = await questionOf(engine, given, context, options);
         return query(engine, question, maxBytes, context).catch((refused: unknown) => {
-          if (refused instanceof EngineRefusal && mayAskReason(refused, context)) return reasonRequest(refused);
+          if (refused instanceof EngineRefusal && mayAskReason(refused, context))
+            return reasonRequest(refused);
           throw refused;
         });
       }),

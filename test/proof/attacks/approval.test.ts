@@ -195,44 +195,47 @@ for (const store of ['files', 'control'] as const)
       },
     );
 
-    await t.test('a reason that is stated with the query requests the approval, on every surface', async (t) => {
-      const reason = 'Rechnung für “Süß & Söhne”';
-      const asked = await here.ask('user:kim', { 'osl-approval-reason': encodeURIComponent(reason) });
-      const [view] = await there.list('user:lee');
-      const id = String(view?.['id']);
-      t.match(asked.json(), { code: 'E0535', hint: new RegExp(`requested as ${id}.*/console/#/requests`) });
-      t.match(view, { state: 'open', reason, statement: STATEMENT });
-      t.match(await shop.records(asked.requestId), [{ decision: 'deny', detail: new RegExp(id) }]);
-      const bad = await here.ask('user:kim', { 'osl-approval-reason': 'two%0Alines' });
-      t.match(bad.json(), { code: 'E0511' });
-      const session = await here.session('user:kim');
-      await session.ask(query("set osl.approval_reason = 'from the wire'"));
-      t.match(await said(session), /E ERROR 42501.*requested as/s);
-      await session.end();
-      const claims = { headers: { 'osl-approval-reason': encodeURIComponent(reason) } };
-      t.match((await here.rest.ask('user:ann', { osql: STATEMENT }, claims)).json(), { code: 'E0512' });
-      for (const action of ['decline', 'accept'] as const) {
-        const client = new McpClient(
-          { name: 'test', version: '1' },
-          { versionNegotiation: { mode: 'auto' }, capabilities: { elicitation: {} } },
-        );
-        const questions: string[] = [];
-        client.setRequestHandler('elicitation/create', ({ params }) => {
-          questions.push(params.message);
-          return { action, content: { approval_reason: 'asked by the agent' } };
-        });
-        const authorization = `Bearer ${await shop.token('user:kim')}`;
-        await client.connect(transportTo(here.rest, { authorization }));
-        const called = await call(client, 'semantic_query', { osql: STATEMENT });
-        t.match(questions, [/approval for `customer`/], 'the user is asked once');
-        const hint = action === 'accept' ? /requested as/ : /OSL-Approval-Reason/;
-        t.match(called, { isError: true, content: { problem: { code: 'E0535', hint } } });
-        await client.close();
-      }
-      const reasons = (await there.list('user:lee')).map((one) => one['reason']);
-      t.strictSame(reasons.sort(), [reason, 'asked by the agent', 'from the wire'].sort());
-      await revokeAll(here);
-    });
+    await t.test(
+      'a reason that is stated with the query requests the approval, on every surface',
+      async (t) => {
+        const reason = 'Rechnung für “Süß & Söhne”';
+        const asked = await here.ask('user:kim', { 'osl-approval-reason': encodeURIComponent(reason) });
+        const [view] = await there.list('user:lee');
+        const id = String(view?.['id']);
+        t.match(asked.json(), { code: 'E0535', hint: new RegExp(`requested as ${id}.*/console/#/requests`) });
+        t.match(view, { state: 'open', reason, statement: STATEMENT });
+        t.match(await shop.records(asked.requestId), [{ decision: 'deny', detail: new RegExp(id) }]);
+        const bad = await here.ask('user:kim', { 'osl-approval-reason': 'two%0Alines' });
+        t.match(bad.json(), { code: 'E0511' });
+        const session = await here.session('user:kim');
+        await session.ask(query("set osl.approval_reason = 'from the wire'"));
+        t.match(await said(session), /E ERROR 42501.*requested as/s);
+        await session.end();
+        const claims = { headers: { 'osl-approval-reason': encodeURIComponent(reason) } };
+        t.match((await here.rest.ask('user:ann', { osql: STATEMENT }, claims)).json(), { code: 'E0512' });
+        for (const action of ['decline', 'accept'] as const) {
+          const client = new McpClient(
+            { name: 'test', version: '1' },
+            { versionNegotiation: { mode: 'auto' }, capabilities: { elicitation: {} } },
+          );
+          const questions: string[] = [];
+          client.setRequestHandler('elicitation/create', ({ params }) => {
+            questions.push(params.message);
+            return { action, content: { approval_reason: 'asked by the agent' } };
+          });
+          const authorization = `Bearer ${await shop.token('user:kim')}`;
+          await client.connect(transportTo(here.rest, { authorization }));
+          const called = await call(client, 'semantic_query', { osql: STATEMENT });
+          t.match(questions, [/approval for `customer`/], 'the user is asked once');
+          const hint = action === 'accept' ? /requested as/ : /OSL-Approval-Reason/;
+          t.match(called, { isError: true, content: { problem: { code: 'E0535', hint } } });
+          await client.close();
+        }
+        const reasons = (await there.list('user:lee')).map((one) => one['reason']);
+        t.strictSame(reasons.sort(), [reason, 'asked by the agent', 'from the wire'].sort());
+        await revokeAll(here);
+      },
+    );
 
     await t.test('who sees a request, and what of it', async (t) => {
       const id = await here.request('user:kim', 'invoice 17 is wrong');

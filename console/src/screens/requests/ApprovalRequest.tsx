@@ -51,7 +51,11 @@ export function ApprovalRequest({ approval, onDecided }: ApprovalRequestProps) {
   );
 }
 
-function Limits({ approval: { purpose, task, state, expires_at: expires } }: { readonly approval: Approval }) {
+function Limits({
+  approval: { purpose, task, state, expires_at: expires },
+}: {
+  readonly approval: Approval;
+}) {
   const limits = [
     ...(purpose === null ? [] : [`purpose ${purpose}`]),
     ...(task === null ? [] : [`task ${task}`]),
