@@ -73,10 +73,15 @@ export interface AnswerWishes {
   readonly signal?: AbortSignal | undefined;
   /** True if the answer should have a receipt. */
   readonly receipt?: boolean;
+  /** Reason to request an approval for if the query needs one. */
+  readonly approvalReason?: string | undefined;
 }
 
-function preferred({ receipt }: AnswerWishes): Readonly<Record<string, string>> {
-  return receipt === true ? { prefer: 'receipt' } : {};
+function preferred({ receipt, approvalReason }: AnswerWishes): Readonly<Record<string, string>> {
+  return {
+    ...(receipt === true && { prefer: 'receipt' }),
+    ...(approvalReason !== undefined && { 'osl-approval-reason': encodeURIComponent(approvalReason) }),
+  };
 }
 
 export interface ProblemBody {

@@ -168,6 +168,13 @@ const EXPLAINED: Readonly<Record<string, Explanation>> = {
     remedy: 'Correct the policy as the message says, or stop the other one: `osl policy shadow stop`.',
     page: 'policy-tests.md#a-shadow-policy',
   },
+  E0535: {
+    cause:
+      'A grant of the policy would answer this query, but only after a person has approved it for you: for a time, or for a task.',
+    remedy:
+      'Request it: send the query with a reason, as the hint says. Wait for the decision, and send the query again.',
+    page: 'access.md#approvals',
+  },
   E0536: {
     cause:
       'A limit counts the different entities that answers show, and it is not known from this query which ones its rows show: it aggregates them, or reads them in a subquery, with DISTINCT, UNION, RETRIEVE or TRAVERSE.',

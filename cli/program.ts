@@ -30,6 +30,7 @@ const TOPICS: readonly (readonly [heading: string, commands: readonly (readonly 
     ['query', 'run a query in OSL-SQL, SQL or metrics', async () => (await import('./commands/query.js')).addQuery],
     ['explain', 'show how a query would be answered', async () => (await import('./commands/explain.js')).addExplain],
     ['why', 'explain why something is masked or hidden; request access', async () => (await import('./commands/explain.js')).addWhy],
+    ['approvals', 'list approval requests; approve or decline them', async () => (await import('./commands/approvals.js')).addApprovals],
     ['schema', 'list entities, columns and metrics', async () => (await import('./commands/graph.js')).addSchema],
     ['map', 'show entities and metrics with their links', async () => (await import('./commands/graph.js')).addMap],
     ['sample', 'show some rows of an entity, or passages of a facet', async () => (await import('./commands/graph.js')).addSample],

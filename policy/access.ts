@@ -4,6 +4,7 @@ import { type Access, type Catalog, InternalError } from 'osl-compiler';
 import { attributesIn } from './attribute-types.js';
 import { attributesOf } from './attributes.js';
 import {
+  APPROVAL_CHECK_MS,
   type BreakGlass,
   type Circumstances,
   type Conditions,
@@ -108,17 +109,6 @@ export function mayBreakGlass(identity: IdentityClaims, snapshot: PolicySnapshot
 /** True if nothing is granted; the response is then `noAccess`, once the limiter has counted the request. */
 export function isEmpty(access: Access): boolean {
   return access.relations.size === 0 && (access.denied?.size ?? 0) === 0;
-}
-
-/** The attribute values of one subject of the chain (root: 0); empty if missing or `any`. */
-export function attributeValues(
-  identity: IdentityClaims,
-  snapshot: PolicySnapshot,
-  subjectIndex: number,
-  name: string,
-): readonly string[] {
-  const value = subjectsOf(identity, snapshot)[subjectIndex]?.attributes.get(name);
-  return value === undefined || value === 'any' ? [] : value;
 }
 
 /**
@@ -298,9 +288,9 @@ function holds(
   conditions: Conditions,
   identity: IdentityClaims,
   snapshot: PolicySnapshot,
-  { now, surface, address, purpose: stated, emergency }: Circumstances,
+  { now, surface, address, purpose: stated, emergency, approved }: Circumstances,
 ): boolean {
-  const { startsAt, endsAt, hours, surfaces, network, claims, purposes, breakGlass } = conditions;
+  const { startsAt, endsAt, hours, surfaces, network, claims, purposes, breakGlass, approval } = conditions;
   if (!(now >= startsAt && now < endsAt)) return false;
   if (hours !== null && !isWithin(hours, now)) return false;
   if (surfaces !== null && !surfaces.has(surface)) return false;
@@ -311,6 +301,10 @@ function holds(
   }
   const purpose = purposes === null ? null : purposeOf(identity, snapshot, stated);
   if (purposes !== null && (purpose === null || !purposes.has(purpose))) return false;
+  if (approval !== null) {
+    const given = approved.get(approval.grant);
+    if (given === undefined || !(now >= given.startsAt && now < given.endsAt)) return false;
+  }
   return breakGlass === null || isGlassBroken(breakGlass, identity, now, emergency);
 }
 
@@ -337,11 +331,12 @@ function isWithin({ clock, from, to, days }: Hours, now: number): boolean {
 
 /** The time until which the result of `holds` cannot change by itself: ms since the epoch, later than `now`. */
 function holdsUntil(
-  { startsAt, endsAt, hours, breakGlass }: Conditions,
+  { startsAt, endsAt, hours, breakGlass, approval }: Conditions,
   { now, emergency }: Circumstances,
 ): number {
   const ends =
     breakGlass === null || emergency === null ? [] : [emergency.startedAt + breakGlass.minutes * MINUTE_MS];
+  if (approval !== null) ends.push(now + APPROVAL_CHECK_MS); // it may be given or withdrawn at any time
   const moments = [startsAt, endsAt, ...ends].filter((moment) => moment > now);
   return Math.min(...moments, hours === null ? Number.POSITIVE_INFINITY : nextMinute(now));
 }

@@ -1,7 +1,8 @@
+import { createHash } from 'node:crypto';
 import { BlockList, isIP } from 'node:net';
 import type { Conditions, Hours } from './conditions.js';
 import { clockIn, DAYS, MINUTES_OF_DAY, minutesOf } from './conditions.js';
-import type { GrantDocument } from './document.js';
+import type { GrantDocument, PolicyDocument } from './document.js';
 import type { DocumentPath, ProblemList } from './problems.js';
 
 /** Parses `10.0.0.0/8`, `fd00::/8`, or one address; null for anything else. */
@@ -49,7 +50,9 @@ export function compileConditions(
   context: ConditionsContext,
 ): Conditions | null {
   const { starts, ends, when, for: purposes, break_glass: breakGlass } = grant;
-  const written = { starts, ends, when, for: purposes, break_glass: breakGlass };
+  // INVARIANT: the key of a grant that needs an approval contains the whole grant, so that no other is approved with it.
+  const approval = grant.approval && { ...grant.approval, grant: hashOf(grant) };
+  const written = { starts, ends, when, for: purposes, break_glass: breakGlass, approval };
   if (Object.values(written).every((part) => part === undefined)) return null;
   const fault = (at: readonly string[], message: string, hint: string | null = null): void =>
     context.problems.add('condition', [...path, ...at], { message, hint });
@@ -80,7 +83,26 @@ export function compileConditions(
     ),
     purposes: purposes === undefined ? null : new Set(purposes),
     breakGlass: breakGlass === undefined ? null : { minutes: breakGlass.minutes, perDay: breakGlass.per_day },
+    approval: approval ?? null,
   });
+}
+
+/** Reports roles in `by` that nobody can have. */
+export function checkApprovers(document: PolicyDocument, problems: ProblemList): void {
+  const { roles, subjects, exchange = [] } = document;
+  const admin = [...Object.values(subjects), ...exchange].flatMap((owner) => owner.admin ?? []);
+  const known = new Set([...Object.keys(roles), ...admin]);
+  for (const [role, { grants }] of Object.entries(roles))
+    for (const [i, { approval }] of grants.entries())
+      if (approval !== undefined && !known.has(approval.by))
+        problems.add('condition', ['roles', role, 'grants', i, 'approval', 'by'], {
+          message: `nobody can have the role \`${approval.by}\``,
+          hint: 'name a role of `roles`, or one that a subject has in `admin`',
+        });
+}
+
+function hashOf(grant: GrantDocument): string {
+  return createHash('sha256').update(JSON.stringify(grant, sorted)).digest('hex').slice(0, 32);
 }
 
 type FaultAt = (at: readonly string[], message: string, hint?: string | null) => void;

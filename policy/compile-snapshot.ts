@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { attributePattern, type Catalog, isComparable, type MaskKind } from 'osl-compiler';
 import { AttributeTypes, mismatchFault } from './attribute-types.js';
 import { type AttributeValue, attributeScalars, attributeTexts } from './attributes.js';
+import { checkApprovers } from './compile-conditions.js';
 import type { PolicyDocument, SubjectDocument } from './document.js';
 import { compileExchange } from './exchange/rule.js';
 import { compileQuotas } from './limits/quotas.js';
@@ -79,6 +80,7 @@ export function* compileSnapshotInSteps(
   const exchange = compileExchange(document.exchange ?? [], names, purposes, types, problems);
   yield;
   checkLimits(document, problems);
+  checkApprovers(document, problems);
   const quotas = compileQuotas(document, names, problems);
   problems.throwIfAny();
   return Object.freeze({

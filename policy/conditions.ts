@@ -1,3 +1,5 @@
+import { type ApprovalRule, type ApprovedGrants, NOTHING_APPROVED } from './approvals.js';
+
 /** The conditions of a grant; it is ignored unless all hold. Frozen. */
 export interface Conditions {
   /** A key that is equal for conditions that differ only in order. */
@@ -14,6 +16,7 @@ export interface Conditions {
   readonly claims: ReadonlyMap<string, ReadonlySet<string>>;
   readonly purposes: ReadonlySet<string> | null;
   readonly breakGlass: BreakGlass | null;
+  readonly approval: ApprovalRule | null;
 }
 
 /** Days and times of day in one time zone. */
@@ -48,6 +51,8 @@ export interface Circumstances {
   readonly purpose: string | null;
   /** The break-glass access that the caller is using. */
   readonly emergency: Emergency | null;
+  /** The approvals that the caller has for this purpose and task. */
+  readonly approved: ApprovedGrants;
 }
 
 export interface Emergency {
@@ -64,6 +69,7 @@ export const NO_CIRCUMSTANCES: Circumstances = Object.freeze({
   address: null,
   purpose: null,
   emergency: null,
+  approved: NOTHING_APPROVED,
 });
 
 export interface LocalTime {
@@ -110,6 +116,9 @@ export function clockIn(zone: string): ((now: number) => LocalTime) | null {
     return { day, minute: Number(parts.get('hour')) * 60 + Number(parts.get('minute')) };
   };
 }
+
+/** Time in ms for which rights that depend on an approval are used before it is looked at again. */
+export const APPROVAL_CHECK_MS = 250;
 
 /** The start of the minute after `now`. Zones differ by whole minutes, so no local minute changes earlier. */
 export function nextMinute(now: number): number {

@@ -169,6 +169,8 @@ export interface GrantDocument {
   readonly for?: readonly string[];
   /** True if the grant is valid only under break-glass. */
   readonly break_glass?: { readonly minutes: number; readonly per_day: number };
+  /** The grant is valid only while somebody with the role `by` has approved it, for at most `minutes`. */
+  readonly approval?: { readonly by: string; readonly minutes: number };
 }
 
 interface WhenDocument {

@@ -10,6 +10,15 @@ export {
   purposeOf,
   roleAccess,
 } from './access.js';
+export {
+  ALL_APPROVED,
+  type Approval,
+  type ApprovalCheck,
+  type ApprovalRule,
+  Approvals,
+  type ApprovedGrants,
+  NOTHING_APPROVED,
+} from './approvals.js';
 export { attributesOf, comparedColumns } from './attributes.js';
 export { compileSnapshot, compileSnapshotInSteps } from './compile-snapshot.js';
 export { type Circumstances, type Emergency, NO_CIRCUMSTANCES } from './conditions.js';

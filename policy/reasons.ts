@@ -29,7 +29,7 @@ export interface GrantReason {
   readonly rows: string | null;
   readonly unmask: readonly string[];
   readonly min_group_size: number | null;
-  /** The conditions from the policy file: `starts`, `ends`, `when`, `for`, `break_glass`; null if unconditional. */
+  /** The conditions from the policy file: `starts`, `ends`, `when`, `for`, `break_glass`, `approval`; null if unconditional. */
   readonly conditions: Readonly<Record<string, unknown>> | null;
   /** True if the grant is currently effective. */
   readonly counts: boolean;
@@ -111,8 +111,8 @@ export function reasonsFor(
 function written(
   grant: GrantDocument | undefined,
 ): Pick<GrantReason, 'columns' | 'rows' | 'unmask' | 'min_group_size' | 'conditions'> {
-  const { starts, ends, when, for: purposes, break_glass } = grant ?? {};
-  const given = Object.entries({ starts, ends, when, for: purposes, break_glass }).filter(
+  const { starts, ends, when, for: purposes, break_glass, approval } = grant ?? {};
+  const given = Object.entries({ starts, ends, when, for: purposes, break_glass, approval }).filter(
     ([, v]) => v !== undefined,
   );
   return {

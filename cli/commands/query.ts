@@ -16,6 +16,7 @@ interface QueryFlags extends QueryTextFlags {
   readonly watch?: string | true;
   readonly times?: number;
   readonly receipt?: string;
+  readonly approvalReason?: string;
 }
 
 const KINDS: readonly ChartKind[] = ['bars', 'line', 'scatter'];
@@ -59,6 +60,7 @@ export function addQuery(program: Command): void {
       'with --format csv: values as they are, also what a spreadsheet would calculate (=, +, -, @)',
     )
     .option('--watch [seconds]', 'ask again and again, every so often (2); redraws a terminal')
+    .option('--approval-reason <text>', 'request an approval, for this reason, if the query needs one')
     .option('-n, --times <count>', 'with --watch: end after so many answers', wholeNumber(1, 1_000_000))
     .addOption(
       new Option('--receipt <file>', 'write a receipt of the answer, and its salt to FILE.salt').conflicts(
@@ -79,8 +81,8 @@ async function runQuery(given: string | undefined, flags: QueryFlags): Promise<v
     return;
   }
   const { url, token } = await serverAccess(flags);
-  const { receipt: file } = flags;
-  const answer = await ask({ url, token, body, text, receipt: file !== undefined }, print);
+  const { receipt: file, approvalReason } = flags;
+  const answer = await ask({ url, token, body, text, receipt: file !== undefined, approvalReason }, print);
   if (file !== undefined) (await import('../receipt/keep.js')).keepReceipt(file, answer.receipt);
   endWith(answer);
 }

@@ -163,7 +163,15 @@ function withoutConditions(
   const grants = (document?.grants ?? []).flatMap((grant, i) => {
     const key = compiled.find((g) => g.id.endsWith(`.${i}`))?.conditions?.key;
     if (key !== undefined && !conditions.includes(key)) return [];
-    const { starts: _starts, ends: _ends, when: _when, for: _for, break_glass: _glass, ...always } = grant;
+    const {
+      starts: _starts,
+      ends: _ends,
+      when: _when,
+      for: _for,
+      break_glass: _glass,
+      approval: _approval,
+      ...always
+    } = grant;
     return [always];
   });
   const { deny } = document ?? {};

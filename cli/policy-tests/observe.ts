@@ -5,6 +5,7 @@ import {
   effectiveAccess,
   type Identity,
   LIMIT_BUCKETS,
+  NO_CIRCUMSTANCES,
   type PolicySnapshot,
 } from '../../policy/index.js';
 import { testIdentity } from '../../policy/reasons.js';
@@ -124,8 +125,8 @@ function visibilityOf(
   const relation = catalog.relations.get(named);
   if (relation === undefined) return 'nothing';
   const now = at === undefined ? Date.now() : Date.parse(at);
-  const said = { address: address ?? null, purpose: purpose ?? null, emergency: null };
-  const circumstances = { now, surface, ...said };
+  const said = { address: address ?? null, purpose: purpose ?? null };
+  const circumstances = { ...NO_CIRCUMSTANCES, now, surface, ...said };
   return widestVisibility(
     relation,
     column,

@@ -156,7 +156,15 @@ function* widened(grant: GrantDocument, { catalog }: Manifest): Generator<readon
   if (grant.rows !== undefined) yield ['`rows` taken away: every row', everyRow];
   const { min_group_size: _size, metrics: _metrics, ...shown } = grant;
   if (grant.min_group_size !== undefined) yield ['`min_group_size` taken away: rows are shown', shown];
-  const { starts: _starts, ends: _ends, when: _when, for: _for, break_glass: _glass, ...always } = grant;
+  const {
+    starts: _starts,
+    ends: _ends,
+    when: _when,
+    for: _for,
+    break_glass: _glass,
+    approval: _approval,
+    ...always
+  } = grant;
   if (Object.keys(always).length < Object.keys(grant).length)
     yield ['its conditions taken away: it counts always', always];
   const relation = catalog.relations.get(grant.on);

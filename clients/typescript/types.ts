@@ -805,7 +805,7 @@ export interface AccessExplanation {
     readonly rows: string | null;
     readonly unmask: readonly string[];
     readonly min_group_size: number | null;
-    /** Conditions of the grant as written in the policy file: `starts`, `ends`, `when`, `for`, `break_glass`; null if it always applies. */
+    /** Conditions of the grant as written in the policy file: `starts`, `ends`, `when`, `for`, `break_glass`, `approval`; null if it always applies. */
     readonly conditions: Readonly<Record<string, unknown>> | null;
     /** True if the grant is in effect under the circumstances of the question. */
     readonly counts: boolean;
@@ -850,7 +850,9 @@ export interface Why {
 
 export interface AccessRequest {
   /** An entity, bridge or facet, or a column of one: `osl.entities.customer.email`. */
-  readonly object: string;
+  readonly object?: string | null;
+  /** Instead of `object`: a statement that needs an approval (E0535), as OSL-SQL or SQL. */
+  readonly statement?: string | null;
   /** Reason for the request, recorded and sent to the owner of the policy. */
   readonly reason: string;
 }
@@ -861,6 +863,79 @@ export interface AccessRequested {
   readonly request_id: string;
   /** True if the request was delivered to the owner’s webhook; false if none is configured, so that it is only in the audit log. */
   readonly delivered: boolean;
+  readonly approval: {
+    /** ID of the approval request. */
+    readonly id: string;
+    /** Page on which approvers decide; without OSL_PUBLIC_URL, a path on this server. */
+    readonly url: string;
+    /** RFC 3339 time until which it can be decided. */
+    readonly expires_at: string;
+  } | null;
+}
+
+/** A request for approval, and the decision. */
+export interface Approval {
+  readonly id: string;
+  /** State of an approval request. */
+  readonly state: "open" | "approved" | "declined" | "revoked";
+  readonly requested_at: string;
+  /** RFC 3339 time until which it can be decided. */
+  readonly expires_at: string;
+  /** Delegation chain of the requester, root first. */
+  readonly chain: readonly string[];
+  /** Purpose to which the approval is limited. */
+  readonly purpose: string | null;
+  /** Task that the request names. */
+  readonly task: string | null;
+  /** Null for administrators who may not decide. */
+  readonly reason: string | null;
+  /** The statement without literals; null if an object was requested. */
+  readonly statement_shape: string | null;
+  /** The statement as written; null for administrators who may not decide. */
+  readonly statement: string | null;
+  readonly grants: readonly {
+    readonly on: string;
+    /** The grant as in the policy file; null for those who may not decide. */
+    readonly grant: Readonly<Record<string, unknown>> | null;
+    /** True if the policy no longer has this grant. */
+    readonly changed: boolean;
+  }[];
+  /** Longest approval, in minutes. */
+  readonly minutes: number;
+  readonly decided_by: string | null;
+  readonly decided_at: string | null;
+  /** RFC 3339 time at which the approval ends; null if there is none. */
+  readonly ends_at: string | null;
+  /** True if the approval is only for the task. */
+  readonly for_task: boolean;
+  readonly revoked_by: string | null;
+  /** True if the caller may decide it, or end the approval. */
+  readonly may_decide: boolean;
+}
+
+export interface ApprovalList {
+  /** ID of this request, also in the audit log. */
+  readonly request_id: string;
+  readonly approvals: readonly Approval[];
+}
+
+export interface ApprovalVerdict {
+  /** `revoke` ends an approval before its time. */
+  readonly decision: "approve" | "decline" | "revoke";
+  /** Duration of the approval. Default and maximum: that of the grant. */
+  readonly minutes?: number | null;
+  /** True: the approval is only for the task that the request names. */
+  readonly for_task?: boolean | null;
+}
+
+export interface ApprovalDecided {
+  /** ID of this request, also in the audit log. */
+  readonly request_id: string;
+  readonly id: string;
+  /** State of an approval request. */
+  readonly state: "open" | "approved" | "declined" | "revoked";
+  /** RFC 3339 time at which the approval ends; null if there is none. */
+  readonly ends_at: string | null;
 }
 
 export interface Health {
@@ -954,6 +1029,21 @@ export interface Operations {
     readonly parameters: Readonly<Record<string, never>>;
     readonly body: AccessRequest;
     readonly answer: AccessRequested;
+  };
+  /** List approval requests */
+  readonly approvals: {
+    readonly parameters: Readonly<Record<string, never>>;
+    readonly body: undefined;
+    readonly answer: ApprovalList;
+  };
+  /** Approve or decline a request, or end an approval */
+  readonly decideApproval: {
+    readonly parameters: {
+      /** ID of the approval request. */
+      readonly id: string;
+    };
+    readonly body: ApprovalVerdict;
+    readonly answer: ApprovalDecided;
   };
   /** Explain how a hypothetical caller sees an object */
   readonly explainAccess: {
@@ -1057,6 +1147,8 @@ export const OPERATIONS = {
   resolve: { method: 'GET', path: '/osl/schema/resolve', token: true },
   why: { method: 'GET', path: '/osl/why', token: true },
   requestAccess: { method: 'POST', path: '/osl/access-requests', token: true },
+  approvals: { method: 'GET', path: '/osl/approvals', token: true },
+  decideApproval: { method: 'POST', path: '/osl/approvals/{id}', token: true },
   explainAccess: { method: 'POST', path: '/osl/access/explain', token: true },
   candidates: { method: 'GET', path: '/osl/candidates', token: true },
   suggest: { method: 'POST', path: '/osl/suggest', token: true },

@@ -12,6 +12,7 @@ import {
 } from 'osl-compiler';
 import { type EffectiveAccess, effectiveAccess, isEmpty } from '../../policy/access.js';
 import { compileSnapshot } from '../../policy/compile-snapshot.js';
+import { NO_CIRCUMSTANCES } from '../../policy/conditions.js';
 import type { IdentityClaims } from '../../policy/identity.js';
 import { PolicyProblems } from '../../policy/problems.js';
 import { type GrantReason, hypotheticalClaims, reasonsFor } from '../../policy/reasons.js';
@@ -104,7 +105,7 @@ export function compileQuestion(input: Playground, now: number): PlaygroundResul
     subjects = [...snapshot.subjects].map(([name, { ceiling }]) => ({ name, roles: [...ceiling] }));
     editor = 'question';
     const identity = hypotheticalClaims({ chain: input.chain, roles: input.roles }, snapshot);
-    const circumstances = { now, surface: 'rest', address: null, purpose: null, emergency: null };
+    const circumstances = { ...NO_CIRCUMSTANCES, now, surface: 'rest' };
     const access = effectiveAccess(identity, snapshot, manifest.catalog, circumstances);
     if (isEmpty(access)) throw queryError('noAccess', {});
     const plan = compile(input.question, manifest.catalog, access);

@@ -1,4 +1,5 @@
-import { type FileHandle, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { type FileHandle, link, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { codeOf } from './thrown.js';
 
@@ -11,6 +12,22 @@ export async function writeWhole(path: string, bytes: Uint8Array): Promise<void>
   });
   await rename(making, path);
   await syncNames(dirname(path));
+}
+
+/** Creates a file atomically and durably; returns false if it exists. Of several processes, one creates it. */
+export async function createWhole(path: string, text: string): Promise<boolean> {
+  const draft = `${path}.${randomUUID()}`;
+  try {
+    await writeFile(draft, text, { mode: 0o600, flush: true });
+    await link(draft, path);
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return false; // thrown only by `link`
+    throw error;
+  } finally {
+    await rm(draft, { force: true });
+  }
+  await syncNames(dirname(path));
+  return true;
 }
 
 /** Removes a file durably; it is not an error if the file does not exist. */

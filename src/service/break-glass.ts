@@ -1,10 +1,10 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { InternalError } from 'osl-compiler';
 import type { Emergency, Identity } from '../../policy/index.js';
 import type { BreakGlassRegistry, BreakGlassUse } from '../ask/request/break-glass.js';
-import { namesIn } from '../base/files.js';
+import { createWhole, namesIn } from '../base/files.js';
 import type { ServiceLog } from '../base/log.js';
 import { messageOf } from '../base/thrown.js';
 
@@ -50,7 +50,7 @@ export function openBreakGlass(dir: string, url: string | null, log: ServiceLog)
         }
         const turn = (slots.get(free)?.turn ?? 0) + 1;
         // If another process was faster, try the next slot.
-        if (await create(slotFile(dir, identity, free, turn), JSON.stringify(slot)))
+        if (await createWhole(slotFile(dir, identity, free, turn), JSON.stringify(slot)))
           return { id: slot.id, startedAt: slot.startedAt };
       }
     },
@@ -94,21 +94,6 @@ async function slotsOf(dir: string, identity: Identity): Promise<ReadonlyMap<num
     slots.set(number, { turn, slot });
   }
   return slots;
-}
-
-/** Creates the file atomically; returns false if it exists. */
-async function create(file: string, text: string): Promise<boolean> {
-  const draft = `${file}.${randomUUID()}`;
-  try {
-    await writeFile(draft, text, { mode: 0o600, flush: true });
-    await link(draft, file);
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false; // thrown only by `link`
-    throw error;
-  } finally {
-    await rm(draft, { force: true });
-  }
 }
 
 /** Reads a slot; null if the file does not exist. @throws Error if it is damaged, so that access is refused */

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { queryError, ready } from 'osl-compiler';
 import { createLeasedLimiter, DEFAULT_LIMITS, type RateLimits, type Revocation } from '../../policy/index.js';
 import { TableAttributes } from '../ask/data/table-attributes.js';
+import type { ApprovalRegistry } from '../ask/request/approval-requests.js';
 import type { RequestMeans } from '../ask/request/parts.js';
 import { SealedValue } from '../ask/request/sealed.js';
 import { Shadows } from '../ask/shadow/shadows.js';
@@ -14,7 +15,9 @@ import { messageOf } from '../base/thrown.js';
 import { RollupMonitor } from '../content/rollups/index.js';
 import type { OpenedEngine } from '../engine/index.js';
 import { createDrafting } from '../model/drafting/index.js';
+import type { ServedModel } from '../model/served-model.js';
 import { createPublishing, type PublicationStore } from '../model/versions/index.js';
+import { controlApprovals, fileApprovals, SharedApprovals } from './approvals.js';
 import { openAudit } from './audit.js';
 import { AuditReader } from './auditing/reader.js';
 import { openBreakGlass } from './break-glass.js';
@@ -52,11 +55,14 @@ interface GatewaySharing {
   readonly publish: PublicationStore['share'];
   /** Shares a revocation; false if the control database failed. Null if there are no other gateways. */
   readonly revoke: ((revocation: Revocation) => Promise<boolean>) | null;
+  /** The approvals of all gateways; null if there are no other gateways. */
+  readonly approvals: ApprovalRegistry | null;
   close(): Promise<void>;
 }
 
 function sharing({ control }: Settings, seat: ProcessFiles, tenant: string, log: ServiceLog): GatewaySharing {
-  if (control === null) return { publish: async () => 'shared', revoke: null, close: async () => undefined };
+  if (control === null)
+    return { publish: async () => 'shared', revoke: null, approvals: null, close: async () => undefined };
   const database = openControl(control.place, { connections: 1, statementMs: STATEMENT_MS });
   const publish: PublicationStore['share'] = async ({ version, bytes }) => {
     const { number, id, parent } = version;
@@ -84,7 +90,8 @@ function sharing({ control }: Settings, seat: ProcessFiles, tenant: string, log:
       return false;
     }
   };
-  return { publish, revoke, close: () => database.close() };
+  const approvals = controlApprovals(database, tenant, gatewayName());
+  return { publish, revoke, approvals, close: () => database.close() };
 }
 
 /**
@@ -114,6 +121,11 @@ async function countingSeat(
 
 function opened(place: LimitsPlace): Promise<CountStore> {
   return place.kind === 'redis' ? openRedisCounts(place.url) : openPostgresCounts(place.at);
+}
+
+function needsApprovals({ snapshot }: ServedModel): boolean {
+  const roles = [...(snapshot?.roles.values() ?? [])];
+  return roles.some(({ conditions }) => [...conditions.values()].some(({ approval }) => approval !== null));
 }
 
 const AT_ONCE = 32;
@@ -246,6 +258,13 @@ async function openedIn(
     }),
   );
   const { revoked } = revocations;
+  const approvalRequests = closing.add(
+    await new SharedApprovals(
+      shares.approvals ?? fileApprovals(join(dataDir, 'approvals')),
+      () => needsApprovals(model()),
+      log,
+    ).start(),
+  );
   const { lineage, announce } = closing.add(await startLineage(settings, model, seat, audit, ended, log));
   const { observing } = closing.add(openObserving(settings, log));
   const drafting = closing.add(createDrafting({ log }));
@@ -311,6 +330,9 @@ async function openedIn(
     observing,
     revocations,
     revoked,
+    approvals: approvalRequests.approvals,
+    approvalRequests,
+    approvalPage: `${settings.mcp.publicUrl ?? ''}/console/#/requests`,
     verifier: trust.verifier,
     exchange: trust.exchange,
     resources: trust.resources,

@@ -3,7 +3,7 @@ import { InternalError, type QueryError, queryError, ready } from 'osl-compiler'
 import { type Test, test } from 'tap';
 import { openAuditLog, readRecords } from '../../audit/index.js';
 import { Identity, type IdentityClaims } from '../../policy/identity.js';
-import { compileSnapshot, createLimiter, DEFAULT_LIMITS } from '../../policy/index.js';
+import { Approvals, compileSnapshot, createLimiter, DEFAULT_LIMITS } from '../../policy/index.js';
 import {
   type AnswerSteps,
   authorize,
@@ -138,6 +138,7 @@ async function startParts(t: Test, model = served) {
       verify: () => Promise.reject(queryError('invalidToken', { reason: 'signature' })),
     },
     revoked: { has: () => false, follow: () => () => undefined },
+    approvals: new Approvals(),
     tableAttributes: { needs: () => false, complete: async (caller) => caller },
     means: new SealedValue({
       recording: { tenant, audit, lineage: null, log, observing },

@@ -2,11 +2,11 @@ import { mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { grantText } from 'osl-console/parts/grant-text';
 import { formatAge, formatDuration } from 'osl-console/parts/load/format';
 import { checkProof, proofsIn } from 'osl-console/parts/proof/proof';
 import { ALL, searchParameters } from 'osl-console/screens/audit/record-filter';
 import { quantileOf, quotaName } from 'osl-console/screens/operations/figures';
-import { grantText } from 'osl-console/screens/policy/grant-text';
 import {
   membersOf,
   missingPages,

@@ -145,8 +145,8 @@ if (SKIP !== false || postgres === null) {
     const claims = page.getByRole('list', { name: 'Claims' });
     t.match(await claims.textContent(), /proved: analysts see no label <img.*refuted: auditors.*row of big/s);
     await accessible(t, page, 'tests');
-    await visit.click('tab', 'Access requests');
-    const requests = page.getByRole('list', { name: 'Access requests' });
+    await page.getByRole('link', { name: 'Requests' }).click();
+    const requests = page.getByRole('list', { name: 'Requests' });
     await requests.getByText('- { on: account, columns: [name], unmask: [pii] }').waitFor();
     t.notOk((await page.content()).includes('onerror=&quot;hacked'), 'the reason is not in the log');
     await accessible(t, page, 'requests for access');

@@ -454,10 +454,13 @@ const ARGUED: ReadonlyMap<string, string> = new Map([
   ['compiler/src/types/', 'names of types'],
   ['policy/attribute-types.ts', 'types of attributes: a wrong one fails in the database'],
   ['policy/attributes.ts', 'texts of attributes'],
-  ['policy/conditions.ts', 'a constant: circumstances in which no condition holds'],
+  [
+    'policy/conditions.ts',
+    'a constant: circumstances in which no condition holds. Which approvals a request has is found in `policy/approvals.ts`, behind an interface and outside of the base: a fault in it shows what a grant with `approval` grants, and no more',
+  ],
   [
     'policy/compile-conditions.ts',
-    'reads conditions of a policy; held to the document by `test/policy/conditions.test.ts`',
+    'reads conditions of a policy, and roles that may approve; held to the document by `test/policy/conditions.test.ts`',
   ],
   ['policy/exchange/', 'reads rules and claims of the exchange, whose tokens are verified like any others'],
   ['policy/groups.ts', 'reads minima of a policy; held to the document by `test/policy/snapshot.test.ts`'],

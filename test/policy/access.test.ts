@@ -1,6 +1,6 @@
 import { type Expr, ready } from 'osl-compiler';
 import t from 'tap';
-import { attributeValues, effectiveAccess, isEmpty } from '../../policy/access.js';
+import { effectiveAccess, isEmpty } from '../../policy/access.js';
 import { compileSnapshot } from '../../policy/compile-snapshot.js';
 import type { PolicyDocument, SubjectDocument } from '../../policy/document.js';
 import { PolicyProblems } from '../../policy/index.js';
@@ -199,7 +199,7 @@ t.test('row filters look at every subject of the chain', async (t) => {
 
 t.test('attribute values', async (t) => {
   const who = identity({ chain: ['alice', 'any_agent', 'mallory'] });
-  const values = (i: number, name: string) => attributeValues(who, SNAPSHOT, i, name);
+  const { attributeValues: values } = effectiveAccess(who, SNAPSHOT, CATALOG);
   t.strictSame(values(0, 'region'), ['eu', 'us']);
   t.strictSame(values(0, 'team'), ['red']);
   t.strictSame(values(0, 'planet'), [], 'missing');

@@ -1,6 +1,7 @@
 import { ready } from 'osl-compiler';
 import t from 'tap';
 import { accessUntil, effectiveAccess } from '../../policy/access.js';
+import { ALL_APPROVED, type Approval, Approvals, type ApprovedGrants } from '../../policy/approvals.js';
 import { compileSnapshot } from '../../policy/compile-snapshot.js';
 import { type Circumstances, NO_CIRCUMSTANCES } from '../../policy/conditions.js';
 import type { GrantDocument } from '../../policy/document.js';
@@ -104,6 +105,34 @@ t.test('a broken glass counts for its minutes, and for nobody who acts for anoth
   t.notOk(counts(terms, { emergency }, identity({ chain: ['ada', 'bot'], aclRoles: ['r'] })));
 });
 
+t.test('an approval counts for its time, and for exactly the grant that was approved', async (t) => {
+  const terms = { approval: { by: 'r', minutes: 30 } };
+  const hashOf = (over: Terms): string => {
+    const [first] = [...(snapshotOf(over).roles.get('r')?.conditions.values() ?? [])];
+    return first?.approval?.grant ?? '';
+  };
+  const approvals = new Approvals();
+  const approve = (over: Partial<Approval> = {}): ApprovedGrants => {
+    const { chain } = ADA;
+    const whole = { id: 'a', chain, grants: [hashOf(terms)], task: null, purpose: null };
+    approvals.replace([{ ...whole, startsAt: HERE.now, endsAt: HERE.now + 60_000, ...over }]);
+    return approvals.of(ADA, 'care', 'july', HERE.now);
+  };
+  const { now } = HERE;
+  t.notOk(counts(terms));
+  t.ok(counts(terms, { approved: approve() }));
+  t.notOk(counts(terms, { approved: approve(), now: now - 1 }), 'not before');
+  t.notOk(counts(terms, { approved: approve(), now: now + 60_000 }), 'not after');
+  t.notOk(counts(terms, { approved: approve({ chain: ['ada', 'bot'] }) }), 'another chain');
+  t.notOk(counts(terms, { approved: approve({ purpose: 'study' }) }), 'another purpose');
+  t.notOk(counts(terms, { approved: approve({ task: 'june' }) }), 'another task');
+  t.ok(counts(terms, { approved: approve({ purpose: 'care', task: 'july' }) }));
+  t.notOk(counts(terms, { approved: approve({ grants: [hashOf({ approval: { by: 'r', minutes: 31 } })] }) }));
+  t.notOk(counts({ ...terms, for: ['care'] }, { approved: ALL_APPROVED }), 'the other conditions remain');
+  const until = accessUntil(ADA, snapshotOf(terms), HERE);
+  t.ok(until > now && until <= now + 1_000, 'it is looked at again soon');
+});
+
 t.test('what is no request meets no condition, whatever it is', async (t) => {
   const all: readonly Terms[] = [
     { starts: '2020-01-01T00:00:00Z' },
@@ -114,6 +143,7 @@ t.test('what is no request meets no condition, whatever it is', async (t) => {
     { when: { claims: { amr: 'mfa' } } },
     { for: ['care'] },
     { break_glass: { minutes: 1, per_day: 1 } },
+    { approval: { by: 'r', minutes: 1 } },
   ];
   for (const terms of all) {
     const access = effectiveAccess(ADA, snapshotOf(terms), CATALOG);
@@ -165,6 +195,7 @@ t.test('a condition with a fault refuses the policy', async (t) => {
     [{ when: { networks: ['example.com'] } }, 'when.networks'],
     [{ for: ['love'] }, 'for'],
     [{ for: [] }, 'for'],
+    [{ approval: { by: 'nobody', minutes: 5 } }, 'approval.by'],
   ];
   for (const [terms, path] of faults) {
     try {

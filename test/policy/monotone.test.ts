@@ -1,6 +1,7 @@
 import { ready } from 'osl-compiler';
 import t from 'tap';
 import { effectiveAccess } from '../../policy/access.js';
+import { ALL_APPROVED, NOTHING_APPROVED } from '../../policy/approvals.js';
 import { compileSnapshot } from '../../policy/compile-snapshot.js';
 import type { Circumstances } from '../../policy/conditions.js';
 import type { GrantDocument, PolicyDocument, RoleDocument, SubjectDocument } from '../../policy/document.js';
@@ -76,6 +77,7 @@ const CONDITION = fc.record(
     starts: moment,
     for: fc.subarray(['care', 'study'], { minLength: 1 }),
     break_glass: fc.record({ minutes: fc.constantFrom(30, 90), per_day: fc.constant(1) }),
+    approval: fc.record({ by: fc.constant('r0'), minutes: fc.constantFrom(30, 90) }),
     when: fc.record(
       {
         surfaces: fc.subarray(['rest', 'wire', 'mcp'] as const, { minLength: 1 }),
@@ -98,6 +100,7 @@ const circumstances: fc.Arbitrary<Circumstances> = fc.record({
   address: fc.constantFrom('10.1.2.3', '::ffff:10.2.0.1', 'fd00::1', '192.0.2.1', null),
   purpose: fc.constantFrom('care', 'study', null),
   emergency,
+  approved: fc.constantFrom(NOTHING_APPROVED, ALL_APPROVED),
 });
 const claims = fc.record(
   {
@@ -114,8 +117,8 @@ function counts(
   asked: Asked,
   subjects: readonly (SubjectDocument | undefined)[],
 ): boolean {
-  const { now, surface, address, purpose, emergency } = asked.circumstances;
-  const { starts, when, for: purposes, break_glass: glass } = grant;
+  const { now, surface, address, purpose, emergency, approved } = asked.circumstances;
+  const { starts, when, for: purposes, break_glass: glass, approval } = grant;
   if (starts !== undefined && now < Date.parse(starts)) return false;
   if (purposes !== undefined) {
     const claimed = asked.claims['purpose'];
@@ -127,6 +130,7 @@ function counts(
     if (emergency === null || subjects.length > 1) return false;
     if (now < emergency.startedAt || now - emergency.startedAt >= glass.minutes * 60_000) return false;
   }
+  if (approval !== undefined && approved.get('any') === undefined) return false;
   if (when === undefined) return true;
   const day = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'][new Date(now).getUTCDay()];
   if (when.days?.some((d) => d === day) === false) return false;

@@ -29,6 +29,12 @@ interface UnknownFunction {
   readonly takes?: string;
 }
 
+interface NeededApproval {
+  readonly relations: string;
+  /** The request that was made; null if no reason was stated. */
+  readonly requested: { readonly id: string; readonly url: string } | null;
+}
+
 interface InvalidLiteral {
   readonly type: string;
   /** The SQLSTATE that the database gives for the value, if not 22P02. */
@@ -296,6 +302,18 @@ export const ERRORS = Object.freeze({
     'you have no break-glass access',
     'the policy grants you no emergency access; it is never available when acting for somebody else',
   ]),
+  notApprover: row('E2101', '42501', 403, () => [
+    'you may not decide this approval request',
+    'a person decides who has the role that the grant names, and who is not in the chain of the request',
+  ]),
+  approvalsFull: row('E4290', '53400', 429, (p: { limit: number; retryAfterSeconds: number }) => [
+    `${p.limit} approval requests are open`,
+    `wait until one is decided, or try again in ${p.retryAfterSeconds} s`,
+  ]),
+  approvalsUnavailable: row('E5036', '57P03', 503, () => [
+    'the control database does not respond: nothing was changed',
+    'try again; the decision may have been saved after all',
+  ]),
   glassReason: row('E2104', '22023', 400, (p: { least: number; most: number }) => [
     `a break-glass reason must be ${p.least} to ${p.most} characters on one line`,
     'say what happened and for whom: the reason is recorded and sent to the policy owner',
@@ -447,6 +465,12 @@ export const ERRORS = Object.freeze({
     'earlier answers, with which this one must be compared, cannot be read',
     "try again in a moment; the server's log has the cause",
   ]),
+  needsApproval: row('E0535', '42501', 403, (p: NeededApproval) => [
+    `this query needs a person's approval for ${p.relations}`,
+    p.requested === null
+      ? SURFACE_PHRASES.approval.rest
+      : `requested as ${p.requested.id}, to be decided at ${p.requested.url}; then send the query again`,
+  ]),
   noDecoder: row('E0521', '0A000', 503, (p: { operator: string }) => [
     `operator ${p.operator} needs a language model, and none is configured`,
   ]),
@@ -511,6 +535,10 @@ export const ERRORS = Object.freeze({
   notFound: row('E4040', '42704', 404, (p: { elsewhere?: string }) => [
     'there is nothing at this path',
     p.elsewhere ?? null,
+  ]),
+  noApproval: row('E4040', '42704', 404, () => [
+    'there is no approval request with this id',
+    'it may have ended',
   ]),
   noReceipt: row('E4040', '42704', 404, () => [
     'no receipt of yours has this request ID',

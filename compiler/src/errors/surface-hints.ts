@@ -50,6 +50,11 @@ export const SURFACE_PHRASES = Object.freeze({
     wire: 'ask for text',
     cli: 'ask with --json',
   },
+  approval: {
+    rest: 'to request it, state the reason in header OSL-Approval-Reason, or as `osl/approval_reason` in `_meta` of an MCP call',
+    wire: "to request it, SET osl.approval_reason = '…' and send the query again",
+    cli: 'to request it, give --approval-reason',
+  },
 } satisfies Readonly<Record<string, SurfacePhrase>>);
 
 /** Returns the hint in the wording of `surface`. */

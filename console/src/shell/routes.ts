@@ -1,7 +1,16 @@
 import { useSyncExternalStore } from 'react';
 
 /** Screens of the console, named by the word after `#/`. */
-export const SCREENS = ['ask', 'map', 'metrics', 'receipts', 'policy', 'audit', 'operations'] as const;
+export const SCREENS = [
+  'ask',
+  'map',
+  'metrics',
+  'receipts',
+  'requests',
+  'policy',
+  'audit',
+  'operations',
+] as const;
 export type ScreenName = (typeof SCREENS)[number];
 
 /** Page address: `#/ask?q=…`. */
@@ -15,6 +24,7 @@ export const TITLES: Readonly<Record<ScreenName, string>> = {
   map: 'Map',
   metrics: 'Metrics',
   receipts: 'Receipts',
+  requests: 'Requests',
   policy: 'Policy',
   audit: 'Audit',
   operations: 'Operations',

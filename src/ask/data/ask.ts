@@ -7,6 +7,7 @@ import { Payment } from '../request/limit.js';
 import { type AnswerSteps, authorize, type Decision, respond } from '../request/respond.js';
 import { answerFromCache, cacheKeyOf } from './answer-cache.js';
 import { type AnswerFreshness, rollupFreshness, standbyFreshness } from './answer-freshness.js';
+import { planOrNeedApproval } from './approval-refusal.js';
 import { costCharge } from './cost-limit.js';
 import { CountedSink } from './counted-sink.js';
 import { countedRun, withinLimits } from './entity-counts.js';
@@ -14,7 +15,7 @@ import { requireModelAccess, sendsToModel } from './model-egress.js';
 import { IndexesRead, type IndexRead, ModelUsage } from './model-usage.js';
 import { isComparedWithEarlier } from './overlap/compare.js';
 import type { AnswerParts } from './parts.js';
-import { placedError, planOf, throwStepError } from './planning.js';
+import { placedError, throwStepError } from './planning.js';
 import type { QueryAnswer, QueryUses } from './query-answer.js';
 import {
   type CompiledQuestion,
@@ -79,7 +80,7 @@ export function decisionOf(
       const runs = !action.startsWith('explain'); // EXPLAIN runs nothing, so no limit applies
       return (runs ? withinLimits(parts, caller, plan)?.then(() => plan) : undefined) ?? plan;
     };
-    const planned = planOf(parts, caller, question, record);
+    const planned = planOrNeedApproval(parts, caller, question, record);
     return planned instanceof Promise ? planned.then(judged) : judged(planned);
   };
   const watched: typeof decide = (caller, record) => {

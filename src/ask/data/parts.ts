@@ -10,6 +10,7 @@ import type { Manifest } from '../../model/manifest/index.js';
 import type { RightsSigner } from '../../model/row-security/index.js';
 import type { LongTextParser } from '../parsing/index.js';
 import type { Marks } from '../parsing/marks.js';
+import type { ApprovalRequestParts } from '../request/approval-requests.js';
 import type { BreakGlassParts } from '../request/break-glass.js';
 import type { Caller } from '../request/caller.js';
 import type { SealedValue } from '../request/sealed.js';
@@ -138,7 +139,7 @@ export interface RunningParts {
 }
 
 /** Dependencies for running queries. */
-export interface AnswerParts extends BreakGlassParts, PlanningParts, RunningParts {
+export interface AnswerParts extends BreakGlassParts, ApprovalRequestParts, PlanningParts, RunningParts {
   readonly content: ContentPlane;
   readonly shadow: ShadowHolder;
   readonly overlaps: OverlapStore;

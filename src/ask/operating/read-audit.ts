@@ -49,9 +49,14 @@ export function accessRequests(
     const page = { from, most: MOST_REQUESTS };
     const { records, next } = await parts.insight.reading.search(askerOf(call, caller), filter, page);
     const requests: AccessRequestView[] = [];
-    for (const record of records) requests.push(await viewOf(record, caller));
+    for (const record of records) if (!isForApproval(record)) requests.push(await viewOf(record, caller));
     return { requests, next };
   });
+}
+
+/** True for a request that approvers decide; `/osl/approvals` lists these. */
+function isForApproval({ detail }: AuditRecord): boolean {
+  return detail?.startsWith('{"approval":') === true;
 }
 
 async function viewOf(record: AuditRecord, caller: Caller): Promise<AccessRequestView> {

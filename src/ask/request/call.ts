@@ -34,9 +34,15 @@ export interface Origin {
   readonly emergency: Emergency | null;
   /** The task that the client names; absent or null if none. */
   readonly task?: string | null;
+  /** Reason to request an approval for if the query needs one; absent or null if none. */
+  readonly approvalReason?: string | null;
 }
 
-export function circumstancesOf({ surface, credentials, origin }: RequestCall): Circumstances {
+export function circumstancesOf({
+  surface,
+  credentials,
+  origin,
+}: RequestCall): Omit<Circumstances, 'approved'> {
   return {
     now: Date.now(),
     surface,

@@ -55,16 +55,18 @@ export function isCurrent({ circumstances, until }: Caller, now = Date.now()): b
   return until === Number.POSITIVE_INFINITY || (now >= circumstances.now && now < until);
 }
 
-/** Purpose, emergency and task as JSON for the audit record; null if there is none of them. */
+/** Purpose, emergency, task and approvals as JSON for the audit record; null if there is none of them. */
 export function auditDetailOf({
   purpose,
   task,
-  circumstances: { emergency },
+  circumstances: { emergency, approved },
 }: Pick<Caller, 'purpose' | 'circumstances' | 'task'>) {
-  if (purpose === null && emergency === null && task === null) return null;
+  const { ids } = approved;
+  if (purpose === null && emergency === null && task === null && ids.length === 0) return null;
   return JSON.stringify({
     ...(purpose !== null && { purpose }),
     ...(emergency !== null && { break_glass: emergency.id }),
     ...(task !== null && { task }),
+    ...(ids.length > 0 && { approvals: ids }),
   });
 }

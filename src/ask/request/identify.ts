@@ -42,7 +42,7 @@ export function identify(
 
 /** `callerAs` without an observer. Returns null on refusal; `respond` will then also refuse the call and record it. */
 export function callerIfAllowed(
-  parts: Pick<DecidingParts, 'model' | 'revoked'>,
+  parts: Pick<DecidingParts, 'model' | 'revoked' | 'approvals'>,
   identity: Identity,
   call: RequestCall,
 ): Caller | null {
@@ -56,7 +56,7 @@ export function callerIfAllowed(
 
 /** `callerIfAllowed`; null also if attributes must be read from entities first, which takes the full path. */
 export function callerAtOnce(
-  parts: Pick<DecidingParts, 'model' | 'revoked' | 'tableAttributes'>,
+  parts: Pick<DecidingParts, 'model' | 'revoked' | 'approvals' | 'tableAttributes'>,
   identity: Identity,
   call: RequestCall,
 ): Caller | null {
@@ -81,7 +81,7 @@ export function requireNotRevoked({ revoked }: Pick<DecidingParts, 'revoked'>, i
 
 /** Evaluates the access of `identity` under the current model. @throws QueryError E3001, E2001, E2101, E0532 */
 export function callerAs(
-  parts: Pick<DecidingParts, 'model' | 'revoked'>,
+  parts: Pick<DecidingParts, 'model' | 'revoked' | 'approvals'>,
   identity: Identity,
   ledger: CallerObserver,
   call: RequestCall,
@@ -93,9 +93,11 @@ export function callerAs(
   ledger.knows(identity, model);
   requireNotRevoked(parts, identity);
   if (snapshot === null) throw queryError('noSnapshot', {});
-  const circumstances = circumstancesOf(call);
-  const purpose = purposeOf(identity, snapshot, circumstances.purpose);
-  if (purpose === null && circumstances.purpose !== null) throw queryError('purposeDenied', {});
+  const stated = circumstancesOf(call);
+  const purpose = purposeOf(identity, snapshot, stated.purpose);
+  if (purpose === null && stated.purpose !== null) throw queryError('purposeDenied', {});
+  const task = taskOf(identity, call);
+  const circumstances = { ...stated, approved: parts.approvals.of(identity, purpose, task) };
   const caller = Object.freeze({
     identity,
     access: effectiveAccess(identity, snapshot, manifest.catalog, circumstances),
@@ -104,7 +106,7 @@ export function callerAs(
     snapshot,
     purpose,
     circumstances,
-    task: taskOf(identity, call),
+    task,
     until: accessUntil(identity, snapshot, circumstances),
   });
   ledger.says(auditDetailOf(caller));

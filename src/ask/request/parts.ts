@@ -1,6 +1,6 @@
 import type { GovernedPlan } from 'osl-compiler';
 import type { AuditLog } from '../../../audit/index.js';
-import type { Limiter, RevocationCheck, TokenVerifier } from '../../../policy/index.js';
+import type { ApprovalCheck, Limiter, RevocationCheck, TokenVerifier } from '../../../policy/index.js';
 import type { ServiceLog } from '../../base/log.js';
 import type { ServedModel } from '../../model/served-model.js';
 import type { RequestCall } from './call.js';
@@ -16,6 +16,8 @@ export interface DecidingParts {
   readonly verifier: Pick<TokenVerifier, 'verify' | 'known'>;
   /** Revocations, which are checked for every request. */
   readonly revoked: RevocationCheck;
+  /** Approvals in force, which are looked at for every request. */
+  readonly approvals: ApprovalCheck;
   readonly refusals: FirstRefusals;
   readonly tableAttributes: TableAttributeReader;
 }

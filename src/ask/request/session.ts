@@ -115,7 +115,7 @@ export function renew(
 
 /** A key for the current rights of `identity`: equal keys mean equal rights. Empty if it has no access. */
 export function rightsNow(
-  parts: Pick<DecidingParts, 'model' | 'revoked'>,
+  parts: Pick<DecidingParts, 'model' | 'revoked' | 'approvals'>,
   identity: Identity,
   call: RequestCall,
 ): string {

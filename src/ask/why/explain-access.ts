@@ -5,6 +5,7 @@ import {
   type HypotheticalCaller,
   hypotheticalClaims,
   type IdentityClaims,
+  NOTHING_APPROVED,
   type PolicySnapshot,
   type Reasons,
   reasonsFor,
@@ -113,7 +114,7 @@ interface AccessContext {
 
 function circumstancesIn({ in: given }: AccessQuestion): Circumstances {
   const { now = Date.now(), surface = '', address = null, purpose = null } = given;
-  return { now, surface, address, purpose, emergency: null };
+  return { now, surface, address, purpose, emergency: null, approved: NOTHING_APPROVED };
 }
 
 function contextOf({ manifest: { catalog }, snapshot }: Caller, question: AccessQuestion): AccessContext {

@@ -10,6 +10,7 @@ import {
   type Circumstances,
   effectiveAccess,
   hypotheticalClaims,
+  NO_CIRCUMSTANCES,
   type PolicySnapshot,
 } from '../../../policy/index.js';
 import { inTurns } from '../../base/in-turns.js';
@@ -211,13 +212,7 @@ class VisibilityEvaluator {
   readonly #manifest: Manifest;
   readonly #snapshot: PolicySnapshot;
   readonly #rows: readonly SelectedRow[];
-  readonly #circumstances: Circumstances = Object.freeze({
-    now: Date.now(),
-    surface: '',
-    address: null,
-    purpose: null,
-    emergency: null,
-  });
+  readonly #circumstances: Circumstances = Object.freeze({ ...NO_CIRCUMSTANCES, now: Date.now() });
 
   constructor(manifest: Manifest, snapshot: PolicySnapshot, rows: readonly SelectedRow[]) {
     this.#manifest = manifest;

@@ -1,4 +1,4 @@
-import type { Relation } from 'osl-compiler';
+import { mentionedNames, type Relation } from 'osl-compiler';
 import { type PolicySnapshot, roleAccess } from '../../../policy/index.js';
 import { inTurns } from '../../base/in-turns.js';
 import {
@@ -9,15 +9,24 @@ import {
   type Visibility,
   widestVisibility,
 } from '../../model/graph/index.js';
+import { grantsToApprove } from '../data/approval-refusal.js';
+import type { AnswerParts } from '../data/parts.js';
+import {
+  type ApprovalRequest,
+  approvalRequest,
+  type OpenApproval,
+  openRequest,
+} from '../request/approval-requests.js';
 import type { RequestCall } from '../request/call.js';
 import { type Caller, versionsOf } from '../request/caller.js';
-import type { RequestParts } from '../request/parts.js';
 import { respond } from '../request/respond.js';
 import { sees } from './row-visibility.js';
 
 export interface AccessRequest {
-  /** The object's name as the caller wrote it, declared or not. */
-  readonly object: string;
+  /** The object's name as the caller wrote it, declared or not; null if a statement is given. */
+  readonly object: string | null;
+  /** A statement that was refused because it needs an approval; null if an object is given. */
+  readonly statement: string | null;
   readonly reason: string;
 }
 
@@ -25,38 +34,51 @@ export interface AccessRequest {
 export interface AccessRequested {
   /** False if no receiver is configured, so that the request is only in the audit log. */
   readonly delivered: boolean;
+  /** The request for approval; null if no grant of the caller only lacks an approval. */
+  readonly approval: OpenApproval | null;
 }
 
-export interface AccessRequestParts extends RequestParts {
+export interface AccessRequestParts extends AnswerParts {
   readonly owner: Owner;
 }
 
 /**
- * Records a request for access, and notifies the policy's owner with what could be granted. Changes no rights.
+ * Records a request for access, and notifies the policy's owner with what could be granted. Grants that only lack an
+ * approval are listed for their approvers. Changes no rights.
  *
- * @throws QueryError E5034 if the receiver does not accept it, and the errors of `respond`
+ * @throws QueryError E5034 if the receiver does not accept it, E4290, E5036, and the errors of `respond`
  */
 export function requestAccess(
   parts: AccessRequestParts,
   call: RequestCall,
   request: AccessRequest,
 ): Promise<AccessRequested> {
-  return respond<AccessRequest, AccessRequested>(parts, call, {
+  const { object, statement, reason } = request;
+  return respond<ApprovalRequest | null, AccessRequested>(parts, call, {
     action: 'request_access',
-    asked: { kind: 'draft', text: JSON.stringify([request.object, request.reason]) },
+    asked: { kind: 'draft', text: JSON.stringify([object ?? statement, reason]) },
     bucket: 'authoring',
-    decide: (caller, record) => {
-      const { relation } = objectNamed(request.object);
-      const declared = caller.manifest.catalog.relations.get(relation);
-      if (declared !== undefined)
-        record.touches({ form: null, objects: namesOf(declared, objectNamed(request.object).column) });
-      return request;
+    decide: async (caller, record) => {
+      const { relation, column } = objectNamed(object ?? '');
+      const declared = object === null ? undefined : caller.manifest.catalog.relations.get(relation);
+      if (declared !== undefined) record.touches({ form: null, objects: namesOf(declared, column) });
+      if (statement !== null) {
+        const { declared: objects } = mentionedNames(statement, 'either', caller.manifest.catalog);
+        record.touches({ form: null, objects });
+      }
+      const grants = await grantsToApprove(parts, caller, { relation, statement }, record);
+      if (grants.length === 0) return null;
+      const made = await approvalRequest(parts, caller, { grants, reason, statement });
+      record.says(JSON.stringify({ approval: made.id, reason, purpose: made.purpose, task: made.task }));
+      return made;
     },
-    answer: async (_, caller) => {
+    answer: async (made, caller) => {
+      const approval = made === null ? null : await openRequest(parts, made);
       const { tell } = parts.owner;
-      if (tell === null) return { delivered: false };
-      await tell({ type: 'osl.access_request', id: call.requestId, body: await noticeOf(caller, request) });
-      return { delivered: true };
+      if (tell === null) return { delivered: false, approval };
+      const body = { ...(await noticeOf(caller, request)), approval };
+      await tell({ type: 'osl.access_request', id: call.requestId, body });
+      return { delivered: true, approval };
     },
   });
 }
@@ -116,7 +138,7 @@ async function noticeOf(
     at: new Date().toISOString(),
     versions: versionsOf(caller),
   };
-  return { ...about, ...(await offerOf(caller, object)) };
+  return object === null ? about : { ...about, ...(await offerOf(caller, object)) };
 }
 
 /** Yields after each role: there may be many, with many grants. */

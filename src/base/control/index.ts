@@ -1,4 +1,11 @@
 /** State that several gateways share, stored in the schema `osl_control` of a Postgres database. */
+export {
+  addApproval,
+  approvalsAt,
+  decideStoredApproval,
+  revokeStoredApproval,
+  type StoredApproval,
+} from './approvals.js';
 export { databaseTime, shareClockOffset } from './clocks.js';
 export { type ControlDatabase, ControlFault, type ControlQueries, openControl } from './database.js';
 export { MIGRATIONS, migrate, requireSchema } from './migrations.js';

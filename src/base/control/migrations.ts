@@ -168,6 +168,30 @@ const OVERLAPS = Object.freeze({
   },
 });
 
+const APPROVAL_TABLE = sql`
+-- Requests for a person's approval, and what was decided: each part is written once, and gone after its end.
+create table osl_control.approval (
+  tenant text not null,
+  id uuid not null,
+  request text not null,
+  decision text,
+  revoked text,
+  until_ms bigint not null,
+  gateway text not null,
+  at timestamptz not null default now(),
+  primary key (tenant, id)
+);
+`;
+
+const APPROVALS = Object.freeze({
+  number: 8,
+  name: 'approvals',
+  script: APPROVAL_TABLE,
+  tables: {
+    approval: { gateway: sql`select, insert, update, delete`, author: null },
+  },
+});
+
 interface TablePrivileges {
   readonly gateway: Sql | null;
   readonly author: Sql | null;
@@ -299,9 +323,9 @@ const STEPS: readonly Migration[] = Object.freeze([
   },
 ]);
 
-/** Returns `steps` unchanged. @throws Error if their numbers are not consecutive */
+/** Returns `steps` unchanged. @throws Error if their numbers do not ascend */
 function inOrder(steps: readonly Migration[]): readonly Migration[] {
-  if (steps.some(({ number }, i) => number !== i + 1))
+  if (steps.some(({ number }, i) => number <= (steps[i - 1]?.number ?? 0)))
     throw new Error('steps of osl_control have wrong numbers');
   return Object.freeze([...steps]);
 }
@@ -313,6 +337,7 @@ export const MIGRATIONS: readonly Migration[] = inOrder([
   CLOCKS,
   ENTITIES,
   OVERLAPS,
+  APPROVALS,
 ]);
 
 /** Database roles to grant privileges to, by kind. */

@@ -16,6 +16,7 @@ import type { ClientErrors } from './listener.js';
 export function templateOf(path: string): string {
   return path
     .replace(/^\/osl\/objects\/[^/]+$/, '/osl/objects/{id}')
+    .replace(/^\/osl\/approvals\/[^/]+$/, '/osl/approvals/{id}')
     .replace(/^\/osl\/receipts\/[^/]+$/, '/osl/receipts/{request_id}')
     .replace(/^\/admin\/sessions\/[^/]+\/(cancel|end)$/, '/admin/sessions/{id}/$1')
     .replace(/^\/admin\/audit\/requests\/[^/]+(\/proofs)?$/, '/admin/audit/requests/{id}$1');

@@ -21,6 +21,8 @@ export interface WantedAnswer {
   readonly receipt: boolean;
   /** The task that the call names; null if none, which leaves that of the sender. */
   readonly task: string | null;
+  /** The reason for which an approval is to be requested if the query needs one; null likewise. */
+  readonly approvalReason: string | null;
 }
 
 type EngineFields = Readonly<Record<string, unknown>>;

@@ -26,6 +26,8 @@ import {
 } from './engine.js';
 
 type Sender = Pick<RequestCall, 'credentials' | 'origin'>;
+type StatedInCall = Pick<WantedAnswer, 'task' | 'approvalReason'>;
+const NOTHING_STATED: StatedInCall = Object.freeze({ task: null, approvalReason: null });
 
 /**
  * In-process engine for the tool calls of one MCP message. Each call is a separate request by the message's sender
@@ -45,8 +47,8 @@ export class LocalEngine implements Engine {
     this.#response = response;
   }
 
-  query(question: QueryJson, { maxBytes, receipt, task }: WantedAnswer, signal: AbortSignal) {
-    return this.#call(signal, task, async (call, ended) => {
+  query(question: QueryJson, { maxBytes, receipt, ...stated }: WantedAnswer, signal: AbortSignal) {
+    return this.#call(signal, stated, async (call, ended) => {
       const { body, parameters } = await this.#read(call, question);
       const reader = new AnswerReader(maxBytes);
       const encoding = new NdjsonAnswer();
@@ -87,7 +89,7 @@ export class LocalEngine implements Engine {
   }
 
   explain(question: QueryJson, task: string | null, signal: AbortSignal): Promise<JsonDocument> {
-    return this.#call(signal, task, async (call, ended) => {
+    return this.#call(signal, { ...NOTHING_STATED, task }, async (call, ended) => {
       const { body, upstream } = await this.#read(call, withExplain(question));
       const plan = await explainQuestion(
         this.#service,
@@ -100,7 +102,7 @@ export class LocalEngine implements Engine {
   }
 
   schema(given: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<JsonDocument> {
-    return this.#call(signal, null, async (call) => {
+    return this.#call(signal, NOTHING_STATED, async (call) => {
       const selection = await readRequest(this.#service, call, 'schema', () => schemaSelection(given));
       const { body } = await describe(this.#service, call, {
         document: 'schema',
@@ -112,7 +114,7 @@ export class LocalEngine implements Engine {
   }
 
   async refuse(action: 'query' | 'schema', fault: QueryError): Promise<EngineRefusal> {
-    const call = this.#newCall(null);
+    const call = this.#newCall(NOTHING_STATED);
     return refusalOf(await refuseCall(this.#service, call, action, fault, 'identified'), call.requestId);
   }
 
@@ -120,12 +122,13 @@ export class LocalEngine implements Engine {
     return readRequest(this.#service, call, 'query', () => queryRequestIn(fieldsIn(Buffer.from(question))));
   }
 
-  /** @param task null to keep the one of the message */
-  #newCall(task: string | null): RequestCall {
+  /** @param stated null members keep those of the message */
+  #newCall(stated: StatedInCall): RequestCall {
     const { credentials, origin } = this.#sender;
+    const own = Object.fromEntries(Object.entries(stated).filter(([, value]) => value !== null));
     return {
       credentials,
-      ...(origin !== undefined && { origin: task === null ? origin : { ...origin, task } }),
+      ...(origin !== undefined && { origin: { ...origin, ...own } }),
       requestId: randomUUID(),
       surface: 'mcp',
     };
@@ -134,10 +137,10 @@ export class LocalEngine implements Engine {
   /** Runs one call. @throws EngineRefusal with the problem that REST would send */
   async #call<T>(
     signal: AbortSignal,
-    task: string | null,
+    stated: StatedInCall,
     run: (call: RequestCall, ended: AbortSignal) => Promise<T>,
   ): Promise<T> {
-    const call = this.#newCall(task);
+    const call = this.#newCall(stated);
     try {
       if (this.#inflight.draining)
         throw await refuseCall(this.#service, call, 'http', queryError('shuttingDown', {}), 'anyone');

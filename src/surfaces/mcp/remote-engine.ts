@@ -32,13 +32,14 @@ const JSON_TYPE = 'application/json';
 
 export function remoteEngine(client: RestClient): Engine {
   return {
-    query: async (question, { maxBytes, receipt, task }, signal) => {
+    query: async (question, { maxBytes, receipt, task, approvalReason }, signal) => {
       const response = await send(client, {
         path: QUERY,
         body: question,
         accept: 'application/x-ndjson',
         ...(receipt && { prefer: 'receipt' }),
         task,
+        approvalReason,
         signal,
       });
       return readAnswer(response, maxBytes);
@@ -67,19 +68,23 @@ interface EngineCall {
   readonly accept: string;
   readonly prefer?: string;
   readonly task?: string | null;
+  readonly approvalReason?: string | null;
   readonly signal: AbortSignal;
 }
 
 /** @throws EngineRefusal unless the status is 2xx */
 async function send(client: RestClient, sent: EngineCall): Promise<Response> {
   const token = await client.token();
-  const { accept, prefer, task = null } = sent;
+  const { accept, prefer, task = null, approvalReason: reason = null } = sent;
   const headers = {
     authorization: `Bearer ${token}`,
     accept,
     ...(prefer !== undefined && { prefer }),
     // The server refuses an empty name.
     ...(task !== null && { 'osl-task': isTask(task) ? encodeURIComponent(task) : '' }),
+    ...(reason !== null && {
+      'osl-approval-reason': /\p{Cs}/u.test(reason) ? '' : encodeURIComponent(reason),
+    }),
   };
   const content =
     sent.body === undefined

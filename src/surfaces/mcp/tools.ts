@@ -1,6 +1,9 @@
 import {
+  acceptedContent,
   type CallToolResult,
+  CLIENT_CAPABILITIES_META_KEY,
   fromJsonSchema,
+  inputRequired,
   McpServer,
   type ServerContext,
 } from '@modelcontextprotocol/server';
@@ -104,9 +107,14 @@ export function createSemanticServer(engine: Engine, options: ToolOptions): McpS
       annotations: READ_ONLY,
     },
     (given, context) =>
-      resultOrRefusal(example('semantic_query', context), async () =>
-        query(engine, await questionOf(engine, given, context, options), maxBytes, context),
-      ),
+      resultOrRefusal(example('semantic_query', context), async () => {
+        const question = await questionOf(engine, given, context, options);
+        return query(engine, question, maxBytes, context).catch((refused: unknown) => {
+          if (refused instanceof EngineRefusal && mayAskReason(refused, context))
+            return reasonRequest(refused);
+          throw refused;
+        });
+      }),
   );
   server.registerTool(
     'semantic_explain',
@@ -163,7 +171,7 @@ async function questionOf(
   return written?.(mcpReq.id) ?? JSON.stringify(given);
 }
 
-async function resultOrRefusal(exampleFor: ExampleFor, call: () => Promise<ReturnType<typeof resultOf>>) {
+async function resultOrRefusal<T>(exampleFor: ExampleFor, call: () => Promise<T>) {
   try {
     return await call();
   } catch (error) {
@@ -171,14 +179,51 @@ async function resultOrRefusal(exampleFor: ExampleFor, call: () => Promise<Retur
   }
 }
 
-/** Member of `_meta`: the task that a call is part of. */
+/** Members of `_meta`: the task that a call is part of, and a reason to request an approval that it needs. */
 const TASK = 'osl/task';
+const APPROVAL_REASON = 'osl/approval_reason';
 
-/** The task that a call names; null if none. Anything but a text is refused later, like an empty text. */
-function taskIn(context: ServerContext): string | null {
-  const task = context.mcpReq._meta?.[TASK];
-  if (task === undefined) return null;
-  return typeof task === 'string' ? task : '';
+/** A text that a call states; null if it does not. Anything but a text is refused later, like an empty text. */
+function statedIn(context: ServerContext, member: typeof TASK | typeof APPROVAL_REASON): string | null {
+  const text = context.mcpReq._meta?.[member];
+  if (text === undefined) return null;
+  return typeof text === 'string' ? text : '';
+}
+
+const REASON = 'approval_reason';
+
+/**
+ * True if the call needs an approval, and its client can ask the user for a reason and has not. Clients declare that in
+ * each call, from protocol revision 2026-07-28 on.
+ */
+function mayAskReason({ envelope }: EngineRefusal, { mcpReq }: ServerContext): boolean {
+  const { envelope: declared, inputResponses, _meta: meta } = mcpReq;
+  if (envelope?.['code'] !== 'E0535' || meta?.[APPROVAL_REASON] !== undefined) return false;
+  const capabilities = new Map(Object.entries(declared ?? {})).get(CLIENT_CAPABILITIES_META_KEY);
+  const asks = typeof capabilities === 'object' && capabilities !== null && 'elicitation' in capabilities;
+  return asks && inputResponses?.[REASON] === undefined;
+}
+
+/** Asks the client's user for the reason; the client then repeats the call with it. */
+function reasonRequest({ message }: EngineRefusal) {
+  return inputRequired({
+    inputRequests: {
+      [REASON]: inputRequired.elicit({
+        message: `${message}. To request it, say what the data is for: an approver reads this.`,
+        requestedSchema: {
+          type: 'object',
+          properties: { [REASON]: { type: 'string', title: 'Reason', maxLength: 500 } },
+          required: [REASON],
+        },
+      }),
+    },
+  });
+}
+
+/** The reason that the user gave when asked; null if there is none. */
+function reasonGiven({ mcpReq }: ServerContext): string | null {
+  const reason = acceptedContent(mcpReq.inputResponses, REASON)?.[REASON];
+  return typeof reason === 'string' ? reason : null;
 }
 
 /** Member of `_meta`: true in a call asks for a receipt; the result has it under the same name. */
@@ -186,7 +231,9 @@ const RECEIPT = 'osl/receipt';
 
 async function query(engine: Engine, question: QueryJson, maxBytes: number, context: ServerContext) {
   const { signal, _meta: wishes } = context.mcpReq;
-  const wanted = { maxBytes, receipt: wishes?.[RECEIPT] === true, task: taskIn(context) };
+  const task = statedIn(context, TASK);
+  const approvalReason = statedIn(context, APPROVAL_REASON) ?? reasonGiven(context);
+  const wanted = { maxBytes, receipt: wishes?.[RECEIPT] === true, task, approvalReason };
   const { rows, trailer } = await engine.query(question, wanted, signal);
   const { request_id: id, row_count: available, truncated, receipt, ...rest } = trailer;
   const cut = typeof available === 'number' && rows.length < available;
@@ -226,7 +273,7 @@ function maskedIn(trailer: Readonly<Record<string, unknown>>): object {
 }
 
 async function explain(engine: Engine, question: QueryJson, maxBytes: number, context: ServerContext) {
-  const document = await engine.explain(question, taskIn(context), context.mcpReq.signal);
+  const document = await engine.explain(question, statedIn(context, TASK), context.mcpReq.signal);
   const { text, requestId: id } = document;
   const fields = fieldsIn(document);
   if (Buffer.byteLength(text) <= maxBytes) {

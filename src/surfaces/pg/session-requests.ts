@@ -18,7 +18,7 @@ import {
 } from '../../ask/index.js';
 
 /** Statements of the client of a session, made with SET; null if it states nothing. */
-type StatedByClient = Readonly<Record<'purpose' | 'task', string | null>>;
+type StatedByClient = Readonly<Record<'purpose' | 'task' | 'approvalReason', string | null>>;
 
 /**
  * Identity of a session: from a token, which can be renewed, or from a service account or certificate, whose identity
@@ -73,9 +73,10 @@ export class SessionCaller {
 
   /** Address, purpose, task and break-glass state of the session's requests. A new object whenever one of them changes. */
   get origin(): Origin {
-    const { purpose, task } = this.#stated();
-    if (purpose !== this.#origin.purpose || task !== this.#origin.task)
-      this.#origin = Object.freeze({ ...this.#origin, purpose, task });
+    const stated = this.#stated();
+    const { purpose, task, approvalReason } = this.#origin;
+    if (purpose !== stated.purpose || task !== stated.task || approvalReason !== stated.approvalReason)
+      this.#origin = Object.freeze({ ...this.#origin, ...stated });
     return this.#origin;
   }
 

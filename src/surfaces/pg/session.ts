@@ -30,7 +30,7 @@ import {
 } from './session-register.js';
 import { SessionCaller, SessionRecords, SuspendedRowRights } from './session-requests.js';
 import { Isolation, SessionState } from './session-state.js';
-import { PURPOSE, TASK } from './setting-list.js';
+import { APPROVAL_REASON, PURPOSE, TASK } from './setting-list.js';
 import type { SessionSettings } from './settings.js';
 
 /**
@@ -63,6 +63,7 @@ export class PgSession implements SessionHandler {
     const stated = () => ({
       purpose: settings.show(PURPOSE).value || null,
       task: settings.show(TASK).value || null,
+      approvalReason: settings.show(APPROVAL_REASON).value || null,
     });
     const caller = new SessionCaller(service, identity, tokenless, address, stated);
     const records = new SessionRecords(service, () => caller.newCall());

@@ -160,12 +160,12 @@ const TIMEOUTS: readonly SessionSetting[] = [
 ];
 
 export const PURPOSE = 'osl.purpose';
-const LONGEST_PURPOSE = 256;
+const LONGEST_TEXT = 256;
 
 /** Checks only the form: the policy decides for each query which purposes the caller may use. */
 const purpose: SettingKind = {
   accept: (text) => {
-    if (text.length > LONGEST_PURPOSE || /[\p{Cc}\p{Cs}]/u.test(text)) throw new ValueFault(null);
+    if (text.length > LONGEST_TEXT || /[\p{Cc}\p{Cs}]/u.test(text)) throw new ValueFault(null);
     return text;
   },
   text: true,
@@ -180,6 +180,8 @@ const task: SettingKind = {
   },
   text: true,
 };
+
+export const APPROVAL_REASON = 'osl.approval_reason';
 
 /** READ WRITE is accepted without effect: many clients send it by default, and writes are refused anyway. */
 const readOnly: SettingKind = {
@@ -203,6 +205,12 @@ const SESSION: readonly SessionSetting[] = [
     description: 'task that the queries of this session are part of, for limits per task',
     kind: task,
     atStart: true,
+  },
+  {
+    name: APPROVAL_REASON,
+    initial: '',
+    description: 'reason for which an approval is requested if a query needs one',
+    kind: purpose,
   },
   {
     name: 'client_min_messages',

@@ -37,6 +37,7 @@ export function callOf(request: IncomingMessage): RequestCall {
       purpose: headerText(request.rawHeaders, 'osl-purpose'),
       emergency: null,
       task: headerText(request.rawHeaders, 'osl-task'),
+      approvalReason: headerText(request.rawHeaders, 'osl-approval-reason'),
     },
   };
 }

@@ -36,6 +36,7 @@ const TITLES: ReadonlyMap<string, string> = new Map([
   ['E1002', 'Not servable'],
   ['E2001', 'No valid policy'],
   ['E2003', 'Ended by a change of rights'],
+  ['E0535', 'Approval needed'],
   ['E2101', 'Denied by policy'],
   ['E2102', 'No access'],
   ['E2103', 'Aggregates only'],

@@ -53,9 +53,10 @@ claims:
 export async function adminServer(
   t: Test,
   readerUrl: string,
+  policy = POLICY,
 ): Promise<{ readonly server: Server; readonly place: Place; readonly origin: string }> {
   const place = files();
-  writeFileSync(place.policy, POLICY);
+  writeFileSync(place.policy, policy);
   writeFileSync(join(dirname(place.policy), 'policy.test.yaml'), TESTS);
   const manifest = (await import('../../service/operations/store.js')).MANIFEST.replace(
     'name: { type: text } } }\n      shop.big',

@@ -76,6 +76,13 @@ const SUM: Who = { subject: 'user:sum' };
 const TEXTS: readonly TextCase[] = [
   // ---- lack of a right
   { gets: 'noAccess', who: NIL, text: 'select id from customer', objects: [CUSTOMER], on: ALL },
+  {
+    gets: 'needsApproval',
+    who: { subject: 'user:wait' },
+    text: 'select id from customer',
+    objects: [CUSTOMER],
+    on: ALL,
+  },
   { gets: 'denied', who: DEN, text: 'select email from customer', objects: [CUSTOMER], on: ALL },
   { gets: 'denied', who: DEN, text: 'select id from customer where email is null', objects: [CUSTOMER] },
   { gets: 'groupsOnly', who: SUM, text: 'select id from customer', objects: [CUSTOMER], on: ALL },
@@ -224,6 +231,12 @@ const REQUESTS: readonly (Sent & { readonly gets: Case['gets'] })[] = [
     path: '/osl/sample',
     body: { kind: 'table', name: 'customer' },
     objects: [CUSTOMER],
+  },
+  {
+    gets: 'noApproval',
+    who: ANN,
+    path: '/osl/approvals/00000000-0000-4000-8000-000000000000',
+    body: { decision: 'decline' },
   },
   { gets: 'unknownModel', who: ANN, path: '/osl/sample', body: { kind: 'table', name: 'nothing' } },
   { gets: 'unknownFacet', who: ANN, path: '/osl/sample', body: { kind: 'facet', name: 'nothing' } },
@@ -643,6 +656,9 @@ export const UNREACHED: Readonly<Partial<Record<ErrorName, string>>> = {
   draftTooCostly: 'a draft of half a second: test/proof/budget/ways.test.ts',
   invalidCertificate: 'a listener with TLS and authorities: test/service/operations/certificates.test.ts',
   unknownLabel: 'as `invalidLiteral`, of a type that this model has not: test/surfaces/pg/enum-order.test.ts',
+  notApprover: 'a request that waits: test/proof/attacks/approval.test.ts',
+  approvalsFull: 'requests that wait: test/proof/attacks/approval.test.ts',
+  approvalsUnavailable: 'a control database that goes away: test/proof/attacks/approval.test.ts',
   budgetSpent: 'a policy with budgets: test/service/operations/budgets.test.ts',
   entitiesSpent: 'a policy that counts entities: test/service/operations/entity-limits.test.ts',
   entitiesUnknown: 'a policy that counts entities: test/service/operations/entity-limits.test.ts',

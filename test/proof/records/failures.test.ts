@@ -26,6 +26,8 @@ const LACK_OF_RIGHT: ReadonlySet<ErrorName> = new Set<ErrorName>([
   'missingToken',
   'noAccess',
   'noGlass',
+  'needsApproval',
+  'notApprover',
   'notPublishable',
   'operatorsOnly',
   'outsideAllowlist',

@@ -60,6 +60,7 @@ const POLICY = SHOP_POLICY.replace(
   user:sum: { ceiling: [counting] }
   user:tight: { ceiling: [cheap] }
   user:hot: { ceiling: [emergency] }
+  user:wait: { ceiling: [approved] }
   user:dull: { ceiling: [dull] }
   user:deaf: { ceiling: [deaf] }
 `,
@@ -70,6 +71,7 @@ const POLICY = SHOP_POLICY.replace(
   counting: { grants: [{ on: customer, columns: "*", min_group_size: 2 }] }
   cheap: { grants: [{ on: order, columns: "*" }], max_cost: 1 }
   emergency: { grants: [{ on: customer, columns: "*", break_glass: { minutes: 5, per_day: 1 } }] }
+  approved: { grants: [{ on: customer, columns: "*", approval: { by: analyst, minutes: 5 } }] }
   deaf: { grants: [{ on: product, columns: "*", unmask: [serial] }, { on: labels, columns: "*", unmask: [serial] }] }
   dull: { grants: [{ on: product, columns: "*" }, { on: line, columns: "*" }, { on: order, columns: "*" }] }
 `,

@@ -11,6 +11,7 @@ const BODIES: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   '/osl/sample': { kind: 'table', name: 'customer' },
   '/osl/suggest': { table: 'db.shop.orders' },
   '/osl/access-requests': { object: 'customer.email', reason: 'a survey' },
+  '/osl/approvals/{id}': { decision: 'decline' },
   '/osl/access/explain': { object: 'customer.email', as: 'user:ann' },
   '/osl/validate': { fragment: 'raw_sql: { allow: [] }' },
 };

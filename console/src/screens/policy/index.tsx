@@ -1,6 +1,5 @@
 import { Tabs } from '../../parts/Tabs.js';
 import { useKeptTab } from '../../parts/useKept.js';
-import { AccessRequests } from './AccessRequests.js';
 import { Drafts } from './DraftValidation.js';
 import { Matrix } from './Matrix.js';
 import './policy.css';
@@ -12,11 +11,10 @@ const TABS = [
   { name: 'drafts', title: 'Drafts' },
   { name: 'tests', title: 'Tests' },
   { name: 'shadow', title: 'Shadow' },
-  { name: 'requests', title: 'Access requests' },
 ] as const;
 type PolicyTab = (typeof TABS)[number]['name'];
 
-/** Policy screen: visibility matrix, drafts, policy tests, shadow policy and access requests. */
+/** Policy screen: visibility matrix, drafts, policy tests and shadow policy. */
 export function Screen() {
   const [tab, setTab] = useKeptTab<PolicyTab>('policy', TABS);
   return (
@@ -38,8 +36,6 @@ function Panel({ tab }: { readonly tab: PolicyTab }) {
       return <PolicyTestsPanel />;
     case 'shadow':
       return <ShadowPolicyPanel />;
-    case 'requests':
-      return <AccessRequests />;
     default: {
       const unknown: never = tab;
       return unknown;

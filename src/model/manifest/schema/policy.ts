@@ -219,6 +219,14 @@ const grant = closed(
       ['minutes', 'per_day'],
       'Emergency access: the grant is active only after the caller states a reason, which is recorded and raises an alarm.',
     ),
+    approval: closed(
+      {
+        by: { ...NAME_RULE, description: 'Data or admin role of the persons who may approve.' },
+        minutes: integer(1, 43_200, 'Longest duration of one approval, in minutes.'),
+      },
+      ['by', 'minutes'],
+      'Approval: the grant is active only while a person with the role `by` has approved it for the caller.',
+    ),
     for: list(NAME_RULE, 'The grant applies only to requests with one of these `purposes`.'),
   },
   ['on', 'columns'],

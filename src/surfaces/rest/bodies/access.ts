@@ -1,8 +1,9 @@
 import type { FastifyRequest } from 'fastify';
+import type { ApprovalVerdict } from '../../../ask/why/approvals.js';
 import type { AccessQuestion } from '../../../ask/why/explain-access.js';
 import type { AccessRequest } from '../../../ask/why/request-access.js';
 import { malformed, termIn } from '../request-errors.js';
-import { exactly, type JsonShape, list, oneOf, orNull, text } from '../shape.js';
+import { exactly, flag, type JsonShape, list, oneOf, orNull, text } from '../shape.js';
 import { jsonFields } from './json.js';
 import { readerOf } from './reader.js';
 
@@ -56,7 +57,13 @@ export const ACCESS_QUESTION = exactly({
 });
 
 export const ACCESS_REQUEST = exactly({
-  object: OBJECT,
+  'object?': orNull(OBJECT),
+  'statement?': orNull(
+    text('Instead of `object`: a statement that needs an approval (E0535), as OSL-SQL or SQL.', {
+      minLength: 1,
+      maxLength: 10_000,
+    }),
+  ),
   reason: text('Reason for the request, recorded and sent to the owner of the policy.', {
     minLength: 1,
     maxLength: 500,
@@ -87,7 +94,32 @@ export function readAccessQuestion(request: FastifyRequest): AccessQuestion {
 }
 
 export function readAccessRequest(request: FastifyRequest): AccessRequest {
-  const { object, reason } = readRequest(jsonFields(request));
+  const { object = null, statement = null, reason } = readRequest(jsonFields(request));
   if (/[\p{Cc}\p{Cs}]/u.test(reason)) throw malformed('`reason` holds a control character').about('/reason');
-  return { object: termIn('object', object), reason };
+  if ((object === null) === (statement === null))
+    throw malformed('name either an `object` or a `statement`').about('/object');
+  return { object: object === null ? null : termIn('object', object), statement, reason };
+}
+
+export const APPROVAL_VERDICT = exactly({
+  decision: {
+    ...oneOf('approve', 'decline', 'revoke'),
+    description: '`revoke` ends an approval before its time.',
+  },
+  'minutes?': orNull({
+    type: 'integer',
+    minimum: 1,
+    description: 'Duration of the approval. Default and maximum: that of the grant.',
+  } as JsonShape<number>),
+  'for_task?': orNull(flag('True: the approval is only for the task that the request names.')),
+});
+
+const readVerdict = readerOf(APPROVAL_VERDICT);
+
+export function readApprovalVerdict(request: FastifyRequest): ApprovalVerdict {
+  const { decision, minutes = null, for_task: forTask } = readVerdict(jsonFields(request));
+  if (decision === 'approve') return { kind: decision, minutes, forTask: forTask === true };
+  if (minutes !== null || forTask != null)
+    throw malformed('`minutes` and `for_task` belong to `approve`').about('/decision');
+  return { kind: decision };
 }

@@ -1,6 +1,6 @@
 import { VISIBILITIES } from '../../../model/graph/index.js';
-import { ACCESS_QUESTION, ACCESS_REQUEST } from '../bodies/access.js';
-import { count, flag, type JsonShape, list, object, oneOf, orNull, text, textOrNull } from '../shape.js';
+import { ACCESS_QUESTION, ACCESS_REQUEST, APPROVAL_VERDICT } from '../bodies/access.js';
+import { count, flag, type JsonShape, list, object, oneOf, orNull, ref, text, textOrNull } from '../shape.js';
 
 const SEES = {
   ...oneOf(...VISIBILITIES),
@@ -35,7 +35,7 @@ const GRANT_REASON = object({
   conditions: orNull({
     type: 'object',
     description:
-      'Conditions of the grant as written in the policy file: `starts`, `ends`, `when`, `for`, `break_glass`; null if it always applies.',
+      'Conditions of the grant as written in the policy file: `starts`, `ends`, `when`, `for`, `break_glass`, `approval`; null if it always applies.',
   } as JsonShape),
   counts: flag('True if the grant is in effect under the circumstances of the question.'),
   lacking: list(
@@ -113,8 +113,54 @@ const REQUESTED = object(
     delivered: flag(
       'True if the request was delivered to the owner’s webhook; false if none is configured, so that it is only in the audit log.',
     ),
+    approval: orNull(
+      object({
+        id: text('ID of the approval request.'),
+        url: text('Page on which approvers decide; without OSL_PUBLIC_URL, a path on this server.'),
+        expires_at: text('RFC 3339 time until which it can be decided.'),
+      }),
+    ),
   },
   'Confirmation of an access request; the same for objects that do not exist.',
+);
+
+const APPROVAL_STATE = {
+  ...oneOf('open', 'approved', 'declined', 'revoked'),
+  description: 'State of an approval request.',
+};
+const ENDS_AT = textOrNull('RFC 3339 time at which the approval ends; null if there is none.');
+
+const APPROVAL = object(
+  {
+    id: text(),
+    state: APPROVAL_STATE,
+    requested_at: text(),
+    expires_at: text('RFC 3339 time until which it can be decided.'),
+    chain: NAMES('Delegation chain of the requester, root first.'),
+    purpose: textOrNull('Purpose to which the approval is limited.'),
+    task: textOrNull('Task that the request names.'),
+    reason: textOrNull('Null for administrators who may not decide.'),
+    statement_shape: textOrNull('The statement without literals; null if an object was requested.'),
+    statement: textOrNull('The statement as written; null for administrators who may not decide.'),
+    grants: list(
+      object({
+        on: text(),
+        grant: orNull({
+          type: 'object',
+          description: 'The grant as in the policy file; null for those who may not decide.',
+        } as JsonShape),
+        changed: flag('True if the policy no longer has this grant.'),
+      }),
+    ),
+    minutes: count('Longest approval, in minutes.'),
+    decided_by: textOrNull(),
+    decided_at: textOrNull(),
+    ends_at: ENDS_AT,
+    for_task: flag('True if the approval is only for the task.'),
+    revoked_by: textOrNull(),
+    may_decide: flag('True if the caller may decide it, or end the approval.'),
+  },
+  'A request for approval, and the decision.',
 );
 
 export const ACCESS: readonly (readonly [string, JsonShape])[] = [
@@ -123,4 +169,11 @@ export const ACCESS: readonly (readonly [string, JsonShape])[] = [
   ['Why', WHY],
   ['AccessRequest', ACCESS_REQUEST],
   ['AccessRequested', REQUESTED],
+  ['Approval', APPROVAL],
+  ['ApprovalList', object({ request_id: REQUEST_ID, approvals: list(ref('Approval')) })],
+  ['ApprovalVerdict', APPROVAL_VERDICT],
+  [
+    'ApprovalDecided',
+    object({ request_id: REQUEST_ID, id: text(), state: APPROVAL_STATE, ends_at: ENDS_AT }),
+  ],
 ];

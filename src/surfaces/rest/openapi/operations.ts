@@ -50,6 +50,9 @@ const QUERY_HEADERS = {
     'osl-task': text(
       'Task that the request is part of, percent-encoded, for limits per task; 1 to 200 characters. The claim `osl_task` of the token comes first.',
     ),
+    'osl-approval-reason': text(
+      'Reason, percent-encoded, for which an approval is requested if the query needs one (E0535).',
+    ),
     'osl-break-glass': text(
       'Reason for break-glass access, percent-encoded. It is recorded, raises an alarm, and activates the access for a limited time.',
     ),
@@ -273,13 +276,45 @@ export const REQUEST_ACCESS_OPERATION = operation({
   operationId: 'requestAccess',
   summary: 'Request access from the owner of the policy',
   description:
-    'The request is recorded and, if `OSL_OWNER_WEBHOOK` is set, sent there with the roles and the grant that would give access. The answer does not reveal if the object exists.',
+    'The request is recorded and, if `OSL_OWNER_WEBHOOK` is set, sent there with the roles and the grant that would give access. Grants that lack an approval only are listed for their approvers. The answer does not reveal if the object exists.',
   tags: ['graph'],
   security: BEARER,
   body: { content: { 'application/json': { schema: ref('AccessRequest') } } },
   response: {
     200: json(ref('AccessRequested'), 'The request is recorded.'),
-    ...refusals(...ANY_CALL, 'body', 'asking the owner'),
+    ...refusals(...ANY_CALL, 'body', 'asking the owner', 'approvalsFull', 'approvalsUnavailable'),
+  },
+});
+
+export const APPROVALS_OPERATION = operation({
+  operationId: 'approvals',
+  summary: 'List approval requests',
+  description:
+    'Those that the caller may decide or has made, newest first; for admin roles all, without statements and reasons. Requests are listed until they, or the approval, have ended.',
+  tags: ['graph'],
+  security: BEARER,
+  response: {
+    200: json(ref('ApprovalList'), 'The requests.'),
+    ...refusals(...ANY_CALL, 'approvalsUnavailable'),
+  },
+});
+
+export const DECIDE_APPROVAL_OPERATION = operation({
+  operationId: 'decideApproval',
+  summary: 'Approve or decline a request, or end an approval',
+  description:
+    'For a person with every role that the grants name in `approval`, who is not in the chain of the request and acts for nobody. The decision is recorded before it takes effect.',
+  tags: ['graph'],
+  security: BEARER,
+  params: {
+    type: 'object',
+    properties: { id: text('ID of the approval request.') },
+    required: ['id'],
+  },
+  body: { content: { 'application/json': { schema: ref('ApprovalVerdict') } } },
+  response: {
+    200: json(ref('ApprovalDecided'), 'The decision, which is in effect.'),
+    ...refusals(...ANY_CALL, 'body', 'approval', 'wrongState'),
   },
 });
 
@@ -391,6 +426,8 @@ export const REST_ROUTES: Routes = [
   ['/osl/domain-map', { GET: MAP_OPERATION }],
   ['/osl/why', { GET: WHY_OPERATION }],
   ['/osl/access-requests', { POST: REQUEST_ACCESS_OPERATION }],
+  ['/osl/approvals', { GET: APPROVALS_OPERATION }],
+  ['/osl/approvals/{id}', { POST: DECIDE_APPROVAL_OPERATION }],
   ['/osl/access/explain', { POST: EXPLAIN_ACCESS_OPERATION }],
   ['/osl/candidates', { GET: CANDIDATES_OPERATION }],
   ['/osl/suggest', { POST: SUGGEST_OPERATION }],

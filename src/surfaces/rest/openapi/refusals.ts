@@ -39,6 +39,7 @@ type RefusalStage =
   | 'draft'
   | 'publishing'
   | 'asking the owner'
+  | 'approval'
   | 'operating'
   | 'receipt'
   | 'subscription'
@@ -108,6 +109,11 @@ const STAGE_OF = {
   noAccess: 'access',
   denied: 'question',
   purposeDenied: 'access',
+  needsApproval: 'question',
+  notApprover: 'approval',
+  noApproval: 'approval',
+  approvalsFull: 'approval',
+  approvalsUnavailable: 'approval',
   noGlass: 'emergency',
   glassReason: 'emergency',
   glassSpent: 'emergency',

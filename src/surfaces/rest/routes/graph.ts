@@ -3,14 +3,17 @@ import { type Description, describe, type GraphParts, resolveTerm } from '../../
 import type { GraphDocument } from '../../../ask/graph/graph-documents.js';
 import type { AnswerParts } from '../../../ask/index.js';
 import { type DashboardParts, listDashboards } from '../../../ask/request/shared-dashboards.js';
+import { decideApproval, listApprovals } from '../../../ask/why/approvals.js';
 import { explainAccess } from '../../../ask/why/explain-access.js';
 import { type AccessRequestParts, requestAccess } from '../../../ask/why/request-access.js';
 import { whyObject } from '../../../ask/why/why.js';
-import { readAccessQuestion, readAccessRequest } from '../bodies/access.js';
+import { readAccessQuestion, readAccessRequest, readApprovalVerdict } from '../bodies/access.js';
 import { readRequest } from '../call.js';
 import type { Inflight } from '../inflight.js';
 import {
+  APPROVALS_OPERATION,
   DASHBOARDS_OPERATION,
+  DECIDE_APPROVAL_OPERATION,
   EXPLAIN_ACCESS_OPERATION,
   MAP_OPERATION,
   REQUEST_ACCESS_OPERATION,
@@ -79,7 +82,7 @@ function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {
   return tags.includes('*') || tags.includes(`"${etag}"`);
 }
 
-/** `GET /osl/why`, `POST /osl/access-requests` and, for admins, `POST /osl/access/explain`. */
+/** `GET /osl/why`, `POST /osl/access-requests`, `/osl/approvals` and, for admins, `POST /osl/access/explain`. */
 export function accessRoutes(
   app: FastifyInstance,
   service: AnswerParts & AccessRequestParts,
@@ -98,6 +101,19 @@ export function accessRoutes(
     );
     return sendAnswer(request, reply, await requestAccess(service, call, accessRequest));
   });
+  app.get('/osl/approvals', { schema: APPROVALS_OPERATION }, async (request, reply) => {
+    await readRequest(service, request.call, 'approvals', () => queryParameters(request, []));
+    return sendAnswer(request, reply, await listApprovals(service, request.call));
+  });
+  app.post<{ Params: { id: string } }>(
+    '/osl/approvals/:id',
+    { schema: DECIDE_APPROVAL_OPERATION },
+    async (request, reply) => {
+      const { call, params } = request;
+      const verdict = await readRequest(service, call, 'approve', () => readApprovalVerdict(request));
+      return sendAnswer(request, reply, await decideApproval(service, call, params.id, verdict));
+    },
+  );
   app.post('/osl/access/explain', { schema: EXPLAIN_ACCESS_OPERATION }, async (request, reply) => {
     const { call } = request;
     const question = await readRequest(service, call, 'explain_access', () => readAccessQuestion(request));

@@ -1,0 +1,82 @@
+import type { IdentityClaims } from './identity.js';
+
+/** The approval that a grant requires. */
+export interface ApprovalRule {
+  /** A hash of the whole grant as written, so that a changed grant needs a new approval. */
+  readonly grant: string;
+  /** The data or admin role of those who may approve. */
+  readonly by: string;
+  /** Maximum duration of one approval, in minutes. */
+  readonly minutes: number;
+}
+
+/** A person's approval of grants for one chain. Times are ms since the epoch. */
+export interface Approval {
+  /** Id of the request that was approved, a UUID. */
+  readonly id: string;
+  readonly chain: readonly string[];
+  /** Hashes of the approved grants; see `ApprovalRule`. */
+  readonly grants: readonly string[];
+  /** Restricts the approval to requests of this task; null: any, or none. */
+  readonly task: string | null;
+  /** Restricts the approval to requests for this purpose; null: any, or none. */
+  readonly purpose: string | null;
+  readonly startsAt: number;
+  /** Exclusive. */
+  readonly endsAt: number;
+}
+
+/** The approvals that apply to one request, by the hash of the grant. */
+export interface ApprovedGrants {
+  readonly ids: readonly string[];
+  get(grant: string): Pick<Approval, 'startsAt' | 'endsAt'> | undefined;
+}
+
+export const NOTHING_APPROVED: ApprovedGrants = Object.freeze({
+  ids: Object.freeze([]),
+  get: () => undefined,
+});
+
+/** Supposes every approval, to find out if a query lacks nothing else. For refusals, never for answers. */
+export const ALL_APPROVED: ApprovedGrants = Object.freeze({
+  ids: Object.freeze([]),
+  get: () => ({ startsAt: Number.NEGATIVE_INFINITY, endsAt: Number.POSITIVE_INFINITY }),
+});
+
+/** The approvals in force, by chain. */
+export class Approvals {
+  #byChain: ReadonlyMap<string, readonly Approval[]> = new Map();
+
+  /** Replaces all of them. */
+  replace(approvals: readonly Approval[]): void {
+    const byChain = new Map<string, Approval[]>();
+    for (const approval of approvals) {
+      const key = JSON.stringify(approval.chain);
+      byChain.set(key, [...(byChain.get(key) ?? []), approval]);
+    }
+    this.#byChain = byChain;
+  }
+
+  /** The approvals for this chain, purpose and task. Of two for one grant, the one that ends later. */
+  of(
+    { chain }: Pick<IdentityClaims, 'chain'>,
+    purpose: string | null,
+    task: string | null,
+    now = Date.now(),
+  ): ApprovedGrants {
+    if (this.#byChain.size === 0) return NOTHING_APPROVED;
+    const found = (this.#byChain.get(JSON.stringify(chain)) ?? [])
+      .filter((a) => (a.purpose === null || a.purpose === purpose) && (a.task === null || a.task === task))
+      .filter(({ startsAt, endsAt }) => now >= startsAt && now < endsAt)
+      .sort((a, b) => a.endsAt - b.endsAt);
+    if (found.length === 0) return NOTHING_APPROVED;
+    const byGrant = new Map(found.flatMap((a) => a.grants.map((grant) => [grant, a] as const)));
+    return Object.freeze({
+      ids: Object.freeze(found.map(({ id }) => id)),
+      get: (grant: string) => byGrant.get(grant),
+    });
+  }
+}
+
+/** The approval check of a request. */
+export type ApprovalCheck = Pick<Approvals, 'of'>;

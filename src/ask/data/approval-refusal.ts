@@ -1,0 +1,123 @@
+import { type GovernedPlan, QueryError, queryError } from 'osl-compiler';
+import { ALL_APPROVED, effectiveAccess } from '../../../policy/index.js';
+import {
+  type ApprovalRequestParts,
+  approvalRequest,
+  type OpenApproval,
+  openRequest,
+  type UnapprovedGrant,
+} from '../request/approval-requests.js';
+import type { Caller } from '../request/caller.js';
+import type { DecisionRecord } from '../request/ledger.js';
+import { statementOf } from '../request/request-target.js';
+import { type CompilingParts, planOf } from './planning.js';
+import type { DataQuestion, PlannedQuestion } from './question.js';
+
+/** The caller with every approval, and the grants that it lacks one for; null if it lacks none. */
+interface SupposedCaller {
+  readonly caller: Caller;
+  readonly grants: readonly UnapprovedGrant[];
+}
+
+/** For finding out what an approval would change; never for an answer. */
+function supposeApproved(caller: Caller): SupposedCaller | null {
+  const { identity, snapshot, manifest, circumstances, access: now } = caller;
+  const supposed = { ...circumstances, approved: ALL_APPROVED };
+  const access = effectiveAccess(identity, snapshot, manifest.catalog, supposed, now.read);
+  const lacking = new Set(access.open.filter((key) => !now.open.includes(key)));
+  if (lacking.size === 0) return null;
+  const grants = [...access.dataRoles].flatMap((role) =>
+    [...(snapshot.roles.get(role)?.grants ?? [])].flatMap(([on, own]) =>
+      own.flatMap(({ conditions }): readonly UnapprovedGrant[] =>
+        conditions?.approval == null || !lacking.has(conditions.key) ? [] : [{ on, ...conditions.approval }],
+      ),
+    ),
+  );
+  return { caller: Object.freeze({ ...caller, access }), grants };
+}
+
+type RefusalRecord = Pick<DecisionRecord, 'mark' | 'says'>;
+
+/**
+ * Plans a query like `planOf`. If it is refused and would not be with an approval, the error says so, and the approval
+ * is requested if the client states a reason. The error depends on the policy and the query only, not on data.
+ *
+ * @throws QueryError E0535, E4290, E5036, and the errors of `planOf`
+ */
+export function planOrNeedApproval(
+  parts: CompilingParts & ApprovalRequestParts,
+  caller: Caller,
+  question: DataQuestion,
+  record: RefusalRecord,
+): GovernedPlan | Promise<GovernedPlan> {
+  const refuse = async (error: unknown): Promise<never> => {
+    const supposed = error instanceof QueryError ? supposeApproved(caller) : null;
+    if (supposed === null) throw error;
+    const grants = await unapprovedOf(parts, supposed, question, record).catch((reason: unknown) => {
+      if (reason instanceof QueryError) throw error;
+      throw reason;
+    });
+    if (grants.length === 0) throw error;
+    const reason = question.origin?.approvalReason ?? null;
+    const statement = statementOf(question.body);
+    const requested =
+      reason === null ? null : await requestNow(parts, caller, { grants, reason, statement }, record);
+    throw queryError('needsApproval', { relations: namesOf(grants), requested });
+  };
+  try {
+    const planned = planOf(parts, caller, question, record);
+    return planned instanceof Promise ? planned.catch(refuse) : planned;
+  } catch (error) {
+    return refuse(error);
+  }
+}
+
+async function requestNow(
+  parts: ApprovalRequestParts,
+  caller: Caller,
+  asked: Parameters<typeof approvalRequest>[2],
+  record: RefusalRecord,
+): Promise<OpenApproval> {
+  const request = await approvalRequest(parts, caller, asked);
+  const { id: approval, reason, purpose, task } = request;
+  record.says(JSON.stringify({ approval, reason, purpose, task }));
+  return openRequest(parts, request);
+}
+
+/** The unapproved grants on relations that the query reads. @throws the errors of `planOf` */
+async function unapprovedOf(
+  parts: CompilingParts,
+  { caller, grants }: SupposedCaller,
+  question: PlannedQuestion,
+  record: Pick<DecisionRecord, 'mark'>,
+): Promise<readonly UnapprovedGrant[]> {
+  const { objects } = await planOf(parts, caller, question, record);
+  const read = new Set(
+    objects.flatMap((name) => (name.startsWith('osl.metrics.') ? [] : [name.split('.').at(-1)])),
+  );
+  return grants.filter(({ on }) => read.has(on));
+}
+
+function namesOf(grants: readonly UnapprovedGrant[]): string {
+  const names = [...new Set(grants.map(({ on }) => `\`${on}\``))];
+  return names.sort().join(', ');
+}
+
+/** The grants that a statement, or an object, needs an approval for. Empty also for a statement with an error. */
+export async function grantsToApprove(
+  parts: CompilingParts,
+  caller: Caller,
+  { relation, statement }: { readonly relation: string; readonly statement: string | null },
+  record: Pick<DecisionRecord, 'mark'>,
+): Promise<readonly UnapprovedGrant[]> {
+  const supposed = supposeApproved(caller);
+  if (supposed === null) return [];
+  if (statement === null) return supposed.grants.filter(({ on }) => on === relation);
+  const body = { kind: 'wire', text: statement } as const;
+  try {
+    return await unapprovedOf(parts, supposed, { body, parameterOids: [] }, record);
+  } catch (error) {
+    if (error instanceof QueryError) return [];
+    throw error;
+  }
+}

@@ -1,0 +1,146 @@
+import { randomUUID } from 'node:crypto';
+import { queryError } from 'osl-compiler';
+import type { Approval, ApprovalRule } from '../../../policy/index.js';
+import type { Caller } from './caller.js';
+
+/** A grant of the caller that only lacks an approval. */
+export interface UnapprovedGrant extends ApprovalRule {
+  /** The relation. */
+  readonly on: string;
+}
+
+/** A request for approval. Times are ms since the epoch. */
+export interface ApprovalRequest {
+  /** A UUID. */
+  readonly id: string;
+  readonly at: number;
+  /** End of the time in which it can be decided. */
+  readonly expiresAt: number;
+  readonly chain: readonly string[];
+  readonly purpose: string | null;
+  readonly task: string | null;
+  readonly reason: string;
+  /** The statement as written; null if the request is for an object. */
+  readonly statement: string | null;
+  readonly grants: readonly UnapprovedGrant[];
+}
+
+export interface ApprovalDecision {
+  readonly by: string;
+  readonly at: number;
+  readonly approved: boolean;
+  /** True if the approval is only for the task of the request. */
+  readonly forTask: boolean;
+  /** End of the approval; null if it was declined. */
+  readonly endsAt: number | null;
+}
+
+export interface ApprovalEntry {
+  readonly request: ApprovalRequest;
+  readonly decision: ApprovalDecision | null;
+  /** Early end of an approval. */
+  readonly revoked: { readonly by: string; readonly at: number } | null;
+}
+
+/** Limits on open requests. */
+export interface OpenRequests {
+  readonly perChain: number;
+  readonly perTenant: number;
+}
+
+/**
+ * The approval requests of a tenant, over all processes and gateways. Entries past their end are left out. Methods throw
+ * E5036 if the control database does not respond.
+ */
+export interface ApprovalRegistry {
+  all(): Promise<readonly ApprovalEntry[]>;
+  /** Adds a request. Returns the limit if too many are open. */
+  add(request: ApprovalRequest, most: OpenRequests): Promise<number | null>;
+  /** Stores the first decision about a request; false if there is one already, or no such request. */
+  decide(id: string, decision: ApprovalDecision): Promise<boolean>;
+  /** Ends an approval; false if it has ended already. */
+  revoke(id: string, end: { readonly by: string; readonly at: number }): Promise<boolean>;
+}
+
+export interface ApprovalRequestParts {
+  readonly approvalRequests: ApprovalRegistry;
+  /** URL of the console's page of requests. */
+  readonly approvalPage: string;
+}
+
+const LONGEST_REASON = 500;
+const LONGEST_STATEMENT = 10_000;
+const UNPRINTABLE = /[\p{Cc}\p{Cs}\u2028\u2029\u202A-\u202E\u2066-\u2069]/u;
+const OPEN_MS = 86_400_000;
+const MOST_OPEN: OpenRequests = { perChain: 5, perTenant: 500 };
+const RETRY_SECONDS = 60;
+
+/** An open request, as returned to whoever made it. */
+export interface OpenApproval {
+  readonly id: string;
+  readonly url: string;
+  readonly expires_at: string;
+}
+
+/**
+ * Prepares a request for approval of `grants`, or returns the open request that is equal to it.
+ *
+ * @throws QueryError E0511, E5036
+ */
+export async function approvalRequest(
+  { approvalRequests }: Pick<ApprovalRequestParts, 'approvalRequests'>,
+  { identity, purpose, task }: Caller,
+  asked: Pick<ApprovalRequest, 'grants' | 'reason' | 'statement'>,
+): Promise<ApprovalRequest> {
+  const { reason, statement } = asked;
+  if (reason.trim() === '' || reason.length > LONGEST_REASON || UNPRINTABLE.test(reason))
+    throw queryError('malformedBody', {
+      detail: `a reason for approval is 1 to ${LONGEST_REASON} characters on one line`,
+    });
+  if (statement !== null && statement.length > LONGEST_STATEMENT)
+    throw queryError('tooLarge', { what: 'the length of a statement to approve', limit: LONGEST_STATEMENT });
+  const at = Date.now();
+  const { chain } = identity;
+  const made = { chain, purpose, task, ...asked };
+  const same = ({
+    request: { id: _id, at: _at, expiresAt: _ends, ...other },
+    decision,
+  }: ApprovalEntry): boolean =>
+    decision === null && JSON.stringify(ordered(other)) === JSON.stringify(ordered(made));
+  const open = (await approvalRequests.all()).find(same);
+  return open?.request ?? { id: randomUUID(), at, expiresAt: at + OPEN_MS, ...made };
+}
+
+function ordered(of: Omit<ApprovalRequest, 'id' | 'at' | 'expiresAt'>) {
+  const { chain, purpose, task, reason, statement, grants } = of;
+  return [chain, purpose, task, reason, statement, grants.map(({ grant }) => grant)];
+}
+
+/** Stores the request, unless it is stored already. @throws QueryError E4290, E5036 */
+export async function openRequest(
+  { approvalRequests, approvalPage }: ApprovalRequestParts,
+  request: ApprovalRequest,
+): Promise<OpenApproval> {
+  const limit = await approvalRequests.add(request, MOST_OPEN);
+  if (limit !== null) throw queryError('approvalsFull', { limit, retryAfterSeconds: RETRY_SECONDS });
+  return { id: request.id, url: approvalPage, expires_at: instant(request.expiresAt) };
+}
+
+/** The approval that an entry gives; null if it gives none. */
+export function approvalOf({ request, decision, revoked }: ApprovalEntry): Approval | null {
+  if (decision?.approved !== true || decision.endsAt === null || revoked !== null) return null;
+  const { id, chain, purpose, task, grants } = request;
+  return {
+    id,
+    chain,
+    grants: grants.map(({ grant }) => grant),
+    purpose,
+    task: decision.forTask ? task : null,
+    startsAt: decision.at,
+    endsAt: decision.endsAt,
+  };
+}
+
+function instant(ms: number): string {
+  return new Date(ms).toISOString();
+}
