@@ -36,7 +36,7 @@ export {
 export type { IdentityIssuer } from './exchange/identity-token.js';
 export { tokenIdIn } from './exchange/identity-token.js';
 export { Identity, type IdentityClaims } from './identity.js';
-export { EntitySetBook, type EntitySets, type SetAddition, type SetResult } from './limits/entity-sets.js';
+export { EntitySetBook, type SetAddition, type SetResult } from './limits/entity-sets.js';
 export { type Lease, monotonicMs } from './limits/leases.js';
 export {
   createLeasedLimiter,

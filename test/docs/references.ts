@@ -87,7 +87,7 @@ roles:
       - { name: agent_task, per: task, each: chain, requests: 20, rows: 1000 }
 \`\`\`
 
-When a task of the agent \`user:scout\`, which acts for \`user:ann\`, has asked 20 questions, the next one is refused: \`a limit of the policy is used up: agent_task: 20 requests per task of the chain user:ann > user:scout\`, with the time at which it renews. An answer is never shortened by a limit: a query is refused, or answered completely.
+When a task of the agent \`user:scout\`, which acts for \`user:ann\`, has asked 20 questions, the next one is refused: \`a limit of the policy is used up: agent_task: 20 requests per task of the chain user:ann > user:scout\`, with the time at which it renews. An answer is never silently shortened by a limit: a query is refused, answered completely, or ends with an error.
 
 **Whose use.** A subject is the last one of a chain, and has one count whoever it acts for. \`chain\` counts each chain separately: an agent that acts for two users has two counts. A role without \`each\` has one count for all its members.
 
@@ -97,7 +97,29 @@ When a task of the agent \`user:scout\`, which acts for \`user:ann\`, has asked 
 
 **How exact.** Gateways report what they count within some 10 ms and hear the sum of all. A limit may be exceeded by what they answer in that time, and by the queries that are running when it is used up. For 10,000 requests or rows, with small answers from two gateways at once, that is less than 1 %. While the store of the counts does not respond, each process assumes that the others use as much as itself.
 
-\`osl ps --limits\` and the admin console show how much of each limit is used and when it renews.`;
+\`osl ps --limits\` and the admin console show how much of each limit is used and when it renews.
+
+### Different entities
+
+A limit on rows does not tell one person who is read a thousand times from a thousand persons. \`entities\` counts the different ones that a caller is shown:
+
+\`\`\`yaml
+roles:
+  agent:
+    limits:
+      - { name: people_day, per: day, each: chain, entities: 200, of: [customer] }
+      - { name: sensitive_task, per: task, each: chain, entities: 20, labels: [pii, health] }
+\`\`\`
+
+\`of\` names entities, and \`labels\` counts every entity or bridge that has a column with such a label. Those of one limit are counted together. It takes part in everything that is said above: whose use, tasks, names, \`osl ps --limits\`. What differs:
+
+- **What was shown already costs nothing.** A customer counts once in a window, however often and on whichever surface or gateway it is shown, from the cache or not.
+- **An answer that would show one too many stops with an error** (E4290, 53400), before the rows that would show it are sent. It never ends as if it were complete: an ErrorResponse on the Postgres port, \`problem\` in the trailer of a stream, an MCP error; as JSON, the connection is broken off, or the response is 429 if nothing was sent. What was sent by then counts. The limit is never exceeded, neither by queries that run at the same time nor by several gateways.
+- **The gateway must know whom each row shows.** It adds the primary key to the query, counts it, and removes it from the rows. So it does not matter which columns are selected. A row of a join shows each entity that it is made of.
+- **Other queries are refused** with E0536: aggregates over such an entity, unless they group by its primary key; DISTINCT without it; UNION, INTERSECT and EXCEPT (UNION ALL is counted); subqueries in expressions, such as \`in (select …)\`; window functions other than row numbers and ranks; WITH RECURSIVE; RETRIEVE, TRAVERSE and operators over it. The same holds if the caller does not see the primary key, or sees it masked by anything but \`hash\`.
+- **Rows under \`min_group_size\` do not count.** They are shown in groups only. A caller who is granted nothing but groups of an entity can aggregate it freely; give an agent that needs both two roles, and let it claim one at a time.
+
+Queries of a caller with such a limit that read such an entity take the full path. A foreign key is not an entity: \`select customer_id from order\` shows no customer, unless \`order\` counts as well. While the store of the counts does not respond, such queries are refused (E5038). A window may have at most 100,000 entities. Gateways must have the same keys (\`OSL_KEYS_DIR\`), as for \`hash\` masks; with different ones an entity counts once for each. Background: [decision 151](decisions/0151-different-entities.md).`;
 
 export const POLICY_REFERENCE: Reference = {
   title: 'The policy',
@@ -134,7 +156,7 @@ This page is generated from the JSON Schema with which the server checks the fil
     order:
       'Entities whose results are sorted by key wherever a query leaves the order open. Without it the planner chooses the order, using statistics that include hidden rows ([threat model](threat-model.md)).',
     limits:
-      'Requests per second of each subject, counted separately for each kind of request. Under `subject`, `chain`, `tenant` and in a role (`limits`) further limits per second, minute, hour, day or task: requests, returned rows and bytes, seconds of a database session, cost and model tokens. All limits that apply to a caller must hold. A window begins with its first request. If a limit is used up, the next query is refused before it runs: 429 with `Retry-After` (the end of the window), or 53400 on the Postgres port; the message names the limit and the hint the time at which it renews. A running query is not stopped, so queries that run at the same time may exceed a limit. Several processes [count together](operations.md#limits). [Budgets](#budgets) has an example for agents.',
+      'Requests per second of each subject, counted separately for each kind of request. Under `subject`, `chain`, `tenant` and in a role (`limits`) further limits per second, minute, hour, day or task: requests, returned rows and bytes, seconds of a database session, cost, model tokens and [different entities](#different-entities). All limits that apply to a caller must hold. A window begins with its first request. If a limit is used up, the next query is refused before it runs: 429 with `Retry-After` (the end of the window), or 53400 on the Postgres port; the message names the limit and the hint the time at which it renews. A running query is not stopped, except by a limit on entities, so queries that run at the same time may exceed a limit. Several processes [count together](operations.md#limits). [Budgets](#budgets) has an example for agents.',
     exchange:
       'Maps people and agents known to an issuer of identity tokens to subjects ([identity.md](identity.md#exchange)). The first rule that matches a token applies. The resulting subject need not be listed under `subjects`; if it is, it has only the rights that both allow. Changing or removing a rule invalidates the tokens made by it.',
     service_accounts:
