@@ -126,6 +126,7 @@ const PARTS: readonly (readonly [name: string, how: 'file' | 'files' | 'still' |
   ['published', 'files'],
   ['lineage', 'files'],
   ['break-glass', 'files'],
+  ['approvals', 'files'],
   ['revoked', 'files'],
   ['reranking', 'files'],
   ['decoding', 'files'],
