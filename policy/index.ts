@@ -16,7 +16,6 @@ export {
   type ApprovalCheck,
   type ApprovalRule,
   Approvals,
-  type ApprovedGrants,
   NOTHING_APPROVED,
 } from './approvals.js';
 export { attributesOf, comparedColumns } from './attributes.js';

@@ -127,6 +127,7 @@ const PARTS: readonly (readonly [name: string, how: 'file' | 'files' | 'still' |
   ['lineage', 'files'],
   ['break-glass', 'files'],
   ['overlaps', 'files'],
+  ['approvals', 'files'],
   ['revoked', 'files'],
   ['reranking', 'files'],
   ['decoding', 'files'],

@@ -325,7 +325,7 @@ const STEPS: readonly Migration[] = Object.freeze([
 
 /** Returns `steps` unchanged. @throws Error if their numbers do not ascend */
 function inOrder(steps: readonly Migration[]): readonly Migration[] {
-  if (steps.some(({ number }, i) => number <= (steps[i - 1]?.number ?? 0)))
+  if (steps.some(({ number }, i) => number !== i + 1))
     throw new Error('steps of osl_control have wrong numbers');
   return Object.freeze([...steps]);
 }
