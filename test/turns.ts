@@ -71,6 +71,7 @@ export const IN_TURNS: readonly string[] = [
   'service/lineage/workers',
   'console/ask',
   'console/states',
+  'console/requests',
   'surfaces/pg/slow-readers',
   'console/map',
   'proof/budget/marks',

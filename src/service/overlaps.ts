@@ -1,6 +1,6 @@
 import { mkdir, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ChangedHistory, OverlapStore, OverlapUpdate } from '../ask/index.js';
+import { type ChangedHistory, type OverlapStore, OverlapThread, type OverlapUpdate } from '../ask/index.js';
 import { type ControlPlace, openControl, requireSchema } from '../base/control/index.js';
 import { bytesOf, namesIn, removeWhole, writeWhole } from '../base/files.js';
 import { sql } from '../base/sql.js';
@@ -33,6 +33,7 @@ const SWEEP = sql`delete from osl_control.overlap_history where ends_at < clock_
 
 function sharedOverlaps(place: ControlPlace, tenant: string): OverlapStore {
   const database = openControl(place, { connections: CONNECTIONS, statementMs: STATEMENT_MS });
+  const thread = new OverlapThread();
   let hasSchema = false;
   const ready = async (): Promise<void> => {
     if (!hasSchema) await requireSchema(database);
@@ -63,11 +64,16 @@ function sharedOverlaps(place: ControlPlace, tenant: string): OverlapStore {
         return result;
       });
     },
-    close: () => database.close(),
+    thread,
+    close: async () => {
+      await thread.close();
+      await database.close();
+    },
   });
 }
 
 function fileOverlaps(dir: string, alone: <T>(work: () => Promise<T>) => Promise<T>): OverlapStore {
+  const thread = new OverlapThread();
   const pathOf = (key: string): string => join(dir, key);
   const read = (keys: readonly string[]) => Promise.all(keys.map((key) => bytesOf(pathOf(key))));
   const store = async (changed: readonly ChangedHistory[]): Promise<void> => {
@@ -95,8 +101,10 @@ function fileOverlaps(dir: string, alone: <T>(work: () => Promise<T>) => Promise
       last = next.catch(() => undefined);
       return next;
     },
+    thread,
     close: async () => {
       await last;
+      await thread.close();
     },
   });
 }

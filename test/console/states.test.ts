@@ -155,11 +155,11 @@ const PAGES: readonly PageCase[] = [
     healthy: words('No shadow policy'),
   },
   {
-    name: 'Policy: access requests',
-    open: at('#/policy', 'Access requests'),
-    path: /^\/admin\/access-requests/,
-    loading: 'Loading access requests …',
-    healthy: words('No access requests'),
+    name: 'Requests',
+    open: at('#/requests'),
+    path: /^\/osl\/approvals/,
+    loading: 'Loading requests …',
+    healthy: words('No requests'),
   },
   {
     name: 'Audit: search',

@@ -4,6 +4,7 @@ import { adminGet } from '../../api/admin.js';
 import type { AccessRequestView, RecordPage } from '../../api/admin-types.js';
 import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
+import { Loading } from '../../parts/load/Loaded.js';
 import { type LoadState, useLoad, usePolling } from '../../parts/load/useLoad.js';
 import { useSession } from '../../shell/session.js';
 import { AccessRequest, BreakGlassUse } from './AccessRequest.js';
@@ -40,7 +41,7 @@ export function Screen() {
   const failed = [approvals, ...(isAdmin ? [access, uses] : [])].find(({ error }) => error !== null);
   if (failed !== undefined && failed.value === null) return <Failed of={failed} />;
   const isLoading = approvals.value === null || (isAdmin && (access.value === null || uses.value === null));
-  if (isLoading) return <p className="quiet requests-pad">Loading requests …</p>;
+  if (isLoading) return <Loading what="requests" />;
   const next = access.value?.next ?? null;
   const items: readonly Item[] = [
     ...(at === null ? (approvals.value?.approvals ?? []) : []).map((approval) => ({
@@ -93,7 +94,7 @@ interface Item {
 function Failed({ of: { error, again } }: { readonly of: Pick<LoadState<unknown>, 'error' | 'again'> }) {
   return (
     <div className="requests-pad">
-      <ErrorBox error={error} fix={{ label: 'Try again', take: again }} />
+      <ErrorBox error={error} again={again} />
     </div>
   );
 }

@@ -12,7 +12,6 @@ import {
   parse,
   queryError,
 } from 'osl-compiler';
-import { inTurns } from '../../../base/in-turns.js';
 import { messageOf } from '../../../base/thrown.js';
 import { eachDataRow, MemoryShare, textValuesOf } from '../../../engine/index.js';
 import { isShort } from '../../parsing/index.js';
@@ -24,10 +23,8 @@ import type { DataQuestion, ResultDelivery } from '../question.js';
 import { engineOf, slotValues } from '../runtime/index.js';
 import { settingsFor, timeCharge } from '../runtime/step.js';
 import { StandbyUse } from '../standby-use.js';
-import { type AnsweredSet, distinctSorted, OverlapHistory, type Verdict } from './history.js';
-import type { ChangedHistory, OverlapUpdate } from './store.js';
+import type { AnswerToAdmit, ReadSet } from './decide.js';
 
-const DAY_MS = 86_400_000;
 /** Most groups of one answer, each of which comes in 16 rows at most. */
 const MOST_GROUPS = 4_096;
 const PARTS = 16;
@@ -55,13 +52,14 @@ export async function isComparedWithEarlier(
   for (const table of new Set(populations.map((p) => p.table))) {
     const own = populations.filter((p) => p.table === table);
     const keys = historyKeys(table, own, caller, secret);
-    if (digest !== null && (await unlessUnknown(parts, wasAnswered(parts, [...keys.keys()], digest))))
+    if (digest !== null && (await unlessUnknown(parts, wasAnswered(parts, caller, [...keys.keys()], digest))))
       continue;
     const memory = new MemoryShare(parts.memory, caller.identity.subject);
     try {
-      const sets: AnsweredSet[] = [];
+      const sets: ReadSet[] = [];
       for (const one of own) sets.push(...(await setsOf(one, parts, caller, delivery, memory, secret)));
-      await admit(parts, keys, digest, sets, Math.max(...own.map((p) => p.minimum)));
+      const minimum = Math.max(...own.map((p) => p.minimum));
+      await admit(parts, caller, keys, { digest, sets, minimum });
     } finally {
       memory.release();
     }
@@ -72,11 +70,11 @@ export async function isComparedWithEarlier(
 /** True if all histories under `keys` contain the question. */
 async function wasAnswered(
   { overlaps }: AnswerParts,
+  { identity }: Caller,
   keys: readonly string[],
   digest: string,
 ): Promise<boolean> {
-  const stored = await overlaps.read(keys);
-  return stored.every((bytes) => bytes !== null && historyOf(bytes, 0).hasAnswered(digest));
+  return overlaps.thread.isRepeated(await overlaps.read(keys), digest, identity.subject);
 }
 
 async function populationsFor(
@@ -138,7 +136,7 @@ function historyKeys(
   return keys;
 }
 
-/** Returns the sets of rows behind the answer's figures, without those that are too few to be shown. */
+/** Returns the sets of rows behind the answer's figures, also of groups that are too small to be shown. */
 async function setsOf(
   { plan, sets, minimum, hasUnit }: Population,
   parts: AnswerParts,
@@ -146,7 +144,7 @@ async function setsOf(
   { parameters, settings, signal, snapshots }: ResultDelivery,
   memory: MemoryShare,
   secret: string,
-): Promise<readonly AnsweredSet[]> {
+): Promise<readonly ReadSet[]> {
   const engine = engineOf(parts, plan);
   const given = new Map([[MEMBER_KEY, secret]]);
   const values = slotValues(emit(plan).slots, given, { parts, caller, parameters });
@@ -177,10 +175,7 @@ async function setsOf(
   if (truncated)
     throw queryError('overlapShape', { what: `more than ${MOST_GROUPS} groups, or too many rows` });
   return [...groups.values()].flatMap((own) =>
-    own.flatMap((hashes, i) => {
-      const set = answeredSet(hashes, hasUnit, sets[i] ?? []);
-      return unitsIn(set) < minimum ? [] : [set];
-    }),
+    own.map((hashes, i) => ({ hashes: Float64Array.from(hashes), hasUnit, minimum, figures: sets[i] ?? [] })),
   );
 
   function addHashes(text: string, into: number[]): void {
@@ -190,76 +185,25 @@ async function setsOf(
   }
 }
 
-/** @param hashes of rows, each followed by that of its unit if there are units */
-function answeredSet(hashes: readonly number[], hasUnit: boolean, figures: readonly string[]): AnsweredSet {
-  if (!hasUnit) return { members: distinctSorted(Float64Array.from(hashes)), units: null, figures };
-  const unitOf = new Map<number, number>();
-  for (let at = 0; at < hashes.length; at += 2) unitOf.set(hashes[at] ?? 0, hashes[at + 1] ?? 0);
-  const members = distinctSorted(Float64Array.from(unitOf.keys()));
-  return { members, units: members.map((m) => unitOf.get(m) ?? 0), figures };
-}
-
-function unitsIn({ members, units }: AnsweredSet): number {
-  return units === null ? members.length : new Set(units).size;
-}
-
 async function admit(
   parts: AnswerParts,
+  { identity }: Caller,
   keys: ReadonlyMap<string, number>,
-  digest: string | null,
-  sets: readonly AnsweredSet[],
-  minimum: number,
+  answer: Pick<AnswerToAdmit, 'digest' | 'sets' | 'minimum'>,
 ): Promise<void> {
+  const { overlaps } = parts;
   const { verdict, endsAt } = await unlessUnknown(
     parts,
-    parts.overlaps.update([...keys.keys()], (stored) => decide([...keys], stored, digest, sets, minimum)),
+    overlaps.update([...keys.keys()], (stored) =>
+      overlaps.thread.decide({ ...answer, keys: [...keys], stored }, identity.subject),
+    ),
   );
-  if (verdict === 'refused') throw queryError('overlap', { minimum });
+  if (verdict === 'refused') throw queryError('overlap', { minimum: answer.minimum });
   if (verdict === 'spent')
     throw queryError('overlapSpent', {
       until: new Date(endsAt).toISOString(),
       retryAfterSeconds: Math.max(1, Math.ceil((endsAt - Date.now()) / 1_000)),
     });
-}
-
-interface Decided {
-  readonly verdict: Verdict;
-  /** End of the history that decided. */
-  readonly endsAt: number;
-}
-
-/** Adds an answer to all histories, or to none. A refusal is counted. */
-async function decide(
-  keys: readonly (readonly [string, number])[],
-  stored: readonly (Buffer | null)[],
-  digest: string | null,
-  sets: readonly AnsweredSet[],
-  minimum: number,
-): Promise<OverlapUpdate<Decided>> {
-  const changed: ChangedHistory[] = [];
-  let endsAt = 0;
-  for (const [i, [key, days]] of keys.entries()) {
-    const bytes = stored[i] ?? null;
-    const history = historyOf(bytes, days);
-    endsAt = history.endsAt;
-    const verdict = await inTurns(history.admitInSteps(digest, sets, minimum));
-    if (verdict === 'refused') {
-      const before = historyOf(bytes, days);
-      before.refuse();
-      return {
-        result: { verdict, endsAt },
-        changed: [{ key, bytes: before.encode(), endsAt: before.endsAt }],
-      };
-    }
-    if (verdict === 'spent') return { result: { verdict, endsAt }, changed: [] };
-    if (verdict === 'admitted') changed.push({ key, bytes: history.encode(), endsAt });
-  }
-  return { result: { verdict: 'admitted', endsAt }, changed };
-}
-
-function historyOf(bytes: Buffer | null, days: number): OverlapHistory {
-  const known = bytes === null ? null : OverlapHistory.decode(bytes);
-  return known !== null && known.endsAt > Date.now() ? known : new OverlapHistory(Date.now() + days * DAY_MS);
 }
 
 /** Without its history, no answer is given. @throws QueryError E0537 */

@@ -1,4 +1,4 @@
-import { isolatesInSteps, type MemberClass } from './isolation.js';
+import { isolates, type MemberClass } from './isolation.js';
 
 /** Limits of one history. A question beyond one of them is refused until the history ends. */
 const MOST_MEMBERS = 2_097_152;
@@ -102,24 +102,18 @@ export class OverlapHistory {
    * @param question null if its answer depends on the time, so that it is never the same question
    * @param minimum the fewest units on which a figure may rest
    */
-  *admitInSteps(
-    question: string | null,
-    sets: readonly AnsweredSet[],
-    minimum: number,
-  ): Generator<void, Verdict> {
+  admit(question: string | null, sets: readonly AnsweredSet[], minimum: number): Verdict {
     if (question !== null && this.hasAnswered(question)) return 'repeated';
     if (this.#refusals >= MOST_REFUSALS || this.#questions.size >= MOST_QUESTIONS) return 'spent';
-    yield* this.#addMembersInSteps(sets);
+    this.#addMembers(sets);
     if (this.#members.length > MOST_MEMBERS) return 'spent';
     const changed = new Set<number>();
     const sizes = this.#sizes();
     for (const set of sets) {
-      yield;
       this.#addSet(set, sizes, changed);
       if (this.#sets.length > MOST_SETS || this.#classes.length > MOST_CLASSES) return 'spent';
     }
-    yield;
-    const isolated = yield* isolatesInSteps(this.#memberClasses(minimum), this.#sets, changed, minimum);
+    const isolated = isolates(this.#memberClasses(minimum), this.#sets, changed, minimum);
     if (isolated === 'unknown') return 'spent';
     if (isolated) return 'refused';
     if (question !== null) this.#questions.add(question);
@@ -132,13 +126,12 @@ export class OverlapHistory {
   }
 
   /** Adds the rows of `sets` that are in no other set, as ones of class 0. */
-  *#addMembersInSteps(sets: readonly AnsweredSet[]): Generator<void, void> {
+  #addMembers(sets: readonly AnsweredSet[]): void {
     const before = this.#members;
     const missing: Float64Array[] = [];
     for (const { members: own } of sets) {
       const found = placesIn(before, own);
       missing.push(own.filter((value, i) => before[found[i] ?? 0] !== value));
-      yield;
     }
     if (missing.some((part) => part.length > 0)) this.#insert(missing);
     for (const { members: own, units: ofOwn } of sets) {
@@ -147,7 +140,6 @@ export class OverlapHistory {
       const places = placesIn(this.#members, own);
       for (let i = 0; i < places.length; i++) units[places[i] ?? 0] = ofOwn[i] ?? 0;
       this.#units = units;
-      yield;
     }
   }
 

@@ -7,8 +7,6 @@ export interface MemberClass {
 
 /** Operations after which an answer is refused, because whether it isolates somebody is not known: about a second. */
 const MOST_WORK = 300_000_000;
-/** Operations between two turns of the event loop. */
-const TURN = 1_000_000;
 /** A prime whose square, as a number, is exact. Determinants of few zeros and ones are no multiples of it by chance. */
 const PRIME = 67_108_859;
 
@@ -21,17 +19,17 @@ const PRIME = 67_108_859;
  * @param changed sets that are new, or have new figures
  * @returns `unknown` if deciding takes too long
  */
-export function* isolatesInSteps(
+export function isolates(
   classes: readonly MemberClass[],
   sets: readonly (readonly string[])[],
   changed: ReadonlySet<number>,
   minimum: number,
-): Generator<void, boolean | 'unknown'> {
+): boolean | 'unknown' {
   const work = new Work();
   for (const space of spacesOf(sets)) {
     if (![...changed].some((set) => space.has(set))) continue;
     const columns = columnsIn(space, classes, minimum);
-    const found = yield* spaceIsolates(columns, [...space], changed, minimum, work);
+    const found = spaceIsolates(columns, [...space], changed, minimum, work);
     if (found !== false) return found;
   }
   return false;
@@ -39,19 +37,13 @@ export function* isolatesInSteps(
 
 class Work {
   #done = 0;
-  #turn = 0;
 
   get isTooMuch(): boolean {
     return this.#done > MOST_WORK;
   }
 
-  /** True if it is time to yield. */
-  add(operations: number): boolean {
+  add(operations: number): void {
     this.#done += operations;
-    this.#turn += operations;
-    if (this.#turn < TURN) return false;
-    this.#turn = 0;
-    return true;
   }
 }
 
@@ -104,26 +96,26 @@ function united(
   return all.size >= minimum ? null : all;
 }
 
-function* spaceIsolates(
+function spaceIsolates(
   columns: readonly MemberClass[],
   sets: readonly number[],
   changed: ReadonlySet<number>,
   minimum: number,
   work: Work,
-): Generator<void, boolean | 'unknown'> {
+): boolean | 'unknown' {
   const small = columns.filter((c) => c.units !== null);
   const isFew = (some: readonly MemberClass[]): boolean =>
     some.length > 0 &&
     some.reduce<ReadonlySet<number> | null>((u, c) => united(u, c.units, minimum), new Set()) !== null;
   if (small.length === 0) return false;
   const large = columns.filter((c) => c.units === null);
-  if (yield* twoDiffer(large, small, sets, changed, isFew, work)) return true;
-  const left = yield* restOf(matrixOf(sets, [...large, ...small]), large.length, work);
+  if (twoDiffer(large, small, sets, changed, isFew, work)) return true;
+  const left = restOf(matrixOf(sets, [...large, ...small]), large.length, work);
   if (left === null) return 'unknown';
   // Another order of columns gives other combinations.
   for (const order of [small, [...small].reverse()]) {
     const rows = order === small ? left : left.map((row) => row.slice().reverse());
-    const reduced = yield* reducedRows(rows, order.length, work);
+    const reduced = reducedRows(rows, order.length, work);
     if (reduced === null) return 'unknown';
     if (reduced.some(({ row }) => isFew(order.filter((_, i) => row[i] !== 0)))) return true;
     if (pairsOf(reduced).some((pair) => isFew(order.filter((_, i) => pair.includes(i))))) return true;
@@ -132,14 +124,14 @@ function* spaceIsolates(
 }
 
 /** True if two sets, one of which is changed, contain the same large classes and differ in few units. */
-function* twoDiffer(
+function twoDiffer(
   large: readonly MemberClass[],
   small: readonly MemberClass[],
   sets: readonly number[],
   changed: ReadonlySet<number>,
   isFew: (some: readonly MemberClass[]) => boolean,
   work: Work,
-): Generator<void, boolean> {
+): boolean {
   const within = (columns: readonly MemberClass[], set: number): readonly MemberClass[] =>
     columns.filter((c) => c.sets.includes(set));
   const places = new Map(large.map((c, i) => [c, i]));
@@ -155,7 +147,7 @@ function* twoDiffer(
       if (a === b || a.key !== b.key) continue;
       const differing = [...a.small, ...b.small].filter((c) => a.small.has(c) !== b.small.has(c));
       if (isFew(differing)) return true;
-      if (work.add(a.small.size + b.small.size)) yield;
+      work.add(a.small.size + b.small.size);
     }
   return false;
 }
@@ -173,7 +165,7 @@ function matrixOf(sets: readonly number[], columns: readonly MemberClass[]): Row
 }
 
 /** Returns a basis of the combinations that are zero in the first `count` columns, without these columns. */
-function* restOf(rows: Row[], count: number, work: Work): Generator<void, Row[] | null> {
+function restOf(rows: Row[], count: number, work: Work): Row[] | null {
   let rest = rows;
   for (let column = 0; column < count; column++) {
     const pivot = rest.find((row) => row[column] !== 0);
@@ -182,7 +174,7 @@ function* restOf(rows: Row[], count: number, work: Work): Generator<void, Row[] 
     for (const row of rest) {
       if (row[column] === 0) continue;
       subtract(row, pivot, column);
-      if (work.add(row.length - column)) yield;
+      work.add(row.length - column);
     }
     if (work.isTooMuch) return null;
   }
@@ -195,7 +187,7 @@ interface ReducedRow {
 }
 
 /** Returns the reduced row echelon form, without rows of zeros. */
-function* reducedRows(rows: readonly Row[], width: number, work: Work): Generator<void, ReducedRow[] | null> {
+function reducedRows(rows: readonly Row[], width: number, work: Work): ReducedRow[] | null {
   let rest = [...rows];
   const reduced: ReducedRow[] = [];
   for (let column = 0; column < width; column++) {
@@ -206,7 +198,7 @@ function* reducedRows(rows: readonly Row[], width: number, work: Work): Generato
     for (const row of [...rest, ...reduced.map((r) => r.row)]) {
       if (row[column] === 0) continue;
       subtract(row, pivot, column);
-      if (work.add(width)) yield;
+      work.add(width);
     }
     if (work.isTooMuch) return null;
     reduced.push({ row: pivot, pivot: column });

@@ -1,3 +1,6 @@
+import type { OverlapUpdate } from './decide.js';
+import type { OverlapThread } from './overlap-thread.js';
+
 /** The histories of answers, as bytes under opaque keys. */
 export interface OverlapStore {
   /** Returns the stored histories, in the order of `keys`; null where there is none. */
@@ -7,17 +10,7 @@ export interface OverlapStore {
     keys: readonly string[],
     work: (stored: readonly (Buffer | null)[]) => Promise<OverlapUpdate<T>>,
   ): Promise<T>;
+  /** Compares answers with the histories. */
+  readonly thread: OverlapThread;
   close(): Promise<void>;
-}
-
-export interface OverlapUpdate<T> {
-  readonly result: T;
-  readonly changed: readonly ChangedHistory[];
-}
-
-export interface ChangedHistory {
-  readonly key: string;
-  readonly bytes: Buffer;
-  /** In ms since the epoch. */
-  readonly endsAt: number;
 }

@@ -1,0 +1,22 @@
+import { parentPort } from 'node:worker_threads';
+import { yieldToOthers } from '../../../base/threads/thread.js';
+import { messageOf } from '../../../base/thrown.js';
+import { decide, haveAnswered } from './decide.js';
+import type { FromOverlapThread, OverlapJob } from './overlap-thread.js';
+
+/** Worker thread that compares answers. It holds only the histories of the current job. */
+
+const port = parentPort;
+if (port === null) throw new Error('this file is the main module of a worker');
+yieldToOthers();
+
+const say = (message: FromOverlapThread): void => port.postMessage(message);
+
+port.on('message', (job: OverlapJob) => {
+  try {
+    if (job.kind === 'repeated') say({ kind: 'repeated', value: haveAnswered(job.stored, job.digest) });
+    else say({ kind: 'decided', value: decide(job.answer) });
+  } catch (error) {
+    say({ kind: 'failed', reason: messageOf(error) });
+  }
+});
