@@ -80,5 +80,5 @@ async function runDecision(id: string, verdict: object, flags: ClientFlags): Pro
   const { url, token } = await serverAccess(flags, 'admin');
   const path = `/osl/approvals/${encodeURIComponent(id)}`;
   const { state, ends_at: ends } = bodyOf(await postDocument(url, path, token, verdict), false);
-  print(ends === null ? textOf(state) : `${textOf(state)}, until ${textOf(ends)}`);
+  print(state === 'approved' ? `approved, until ${textOf(ends)}` : textOf(state));
 }
