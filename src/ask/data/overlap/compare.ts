@@ -148,15 +148,14 @@ async function setsOf(
   const engine = engineOf(parts, plan);
   const given = new Map([[MEMBER_KEY, secret]]);
   const values = slotValues(emit(plan).slots, given, { parts, caller, parameters });
-  const groups = new Map<string, number[][]>();
-  const size = hasUnit ? 2 * MEMBER_DIGITS : MEMBER_DIGITS;
+  const groups = new Map<string, string[][]>();
   const write = (messages: Uint8Array): void => {
     memory.require(messages.length);
     for (const row of eachDataRow(messages)) {
       const [group, ...texts] = textValuesOf(row);
       const own = groups.get(group ?? '') ?? sets.map(() => []);
       groups.set(group ?? '', own);
-      for (const [i, text] of texts.entries()) addHashes(text ?? '', own[i] ?? []);
+      for (const [i, text] of texts.entries()) own[i]?.push(text ?? '');
     }
   };
   const options = {
@@ -175,14 +174,8 @@ async function setsOf(
   if (truncated)
     throw queryError('overlapShape', { what: `more than ${MOST_GROUPS} groups, or too many rows` });
   return [...groups.values()].flatMap((own) =>
-    own.map((hashes, i) => ({ hashes: Float64Array.from(hashes), hasUnit, minimum, figures: sets[i] ?? [] })),
+    own.map((hashes, i) => ({ hashes, digits: MEMBER_DIGITS, hasUnit, minimum, figures: sets[i] ?? [] })),
   );
-
-  function addHashes(text: string, into: number[]): void {
-    for (let at = 0; at < text.length; at += size)
-      for (let part = at; part < at + size; part += MEMBER_DIGITS)
-        into.push(Number.parseInt(text.slice(part, part + MEMBER_DIGITS), 16));
-  }
 }
 
 async function admit(

@@ -5,7 +5,9 @@ const DAY_MS = 86_400_000;
 /** The rows behind figures of one group of an answer, as they come from the database. */
 export interface ReadSet {
   /** Hashes of rows, each followed by that of its unit if `hasUnit`; in any order, and possibly repeated. */
-  readonly hashes: Float64Array;
+  readonly hashes: readonly string[];
+  /** Hexadecimal digits of each hash. */
+  readonly digits: number;
   readonly hasUnit: boolean;
   /** The fewest units with which the group is shown. */
   readonly minimum: number;
@@ -75,7 +77,12 @@ export function decide({ keys, stored, digest, sets, minimum }: AnswerToAdmit): 
   return { result: { verdict: 'admitted', endsAt }, changed };
 }
 
-function answeredSet({ hashes, hasUnit, figures }: ReadSet): AnsweredSet {
+function answeredSet({ hashes: texts, digits, hasUnit, figures }: ReadSet): AnsweredSet {
+  const hashes = new Float64Array(texts.reduce((n, text) => n + text.length, 0) / digits);
+  let end = 0;
+  for (const text of texts)
+    for (let at = 0; at < text.length; at += digits)
+      hashes[end++] = Number.parseInt(text.slice(at, at + digits), 16);
   if (!hasUnit) return { members: distinctSorted(hashes), units: null, figures };
   const unitOf = new Map<number, number>();
   for (let at = 0; at < hashes.length; at += 2) unitOf.set(hashes[at] ?? 0, hashes[at + 1] ?? 0);
