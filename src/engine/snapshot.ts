@@ -27,6 +27,7 @@ export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost<Execut
   readonly inTransaction = true;
   readonly #options: SnapshotOptions;
   #session: UpstreamSession | null = null;
+  #hasPlace = false;
   #chosen: ChosenServer | null = null;
   #state: 'new' | 'open' | 'lost' | 'ended' = 'new';
   #tail: Promise<void> = Promise.resolve();
@@ -50,6 +51,7 @@ export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost<Execut
   /** Ends the transaction after its last statement and returns the session. */
   end(): void {
     if (this.#state === 'ended') return;
+    this.#freePlace(); // at once: the client's next transaction may begin before the database has ended this one
     this.#tail = this.#tail.then(() => this.#finish());
   }
 
@@ -79,10 +81,11 @@ export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost<Execut
     if (this.#state !== 'new') throw connectionLost();
     const { level, subject, places } = this.#options;
     places.take(subject);
+    this.#hasPlace = true;
     try {
       this.#session = await this.#acquire();
     } catch (error) {
-      places.free(subject);
+      this.#freePlace();
       this.#state = 'lost';
       throw error;
     }
@@ -113,8 +116,7 @@ export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost<Execut
     this.#session = null;
     this.#state = 'ended';
     if (!isOpen || session === null) return;
-    // Freed first: the client's next transaction may begin before the database has ended this one.
-    this.#options.places.free(this.#options.subject);
+    this.#freePlace();
     try {
       await command(session, 'ROLLBACK', IDLE);
       this.#chosen?.server.pool.release(session);
@@ -128,7 +130,12 @@ export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost<Execut
     this.#session?.destroy();
     this.#session = null;
     this.#state = 'lost';
-    this.#options.places.free(this.#options.subject);
+    this.#freePlace();
+  }
+
+  #freePlace(): void {
+    if (this.#hasPlace) this.#options.places.free(this.#options.subject);
+    this.#hasPlace = false;
   }
 }
 

@@ -26,6 +26,7 @@ const COUNTS: Readonly<Record<string, string>> = {
  * Recorder or a PermittedRequest (`test/house/closed-doors.test.ts`); outside ask it does not know how to open one.
  */
 const USES_SEALS: Readonly<Record<string, string>> = {
+  'src/ask/data/entity-counts.ts': 'counts the entities that an answer shows',
   'src/ask/data/runtime/step.ts': 'finds the engine of a plan; counts rows, bytes and time of an answer',
   'src/ask/request/limit.ts': 'counts a request',
   'src/ask/request/refusals.ts': 'begins the records of a request, and counts refusals',

@@ -2,6 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { compileTemplate, emit, ready, shapeOf } from 'osl-compiler';
 import t from 'tap';
+import { NOTHING_APPROVED } from '../../policy/index.js';
 import { createPlanCache } from '../../src/ask/data/plan-cache.js';
 import { Route } from '../../src/ask/routes/route.js';
 import { shapeOf as rowShapeOf } from '../../src/surfaces/rest/json-answer.js';
@@ -72,7 +73,7 @@ t.test(
       identity: { tenant, chain },
       access: { signature: 's', claimed: '' },
       purpose: null,
-      circumstances: { emergency: null },
+      circumstances: { emergency: null, approved: NOTHING_APPROVED },
     });
     const isOf = (other: object): boolean => {
       const route: unknown = Object.create(Route.prototype, {

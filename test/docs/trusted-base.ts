@@ -4,7 +4,7 @@ import { dirname, join, normalize } from 'node:path';
 import { ROOT } from '../tools/cli/support.js';
 
 /** Most lines that the base may have: a file that joins it, or grows, is a decision. */
-export const MOST_LINES = 14_320;
+export const MOST_LINES = 14_330;
 
 interface Part {
   readonly title: string;

@@ -30,6 +30,7 @@ const TITLES: ReadonlyMap<string, string> = new Map([
   ['E0532', 'Task required'],
   ['E0533', 'Not subscribable'],
   ['E0534', 'Shadow policy not started'],
+  ['E0536', 'Entities not countable'],
   ['E0537', 'Overlaps with earlier answers'],
   ['E0529', 'Invalid value in a computation'],
   ['E1001', 'Not resolvable'],

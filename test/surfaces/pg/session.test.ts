@@ -94,7 +94,8 @@ test('what can be set is known to Postgres too', { skip }, async (t) => {
   const { rows } = await (await connect('user:ada')).query('show all');
   const theirs = await psqlScript(both.direct, 'select name from pg_settings;');
   const unknown = rows.map((r) => String(r.name)).filter((name) => !theirs.includes(`\n${name}\n`));
-  const osl = ['cache', 'freshness', 'purpose', 'receipt', 'receipts', 'task'].map((name) => `osl.${name}`);
+  const own = ['approval_reason', 'cache', 'freshness', 'purpose', 'receipt', 'receipts', 'task'];
+  const osl = own.map((name) => `osl.${name}`);
   const ours = ['is_superuser', ...osl, 'role', 'session_authorization'];
   t.same(unknown, ours, 'which pg_settings leaves out');
 });

@@ -212,6 +212,7 @@ t.test('the examples: what is not expressed is named', async (t) => {
   t.strictSame(await left('reference'), [
     'customer, analyst: a grant with `min_group_size`, of aggregates and no rows',
     'customer, on_call: a grant with `break_glass`, which depends on the request',
+    'customer, payroll: a grant with `approval`, which depends on the request',
     'order, analyst: a grant with `metrics`, of figures and no rows',
     'order, auditor: a grant with `ends`, `for`, `starts`, `when`, which depends on the request',
     'notes, sales: passages of text, which the gateway searches',
