@@ -3,6 +3,7 @@ import { BlockList, isIP } from 'node:net';
 import type { Conditions, Hours } from './conditions.js';
 import { clockIn, DAYS, MINUTES_OF_DAY, minutesOf } from './conditions.js';
 import type { GrantDocument, PolicyDocument } from './document.js';
+import { conditionsIn } from './grant-conditions.js';
 import type { DocumentPath, ProblemList } from './problems.js';
 
 /** Parses `10.0.0.0/8`, `fd00::/8`, or one address; null for anything else. */
@@ -49,11 +50,12 @@ export function compileConditions(
   path: DocumentPath,
   context: ConditionsContext,
 ): Conditions | null {
-  const { starts, ends, when, for: purposes, break_glass: breakGlass } = grant;
+  const given = conditionsIn(grant);
+  if (given === null) return null;
+  const { starts, ends, when, for: purposes, break_glass: breakGlass } = given;
   // INVARIANT: the key of a grant that needs an approval contains the whole grant, so that no other is approved with it.
-  const approval = grant.approval && { ...grant.approval, grant: hashOf(grant) };
-  const written = { starts, ends, when, for: purposes, break_glass: breakGlass, approval };
-  if (Object.values(written).every((part) => part === undefined)) return null;
+  const approval = given.approval && { ...given.approval, grant: hashOf(grant) };
+  const written = { ...given, approval };
   const fault = (at: readonly string[], message: string, hint: string | null = null): void =>
     context.problems.add('condition', [...path, ...at], { message, hint });
   const startsAt = momentOf(starts, 'starts', Number.NEGATIVE_INFINITY, fault);

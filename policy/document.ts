@@ -138,7 +138,7 @@ export interface RoleDocument {
   readonly deny?: readonly { readonly on: string; readonly columns?: readonly string[] }[];
 }
 
-export interface GrantDocument {
+export interface GrantDocument extends GrantConditions {
   /** An entity or a bridge. */
   readonly on: string;
   /** `*`: all columns, including those added by later manifests. */
@@ -159,6 +159,10 @@ export interface GrantDocument {
   readonly dominance?: number;
   /** Answers are compared with earlier ones of the subject, or of all who have a grant with the same name in `with`. */
   readonly overlap?: { readonly mode: 'refuse'; readonly with?: string; readonly days?: number };
+}
+
+/** The conditions of a grant, which depend on the request; listed in `grant-conditions.ts`. */
+export interface GrantConditions {
   /** Start of the grant's validity, with UTC offset. */
   readonly starts?: string;
   /** End of the grant's validity, with UTC offset. */

@@ -34,6 +34,7 @@ export {
 } from './exchange/exchange.js';
 export type { IdentityIssuer } from './exchange/identity-token.js';
 export { tokenIdIn } from './exchange/identity-token.js';
+export { conditionsIn, withoutConditions } from './grant-conditions.js';
 export { Identity, type IdentityClaims } from './identity.js';
 export { EntitySetBook, type SetAddition, type SetResult } from './limits/entity-sets.js';
 export { type Lease, monotonicMs } from './limits/leases.js';

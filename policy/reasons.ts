@@ -3,6 +3,7 @@ import type { Catalog } from 'osl-compiler';
 import type { EffectiveAccess } from './access.js';
 import { attributesOf } from './attributes.js';
 import type { GrantDocument } from './document.js';
+import { conditionsIn } from './grant-conditions.js';
 import { type Identity, type IdentityClaims, mintIdentity } from './identity.js';
 import type { PolicySnapshot } from './snapshot.js';
 import { subjectsOf } from './subjects.js';
@@ -111,16 +112,13 @@ export function reasonsFor(
 function written(
   grant: GrantDocument | undefined,
 ): Pick<GrantReason, 'columns' | 'rows' | 'unmask' | 'min_group_size' | 'conditions'> {
-  const { starts, ends, when, for: purposes, break_glass, approval } = grant ?? {};
-  const given = Object.entries({ starts, ends, when, for: purposes, break_glass, approval }).filter(
-    ([, v]) => v !== undefined,
-  );
+  const conditions = grant === undefined ? null : conditionsIn(grant);
   return {
     columns: grant?.columns ?? [],
     rows: grant?.rows ?? null,
     unmask: grant?.unmask ?? [],
     min_group_size: grant?.min_group_size ?? null,
-    conditions: given.length === 0 ? null : Object.fromEntries(given),
+    conditions: conditions === null ? null : { ...conditions },
   };
 }
 

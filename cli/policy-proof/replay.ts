@@ -5,6 +5,7 @@ import {
   type PolicyDocument,
   type PolicySnapshot,
   type RoleDocument,
+  withoutConditions,
 } from '../../policy/index.js';
 import type { Check, Counterexample, CounterexampleCaller } from '../../policy/proof/index.js';
 import type { JsonRow, PolicyTest } from '../policy-tests/document.js';
@@ -121,7 +122,7 @@ function trialPolicy(
 ): PolicyDocument {
   const { version, tenant, masks, order, privacy_units } = snapshot.document;
   const labels = [...new Set(columns.flatMap((c) => c.sensitivity ?? []))];
-  const own = roles.map((role) => [role, withoutConditions(role, snapshot, conditions)] as const);
+  const own = roles.map((role) => [role, roleInForce(role, snapshot, conditions)] as const);
   const given = Object.fromEntries(
     [...attributes].map(([attribute, values]) => [
       attribute,
@@ -153,26 +154,13 @@ function newRole(name: string, taken: readonly string[]): string {
 }
 
 /** The role with the grants whose conditions hold, as grants without conditions. */
-function withoutConditions(
-  name: string,
-  snapshot: PolicySnapshot,
-  conditions: readonly string[],
-): RoleDocument {
+function roleInForce(name: string, snapshot: PolicySnapshot, conditions: readonly string[]): RoleDocument {
   const document = snapshot.document.roles[name];
   const compiled = [...(snapshot.roles.get(name)?.grants.values() ?? [])].flat();
   const grants = (document?.grants ?? []).flatMap((grant, i) => {
     const key = compiled.find((g) => g.id.endsWith(`.${i}`))?.conditions?.key;
     if (key !== undefined && !conditions.includes(key)) return [];
-    const {
-      starts: _starts,
-      ends: _ends,
-      when: _when,
-      for: _for,
-      break_glass: _glass,
-      approval: _approval,
-      ...always
-    } = grant;
-    return [always];
+    return [withoutConditions(grant)];
   });
   const { deny } = document ?? {};
   return { grants, ...(deny !== undefined && { deny }) };

@@ -2,12 +2,14 @@ import { isDeepStrictEqual } from 'node:util';
 import { mayBeRedacted, type Relation } from 'osl-compiler';
 import {
   compileSnapshot,
+  conditionsIn,
   type GrantDocument,
   hypotheticalClaims,
   type PolicyDocument,
   PolicyProblems,
   type PolicySnapshot,
   type RoleDocument,
+  withoutConditions,
 } from '../../policy/index.js';
 import type { Manifest } from '../../src/model/manifest/index.js';
 import type { Expectation, JsonRow, PolicyTest, PolicyTests } from './document.js';
@@ -156,17 +158,8 @@ function* widened(grant: GrantDocument, { catalog }: Manifest): Generator<readon
   if (grant.rows !== undefined) yield ['`rows` taken away: every row', everyRow];
   const { min_group_size: _size, metrics: _metrics, ...shown } = grant;
   if (grant.min_group_size !== undefined) yield ['`min_group_size` taken away: rows are shown', shown];
-  const {
-    starts: _starts,
-    ends: _ends,
-    when: _when,
-    for: _for,
-    break_glass: _glass,
-    approval: _approval,
-    ...always
-  } = grant;
-  if (Object.keys(always).length < Object.keys(grant).length)
-    yield ['its conditions taken away: it counts always', always];
+  if (conditionsIn(grant) !== null)
+    yield ['its conditions taken away: it counts always', withoutConditions(grant)];
   const relation = catalog.relations.get(grant.on);
   if (relation === undefined) return;
   const unmask = grant.unmask ?? [];

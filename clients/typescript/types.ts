@@ -59,7 +59,7 @@ export type Query = OneOf<{
   readonly upstream?: "statement" | "plan";
 }>;
 
-/** What to group by: one row for each combination. */
+/** Dimensions to group by: one row for each combination. */
 export type MetricsGroups = readonly (string | {
   /** `entity__column`, an entity, `metric_time` or `relationship__column`, each optionally followed by `__grain`. */
   readonly name: string;

@@ -5,7 +5,7 @@ import type { SpoolRoom } from './spool/spool-room.js';
 import type { ReportUpstreamError } from './upstream-report.js';
 import type { UpstreamSession } from './upstream-session.js';
 
-/** How the statements of a runner or snapshot are executed. */
+/** Rules by which the statements of a runner or snapshot are executed. */
 export interface ExecutionRules {
   /**
    * True to send the row cap in Execute. If false, the statement is cancelled at the cap instead, which allows parallel

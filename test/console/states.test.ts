@@ -34,7 +34,7 @@ interface PageCase {
   readonly loading: string;
   /** True if another page has to be loaded before. */
   readonly isWithin?: boolean;
-  /** What is seen once it has loaded. */
+  /** Finds the element that is seen once it has loaded. */
   readonly healthy: (page: Page) => Locator;
 }
 
@@ -208,7 +208,7 @@ const PAGES: readonly PageCase[] = [
   },
 ];
 
-/** What a page says of a fault. */
+/** Words of a page about a fault. */
 const WORDS: Readonly<Record<Exclude<Fault, 'held'>, readonly (string | RegExp)[]>> = {
   refused: ['The gateway cannot be reached.', /Check your connection, and that the gateway is running/],
   malformed: ['This response, with status 200, is not one of the gateway.', /such as a proxy/],
@@ -276,7 +276,7 @@ async function salesServer(readerUrl: string): Promise<{ readonly origin: string
   return { origin: `http://127.0.0.1:${server.record().httpPort}`, place };
 }
 
-/** What is seen where there is nothing: by who has no access, and by an admin. */
+/** Pages where there is nothing, as seen by who has no access, and by an admin. */
 const EMPTY: readonly (readonly [hash: string, tab: string | null, text: string])[] = [
   ['#/ask', null, 'You have no access yet'],
   ['#/map', null, 'You have no access yet'],

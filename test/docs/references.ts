@@ -64,7 +64,7 @@ roles:
 
 **What is answered.** The same question again, however it is written, unless it reads the clock; questions about the same rows; and questions that differ in enough entities.
 
-**Whose answers.** By default those of each subject; an agent's answers count for the agent and for the user it acts for. Subjects whose grants name the same group in \`with\` share one history, whatever their rights are: name one for people who talk to each other. Gateways with a [control database](operations.md#several-gateways) share histories, which a restart does not end.
+**Whose answers.** By default those of each subject; an agent's answers count for the agent and for the user it acts for. Subjects whose grants name the same group in \`with\` share one history, whatever their rights are: name one for people who talk to each other. What one of them uses up, rows or refusals, is used up for all. Gateways with a [control database](operations.md#several-gateways) share histories, which a restart does not end.
 
 **How long.** From the first answer, for \`days\` days. Then the history begins anew: an answer of one period is not compared with one of the next. A history has 2,097,152 rows, 1,024 sets of them, 8,192 classes of rows that are in the same sets, and 32 refusals at most, and comparing an answer takes about a second of processor time at most; then only repeated questions are answered until it ends, which the message says. It is stored as keyed hashes of keys; no value and no text of a question is in it.
 

@@ -288,6 +288,18 @@ t.test(
   },
 );
 
+t.test('a snapshot has the place of one that has ended at once', async (t) => {
+  const fixture = await nativeFixture({ poolSize: 2 });
+  if (fixture === null) return t.plan(0, NO_NATIVE);
+  for (let i = 0; i < 20; i++) {
+    const snapshot = fixture.engine.governed.snapshot('REPEATABLE READ', 'a', null);
+    t.match(await ask(fixture, 'select 1', { oids: [23], subject: 'a', snapshot }), { rows: 1 });
+    snapshot?.end();
+  }
+  await fixture.close();
+  return undefined;
+});
+
 t.test('however fast its rows come, an answer has the event loop for a slice at a time', async (t) => {
   const fixture = await nativeFixture({ poolSize: 3 });
   if (fixture === null) return t.plan(0, NO_NATIVE);

@@ -71,7 +71,7 @@ export function errorText(error: unknown): string {
 }
 
 interface Remedy {
-  /** What to do, beyond the hint of the gateway; null if the hint says it. */
+  /** Advice beyond the hint of the gateway; null if the hint says all. */
   readonly advice: string | null;
   readonly action: ErrorAction | null;
 }

@@ -1,5 +1,6 @@
 import type { AuditStats } from '../../../audit/index.js';
 import type { Identity, RevocationKey, RevocationResult, RevokedTokens } from '../../../policy/index.js';
+import { instant } from '../../base/instant.js';
 import type { EnginePool } from '../../engine/index.js';
 import type { FallbackPolicy } from '../../model/served-model.js';
 import type { AnswerParts, RequestCall } from '../index.js';
@@ -145,10 +146,6 @@ function cachesOf({ plans }: ViewedParts, { process, fastQuestions }: OwnState):
     { process, cache: 'plans', entries, bytes, hits: hits + shapeHits, misses },
     { process, cache: 'routes', entries: 0, bytes: 0, hits: fastQuestions, misses: 0 },
   ];
-}
-
-function instant(ms: number): string {
-  return new Date(ms).toISOString();
 }
 
 /** The status of one process. Times are in RFC 3339. Contains no literals of queries. */

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { queryError } from 'osl-compiler';
 import type { Approval, ApprovalRule } from '../../../policy/index.js';
+import { instant } from '../../base/instant.js';
 import type { Caller } from './caller.js';
 
 /** A grant of the caller that only lacks an approval. */
@@ -139,8 +140,4 @@ export function approvalOf({ request, decision, revoked }: ApprovalEntry): Appro
     startsAt: decision.at,
     endsAt: decision.endsAt,
   };
-}
-
-function instant(ms: number): string {
-  return new Date(ms).toISOString();
 }

@@ -1,5 +1,6 @@
 import { type QueryError, queryError } from 'osl-compiler';
 import type { Identity, PolicySnapshot } from '../../../policy/index.js';
+import { instant } from '../../base/instant.js';
 import type { AnswerParts } from '../data/parts.js';
 import type {
   ApprovalDecision,
@@ -29,7 +30,7 @@ interface ApprovalView {
   readonly statement_shape: string | null;
   /** The statement as written; null for administrators who may not decide. */
   readonly statement: string | null;
-  /** What the approval would add, as in the policy file. `changed`: the policy has no such grant any more. */
+  /** Grants that the approval would add, as in the policy file. `changed`: the policy has no such grant any more. */
   readonly grants: readonly {
     readonly on: string;
     readonly grant: object | null;
@@ -213,8 +214,4 @@ function closed(): QueryError {
     detail: 'this approval request was decided, or has ended',
     hint: null,
   });
-}
-
-function instant(ms: number): string {
-  return new Date(ms).toISOString();
 }

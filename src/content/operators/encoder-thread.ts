@@ -1,7 +1,8 @@
 import type { Worker } from 'node:worker_threads';
 import type { EncoderName } from 'osl-compiler';
 import { FairSlots } from '../../base/threads/fair-slots.js';
-import { answerOf, startThread, type ThreadFailure } from '../../base/threads/thread.js';
+import { IdleThread } from '../../base/threads/idle-thread.js';
+import { answerOf, type ThreadFailure } from '../../base/threads/thread.js';
 import type { ArgumentValues } from '../../model/facets/arguments.js';
 
 export interface EncoderJob {
@@ -56,51 +57,33 @@ export interface EncoderCall {
  */
 export class EncoderThread {
   readonly #turns = new FairSlots();
-  #worker: Worker | null = null;
-  #idle: NodeJS.Timeout | null = null;
+  readonly #thread = new IdleThread(new URL('./encoder-worker.js', import.meta.url), MAX_MEMORY_MB);
 
   /** Computes the column for `job`. Rejects with EncoderEnded; the next call then uses a new thread. */
   async run(job: EncoderJob, { caller, deadlineMs, signal }: EncoderCall): Promise<readonly unknown[]> {
     if (this.#turns.isFull(caller)) throw new EncoderEnded('full', 'too many wait');
-    return this.#turns.take(caller, async () => {
-      if (signal?.aborted === true) throw new EncoderEnded('stopped', 'it was stopped');
-      if (this.#idle !== null) clearTimeout(this.#idle);
-      const worker = this.#worker ?? this.#start();
-      let isStopped = false;
-      const stop = (): void => {
-        isStopped = true;
-        worker.terminate();
-      };
-      signal?.addEventListener('abort', stop, { once: true });
-      try {
-        return await columnFrom(worker, job, deadlineMs);
-      } catch (error) {
-        await this.#end();
-        throw isStopped ? new EncoderEnded('stopped', 'it was stopped') : error;
-      } finally {
-        signal?.removeEventListener('abort', stop);
-        this.#idle = setTimeout(() => void this.#end(), IDLE_MS).unref();
-      }
+    return this.#turns.take(caller, () => {
+      if (signal?.aborted === true) throw stopped();
+      return this.#thread.use(async (worker) => {
+        const stop = (): void => void worker.terminate();
+        signal?.addEventListener('abort', stop, { once: true });
+        try {
+          return await columnFrom(worker, job, deadlineMs);
+        } catch (error) {
+          throw signal?.aborted === true ? stopped() : error;
+        } finally {
+          signal?.removeEventListener('abort', stop);
+        }
+      });
     });
-  }
-
-  #start(): Worker {
-    const worker = startThread(new URL('./encoder-worker.js', import.meta.url), {
-      maxOldGenerationSizeMb: 512,
-    });
-    this.#worker = worker;
-    return worker;
-  }
-
-  async #end(): Promise<void> {
-    const worker = this.#worker;
-    this.#worker = null;
-    await worker?.terminate();
   }
 }
 
-/** Idle time in ms after which the thread is ended, to free its memory. */
-const IDLE_MS = 60_000;
+const MAX_MEMORY_MB = 512;
+
+function stopped(): EncoderEnded {
+  return new EncoderEnded('stopped', 'it was stopped');
+}
 
 function columnFrom(worker: Worker, job: EncoderJob, deadlineMs: number): Promise<readonly unknown[]> {
   const answer = answerOf(

@@ -1,5 +1,6 @@
 import type { Relation } from 'osl-compiler';
 import {
+  conditionsIn,
   effectiveAccess,
   hypotheticalClaims,
   type IdentityClaims,
@@ -120,9 +121,7 @@ function roleViewOf(
 
 function conditionsOf(role: string, on: string, { document }: PolicySnapshot): readonly unknown[] {
   return (document.roles[role]?.grants ?? []).filter(
-    (grant) =>
-      grant.on === on &&
-      [grant.starts, grant.ends, grant.when, grant.for, grant.break_glass].some((c) => c !== undefined),
+    (grant) => grant.on === on && conditionsIn(grant) !== null,
   );
 }
 

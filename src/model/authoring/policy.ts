@@ -1,5 +1,6 @@
 import {
   compileSnapshot,
+  conditionsIn,
   type ExchangeRuleDocument,
   type GrantDocument,
   PolicyProblems,
@@ -130,9 +131,8 @@ function joined(known: readonly string[] | undefined, more: readonly string[]): 
 }
 
 function whenText(grant: GrantDocument): readonly string[] {
-  const { starts, ends, when, for: purposes, break_glass, distinct, dominance } = grant;
-  const written = { starts, ends, when, for: purposes, break_glass, distinct, dominance };
-  const text = JSON.stringify(written);
+  const { distinct, dominance, overlap } = grant;
+  const text = JSON.stringify({ ...conditionsIn(grant), distinct, dominance, overlap });
   return text === '{}' ? [] : [text];
 }
 

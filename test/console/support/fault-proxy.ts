@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { Test } from 'tap';
 
-/** How requests fail: kept waiting, cut off, answered by something else, or refused by the gateway. */
+/** Ways in which requests fail: kept waiting, cut off, answered by something else, or refused by the gateway. */
 export const FAULTS = ['held', 'refused', 'malformed', 'foreign', 'failed', 'forbidden', 'limited'] as const;
 export type Fault = (typeof FAULTS)[number];
 

@@ -6,7 +6,7 @@ import type { LoadState } from './useLoad.js';
 const SLOW_MS = 4_000;
 
 interface LoadingProps {
-  /** What is loaded: `your metrics`. */
+  /** Name of the value that is loaded: `your metrics`. */
   readonly what: string;
 }
 
@@ -30,7 +30,7 @@ interface LoadedProps<T> extends LoadingProps {
   readonly children: (value: T) => ReactNode;
 }
 
-/** What was loaded, or that it is being loaded, or why it could not be. A failed refresh keeps the last value. */
+/** A loaded value, a notice that it is being loaded, or the reason why it could not be. A failed refresh keeps the last value. */
 export function Loaded<T>({ what, state, children }: LoadedProps<T>) {
   const { value, error, again } = state;
   return (

@@ -27,7 +27,7 @@ export interface AnswerToAdmit {
   readonly minimum: number;
 }
 
-export interface Decided {
+export interface OverlapDecision {
   readonly verdict: Verdict;
   /** End of the history that decided, in ms since the epoch. */
   readonly endsAt: number;
@@ -51,7 +51,13 @@ export function haveAnswered(stored: readonly (Uint8Array | null)[], digest: str
 }
 
 /** Adds an answer to all histories, or to none. A refusal is counted. */
-export function decide({ keys, stored, digest, sets, minimum }: AnswerToAdmit): OverlapUpdate<Decided> {
+export function decide({
+  keys,
+  stored,
+  digest,
+  sets,
+  minimum,
+}: AnswerToAdmit): OverlapUpdate<OverlapDecision> {
   const shown = sets.flatMap((set) => {
     const answered = answeredSet(set);
     return unitsIn(answered) < set.minimum ? [] : [answered];

@@ -1,7 +1,8 @@
 import type { Worker } from 'node:worker_threads';
 import { FairSlots } from '../../../base/threads/fair-slots.js';
-import { answerOf, startThread } from '../../../base/threads/thread.js';
-import type { AnswerToAdmit, Decided, OverlapUpdate } from './decide.js';
+import { IdleThread } from '../../../base/threads/idle-thread.js';
+import { answerOf } from '../../../base/threads/thread.js';
+import type { AnswerToAdmit, OverlapDecision, OverlapUpdate } from './decide.js';
 
 export type OverlapJob =
   | { readonly kind: 'repeated'; readonly stored: readonly (Uint8Array | null)[]; readonly digest: string }
@@ -9,14 +10,12 @@ export type OverlapJob =
 
 export type FromOverlapThread =
   | { readonly kind: 'repeated'; readonly value: boolean }
-  | { readonly kind: 'decided'; readonly value: OverlapUpdate<Decided> }
+  | { readonly kind: 'decided'; readonly value: OverlapUpdate<OverlapDecision> }
   | { readonly kind: 'failed'; readonly reason: string };
 
 /** Time limit of one job in ms. */
 const JOB_MS = 20_000;
-/** Idle time in ms after which the thread is ended, to free its memory. */
-const IDLE_MS = 60_000;
-const MAX_MEMORY_MIB = 1_024;
+const MAX_MEMORY_MB = 1_024;
 
 /**
  * Compares answers in a thread of its own, one at a time and fairly among callers: with a million rows it takes more
@@ -24,8 +23,7 @@ const MAX_MEMORY_MIB = 1_024;
  */
 export class OverlapThread {
   readonly #turns = new FairSlots();
-  #worker: Worker | null = null;
-  #idle: NodeJS.Timeout | null = null;
+  readonly #thread = new IdleThread(new URL('./overlap-worker.js', import.meta.url), MAX_MEMORY_MB);
 
   /** Returns true if all histories in `stored` contain the question. */
   async isRepeated(stored: readonly (Buffer | null)[], digest: string, caller: string): Promise<boolean> {
@@ -35,40 +33,20 @@ export class OverlapThread {
   }
 
   /** As `decide`. @throws Error if the thread fails, or too many jobs of the caller wait */
-  async decide(answer: AnswerToAdmit, caller: string): Promise<OverlapUpdate<Decided>> {
+  async decide(answer: AnswerToAdmit, caller: string): Promise<OverlapUpdate<OverlapDecision>> {
     const decided = await this.#run({ kind: 'decide', answer }, caller);
     if (decided.kind !== 'decided') throw new Error('the thread that compares answers did not decide');
     const { result, changed } = decided.value;
     return { result, changed: changed.map((one) => ({ ...one, bytes: Buffer.from(one.bytes) })) };
   }
 
-  async close(): Promise<void> {
-    if (this.#idle !== null) clearTimeout(this.#idle);
-    await this.#end();
+  close(): Promise<void> {
+    return this.#thread.end();
   }
 
   async #run(job: OverlapJob, caller: string): Promise<Exclude<FromOverlapThread, { kind: 'failed' }>> {
     if (this.#turns.isFull(caller)) throw new Error('too many answers wait to be compared');
-    return this.#turns.take(caller, async () => {
-      if (this.#idle !== null) clearTimeout(this.#idle);
-      this.#worker ??= startThread(new URL('./overlap-worker.js', import.meta.url), {
-        maxOldGenerationSizeMb: MAX_MEMORY_MIB,
-      });
-      try {
-        return await answerFrom(this.#worker, job);
-      } catch (error) {
-        await this.#end();
-        throw error;
-      } finally {
-        this.#idle = setTimeout(() => void this.#end(), IDLE_MS).unref();
-      }
-    });
-  }
-
-  async #end(): Promise<void> {
-    const worker = this.#worker;
-    this.#worker = null;
-    await worker?.terminate();
+    return this.#turns.take(caller, () => this.#thread.use((worker) => answerFrom(worker, job)));
   }
 }
 

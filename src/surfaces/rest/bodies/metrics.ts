@@ -54,7 +54,7 @@ const METRICS = list(
 const GROUPS = orNull(
   list(
     either(KEY, exactly({ name: KEY, ...GRAIN_MEMBERS })),
-    'What to group by: one row for each combination.',
+    'Dimensions to group by: one row for each combination.',
     {
       maxItems: 20,
     },

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { instant } from '../../../base/instant.js';
 import { objectsOutOfService, unreachableNodes } from '../../../engine/index.js';
 import type { Inflight } from '../inflight.js';
 import {
@@ -107,10 +108,6 @@ function keptPolicyOf({ keptPolicy }: HealthParts): { readonly kept_policy?: obj
   const { since, until } = policy;
   const left = Math.max(0, Math.ceil((until - Date.now()) / 1_000));
   return { kept_policy: { since: instant(since), until: instant(until), seconds_left: left } };
-}
-
-function instant(ms: number): string {
-  return new Date(ms).toISOString();
 }
 
 /** Runs `look` at most once every `ms` milliseconds; concurrent callers share the result. A failure counts as false. */

@@ -12,7 +12,7 @@ import type { AnswerPoint } from './table.js';
 interface DrillableAnswerProps extends Pick<MetricsAnswerViewProps, 'asked' | 'show'> {
   readonly caller: SignedInCaller;
   readonly thread: CatalogThread;
-  /** What the metrics have in common; null if it is to be found out for the first point that is chosen. */
+  /** Common properties of the metrics; null if they are read when the first point is chosen. */
   readonly ground: CommonGroups | null;
 }
 
