@@ -212,6 +212,9 @@ const EMBEDDED: readonly Step[] = ON_BOTH.map((file) => ({
 
 const STEPS: readonly Step[] = [...SIZED, ...IN_TURN, ...EMBEDDED];
 
+/** After so many seconds a part is ended. */
+const PART_SECONDS = 4 * 3_600;
+
 /** A piece of the night that runs at once, and again if it was stopped or failed. */
 interface Part {
   readonly step: Step;
@@ -256,6 +259,7 @@ async function run(part: Part, commit: string, dir: string): Promise<Result> {
     OSL_ORACLE_SEED: String(seed),
     OSL_TEST_SEED: String(seed),
     OSL_TEST_PART: 'all',
+    TAP_TIMEOUT: String(PART_SECONDS),
     ...(step.embedded === true && { OSL_TEST_ENGINE: 'pglite' }),
     ...(step.size === null ? {} : { [step.size.variable]: String(count) }),
   };

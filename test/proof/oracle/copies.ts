@@ -59,6 +59,26 @@ export function copiesSql(world: World, from: string, to: string): string {
   return [tables, ...computed].join('\n');
 }
 
+/**
+ * SQL that makes the copies in `from` once more in `to`, as views in which computed columns are joined when they are
+ * read, as in a governed statement: which of their rows a condition runs on is then the planner's choice.
+ */
+export function joinedCopiesSql(world: World, from: string, to: string): string {
+  return world.tables
+    .map((table, i) => {
+      const computed = visibleComputed(table, world);
+      const shown = visibleColumns(table).map(({ column: { name } }) => name);
+      const keys = shown.filter((name) => table.sealed.includes(name)).map((name) => `${name}${KEY}`);
+      const own = [...shown, ...keys].map((name) => `a.${name}`);
+      const made = computed.map((c) => `(${c.joined.replaceAll('@', 'a.')})::${c.type} as ${c.name}`);
+      const next = world.tables[i + 1]?.name;
+      const isJoined = computed.some(({ keys: through }) => through.length > 0);
+      const join = isJoined ? ` left join ${from}.${next} p on p.id${KEY} = a.ref${KEY}` : '';
+      return `create view ${to}.${table.name} as select ${[...own, ...made].join(', ')} from ${from}.${table.name} a${join};`;
+    })
+    .join('\n');
+}
+
 function cellSql(column: Column, table: Table, subjects: readonly Subject[]): string {
   const [clear, covered] = conditions(column, table, subjects);
   const mask = maskSql(column, table);

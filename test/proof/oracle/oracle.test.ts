@@ -24,14 +24,23 @@ const engine = await openOracle();
 t.teardown(() => engine.close());
 t.setTimeout(3 * 3_600_000);
 
-/** The caller's answer, which is the copy's. @throws Error where it is not */
+/** Class 22 of SQLSTATE: a value with which an expression fails. */
+const isFailedValue = ({ sqlstate }: Answer): boolean => sqlstate?.startsWith('22') === true;
+
+/**
+ * The caller's answer, which is the copy's. A condition on a computed column of another table may fail on a row of that
+ * table which nothing leads to, as in any join: then the copies must fail alike when they are joined.
+ *
+ * @throws Error where it is not
+ */
 async function checked(
   question: Question,
   plan: GovernedPlan,
-  { world, answer, truth }: Stage,
+  { world, answer, truth, joinedTruth }: Stage,
 ): Promise<Answer> {
   const [got, wanted] = [await answer(emit(plan)), await truth(question)];
   if (asBytes(got) === asBytes(wanted)) return got;
+  if (isFailedValue(got) && asBytes(got) === asBytes(await joinedTruth(question))) return got;
   const texts = [asAsked(question), asCopied(question, world), emit(plan).sql, asBytes(got)];
   throw new Error([...texts, 'but the copy says', asBytes(wanted)].join('\n'));
 }

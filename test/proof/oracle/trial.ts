@@ -12,7 +12,7 @@ import {
 import { withOtherLiterals } from '../../language/compiler/tokens.js';
 import { type Answer, type Engine, openEngine } from '../golden/engine.js';
 import { padOf } from '../golden/outcome.js';
-import { allClear, copiesSql, copyCatalog, tablesSql } from './copies.js';
+import { allClear, copiesSql, copyCatalog, joinedCopiesSql, tablesSql } from './copies.js';
 import { diceFrom } from './dice.js';
 import { asAsked, asCopied, type Question } from './questions.js';
 import { accessOf, catalogOf, type World } from './world.js';
@@ -26,9 +26,11 @@ export interface Stage {
   readonly answer: (emitted: EmittedSql) => Promise<Answer>;
   /** What the copies say to the same question. */
   readonly truth: (question: Question) => Promise<Answer>;
+  /** What they say if computed columns are joined when they are read. */
+  readonly joinedTruth: (question: Question) => Promise<Answer>;
 }
 
-const SCHEMAS = ['whole', 'copies', 'twin', 'twincopies'];
+const SCHEMAS = ['whole', 'copies', 'joined', 'twin', 'twincopies'];
 
 export function openOracle(): Promise<Engine> {
   return openEngine(SCHEMAS);
@@ -37,15 +39,22 @@ export function openOracle(): Promise<Engine> {
 export async function stage(world: World, engine: Engine): Promise<Stage> {
   await engine.setUp(`begin; ${tablesSql(world, 'whole')} ${copiesSql(world, 'whole', 'copies')} commit`);
   const [catalog, access] = [catalogOf(world, 'whole'), accessOf(world)];
-  const copied = copyCatalog(world, 'copies');
-  const clear = allClear(copied);
+  const ofCopies = (question: Question, schema: string): Promise<Answer> => {
+    const copied = copyCatalog(world, schema);
+    const { sql, slots } = emit(compile(asCopied(question, world), copied, allClear(copied)));
+    return engine.ask(sql, valuesFor(slots, world));
+  };
   return {
     world,
     governed: (question) => planOrRefusal(asAsked(question), catalog, access),
     answer: ({ sql, slots }) => engine.ask(sql, valuesFor(slots, world)),
-    truth: (question) => {
-      const { sql, slots } = emit(compile(asCopied(question, world), copied, clear));
-      return engine.ask(sql, valuesFor(slots, world));
+    truth: (question) => ofCopies(question, 'copies'),
+    joinedTruth: async (question) => {
+      const fresh = 'drop schema joined cascade; create schema joined;';
+      await engine.setUp(`begin; ${fresh} ${joinedCopiesSql(world, 'copies', 'joined')} commit`);
+      const said = await ofCopies(question, 'joined');
+      await engine.setUp('drop schema joined cascade; create schema joined'); // so that tables can be dropped
+      return said;
     },
   };
 }

@@ -36,12 +36,16 @@ export interface Table {
   readonly computed: readonly Computed[];
 }
 
-/** A computed column: what it says, and the same in SQL over the copies, where `@` stands for the row and `#` for their schema. */
+/**
+ * A computed column: its expression, and the same in SQL over the copies, where `@` stands for the row and `#` for their
+ * schema; with the next table looked up, and with it joined as `p`.
+ */
 export interface Computed {
   readonly name: string;
   readonly type: ScalarType;
   readonly expression: string;
   readonly copied: string;
+  readonly joined: string;
   readonly reads: readonly (readonly [table: string, column: string])[];
   readonly keys: readonly (readonly [table: string, column: string])[];
 }
@@ -183,6 +187,7 @@ function randomComputed(table: Table, next: Table | undefined, dice: Dice): read
       copied: text.replace(/\^(\w+)/g, (_, column: string) => {
         return `(select p.${column} from #${away} p where p.id_key = @ref_key)`;
       }),
+      joined: text.replaceAll('^', 'p.'),
       reads: [...own.map((c) => [table.name, c] as const), ...far.map((c) => [away, c] as const), ...keys],
       keys,
     };
