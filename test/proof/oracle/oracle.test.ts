@@ -12,7 +12,7 @@ import { accessOf, catalogOf, randomWorld } from './world.js';
 /**
  * The governed answer on the whole data equals the original question's answer on a copy that was filtered and
  * masked beforehand. `OSL_ORACLE_RUNS` questions (nightly: 120,000), from `OSL_ORACLE_SEED`; `OSL_ORACLE_SHRINK` looks for a
- * smaller example, which takes minutes.
+ * smaller example, which takes minutes; `OSL_ORACLE_PATH` begins at the `path` of a failure.
  */
 const RUNS = Number(process.env['OSL_ORACLE_RUNS'] ?? 1_000);
 const SEED = Number(process.env['OSL_ORACLE_SEED'] ?? seedOf('oracle', 2));
@@ -71,6 +71,7 @@ t.test('the governed answer is that of the copy', async (t) => {
     {
       numRuns: Math.ceil(RUNS / PER_WORLD),
       seed: SEED,
+      path: process.env['OSL_ORACLE_PATH'] ?? '',
       endOnFailure: process.env['OSL_ORACLE_SHRINK'] === undefined,
     },
   );
