@@ -10,7 +10,10 @@ import { adminAsks, listIn } from './admin-listener.js';
 import { adminToken, files, openStore } from './store.js';
 import { asked, type Place, type Reply, served } from './support.js';
 
-/** Limits on the number of different entities that a caller is shown, from outside, with two gateways over one store. */
+/**
+ * Limits on the number of different entities that a caller is shown, and answers that are compared with earlier ones:
+ * from outside, with two gateways over one store.
+ */
 
 t.setTimeout(240_000);
 
@@ -81,6 +84,17 @@ const ROLES: Readonly<Record<string, object>> = {
     grants: [{ on: 'person', columns: '*', unmask: ['pii'], min_group_size: 5 }],
     limits: [PER_DAY],
   },
+  // Subjects whose answers are compared with those of each other.
+  researcher: {
+    grants: [
+      {
+        on: 'person',
+        columns: ['id', 'town', 'age'],
+        min_group_size: 5,
+        overlap: { mode: 'refuse', with: 'research', days: 7 },
+      },
+    ],
+  },
   free: { grants: EVERYTHING },
 };
 
@@ -92,12 +106,15 @@ const POLICY = JSON.stringify({
     ...Object.fromEntries(
       ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].map((n) => [`user:${n}`, { ceiling: ['agent'] }]),
     ),
+    'user:colleague': { ceiling: ['researcher'] },
     'user:admin': { ceiling: ['free'], admin: ['TENANT_ADMIN'] },
   },
   roles: ROLES,
   masks: { pii: 'redact', secret: 'hash' },
   limits: { query: 100_000, sample: 1_000, catalog: 1_000, authoring: 1_000 },
 });
+
+const ROLE_OF: Readonly<Record<string, string>> = { colleague: 'researcher' };
 
 interface Gateway {
   readonly server: Server;
@@ -108,7 +125,7 @@ interface Gateway {
 type Problem = Readonly<Record<string, unknown>>;
 
 function tokenOf({ place, keys }: Gateway, subject: string): Promise<string> {
-  const role = subject.length === 1 ? 'agent' : subject;
+  const role = ROLE_OF[subject] ?? (subject.length === 1 ? 'agent' : subject);
   return mintToken(
     { tenant: 'demo', chain: [`user:${subject}`], aclRoles: [role] },
     { algorithm: 'HS256', secret: tenantKeys(place.dataDir, keys).signing },
@@ -437,6 +454,30 @@ if (store !== null) {
     const { status } = await adminAsks(one.server, 'post', '/admin/reload', await adminToken(one.place), {});
     t.same([before, status], [200, 200]);
     t.equal((await ask(one, 'g', `${PERSON} where id <= 3`)).status, 200);
+  });
+
+  t.test('answers of two colleagues at two gateways do not differ by one person', async (t) => {
+    const ages = 'select sum(age) from osl.entities.person';
+    t.equal((await ask(one, 'researcher', ages)).status, 200);
+    t.equal((await ask(two, 'colleague', ages)).status, 200, 'the same question');
+    const without = `${ages} where id <> 7`;
+    t.match(problemOf(await ask(two, 'colleague', without)), { status: 403, code: 'E0537' });
+    t.match(await callTool(one, 'researcher', without), { problem: { code: 'E0537' } });
+    const wire = await client(t, two, 'colleague');
+    await t.rejects(wire.query(without), { message: /figures of fewer than 5/ });
+    t.equal((await ask(two, 'researcher', `${ages} where town <> 't3'`)).status, 200, 'a whole town');
+  });
+
+  t.test('two questions at the same moment that differ by one person: one is answered', async (t) => {
+    const ages = (most: number): string => `select avg(age) from osl.entities.person where id <= ${most}`;
+    for (let most = 100; most < 900; most += 200) {
+      const replies = await Promise.all([
+        ask(one, 'researcher', ages(most)),
+        ask(two, 'colleague', ages(most + 1)),
+      ]);
+      const statuses = replies.map(({ status }) => status).sort();
+      t.same(statuses, [200, 403], `${most} and ${most + 1} persons`);
+    }
   });
 
   t.test('while the store of the counts is away, what they count is refused', async (t) => {
