@@ -1,7 +1,7 @@
 /** The closed set of the language's functions, operators and casts, and Postgres' rules for resolving them. */
 
 export { HYPOTHETICAL, isHypothetical } from './aggregate.js';
-export { CATALOG_CASTS, castBetween } from './casts.js';
+export { CATALOG_CASTS, castBetween, commonType, type Operand } from './conversions.js';
 export type {
   ArgumentType,
   CastDefinition,
@@ -9,7 +9,6 @@ export type {
   OperatorDefinition,
 } from './define.js';
 export { OPERATORS } from './operators.js';
-export { commonType, type Operand } from './polymorphic.js';
 export {
   FUNCTIONS,
   type FunctionResolution,

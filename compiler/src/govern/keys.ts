@@ -1,11 +1,6 @@
 import { columnOf, type Relation } from '../catalog/catalog.js';
 import { type Position, type QueryError, queryError } from '../errors/errors.js';
-import {
-  equatesColumns,
-  isKeyEquality,
-  type KeyEquality,
-  type NullSafeEquality,
-} from '../plan/key-equality.js';
+import { equatesColumns, isKeyEquality, type KeyEquality, type NullSafeEquality } from '../plan/keys.js';
 import { equalsAny } from '../plan/nodes.js';
 import type {
   ColumnRef,

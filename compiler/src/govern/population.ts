@@ -1,5 +1,4 @@
-import type { Access, RelationAccess } from '../access/access.js';
-import type { OverlapRule } from '../access/overlap-rule.js';
+import type { Access, OverlapRule, RelationAccess } from '../access/access.js';
 import { type BoundPlan, fanOutOf } from '../bind/index.js';
 import { type Catalog, columnOf, type Relation } from '../catalog/catalog.js';
 import { InternalError, queryError } from '../errors/errors.js';

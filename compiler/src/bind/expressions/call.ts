@@ -20,9 +20,9 @@ import type { BindContext } from '../context.js';
 import { bindMeasure, bindMetricAggregate } from '../metrics/measure.js';
 import { bindOperatorCall } from '../runtime/operator.js';
 import { type BindEnvironment, insideCall, isLocal } from '../scope.js';
-import { type BoundExpression, coerce, commonType, requireComparable, typeOfBound } from './coerce.js';
 import { bindExpression, bindPredicateNode } from './expression.js';
-import { bindArgument, bindRowToJson, countedRow } from './whole-row.js';
+import { type BoundExpression, coerce, commonType, requireComparable, typeOfBound } from './operands.js';
+import { bindArgument, bindRowToJson, countedRow } from './row.js';
 import { bindWindow } from './window.js';
 
 /** Binds a scalar, aggregate or window function call. */

@@ -9,8 +9,8 @@ import { elementOf, isArray, TYPE_SPELLINGS, type TypeName, typeNamed } from '..
 import { integerOf, type Location, nameParts, required, stringOf } from '../ast.js';
 import type { BindContext } from '../context.js';
 import type { BindEnvironment } from '../scope.js';
-import { type BoundExpression, coerce } from './coerce.js';
 import { bindExpression, bindValue } from './expression.js';
+import { type BoundExpression, coerce } from './operands.js';
 
 /** Binds `CAST(bound AS type)`, `bound::type` and `type 'literal'`. */
 export function bindCast(

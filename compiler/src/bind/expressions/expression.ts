@@ -47,13 +47,12 @@ import {
   coerce,
   commonType,
   elementTypeOf,
+  infix,
   requireComparable,
-} from './coerce.js';
-import { infix } from './infix.js';
-import { bindRowNullTest } from './row.js';
+} from './operands.js';
+import { bindRowNullTest, bindRowText, isRowName } from './row.js';
 import { translateStandardJson } from './standard-json.js';
 import { bindSubLink } from './subquery.js';
-import { bindRowText, isRowName } from './whole-row.js';
 
 /** Binds an expression. Literals and parameters whose type depends on the context remain untyped. */
 export function bindExpression(node: Node, env: BindEnvironment): BoundExpression {

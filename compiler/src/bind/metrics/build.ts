@@ -4,8 +4,7 @@ import type { CommonTable, Expr, FromItem, Query, Select, SortKey } from '../../
 import { columnRefs } from '../../plan/select-nodes.js';
 import { columnsOf } from '../../plan/walk.js';
 import type { BindContext } from '../context.js';
-import { coerce } from '../expressions/coerce.js';
-import { infix } from '../expressions/infix.js';
+import { coerce, infix } from '../expressions/operands.js';
 
 const NONE = Object.freeze([]);
 

@@ -31,10 +31,11 @@ import {
   type ScopeItem,
 } from '../scope.js';
 import { filterAggregates, isPresent, overPresent } from './aggregates.js';
-import { baseEvents, conversionTable } from './conversion-events.js';
 import { aggregating, isDenied, isReadable, readableMetrics } from './metric-access.js';
 import {
   aggregateOverItem,
+  baseEvents,
+  conversionTable,
   type LeafMetric,
   leafUses,
   metricAndInputs,

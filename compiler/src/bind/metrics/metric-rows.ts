@@ -18,7 +18,7 @@ import { queryOf, someExpr, sortExprs } from '../../plan/walk.js';
 import { identifier } from '../../text/sql-text.js';
 import type { Location } from '../ast.js';
 import type { BindContext } from '../context.js';
-import { infix } from '../expressions/infix.js';
+import { infix } from '../expressions/operands.js';
 import { itemsMetOnce, mayBeMissing } from '../from/fan-out.js';
 import { filterAggregates } from './aggregates.js';
 import { aggregate, allRowsOf, materialized, rowNumber, tableRows, unnamedOutputs } from './build.js';
