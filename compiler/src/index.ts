@@ -105,12 +105,9 @@ export {
 export { hintOn, SURFACE_PHRASES, type Surface } from './errors/surface-hints.js';
 export { EVALUATION_FAULTS, isEvaluationFault, NEGATIVE_COUNTS } from './errors/value-faults.js';
 export { explain, noticesOf, type PlanExplanation } from './explain.js';
-export {
-  FUNCTIONS,
-  type FunctionDefinition,
-  OPERATORS as SQL_OPERATORS,
-  type OperatorDefinition,
-} from './functions/index.js';
+export type { FunctionDefinition, OperatorDefinition } from './functions/define.js';
+export { OPERATORS as SQL_OPERATORS } from './functions/operators.js';
+export { FUNCTIONS } from './functions/resolve.js';
 export { isVisibleFlag, visibleColumnName } from './govern/column-names.js';
 export {
   type EntityKey,

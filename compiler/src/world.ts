@@ -4,7 +4,7 @@ import type { World } from './bind/index.js';
 import { type Catalog, fullName, unqualifiedName } from './catalog/catalog.js';
 import { operatorNamed } from './catalog/operators.js';
 import { QueryError, queryError } from './errors/errors.js';
-import { functionsNamed } from './functions/index.js';
+import { functionsNamed } from './functions/resolve.js';
 import { type ParsedStatement, parse } from './text/parse.js';
 import { positionAt } from './text/text.js';
 

@@ -145,7 +145,7 @@ type OslForm = Exclude<Form, 'sql' | 'metrics'>;
  *
  * @throws QueryError E0511 if the statement mixes two forms
  */
-export function formOf(root: Query, ctx: BindContext): OslForm {
+function formOf(root: Query, ctx: BindContext): OslForm {
   return new FormFinder(ctx).whole(root) ?? 'structured';
 }
 

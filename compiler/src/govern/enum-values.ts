@@ -1,7 +1,8 @@
 import type { BoundPlan, LiteralSlots, WrittenLiteral } from '../bind/index.js';
 import { type Column, columnOf } from '../catalog/catalog.js';
 import { queryError } from '../errors/errors.js';
-import { isHypothetical, requireFunction, requireOperator } from '../functions/index.js';
+import { isHypothetical } from '../functions/aggregate.js';
+import { requireFunction, requireOperator } from '../functions/resolve.js';
 import { LIMITS } from '../limits.js';
 import { fingerprint } from '../plan/fingerprint.js';
 import { callNode, columnRef, operationNode } from '../plan/nodes.js';

@@ -8,7 +8,6 @@ import { mapQuery } from '../plan/query-tree.js';
 import { allLeaves, columnsOf } from '../plan/walk.js';
 import { fenceGroupingSets, pushEnumEqualities, withBarrier } from './barrier/barrier.js';
 import { EnumValues, inEnumOrder } from './enum-values.js';
-import { PassageFields } from './facet-fields.js';
 import {
   type GovernedPlan,
   type GovernedRuntime,
@@ -27,6 +26,7 @@ import { boundRows, governRuntime, withRowsInPlace } from './runtime.js';
 import { governScan, refuseSamples } from './scan.js';
 import type { ScanAccesses } from './scan-access.js';
 import { GovernedSlots } from './slots.js';
+import { PassageFields } from './visible-columns.js';
 
 /** A plan with policy applied, which `mint` must prove before it may run. */
 export interface UnprovedPlan {

@@ -27,11 +27,11 @@ import {
 import { isArray } from '../types/types.js';
 import type { GroupedLevels } from './barrier/row-reach.js';
 import { keyColumnName } from './column-names.js';
-import type { PassageField, PassageFields } from './facet-fields.js';
 import { StatementLineage } from './lineage.js';
 import { type ColumnRule, columnRule } from './mask.js';
 import type { ScanAccesses } from './scan-access.js';
 import type { GovernedSlots } from './slots.js';
+import type { PassageField, PassageFields } from './visible-columns.js';
 
 /** The parts of a plan that error messages need. */
 interface RefusalContext {

@@ -1,5 +1,5 @@
 import { InternalError } from '../errors/errors.js';
-import { requireFunction, requireOperator } from '../functions/index.js';
+import { requireFunction, requireOperator } from '../functions/resolve.js';
 import {
   allOf,
   anyOf,

@@ -1,5 +1,7 @@
 import type { CollateClause, Node, TypeName as TypeNode } from '@pgsql/types';
-import { CONFIGURATIONS, castBetween, resolveFunction } from '../../functions/index.js';
+import { castBetween } from '../../functions/conversions.js';
+import { resolveFunction } from '../../functions/resolve.js';
+import { CONFIGURATIONS } from '../../functions/special-types.js';
 import { callNode, castTo } from '../../plan/nodes.js';
 import type { BitNumber, Expr, Query } from '../../plan/plan.js';
 import { COLLATIONS, explicitCollation } from '../../plan/properties.js';

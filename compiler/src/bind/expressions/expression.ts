@@ -14,7 +14,7 @@ import type {
   TypeCast,
   TypeName as TypeNode,
 } from '@pgsql/types';
-import { resolveFunction } from '../../functions/index.js';
+import { resolveFunction } from '../../functions/resolve.js';
 import { callNode, castTo, inType } from '../../plan/nodes.js';
 import type { Expr } from '../../plan/plan.js';
 import { MOST_GROUPED } from '../../plan/select-nodes.js';

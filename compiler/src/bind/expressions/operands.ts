@@ -1,5 +1,6 @@
+import { castBetween, commonType as commonTypeOf } from '../../functions/conversions.js';
 import type { OperatorDefinition } from '../../functions/define.js';
-import { castBetween, commonType as commonTypeOf, resolveOperator } from '../../functions/index.js';
+import { resolveOperator } from '../../functions/resolve.js';
 import { castTo, operationNode } from '../../plan/nodes.js';
 import type { Expr } from '../../plan/plan.js';
 import type { PlainList } from '../../text/lexical.js';

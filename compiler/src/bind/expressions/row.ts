@@ -1,5 +1,6 @@
 import type { A_Expr, Node, NullTest, RangeSubselect } from '@pgsql/types';
-import { functionsNamed, PATH_FUNCTIONS } from '../../functions/index.js';
+import { functionsNamed } from '../../functions/resolve.js';
+import { PATH_FUNCTIONS } from '../../functions/special-types.js';
 import { allOf, anyOf, callNode, castTo, columnRef, isNotNull, TRUE } from '../../plan/nodes.js';
 import type { Expr, RowComparison } from '../../plan/plan.js';
 import { firstLocation, type Location, nameParts, required, rowItems, stringOf } from '../ast.js';
@@ -313,7 +314,7 @@ export function isRowName(
 }
 
 /** Returns the columns of the FROM item that `node` refers to, as `c` or `c.*`; null if it refers to none. */
-export function columnsOfRow(node: Node | undefined, env: BindEnvironment): readonly Expr[] | null {
+function columnsOfRow(node: Node | undefined, env: BindEnvironment): readonly Expr[] | null {
   const item = node === undefined ? null : rowOf(node, env);
   return item === null || node === undefined
     ? null

@@ -1,5 +1,5 @@
 import type { Node, SelectStmt, SubLink } from '@pgsql/types';
-import { requireFunction } from '../../functions/index.js';
+import { requireFunction } from '../../functions/resolve.js';
 import { columnRef, inType } from '../../plan/nodes.js';
 import type { Aggregate, DerivedTable, Expr } from '../../plan/plan.js';
 import { selectOf } from '../../plan/select-nodes.js';

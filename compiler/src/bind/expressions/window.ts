@@ -1,5 +1,5 @@
 import type { FuncCall, WindowDef } from '@pgsql/types';
-import { functionsNamed } from '../../functions/index.js';
+import { functionsNamed } from '../../functions/resolve.js';
 import type { Expr, FrameBound, SortKey, WindowFrame } from '../../plan/plan.js';
 import { someExpr } from '../../plan/walk.js';
 import type { TypeName } from '../../types/types.js';

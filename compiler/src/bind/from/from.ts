@@ -325,11 +325,7 @@ interface CommaEquality {
  * Joins comma-separated FROM items. WHERE conjuncts that equate sealed keys become join conditions; all others remain
  * filters.
  */
-export function joinCommas(
-  placed: readonly CommaItem[],
-  where: readonly Node[],
-  ctx: BindContext,
-): BoundFrom {
+function joinCommas(placed: readonly CommaItem[], where: readonly Node[], ctx: BindContext): BoundFrom {
   const made = placed.some(isLateral) ? [] : placed.filter((p) => isGenerated(p.bound.item));
   if (made.length === 0 || made.length === placed.length) return joinOnKeys(placed, where, ctx);
   // Set-returning functions are joined last.

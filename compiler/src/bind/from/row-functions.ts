@@ -1,5 +1,6 @@
 import type { Alias, FuncCall, Node, RangeFunction } from '@pgsql/types';
-import { columnsOfRows, functionsNamed } from '../../functions/index.js';
+import { functionsNamed } from '../../functions/resolve.js';
+import { columnsOfRows } from '../../functions/set-returning.js';
 import type { RowSource } from '../../plan/plan.js';
 import { arrayOf, type TypeName } from '../../types/types.js';
 import { type Location, nameParts, stringOf } from '../ast.js';

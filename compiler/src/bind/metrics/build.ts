@@ -1,4 +1,4 @@
-import { requireFunction } from '../../functions/index.js';
+import { requireFunction } from '../../functions/resolve.js';
 import { callNode } from '../../plan/nodes.js';
 import type { CommonTable, Expr, FromItem, Query, Select, SortKey } from '../../plan/plan.js';
 import { columnRefs } from '../../plan/select-nodes.js';

@@ -115,7 +115,7 @@ export function aggregateOverItem(
 }
 
 /** Returns the conditions under which a simple metric counts a row of `item`: its own filter and `more`. */
-export function conditionsOverItem(
+function conditionsOverItem(
   metric: SimpleMetric,
   more: readonly string[],
   item: ScopeItem,

@@ -1,7 +1,7 @@
 import type { Node } from '@pgsql/types';
 import { type Grain, type MetricsRequest, parseGrain } from '../../catalog/grain.js';
 import { assertNever, InternalError, QueryError, queryError } from '../../errors/errors.js';
-import { resolveFunction } from '../../functions/index.js';
+import { resolveFunction } from '../../functions/resolve.js';
 import { inType, isNotNull, nullOf } from '../../plan/nodes.js';
 import type { Expr, Query, Select } from '../../plan/plan.js';
 import { selectOf } from '../../plan/select-nodes.js';

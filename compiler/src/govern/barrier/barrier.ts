@@ -241,7 +241,7 @@ export function fenceGroupingSets(root: Query, slots: GovernedSlots): Query {
  * Moves harmless conjuncts over one fenced scan inside its fence, next to the filter, where they can use an index. A
  * conjunct over the nullable side of an outer join is not moved, since inside the scan it would have another meaning.
  */
-export function pushPredicates(root: Query, isHarmless: (condition: Expr) => boolean): Query {
+function pushPredicates(root: Query, isHarmless: (condition: Expr) => boolean): Query {
   return mapQuery(root, {
     query: (q) => (q.kind === 'select' ? pushed(q, (scan) => scan.fenced, isHarmless) : q),
   });

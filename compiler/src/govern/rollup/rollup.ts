@@ -9,7 +9,7 @@ import {
   type RollupMeasure,
 } from '../../catalog/catalog.js';
 import type { Grain } from '../../catalog/grain.js';
-import { requireFunction, requireOperator } from '../../functions/index.js';
+import { requireFunction, requireOperator } from '../../functions/resolve.js';
 import { allOf, callNode, columnRef, inType, isNotNull, operationNode } from '../../plan/nodes.js';
 import type { Aggregate, EntityScan, Expr, Operation, Query, Select, SourceId } from '../../plan/plan.js';
 import { mapQuery } from '../../plan/query-tree.js';
@@ -243,7 +243,7 @@ function beginsAt(days: string, type: TypeName): LiteralTest {
 const REPEATABLE: ReadonlySet<string> = new Set(['min', 'max', 'bool_and', 'bool_or', 'every']);
 
 /** One block that aggregates rows of an entity, rewritten over rows of a rollup. */
-export class RolledBlock {
+class RolledBlock {
   /** The reason why the rollup cannot be used; final once the whole block has been rewritten. */
   fault: RollupFault | null = null;
   /** The rollup columns that the rewritten block reads. */

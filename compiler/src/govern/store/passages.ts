@@ -1,6 +1,6 @@
 import type { FacetVersion, Relation } from '../../catalog/catalog.js';
 import { InternalError } from '../../errors/errors.js';
-import { requireFunction } from '../../functions/index.js';
+import { requireFunction } from '../../functions/resolve.js';
 import { columnRef, operationNode } from '../../plan/nodes.js';
 import type {
   Aggregate,
