@@ -440,7 +440,10 @@ const ARGUED: ReadonlyMap<string, string> = new Map([
     'joins of the caller: which question may be asked, over rows that are governed already',
   ],
   ['compiler/src/plan/keys.ts', 'forms of conditions: equalities, sealed keys, reads by a whole key'],
-  ['compiler/src/plan/properties.ts', 'names of collations, lists of relations'],
+  [
+    'compiler/src/plan/properties.ts',
+    'names of collations, lists of relations, joins that repeat rows or leave them out',
+  ],
   ['compiler/src/types/', 'names of types'],
   ['policy/attribute-types.ts', 'types of attributes: a wrong one fails in the database'],
   ['policy/attributes.ts', 'texts of attributes'],

@@ -4,7 +4,6 @@ export type { BoundPlan } from './bind.js';
 export { bind, bindSample, type SampledValue } from './bind.js';
 export type { World } from './context.js';
 export { couldBe } from './expressions/operands.js';
-export { fanOutOf, mayBeMissing } from './from/fan-out.js';
 export {
   type CarriedLiterals,
   carriedText,

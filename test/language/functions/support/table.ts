@@ -10,8 +10,15 @@ async function compiled(file: string): Promise<unknown> {
   return import(new URL(`../../../../../compiler/dist/${file}`, import.meta.url).href);
 }
 
-// The tables are internal to the compiler, so its package does not export them: they are loaded by path, as tsc built it.
-export const functions = {
+type FunctionTables = typeof Conversions &
+  typeof Operators &
+  typeof Resolve &
+  typeof Scalar &
+  typeof SetReturning &
+  typeof SpecialTypes;
+
+// Internal to the compiler, so its package does not export them: they are loaded by path, as tsc built them.
+export const functions: FunctionTables = {
   ...((await compiled('functions/conversions.js')) as typeof Conversions),
   ...((await compiled('functions/operators.js')) as typeof Operators),
   ...((await compiled('functions/resolve.js')) as typeof Resolve),
