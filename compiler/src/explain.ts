@@ -5,7 +5,7 @@ import {
   type GovernedStore,
   stepsOfWalk,
 } from './govern/governed-plan.js';
-import { equatesColumns } from './plan/key-equality.js';
+import { equatesColumns } from './plan/keys.js';
 import {
   type Expr,
   type FromItem,

@@ -1,8 +1,14 @@
 /** The OSL-SQL compiler: turns text, catalog and access rights into governed SQL. No I/O, no clock, no database. */
-export type { Access, GroupRule, MaskKind, RelationAccess, RelationGrant } from './access/access.js';
+export type {
+  Access,
+  GroupRule,
+  MaskKind,
+  OverlapRule,
+  RelationAccess,
+  RelationGrant,
+} from './access/access.js';
 export { type AttributePattern, attributePattern, forChain } from './access/access.js';
 export { GROUPS_ONLY, type GroupsOnlyReason } from './access/groups-only.js';
-export type { OverlapRule } from './access/overlap-rule.js';
 export {
   bindPredicate,
   type ComputedFacts,
@@ -83,6 +89,7 @@ export {
 } from './compile.js';
 export { type EmittedSql, emit } from './emit/emit.js';
 export { type MatchedAttribute, predicateSql, type SourceProbe, sourceProbes } from './emit/predicate.js';
+export { literalText, type ValueSources, valuesOf } from './emit/writer.js';
 export { withErrorPosition } from './error-position.js';
 export {
   assertNever,
@@ -98,14 +105,10 @@ export {
 export { hintOn, SURFACE_PHRASES, type Surface } from './errors/surface-hints.js';
 export { EVALUATION_FAULTS, isEvaluationFault, NEGATIVE_COUNTS } from './errors/value-faults.js';
 export { explain, noticesOf, type PlanExplanation } from './explain.js';
-export {
-  FUNCTIONS,
-  type FunctionDefinition,
-  OPERATORS as SQL_OPERATORS,
-  type OperatorDefinition,
-} from './functions/index.js';
+export type { FunctionDefinition, OperatorDefinition } from './functions/define.js';
+export { OPERATORS as SQL_OPERATORS } from './functions/operators.js';
+export { FUNCTIONS } from './functions/resolve.js';
 export { isVisibleFlag, visibleColumnName } from './govern/column-names.js';
-export { indeterminacyOf } from './govern/determined.js';
 export {
   type EntityKey,
   type KeyedPlan,
@@ -122,9 +125,9 @@ export type {
 export { GovernedPlan, mayBeRedacted } from './govern/governed-plan.js';
 export { REDACTED } from './govern/mask.js';
 export { comparesOverlaps, MEMBER_DIGITS, MEMBER_KEY, type Population } from './govern/population.js';
-export { isRepeatable, isTimelessValue } from './govern/repeatable.js';
-export { ROLLUP_ROWS, ROLLUP_TIME, type RollupFault } from './govern/rollup/rolled-block.js';
+export { indeterminacyOf, isRepeatable, isTimelessValue } from './govern/repeatable.js';
 export type { UnusedRollup } from './govern/rollup/rollup.js';
+export { ROLLUP_ROWS, ROLLUP_TIME, type RollupFault } from './govern/rollup/rollup.js';
 export { type GovernedSample, governSample, type SampledColumn, type SampleKind } from './govern/sample.js';
 export { isStored, type StoredName, stored } from './govern/store/columns.js';
 export type { PlanTemplate } from './govern/template.js';
@@ -138,9 +141,8 @@ export {
   type Influence,
   type Transformation,
 } from './lineage/trace.js';
-export { type MentionedNames, mentionedNames } from './mentioned-names.js';
 export { fingerprint } from './plan/fingerprint.js';
-export { isKeyLookup } from './plan/key-lookup.js';
+export { isKeyLookup } from './plan/keys.js';
 export type { AttributeMatch, Expr, Form, Slot } from './plan/plan.js';
 export { relationsRead } from './plan/properties.js';
 export {
@@ -163,7 +165,6 @@ export {
   type Traversal,
   walkedKey,
 } from './plan/runtime.js';
-export { literalText, type ValueSources, valuesOf } from './plan/values.js';
 export { allLeaves } from './plan/walk.js';
 export {
   applyGrammar,
@@ -225,4 +226,4 @@ export {
   typeRow,
 } from './types/types.js';
 export type { RequestedWorld } from './world.js';
-export { type CommonNames, isCommon, withClauseNames } from './world.js';
+export { type CommonNames, isCommon, type MentionedNames, mentionedNames, withClauseNames } from './world.js';

@@ -244,13 +244,8 @@ const PARTS: readonly Part[] = [
       ),
       file(
         'compiler/src/govern/scan-access.ts',
-        'the minimum of several grants',
-        'The strictest of all rules; two units are an error. Nothing found.',
-      ),
-      file(
-        'compiler/src/govern/group-key.ts',
-        'keys that groups are counted by',
-        'Rows without a key are left out. The rewriting of blocks (`govern/minimum.ts`) is not trusted: `verify/minimum.ts` proves it. Nothing found.',
+        'the minimum of several grants; keys that groups are counted by',
+        'The strictest of all rules; two units are an error. Rows without a key are left out. The rewriting of blocks (`govern/minimum.ts`) is not trusted: `verify/minimum.ts` proves it. Nothing found.',
       ),
       file(
         'compiler/src/govern/groups.ts',
@@ -283,11 +278,6 @@ const PARTS: readonly Part[] = [
         'Each node is frozen, and copies the list that it is given. Nothing found.',
       ),
       file(
-        'compiler/src/plan/values.ts',
-        'which value a slot has',
-        'Every kind of slot is named; a client’s value that is missing is an error. Nothing found.',
-      ),
-      file(
         'compiler/src/plan/fingerprint.ts',
         'whether two values are the same',
         'It leaves out an aggregate’s metric and a function’s table of structural arguments, which no filter or mask has. A cache by object would be wrong for an object that changes: plans are frozen.',
@@ -315,8 +305,8 @@ const PARTS: readonly Part[] = [
       ),
       file(
         'compiler/src/emit/writer.ts',
-        'parameters in their order',
-        'A slot has the number of its first use, and `slotsUsed` gives them in that order. Nothing found.',
+        'parameters in their order, and which value each has',
+        'A slot has the number of its first use, and `slotsUsed` gives them in that order. Every kind of slot is named; a client’s value that is missing is an error. Nothing found.',
       ),
       file(
         'compiler/src/text/sql-text.ts',
@@ -449,8 +439,11 @@ const ARGUED: ReadonlyMap<string, string> = new Map([
     'compiler/src/plan/join-rule.ts',
     'joins of the caller: which question may be asked, over rows that are governed already',
   ],
-  ['compiler/src/plan/key-equality.ts', 'the form of a condition'],
-  ['compiler/src/plan/properties.ts', 'names of collations, lists of relations'],
+  ['compiler/src/plan/keys.ts', 'forms of conditions: equalities, sealed keys, reads by a whole key'],
+  [
+    'compiler/src/plan/properties.ts',
+    'names of collations, lists of relations, joins that repeat rows or leave them out',
+  ],
   ['compiler/src/types/', 'names of types'],
   ['policy/attribute-types.ts', 'types of attributes: a wrong one fails in the database'],
   ['policy/attributes.ts', 'texts of attributes'],

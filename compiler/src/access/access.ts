@@ -5,7 +5,6 @@ import { allOf, FALSE, TRUE } from '../plan/nodes.js';
 import type { Expr } from '../plan/plan.js';
 import { mapChildren, someExpr } from '../plan/walk.js';
 import { GROUPS_ONLY } from './groups-only.js';
-import type { OverlapRule } from './overlap-rule.js';
 
 /** The replacement for a cell that the caller may not read in the clear. */
 export type MaskKind = 'redact' | 'null' | 'hash' | 'partial' | 'year' | 'deny';
@@ -191,4 +190,10 @@ function tieToSubject(expr: Expr, pattern: AttributePattern, index: number): Exp
   if (values === 'any') return TRUE;
   if (values === 'none') return FALSE;
   return Object.freeze({ ...expr, subject: Object.freeze({ index, values }) });
+}
+
+/** Answers are compared with those of `days` days, of each subject or of all members of the group `with`. */
+export interface OverlapRule {
+  readonly days: number;
+  readonly with: string | null;
 }

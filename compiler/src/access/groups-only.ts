@@ -1,11 +1,11 @@
 /** Message and hint of the error for rows that may only be aggregated. */
-interface Reason {
+interface GroupsOnlyText {
   readonly detail: string;
   readonly hint: string;
 }
 
-/** `relation`: the object that the rows belong to; `what`: a function, or the metrics named by its grants. */
-type ReasonOf = (relation: string, what: string) => Reason;
+/** @param name of a function, or of the metrics that the grants allow */
+type TextFor = (relation: string, name: string) => GroupsOnlyText;
 
 const ALONE = 'aggregate it in a SELECT without that join, or take count(DISTINCT …) of its columns';
 
@@ -90,7 +90,7 @@ export const GROUPS_ONLY = {
     detail: 'a sample would show single rows',
     hint: `use count, sum or avg of columns of \`${relation}\`, over groups that are large enough`,
   }),
-} satisfies Readonly<Record<string, ReasonOf>>;
+} satisfies Readonly<Record<string, TextFor>>;
 
 export type GroupsOnlyReason = keyof typeof GROUPS_ONLY;
 

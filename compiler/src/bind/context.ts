@@ -418,7 +418,7 @@ export class BindContext {
 }
 
 /**
- * Enum columns, which are read as text. Their casts to text stay in the plan until `govern/enum-order.ts` has applied
+ * Enum columns, which are read as text. Their casts to text stay in the plan until `govern/enum-values.ts` has applied
  * the enum's order, because such a cast makes Postgres sort them as text.
  */
 class EnumColumns {

@@ -1,10 +1,9 @@
 /** Binding: resolves names, types and query forms against what the caller may see. */
 
 export type { BoundPlan } from './bind.js';
-export { bind } from './bind.js';
+export { bind, bindSample, type SampledValue } from './bind.js';
 export type { World } from './context.js';
-export { couldBe } from './expressions/coerce.js';
-export { fanOutOf, mayBeMissing } from './from/fan-out.js';
+export { couldBe } from './expressions/operands.js';
 export {
   type CarriedLiterals,
   carriedText,
@@ -23,5 +22,4 @@ export { bindMetrics } from './metrics/bind-metrics.js';
 export { metricFault, metricType } from './metrics/metric-access.js';
 export { inputsOf } from './metrics/metric-value.js';
 export { mostPerHop } from './runtime/runtime-draft.js';
-export { bindSample, type SampledValue } from './sample.js';
 export { columnsFor } from './scope.js';

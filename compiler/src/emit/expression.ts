@@ -1,7 +1,7 @@
 import { assertNever, InternalError } from '../errors/errors.js';
 import type { OperatorDefinition } from '../functions/define.js';
-import { isConfigured, PATH_FUNCTIONS } from '../functions/index.js';
-import { type EnumEquality, enumEquality } from '../plan/key-equality.js';
+import { isConfigured, PATH_FUNCTIONS } from '../functions/special-types.js';
+import { type EnumEquality, enumEquality } from '../plan/keys.js';
 import type {
   Aggregate,
   BaseColumn,

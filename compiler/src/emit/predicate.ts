@@ -1,11 +1,10 @@
 import { InternalError } from '../errors/errors.js';
 import type { AttributeMatch, BaseColumn, Expr, Literal, Query } from '../plan/plan.js';
-import { literalText } from '../plan/values.js';
 import { allLeaves, exprsOfScan, nodesIn } from '../plan/walk.js';
 import { identifier, quoteLiteral } from '../text/sql-text.js';
 import { type ArrayType, arrayOf, isArray, oidOf } from '../types/types.js';
 import { emitExpr } from './expression.js';
-import { Writer } from './writer.js';
+import { literalText, Writer } from './writer.js';
 
 /** A comparison of `arg` with every value of an attribute of the caller. */
 export interface MatchedAttribute {

@@ -1,5 +1,5 @@
 import type { FunctionDefinition } from '../functions/define.js';
-import { PATH_FUNCTIONS } from '../functions/index.js';
+import { PATH_FUNCTIONS } from '../functions/special-types.js';
 import type { Expr, RowSource } from '../plan/plan.js';
 import { identifier } from '../text/sql-text.js';
 import { emitExpr, emitWithPath } from './expression.js';

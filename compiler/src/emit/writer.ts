@@ -1,7 +1,8 @@
-import { InternalError, queryError } from '../errors/errors.js';
+import { assertNever, InternalError, queryError } from '../errors/errors.js';
 import { LIMITS } from '../limits.js';
-import type { AttributeMatch, Literal, Slot } from '../plan/plan.js';
-import { identifier } from '../text/sql-text.js';
+import type { AttributeMatch, Literal, LiteralValue, Slot } from '../plan/plan.js';
+import { arrayText, identifier } from '../text/sql-text.js';
+import { isArray } from '../types/types.js';
 
 /** Collects SQL text and numbers parameters in the order of their first use. */
 export class Writer {
@@ -63,4 +64,64 @@ export function quoteStructural(text: string): string {
   if (!/^[\w \-:.+/[\]*,]*$/.test(text))
     throw new InternalError('a structural literal has an unexpected character');
   return `'${text}'`;
+}
+
+/** Sources of the values of a statement's slots. */
+export interface ValueSources<V> {
+  /** A value in Postgres' text format. */
+  readonly text: (value: string) => V;
+  /** The caller's `$n`, counted from 0. */
+  readonly client: (index: number) => V | undefined;
+  /** All values of an attribute of a subject in the chain. */
+  readonly attribute: (subject: number, name: string) => readonly string[];
+  /** The rows of runtime relation `index`, as a JSON array of objects. */
+  readonly runtime: (index: number) => string;
+  /** The values of one column of these rows, each in text format. */
+  readonly keys: (index: number, column: string) => readonly (string | null)[];
+  /** Values that a step of a runtime relation receives, in text format. */
+  readonly given: (name: string) => string;
+  /** The HMAC pad of a key domain: 64 bytes, in hex. */
+  readonly pad: (pad: 'inner' | 'outer', domain: string) => string;
+}
+
+/** Returns the values of `slots`, in order. */
+export function valuesOf<V>(slots: readonly Slot[], sources: ValueSources<V>): readonly V[] {
+  return slots.map((slot) => {
+    switch (slot.kind) {
+      case 'literal':
+        return sources.text(literalText(slot.value));
+      case 'client': {
+        const value = sources.client(slot.index);
+        if (value === undefined)
+          throw queryError('parameterCount', { given: slot.index, needed: slot.index + 1 });
+        return value;
+      }
+      case 'attribute':
+        return sources.text(attributeText(slot, sources.attribute(slot.subject, slot.name)));
+      case 'runtime':
+        return sources.text(sources.runtime(slot.index));
+      case 'keys':
+        return sources.text(arrayText(sources.keys(slot.index, slot.column)));
+      case 'given':
+        return sources.text(sources.given(slot.name));
+      case 'pad':
+        return sources.text(`\\x${sources.pad(slot.pad, slot.domain)}`);
+      default:
+        return assertNever(slot);
+    }
+  });
+}
+
+function attributeText({ type, name }: Slot & { kind: 'attribute' }, values: readonly string[]): string {
+  if (isArray(type)) return arrayText(values);
+  const [only] = values;
+  // INVARIANT: a plan made for a single value never runs with the first of several.
+  if (only === undefined || values.length !== 1)
+    throw new InternalError(`attribute ${name} has ${values.length} values in a plan for one`);
+  return only;
+}
+
+/** Returns a literal in Postgres' text format. */
+export function literalText(value: LiteralValue): string {
+  return typeof value === 'string' ? value : arrayText(value);
 }

@@ -136,22 +136,17 @@ const ARRAYS: readonly OperatorDefinition[] = [
   infix('anyarray', '&&', 'anyarray', 'bool'),
 ];
 
-const JSON_TEXT: readonly OperatorDefinition[] = [
-  infix('json', '->', 'int4', 'json'),
-  infix('json', '->', 'text', 'json'),
-  infix('json', '->>', 'int4', 'text'),
-  infix('json', '->>', 'text', 'text'),
-  infix('json', '#>', 'text[]', 'json'),
-  infix('json', '#>>', 'text[]', 'text'),
-];
+function jsonMembers(json: 'json' | 'jsonb'): readonly OperatorDefinition[] {
+  return [
+    ...(['int4', 'text'] as const).map((key) => infix(json, '->', key, json)),
+    ...(['int4', 'text'] as const).map((key) => infix(json, '->>', key, 'text')),
+    infix(json, '#>', 'text[]', json),
+    infix(json, '#>>', 'text[]', 'text'),
+  ];
+}
 
 const JSONB: readonly OperatorDefinition[] = [
-  infix('jsonb', '->', 'int4', 'jsonb'),
-  infix('jsonb', '->', 'text', 'jsonb'),
-  infix('jsonb', '->>', 'int4', 'text'),
-  infix('jsonb', '->>', 'text', 'text'),
-  infix('jsonb', '#>', 'text[]', 'jsonb'),
-  infix('jsonb', '#>>', 'text[]', 'text'),
+  ...jsonMembers('jsonb'),
   infix('jsonb', '@>', 'jsonb', 'bool'),
   infix('jsonb', '<@', 'jsonb', 'bool'),
   infix('jsonb', '?', 'text', 'bool'),
@@ -224,5 +219,5 @@ export const OPERATORS: readonly OperatorDefinition[] = Object.freeze([
   ...SUMS,
   ...RANGES,
   ...SEARCH,
-  ...JSON_TEXT,
+  ...jsonMembers('json'),
 ]);

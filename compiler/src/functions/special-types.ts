@@ -107,7 +107,7 @@ function ofAPath(name: string, result: 'bool' | 'jsonb'): readonly FunctionDefin
   return withOptional(name, ['jsonb', 'text'], ['jsonb', 'bool'], result);
 }
 
-/** JSON functions. Whole rows become JSON objects in `bind/expressions/whole-row.ts`. There is no type `jsonpath`. */
+/** JSON functions. Whole rows become JSON objects in `bind/expressions/row.ts`. There is no type `jsonpath`. */
 export const JSON_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   ...ofBoth('jsonb'),
   ...ofBoth('json'),

@@ -1,5 +1,5 @@
 import { InternalError } from '../errors/errors.js';
-import { resolveFunction, resolveOperator } from '../functions/index.js';
+import { resolveFunction, resolveOperator } from '../functions/resolve.js';
 import { allOf, anyOf, callNode, caseNode, nullOf, operationNode } from '../plan/nodes.js';
 import type { Aggregate, ColumnRef, Expr, FunctionCall, Operation } from '../plan/plan.js';
 import { changed, childrenOf, mapChildren, mapped } from '../plan/walk.js';

@@ -1,5 +1,5 @@
 import { parseInstant } from '../catalog/grain.js';
-import type { OperatorDefinition } from '../functions/index.js';
+import type { OperatorDefinition } from '../functions/define.js';
 import { fingerprint } from '../plan/fingerprint.js';
 import { allOf, anyOf, equalsAny, isNotNull, operationNode } from '../plan/nodes.js';
 import type { BaseColumn, Expr, Literal } from '../plan/plan.js';

@@ -2,14 +2,12 @@ import { type Access, rowAccess } from '../access/access.js';
 import type { BoundPlan } from '../bind/index.js';
 import type { Catalog } from '../catalog/catalog.js';
 import { assertNever } from '../errors/errors.js';
-import { isKeyEquality } from '../plan/key-equality.js';
+import { isKeyEquality } from '../plan/keys.js';
 import type { Expr, FromItem, Operation, Query, Select, SourceId } from '../plan/plan.js';
 import { mapQuery } from '../plan/query-tree.js';
 import { allLeaves, columnsOf } from '../plan/walk.js';
-import { fenceGroupingSets, withBarrier } from './barrier/barrier.js';
-import { inEnumOrder } from './enum-order.js';
-import { EnumValues } from './enum-values.js';
-import { PassageFields } from './facet-fields.js';
+import { fenceGroupingSets, pushEnumEqualities, withBarrier } from './barrier/barrier.js';
+import { EnumValues, inEnumOrder } from './enum-values.js';
 import {
   type GovernedPlan,
   type GovernedRuntime,
@@ -23,12 +21,12 @@ import { isKeyCondition, joinKeys, restrictToKeys, toKeyVariant } from './keys.j
 import { enforceMinima } from './minimum.js';
 import { breakTies } from './order.js';
 import { describeOutputs } from './outputs.js';
-import { pushEnumEqualities } from './push-down.js';
 import { chooseRollup, type RollupChoice } from './rollup/rollup.js';
 import { boundRows, governRuntime, withRowsInPlace } from './runtime.js';
 import { governScan, refuseSamples } from './scan.js';
 import type { ScanAccesses } from './scan-access.js';
 import { GovernedSlots } from './slots.js';
+import { PassageFields } from './visible-columns.js';
 
 /** A plan with policy applied, which `mint` must prove before it may run. */
 export interface UnprovedPlan {

@@ -7,12 +7,12 @@ import {
   showsRows,
 } from '../access/access.js';
 import { GROUPS_ONLY, type GroupsOnlyReason, inPlaceOfMetric } from '../access/groups-only.js';
-import { type BoundPlan, fanOutOf, type LiteralSlots, mayBeMissing } from '../bind/index.js';
+import type { BoundPlan, LiteralSlots } from '../bind/index.js';
 import type { Relation } from '../catalog/catalog.js';
 import { type QueryError, queryError } from '../errors/errors.js';
-import { isKeyEquality } from '../plan/key-equality.js';
+import { isKeyEquality } from '../plan/keys.js';
 import type { Aggregate, EntityScan, Expr, FromItem, Query, Select, SourceId, Spine } from '../plan/plan.js';
-import { callsVolatile } from '../plan/properties.js';
+import { callsVolatile, fanOutOf, mayBeMissing } from '../plan/properties.js';
 import {
   allLeaves,
   allQueries,

@@ -1,11 +1,6 @@
 import { columnOf, type Relation } from '../catalog/catalog.js';
 import { type Position, type QueryError, queryError } from '../errors/errors.js';
-import {
-  equatesColumns,
-  isKeyEquality,
-  type KeyEquality,
-  type NullSafeEquality,
-} from '../plan/key-equality.js';
+import { equatesColumns, isKeyEquality, type KeyEquality, type NullSafeEquality } from '../plan/keys.js';
 import { equalsAny } from '../plan/nodes.js';
 import type {
   ColumnRef,
@@ -32,11 +27,11 @@ import {
 import { isArray } from '../types/types.js';
 import type { GroupedLevels } from './barrier/row-reach.js';
 import { keyColumnName } from './column-names.js';
-import type { PassageField, PassageFields } from './facet-fields.js';
 import { StatementLineage } from './lineage.js';
 import { type ColumnRule, columnRule } from './mask.js';
 import type { ScanAccesses } from './scan-access.js';
 import type { GovernedSlots } from './slots.js';
+import type { PassageField, PassageFields } from './visible-columns.js';
 
 /** The parts of a plan that error messages need. */
 interface RefusalContext {

@@ -2,7 +2,7 @@ import { filtersOf, type MaskKind, type RelationAccess, sameRows } from '../acce
 import { type Column, columnOf, type Relation } from '../catalog/catalog.js';
 import { assertNever, InternalError } from '../errors/errors.js';
 import type { FunctionDefinition } from '../functions/define.js';
-import { requireFunction, requireOperator } from '../functions/index.js';
+import { requireFunction, requireOperator } from '../functions/resolve.js';
 import { fingerprint } from '../plan/fingerprint.js';
 import {
   baseColumn,

@@ -1,5 +1,5 @@
 import { InternalError } from '../errors/errors.js';
-import { requireFunction, requireOperator } from '../functions/index.js';
+import { requireFunction, requireOperator } from '../functions/resolve.js';
 import {
   allOf,
   anyOf,
@@ -25,7 +25,7 @@ import {
 import { mapQuery } from '../plan/query-tree.js';
 import { allQueries, changed, mapChildren, mapped, mapSort } from '../plan/walk.js';
 import { boundedExpr } from './bounds.js';
-import { type CountedScan, countedScans } from './group-key.js';
+import { type CountedScan, countedScans } from './scan-access.js';
 import type { GovernedSlots } from './slots.js';
 
 /**

@@ -13,10 +13,9 @@ import type {
   SourceId,
   WindowCall,
 } from '../plan/plan.js';
-import { Positions } from '../plan/positions.js';
 import { mapQuery } from '../plan/query-tree.js';
 import { ORDINAL } from '../plan/runtime.js';
-import { ascending, columnRefs, groupingOf } from '../plan/select-nodes.js';
+import { ascending, columnRefs, groupingOf, Positions } from '../plan/select-nodes.js';
 import {
   allLeaves,
   allQueries,

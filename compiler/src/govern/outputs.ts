@@ -7,7 +7,6 @@ import { allLeaves, someExpr } from '../plan/walk.js';
 import { identifier } from '../text/sql-text.js';
 import { type ColumnForm, declaredColumn } from '../types/column-form.js';
 import { isArray, type TypeName } from '../types/types.js';
-import type { PassageFields } from './facet-fields.js';
 import {
   type GovernedRuntime,
   type OutputColumn,
@@ -16,6 +15,7 @@ import {
 } from './governed-plan.js';
 import { outputsAt, StatementLineage } from './lineage.js';
 import { governedRows, withRowsInPlace } from './runtime.js';
+import type { PassageFields } from './visible-columns.js';
 
 /** Describes the outputs of a governed query for clients and the audit log. */
 export function describeOutputs(

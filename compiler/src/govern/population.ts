@@ -1,12 +1,12 @@
-import type { Access, RelationAccess } from '../access/access.js';
-import type { OverlapRule } from '../access/overlap-rule.js';
-import { type BoundPlan, fanOutOf } from '../bind/index.js';
+import type { Access, OverlapRule, RelationAccess } from '../access/access.js';
+import type { BoundPlan } from '../bind/index.js';
 import { type Catalog, columnOf, type Relation } from '../catalog/catalog.js';
 import { InternalError, queryError } from '../errors/errors.js';
-import { requireFunction, requireOperator } from '../functions/index.js';
+import { requireFunction, requireOperator } from '../functions/resolve.js';
 import { fingerprint } from '../plan/fingerprint.js';
 import { allOf, callNode, columnRef, isNotNull, operationNode } from '../plan/nodes.js';
 import type { Aggregate, EntityScan, Expr, FromItem, Select, SourceId } from '../plan/plan.js';
+import { fanOutOf } from '../plan/properties.js';
 import { ascending, groupingOf } from '../plan/select-nodes.js';
 import { allLeaves, allQueries, exprsOf, leavesOf, nodesIn, someExpr } from '../plan/walk.js';
 import { boundedExpr } from './bounds.js';

@@ -9,11 +9,11 @@ import { mapQuery } from '../plan/query-tree.js';
 import { isOfPassage, type OperatedRows, type Retrieval, type RuntimeRelation } from '../plan/runtime.js';
 import { selectOf } from '../plan/select-nodes.js';
 import { columnsOf } from '../plan/walk.js';
-import { fieldMask } from './facet-fields.js';
 import type { GovernedPlan, GovernedRuntime, GovernedStore } from './governed-plan.js';
 import type { JoinKeys } from './keys.js';
 import { GovernedSlots } from './slots.js';
 import { governedStore } from './store/governed-store.js';
+import { fieldMask } from './visible-columns.js';
 
 const NO_KEYS: ReadonlyMap<string, null> = new Map();
 

@@ -2,9 +2,8 @@ import type { BoundPlan } from '../bind/index.js';
 import { queryError } from '../errors/errors.js';
 import type { EntityScan, GovernedScan, Query } from '../plan/plan.js';
 import { allLeaves } from '../plan/walk.js';
-import { groupColumns, groupMinimum, hasKey } from './group-key.js';
 import { columnRule, keyColumn, maskedColumn, rowFilter } from './mask.js';
-import type { ScanAccess } from './scan-access.js';
+import { groupColumns, groupMinimum, hasKey, type ScanAccess } from './scan-access.js';
 import type { GovernedSlots } from './slots.js';
 
 /**

@@ -23,10 +23,13 @@ import {
   Influences,
   indirect,
   keyOf,
+  rowsOfRuntime,
+  Sources,
+  type StepTrace,
   type Transformation,
-} from './influence.js';
-import { rowsOfRuntime, type StepTrace, valueOfRuntime } from './runtime.js';
-import { Sources, widthOf } from './sources.js';
+  valueOfRuntime,
+  widthOf,
+} from './sources.js';
 
 const IDENTITY: Transformation = Object.freeze({ type: 'DIRECT', subtype: 'IDENTITY', masking: false });
 
@@ -366,7 +369,7 @@ function fieldOf(relation: Relation, physical: string): GraphColumn {
   throw new InternalError(`column ${physical} of ${relation.name} is not declared`);
 }
 
-export type { DirectKind, IndirectKind, Influence, Transformation } from './influence.js';
+export type { DirectKind, IndirectKind, Influence, Transformation } from './sources.js';
 
 /** The sources of each result column, including those used by policy. */
 export interface ColumnLineage {

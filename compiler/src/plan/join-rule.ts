@@ -1,8 +1,7 @@
 import type { Joins } from '../catalog/catalog.js';
 import { assertNever } from '../errors/errors.js';
-import { isKeyEquality } from './key-equality.js';
+import { type IsKeyOf, isKeyEquality, SealedKeys } from './keys.js';
 import type { ColumnRef, Expr, FromItem, FromLeaf, InQuery, Join, Query, Select, SourceId } from './plan.js';
-import { type IsKeyOf, SealedKeys } from './sealed-keys.js';
 import {
   allLeaves,
   allQueries,

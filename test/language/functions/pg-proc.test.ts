@@ -4,7 +4,7 @@ import type {
   CastDefinition,
   FunctionDefinition,
   OperatorDefinition,
-} from '../../../compiler/src/functions/index.js';
+} from '../../../compiler/src/functions/define.js';
 import type { TypeName } from '../../../compiler/src/types/types.js';
 import { type Engine, openEngine } from './support/engine.js';
 import { functions, types } from './support/table.js';

@@ -1,11 +1,7 @@
 import t, { type Test } from 'tap';
-import type {
-  ArgumentType,
-  FunctionDefinition,
-  FunctionResolution,
-  Operand,
-  OperatorResolution,
-} from '../../../compiler/src/functions/index.js';
+import type { Operand } from '../../../compiler/src/functions/conversions.js';
+import type { ArgumentType, FunctionDefinition } from '../../../compiler/src/functions/define.js';
+import type { FunctionResolution, OperatorResolution } from '../../../compiler/src/functions/resolve.js';
 import type { TypeName } from '../../../compiler/src/types/types.js';
 import { type Engine, openEngine } from './support/engine.js';
 import { Random } from './support/random.js';

@@ -19,8 +19,6 @@ const PASSES: readonly (readonly [string, string])[] = [
   ['compiler/dist/text/parse', 'look'],
   ['compiler/dist/text/text', 'look'],
   ['compiler/dist/world', 'world'],
-  ['compiler/dist/world', 'world'],
-  ['compiler/dist/mentioned', 'mentioned'],
   ['compiler/dist/text/shape', 'template'],
   ['compiler/dist/govern/template', 'template'],
   ['compiler/dist/govern/verify/barrier', 'verify the barrier'],

@@ -1,6 +1,6 @@
 import type * as EmitQuery from '../../../compiler/src/emit/emit.js';
 import type * as Writer from '../../../compiler/src/emit/writer.js';
-import type * as Functions from '../../../compiler/src/functions/index.js';
+import type * as Functions from '../../../compiler/src/functions/resolve.js';
 import type * as Minimum from '../../../compiler/src/govern/verify/minimum.js';
 import type * as Verify from '../../../compiler/src/govern/verify/verify.js';
 import type { Query, Slot } from '../../../compiler/src/plan/plan.js';
@@ -18,7 +18,7 @@ export const walk = {
   ...((await compiled('plan/walk.js')) as typeof Walk),
   ...((await compiled('plan/query-tree.js')) as typeof QueryTree),
 };
-export const { requireOperator } = (await compiled('functions/index.js')) as typeof Functions;
+export const { requireOperator } = (await compiled('functions/resolve.js')) as typeof Functions;
 export const { verifyMinima } = (await compiled('govern/verify/minimum.js')) as typeof Minimum;
 export const { verify } = (await compiled('govern/verify/verify.js')) as typeof Verify;
 const query = (await compiled('emit/emit.js')) as typeof EmitQuery;

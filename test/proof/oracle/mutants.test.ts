@@ -238,7 +238,7 @@ const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'only harmless conjuncts go inside a fence',
-    'push-down',
+    'barrier/barrier',
     'scan.fenced, isHarmless',
     'scan.fenced, () => true',
   ),

@@ -8,9 +8,21 @@ import { constantText, firstLocation, type Location, nameParts, required } from 
 import type { BindContext } from '../context.js';
 import type { BindEnvironment } from '../scope.js';
 import { chooseOverload } from './call.js';
-import { type BoundExpression, coerce, commonType, elementTypeOf, listOf, typeOfBound } from './coerce.js';
 import { bindExpression, bindValue } from './expression.js';
-import { equalityOf, infix, operatorFor, prefix, quotient, remainder } from './infix.js';
+import {
+  type BoundExpression,
+  coerce,
+  commonType,
+  elementTypeOf,
+  equalityOf,
+  infix,
+  listOf,
+  operatorFor,
+  prefix,
+  quotient,
+  remainder,
+  typeOfBound,
+} from './operands.js';
 import { bindRowDistinct, bindRowIn, bindRowOperator } from './row.js';
 
 export function bindOperatorExpr(node: A_Expr, env: BindEnvironment): Expr {

@@ -1,15 +1,10 @@
 import type { FuncCall, Node, SortBy } from '@pgsql/types';
 import { OPERATORS } from '../../catalog/operators.js';
+import { HYPOTHETICAL } from '../../functions/aggregate.js';
 import { UNIT_NAMES } from '../../functions/datetime.js';
 import type { FunctionDefinition } from '../../functions/define.js';
-import {
-  columnsOfRows,
-  FUNCTIONS,
-  functionsNamed,
-  HYPOTHETICAL,
-  requireFunction,
-  resolveFunction,
-} from '../../functions/index.js';
+import { FUNCTIONS, functionsNamed, requireFunction, resolveFunction } from '../../functions/resolve.js';
+import { columnsOfRows } from '../../functions/set-returning.js';
 import { callNode, isNotNull, TRUE } from '../../plan/nodes.js';
 import type { Aggregate, Expr, SortKey } from '../../plan/plan.js';
 import { nodesIn, sortExprs } from '../../plan/walk.js';
@@ -20,9 +15,9 @@ import type { BindContext } from '../context.js';
 import { bindMeasure, bindMetricAggregate } from '../metrics/measure.js';
 import { bindOperatorCall } from '../runtime/operator.js';
 import { type BindEnvironment, insideCall, isLocal } from '../scope.js';
-import { type BoundExpression, coerce, commonType, requireComparable, typeOfBound } from './coerce.js';
 import { bindExpression, bindPredicateNode } from './expression.js';
-import { bindArgument, bindRowToJson, countedRow } from './whole-row.js';
+import { type BoundExpression, coerce, commonType, requireComparable, typeOfBound } from './operands.js';
+import { bindArgument, bindRowToJson, countedRow } from './row.js';
 import { bindWindow } from './window.js';
 
 /** Binds a scalar, aggregate or window function call. */

@@ -1,5 +1,7 @@
 import type { CollateClause, Node, TypeName as TypeNode } from '@pgsql/types';
-import { CONFIGURATIONS, castBetween, resolveFunction } from '../../functions/index.js';
+import { castBetween } from '../../functions/conversions.js';
+import { resolveFunction } from '../../functions/resolve.js';
+import { CONFIGURATIONS } from '../../functions/special-types.js';
 import { callNode, castTo } from '../../plan/nodes.js';
 import type { BitNumber, Expr, Query } from '../../plan/plan.js';
 import { COLLATIONS, explicitCollation } from '../../plan/properties.js';
@@ -9,8 +11,8 @@ import { elementOf, isArray, TYPE_SPELLINGS, type TypeName, typeNamed } from '..
 import { integerOf, type Location, nameParts, required, stringOf } from '../ast.js';
 import type { BindContext } from '../context.js';
 import type { BindEnvironment } from '../scope.js';
-import { type BoundExpression, coerce } from './coerce.js';
 import { bindExpression, bindValue } from './expression.js';
+import { type BoundExpression, coerce } from './operands.js';
 
 /** Binds `CAST(bound AS type)`, `bound::type` and `type 'literal'`. */
 export function bindCast(

@@ -14,7 +14,7 @@ import type {
   TypeCast,
   TypeName as TypeNode,
 } from '@pgsql/types';
-import { resolveFunction } from '../../functions/index.js';
+import { resolveFunction } from '../../functions/resolve.js';
 import { callNode, castTo, inType } from '../../plan/nodes.js';
 import type { Expr } from '../../plan/plan.js';
 import { MOST_GROUPED } from '../../plan/select-nodes.js';
@@ -47,13 +47,12 @@ import {
   coerce,
   commonType,
   elementTypeOf,
+  infix,
   requireComparable,
-} from './coerce.js';
-import { infix } from './infix.js';
-import { bindRowNullTest } from './row.js';
+} from './operands.js';
+import { bindRowNullTest, bindRowText, isRowName } from './row.js';
 import { translateStandardJson } from './standard-json.js';
 import { bindSubLink } from './subquery.js';
-import { bindRowText, isRowName } from './whole-row.js';
 
 /** Binds an expression. Literals and parameters whose type depends on the context remain untyped. */
 export function bindExpression(node: Node, env: BindEnvironment): BoundExpression {

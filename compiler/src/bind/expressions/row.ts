@@ -1,12 +1,16 @@
 import type { A_Expr, Node, NullTest, RangeSubselect } from '@pgsql/types';
-import { allOf, anyOf, isNotNull } from '../../plan/nodes.js';
+import { functionsNamed } from '../../functions/resolve.js';
+import { PATH_FUNCTIONS } from '../../functions/special-types.js';
+import { allOf, anyOf, callNode, castTo, columnRef, isNotNull, TRUE } from '../../plan/nodes.js';
 import type { Expr, RowComparison } from '../../plan/plan.js';
-import { type Location, nameParts, rowItems } from '../ast.js';
-import type { BindEnvironment } from '../scope.js';
-import { coerce, typeOfBound } from './coerce.js';
-import { bindExpression, bindValue } from './expression.js';
-import { infix, operatorFor } from './infix.js';
-import { columnsOfRow } from './whole-row.js';
+import { mayBeMissing } from '../../plan/properties.js';
+import { firstLocation, type Location, nameParts, required, rowItems, stringOf } from '../ast.js';
+import type { BindContext } from '../context.js';
+import { type BindEnvironment, lookUp, type ScopeItem } from '../scope.js';
+import { expandStar } from '../select/star.js';
+import { chooseOverload } from './call.js';
+import { bindExpression, bindValue, columnValue } from './expression.js';
+import { type BoundExpression, coerce, infix, operatorFor, typeOfBound } from './operands.js';
 
 /**
  * Compares two row constructors as Postgres does: `=` requires all pairs to be equal, `<>` requires any pair to
@@ -179,4 +183,217 @@ const ALIAS = 'row of the subquery';
 
 function text(sval: string): Node {
   return { String: { sval } };
+}
+
+const TAKES_ROWS: ReadonlySet<string> = new Set(
+  ['json', 'jsonb'].flatMap((json) => [
+    `to_${json}`,
+    `${json}_agg`,
+    `${json}_object_agg`,
+    `${json}_build_array`,
+    `${json}_build_object`,
+  ]),
+);
+
+/** A Postgres function takes at most 100 arguments, which is 50 pairs of name and value. */
+const MOST_COLUMNS = 50;
+
+/** Binds argument `index` of function `name`. JSON functions also accept rows and paths. */
+export function bindArgument(node: Node, name: string, index: number, env: BindEnvironment): BoundExpression {
+  if (TAKES_ROWS.has(name))
+    return bindRow(node, name.includes('jsonb') ? 'jsonb' : 'json', env) ?? bindExpression(node, env);
+  if (PATH_FUNCTIONS.has(name) && index === 1) return bindPath(node, env);
+  return bindExpression(node, env);
+}
+
+export function bindRowToJson(args: readonly Node[], at: number | undefined, env: BindEnvironment): Expr {
+  const [only, ...more] = args;
+  const row = only === undefined || more.length > 0 ? null : bindRow(only, 'json', env);
+  if (row !== null) return row;
+  const hint = 'row_to_json(t) of a FROM item, or to_json of a value';
+  throw env.ctx.unsupported('`row_to_json` of anything but a row', at, hint);
+}
+
+/** Binds the row argument of `count(t)`: TRUE, or NULL if an outer join found no row. Null for anything else. */
+export function countedRow(node: Node, env: BindEnvironment): Expr | null {
+  const item = rowOf(node, env);
+  if (item === null) return null;
+  if (!mayBeMissing(env.scope.from, item.source)) return TRUE;
+  const columns = [...item.columns.values()].filter((c) => c.starred && c.computed === undefined);
+  const values = columns.map((c) => {
+    const source = c.source ?? item.source;
+    env.ctx.use(source, c.name);
+    env.ctx.countValues(firstLocation(node));
+    return columnRef(source, c.name, c.type);
+  });
+  return nullIfAllNull(values, TRUE);
+}
+
+/** Returns `CASE WHEN a IS NULL AND … THEN NULL ELSE otherwise END`, or just `otherwise` if there are no values. */
+function nullIfAllNull(values: readonly Expr[], otherwise: Expr): Expr {
+  if (values.length === 0) return otherwise;
+  const { type } = otherwise;
+  const when = allOf(
+    values.map((arg): Expr => Object.freeze({ kind: 'null_test', arg, negated: false, type: 'bool' })),
+  );
+  const result: Expr = Object.freeze({ kind: 'null', type });
+  return Object.freeze({
+    kind: 'case',
+    arms: Object.freeze([Object.freeze({ when, result })]),
+    otherwise,
+    type,
+  });
+}
+
+/** Binds a path, which is a text constant with an optional cast to `jsonpath`. */
+function bindPath(node: Node, env: BindEnvironment): Expr {
+  const { ctx } = env;
+  const cast = 'TypeCast' in node ? node.TypeCast : null;
+  const written = nameParts(cast?.typeName?.names).join('.') === 'jsonpath' ? required(cast?.arg) : node;
+  const path = coerce(bindExpression(written, env), 'text', ctx);
+  if (path.kind === 'parameter') return path;
+  throw ctx.unsupported('a path that is no constant', firstLocation(node), 'write the path as text');
+}
+
+/**
+ * Converts a whole row to a JSON object. For a FROM item, it contains the columns that the caller may use, with the
+ * values shown to the caller; for ROW(…), the values are named `f1`, `f2`, …. The result is NULL if an outer join
+ * found no row. Names are passed as parameters, never in the SQL. Returns null if `node` is not a row.
+ */
+function bindRow(node: Node, json: 'json' | 'jsonb', env: BindEnvironment): Expr | null {
+  const at = firstLocation(node);
+  if ('RowExpr' in node) {
+    const values = (node.RowExpr.args ?? []).map((a) => bindValue(a, env));
+    return objectOf(
+      values.map((expr, i) => ({ name: `f${i + 1}`, expr })),
+      json,
+      at,
+      env,
+    );
+  }
+  const item = rowOf(node, env);
+  if (item === null) return null;
+  const fields = fieldsOf(item, at, env);
+  return unlessMissing(objectOf(fields, json, at, env), item, fields, at, env);
+}
+
+/**
+ * Converts a whole row to Postgres' text form, `(1,Ada,)`. The row is a FROM item, with the columns that the caller
+ * may use and their values as shown to the caller, or `ROW(…)`, which may contain `c.*`. Null if `node` is not a row.
+ */
+export function bindRowText(node: Node, env: BindEnvironment): Expr | null {
+  const at = firstLocation(node);
+  const textOf = (items: readonly Expr[]): Expr => {
+    env.ctx.countValues(at, items.length);
+    return env.ctx.at(Object.freeze({ kind: 'row_text', items: Object.freeze(items), type: 'text' }), at);
+  };
+  if ('RowExpr' in node) {
+    const values = (node.RowExpr.args ?? []).flatMap((arg) => {
+      const starred = 'ColumnRef' in arg && (arg.ColumnRef.fields ?? []).length > 1 ? rowOf(arg, env) : null;
+      return starred === null ? [bindValue(arg, env)] : fieldsOf(starred, at, env).map((f) => f.expr);
+    });
+    return textOf(values);
+  }
+  const item = 'ColumnRef' in node && node.ColumnRef.fields?.length === 1 ? rowOf(node, env) : null;
+  if (item === null) return null;
+  const fields = fieldsOf(item, at, env);
+  return unlessMissing(textOf(fields.map((f) => f.expr)), item, fields, at, env);
+}
+
+/** True if `node` is the name of a FROM item, so that `(c).name` refers to one of its columns. */
+export function isRowName(
+  node: Node | undefined,
+  env: BindEnvironment,
+): node is Extract<Node, { ColumnRef: unknown }> {
+  return (
+    node !== undefined &&
+    'ColumnRef' in node &&
+    node.ColumnRef.fields?.length === 1 &&
+    rowOf(node, env) !== null
+  );
+}
+
+/** Returns the columns of the FROM item that `node` refers to, as `c` or `c.*`; null if it refers to none. */
+function columnsOfRow(node: Node | undefined, env: BindEnvironment): readonly Expr[] | null {
+  const item = node === undefined ? null : rowOf(node, env);
+  return item === null || node === undefined
+    ? null
+    : fieldsOf(item, firstLocation(node), env).map((f) => f.expr);
+}
+
+function fieldsOf(item: ScopeItem, at: Location, env: BindEnvironment): RowFields {
+  return expandStar([item.alias], { ...(at === undefined ? {} : { location: at }) }, env, columnValue);
+}
+
+function unlessMissing(
+  whole: Expr,
+  item: ScopeItem,
+  fields: RowFields,
+  at: Location,
+  env: BindEnvironment,
+): Expr {
+  if (!mayBeMissing(env.scope.from, item.source)) return whole;
+  const columns = fields.map((f) => f.expr).filter((e) => e.kind === 'column');
+  return columns.length === 0 ? whole : env.ctx.at(nullIfAllNull(columns, whole), at);
+}
+
+function objectOf(
+  fields: readonly { readonly name: string; readonly expr: Expr }[],
+  json: 'json' | 'jsonb',
+  at: number | undefined,
+  { ctx }: BindEnvironment,
+): Expr {
+  ctx.countValues(at, fields.length);
+  return ctx.at(json === 'json' ? writtenOut(fields, at, ctx) : builtOf(fields, at, ctx), at);
+}
+
+type RowFields = readonly { readonly name: string; readonly expr: Expr }[];
+
+function writtenOut(fields: RowFields, at: Location, ctx: BindContext): Expr {
+  const text = (value: string): Expr => ctx.constant(value, 'text');
+  const members = fields.flatMap(({ name, expr }, i) => {
+    const { definition, args, type } = chooseOverload('to_json', [expr], at, ctx);
+    const value: Expr = castTo(callNode(definition, args, type), 'text');
+    const shown: Expr = Object.freeze({
+      kind: 'conditional',
+      form: 'coalesce',
+      args: Object.freeze([value, text('null')]),
+      type: 'text',
+    });
+    return [text(`${i === 0 ? '{' : ','}${JSON.stringify(name)}:`), shown];
+  });
+  const items = Object.freeze([...members, text(fields.length === 0 ? '{}' : '}')]);
+  const parts: Expr = Object.freeze({ kind: 'array', items, type: 'text[]' });
+  const { definition, args, type } = chooseOverload('array_to_string', [parts, text('')], at, ctx);
+  return castTo(callNode(definition, args, type), 'json');
+}
+
+/** Builds a jsonb object, in several parts if there are too many columns for one call. */
+function builtOf(fields: RowFields, at: Location, ctx: BindContext): Expr {
+  const part = (some: RowFields): Expr => {
+    const args = some.flatMap(({ name, expr }) => [ctx.constant(name, 'text'), expr]);
+    const empty = functionsNamed('jsonb_build_object').find((f) => f.arguments.length === 0);
+    const { definition } =
+      args.length === 0 && empty !== undefined
+        ? { definition: empty }
+        : chooseOverload('jsonb_build_object', args, at, ctx);
+    return callNode(definition, args, 'jsonb');
+  };
+  let whole = part(fields.slice(0, MOST_COLUMNS));
+  for (let from = MOST_COLUMNS; from < fields.length; from += MOST_COLUMNS)
+    whole = infix('||', whole, part(fields.slice(from, from + MOST_COLUMNS)), at, ctx);
+  return whole;
+}
+
+/** Returns the FROM item that `node` refers to, as `c` or `c.*`, unless a column has the same name. */
+function rowOf(node: Node, env: BindEnvironment): ScopeItem | null {
+  if (!('ColumnRef' in node) || env.nameOf !== undefined) return null;
+  const fields = node.ColumnRef.fields ?? [];
+  const [first, star, ...more] = fields;
+  if (first === undefined || more.length > 0 || (star !== undefined && !('A_Star' in star))) return null;
+  const alias = stringOf(first);
+  const { scope, ctx } = env;
+  const bare = { alias: null, name: alias, schema: null };
+  if (star === undefined && lookUp(scope, bare, ctx, node.ColumnRef.location) !== null) return null;
+  return scope.items.find((i) => i.alias === alias) ?? null;
 }

@@ -1,5 +1,5 @@
 import type { Node, SelectStmt, SubLink } from '@pgsql/types';
-import { requireFunction } from '../../functions/index.js';
+import { requireFunction } from '../../functions/resolve.js';
 import { columnRef, inType } from '../../plan/nodes.js';
 import type { Aggregate, DerivedTable, Expr } from '../../plan/plan.js';
 import { selectOf } from '../../plan/select-nodes.js';
@@ -8,9 +8,8 @@ import { type Location, nameParts, required, rowItems } from '../ast.js';
 import type { BindContext } from '../context.js';
 import type { BindEnvironment } from '../scope.js';
 import { type BoundQuery, bindQuery, retypeOutputs } from '../select/query.js';
-import { arrayTypeOf, coerce, typeOfBound } from './coerce.js';
 import { bindExpression } from './expression.js';
-import { operatorFor } from './infix.js';
+import { arrayTypeOf, coerce, operatorFor, typeOfBound } from './operands.js';
 
 export function bindSubLink(node: SubLink, env: BindEnvironment): Expr {
   const { ctx } = env;

@@ -1,5 +1,5 @@
 import type { FuncCall, WindowDef } from '@pgsql/types';
-import { functionsNamed } from '../../functions/index.js';
+import { functionsNamed } from '../../functions/resolve.js';
 import type { Expr, FrameBound, SortKey, WindowFrame } from '../../plan/plan.js';
 import { someExpr } from '../../plan/walk.js';
 import type { TypeName } from '../../types/types.js';
@@ -7,8 +7,8 @@ import { required } from '../ast.js';
 import type { BindContext } from '../context.js';
 import { type BindEnvironment, insideCall } from '../scope.js';
 import { aggregateOf, chooseOverload, sortKey, unknownFunction } from './call.js';
-import { coerce } from './coerce.js';
 import { bindExpression, bindPredicateNode, bindValue } from './expression.js';
+import { coerce } from './operands.js';
 
 export function bindWindow(name: string, node: FuncCall, env: BindEnvironment): Expr {
   const { ctx } = env;

@@ -1,4 +1,4 @@
-import type { FuncCall, Node, RangeFunction, RangeSubselect, RangeTableSample, RangeVar } from '@pgsql/types';
+import type { Node, RangeSubselect, RangeTableSample, RangeVar } from '@pgsql/types';
 import type { RelationAccess } from '../../access/access.js';
 import type { Relation } from '../../catalog/catalog.js';
 import { InternalError } from '../../errors/errors.js';
@@ -6,43 +6,38 @@ import type {
   CommonTableRef,
   DerivedTable,
   EntityScan,
+  Operation,
   Parameter,
   RecursionRef,
   TableSample,
 } from '../../plan/plan.js';
+import { leavesOf } from '../../plan/walk.js';
 import { identifier, quoteLiteral } from '../../text/sql-text.js';
 import { nearest, nearestIdentifier } from '../../text/text.js';
-import { constructOf, firstLocation, type Location, nameParts, required } from '../ast.js';
+import { constructOf, firstLocation, type Location, nameParts, required, stringOf } from '../ast.js';
 import type { BindContext } from '../context.js';
-import { coerce } from '../expressions/coerce.js';
 import { bindExpression } from '../expressions/expression.js';
+import { coerce } from '../expressions/operands.js';
 import { isRowInSubquery } from '../expressions/row.js';
 import { columnsOf } from '../manifest/computed.js';
 import { withDeniedContent, withEvidence } from '../runtime/evidence.js';
-import { bindRetrieve } from '../runtime/retrieve.js';
-import { bindTraverse } from '../runtime/traverse.js';
 import {
   type BoundFrom,
   type BoundItem,
   type CommonTableEntry,
   innerScope,
+  lookUp,
   plainEnvironment,
+  referenceOf,
+  resolveColumn,
   type Scope,
   type ScopeColumn,
   type ScopeItem,
   visibleColumn,
 } from '../scope.js';
 import { bindQuery } from '../select/query.js';
-import { joinCommas } from './comma-join.js';
-import { bindJoin, refuseDuplicateAliases } from './join.js';
-import {
-  aroundCall,
-  bindRowSource,
-  type CallModifier,
-  isRowSource,
-  renamedDerived,
-  renamedEntity,
-} from './row-functions.js';
+import { bindJoin, isGenerated, joined, plainEquality, refuseDuplicateAliases } from './join.js';
+import { bindTableFunction, renamedDerived, renamedEntity } from './row-functions.js';
 
 /** @param where the conjuncts of WHERE, which may include conditions of comma joins */
 export function bindFrom(
@@ -92,49 +87,6 @@ export function bindItem(
     return sampled(node.RangeTableSample, bindItem(required(relation), ctx, outer, tables, before), ctx);
   }
   throw ctx.unsupported(`${constructOf(node)} in FROM`, firstLocation(node));
-}
-
-/**
- * Binds `RETRIEVE(…)`, `TRAVERSE(…)` and set-returning functions.
- *
- * @param scope the scope for arguments of set-returning functions
- */
-function bindTableFunction(node: RangeFunction, ctx: BindContext, scope: Scope): BoundItem {
-  const list = node.functions?.[0];
-  const item = list !== undefined && 'List' in list ? list.List.items?.[0] : undefined;
-  const call = item !== undefined && 'FuncCall' in item ? item.FuncCall : {};
-  const name = nameParts(call.funcname).join('.');
-  if (isRowSource(name)) return bindRowSource(name, node, call, ctx, scope);
-  if (ctx.world === 'physical') {
-    const construct = `\`${name === '' ? 'this function' : name}\` in the FROM of raw SQL`;
-    throw ctx.unsupported(construct, call.location, 'name tables of the allowlist');
-  }
-  if (name === 'retrieve' || name === 'traverse') {
-    refuseAround(node, call, ctx);
-    const bindFunction = name === 'retrieve' ? bindRetrieve : bindTraverse;
-    return bindFunction(call, node.alias?.aliasname, ctx);
-  }
-  const construct = `\`${name === '' ? 'this function' : name}\` in FROM`;
-  const hint = 'table functions are RETRIEVE, TRAVERSE, and those that make rows, such as generate_series';
-  throw ctx.unsupported(construct, call.location, hint);
-}
-
-function refuseAround(node: RangeFunction, call: FuncCall, ctx: BindContext): void {
-  const list = node.functions?.[0];
-  const columns = list !== undefined && 'List' in list ? (list.List.items ?? []).slice(1) : [];
-  const defined = node.coldeflist !== undefined || columns.some((c) => Object.keys(c).length > 0);
-  const around: readonly CallModifier[] = [
-    [node.is_rowsfrom === true || node.functions?.length !== 1, 'ROWS FROM'],
-    [node.lateral === true, 'LATERAL'],
-    [node.ordinality === true, 'WITH ORDINALITY'],
-    [node.alias?.colnames !== undefined, 'a list of column aliases'],
-    [defined, 'a list of column definitions'],
-    ...aroundCall(call),
-  ];
-  const construct = around.find(([is]) => is)?.[1];
-  if (construct === undefined) return;
-  const hint = 'RETRIEVE and TRAVERSE take named arguments, and an alias behind them';
-  throw ctx.unsupported(`${construct} at a table function`, call.location, hint);
 }
 
 function bindRelation(node: RangeVar, ctx: BindContext, tables: Scope['tables']): BoundItem {
@@ -355,4 +307,131 @@ function physicalColumnsFor(relation: Relation, access: RelationAccess): Readonl
   }
   visibleColumns.set(access, { relation, columns });
   return columns;
+}
+
+interface CommaItem {
+  readonly bound: BoundItem;
+  readonly node: Node;
+}
+
+interface CommaEquality {
+  readonly node: Node;
+  readonly order: number;
+  readonly equality: Operation;
+  readonly sources: readonly number[];
+}
+
+/**
+ * Joins comma-separated FROM items. WHERE conjuncts that equate sealed keys become join conditions; all others remain
+ * filters.
+ */
+function joinCommas(placed: readonly CommaItem[], where: readonly Node[], ctx: BindContext): BoundFrom {
+  const made = placed.some(isLateral) ? [] : placed.filter((p) => isGenerated(p.bound.item));
+  if (made.length === 0 || made.length === placed.length) return joinOnKeys(placed, where, ctx);
+  // Set-returning functions are joined last.
+  const others = joinOnKeys(
+    placed.filter((p) => !made.includes(p)),
+    where,
+    ctx,
+  );
+  const whole = made.reduce<BoundItem>((all, p) => joined(all, p.bound, 'inner', []), others);
+  return { ...others, item: whole.item, items: placed.flatMap((p) => p.bound.items) };
+}
+
+/** True if the item may refer to columns of preceding items, in which case the order must not change. */
+function isLateral({ bound }: CommaItem): boolean {
+  return leavesOf(bound.item).some((l) => l.kind === 'derived' && l.lateral === true);
+}
+
+function joinOnKeys(placed: readonly CommaItem[], where: readonly Node[], ctx: BindContext): BoundFrom {
+  const items = placed.flatMap((p) => p.bound.items);
+  const using = placed.flatMap((p) => p.bound.using ?? []);
+  refuseDuplicateAliases(items, ctx);
+  const [first, ...rest] = placed;
+  if (first === undefined) throw ctx.syntax('FROM is empty', undefined);
+  const { named, content } = first.bound;
+  if (rest.length === 0) return { item: first.bound.item, items, using, keys: NO_KEYS, named, content };
+  const keys = new Set<Node>();
+  let whole = first.bound;
+  const links = ctx.world === 'physical' ? [] : linksIn(where, items, ctx);
+  const near = neighbours(placed, links);
+  const joinedSoFar = new Set<number>([0]);
+  const reachable = new Set(near.get(0)?.keys());
+  const waiting = rest.map((p, i) => ({ p, at: i + 1 }));
+  const inOrder = placed.some(isLateral);
+  while (waiting.length > 0) {
+    const before = whole;
+    const eligible = inOrder ? waiting.slice(0, 1) : waiting;
+    const linked = eligible.findIndex(({ at }) => reachable.has(at));
+    // Prefer items without content, so that an item with content is joined after one that links to it.
+    const free = before.content ? -1 : eligible.findIndex(({ p }) => !p.bound.content);
+    const [next] = waiting.splice(Math.max(linked >= 0 ? linked : free, 0), 1);
+    if (next === undefined) break;
+    const used = [...(near.get(next.at) ?? [])].flatMap(([at, found]) => (joinedSoFar.has(at) ? found : []));
+    used.sort((a, b) => a.order - b.order);
+    joinedSoFar.add(next.at);
+    for (const at of near.get(next.at)?.keys() ?? []) reachable.add(at);
+    for (const { node } of used) keys.add(node);
+    whole = joined(
+      before,
+      next.p.bound,
+      'inner',
+      used.map((l) => l.equality),
+    );
+  }
+  return { ...whole, items, using, keys };
+}
+
+const NO_KEYS: ReadonlySet<Node> = new Set();
+
+function linksIn(
+  where: readonly Node[],
+  items: readonly ScopeItem[],
+  ctx: BindContext,
+): readonly CommaEquality[] {
+  return where.flatMap((node, order) => {
+    const equality = sealedEquality(node, items, ctx);
+    return equality === null ? [] : [{ node, order, ...equality }];
+  });
+}
+
+/** Parses `node` as an equality of two sealed columns of `items`; null for anything else. */
+function sealedEquality(node: Node, items: readonly ScopeItem[], ctx: BindContext) {
+  const expr = 'A_Expr' in node ? node.A_Expr : null;
+  if (expr?.kind !== 'AEXPR_OP' || nameParts(expr.name).join('.') !== '=') return null;
+  const [a, b] = [expr.lexpr, expr.rexpr].map((side) => sealedHere(side, items, ctx));
+  if (a === undefined || a === null || b === undefined || b === null) return null;
+  const equality = plainEquality(a, b, firstLocation(node), ctx);
+  return equality === null ? null : { equality, sources: [a.source, b.source] };
+}
+
+/** Resolves `side` to a sealed column of `items`; null for anything else, including outer columns. */
+function sealedHere(side: Node | undefined, items: readonly ScopeItem[], ctx: BindContext) {
+  if (side === undefined || !('ColumnRef' in side)) return null;
+  const fields = side.ColumnRef.fields ?? [];
+  const parts = fields.map(stringOf);
+  const reference = fields.some((f) => 'A_Star' in f) ? null : referenceOf(parts, ctx.world);
+  const scope = innerScope(null, items, new Map());
+  const { location } = side.ColumnRef;
+  if (reference === null || lookUp(scope, reference, ctx, location)?.column.sealed !== true) return null;
+  return resolveColumn(scope, parts, ctx, location).ref;
+}
+
+function neighbours(placed: readonly CommaItem[], links: readonly CommaEquality[]) {
+  const placeOfSource = new Map(
+    placed.flatMap((p, i) => p.bound.items.map((item) => [item.source, i] as const)),
+  );
+  const near = new Map<number, Map<number, CommaEquality[]>>();
+  const note = (from: number, to: number, link: CommaEquality): void => {
+    const others = near.get(from) ?? new Map<number, CommaEquality[]>();
+    near.set(from, others);
+    others.set(to, [...(others.get(to) ?? []), link]);
+  };
+  for (const link of links) {
+    const [a, b] = link.sources.map((source) => placeOfSource.get(source));
+    if (a === undefined || b === undefined || a === b) continue;
+    note(a, b, link);
+    note(b, a, link);
+  }
+  return near;
 }

@@ -2,14 +2,14 @@ import type { JoinExpr, Node } from '@pgsql/types';
 import { columnOf } from '../../catalog/catalog.js';
 import { type Position, QueryError, queryError } from '../../errors/errors.js';
 import { findUnsealedJoin, type UnsealedJoin } from '../../plan/join-rule.js';
-import { equatesColumns, isKeyEquality } from '../../plan/key-equality.js';
+import { equatesColumns, isKeyEquality } from '../../plan/keys.js';
 import type { ColumnRef, Expr, FromItem, Join, Logic, Operation, Query, SourceId } from '../../plan/plan.js';
 import { leavesOf, queryOf, someExpr, visitExpr } from '../../plan/walk.js';
 import { identifier } from '../../text/sql-text.js';
 import { conjunctsOf, firstLocation, type Location, stringOf } from '../ast.js';
 import type { BindContext } from '../context.js';
 import { bindPredicateNode } from '../expressions/expression.js';
-import { infix } from '../expressions/infix.js';
+import { infix } from '../expressions/operands.js';
 import {
   type BindEnvironment,
   type BoundItem,

@@ -1,14 +1,17 @@
 import type { Alias, FuncCall, Node, RangeFunction } from '@pgsql/types';
-import { columnsOfRows, functionsNamed } from '../../functions/index.js';
+import { functionsNamed } from '../../functions/resolve.js';
+import { columnsOfRows } from '../../functions/set-returning.js';
 import type { RowSource } from '../../plan/plan.js';
 import { arrayOf, type TypeName } from '../../types/types.js';
-import { type Location, stringOf } from '../ast.js';
+import { type Location, nameParts, stringOf } from '../ast.js';
 import type { BindContext } from '../context.js';
 import { chooseOverload } from '../expressions/call.js';
 import { typeOfNode } from '../expressions/cast.js';
-import { coerce } from '../expressions/coerce.js';
 import { bindExpression } from '../expressions/expression.js';
-import { bindArgument } from '../expressions/whole-row.js';
+import { coerce } from '../expressions/operands.js';
+import { bindArgument } from '../expressions/row.js';
+import { bindRetrieve } from '../runtime/retrieve.js';
+import { bindTraverse } from '../runtime/traverse.js';
 import {
   type BindEnvironment,
   type BoundColumn,
@@ -21,6 +24,49 @@ import {
 } from '../scope.js';
 
 /**
+ * Binds `RETRIEVE(…)`, `TRAVERSE(…)` and set-returning functions.
+ *
+ * @param scope the scope for arguments of set-returning functions
+ */
+export function bindTableFunction(node: RangeFunction, ctx: BindContext, scope: Scope): BoundItem {
+  const list = node.functions?.[0];
+  const item = list !== undefined && 'List' in list ? list.List.items?.[0] : undefined;
+  const call = item !== undefined && 'FuncCall' in item ? item.FuncCall : {};
+  const name = nameParts(call.funcname).join('.');
+  if (isRowSource(name)) return bindRowSource(name, node, call, ctx, scope);
+  if (ctx.world === 'physical') {
+    const construct = `\`${name === '' ? 'this function' : name}\` in the FROM of raw SQL`;
+    throw ctx.unsupported(construct, call.location, 'name tables of the allowlist');
+  }
+  if (name === 'retrieve' || name === 'traverse') {
+    refuseAroundRuntime(node, call, ctx);
+    const bindFunction = name === 'retrieve' ? bindRetrieve : bindTraverse;
+    return bindFunction(call, node.alias?.aliasname, ctx);
+  }
+  const construct = `\`${name === '' ? 'this function' : name}\` in FROM`;
+  const hint = 'table functions are RETRIEVE, TRAVERSE, and those that make rows, such as generate_series';
+  throw ctx.unsupported(construct, call.location, hint);
+}
+
+function refuseAroundRuntime(node: RangeFunction, call: FuncCall, ctx: BindContext): void {
+  const list = node.functions?.[0];
+  const columns = list !== undefined && 'List' in list ? (list.List.items ?? []).slice(1) : [];
+  const defined = node.coldeflist !== undefined || columns.some((c) => Object.keys(c).length > 0);
+  const around: readonly CallModifier[] = [
+    [node.is_rowsfrom === true || node.functions?.length !== 1, 'ROWS FROM'],
+    [node.lateral === true, 'LATERAL'],
+    [node.ordinality === true, 'WITH ORDINALITY'],
+    [node.alias?.colnames !== undefined, 'a list of column aliases'],
+    [defined, 'a list of column definitions'],
+    ...aroundCall(call),
+  ];
+  const construct = around.find(([is]) => is)?.[1];
+  if (construct === undefined) return;
+  const hint = 'RETRIEVE and TRAVERSE take named arguments, and an alias behind them';
+  throw ctx.unsupported(`${construct} at a table function`, call.location, hint);
+}
+
+/**
  * Maps each function that takes a column definition list to the set-returning function that yields its JSON objects.
  */
 const OF_OBJECTS: ReadonlyMap<string, string> = new Map([
@@ -30,7 +76,7 @@ const OF_OBJECTS: ReadonlyMap<string, string> = new Map([
   ['json_to_record', 'unnest'],
 ]);
 
-export function isRowSource(name: string): boolean {
+function isRowSource(name: string): boolean {
   return OF_OBJECTS.has(name) || functionsNamed(name)[0]?.kind === 'rows';
 }
 
@@ -43,14 +89,14 @@ interface RowFunctionColumn {
  * Binds `generate_series(…)`, `unnest(…)`, `jsonb_each(…)` etc. in FROM, with ordinality and column aliases. Arguments
  * may refer to preceding items and outer queries, LATERAL or not.
  */
-export function bindRowSource(
+function bindRowSource(
   name: string,
   node: RangeFunction,
   call: FuncCall,
   ctx: BindContext,
   scope: Scope,
 ): BoundItem {
-  refuseAround(node, call, ctx);
+  refuseAroundRows(node, call, ctx);
   ctx.requireFeature('row_functions', call.location);
   const env = plainEnvironment(ctx, scope, 'FROM');
   const alias = node.alias?.aliasname ?? name;
@@ -156,7 +202,7 @@ function columnDefined(node: Node, env: BindEnvironment, at: Location): RowFunct
   return { name: colname, type };
 }
 
-function refuseAround(node: RangeFunction, call: FuncCall, ctx: BindContext): void {
+function refuseAroundRows(node: RangeFunction, call: FuncCall, ctx: BindContext): void {
   const list = node.functions?.[0];
   const own = list !== undefined && 'List' in list ? (list.List.items ?? []).slice(1) : [];
   const around: readonly CallModifier[] = [
@@ -171,10 +217,10 @@ function refuseAround(node: RangeFunction, call: FuncCall, ctx: BindContext): vo
 }
 
 /** A flag that is true if a call contains a construct (`is`), and the construct's name for messages. */
-export type CallModifier = readonly [is: boolean, construct: string];
+type CallModifier = readonly [is: boolean, construct: string];
 
 /** Lists the call modifiers that no function in FROM supports. */
-export function aroundCall(call: FuncCall): readonly CallModifier[] {
+function aroundCall(call: FuncCall): readonly CallModifier[] {
   return [
     [call.agg_distinct === true, 'DISTINCT'],
     [call.agg_order !== undefined, 'ORDER BY among arguments'],

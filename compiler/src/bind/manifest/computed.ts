@@ -14,7 +14,7 @@ import type { EntityScan, Expr, FromItem, Operation } from '../../plan/plan.js';
 import { identifier } from '../../text/sql-text.js';
 import type { Location } from '../ast.js';
 import type { BindContext } from '../context.js';
-import { infix } from '../expressions/infix.js';
+import { infix } from '../expressions/operands.js';
 import {
   asDeclared,
   type BindEnvironment,

@@ -1,6 +1,6 @@
 import type { Node } from '@pgsql/types';
 import { assertNever, type QueryError, queryError } from '../../errors/errors.js';
-import { resolveFunction, resolveOperator } from '../../functions/index.js';
+import { resolveFunction, resolveOperator } from '../../functions/resolve.js';
 import { callNode, inType, operationNode } from '../../plan/nodes.js';
 import type { Cast, Expr, FunctionCall, LiteralValue, Operation } from '../../plan/plan.js';
 import { mapChildren } from '../../plan/walk.js';

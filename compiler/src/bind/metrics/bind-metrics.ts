@@ -10,8 +10,6 @@ import type { BoundPlan } from '../bind.js';
 import { BindContext } from '../context.js';
 import { withUsedColumns } from '../runtime/finish-runtime.js';
 import { allRowsOf, derivedRows, materialized, tableRows, unnamedOutputs } from './build.js';
-import { type Condition, conditionsOf, predicateOf } from './conditions.js';
-import { baseEvents, conversionTable } from './conversion-events.js';
 import { attributeEvents } from './conversion-rows.js';
 import { cumulativePart } from './cumulative.js';
 import { type DimensionKey, dimensionNamed, keyOf, sameKey, valueOfKey } from './dimensions.js';
@@ -23,11 +21,14 @@ import {
   resolveMetric,
   unknownMetric,
 } from './metric-access.js';
-import { metricAndInputs, metricValue } from './metric-value.js';
+import { baseEvents, conversionTable, metricAndInputs, metricValue } from './metric-value.js';
 import {
+  type Condition,
   combineParts,
+  conditionsOf,
   type FigureQuery,
   hideAsUnknown,
+  predicateOf,
   rowConditions,
   type SharedMetricParts,
   simplePart,

@@ -1,11 +1,10 @@
-import { requireFunction } from '../../functions/index.js';
+import { requireFunction } from '../../functions/resolve.js';
 import { callNode } from '../../plan/nodes.js';
 import type { CommonTable, Expr, FromItem, Query, Select, SortKey } from '../../plan/plan.js';
 import { columnRefs } from '../../plan/select-nodes.js';
 import { columnsOf } from '../../plan/walk.js';
 import type { BindContext } from '../context.js';
-import { coerce } from '../expressions/coerce.js';
-import { infix } from '../expressions/infix.js';
+import { coerce, infix } from '../expressions/operands.js';
 
 const NONE = Object.freeze([]);
 

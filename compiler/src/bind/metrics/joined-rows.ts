@@ -12,8 +12,7 @@ import type {
   Select,
   SourceId,
 } from '../../plan/plan.js';
-import { keyFinder } from '../../plan/positions.js';
-import { selectOf } from '../../plan/select-nodes.js';
+import { keyFinder, selectOf } from '../../plan/select-nodes.js';
 import { changed, mapChildren, mapped, mapSort, someExpr } from '../../plan/walk.js';
 import type { BindContext } from '../context.js';
 

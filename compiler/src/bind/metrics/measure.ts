@@ -13,12 +13,12 @@ import { InternalError } from '../../errors/errors.js';
 import { fingerprint } from '../../plan/fingerprint.js';
 import { columnRef, isNotNull } from '../../plan/nodes.js';
 import type { Expr } from '../../plan/plan.js';
+import { fanOutOf, mayBeMissing } from '../../plan/properties.js';
 import { mapChildren } from '../../plan/walk.js';
 import { identifier } from '../../text/sql-text.js';
 import { nearestIdentifier } from '../../text/text.js';
 import { constantText, type Location, nameParts, stringOf } from '../ast.js';
 import { bindFilter, requireAggregates } from '../expressions/call.js';
-import { fanOutOf, mayBeMissing } from '../from/fan-out.js';
 import { expressionNode } from '../manifest/expression.js';
 import {
   asDeclared,
@@ -31,10 +31,11 @@ import {
   type ScopeItem,
 } from '../scope.js';
 import { filterAggregates, isPresent, overPresent } from './aggregates.js';
-import { baseEvents, conversionTable } from './conversion-events.js';
 import { aggregating, isDenied, isReadable, readableMetrics } from './metric-access.js';
 import {
   aggregateOverItem,
+  baseEvents,
+  conversionTable,
   type LeafMetric,
   leafUses,
   metricAndInputs,

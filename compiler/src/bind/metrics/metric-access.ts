@@ -14,9 +14,17 @@ import {
   resolveColumn,
   type ScopeItem,
 } from '../scope.js';
-import { baseEvents, conversionAggregate, conversionEvents } from './conversion-events.js';
 import { equality } from './conversion-rows.js';
-import { aggregateOverItem, type LeafMetric, leafUses, metricNamed, metricValue } from './metric-value.js';
+import {
+  aggregateOverItem,
+  baseEvents,
+  conversionAggregate,
+  conversionEvents,
+  type LeafMetric,
+  leafUses,
+  metricNamed,
+  metricValue,
+} from './metric-value.js';
 
 const known = new WeakMap<Access, WeakMap<Metric, boolean>>();
 

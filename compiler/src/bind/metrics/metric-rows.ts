@@ -12,14 +12,14 @@ import type {
   Select,
   SourceId,
 } from '../../plan/plan.js';
+import { itemsMetOnce, mayBeMissing } from '../../plan/properties.js';
 import { readsAround } from '../../plan/query-tree.js';
 import { selectOf } from '../../plan/select-nodes.js';
 import { queryOf, someExpr, sortExprs } from '../../plan/walk.js';
 import { identifier } from '../../text/sql-text.js';
 import type { Location } from '../ast.js';
 import type { BindContext } from '../context.js';
-import { infix } from '../expressions/infix.js';
-import { itemsMetOnce, mayBeMissing } from '../from/fan-out.js';
+import { infix } from '../expressions/operands.js';
 import { filterAggregates } from './aggregates.js';
 import { aggregate, allRowsOf, materialized, rowNumber, tableRows, unnamedOutputs } from './build.js';
 import { type ConversionUse, conversionBranch, conversionValue } from './conversion-rows.js';

@@ -7,7 +7,7 @@ import { identifier } from '../../text/sql-text.js';
 import { arrayOf, isArray, type TypeName } from '../../types/types.js';
 import type { Location } from '../ast.js';
 import type { BindContext } from '../context.js';
-import { infix } from '../expressions/infix.js';
+import { infix } from '../expressions/operands.js';
 import type { ScopeColumn, ScopeItem } from '../scope.js';
 import { draftScan, type HydrationDraft } from './runtime-draft.js';
 

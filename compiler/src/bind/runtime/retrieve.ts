@@ -22,8 +22,8 @@ import { nearest, nearestInLiteral } from '../../text/text.js';
 import type { TypeName } from '../../types/types.js';
 import { constantText } from '../ast.js';
 import type { BindContext } from '../context.js';
-import { coerce } from '../expressions/coerce.js';
 import { bindExpression } from '../expressions/expression.js';
+import { coerce } from '../expressions/operands.js';
 import {
   type BindEnvironment,
   type BoundItem,

@@ -16,8 +16,8 @@ import type { TypeName } from '../../types/types.js';
 import { firstLocation, integerOf, stringOf, TEMPORARY } from '../ast.js';
 import type { BindContext } from '../context.js';
 import { sortKey } from '../expressions/call.js';
-import { type BoundExpression, coerce, commonType, requireComparable } from '../expressions/coerce.js';
 import { bindExpression } from '../expressions/expression.js';
+import { type BoundExpression, coerce, commonType, requireComparable } from '../expressions/operands.js';
 import type { LiteralTest } from '../literals.js';
 import {
   type BoundColumn,

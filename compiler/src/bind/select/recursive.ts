@@ -3,7 +3,7 @@ import type { CommonTable, FromItem, Query } from '../../plan/plan.js';
 import { allQueries, leavesOf, someExpr } from '../../plan/walk.js';
 import { firstLocation, stringOf } from '../ast.js';
 import type { BindContext } from '../context.js';
-import { commonType } from '../expressions/coerce.js';
+import { commonType } from '../expressions/operands.js';
 import { type BoundColumn, type CommonTableEntry, innerScope, type Scope } from '../scope.js';
 import { bindQuery, retypeOutputs } from './query.js';
 

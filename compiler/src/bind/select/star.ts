@@ -3,7 +3,7 @@ import { unqualifiedName } from '../../catalog/catalog.js';
 import { fingerprint } from '../../plan/fingerprint.js';
 import { columnRef } from '../../plan/nodes.js';
 import type { Expr, PlanOutput } from '../../plan/plan.js';
-import { Positions } from '../../plan/positions.js';
+import { Positions } from '../../plan/select-nodes.js';
 import { nearestIdentifier } from '../../text/text.js';
 import { constantText, type Location, nameParts, required, stringOf } from '../ast.js';
 import { STANDARD_JSON_NAMES } from '../expressions/standard-json.js';

@@ -1,12 +1,31 @@
 import { type Access, grantsOn, type RelationAccess, showsRows } from '../../access/access.js';
-import type { BoundPlan } from '../../bind/index.js';
-import { type Catalog, type Column, columnOf, type Relation, type Rollup } from '../../catalog/catalog.js';
-import type { EntityScan, Query, Select } from '../../plan/plan.js';
+import type { BoundPlan, LiteralSlots, LiteralTest } from '../../bind/index.js';
+import {
+  type Catalog,
+  type Column,
+  columnOf,
+  type Relation,
+  type Rollup,
+  type RollupMeasure,
+} from '../../catalog/catalog.js';
+import type { Grain } from '../../catalog/grain.js';
+import { requireFunction, requireOperator } from '../../functions/resolve.js';
+import { allOf, callNode, columnRef, inType, isNotNull, operationNode } from '../../plan/nodes.js';
+import type { Aggregate, EntityScan, Expr, Operation, Query, Select, SourceId } from '../../plan/plan.js';
 import { mapQuery } from '../../plan/query-tree.js';
-import { allLeaves, allQueries, changed, nestingIn, nodesIn } from '../../plan/walk.js';
+import {
+  allLeaves,
+  allQueries,
+  changed,
+  mapChildren,
+  mapped,
+  mapSort,
+  nestingIn,
+  nodesIn,
+} from '../../plan/walk.js';
+import type { TypeName } from '../../types/types.js';
 import { columnRule } from '../mask.js';
 import type { GovernedSlots } from '../slots.js';
-import { ROLLUP_ROWS, ROLLUP_TIME, RolledBlock, type RollupFault } from './rolled-block.js';
 
 /** A rollup of an entity that a query reads, and the reason why it cannot answer the query. */
 export interface UnusedRollup {
@@ -161,4 +180,262 @@ function withOwnColumns(
   const relations = new Map(access.relations);
   relations.set(relation.name, Object.freeze({ ...granted, grants: Object.freeze(grants) }));
   return Object.freeze({ ...access, relations });
+}
+
+/** The rollup column with the number of entity rows behind each of its rows. */
+export const ROLLUP_ROWS = '#n';
+/** The rollup column with the start of a row's period, a timestamp in UTC. */
+export const ROLLUP_TIME = '#t';
+
+/** The reason why a rollup cannot answer a query; reveals nothing hidden. */
+export type RollupFault =
+  | 'it is not built, or too old'
+  | 'the question reads rows singly, or more than this entity'
+  | 'the question groups or filters by what is no dimension'
+  | 'an aggregate cannot be put together from parts'
+  | 'a row filter of the grants reads what is no dimension'
+  | 'a column that is aggregated is masked'
+  | 'a minimum group size applies';
+
+/** The units that are whole multiples of each grain's period. */
+const WHOLE: Readonly<Record<Grain, ReadonlySet<string>>> = {
+  second: new Set(['second', 'minute', 'hour', 'day', 'week', 'month', 'quarter', 'year']),
+  minute: new Set(['minute', 'hour', 'day', 'week', 'month', 'quarter', 'year']),
+  hour: new Set(['hour', 'day', 'week', 'month', 'quarter', 'year']),
+  day: new Set(['day', 'week', 'month', 'quarter', 'year']),
+  week: new Set(['week']),
+  month: new Set(['month', 'quarter', 'year']),
+  quarter: new Set(['quarter', 'year']),
+  year: new Set(['year']),
+};
+
+/** A pattern for the days on which a period of the grain begins; null for weeks, which no pattern can match. */
+const DAYS: Readonly<Record<Grain, string | null>> = {
+  second: String.raw`\d\d-\d\d`,
+  minute: String.raw`\d\d-\d\d`,
+  hour: String.raw`\d\d-\d\d`,
+  day: String.raw`\d\d-\d\d`,
+  week: null,
+  month: String.raw`\d\d-01`,
+  quarter: '(?:01|04|07|10)-01',
+  year: '01-01',
+};
+
+/**
+ * Literal tests, cached by pattern. A test is true for midnight UTC on a matching day; a timestamptz must include its
+ * zone.
+ */
+const TESTS = new Map<string, LiteralTest>();
+
+function beginsAt(days: string, type: TypeName): LiteralTest {
+  const zone = type === 'timestamptz' ? String.raw` 00:00:00\+00` : '(?: 00:00:00)?';
+  const key = `^\\d{4}-${days}${zone}$`;
+  let test = TESTS.get(key);
+  if (test === undefined) {
+    const pattern = new RegExp(key);
+    test = (text) => pattern.test(text);
+    TESTS.set(key, test);
+  }
+  return test;
+}
+
+/** Aggregates that ignore repeated values. */
+const REPEATABLE: ReadonlySet<string> = new Set(['min', 'max', 'bool_and', 'bool_or', 'every']);
+
+/** One block that aggregates rows of an entity, rewritten over rows of a rollup. */
+class RolledBlock {
+  /** The reason why the rollup cannot be used; final once the whole block has been rewritten. */
+  fault: RollupFault | null = null;
+  /** The rollup columns that the rewritten block reads. */
+  readonly used = new Set<string>();
+  /** The entity columns that must be clear in every row, since values of the rollup derive from them. */
+  readonly clear = new Set<string>();
+  readonly #rollup: Rollup;
+  readonly #source: SourceId;
+  readonly #literals: LiteralSlots;
+  readonly #slots: GovernedSlots;
+  readonly #dimensions: ReadonlySet<string>;
+
+  constructor(rollup: Rollup, source: SourceId, literals: LiteralSlots, slots: GovernedSlots) {
+    this.#rollup = rollup;
+    this.#source = source;
+    this.#literals = literals;
+    this.#slots = slots;
+    this.#dimensions = new Set(rollup.dimensions);
+  }
+
+  rewrite(block: Select): Select {
+    const one = (e: Expr): Expr => this.#expr(e);
+    const all = (list: readonly Expr[]): readonly Expr[] => mapped(list, one);
+    return Object.freeze({
+      ...block,
+      where: all(block.where),
+      groupBy: all(block.groupBy),
+      having: all(block.having),
+      outputs: mapped(block.outputs, (o) => Object.freeze({ ...o, expr: one(o.expr) })),
+      distinctOn: all(block.distinctOn),
+      orderBy: mapSort(block.orderBy, one),
+    });
+  }
+
+  #fail(fault: RollupFault, expr: Expr): Expr {
+    this.fault ??= fault;
+    return expr;
+  }
+
+  #expr(e: Expr): Expr {
+    switch (e.kind) {
+      case 'aggregate':
+        return this.#aggregate(e);
+      case 'column':
+        return this.#column(e, e.source, e.name);
+      case 'call':
+        return this.#period(e) ?? this.#below(e);
+      case 'operation':
+        return this.#bound(e) ?? this.#below(e);
+      default:
+        return this.#below(e);
+    }
+  }
+
+  #below(e: Expr): Expr {
+    return mapChildren(
+      e,
+      (child) => this.#expr(child),
+      (q) => q,
+    );
+  }
+
+  #column(e: Expr, source: SourceId, name: string): Expr {
+    if (source !== this.#source || !this.#dimensions.has(name))
+      return this.#fail('the question groups or filters by what is no dimension', e);
+    this.used.add(name);
+    return e;
+  }
+
+  // -------------------------------------------------------------- time
+
+  /** Rewrites `date_trunc(unit, <time in UTC>)` to the rollup's period if the unit is a multiple of it; else null. */
+  #period(e: Extract<Expr, { kind: 'call' }>): Expr | null {
+    const [unit, time] = e.args;
+    const { time: kept } = this.#rollup;
+    if (e.definition.name !== 'date_trunc' || e.args.length !== 2 || kept === null) return null;
+    if (unit?.kind !== 'structural' || time === undefined || !WHOLE[kept.grain].has(unit.text)) return null;
+    if (!this.#isTimeInUtc(time)) return null;
+    return Object.freeze({ ...e, args: Object.freeze([unit, this.#time()]) });
+  }
+
+  #isTimeInUtc(e: Expr): boolean {
+    if (e.kind === 'column') return this.#isTime(e) && e.type === 'timestamp';
+    if (e.kind !== 'call' || e.definition.name !== 'timezone') return false;
+    const [zone, moment] = e.args;
+    return zone?.kind === 'structural' && zone.text === 'UTC' && moment !== undefined && this.#isTime(moment);
+  }
+
+  #isTime(e: Expr): boolean {
+    return e.kind === 'column' && e.source === this.#source && e.name === this.#rollup.time?.column;
+  }
+
+  #time(): Expr {
+    this.used.add(ROLLUP_TIME);
+    if (this.#rollup.time !== null) this.clear.add(this.#rollup.time.column);
+    return columnRef(this.#source, ROLLUP_TIME, 'timestamp');
+  }
+
+  /** Handles `<time> >= x` and `<time> < x` if a period begins at `x`, so that no period is split. */
+  #bound(e: Operation): Expr | null {
+    const { left, right, definition } = e;
+    if (left === null || !this.#isTime(left) || (definition.name !== '>=' && definition.name !== '<'))
+      return null;
+    if (right.kind !== 'parameter' || right.type !== left.type || !this.#isBeginning(right.slot, right.type))
+      return null;
+    const begin = right.type === 'timestamptz' ? utc(right) : right;
+    return operationNode(requireOperator(definition.name, 'timestamp', 'timestamp'), this.#time(), begin);
+  }
+
+  /** True if the literal in `slot` begins a period; the plan depends on nothing else about it. */
+  #isBeginning(slot: number, type: TypeName): boolean {
+    const { time } = this.#rollup;
+    const days = time === null ? null : DAYS[time.grain];
+    const literal = this.#literals.literalIn(slot);
+    return days !== null && literal?.holds(beginsAt(days, type)) === true;
+  }
+
+  // -------------------------------------------------------------- aggregates
+
+  #aggregate(call: Aggregate): Expr {
+    const { name, kind } = call.definition;
+    if (kind !== 'aggregate' || call.orderBy.length > 0)
+      return this.#fail('an aggregate cannot be put together from parts', call);
+    const filter = call.filter === null ? null : this.#expr(call.filter);
+    const measure = this.#measureIn(call);
+    if (measure === null) return this.#overDimensions(call, name, filter);
+    if (call.distinct) return this.#fail('an aggregate cannot be put together from parts', call);
+    return this.#overMeasure(call, name, measure, filter);
+  }
+
+  #measureIn({ args: [arg, ...more] }: Aggregate): RollupMeasure | null {
+    if (arg?.kind !== 'column' || more.length > 0 || arg.source !== this.#source) return null;
+    if (this.#dimensions.has(arg.name)) return null;
+    return this.#rollup.measures.find((m) => m.column === arg.name) ?? null;
+  }
+
+  /** Handles aggregates that do not depend on how many rows share a value of the dimension, and counts of rows. */
+  #overDimensions(call: Aggregate, name: string, filter: Expr | null): Expr {
+    if (name === 'count' && call.args.length === 0) return this.#counted(call, ROLLUP_ROWS, filter);
+    const args = mapped(call.args, (a) => this.#expr(a));
+    if (REPEATABLE.has(name) || (name === 'count' && call.distinct))
+      return Object.freeze({ ...call, args, filter });
+    const [arg] = args;
+    if (name !== 'count' || args.length !== 1 || arg === undefined)
+      return this.#fail('an aggregate cannot be put together from parts', call);
+    const there = isNotNull(arg);
+    return this.#counted(call, ROLLUP_ROWS, filter === null ? there : allOf([filter, there]));
+  }
+
+  #overMeasure(call: Aggregate, name: string, measure: RollupMeasure, filter: Expr | null): Expr {
+    this.clear.add(measure.column);
+    const { sum, min, max, count } = measure;
+    if (name === 'count') return this.#counted(call, count.name, filter);
+    if (name === 'sum' && sum !== null) return inType(this.#together(call, 'sum', sum, filter), call.type);
+    if (name === 'min' && min !== null) return inType(this.#together(call, 'min', min, filter), call.type);
+    if (name === 'max' && max !== null) return inType(this.#together(call, 'max', max, filter), call.type);
+    if (name !== 'avg' || sum === null)
+      return this.#fail('an aggregate cannot be put together from parts', call);
+    const total = inType(this.#together(call, 'sum', sum, filter), 'numeric');
+    const rows = inType(this.#together(call, 'sum', count, filter), 'numeric');
+    const none = this.#slots.literal('0', 'numeric');
+    const some: Expr = Object.freeze({
+      kind: 'conditional',
+      form: 'nullif',
+      args: Object.freeze([rows, none]),
+      type: 'numeric',
+    });
+    return operationNode(requireOperator('/', 'numeric', 'numeric'), total, some, 'numeric');
+  }
+
+  /** A count over no rows is 0, but a sum over no rows is NULL. */
+  #counted(call: Aggregate, column: string, filter: Expr | null): Expr {
+    const total = inType(this.#together(call, 'sum', { name: column, type: 'int8' }, filter), 'int8');
+    const args = Object.freeze([total, this.#slots.literal('0', 'int8')]);
+    return Object.freeze({ kind: 'conditional', form: 'coalesce', args, type: 'int8' });
+  }
+
+  #together(
+    call: Aggregate,
+    name: string,
+    column: { readonly name: string; readonly type: Expr['type'] },
+    filter: Expr | null,
+  ): Aggregate {
+    this.used.add(column.name);
+    const { definition, result } = requireFunction(name, [column.type]);
+    const args = Object.freeze([columnRef(this.#source, column.name, column.type)]);
+    return Object.freeze({ ...call, definition, args, distinct: false, filter, type: result });
+  }
+}
+
+function utc(moment: Expr): Expr {
+  const zone: Expr = Object.freeze({ kind: 'structural', text: 'UTC', type: 'text' });
+  const { definition, result } = requireFunction('timezone', ['text', moment.type]);
+  return callNode(definition, [zone, moment], result);
 }

@@ -1,6 +1,6 @@
 import { accessTo, filtersOf } from '../../access/access.js';
 import type { FacetVersion, Relation } from '../../catalog/catalog.js';
-import { requireOperator } from '../../functions/index.js';
+import { requireOperator } from '../../functions/resolve.js';
 import { caseNode, columnRef, equalsAny, operationNode } from '../../plan/nodes.js';
 import type {
   ColumnRef,
@@ -15,10 +15,16 @@ import type {
 import { selectOf } from '../../plan/select-nodes.js';
 import type { GovernedPlan, GovernedStore } from '../governed-plan.js';
 import { count } from '../minimum.js';
-import { TERMS, WORDS_CONTAIN, WORDS_OVERLAP, wordsTable } from './columns.js';
-import type { Passages } from './scan.js';
-import { SOURCE_OFFSETS, type StoreView, scanStore, secondView, storePlan, visiblePassages } from './scan.js';
-import { isTimeless, SNAPSHOT } from './snapshot.js';
+import { isTimeless, SNAPSHOT, TERMS, WORDS_CONTAIN, WORDS_OVERLAP, wordsTable } from './columns.js';
+import {
+  type Passages,
+  SOURCE_OFFSETS,
+  type StoreView,
+  scanStore,
+  secondView,
+  storePlan,
+  visiblePassages,
+} from './scan.js';
 
 /** Counts the visible passages, up to slot `limit`. */
 export function countUpToLimit(view: StoreView, table: Relation): GovernedPlan {

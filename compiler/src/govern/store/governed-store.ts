@@ -2,7 +2,7 @@ import { type Access, type RelationAccess, rowAccess, sameRows } from '../../acc
 import { columnsFor, type LiteralSlots } from '../../bind/index.js';
 import type { Catalog, FacetVersion, Relation } from '../../catalog/catalog.js';
 import { InternalError } from '../../errors/errors.js';
-import { requireOperator } from '../../functions/index.js';
+import { requireOperator } from '../../functions/resolve.js';
 import { baseColumn, columnRef, operationNode } from '../../plan/nodes.js';
 import type { ColumnRef, Expr, GovernedColumn, GovernedScan } from '../../plan/plan.js';
 import { ascending } from '../../plan/select-nodes.js';

@@ -1,6 +1,6 @@
 import type { FacetVersion, Relation } from '../../catalog/catalog.js';
 import { InternalError } from '../../errors/errors.js';
-import { requireFunction } from '../../functions/index.js';
+import { requireFunction } from '../../functions/resolve.js';
 import { columnRef, operationNode } from '../../plan/nodes.js';
 import type {
   Aggregate,
@@ -21,6 +21,7 @@ import {
   LEXICAL_VECTOR,
   MODEL_VECTOR,
   NGRAM_VECTOR,
+  SNAPSHOT,
   STORED,
   stored,
   TERMS,
@@ -40,7 +41,6 @@ import {
   visibleFlags,
   visiblePassages,
 } from './scan.js';
-import { SNAPSHOT } from './snapshot.js';
 
 /** Returns the requested passages, best first, with all columns that are shown. */
 export function passagePlan(view: StoreView): GovernedPlan {

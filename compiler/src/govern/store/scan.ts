@@ -2,7 +2,7 @@ import { type Access, accessTo, type RelationAccess } from '../../access/access.
 import type { LiteralSlots } from '../../bind/index.js';
 import type { Catalog, Column, FacetStore, Relation } from '../../catalog/catalog.js';
 import { InternalError } from '../../errors/errors.js';
-import { requireOperator } from '../../functions/index.js';
+import { requireOperator } from '../../functions/resolve.js';
 import { caseNode, columnRef, equalsAny, FALSE, nullOf, TRUE } from '../../plan/nodes.js';
 import {
   type BaseColumn,

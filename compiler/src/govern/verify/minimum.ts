@@ -11,7 +11,7 @@ import {
   type Slot,
 } from '../../plan/plan.js';
 import { allQueries, childrenOf, exprsOf, leavesOf } from '../../plan/walk.js';
-import { type CountedScan, countedScans } from '../group-key.js';
+import { type CountedScan, countedScans } from '../scan-access.js';
 import { verifyCounted } from './barrier.js';
 
 /**

@@ -7,7 +7,7 @@ import { allQueries, childrenOf, exprsOf, leavesOf, queryOf } from '../../plan/w
 /**
  * Proves that replacing an entity by a rollup changes no result: for this caller, every row of the rollup is wholly
  * visible or wholly hidden, and only values that can be added up are read. Shares no code with the choice of the rollup
- * (`rollup.ts`, `rolled-block.ts`).
+ * (`rollup/rollup.ts`).
  *
  * @param access the caller's access to the entity itself
  * @param usable rollups that are built and fresh enough

@@ -30,9 +30,8 @@ import {
 import { allQueries, childrenOf, leavesOf, mapChildren } from '../../plan/walk.js';
 import { keyColumnName, visibleColumnName } from '../column-names.js';
 import { servedAccess, servedVersion } from '../facet-version.js';
-import { groupColumns, groupMinimum, hasKey } from '../group-key.js';
 import { clearColumn, columnRule, keyColumn, maskedColumn, rowFilter, visibleColumn } from '../mask.js';
-import { minimumOf } from '../scan-access.js';
+import { groupColumns, groupMinimum, hasKey, minimumOf } from '../scan-access.js';
 import { GovernedSlots } from '../slots.js';
 
 /**

@@ -2,7 +2,7 @@ import type { Access } from '../../access/access.js';
 import type { Catalog, Joins, Relation } from '../../catalog/catalog.js';
 import { assertNever, InternalError } from '../../errors/errors.js';
 import { findUnsealedJoin } from '../../plan/join-rule.js';
-import { equatesColumns, type KeyEquality, type NullSafeEquality } from '../../plan/key-equality.js';
+import { equatesColumns, type KeyEquality, type NullSafeEquality } from '../../plan/keys.js';
 import type {
   EntityScan,
   Expr,

@@ -13,7 +13,7 @@ export interface DimensionChoice {
   readonly masked: 'none' | 'some' | 'all';
   /** True for a date or time, which is grouped into periods. */
   readonly isTime: boolean;
-  /** True if a predicate can refer to it. Source: `NAME` of compiler/src/bind/metrics/conditions.ts. */
+  /** True if a predicate can refer to it. Source: `NAME` of compiler/src/bind/metrics/request-parts.ts. */
   readonly filterable: boolean;
   /** True for the entity's key columns, which joins use. */
   readonly isKey: boolean;

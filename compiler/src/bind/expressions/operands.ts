@@ -1,5 +1,7 @@
-import { castBetween, commonType as commonTypeOf } from '../../functions/index.js';
-import { castTo } from '../../plan/nodes.js';
+import { castBetween, commonType as commonTypeOf } from '../../functions/conversions.js';
+import type { OperatorDefinition } from '../../functions/define.js';
+import { resolveOperator } from '../../functions/resolve.js';
+import { castTo, operationNode } from '../../plan/nodes.js';
 import type { Expr } from '../../plan/plan.js';
 import type { PlainList } from '../../text/lexical.js';
 import {
@@ -7,6 +9,7 @@ import {
   elementOf,
   isArray,
   isComparable,
+  isInteger,
   isNumber,
   type ScalarType,
   type TypeName,
@@ -185,4 +188,92 @@ export function elementTypeOf(type: TypeName, ctx: BindContext, location: Locati
 /** Requires a type with an equality operator, for grouping, sorting and DISTINCT. @throws QueryError E0511, 42883 */
 export function requireComparable(type: TypeName, at: Location, ctx: BindContext): void {
   if (!isComparable(type)) throw ctx.error('unknownOperator', { signature: `${type} = ${type}` }, at);
+}
+
+export function prefix(name: string, right: BoundExpression, location: Location, ctx: BindContext): Expr {
+  if (name === '+') return coerce(right, typeOfBound(right) ?? 'float8', ctx);
+  const found = resolveOperator(name, undefined, typeOfBound(right));
+  if (found === 'none' || found === 'ambiguous') {
+    throw ctx.error('unknownOperator', { signature: `${name} ${typeOfBound(right) ?? 'unknown'}` }, location);
+  }
+  const arg = coerce(right, found.argumentTypes[0] ?? 'text', ctx);
+  return ctx.at(operationNode(found.definition, null, arg, found.result), location);
+}
+
+export function infix(
+  name: string,
+  left: BoundExpression,
+  right: BoundExpression,
+  location: Location,
+  ctx: BindContext,
+): Expr {
+  const found = operatorFor(name, typeOfBound(left), typeOfBound(right), location, ctx);
+  const [leftType = 'text', rightType = 'text'] = found.argumentTypes;
+  const sides = [coerce(left, leftType, ctx, location), coerce(right, rightType, ctx, location)] as const;
+  return ctx.at(operationNode(found.definition, ...sides, found.result), location);
+}
+
+/** Resolves an infix operator by its operand types. Null means an untyped literal. */
+export function operatorFor(
+  name: string,
+  left: TypeName | null,
+  right: TypeName | null,
+  location: Location,
+  ctx: BindContext,
+) {
+  const found = resolveOperator(name, left, right);
+  if (found === 'ambiguous') {
+    throw ctx.error(
+      'ambiguous',
+      { what: 'operator', name: `${left ?? 'unknown'} ${name} ${right ?? 'unknown'}` },
+      location,
+    );
+  }
+  if (found === 'none') {
+    throw ctx.error(
+      'unknownOperator',
+      { signature: `${left ?? 'unknown'} ${name} ${right ?? 'unknown'}` },
+      location,
+    );
+  }
+  return found;
+}
+
+export function equalityOf(type: TypeName, location: Location, ctx: BindContext): OperatorDefinition {
+  return operatorFor('=', type, type, location, ctx).definition;
+}
+
+/** Divides as metrics do: integers yield a fraction, and a zero divisor yields NULL. */
+export function quotient(
+  left: BoundExpression,
+  right: BoundExpression,
+  location: Location,
+  ctx: BindContext,
+): Expr {
+  return infix('/', exact(left, ctx), nonZero(right, ctx), location, ctx);
+}
+
+export function remainder(
+  left: BoundExpression,
+  right: BoundExpression,
+  location: Location,
+  ctx: BindContext,
+): Expr {
+  return infix('%', left, nonZero(right, ctx), location, ctx);
+}
+
+function exact(bound: BoundExpression, ctx: BindContext): BoundExpression {
+  return bound.kind !== 'untyped' && isInteger(bound.type) ? coerce(bound, 'numeric', ctx) : bound;
+}
+
+function nonZero(bound: BoundExpression, ctx: BindContext): BoundExpression {
+  if (bound.kind === 'untyped') return bound;
+  if (ctx.literalIn(bound)?.holds((text) => Number(text) !== 0) === true) return bound;
+  const zero = coerce(ctx.constant('0', 'int4'), bound.type, ctx);
+  return Object.freeze({
+    kind: 'conditional',
+    form: 'nullif',
+    args: Object.freeze([bound, zero]),
+    type: bound.type,
+  });
 }
