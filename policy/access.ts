@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { type Access, type Catalog, InternalError } from 'osl-compiler';
-import { attributesIn } from './attribute-types.js';
-import { attributesOf } from './attributes.js';
+import { attributesIn, attributesOf, type ReadAttributes, type TableAttribute } from './attributes.js';
 import {
   APPROVAL_CHECK_MS,
   type BreakGlass,
@@ -17,7 +16,6 @@ import { LazyMap } from './lazy-map.js';
 import { type Rights, relationAccess, relationsOf } from './rights.js';
 import type { PolicySnapshot, SubjectPolicy } from './snapshot.js';
 import { subjectsOf } from './subjects.js';
-import type { ReadAttributes, TableAttribute } from './table-attribute.js';
 import { attributesToRead } from './table-attributes.js';
 import { refuse } from './tokens/token-fault.js';
 

@@ -1,12 +1,10 @@
 import type { AttributePattern, MaskKind, RelationGrant } from 'osl-compiler';
-import type { AttributeValue } from './attributes.js';
+import type { AttributeValue, TableAttribute } from './attributes.js';
 import type { Conditions } from './conditions.js';
 import type { PolicyDocument } from './document.js';
 import type { ExchangeRules } from './exchange/rule.js';
-import type { QuotaRule } from './limits/quotas.js';
-import type { RateLimits } from './limits/rates.js';
+import type { QuotaRule, RateLimits } from './limits/quotas.js';
 import type { ServiceAccount } from './service-account.js';
-import type { TableAttribute } from './table-attribute.js';
 import type { CertificateRule } from './tokens/certificate.js';
 
 /** A compiled policy: all names are resolved and all predicates bound. Frozen; used as a whole or not at all. */

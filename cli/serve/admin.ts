@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { History } from '../../src/ask/operating/history/history.js';
-import type { RingCopy, SpanName } from '../../src/ask/operating/history/step-ring.js';
+import type { History, RingCopy, SpanName } from '../../src/ask/operating/history/history.js';
 import type { Insight, InsightParts, JobName, Jobs } from '../../src/ask/operating/insight.js';
 import type { OperatingParts } from '../../src/ask/operating/operate.js';
 import type {

@@ -2,7 +2,7 @@ import type { Relation, TypeName } from 'osl-compiler';
 import { isArray, typeRow } from 'osl-compiler/types';
 import { not, variable } from './formula.js';
 import type { Obligation, ObligationCaller, ObligationPart } from './obligations.js';
-import type { Model, ModelValue } from './script.js';
+import type { Model, ModelValue } from './smt.js';
 import type { Encoder, RowVariable } from './values.js';
 
 /** A row and callers that refute a claim, as values of the database. */

@@ -33,7 +33,7 @@ export {
 } from './formula.js';
 export { type Finding, lint, type Path } from './lint.js';
 export { type Check, type Claim, comparisons, type Obligation, obligationsOf } from './obligations.js';
-export { type Model, type ModelValue, type Script, scriptOf } from './script.js';
+export { type Model, type ModelValue, type Script, scriptOf } from './smt.js';
 export {
   anyOf,
   argumentsOf,

@@ -1,8 +1,7 @@
 import t from 'tap';
 import { History } from '../../src/ask/operating/history/history.js';
 import { historyView } from '../../src/ask/operating/history/view.js';
-import { RequestObserver, StageTimes } from '../../src/ask/request/meters.js';
-import type { SlowStatement } from '../../src/ask/request/slowest-statements.js';
+import { RequestObserver, type SlowStatement, StageTimes } from '../../src/ask/request/meters.js';
 
 /** Figures over time of one process and of two, and the slowest statements of each minute. */
 

@@ -5,8 +5,8 @@ import { DataRowReader, type RowSink } from '../../engine/index.js';
 import type { Caller } from '../request/caller.js';
 import { quotasFor, renewalTime, requireTask } from '../request/limit.js';
 import { SealedValue } from '../request/sealed.js';
-import { countsCost, withinCost } from './cost-limit.js';
 import type { RunningParts, RuntimeRows } from './parts.js';
+import { countsCost, withinCost } from './query-limits.js';
 import { formatsOf, type ResultDelivery } from './question.js';
 import type { TextRow } from './runtime/step.js';
 

@@ -17,11 +17,11 @@ import type { SealedValue } from '../request/sealed.js';
 import type { AnswerCache, DataEpochs } from './answer-cache.js';
 import type { ContentPlane } from './content-plane.js';
 import type { IndexesRead, ModelUsage } from './model-usage.js';
-import type { OverlapStore } from './overlap/store.js';
+import type { OverlapStore } from './overlap/overlap-thread.js';
 import type { PlanCache } from './plan-cache.js';
+import type { StandbyUse } from './query-answer.js';
 import type { PlannedQuestion, Snapshots } from './question.js';
 import type { RunningQueries } from './running-queries.js';
-import type { StandbyUse } from './standby-use.js';
 
 /** Limits for a single result. */
 export interface Caps {

@@ -14,8 +14,8 @@ import {
 import { MemoryShare } from '../../engine/index.js';
 import type { Caller, TableAttributeReader } from '../request/caller.js';
 import type { RunningParts } from './parts.js';
+import { StandbyUse } from './query-answer.js';
 import { step } from './runtime/step.js';
-import { StandbyUse } from './standby-use.js';
 
 /** Most values of one attribute of one subject, and most bytes of them as they come from the database. */
 const MOST_VALUES = 10_000;

@@ -17,7 +17,7 @@ import {
 import { inTurns } from '../../base/in-turns.js';
 import { messageOf, stackOf } from '../../base/thrown.js';
 import type { Manifest } from '../../model/manifest/index.js';
-import { requireModelAccess } from '../data/model-egress.js';
+import { requireModelAccess } from '../data/model-usage.js';
 import type { KnownQuestion, PlannedFor, Rollups, ShadowWatch } from '../data/parts.js';
 import { createPlanCache } from '../data/plan-cache.js';
 import { type CompilingParts, planOf } from '../data/planning.js';

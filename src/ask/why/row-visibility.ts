@@ -16,7 +16,7 @@ import { type CatalogName, isMore, type Visibility, widestVisibility } from '../
 import { run } from '../data/ask.js';
 import { ModelUsage } from '../data/model-usage.js';
 import type { AnswerParts } from '../data/parts.js';
-import { StandbyUse } from '../data/standby-use.js';
+import { StandbyUse } from '../data/query-answer.js';
 import type { Caller } from '../request/caller.js';
 import { completeCaller } from '../request/identify.js';
 

@@ -7,11 +7,13 @@ import {
   QUESTION_WIDTH,
   QUESTIONS,
   REFUSED,
+  type RingCopy,
   rowName,
   rowParts,
+  SPANS,
+  type SpanName,
   STATE,
 } from './history.js';
-import { type RingCopy, SPANS, type SpanName } from './step-ring.js';
 
 export const GROUPINGS = ['all', 'surface', 'connector'] as const;
 export type HistoryGrouping = (typeof GROUPINGS)[number];
