@@ -6,7 +6,7 @@ import {
   APPROVAL_CHECK_MS,
   type BreakGlass,
   type Circumstances,
-  type Conditions,
+  type CompiledConditions,
   type Hours,
   NO_CIRCUMSTANCES,
   nextMinute,
@@ -242,7 +242,7 @@ interface Caches {
 
 interface CallerRights {
   /** The conditions of the grants of the caller's effective roles, sorted by key; usually empty. */
-  readonly conditions: readonly Conditions[];
+  readonly conditions: readonly CompiledConditions[];
   /** The access for each set of conditions that hold, by their keys, without and with the attributes read last. */
   readonly byOpen: Map<string, EffectiveAccess>;
   readonly toRead: readonly TableAttribute[];
@@ -283,7 +283,7 @@ function cachesOf(snapshot: PolicySnapshot): Caches {
 
 /** True if all of `conditions` hold. A condition on an unknown value does not hold. */
 function holds(
-  conditions: Conditions,
+  conditions: CompiledConditions,
   identity: IdentityClaims,
   snapshot: PolicySnapshot,
   { now, surface, address, purpose: stated, emergency, approved }: Circumstances,
@@ -329,7 +329,7 @@ function isWithin({ clock, from, to, days }: Hours, now: number): boolean {
 
 /** The time until which the result of `holds` cannot change by itself: ms since the epoch, later than `now`. */
 function holdsUntil(
-  { startsAt, endsAt, hours, breakGlass, approval }: Conditions,
+  { startsAt, endsAt, hours, breakGlass, approval }: CompiledConditions,
   { now, emergency }: Circumstances,
 ): number {
   const ends =

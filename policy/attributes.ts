@@ -67,7 +67,7 @@ function isMatch(value: object): value is AttributeMatch {
 }
 
 /** A column that a filter compares with an attribute. */
-interface ComparedColumn {
+interface AttributeColumn {
   readonly relation: string;
   /** Its physical name. */
   readonly column: string;
@@ -88,8 +88,8 @@ interface Filters {
 export function comparedColumns({
   roles,
   tableAttributes,
-}: Filters): ReadonlyMap<string, readonly ComparedColumn[]> {
-  const found = new Map<string, ComparedColumn[]>();
+}: Filters): ReadonlyMap<string, readonly AttributeColumn[]> {
+  const found = new Map<string, AttributeColumn[]>();
   const add = (relation: string, filter: Expr | null): void => {
     for (const { attribute, arg } of filter === null ? [] : matchesIn(filter)) {
       const column = columnIn(arg);

@@ -1,6 +1,13 @@
 import { createHash } from 'node:crypto';
 import { BlockList, isIP } from 'node:net';
-import { type Conditions, clockIn, DAYS, type Hours, MINUTES_OF_DAY, minutesOf } from './conditions.js';
+import {
+  type CompiledConditions,
+  clockIn,
+  DAYS,
+  type Hours,
+  MINUTES_OF_DAY,
+  minutesOf,
+} from './conditions.js';
 import type { GrantConditions, GrantDocument, PolicyDocument } from './document.js';
 import type { DocumentPath, ProblemList } from './problems.js';
 
@@ -47,7 +54,7 @@ export function compileConditions(
   grant: GrantDocument,
   path: DocumentPath,
   context: ConditionsContext,
-): Conditions | null {
+): CompiledConditions | null {
   const given = conditionsIn(grant);
   if (given === null) return null;
   const { starts, ends, when, for: purposes, break_glass: breakGlass } = given;

@@ -1,4 +1,5 @@
 import { type Column, labelsOf, type Relation } from 'osl-compiler';
+import type { DocumentPath } from '../problems.js';
 import type { PolicyGrant, PolicySnapshot } from '../snapshot.js';
 import { and, type Formula, not, or, TRUE } from './formula.js';
 import { Encoder } from './values.js';
@@ -6,27 +7,27 @@ import type { ProvenPolicy } from './views.js';
 
 /** Rules of a policy that do nothing. */
 
-export interface Finding {
+export interface PolicyFinding {
   readonly code: 'dead_grant' | 'empty_filter' | 'dead_deny' | 'unseen_column' | 'unused_mask';
   /** The rule in the policy file. */
-  readonly path: Path;
+  readonly path: DocumentPath;
   readonly message: string;
 }
-
-/** Steps into a policy file: names of members and indexes of elements. */
-export type Path = readonly (string | number)[];
 
 /** Answers of each formula over an encoder's row and caller whether it is proved impossible. */
 type AreImpossible = (encoder: Encoder, formulas: readonly Formula[]) => Promise<readonly boolean[]>;
 
-export async function lint(policy: ProvenPolicy, areImpossible: AreImpossible): Promise<readonly Finding[]> {
+export async function lint(
+  policy: ProvenPolicy,
+  areImpossible: AreImpossible,
+): Promise<readonly PolicyFinding[]> {
   const relations = [...policy.catalog.relations.values()];
   const faults = await Promise.all(relations.map((r) => grantFaults(r, policy.snapshot, areImpossible)));
   const byGrant = new Map(faults.flat());
   return [...ruleFindings(policy, byGrant), ...unseenColumns(policy, byGrant), ...unusedMasks(policy)];
 }
 
-type GrantFault = Extract<Finding['code'], 'dead_grant' | 'empty_filter'>;
+type GrantFault = Extract<PolicyFinding['code'], 'dead_grant' | 'empty_filter'>;
 
 /** Grants on a relation that show nothing, or nothing that other grants of the same role do not show. */
 async function grantFaults(
@@ -58,7 +59,7 @@ const GRANT_FAULTS: Readonly<Record<GrantFault, (relation: string) => string>> =
 function* ruleFindings(
   { snapshot }: ProvenPolicy,
   faults: ReadonlyMap<PolicyGrant, GrantFault>,
-): Generator<Finding> {
+): Generator<PolicyFinding> {
   for (const [role, { grants, denied }] of snapshot.roles) {
     for (const [name, own] of grants)
       for (const grant of own) {
@@ -98,7 +99,7 @@ function shows(g: PolicyGrant, { name, sensitivity }: Column, isClear: boolean):
 function* unseenColumns(
   { snapshot, catalog }: ProvenPolicy,
   faults: ReadonlyMap<PolicyGrant, GrantFault>,
-): Generator<Finding> {
+): Generator<PolicyFinding> {
   for (const relation of catalog.relations.values()) {
     const roles = [...snapshot.roles.values()].filter(({ grants }) => grants.has(relation.name));
     if (roles.length === 0) continue;
@@ -117,7 +118,7 @@ function* unseenColumns(
   }
 }
 
-function* unusedMasks({ snapshot, catalog }: ProvenPolicy): Generator<Finding> {
+function* unusedMasks({ snapshot, catalog }: ProvenPolicy): Generator<PolicyFinding> {
   const relations = [...catalog.relations.values()];
   for (const label of Object.keys(snapshot.document.masks)) {
     const applies = [...snapshot.roles.values()].some(({ grants }) =>

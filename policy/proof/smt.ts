@@ -127,7 +127,7 @@ function stringText(value: string): string {
 /** Questions to a solver as SMT-LIB scripts, and its answers. */
 
 /** A model of the solver: values of variables by name, and the truth of formulas. */
-export interface Model {
+export interface SolverModel {
   value(name: string): ModelValue | null;
   /** The truth of a formula. */
   holds(formula: Formula): boolean;
@@ -141,7 +141,7 @@ export interface Script {
   readonly text: string;
   /** By case: names of constants that shall be true. */
   readonly cases: readonly (readonly string[])[];
-  model(constants: ReadonlyMap<string, ModelValue>): Model;
+  model(constants: ReadonlyMap<string, ModelValue>): SolverModel;
 }
 
 /**
@@ -161,7 +161,7 @@ export function scriptOf(
   return { text: writer.text(), cases: named, model: (constants) => modelOf(constants, writer) };
 }
 
-function modelOf(constants: ReadonlyMap<string, ModelValue>, writer: SmtWriter): Model {
+function modelOf(constants: ReadonlyMap<string, ModelValue>, writer: SmtWriter): SolverModel {
   const constant = (name: string): ModelValue | null => constants.get(symbolName(name)) ?? null;
   return {
     value: (name) => (writer.variables.has(name) ? constant(name) : null),

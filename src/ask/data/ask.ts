@@ -7,7 +7,7 @@ import { Payment } from '../request/limit.js';
 import { type AnswerSteps, authorize, type Decision, respond } from '../request/respond.js';
 import { answerFromCache, cacheKeyOf } from './answer-cache.js';
 import { planOrNeedApproval } from './approval-refusal.js';
-import { countedRun, withinLimits } from './entity-counts.js';
+import { countedRun, type OpenSink, withinLimits } from './entity-counts.js';
 import { IndexesRead, type IndexRead, ModelUsage, requireModelAccess, sendsToModel } from './model-usage.js';
 import { isComparedWithEarlier } from './overlap/compare.js';
 import type { AnswerParts } from './parts.js';
@@ -154,8 +154,6 @@ export function answerStepsOf(
     },
   };
 }
-
-type OpenSink = (runtime: readonly RuntimeRows[]) => RowSink;
 
 /** Runs a plan; no row is sent before `recorded` resolves. @throws the errors of `GovernedEngine.execute` */
 export function run(

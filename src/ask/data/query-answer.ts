@@ -52,14 +52,9 @@ export function asOfText({ asOf }: AnswerFreshness): string {
   return new Date(asOf).toISOString();
 }
 
-interface UsableRollups {
-  /** The rollups of `manifest` that may be read; each was built at a time in ms since the epoch. */
-  usable(manifest: Manifest): { readonly builtAt: ReadonlyMap<string, number> };
-}
-
-/** Null if the plan reads no rollup. */
+/** Null if the plan reads no rollup. @param rollups tells when those were built that may be read, in ms since the epoch */
 export function rollupFreshness(
-  rollups: UsableRollups,
+  rollups: { usable(manifest: Manifest): { readonly builtAt: ReadonlyMap<string, number> } },
   { manifest }: Caller,
   plan: GovernedPlan,
 ): AnswerFreshness | null {

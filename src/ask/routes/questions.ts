@@ -90,7 +90,7 @@ export class QuestionRouter {
     return answer;
   }
 
-  #begin(known: KnownQuestion): Promise<QueryAnswer> | null {
+  #begin(known: RoutedCall): Promise<QueryAnswer> | null {
     const { question, delivery, caller, route, literals, bytes } = known;
     const { signal, parameters } = delivery;
     const promise: AnswerPromise = { resolve: () => undefined, reject: () => undefined };
@@ -127,7 +127,7 @@ function verifiedIdentity({ verifier }: AnswerParts, credentials: Credentials): 
   return isExpired(credentials.identity, Date.now()) ? null : credentials.identity;
 }
 
-interface KnownQuestion {
+interface RoutedCall {
   readonly question: DataQuestion;
   readonly delivery: ResultDelivery;
   readonly caller: Caller;
@@ -142,7 +142,7 @@ interface AnswerPromise {
 }
 
 function receiverOf(
-  { question, delivery, caller, route: { plan } }: KnownQuestion,
+  { question, delivery, caller, route: { plan } }: RoutedCall,
   promise: AnswerPromise,
 ): AnswerReceiver {
   const { sink } = delivery;

@@ -28,7 +28,7 @@ export interface AnswerToAdmit {
 }
 
 export interface OverlapDecision {
-  readonly verdict: Verdict;
+  readonly verdict: AdmissionVerdict;
   /** End of the history that decided, in ms since the epoch. */
   readonly endsAt: number;
 }
@@ -123,7 +123,7 @@ interface AnsweredSet {
   readonly figures: readonly string[];
 }
 
-type Verdict = 'repeated' | 'admitted' | 'refused' | 'spent';
+type AdmissionVerdict = 'repeated' | 'admitted' | 'refused' | 'spent';
 
 interface HistoryHeader {
   readonly endsAt: number;
@@ -207,7 +207,7 @@ class OverlapHistory {
    * @param question null if its answer depends on the time, so that it is never the same question
    * @param minimum the fewest units on which a figure may rest
    */
-  admit(question: string | null, sets: readonly AnsweredSet[], minimum: number): Verdict {
+  admit(question: string | null, sets: readonly AnsweredSet[], minimum: number): AdmissionVerdict {
     if (question !== null && this.hasAnswered(question)) return 'repeated';
     if (this.#refusals >= MOST_REFUSALS || this.#questions.size >= MOST_QUESTIONS) return 'spent';
     this.#addMembers(sets);

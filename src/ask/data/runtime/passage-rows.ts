@@ -8,7 +8,7 @@ import {
   rowBounds,
 } from 'osl-compiler';
 import { stopError } from '../../../engine/index.js';
-import type { LexicalQuery, OperatorCall, StoredPassage } from '../content-plane.js';
+import type { OperatorCall, QueryTerms, StoredPassage } from '../content-plane.js';
 import type { RuntimeInput, RuntimeRows } from '../parts.js';
 import { constantValue, textValue, wholeNumber } from './constants.js';
 import {
@@ -128,8 +128,8 @@ function askedValue(
 
 /** The tokenized query. */
 interface WrittenQuery {
-  readonly occurrences: LexicalQuery['occurrences'];
-  readonly written: Awaited<ReturnType<LexicalQuery['written']>>;
+  readonly occurrences: QueryTerms['occurrences'];
+  readonly written: Awaited<ReturnType<QueryTerms['written']>>;
 }
 
 /** Breaks down the score of `passage`; at each level the parts add up to the shown score. */

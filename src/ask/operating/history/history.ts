@@ -11,7 +11,7 @@ export const SPAN_NAMES = ['hour', 'day'] as const;
 export type SpanName = (typeof SPAN_NAMES)[number];
 
 /** Numbers of one thing: `width` of them for each step. */
-interface Row {
+interface RingRow {
   readonly width: number;
   readonly cells: Uint32Array;
 }
@@ -20,7 +20,7 @@ interface Row {
 export interface RingCopy {
   /** The step that each place of the ring holds; -1 if none. */
   readonly steps: Float64Array;
-  readonly rows: ReadonlyMap<string, Row>;
+  readonly rows: ReadonlyMap<string, RingRow>;
 }
 
 /** Figures of the newest steps of equal length, in 4 bytes for each number and step. */
@@ -28,7 +28,7 @@ class StepRing {
   readonly #everyMs: number;
   readonly #count: number;
   readonly #steps: Float64Array;
-  readonly #rows = new Map<string, Row>();
+  readonly #rows = new Map<string, RingRow>();
   #place = 0;
 
   constructor({ everyMs, count }: (typeof SPANS)[SpanName]) {
@@ -65,7 +65,7 @@ class StepRing {
     return { steps: this.#steps, rows: this.#rows };
   }
 
-  #row(name: string, width: number): Row {
+  #row(name: string, width: number): RingRow {
     const known = this.#rows.get(name);
     if (known !== undefined) return known;
     const row = { width, cells: new Uint32Array(width * this.#count) };
@@ -119,7 +119,7 @@ export function rowParts(name: string): readonly string[] {
  * Figures of a process over the last hour and the last day, sampled each second from counters and pools: questions are
  * added up within a step; of pools, audit log, memory and sessions the highest sample of a step is kept.
  */
-export class History {
+export class ProcessHistory {
   readonly #sources: HistorySources;
   readonly #rings = { hour: new StepRing(SPANS.hour), day: new StepRing(SPANS.day) };
   readonly #before = new Map<Meter, Float64Array>();
