@@ -76,6 +76,7 @@ export type { LimitResult } from './limits/window.js';
 export { type PolicyProblem, PolicyProblems } from './problems.js';
 export {
   type GrantReason,
+  grantIndex,
   type HypotheticalCaller,
   hypotheticalClaims,
   type Reasons,

@@ -1,5 +1,6 @@
 import { type Column, labelsOf, type Relation } from 'osl-compiler';
 import type { DocumentPath } from '../problems.js';
+import { grantIndex } from '../reasons.js';
 import type { PolicyGrant, PolicySnapshot } from '../snapshot.js';
 import { and, type Formula, not, or, TRUE } from './formula.js';
 import { Encoder } from './values.js';
@@ -65,8 +66,7 @@ function* ruleFindings(
       for (const grant of own) {
         const code = faults.get(grant);
         if (code === undefined) continue;
-        const index = Number(grant.id.slice(grant.id.lastIndexOf('.') + 1));
-        yield { code, path: ['roles', role, 'grants', index], message: GRANT_FAULTS[code](name) };
+        yield { code, path: ['roles', role, 'grants', grantIndex(grant)], message: GRANT_FAULTS[code](name) };
       }
     for (const name of denied.keys()) {
       if ([...snapshot.roles.values()].some((other) => other.grants.has(name))) continue;

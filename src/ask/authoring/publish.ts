@@ -26,6 +26,7 @@ import {
   useUp,
   versionsOf,
 } from '../index.js';
+import { adminsOnly } from '../request/refusals.js';
 
 /** Notes for the author: added objects that no role has a grant on. */
 function grantNotes({
@@ -337,9 +338,7 @@ export type WithVersions<T> = T & { readonly versions: ServedVersions };
 /** Settings of all authoring requests: a separate rate-limit bucket; the whole delegation chain needs an admin role. */
 export const AUTHORING = {
   bucket: 'authoring',
-  permits: ({ access }: Caller): void => {
-    if (access.adminRoles.size === 0) throw queryError('authorsOnly', {});
-  },
+  permits: adminsOnly('authorsOnly'),
 } as const satisfies Partial<Decision<unknown>>;
 
 /**
