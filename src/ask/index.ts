@@ -23,6 +23,7 @@ export type {
   RequestParts,
 } from './request/parts.js';
 export { ForeignFault, publicError } from './request/public-error.js';
+export { adminsOnly } from './request/refusals.js';
 export type { QuestionBody } from './request/request-target.js';
 export { type AnswerSteps, authorize, type Decision, respond } from './request/respond.js';
 export {

@@ -15,6 +15,7 @@ import type {
 } from '../../model/versions/index.js';
 import type { UpstreamParts } from '../graph/describe.js';
 import {
+  adminsOnly,
   type Caller,
   type Decision,
   type RequestCall,
@@ -26,7 +27,6 @@ import {
   useUp,
   versionsOf,
 } from '../index.js';
-import { adminsOnly } from '../request/refusals.js';
 
 /** Notes for the author: added objects that no role has a grant on. */
 function grantNotes({
