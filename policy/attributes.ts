@@ -73,11 +73,13 @@ interface AttributeColumn {
   readonly column: string;
 }
 
+type RoleFilters = ReadonlyMap<
+  string,
+  { readonly grants: ReadonlyMap<string, readonly { readonly filter: Expr | null }[]> }
+>;
+
 interface Filters {
-  readonly roles: ReadonlyMap<
-    string,
-    { readonly grants: ReadonlyMap<string, readonly { readonly filter: Expr | null }[]> }
-  >;
+  readonly roles: RoleFilters;
   readonly tableAttributes: ReadonlyMap<
     string,
     { readonly relation: { readonly name: string }; readonly filter: Expr }
@@ -85,21 +87,31 @@ interface Filters {
 }
 
 /** The columns that filters of a policy compare with each attribute, by its name. Expressions over columns are left out. */
-export function comparedColumns({
-  roles,
-  tableAttributes,
-}: Filters): ReadonlyMap<string, readonly AttributeColumn[]> {
+export function comparedColumns(filters: Filters): ReadonlyMap<string, readonly AttributeColumn[]> {
   const found = new Map<string, AttributeColumn[]>();
-  const add = (relation: string, filter: Expr | null): void => {
-    for (const { attribute, arg } of filter === null ? [] : matchesIn(filter)) {
-      const column = columnIn(arg);
-      if (column !== null) found.set(attribute, [...(found.get(attribute) ?? []), { relation, column }]);
-    }
-  };
-  for (const { grants } of roles.values())
-    for (const [relation, list] of grants) for (const { filter } of list) add(relation, filter);
-  for (const { relation, filter } of tableAttributes.values()) add(relation.name, filter);
+  for (const { relation, attribute, arg } of comparisonsIn(filters)) {
+    const column = columnIn(arg);
+    if (column !== null) found.set(attribute, [...(found.get(attribute) ?? []), { relation, column }]);
+  }
   return found;
+}
+
+interface FilterComparison extends Pick<AttributeMatch, 'attribute' | 'arg'> {
+  /** Null for a filter that selects a subject's rows of an entity, whatever roles the subject has. */
+  readonly role: string | null;
+  readonly relation: string;
+}
+
+/** The comparisons with attributes in all filters of a policy. */
+function* comparisonsIn({ roles, tableAttributes }: Filters): Generator<FilterComparison> {
+  for (const [role, { grants }] of roles)
+    for (const [relation, list] of grants)
+      for (const { filter } of list)
+        if (filter !== null)
+          for (const { attribute, arg } of matchesIn(filter)) yield { role, relation, attribute, arg };
+  for (const { relation, filter } of tableAttributes.values())
+    for (const { attribute, arg } of matchesIn(filter))
+      yield { role: null, relation: relation.name, attribute, arg };
 }
 
 /** The column that an expression is, through casts; null for any other. */
@@ -107,11 +119,6 @@ function columnIn(expr: Expr): string | null {
   if (expr.kind === 'base') return expr.column;
   return expr.kind === 'cast' ? columnIn(expr.arg) : null;
 }
-
-type RoleFilters = ReadonlyMap<
-  string,
-  { readonly grants: ReadonlyMap<string, readonly { readonly filter: Expr | null }[]> }
->;
 
 const NAMED = new WeakMap<RoleFilters, ReadonlySet<string>>();
 
@@ -138,18 +145,9 @@ export class AttributeTypes {
   /** Attribute → type → role whose filters compare the two → a relation with such a filter. */
   readonly #compared = new Map<string, Map<TypeName, Map<string, string>>>();
 
-  constructor(roles: RoleFilters, tableAttributes: ReadonlyMap<string, TableAttribute>) {
-    for (const [role, { grants }] of roles)
-      for (const [relation, list] of grants)
-        for (const { filter } of list)
-          if (filter !== null)
-            for (const { attribute, arg } of matchesIn(filter))
-              this.#add(attribute, arg.type, role, relation);
-    // Those that select a subject's rows of an entity concern whatever roles the subject has.
-    for (const { filter, relation } of tableAttributes.values())
-      for (const { attribute, arg } of matchesIn(filter)) {
-        for (const role of roles.keys()) this.#add(attribute, arg.type, role, relation.name);
-      }
+  constructor(roles: RoleFilters, tableAttributes: Filters['tableAttributes']) {
+    for (const { role, relation, attribute, arg } of comparisonsIn({ roles, tableAttributes }))
+      for (const one of role === null ? roles.keys() : [role]) this.#add(attribute, arg.type, one, relation);
   }
 
   /** Finds a filter that compares the attribute with another type than `type`. */

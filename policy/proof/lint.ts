@@ -76,7 +76,7 @@ function* ruleFindings(
   }
 }
 
-/** That a grant shows something that no other one of the role shows. */
+/** True if a grant shows something that no other grant of the role shows. */
 function showsAlone(grant: PolicyGrant, own: readonly PolicyGrant[], encoder: Encoder): Formula {
   const others = own.filter((g) => g !== grant && g.groups === undefined);
   if (grant.groups !== undefined || grant.decode === true || others.length === 0) return TRUE;

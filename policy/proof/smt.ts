@@ -139,7 +139,7 @@ export type ModelValue = boolean | string;
 export interface Script {
   /** Declarations and assertions. */
   readonly text: string;
-  /** By case: names of constants that shall be true. */
+  /** For each case, the names of the constants that must be true. */
   readonly cases: readonly (readonly string[])[];
   model(constants: ReadonlyMap<string, ModelValue>): SolverModel;
 }
@@ -147,7 +147,7 @@ export interface Script {
 /**
  * @param facts formulas that hold in each case
  * @param cases formulas that hold in one case
- * @param observed formulas whose truth a model tells
+ * @param observed formulas whose truth a model contains
  */
 export function scriptOf(
   facts: readonly Formula[],

@@ -150,7 +150,7 @@ export interface ShadowHolder {
   readonly running: ShadowWatch | null;
 }
 
-/** Is told of each data question once it is decided. Neither method throws, waits, or changes anything of a question. */
+/** Observes data questions after their decisions. Neither method throws, waits, or changes anything of a question. */
 export interface ShadowWatch {
   /** @param outcome the served plan, or the error of a refusal */
   decided(caller: Caller, question: PlannedQuestion, outcome: unknown): void;

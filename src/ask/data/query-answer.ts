@@ -52,7 +52,7 @@ export function asOfText({ asOf }: AnswerFreshness): string {
   return new Date(asOf).toISOString();
 }
 
-/** Null if the plan reads no rollup. @param rollups tells when those were built that may be read, in ms since the epoch */
+/** Null if the plan reads no rollup. @param rollups has the rollups in use, with build times in ms since the epoch */
 export function rollupFreshness(
   rollups: { usable(manifest: Manifest): { readonly builtAt: ReadonlyMap<string, number> } },
   { manifest }: Caller,

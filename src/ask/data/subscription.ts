@@ -81,7 +81,7 @@ export async function* eventsOf(
     let { answer } = first;
     const missed = since !== null && since.answer !== answer;
     let number = since?.number ?? 0;
-    // The id is sent with the event that tells of the answer, so that a client never has the one without the other.
+    // The id is sent with the event that reports the answer, so that a client never has the one without the other.
     yield { kind: 'ready', id: missed ? null : { number, answer }, ...ownOf(first) };
     if (missed) yield { kind: 'changed', id: { number: ++number, answer }, ...ownOf(first) };
     for (let tick = 1; await slept(begun + tick * intervalMs, signal); tick++) {
@@ -181,7 +181,7 @@ function textOf({ bytes }: ResultDelivery['parameters'][number]): string | null 
 
 /**
  * True if the database notifies of each change of what the plan reads. Without a notification the cached answer is then
- * the current one, and the query need not run again. A watermark is not enough: it does not tell of deleted rows, so a
+ * the current one, and the query need not run again. A watermark is not enough: it does not show deleted rows, so a
  * change of a hidden row would decide when the deletion of a visible one is noticed.
  */
 function tellsEveryChange(manifest: Manifest, plan: GovernedPlan): boolean {

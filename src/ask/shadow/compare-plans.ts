@@ -215,8 +215,8 @@ function rowsOf(relation: Relation, side: PolicySide, grouped: boolean): RowCond
 }
 
 /**
- * Compares by the text of conditions: one more condition is narrower, one less is wider. What cannot be told by that is
- * `other`, so `narrower` and `wider` are certain up to equality.
+ * Compares by the text of conditions: one more condition is narrower, one less is wider. Anything else is `other`,
+ * so `narrower` and `wider` are certain up to equality.
  */
 function compareRows(served: RowConditions, shadow: RowConditions): ObjectDifference['rows'] {
   const [less, more] = [isWithin(shadow, served), isWithin(served, shadow)];

@@ -444,7 +444,7 @@ function lengthOf(body: PlannedQuestion['body']): number {
 /** Assumed length of a metrics request. */
 const METRICS_CHARACTERS = 1_024;
 
-/** The mark of a long text while it is compiled: if the process dies of it, the next start tells. */
+/** The mark of a long text while it is compiled. If this kills the process, the next start reports the mark. */
 function markOf(text: string): CompileMark {
   return {
     request_id: randomUUID(),

@@ -20,7 +20,7 @@ export type Effect = (typeof EFFECTS)[number];
 
 /** Questions of one caller that would see an object otherwise. Times are in RFC 3339. */
 export interface ShadowRow extends Readonly<Record<Effect, number>> {
-  /** Root first; the last subject asked. */
+  /** The delegation chain, root first; the last subject is the caller. */
   readonly chain: readonly string[];
   readonly object: string;
   readonly questions: number;

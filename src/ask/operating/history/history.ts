@@ -192,7 +192,7 @@ export class ProcessHistory {
 }
 
 /**
- * Sets `more` to what `meter` counted since `before`, which is brought up to date; returns false if that is nothing.
+ * Sets `more` to the counts of `meter` since `before`, and updates `before`. Returns false if all are 0.
  * Durations are counted of queries that were allowed; refusals, failures and cancels of all requests.
  */
 function countSince(
