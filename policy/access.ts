@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { type Access, type Catalog, InternalError } from 'osl-compiler';
-import { attributesIn } from './attribute-types.js';
-import { attributesOf } from './attributes.js';
+import { attributesIn, attributesOf, type ReadAttributes, type TableAttribute } from './attributes.js';
 import {
   APPROVAL_CHECK_MS,
   type BreakGlass,
   type Circumstances,
-  type Conditions,
+  type CompiledConditions,
   type Hours,
   NO_CIRCUMSTANCES,
   nextMinute,
@@ -17,7 +16,6 @@ import { LazyMap } from './lazy-map.js';
 import { type Rights, relationAccess, relationsOf } from './rights.js';
 import type { PolicySnapshot, SubjectPolicy } from './snapshot.js';
 import { subjectsOf } from './subjects.js';
-import type { ReadAttributes, TableAttribute } from './table-attribute.js';
 import { attributesToRead } from './table-attributes.js';
 import { refuse } from './tokens/token-fault.js';
 
@@ -244,7 +242,7 @@ interface Caches {
 
 interface CallerRights {
   /** The conditions of the grants of the caller's effective roles, sorted by key; usually empty. */
-  readonly conditions: readonly Conditions[];
+  readonly conditions: readonly CompiledConditions[];
   /** The access for each set of conditions that hold, by their keys, without and with the attributes read last. */
   readonly byOpen: Map<string, EffectiveAccess>;
   readonly toRead: readonly TableAttribute[];
@@ -285,7 +283,7 @@ function cachesOf(snapshot: PolicySnapshot): Caches {
 
 /** True if all of `conditions` hold. A condition on an unknown value does not hold. */
 function holds(
-  conditions: Conditions,
+  conditions: CompiledConditions,
   identity: IdentityClaims,
   snapshot: PolicySnapshot,
   { now, surface, address, purpose: stated, emergency, approved }: Circumstances,
@@ -331,7 +329,7 @@ function isWithin({ clock, from, to, days }: Hours, now: number): boolean {
 
 /** The time until which the result of `holds` cannot change by itself: ms since the epoch, later than `now`. */
 function holdsUntil(
-  { startsAt, endsAt, hours, breakGlass, approval }: Conditions,
+  { startsAt, endsAt, hours, breakGlass, approval }: CompiledConditions,
   { now, emergency }: Circumstances,
 ): number {
   const ends =

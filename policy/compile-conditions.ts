@@ -1,9 +1,14 @@
 import { createHash } from 'node:crypto';
 import { BlockList, isIP } from 'node:net';
-import type { Conditions, Hours } from './conditions.js';
-import { clockIn, DAYS, MINUTES_OF_DAY, minutesOf } from './conditions.js';
-import type { GrantDocument, PolicyDocument } from './document.js';
-import { conditionsIn } from './grant-conditions.js';
+import {
+  type CompiledConditions,
+  clockIn,
+  DAYS,
+  type Hours,
+  MINUTES_OF_DAY,
+  minutesOf,
+} from './conditions.js';
+import type { GrantConditions, GrantDocument, PolicyDocument } from './document.js';
 import type { DocumentPath, ProblemList } from './problems.js';
 
 /** Parses `10.0.0.0/8`, `fd00::/8`, or one address; null for anything else. */
@@ -49,7 +54,7 @@ export function compileConditions(
   grant: GrantDocument,
   path: DocumentPath,
   context: ConditionsContext,
-): Conditions | null {
+): CompiledConditions | null {
   const given = conditionsIn(grant);
   if (given === null) return null;
   const { starts, ends, when, for: purposes, break_glass: breakGlass } = given;
@@ -162,4 +167,29 @@ function hoursOf(when: GrantDocument['when'], fault: FaultAt): Hours | null {
     to: to ?? 0,
     days: new Set(days.map((day) => DAYS.indexOf(day))),
   });
+}
+
+/** Every condition that a grant may have: one that is missing here does not compile. */
+const EVERY: Readonly<Record<keyof GrantConditions, true>> = Object.freeze({
+  starts: true,
+  ends: true,
+  when: true,
+  for: true,
+  break_glass: true,
+  approval: true,
+});
+
+/** The conditions of a grant as the policy file has them; null if it is unconditional. */
+export function conditionsIn(grant: GrantDocument): GrantConditions | null {
+  const given = Object.keys(EVERY).flatMap((key) => {
+    const value = grant[key as keyof GrantConditions]; // cast: a key of EVERY
+    return value === undefined ? [] : [[key, value] as const];
+  });
+  return given.length === 0 ? null : Object.fromEntries(given);
+}
+
+/** The grant as an unconditional one. */
+export function withoutConditions(grant: GrantDocument): Omit<GrantDocument, keyof GrantConditions> {
+  const others = Object.entries(grant).filter(([key]) => !Object.hasOwn(EVERY, key));
+  return Object.fromEntries(others) as Omit<GrantDocument, keyof GrantConditions>; // cast: only conditions are left out
 }

@@ -1,19 +1,22 @@
 import { createHash } from 'node:crypto';
 import { attributePattern, type Catalog, isComparable, type MaskKind } from 'osl-compiler';
-import { AttributeTypes, mismatchFault } from './attribute-types.js';
-import { type AttributeValue, attributeScalars, attributeTexts } from './attributes.js';
+import {
+  AttributeTypes,
+  type AttributeValue,
+  attributeScalars,
+  attributeTexts,
+  mismatchFault,
+  type TableAttribute,
+} from './attributes.js';
 import { checkApprovers } from './compile-conditions.js';
 import type { PolicyDocument, SubjectDocument } from './document.js';
 import { compileExchange } from './exchange/rule.js';
-import { compileQuotas } from './limits/quotas.js';
-import { LIMIT_BUCKETS, limitsOf } from './limits/rates.js';
+import { compileQuotas, LIMIT_BUCKETS, limitsOf } from './limits/quotas.js';
 import { NameResolver, type RelationNames } from './names.js';
-import { PredicateBinder } from './predicates.js';
 import { type DocumentPath, type Fault, ProblemList } from './problems.js';
-import { compileRoleInSteps } from './role.js';
+import { compileRoleInSteps, PredicateBinder } from './role.js';
 import { compileServiceAccount } from './service-account.js';
 import type { PolicySnapshot, RolePolicy, SubjectPolicy } from './snapshot.js';
-import type { TableAttribute } from './table-attribute.js';
 import { compileTableAttributes } from './table-attributes.js';
 import { compileCertificateRule } from './tokens/certificate.js';
 import { isName } from './tokens/token-fault.js';

@@ -1,7 +1,7 @@
 import { type ApprovalRule, type ApprovedGrants, NOTHING_APPROVED } from './approvals.js';
 
 /** The conditions of a grant; it is ignored unless all hold. Frozen. */
-export interface Conditions {
+export interface CompiledConditions {
   /** A key that is equal for conditions that differ only in order. */
   readonly key: string;
   /** Start, ms since the epoch, inclusive. */

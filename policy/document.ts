@@ -161,7 +161,7 @@ export interface GrantDocument extends GrantConditions {
   readonly overlap?: { readonly mode: 'refuse'; readonly with?: string; readonly days?: number };
 }
 
-/** The conditions of a grant, which depend on the request; listed in `grant-conditions.ts`. */
+/** The conditions of a grant, which depend on the request; listed in `compile-conditions.ts`. */
 export interface GrantConditions {
   /** Start of the grant's validity, with UTC offset. */
   readonly starts?: string;

@@ -18,7 +18,8 @@ export {
   Approvals,
   NOTHING_APPROVED,
 } from './approvals.js';
-export { attributesOf, comparedColumns } from './attributes.js';
+export { attributesOf, comparedColumns, type ReadAttributes, type TableAttribute } from './attributes.js';
+export { conditionsIn, withoutConditions } from './compile-conditions.js';
 export { compileSnapshot, compileSnapshotInSteps } from './compile-snapshot.js';
 export { type Circumstances, type Emergency, NO_CIRCUMSTANCES } from './conditions.js';
 export type * from './document.js';
@@ -34,29 +35,34 @@ export {
 } from './exchange/exchange.js';
 export type { IdentityIssuer } from './exchange/identity-token.js';
 export { tokenIdIn } from './exchange/identity-token.js';
-export { conditionsIn, withoutConditions } from './grant-conditions.js';
 export { Identity, type IdentityClaims } from './identity.js';
-export { EntitySetBook, type SetAddition, type SetResult } from './limits/entity-sets.js';
 export { type Lease, monotonicMs } from './limits/leases.js';
 export {
+  addressGroup,
   createLeasedLimiter,
   createLimitBooks,
   createLimiter,
+  createPasswordGuesses,
+  type GuessOptions,
   type LeasedLimiter,
   LIMIT_COUNTERS,
   type LimitCounter,
   type Limiter,
   type LimitShare,
+  type PasswordGuesses,
   PER_ADDRESS,
 } from './limits/limit.js';
 export {
-  addressGroup,
-  createPasswordGuesses,
-  type GuessOptions,
-  type PasswordGuesses,
-} from './limits/password-guesses.js';
-export { type Charge, QuotaBook, type QuotaCount, type QuotaResult } from './limits/quota-counts.js';
+  type Charge,
+  EntitySetBook,
+  QuotaBook,
+  type QuotaCount,
+  type QuotaResult,
+  type SetAddition,
+  type SetResult,
+} from './limits/quota-counts.js';
 export {
+  DEFAULT_LIMITS,
   ownersText,
   type Quota,
   type QuotaRule,
@@ -64,12 +70,13 @@ export {
   type QuotaUser,
   quotaOf,
   quotasOf,
+  type RateLimits,
 } from './limits/quotas.js';
-export { DEFAULT_LIMITS, type RateLimits } from './limits/rates.js';
 export type { LimitResult } from './limits/window.js';
 export { type PolicyProblem, PolicyProblems } from './problems.js';
 export {
   type GrantReason,
+  grantIndex,
   type HypotheticalCaller,
   hypotheticalClaims,
   type Reasons,
@@ -79,7 +86,6 @@ export { accountIdentity, type ServiceAccount } from './service-account.js';
 export { roleIn, type SessionRights, sessionRights } from './session-rights.js';
 export type { PolicySnapshot, SubjectPolicy } from './snapshot.js';
 export { subjectsOf, withRead } from './subjects.js';
-export type { ReadAttributes, TableAttribute } from './table-attribute.js';
 export { accessForReading } from './table-attributes.js';
 export {
   type CertificateRule,

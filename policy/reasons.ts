@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto';
 import type { Catalog } from 'osl-compiler';
 import type { EffectiveAccess } from './access.js';
 import { attributesOf } from './attributes.js';
+import { conditionsIn } from './compile-conditions.js';
 import type { GrantDocument } from './document.js';
-import { conditionsIn } from './grant-conditions.js';
 import { type Identity, type IdentityClaims, mintIdentity } from './identity.js';
-import type { PolicySnapshot } from './snapshot.js';
+import type { PolicyGrant, PolicySnapshot } from './snapshot.js';
 import { subjectsOf } from './subjects.js';
 import { statedAttributes } from './table-attributes.js';
 
@@ -48,6 +48,11 @@ interface DenyReason {
   readonly held_by: readonly string[];
 }
 
+/** Place of a grant in the list of its role, as in the policy file. */
+export function grantIndex({ id }: Pick<PolicyGrant, 'id'>): number {
+  return Number(id.slice(id.lastIndexOf('.') + 1));
+}
+
 /** The parts of a policy that concern one caller and one relation. */
 export interface Reasons {
   readonly roles: readonly RoleReason[];
@@ -78,7 +83,7 @@ export function reasonsFor(
   );
   const grantsOf = (role: string): readonly GrantReason[] =>
     (snapshot.roles.get(role)?.grants.get(relation) ?? []).map((grant) => {
-      const index = Number(grant.id.slice(grant.id.lastIndexOf('.') + 1));
+      const index = grantIndex(grant);
       const needed = grant.filter === null ? [] : statedAttributes(attributesOf(grant.filter), snapshot);
       return {
         rule: `roles.${role}.grants[${index}]`,

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
 import { rightsOf } from './access.js';
-import { attributesIn } from './attribute-types.js';
+import { attributesIn, type ReadAttributes } from './attributes.js';
 import type { IdentityClaims } from './identity.js';
 import type { PolicySnapshot } from './snapshot.js';
 import { subjectsOf } from './subjects.js';
-import type { ReadAttributes } from './table-attribute.js';
 
 /** The attribute values of one subject; true if `any`. */
 type RightsValue = true | readonly string[];

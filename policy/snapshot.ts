@@ -1,12 +1,10 @@
 import type { AttributePattern, MaskKind, RelationGrant } from 'osl-compiler';
-import type { AttributeValue } from './attributes.js';
-import type { Conditions } from './conditions.js';
+import type { AttributeValue, TableAttribute } from './attributes.js';
+import type { CompiledConditions } from './conditions.js';
 import type { PolicyDocument } from './document.js';
 import type { ExchangeRules } from './exchange/rule.js';
-import type { QuotaRule } from './limits/quotas.js';
-import type { RateLimits } from './limits/rates.js';
+import type { QuotaRule, RateLimits } from './limits/quotas.js';
 import type { ServiceAccount } from './service-account.js';
-import type { TableAttribute } from './table-attribute.js';
 import type { CertificateRule } from './tokens/certificate.js';
 
 /** A compiled policy: all names are resolved and all predicates bound. Frozen; used as a whole or not at all. */
@@ -49,7 +47,7 @@ export interface RolePolicy {
   /** Grants by relation; their filters are not yet bound to a chain. */
   readonly grants: ReadonlyMap<string, readonly PolicyGrant[]>;
   /** The conditions of its grants, by key. */
-  readonly conditions: ReadonlyMap<string, Conditions>;
+  readonly conditions: ReadonlyMap<string, CompiledConditions>;
   /** By relation: the denied columns, or `all`. */
   readonly denied: ReadonlyMap<string, DeniedColumns>;
   /** The highest estimated cost of one query by a member; null: unlimited. */
@@ -59,7 +57,7 @@ export interface RolePolicy {
 /** A grant with its conditions; the compiler only gets grants whose conditions hold. */
 export interface PolicyGrant extends RelationGrant {
   /** The conditions; null if unconditional. */
-  readonly conditions: Conditions | null;
+  readonly conditions: CompiledConditions | null;
 }
 
 export type DeniedColumns = 'all' | ReadonlySet<string>;

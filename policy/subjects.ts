@@ -1,8 +1,7 @@
 import { attributePattern } from 'osl-compiler';
-import type { AttributeValue } from './attributes.js';
+import type { AttributeValue, ReadAttributes } from './attributes.js';
 import type { ExchangedMember, IdentityClaims } from './identity.js';
 import type { PolicySnapshot, SubjectPolicy } from './snapshot.js';
-import type { ReadAttributes } from './table-attribute.js';
 
 const NOBODY: SubjectPolicy = Object.freeze({
   ceiling: new Set<string>(),

@@ -1,11 +1,10 @@
 import { type Access, forChain, isArray, isComparable, labelsOf, type TypeName } from 'osl-compiler';
-import { attributesOf } from './attributes.js';
+import { attributesOf, type TableAttribute } from './attributes.js';
 import type { TableAttributeDocument } from './document.js';
 import type { NameResolver, RelationNames } from './names.js';
-import type { PredicateBinder } from './predicates.js';
 import type { DocumentPath, ProblemList } from './problems.js';
+import type { PredicateBinder } from './role.js';
 import type { PolicySnapshot, SubjectPolicy } from './snapshot.js';
-import type { TableAttribute } from './table-attribute.js';
 
 interface CompileContext {
   readonly names: NameResolver;

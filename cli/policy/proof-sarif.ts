@@ -1,4 +1,4 @@
-import type { Finding, Path } from '../../policy/proof/index.js';
+import type { PolicyFinding } from '../../policy/proof/index.js';
 import {
   type Diagnostic,
   type DiagnosticSeverity,
@@ -14,7 +14,7 @@ export async function proofDiagnostics(
   testsFile: string,
   policyFile: string,
   claims: readonly ProvenClaim[],
-  findings: readonly Finding[],
+  findings: readonly PolicyFinding[],
 ): Promise<readonly Diagnostic[]> {
   const [inTests, inPolicy] = [await placesIn(testsFile), await placesIn(policyFile)];
   const open = claims.flatMap((claim, i) => {
@@ -34,7 +34,9 @@ interface Problem {
 }
 
 /** Makes diagnostics at places of a YAML file. */
-export async function placesIn(file: string): Promise<(path: Path, problem: Problem) => Diagnostic> {
+export async function placesIn(
+  file: string,
+): Promise<(path: PolicyFinding['path'], problem: Problem) => Diagnostic> {
   const source = parseSource(await readManifestText(file), file);
   return (path, problem) => ({
     ...problem,

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { type Finding, lint } from '../../policy/proof/index.js';
+import { lint, type PolicyFinding } from '../../policy/proof/index.js';
 import { EXIT, usage } from '../exit.js';
 import { counted, note, print, printJson, visible } from '../output.js';
 import { claimLines, type ProvenClaim, proveClaims } from '../policy-proof/claims.js';
@@ -57,7 +57,7 @@ function exitStatus(claims: readonly ProvenClaim[]): number {
   return verdicts.has('refuted') ? EXIT.failed : verdicts.has('unknown') ? UNKNOWN : EXIT.ok;
 }
 
-function printReport(file: string, claims: readonly ProvenClaim[], findings: readonly Finding[]): void {
+function printReport(file: string, claims: readonly ProvenClaim[], findings: readonly PolicyFinding[]): void {
   for (const claim of claims) for (const line of claimLines(claim)) print(visible(line));
   for (const { path, code, message } of findings)
     print(visible(`note     ${ruleText(path)}: ${message} (${code})`));
@@ -68,14 +68,14 @@ function printReport(file: string, claims: readonly ProvenClaim[], findings: rea
 }
 
 /** A place in the policy as people write it: `roles.sales.grants[0]`. */
-function ruleText(path: Finding['path']): string {
+function ruleText(path: PolicyFinding['path']): string {
   return path
     .map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`))
     .join('')
     .slice(1);
 }
 
-function findingJson({ code, path, message }: Finding) {
+function findingJson({ code, path, message }: PolicyFinding) {
   return { code, rule: ruleText(path), message };
 }
 
@@ -83,7 +83,7 @@ async function printSarif(
   file: string,
   policyFile: string,
   claims: readonly ProvenClaim[],
-  findings: readonly Finding[],
+  findings: readonly PolicyFinding[],
 ): Promise<void> {
   const { proofDiagnostics } = await import('./proof-sarif.js');
   const { sarifLog } = await import('../sarif.js');

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { History } from '../../src/ask/operating/history/history.js';
-import type { RingCopy, SpanName } from '../../src/ask/operating/history/step-ring.js';
+import type { ProcessHistory, RingCopy, SpanName } from '../../src/ask/operating/history/history.js';
 import type { Insight, InsightParts, JobName, Jobs } from '../../src/ask/operating/insight.js';
 import type { OperatingParts } from '../../src/ask/operating/operate.js';
 import type {
@@ -44,7 +43,7 @@ interface Fronts {
   readonly name: string;
   readonly pg: Pick<PgFrontend, 'register' | 'fastQuestions'>;
   readonly inflight: HttpServer['inflight'];
-  readonly history: History;
+  readonly history: ProcessHistory;
 }
 
 export function processControl(service: Service, { name, pg, inflight, history }: Fronts): ProcessControl {

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { InternalError } from 'osl-compiler';
 import { DEFAULT_ISSUER } from '../../policy/index.js';
-import { History } from '../../src/ask/operating/history/history.js';
+import { ProcessHistory } from '../../src/ask/operating/history/history.js';
 import type { Jobs } from '../../src/ask/operating/insight.js';
 import type { ServerOperations } from '../../src/ask/operating/process-status.js';
 import type { ShadowCommands } from '../../src/ask/operating/shadow.js';
@@ -256,7 +256,7 @@ async function frontends(
   const figures = (): Promise<MetricsJson> => rest.figures();
   const { register } = pg;
   const { inflight } = rest;
-  const history = new History({
+  const history = new ProcessHistory({
     observing: service.observing,
     engines: service.engines,
     audit: service.audit,

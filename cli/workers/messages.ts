@@ -1,5 +1,5 @@
 import { LIMIT_COUNTERS, type RateLimits } from '../../policy/index.js';
-import { type RingCopy, SPAN_NAMES } from '../../src/ask/operating/history/step-ring.js';
+import { type RingCopy, SPAN_NAMES } from '../../src/ask/operating/history/history.js';
 import { JOBS } from '../../src/ask/operating/insight.js';
 import type { ProcessStatement, ProcessView, ReloadView } from '../../src/ask/operating/process-status.js';
 import type { ShadowCommand, ShadowReport, ShadowStart } from '../../src/ask/shadow/shadows.js';

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
-import { type AttributeTypes, mismatchFault } from '../attribute-types.js';
 import {
   type AttributeScalar,
+  type AttributeTypes,
   type AttributeValue,
   attributeScalars,
   attributeTexts,
+  mismatchFault,
 } from '../attributes.js';
 import type { ExchangeRuleDocument } from '../document.js';
 import type { ExchangedMember } from '../identity.js';
@@ -13,8 +14,7 @@ import type { DocumentPath, ProblemList } from '../problems.js';
 import { OWN_CLAIMS, scalarsIn } from '../tokens/claims.js';
 import type { JsonObject } from '../tokens/strict-json.js';
 import { isName } from '../tokens/token-fault.js';
-import type { IssuerClaims } from './identity-token.js';
-import { refuseExchange } from './refusal.js';
+import { type IssuerClaims, refuseExchange } from './identity-token.js';
 
 /** The longest list of values read from a claim; longer lists are ignored. */
 const MAX_VALUES = 256;

@@ -1,6 +1,11 @@
 import { assertNever } from 'osl-compiler';
-import type { PolicyDocument, QuotaDocument } from '../document.js';
-import { LIMIT_BUCKETS, type LimitBucket } from '../document.js';
+import {
+  LIMIT_BUCKETS,
+  type LimitBucket,
+  type LimitsDocument,
+  type PolicyDocument,
+  type QuotaDocument,
+} from '../document.js';
 import type { Identity } from '../identity.js';
 import type { NameResolver } from '../names.js';
 import type { ProblemList } from '../problems.js';
@@ -256,4 +261,32 @@ function byCounter(rules: readonly QuotaRule[], user: QuotaUser, roles: Readonly
     mine.filter((rule) => counterOf(rule) === counter).map((rule) => quotaOf(rule, user));
   const counters: readonly Counter[] = [...LIMIT_BUCKETS, 'entities'];
   return Object.fromEntries(counters.map((counter) => [counter, quotas(counter)]));
+}
+
+export { LIMIT_BUCKETS };
+
+/** Maximum number of requests per second for one subject, by bucket. */
+export type RateLimits = Readonly<Record<LimitBucket, number>>;
+
+/**
+ * The defaults from the contract, except `authoring` (drafts and publications) and `catalog` (catalog queries of BI
+ * tools), which are ours.
+ */
+export const DEFAULT_LIMITS: RateLimits = Object.freeze({
+  query: 60,
+  sample: 30,
+  schema: 5,
+  authoring: 5,
+  catalog: 200,
+});
+
+/** The limits of a policy, including defaults. */
+export function limitsOf(document: LimitsDocument | undefined): RateLimits {
+  return Object.freeze(perBucket((bucket) => document?.[bucket] ?? DEFAULT_LIMITS[bucket]));
+}
+
+/** Builds a value for each bucket. */
+export function perBucket<T>(f: (bucket: LimitBucket) => T): Readonly<Record<LimitBucket, T>> {
+  // LIMIT_BUCKETS lists every bucket.
+  return Object.fromEntries(LIMIT_BUCKETS.map((bucket) => [bucket, f(bucket)])) as Record<LimitBucket, T>;
 }

@@ -2,7 +2,7 @@ import type { Relation, TypeName } from 'osl-compiler';
 import { isArray, typeRow } from 'osl-compiler/types';
 import { not, variable } from './formula.js';
 import type { Obligation, ObligationCaller, ObligationPart } from './obligations.js';
-import type { Model, ModelValue } from './script.js';
+import type { ModelValue, SolverModel } from './smt.js';
 import type { Encoder, RowVariable } from './values.js';
 
 /** A row and callers that refute a claim, as values of the database. */
@@ -26,7 +26,7 @@ export interface CounterexampleCaller extends Pick<ObligationCaller, 'roles' | '
 type AttributeValues = 'any' | readonly string[];
 
 /** Returns null if the solver's values are none that the database has. */
-export function counterexampleOf(obligation: Obligation, model: Model): Counterexample | null {
+export function counterexampleOf(obligation: Obligation, model: SolverModel): Counterexample | null {
   const { relation, encoders, callers, parts } = obligation;
   const part = parts.find((p) => model.holds(p.formula));
   const [rowEncoder] = encoders;
@@ -72,7 +72,7 @@ export function wishesOf({ encoders, parts, relation }: Obligation) {
     .map(({ isNull }) => not(variable(isNull, 'Bool')));
 }
 
-function isTrue(model: Model, name: string): boolean {
+function isTrue(model: SolverModel, name: string): boolean {
   return model.value(name) === true;
 }
 
@@ -80,7 +80,7 @@ function rowOf(
   relation: Relation,
   encoder: Encoder,
   { checks }: ObligationPart,
-  model: Model,
+  model: SolverModel,
 ): ReadonlyMap<string, string | null> | null {
   const row = new Map<string, string | null>();
   for (const { physical, name, type, labels, stored } of relation.columns) {
@@ -104,7 +104,7 @@ function sampleOf(type: TypeName, stored: string | undefined): string | null {
 /** Undefined if the database has no such value. */
 export function columnValue(
   { type, isNull, value, rank }: RowVariable,
-  model: Model,
+  model: SolverModel,
 ): string | null | undefined {
   if (isTrue(model, isNull)) return null;
   if (value === null) return sampleOf(type, undefined) ?? undefined;
@@ -177,7 +177,7 @@ function decimalText(value: string): string | undefined {
  */
 function attributesOf(
   encoder: Encoder,
-  model: Model,
+  model: SolverModel,
   earlier: readonly ReadonlyMap<string, AttributeValues>[],
 ): ReadonlyMap<string, AttributeValues> | null {
   const attributes = new Map<string, AttributeValues>();
@@ -203,7 +203,7 @@ function attributesOf(
 function valuesOf(
   attribute: string,
   encoder: Encoder,
-  model: Model,
+  model: SolverModel,
   taken: readonly string[],
 ): readonly string[] | null {
   const own = encoder.memberships.filter((m) => m.attribute === attribute);

@@ -31,9 +31,9 @@ export {
   text,
   variable,
 } from './formula.js';
-export { type Finding, lint, type Path } from './lint.js';
+export { lint, type PolicyFinding } from './lint.js';
 export { type Check, type Claim, comparisons, type Obligation, obligationsOf } from './obligations.js';
-export { type Model, type ModelValue, type Script, scriptOf } from './script.js';
+export { type ModelValue, type Script, type SolverModel, scriptOf } from './smt.js';
 export {
   anyOf,
   argumentsOf,

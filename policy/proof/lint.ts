@@ -1,4 +1,6 @@
 import { type Column, labelsOf, type Relation } from 'osl-compiler';
+import type { DocumentPath } from '../problems.js';
+import { grantIndex } from '../reasons.js';
 import type { PolicyGrant, PolicySnapshot } from '../snapshot.js';
 import { and, type Formula, not, or, TRUE } from './formula.js';
 import { Encoder } from './values.js';
@@ -6,27 +8,27 @@ import type { ProvenPolicy } from './views.js';
 
 /** Rules of a policy that do nothing. */
 
-export interface Finding {
+export interface PolicyFinding {
   readonly code: 'dead_grant' | 'empty_filter' | 'dead_deny' | 'unseen_column' | 'unused_mask';
   /** The rule in the policy file. */
-  readonly path: Path;
+  readonly path: DocumentPath;
   readonly message: string;
 }
-
-/** Steps into a policy file: names of members and indexes of elements. */
-export type Path = readonly (string | number)[];
 
 /** Answers of each formula over an encoder's row and caller whether it is proved impossible. */
 type AreImpossible = (encoder: Encoder, formulas: readonly Formula[]) => Promise<readonly boolean[]>;
 
-export async function lint(policy: ProvenPolicy, areImpossible: AreImpossible): Promise<readonly Finding[]> {
+export async function lint(
+  policy: ProvenPolicy,
+  areImpossible: AreImpossible,
+): Promise<readonly PolicyFinding[]> {
   const relations = [...policy.catalog.relations.values()];
   const faults = await Promise.all(relations.map((r) => grantFaults(r, policy.snapshot, areImpossible)));
   const byGrant = new Map(faults.flat());
   return [...ruleFindings(policy, byGrant), ...unseenColumns(policy, byGrant), ...unusedMasks(policy)];
 }
 
-type GrantFault = Extract<Finding['code'], 'dead_grant' | 'empty_filter'>;
+type GrantFault = Extract<PolicyFinding['code'], 'dead_grant' | 'empty_filter'>;
 
 /** Grants on a relation that show nothing, or nothing that other grants of the same role do not show. */
 async function grantFaults(
@@ -58,14 +60,13 @@ const GRANT_FAULTS: Readonly<Record<GrantFault, (relation: string) => string>> =
 function* ruleFindings(
   { snapshot }: ProvenPolicy,
   faults: ReadonlyMap<PolicyGrant, GrantFault>,
-): Generator<Finding> {
+): Generator<PolicyFinding> {
   for (const [role, { grants, denied }] of snapshot.roles) {
     for (const [name, own] of grants)
       for (const grant of own) {
         const code = faults.get(grant);
         if (code === undefined) continue;
-        const index = Number(grant.id.slice(grant.id.lastIndexOf('.') + 1));
-        yield { code, path: ['roles', role, 'grants', index], message: GRANT_FAULTS[code](name) };
+        yield { code, path: ['roles', role, 'grants', grantIndex(grant)], message: GRANT_FAULTS[code](name) };
       }
     for (const name of denied.keys()) {
       if ([...snapshot.roles.values()].some((other) => other.grants.has(name))) continue;
@@ -75,7 +76,7 @@ function* ruleFindings(
   }
 }
 
-/** That a grant shows something that no other one of the role shows. */
+/** True if a grant shows something that no other grant of the role shows. */
 function showsAlone(grant: PolicyGrant, own: readonly PolicyGrant[], encoder: Encoder): Formula {
   const others = own.filter((g) => g !== grant && g.groups === undefined);
   if (grant.groups !== undefined || grant.decode === true || others.length === 0) return TRUE;
@@ -98,7 +99,7 @@ function shows(g: PolicyGrant, { name, sensitivity }: Column, isClear: boolean):
 function* unseenColumns(
   { snapshot, catalog }: ProvenPolicy,
   faults: ReadonlyMap<PolicyGrant, GrantFault>,
-): Generator<Finding> {
+): Generator<PolicyFinding> {
   for (const relation of catalog.relations.values()) {
     const roles = [...snapshot.roles.values()].filter(({ grants }) => grants.has(relation.name));
     if (roles.length === 0) continue;
@@ -117,7 +118,7 @@ function* unseenColumns(
   }
 }
 
-function* unusedMasks({ snapshot, catalog }: ProvenPolicy): Generator<Finding> {
+function* unusedMasks({ snapshot, catalog }: ProvenPolicy): Generator<PolicyFinding> {
   const relations = [...catalog.relations.values()];
   for (const label of Object.keys(snapshot.document.masks)) {
     const applies = [...snapshot.roles.values()].some(({ grants }) =>

@@ -62,9 +62,9 @@ export interface ObligationPart {
 /** Observation of one row by one caller. */
 type Observation =
   | { readonly level: 'row'; readonly of: null }
-  /** Of a column: its value, or its value or its mask. */
+  /** A column: its value (`unmasked`), or its value or its mask (`shown`). */
   | { readonly level: 'unmasked' | 'shown'; readonly of: string }
-  /** That a predicate is true of the row. */
+  /** A predicate that is true for the row. */
   | { readonly level: 'predicate'; readonly of: string }
   /** Cannot be observed of one row. */
   | { readonly level: 'other'; readonly of: null };

@@ -2,7 +2,7 @@ import { assertNever } from 'osl-compiler';
 import type { Formula, Sort } from './formula.js';
 
 /** Writes formulas in SMT-LIB 2. Equal parts of formulas are written once, under a name. */
-export class SmtWriter {
+class SmtWriter {
   /** Variables that were written, by name. */
   readonly variables = new Map<string, Sort>();
   readonly #lines: string[] = [];
@@ -104,7 +104,7 @@ function symbol(name: string): string {
 }
 
 /** A name as a quoted symbol of SMT-LIB may contain it: without `|` and `\\`. */
-export function symbolName(name: string): string {
+function symbolName(name: string): string {
   return name.replace(/[|\\]/g, (c) => `#${c.charCodeAt(0)}#`);
 }
 
@@ -122,4 +122,54 @@ function stringText(value: string): string {
     return code < 0x20 || code > 0x7e || char === '"' || char === '\\' ? `\\u{${code.toString(16)}}` : char;
   });
   return `"${escaped.join('')}"`;
+}
+
+/** Questions to a solver as SMT-LIB scripts, and its answers. */
+
+/** A model of the solver: values of variables by name, and the truth of formulas. */
+export interface SolverModel {
+  value(name: string): ModelValue | null;
+  /** The truth of a formula. */
+  holds(formula: Formula): boolean;
+}
+
+/** `true`, a number as digits (a fraction as `1/3`), or a text. */
+export type ModelValue = boolean | string;
+
+export interface Script {
+  /** Declarations and assertions. */
+  readonly text: string;
+  /** For each case, the names of the constants that must be true. */
+  readonly cases: readonly (readonly string[])[];
+  model(constants: ReadonlyMap<string, ModelValue>): SolverModel;
+}
+
+/**
+ * @param facts formulas that hold in each case
+ * @param cases formulas that hold in one case
+ * @param observed formulas whose truth a model contains
+ */
+export function scriptOf(
+  facts: readonly Formula[],
+  cases: readonly (readonly Formula[])[],
+  observed: readonly Formula[] = [],
+): Script {
+  const writer = new SmtWriter();
+  for (const fact of facts) writer.assert(fact);
+  for (const formula of observed) writer.truthOf(formula);
+  const named = cases.map((formulas) => formulas.map((formula) => writer.truthOf(formula)));
+  return { text: writer.text(), cases: named, model: (constants) => modelOf(constants, writer) };
+}
+
+function modelOf(constants: ReadonlyMap<string, ModelValue>, writer: SmtWriter): SolverModel {
+  const constant = (name: string): ModelValue | null => constants.get(symbolName(name)) ?? null;
+  return {
+    value: (name) => (writer.variables.has(name) ? constant(name) : null),
+    holds: (formula) => {
+      if (formula.kind === 'boolean') return formula.value;
+      return (
+        constant(formula.kind === 'variable' ? formula.name : (writer.knownTruthOf(formula) ?? '')) === true
+      );
+    },
+  };
 }

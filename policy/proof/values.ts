@@ -587,16 +587,15 @@ export function comparison(operator: string, a: Value, b: Value): Formula | null
   if (a.kind === 'text' && b.kind === 'text' && operator === '!~~')
     return negated(likePrefix(a.value, b.value));
   if (a.kind === 'text' && b.kind === 'text' && operator === '^@') return isPrefix(b.value, a.value);
-  const before = (x: Value, y: Value): Formula | null => lessValue(x, y);
   switch (operator) {
     case '<':
-      return before(a, b);
+      return lessValue(a, b);
     case '>':
-      return before(b, a);
+      return lessValue(b, a);
     case '<=':
-      return negated(before(b, a));
+      return negated(lessValue(b, a));
     case '>=':
-      return negated(before(a, b));
+      return negated(lessValue(a, b));
     default:
       return null;
   }

@@ -1,14 +1,12 @@
 /** Public interface of `src/ask`. */
 
 export { SessionReads } from '../engine/index.js';
-export { type AnswerFreshness, asOfText } from './data/answer-freshness.js';
 export { ask, prepare } from './data/ask.js';
 export { explainPlan } from './data/explain.js';
 export type { ChangedHistory, OverlapUpdate } from './data/overlap/decide.js';
-export { OverlapThread } from './data/overlap/overlap-thread.js';
-export type { OverlapStore } from './data/overlap/store.js';
+export { type OverlapStore, OverlapThread } from './data/overlap/overlap-thread.js';
 export type { AnswerParts, RunningParts } from './data/parts.js';
-export type { QueryAnswer } from './data/query-answer.js';
+export { type AnswerFreshness, asOfText, type QueryAnswer } from './data/query-answer.js';
 export type { DataQuestion, ResultDelivery } from './data/question.js';
 export { Snapshots } from './data/question.js';
 export { timeZoneNamed } from './data/runtime/step.js';
@@ -17,6 +15,7 @@ export { isShort } from './parsing/index.js';
 export { type BreakGlassParts, breakGlass } from './request/break-glass.js';
 export type { Origin, RequestCall } from './request/call.js';
 export { type Caller, type ServedVersions, versionsOf } from './request/caller.js';
+export { refusedCommand, refusedConnection, sessionCommand } from './request/calls-without-data.js';
 export { currentSession, type TokenlessSession } from './request/identify.js';
 export type {
   DecidingParts,
@@ -24,6 +23,7 @@ export type {
   RequestParts,
 } from './request/parts.js';
 export { ForeignFault, publicError } from './request/public-error.js';
+export { adminsOnly } from './request/refusals.js';
 export type { QuestionBody } from './request/request-target.js';
 export { type AnswerSteps, authorize, type Decision, respond } from './request/respond.js';
 export {
@@ -35,9 +35,7 @@ export {
   rightsNow,
   TooManyGuesses,
 } from './request/session.js';
-export { refusedCommand, refusedConnection, sessionCommand } from './request/session-records.js';
 export { type SingleUse, useUp } from './request/single-use.js';
 export { isTask } from './request/task.js';
-export type { AnswerReceiver } from './routes/answer-receiver.js';
 export { type PreparedQuestion, QuestionRouter, type SessionQuestions } from './routes/questions.js';
-export type { RunValues, TimeLimit } from './routes/routed-question.js';
+export type { AnswerReceiver, RunValues, TimeLimit } from './routes/routed-question.js';

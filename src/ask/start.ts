@@ -9,7 +9,7 @@ import { createPlanCache } from './data/plan-cache.js';
 import { RunningQueries } from './data/running-queries.js';
 import { PermittedSets, PermittedWords } from './data/runtime/permitted-counts.js';
 import { maskKeys } from './data/runtime/slot-values.js';
-import { type SubscriptionLimits, Subscriptions } from './data/subscriptions.js';
+import { type SubscriptionLimits, Subscriptions } from './data/subscription.js';
 import { createParsing } from './parsing/index.js';
 import { startMarks } from './parsing/marks.js';
 import { createProbes, createRefusalThrottle, type Probes, type RefusalThrottle } from './request/probes.js';

@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { SharedDashboard } from '../ask/request/shared-dashboards.js';
+import type { SharedDashboard } from '../ask/request/calls-without-data.js';
 import { StartProblem } from '../base/start-problem.js';
 import { codeOf } from '../base/thrown.js';
 import { parseSource, readManifestText, throwProblems } from '../model/manifest/index.js';

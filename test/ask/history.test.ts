@@ -1,8 +1,7 @@
 import t from 'tap';
-import { History } from '../../src/ask/operating/history/history.js';
+import { ProcessHistory } from '../../src/ask/operating/history/history.js';
 import { historyView } from '../../src/ask/operating/history/view.js';
-import { RequestObserver, StageTimes } from '../../src/ask/request/meters.js';
-import type { SlowStatement } from '../../src/ask/request/slowest-statements.js';
+import { RequestObserver, type SlowStatement, StageTimes } from '../../src/ask/request/meters.js';
 
 /** Figures over time of one process and of two, and the slowest statements of each minute. */
 
@@ -13,7 +12,7 @@ const START = Date.UTC(2026, 0, 31, 9, 0, 0);
 function process() {
   const observing = new RequestObserver(SILENT, 0);
   const state = { durable: 0, records: 0, running: 0, sessions: 0 };
-  const history = new History({
+  const history = new ProcessHistory({
     observing,
     engines: new Map([
       [

@@ -1,8 +1,7 @@
 import t from 'tap';
 import { LIMIT_BUCKETS, type LimitBucket } from '../../policy/document.js';
-import { createLimiter } from '../../policy/limits/limit.js';
-import { addressGroup } from '../../policy/limits/password-guesses.js';
-import { DEFAULT_LIMITS } from '../../policy/limits/rates.js';
+import { addressGroup, createLimiter } from '../../policy/limits/limit.js';
+import { DEFAULT_LIMITS } from '../../policy/limits/quotas.js';
 import type { LimitResult } from '../../policy/limits/window.js';
 import { identity } from './tokens.js';
 

@@ -3,8 +3,8 @@ import t from 'tap';
 import type { AttributeScalar } from '../../policy/attributes.js';
 import { compileSnapshot } from '../../policy/compile-snapshot.js';
 import type { GrantDocument, PolicyDocument, RoleDocument } from '../../policy/document.js';
-import { PredicateBinder } from '../../policy/predicates.js';
 import { type PolicyProblem, PolicyProblems, ProblemList } from '../../policy/problems.js';
+import { PredicateBinder } from '../../policy/role.js';
 import { CATALOG, catalog, column, policy, relation } from './fixtures.js';
 
 await ready();

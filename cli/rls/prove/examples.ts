@@ -9,12 +9,12 @@ import {
   equal,
   expressionKey,
   type Formula,
-  type Model,
   not,
   number,
   OTHER_VALUES,
   or,
   type RowVariable,
+  type SolverModel,
   scriptOf,
   text,
   variable,
@@ -70,7 +70,7 @@ export async function exampleOf(
   { direction, column }: Difference,
   question: Question,
   context: ExampleContext,
-  model: Model,
+  model: SolverModel,
 ): Promise<Example | string> {
   const { encoder, entity, role, policyRole } = question;
   const row = rowOf(entity, [encoder], model);
@@ -93,7 +93,7 @@ export async function exampleOf(
 function rowOf(
   { columns, primaryKey }: Entity,
   encoders: readonly Encoder[],
-  model: Model,
+  model: SolverModel,
 ): ExampleRow | null {
   const row = new Map<string, string | null>();
   for (const { physical, name, type, labels, nullable, stored } of columns) {
@@ -109,7 +109,7 @@ function rowOf(
 }
 
 /** Undefined if the database has no such value. */
-function textOfColumn(column: RowVariable, model: Model): string | null | undefined {
+function textOfColumn(column: RowVariable, model: SolverModel): string | null | undefined {
   const value = columnValue(column, model);
   return value === undefined || value === null ? value : inDatabase(value, column.type);
 }
@@ -123,7 +123,10 @@ function inDatabase(value: string, type: TypeName): string {
 }
 
 /** The text of a value that is compared with an attribute; null for NULL; undefined if it is not known. */
-function textOfCompared({ args, column, type }: ComparedValue, model: Model): string | null | undefined {
+function textOfCompared(
+  { args, column, type }: ComparedValue,
+  model: SolverModel,
+): string | null | undefined {
   if (column !== null) return columnValue(column, model);
   const value = args?.at(-1);
   if (value?.kind === 'text') return value.value;
@@ -134,7 +137,7 @@ function textOfCompared({ args, column, type }: ComparedValue, model: Model): st
 function callerValuesOf(
   encoder: Encoder,
   { names, ties, rowSecurity }: ExampleContext,
-  model: Model,
+  model: SolverModel,
 ): ReadonlyMap<string, CallerValues> | null {
   const found = new Map<string, CallerValues>();
   const is = (name: string, property: string): boolean =>
@@ -251,7 +254,7 @@ class WitnessRows {
   }
 
   /** Adds the rows that one question needs. False if there are none. */
-  async add(encoder: Encoder, model: Model, depth: number): Promise<boolean> {
+  async add(encoder: Encoder, model: SolverModel, depth: number): Promise<boolean> {
     if (depth > MOST_DEPTH) return false;
     const groups = new Map<string, RowGroup>();
     for (const { attribute: name, compared } of encoder.uses) {
@@ -276,7 +279,7 @@ class WitnessRows {
     return true;
   }
 
-  #hasSome({ name, attribute }: Source, encoder: Encoder, model: Model): boolean {
+  #hasSome({ name, attribute }: Source, encoder: Encoder, model: SolverModel): boolean {
     if (attribute === null) return true;
     return ['missing', 'empty'].every((p) => model.value(`${encoder.caller} ${p} ${name}`) !== true);
   }
@@ -335,7 +338,7 @@ class WitnessRows {
   }
 
   /** Takes over values of the caller that were open. False if no database has them. */
-  #learn(encoder: Encoder, model: Model): boolean {
+  #learn(encoder: Encoder, model: SolverModel): boolean {
     const values = callerValuesOf(encoder, this.#context, model);
     for (const [name, own] of values ?? []) if (this.#isOpen(name)) this.#caller.set(name, own);
     return values !== null;

@@ -4,9 +4,9 @@ import {
   type Encoder,
   FALSE,
   type Formula,
-  type Model,
   not,
   type ProvenPolicy,
+  type SolverModel,
   scriptOf,
   viewOf,
 } from '../../../policy/proof/index.js';
@@ -213,7 +213,7 @@ async function tried(
   difference: Difference,
   question: Question,
   context: ProofContext,
-  model: Model,
+  model: SolverModel,
 ): Promise<SearchOutcome> {
   const example = await exampleOf(difference, question, context, model);
   const against = typeof example === 'string' ? example : await context.trial(example);
@@ -227,7 +227,7 @@ async function tried(
 async function reasonsFor(
   { encoder, role }: Question,
   { ties }: ProofContext,
-  model: Model,
+  model: SolverModel,
 ): Promise<readonly string[]> {
   const own = [...encoder.unknowns].filter(([name]) => model.value(name) !== null).map(([, what]) => what);
   const sets = await ties.unmatched(encoder, role.name);

@@ -15,6 +15,7 @@ import type {
 } from '../../model/versions/index.js';
 import type { UpstreamParts } from '../graph/describe.js';
 import {
+  adminsOnly,
   type Caller,
   type Decision,
   type RequestCall,
@@ -337,9 +338,7 @@ export type WithVersions<T> = T & { readonly versions: ServedVersions };
 /** Settings of all authoring requests: a separate rate-limit bucket; the whole delegation chain needs an admin role. */
 export const AUTHORING = {
   bucket: 'authoring',
-  permits: ({ access }: Caller): void => {
-    if (access.adminRoles.size === 0) throw queryError('authorsOnly', {});
-  },
+  permits: adminsOnly('authorsOnly'),
 } as const satisfies Partial<Decision<unknown>>;
 
 /**

@@ -12,8 +12,8 @@ import {
 } from '../../engine/index.js';
 import type { CacheRule, Manifest } from '../../model/manifest/index.js';
 import type { Caller } from '../request/caller.js';
-import type { AnswerFreshness } from './answer-freshness.js';
 import type { ModelUsage } from './model-usage.js';
+import type { AnswerFreshness } from './query-answer.js';
 import { unlessStopped } from './question.js';
 
 interface CachedAnswer {

@@ -6,17 +6,22 @@ import type { DecisionRecord } from '../request/ledger.js';
 import { Payment } from '../request/limit.js';
 import { type AnswerSteps, authorize, type Decision, respond } from '../request/respond.js';
 import { answerFromCache, cacheKeyOf } from './answer-cache.js';
-import { type AnswerFreshness, rollupFreshness, standbyFreshness } from './answer-freshness.js';
 import { planOrNeedApproval } from './approval-refusal.js';
-import { costCharge } from './cost-limit.js';
-import { CountedSink } from './counted-sink.js';
-import { countedRun, withinLimits } from './entity-counts.js';
-import { requireModelAccess, sendsToModel } from './model-egress.js';
-import { IndexesRead, type IndexRead, ModelUsage } from './model-usage.js';
+import { countedRun, type OpenSink, withinLimits } from './entity-counts.js';
+import { IndexesRead, type IndexRead, ModelUsage, requireModelAccess, sendsToModel } from './model-usage.js';
 import { isComparedWithEarlier } from './overlap/compare.js';
 import type { AnswerParts } from './parts.js';
 import { placedError, throwStepError } from './planning.js';
-import type { QueryAnswer, QueryUses } from './query-answer.js';
+import {
+  type AnswerFreshness,
+  CountedSink,
+  type QueryAnswer,
+  type QueryUses,
+  rollupFreshness,
+  type StandbyUse,
+  standbyFreshness,
+} from './query-answer.js';
+import { costCharge, type QuestionTime, questionTime } from './query-limits.js';
 import {
   type CompiledQuestion,
   type DataQuestion,
@@ -24,11 +29,9 @@ import {
   type ResultDelivery,
   requireWhole,
 } from './question.js';
-import { type QuestionTime, questionTime } from './question-time.js';
 import { engineOf, type RuntimeRows, runtimeRows, slotValues } from './runtime/index.js';
 import { chargeUse, chargingSink, settingsFor, timeCharge } from './runtime/step.js';
 import { mayKeep, standbyUseFor } from './standby-choice.js';
-import type { StandbyUse } from './standby-use.js';
 
 /**
  * Runs a query. The decision is made by compiling it into a governed plan. The query may start while the decision
@@ -151,8 +154,6 @@ export function answerStepsOf(
     },
   };
 }
-
-type OpenSink = (runtime: readonly RuntimeRows[]) => RowSink;
 
 /** Runs a plan; no row is sent before `recorded` resolves. @throws the errors of `GovernedEngine.execute` */
 export function run(

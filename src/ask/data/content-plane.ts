@@ -21,7 +21,7 @@ export interface StoredPassage {
 }
 
 /** The terms of a lexical query, identified by their ids in the store. */
-export interface LexicalQuery {
+export interface QueryTerms {
   readonly terms: readonly number[];
   /** Terms in query order, each with its first spelling and its number of occurrences in the query. */
   written(): Promise<ReadonlyMap<number, { readonly term: string; readonly times: number }>>;
@@ -87,13 +87,6 @@ export interface RerankUsage {
   readonly known: number;
 }
 
-interface RerankCaller {
-  readonly subject: string;
-  readonly signal: AbortSignal | null;
-  /** Called exactly once with the usage, even if the call is aborted. */
-  readonly spend: (spent: RerankUsage) => void;
-}
-
 export interface OperatorCaller {
   readonly subject: string;
   readonly timeoutMs: number;
@@ -135,7 +128,7 @@ export interface ContentPlane {
     tables: readonly { readonly schema: string; readonly table: string }[],
   ): Promise<string | null>;
   /** Tokenizes a query in the same way as the facet's passages. */
-  lexicalQuery(facet: string, text: string): Promise<LexicalQuery>;
+  lexicalQuery(facet: string, text: string): Promise<QueryTerms>;
   embedQuery(facet: string, text: string): Promise<string>;
   readonly hasDecoder: boolean;
   /** Validates the arguments before anything is retrieved. @throws QueryError E0511 */
@@ -175,6 +168,6 @@ export interface ContentPlane {
     reranker: string,
     query: string,
     texts: readonly string[],
-    by: RerankCaller,
+    by: Pick<OperatorCaller, 'subject' | 'signal'> & { readonly spend: (spent: RerankUsage) => void },
   ): Promise<readonly number[]>;
 }

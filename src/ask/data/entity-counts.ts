@@ -5,8 +5,8 @@ import { DataRowReader, type RowSink } from '../../engine/index.js';
 import type { Caller } from '../request/caller.js';
 import { quotasFor, renewalTime, requireTask } from '../request/limit.js';
 import { SealedValue } from '../request/sealed.js';
-import { countsCost, withinCost } from './cost-limit.js';
 import type { RunningParts, RuntimeRows } from './parts.js';
+import { countsCost, withinCost } from './query-limits.js';
 import { formatsOf, type ResultDelivery } from './question.js';
 import type { TextRow } from './runtime/step.js';
 
@@ -82,16 +82,17 @@ function strictest(quotas: readonly Quota[]): readonly Quota[] {
   return [...byKey.values()];
 }
 
-type OpenSink = (runtime: readonly RuntimeRows[]) => RowSink;
+/** Opens the sink of an answer, once the rows of its runtime relations are known. */
+export type OpenSink = (runtime: readonly RuntimeRows[]) => RowSink;
 
-interface Run {
+interface PlannedRun {
   readonly plan: GovernedPlan;
   readonly delivery: Omit<ResultDelivery, 'sink'>;
   readonly open: OpenSink;
 }
 
 /** Returns `run`, with the entities that it shows counted before its rows are sent. @throws QueryError E0536, E0532 */
-export function countedRun(parts: RunningParts, caller: Caller, run: Run): Run {
+export function countedRun(parts: RunningParts, caller: Caller, run: PlannedRun): PlannedRun {
   const counter = entityCounter(parts, caller, run.plan);
   if (counter === null) return run;
   const { plan, delivery, open } = run;

@@ -1,5 +1,6 @@
-import { arrayText, assertNever, emit, type GovernedPlan, queryError, type Slot } from 'osl-compiler';
+import { arrayText, assertNever, emit, type GovernedPlan, type Slot } from 'osl-compiler';
 import type { Caller } from '../request/caller.js';
+import { adminsOnly } from '../request/refusals.js';
 import { respond } from '../request/respond.js';
 import { decisionOf } from './ask.js';
 import type { AnswerParts } from './parts.js';
@@ -48,17 +49,13 @@ export function explainPlan(
   const action = wanted === 'plan' ? 'explain_plan' : 'explain';
   return respond<GovernedPlan, ExplainResult>(parts, question, {
     ...decisionOf(parts, question, action),
-    ...(wanted !== null && { permits: adminsOnly }),
+    ...(wanted !== null && { permits: adminsOnly('upstreamForAdmins') }),
     answer: async (plan, caller) => {
       const statement = wanted === null ? null : statementOf(plan);
       const explained = wanted === 'plan' ? await upstreamPlan(parts, caller, plan, signal) : {};
       return { plan, caller, upstream: statement === null ? null : { ...statement, ...explained } };
     },
   });
-}
-
-function adminsOnly({ access }: Caller): void {
-  if (access.adminRoles.size === 0) throw queryError('upstreamForAdmins', {});
 }
 
 function statementOf(plan: GovernedPlan): UpstreamView {

@@ -17,11 +17,11 @@ import type { SealedValue } from '../request/sealed.js';
 import type { AnswerCache, DataEpochs } from './answer-cache.js';
 import type { ContentPlane } from './content-plane.js';
 import type { IndexesRead, ModelUsage } from './model-usage.js';
-import type { OverlapStore } from './overlap/store.js';
+import type { OverlapStore } from './overlap/overlap-thread.js';
 import type { PlanCache } from './plan-cache.js';
+import type { StandbyUse } from './query-answer.js';
 import type { PlannedQuestion, Snapshots } from './question.js';
 import type { RunningQueries } from './running-queries.js';
-import type { StandbyUse } from './standby-use.js';
 
 /** Limits for a single result. */
 export interface Caps {
@@ -150,7 +150,7 @@ export interface ShadowHolder {
   readonly running: ShadowWatch | null;
 }
 
-/** Is told of each data question once it is decided. Neither method throws, waits, or changes anything of a question. */
+/** Observes data questions after their decisions. Neither method throws, waits, or changes anything of a question. */
 export interface ShadowWatch {
   /** @param outcome the served plan, or the error of a refusal */
   decided(caller: Caller, question: PlannedQuestion, outcome: unknown): void;

@@ -28,8 +28,8 @@ import type { DecisionRecord } from '../request/ledger.js';
 import type { RecordingParts } from '../request/parts.js';
 import type { QuestionBody } from '../request/request-target.js';
 import type { PlannedFor, PlanningParts, Rollups } from './parts.js';
+import { withinDeadline } from './query-limits.js';
 import type { DataQuestion, PlannedQuestion } from './question.js';
-import { withinDeadline } from './question-time.js';
 
 export type CompilingParts = PlanningParts & Pick<RecordingParts, 'log'>;
 

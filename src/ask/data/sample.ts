@@ -15,10 +15,10 @@ import { respond } from '../request/respond.js';
 import type { StoredPassage } from './content-plane.js';
 import { entityCounter } from './entity-counts.js';
 import type { AnswerParts, StepInput } from './parts.js';
+import { StandbyUse } from './query-answer.js';
 import { citeOf, passageOf } from './runtime/passage.js';
 import type { TextRow } from './runtime/step.js';
 import { step } from './runtime/step.js';
-import { StandbyUse } from './standby-use.js';
 
 export interface SampleRequest {
   readonly kind: 'table' | 'facet';

@@ -2,9 +2,9 @@ import type { GovernedPlan } from 'osl-compiler';
 import type { Caller } from '../request/caller.js';
 import { cacheRulesOf } from './answer-cache.js';
 import type { AnswerParts } from './parts.js';
+import { StandbyUse } from './query-answer.js';
 import type { ResultDelivery } from './question.js';
 import { engineOf } from './runtime/step.js';
-import { StandbyUse } from './standby-use.js';
 
 /** True if the answer may be kept, if the rules of its entities allow it. */
 export function mayKeep(

@@ -1,3 +1,4 @@
+import { createHash, createHmac } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import {
   comparesOverlaps,
@@ -7,6 +8,7 @@ import {
   QueryError,
   queryError,
 } from 'osl-compiler';
+import { eachDataRow, type RowSink, rowScheduler } from '../../engine/index.js';
 import type { Manifest } from '../../model/manifest/index.js';
 import type { RequestCall } from '../request/call.js';
 import { type Caller, type ServedVersions, versionsOf } from '../request/caller.js';
@@ -15,11 +17,9 @@ import { publicError } from '../request/public-error.js';
 import { statementOf } from '../request/request-target.js';
 import { respond } from '../request/respond.js';
 import { cacheRulesOf } from './answer-cache.js';
-import { AnswerDigest } from './answer-digest.js';
 import { answerStepsOf, decisionOf } from './ask.js';
 import type { AnswerParts } from './parts.js';
 import type { DataQuestion, ResultDelivery } from './question.js';
-import type { Subscriptions } from './subscriptions.js';
 
 export interface SubscriptionParts extends AnswerParts {
   readonly subscriptions: Subscriptions;
@@ -81,7 +81,7 @@ export async function* eventsOf(
     let { answer } = first;
     const missed = since !== null && since.answer !== answer;
     let number = since?.number ?? 0;
-    // The id is sent with the event that tells of the answer, so that a client never has the one without the other.
+    // The id is sent with the event that reports the answer, so that a client never has the one without the other.
     yield { kind: 'ready', id: missed ? null : { number, answer }, ...ownOf(first) };
     if (missed) yield { kind: 'changed', id: { number: ++number, answer }, ...ownOf(first) };
     for (let tick = 1; await slept(begun + tick * intervalMs, signal); tick++) {
@@ -181,7 +181,7 @@ function textOf({ bytes }: ResultDelivery['parameters'][number]): string | null 
 
 /**
  * True if the database notifies of each change of what the plan reads. Without a notification the cached answer is then
- * the current one, and the query need not run again. A watermark is not enough: it does not tell of deleted rows, so a
+ * the current one, and the query need not run again. A watermark is not enough: it does not show deleted rows, so a
  * change of a hidden row would decide when the deletion of a visible one is noticed.
  */
 function tellsEveryChange(manifest: Manifest, plan: GovernedPlan): boolean {
@@ -209,3 +209,112 @@ async function slept(time: number, signal: AbortSignal): Promise<boolean> {
     return false; // the only error is the abort
   }
 }
+
+/** Bytes that are hashed in one turn of the event loop. */
+const AT_ONCE = 65_536;
+/** Cost of one row by itself, as bytes. */
+const ROW_COST = 128;
+
+/**
+ * Keyed digest of the columns and rows of an answer, whatever the order of its rows, in constant memory. Each row is
+ * hashed with the key, and the hashes are added up: without the key nobody can make two sets of rows with one sum.
+ */
+class AnswerDigest implements RowSink {
+  readonly #key: Uint8Array;
+  readonly #sums = new Uint32Array(8);
+  #rows = 0;
+
+  constructor(key: Uint8Array) {
+    this.#key = key;
+  }
+
+  /** @param dataRows whole DataRow messages with values in text format */
+  write(dataRows: Uint8Array): void | Promise<void> {
+    if (dataRows.length > AT_ONCE / 8) return this.#addInTurns(dataRows);
+    for (const row of eachDataRow(dataRows)) this.#add(createHash('sha256').update(this.#key).update(row));
+  }
+
+  async #addInTurns(dataRows: Uint8Array): Promise<void> {
+    let due = AT_ONCE;
+    for (const row of eachDataRow(dataRows)) {
+      const hash = createHash('sha256').update(this.#key);
+      due -= ROW_COST;
+      for (let at = 0; at < row.length; at += AT_ONCE) {
+        const piece = row.subarray(at, at + AT_ONCE);
+        hash.update(piece);
+        due -= piece.length;
+        if (due > 0) continue;
+        due = AT_ONCE;
+        await rowScheduler.wait();
+      }
+      this.#add(hash);
+    }
+  }
+
+  #add(hash: ReturnType<typeof createHash>): void {
+    const digest = hash.digest();
+    for (let i = 0; i < this.#sums.length; i++)
+      this.#sums[i] = (this.#sums[i] ?? 0) + digest.readUInt32LE(4 * i);
+    this.#rows += 1;
+  }
+
+  /** Returns an opaque text of 22 characters, equal for equal answers under one key. */
+  tag({ outputs }: Pick<GovernedPlan, 'outputs'>): string {
+    const columns = outputs.map(({ name, type }) => [name, type]);
+    return createHmac('sha256', this.#key)
+      .update(JSON.stringify([columns, this.#rows, [...this.#sums]]))
+      .digest()
+      .toString('base64url', 0, 16);
+  }
+}
+
+export interface SubscriptionLimits {
+  /** Maximum number of subscriptions of this process. */
+  readonly all: number;
+  readonly ofSubject: number;
+  /** Shortest interval, in ms. */
+  readonly leastMs: number;
+}
+
+/** The open subscriptions of this process, and the key of their event ids. */
+export class Subscriptions {
+  readonly limits: SubscriptionLimits;
+  readonly #key: Uint8Array;
+  readonly #bySubject = new Map<string, number>();
+  #open = 0;
+
+  /** @param secret the same in all gateways of a tenant, so that event ids survive a restart and a change of gateway */
+  constructor(limits: SubscriptionLimits, secret: Uint8Array, tenant: string) {
+    this.limits = limits;
+    this.#key = createHmac('sha256', secret).update(`osl subscription ${tenant}`).digest();
+  }
+
+  get open(): number {
+    return this.#open;
+  }
+
+  /** Counts a subscription and returns a function that ends it. @throws QueryError E4290, E5031 */
+  begin(subject: string): () => void {
+    const own = this.#bySubject.get(subject) ?? 0;
+    const { all, ofSubject: limit } = this.limits;
+    if (own >= limit) throw queryError('tooManySubscriptions', { limit, retryAfterSeconds: RETRY_SECONDS });
+    if (this.#open >= all) throw queryError('overloaded', { retryAfterSeconds: RETRY_SECONDS });
+    this.#open += 1;
+    this.#bySubject.set(subject, own + 1);
+    return () => {
+      this.#open -= 1;
+      const left = (this.#bySubject.get(subject) ?? 1) - 1;
+      if (left === 0) this.#bySubject.delete(subject);
+      else this.#bySubject.set(subject, left);
+    };
+  }
+
+  /** The key for digests of one query of one chain, whose digests thus compare with no others. */
+  keyFor(chain: readonly string[], query: string): Uint8Array {
+    return createHmac('sha256', this.#key)
+      .update(JSON.stringify([chain, query]))
+      .digest();
+  }
+}
+
+const RETRY_SECONDS = 30;

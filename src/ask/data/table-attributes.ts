@@ -14,8 +14,8 @@ import {
 import { MemoryShare } from '../../engine/index.js';
 import type { Caller, TableAttributeReader } from '../request/caller.js';
 import type { RunningParts } from './parts.js';
+import { StandbyUse } from './query-answer.js';
 import { step } from './runtime/step.js';
-import { StandbyUse } from './standby-use.js';
 
 /** Most values of one attribute of one subject, and most bytes of them as they come from the database. */
 const MOST_VALUES = 10_000;
@@ -24,26 +24,26 @@ const MOST_BYTES = 1_048_576;
 const PLANS = 1_000;
 const KEPT = 10_000;
 const KEPT_CHARACTERS = 33_554_432;
-/** Size of an entry, and of a value, beside its characters. */
+/** Added to the characters of an entry, and of a value, for the memory that it takes. */
 const OVERHEAD = 64;
 
 /** Values of one attribute of one subject. Times are on the clock of `performance.now()`. */
 interface KeptValues {
   readonly values: Promise<readonly string[]>;
-  /** When reading began: everything committed before was read. */
+  /** Start of the reading: everything that was committed before it was read. */
   readonly began: number;
-  /** When they were there: nothing committed later was read. Null before. */
+  /** End of the reading: nothing that was committed after it was read. Null until then. */
   ended: number | null;
-  /** Who waits for them until then. Nobody else waits, for the reading has this subject's limits. */
+  /** The subject that waits for the values. No other one does, since the reading has the limits of this subject. */
   readonly for: string;
 }
 
 /** Values of one subject. Times are on the clock of `performance.now()`. */
 interface SubjectValues {
   readonly values: ReadonlyMap<string, readonly string[]>;
-  /** When the newest of them were there. */
+  /** End of the reading of the newest values. */
   readonly readBy: number;
-  /** Until when all of them may be used. */
+  /** End of the time in which all of them may be used. */
   readonly ends: number;
 }
 

@@ -1,7 +1,7 @@
-import { queryError } from 'osl-compiler';
 import type { AuditQuery, AuditRecord } from '../../../audit/index.js';
 import type { JobState } from '../../base/threads/job.js';
 import { type Caller, type Decision, type RequestCall, type RequestParts, respond } from '../index.js';
+import { adminsOnly } from '../request/refusals.js';
 
 /** Long-running operator jobs; at most one of each kind runs at a time across all processes. */
 export const JOBS = ['verify', 'policy_tests'] as const;
@@ -88,9 +88,7 @@ export interface InsightParts extends RequestParts {
 /** Settings of all operator requests: the rate-limit bucket of authors; the whole chain needs an admin role. */
 export const OPERATING = {
   bucket: 'authoring',
-  permits: ({ access }: Caller): void => {
-    if (access.adminRoles.size === 0) throw queryError('operatorsOnly', {});
-  },
+  permits: adminsOnly('operatorsOnly'),
 } as const satisfies Partial<Decision<unknown>>;
 
 /** Handles a read-only operator request. @throws QueryError E2101, and the errors of `respond` */

@@ -1,7 +1,7 @@
 import { queryError } from 'osl-compiler';
 import type { Revocation, RevocationKey, RevocationResult } from '../../../policy/index.js';
 import { type RequestCall, type RequestParts, respond, type SingleUse, useUp } from '../index.js';
-import type { SpanName } from './history/step-ring.js';
+import type { SpanName } from './history/history.js';
 import { type HistoryGrouping, type HistoryView, historyView } from './history/view.js';
 import { OPERATING } from './insight.js';
 import type {

@@ -4,9 +4,9 @@ import { instant } from '../../base/instant.js';
 import type { EnginePool } from '../../engine/index.js';
 import type { FallbackPolicy } from '../../model/served-model.js';
 import type { AnswerParts, RequestCall } from '../index.js';
+import type { SlowStatement } from '../request/meters.js';
 import { redactStatement } from '../request/redacted-statement.js';
-import type { SlowStatement } from '../request/slowest-statements.js';
-import type { RingCopy, SpanName } from './history/step-ring.js';
+import type { RingCopy, SpanName } from './history/history.js';
 
 /** A Postgres session. Times are ms since the epoch. */
 interface OpenWireSession {

@@ -45,12 +45,12 @@ export class Marks {
     }
   }
 
-  /** Passes the marks of an earlier process to `told`, one by one, and deletes them. */
-  async left(told: (mark: CompileMark) => Promise<void>): Promise<void> {
+  /** Passes the marks of an earlier process to `report`, one by one, and deletes them. */
+  async left(report: (mark: CompileMark) => Promise<void>): Promise<void> {
     for (const name of await namesIn(this.#dir)) {
       const file = join(this.#dir, name);
       const mark = markIn(await readFile(file, 'utf8'));
-      if (mark !== null) await told(mark);
+      if (mark !== null) await report(mark);
       await rm(file, { force: true });
     }
   }

@@ -1,11 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { type GovernedPlan, InternalError, queryError } from 'osl-compiler';
-import type { RowOrder } from '../../../audit/index.js';
+import { type GovernedPlan, InternalError, type OutputColumn, queryError, type TypeName } from 'osl-compiler';
+import { type AuditRecord, type RowOrder, recordOfProof } from '../../../audit/index.js';
 import { type BoundValue, type RowSink, rowScheduler } from '../../engine/index.js';
+import type { RequestCall } from '../request/call.js';
+import type { Caller } from '../request/caller.js';
+import type { RequestParts } from '../request/parts.js';
 import type { QuestionBody } from '../request/request-target.js';
-import type { RequestedReceipt } from '../request/respond.js';
+import { type RequestedReceipt, respond } from '../request/respond.js';
 import { CanonicalRows } from './canonical-rows.js';
-import { columnsOf, shownType } from './columns.js';
 import { MOST_UNORDERED, questionDigest, type RowDigest, rowDigest, SALT_BYTES } from './digests.js';
 
 /** A receipt and what only its caller gets. */
@@ -130,4 +132,87 @@ function tooManyRows(): Error {
     detail: `a receipt that does not depend on the order takes at most ${MOST_UNORDERED} rows, and there are more`,
     hint: 'ask for a receipt that depends on the order, with ORDER BY',
   });
+}
+
+/**
+ * Returns an answer's columns with unique names, usable as keys of a JSON object: the second of several equal names
+ * becomes `name_2`, the third `name_3`, skipping names already used by other columns.
+ */
+export function columnsOf({ outputs }: Pick<GovernedPlan, 'outputs'>): readonly OutputColumn[] {
+  const own = new Set(outputs.map((o) => o.name));
+  const taken = new Set<string>();
+  // Last suffix used per name; lower ones are taken.
+  const last = new Map<string, number>();
+  return outputs.map((output) => {
+    let name = output.name;
+    let n = last.get(name) ?? 1;
+    while (taken.has(name)) {
+      const next = `${output.name}_${++n}`;
+      name = own.has(next) ? name : next;
+    }
+    last.set(output.name, n);
+    taken.add(name);
+    return { ...output, name };
+  });
+}
+
+/** The type that a column has in JSON: the key of a passage is always a string there. */
+export function shownType({ type, passageKey }: OutputColumn): TypeName {
+  return passageKey ? 'text' : type;
+}
+
+/** A receipt from the log. Its salt is not there: only the caller of the question got it. */
+export interface RecordedReceipt {
+  /** C2SP tlog-proof under the newest stored checkpoint. */
+  readonly proof: string;
+  /** Key that checks it; trust a copy that was kept elsewhere. */
+  readonly verifier_key: string;
+}
+
+interface LogProofs {
+  /** Returns proofs for all records of a request that a checkpoint covers. */
+  prove(
+    asker: Pick<Caller['identity'], 'tenant' | 'subject' | 'chain'> & Pick<RequestCall, 'requestId'>,
+    requestId: string,
+  ): Promise<readonly { readonly text: string; readonly verifier_key: string }[]>;
+}
+
+/** Dependencies of requests for recorded receipts. */
+export interface ReceiptParts extends RequestParts {
+  readonly reading: LogProofs;
+}
+
+const REQUEST_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/**
+ * Returns the receipt of an answer that the caller got, or, with an admin role, of any answer.
+ *
+ * @throws QueryError E4040 if there is none that the caller may see, E5031, and the errors of `respond`
+ */
+export function recordedReceipt(
+  parts: ReceiptParts,
+  call: RequestCall,
+  requestId: string,
+): Promise<RecordedReceipt> {
+  return respond<null, RecordedReceipt>(parts, call, {
+    action: 'receipt',
+    bucket: 'authoring',
+    decide: () => null,
+    answer: async (_, caller) => {
+      if (!REQUEST_ID.test(requestId)) throw queryError('noReceipt', {}); // without reading the log
+      const { tenant, subject, chain } = caller.identity;
+      const asker = { requestId: call.requestId, tenant, subject, chain };
+      for (const { text, verifier_key } of await parts.reading.prove(asker, requestId)) {
+        const record = recordOfProof(text);
+        if (record?.receipt !== undefined && mayRead(caller, record)) return { proof: text, verifier_key };
+      }
+      throw queryError('noReceipt', {});
+    },
+  });
+}
+
+function mayRead({ identity, access }: Caller, { tenant, subject, chain }: AuditRecord): boolean {
+  if (tenant !== identity.tenant) return false;
+  const isOwn = subject === identity.subject && chain.join('\n') === identity.chain.join('\n');
+  return isOwn || access.adminRoles.size > 0;
 }

@@ -18,14 +18,14 @@ export abstract class ForeignFault extends Error {
 export type PublicError = QueryError | ForeignFault;
 
 /** The decision and code in the audit records of a failed request. */
-export interface Verdict {
+export interface FailureVerdict {
   /** `deny`: the caller lacks a right, or lost one. */
   readonly decision: Exclude<AuditDecision, 'allow'>;
   readonly code: string;
 }
 
 /** INVARIANT: used for all failure records, so that the log and the caller get the same code. */
-export function verdictOf(error: PublicError): Verdict {
+export function verdictOf(error: PublicError): FailureVerdict {
   return { decision: isDenial(error) ? 'deny' : 'error', code: error.code };
 }
 

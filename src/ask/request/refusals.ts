@@ -1,5 +1,6 @@
 import { QueryError, queryError } from 'osl-compiler';
 import type { RequestCall } from './call.js';
+import type { Caller } from './caller.js';
 import { Ledger } from './ledger.js';
 import type { RequestParts } from './parts.js';
 import { type PublicError, publicError } from './public-error.js';
@@ -49,6 +50,13 @@ async function recordRefusal<T extends PublicError>(
   }
   await ledger.refuse(error);
   return error;
+}
+
+/** Makes a check that refuses callers without an admin role. All subjects of a chain need one. */
+export function adminsOnly(refusal: 'authorsOnly' | 'operatorsOnly' | 'upstreamForAdmins') {
+  return ({ access }: Caller): void => {
+    if (access.adminRoles.size === 0) throw queryError(refusal, {});
+  };
 }
 
 /** Refuses and records a call without authenticating it, and returns the error for the caller. */

@@ -1,6 +1,7 @@
 import { queryError } from 'osl-compiler';
 import type { ClientCertificate, Identity, PasswordGuesses } from '../../../policy/index.js';
 import type { RequestCall } from './call.js';
+import { NOTHING_TO_ANSWER, SurfaceFault } from './calls-without-data.js';
 import {
   type AccountSession,
   accountNow,
@@ -13,7 +14,6 @@ import type { DecidingParts, RequestParts } from './parts.js';
 import { recordBrokenConnection, refuseUnauthenticated } from './refusals.js';
 import { respond } from './respond.js';
 import { SealedValue } from './sealed.js';
-import { NOTHING_TO_ANSWER, SurfaceFault } from './session-records.js';
 
 /**
  * Authenticates a session by a valid token of `user`. Success and failure are both recorded.

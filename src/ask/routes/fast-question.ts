@@ -1,18 +1,15 @@
 import { InternalError, type QueryError, queryError } from 'osl-compiler';
 import { type ShortAnswer, ShortRun, type StandbySource, ValueError } from '../../engine/index.js';
-import { standbyFreshness } from '../data/answer-freshness.js';
 import { run } from '../data/ask.js';
-import { CountedSink } from '../data/counted-sink.js';
 import { ModelUsage } from '../data/model-usage.js';
 import type { AnswerParts } from '../data/parts.js';
-import type { QueryUses } from '../data/query-answer.js';
+import { CountedSink, type QueryUses, standbyFreshness } from '../data/query-answer.js';
 import { requireWhole } from '../data/question.js';
 import { standbyUseFor } from '../data/standby-choice.js';
 import { PermittedRequest } from '../request/permitted-request.js';
 import { publicError } from '../request/public-error.js';
 import { SealedValue } from '../request/sealed.js';
-import type { AnswerReceiver } from './answer-receiver.js';
-import type { FastQuestions, RoutedQuestion } from './routed-question.js';
+import type { AnswerReceiver, FastQuestions, RoutedQuestion } from './routed-question.js';
 
 /**
  * Runs queries on the fast path, one at a time. The log and the database are called in parallel, and nothing is sent

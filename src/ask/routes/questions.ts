@@ -1,10 +1,9 @@
 import type { GovernedPlan } from 'osl-compiler';
 import { type Identity, isExpired } from '../../../policy/index.js';
 import type { RowSink, StandbyReads } from '../../engine/index.js';
-import type { AnswerFreshness } from '../data/answer-freshness.js';
 import { ask, prepare, redactionOf } from '../data/ask.js';
 import type { AnswerParts } from '../data/parts.js';
-import type { QueryAnswer } from '../data/query-answer.js';
+import type { AnswerFreshness, QueryAnswer } from '../data/query-answer.js';
 import {
   type CompiledQuestion,
   type DataQuestion,
@@ -15,12 +14,16 @@ import { engineOf } from '../data/runtime/index.js';
 import type { Credentials, Origin, RequestCall } from '../request/call.js';
 import { type Caller, isCurrent, versionsOf } from '../request/caller.js';
 import { callerAtOnce } from '../request/identify.js';
-import type { AnswerReceiver } from './answer-receiver.js';
 import { FastQuestion } from './fast-question.js';
 import type { Literals, Route } from './route.js';
 import { RouteBook, type TextRoute, type TextRoutes } from './route.js';
-import type { FastQuestions, RunValues, TimeLimit } from './routed-question.js';
-import { Sweep } from './sweep.js';
+import {
+  type AnswerReceiver,
+  type FastQuestions,
+  type RunValues,
+  Sweep,
+  type TimeLimit,
+} from './routed-question.js';
 
 /**
  * Runs the data queries of a surface. Queries of a known shape take the fast path; others take the full path, after
@@ -87,7 +90,7 @@ export class QuestionRouter {
     return answer;
   }
 
-  #begin(known: KnownQuestion): Promise<QueryAnswer> | null {
+  #begin(known: RoutedCall): Promise<QueryAnswer> | null {
     const { question, delivery, caller, route, literals, bytes } = known;
     const { signal, parameters } = delivery;
     const promise: AnswerPromise = { resolve: () => undefined, reject: () => undefined };
@@ -124,7 +127,7 @@ function verifiedIdentity({ verifier }: AnswerParts, credentials: Credentials): 
   return isExpired(credentials.identity, Date.now()) ? null : credentials.identity;
 }
 
-interface KnownQuestion {
+interface RoutedCall {
   readonly question: DataQuestion;
   readonly delivery: ResultDelivery;
   readonly caller: Caller;
@@ -139,7 +142,7 @@ interface AnswerPromise {
 }
 
 function receiverOf(
-  { question, delivery, caller, route: { plan } }: KnownQuestion,
+  { question, delivery, caller, route: { plan } }: RoutedCall,
   promise: AnswerPromise,
 ): AnswerReceiver {
   const { sink } = delivery;

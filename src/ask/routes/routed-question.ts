@@ -1,7 +1,8 @@
-import type { BoundValue, StandbyReads } from '../../engine/index.js';
+import type { GovernedPlan, QueryError } from 'osl-compiler';
+import type { BoundValue, RowSink, StandbyReads } from '../../engine/index.js';
+import type { AnswerFreshness } from '../data/query-answer.js';
 import type { Caller } from '../request/caller.js';
 import type { Literals, Route } from './route.js';
-import type { Sweep } from './sweep.js';
 
 /** A query of a known shape, for the fast path. */
 export interface RoutedQuestion extends RunValues {
@@ -34,4 +35,54 @@ export interface TimeLimit {
 export interface FastQuestions {
   readonly sweep: Sweep;
   taken: number;
+}
+
+/** A running query that may take too long. */
+interface TimedQuestion {
+  /** @param now on the clock of `performance.now()` */
+  stopIfLate(now: number): void;
+}
+
+/** Interval of timeout checks in ms. Queries may overrun their timeout by that much. */
+const EVERY_MS = 100;
+
+/** A single timer that enforces the timeouts of all running queries. */
+export class Sweep {
+  readonly #open = new Set<TimedQuestion>();
+  #timer: NodeJS.Timeout | null = null;
+
+  add(one: TimedQuestion): void {
+    this.#open.add(one);
+    this.#timer ??= setInterval(() => this.#look(), EVERY_MS).unref();
+  }
+
+  delete(one: TimedQuestion): void {
+    this.#open.delete(one);
+  }
+
+  #look(): void {
+    if (this.#open.size === 0 && this.#timer !== null) {
+      clearInterval(this.#timer);
+      this.#timer = null;
+    }
+    const now = performance.now();
+    for (const one of [...this.#open]) one.stopIfLate(now);
+  }
+}
+
+/** Receives the results of fast queries. Called once per query, and never before `begin` has returned. */
+export interface AnswerReceiver {
+  readonly whole: boolean;
+  /** Receives all rows at once; the decision has been recorded. `freshness` is null if the primary answered. */
+  answered(plan: GovernedPlan, rows: Uint8Array, count: number, freshness: AnswerFreshness | null): void;
+  /** Opens a sink for an answer that turned out to be long. */
+  streaming(plan: GovernedPlan): LongAnswerSink;
+  /** `text` is the query text that the error's position refers to; empty if it has no position. */
+  failed(plan: GovernedPlan, error: QueryError, requestId: string, text: string): void;
+}
+
+interface LongAnswerSink extends RowSink {
+  /** The answer is complete, or `truncated` by a cap. */
+  finished(count: number, truncated: boolean, requestId: string, freshness: AnswerFreshness | null): void;
+  failed(error: QueryError, requestId: string, text: string): void;
 }

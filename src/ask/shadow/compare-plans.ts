@@ -38,7 +38,7 @@ export interface ObjectDifference {
 }
 
 /** Effect of the shadow policy on one statement of one caller. */
-export type Comparison =
+export type PlanComparison =
   | { readonly kind: 'same' }
   | { readonly kind: 'refused' | 'allowed'; readonly code: string; readonly objects: readonly string[] }
   | { readonly kind: 'differs'; readonly objects: readonly ObjectDifference[] };
@@ -140,13 +140,15 @@ function compareObject(
 ): ObjectDifference {
   const sees = ({ access }: PolicySide) =>
     new Map(
-      visibleColumns(relation, catalog, access).map(({ column, rows, masked }): [string, Visibility] => [
-        column.name,
-        rows ? SHOWN[masked] : 'aggregates',
-      ]),
+      visibleColumns(relation, catalog, access).map(
+        ({ column, rows, masked }): [string, ColumnVisibility] => [
+          column.name,
+          rows ? SHOWN[masked] : 'aggregates',
+        ],
+      ),
     );
   const [old, now] = [sees(served), sees(shadow)];
-  const of = (sights: ReadonlyMap<string, Visibility>, name: string): Visibility =>
+  const of = (sights: ReadonlyMap<string, ColumnVisibility>, name: string): ColumnVisibility =>
     sights.get(name) ?? 'nothing';
   const used = [...new Set([...before.columns, ...after.columns])].sort();
   const masked = new Map<string, Hiding>();
@@ -172,14 +174,14 @@ function compareObject(
 
 /** Amounts of a column that can be seen, widest first. */
 const VISIBILITIES = ['clear', 'partly_masked', 'masked', 'aggregates', 'nothing'] as const;
-type Visibility = (typeof VISIBILITIES)[number];
+type ColumnVisibility = (typeof VISIBILITIES)[number];
 const SHOWN = { none: 'clear', some: 'partly_masked', all: 'masked' } as const;
 
-function isMore(a: Visibility, b: Visibility): boolean {
+function isMore(a: ColumnVisibility, b: ColumnVisibility): boolean {
   return VISIBILITIES.indexOf(a) < VISIBILITIES.indexOf(b);
 }
 
-function hidingOf(is: Visibility): 'aggregates' | 'hidden' | null {
+function hidingOf(is: ColumnVisibility): 'aggregates' | 'hidden' | null {
   return is === 'nothing' ? 'hidden' : is === 'aggregates' ? is : null;
 }
 
@@ -213,8 +215,8 @@ function rowsOf(relation: Relation, side: PolicySide, grouped: boolean): RowCond
 }
 
 /**
- * Compares by the text of conditions: one more condition is narrower, one less is wider. What cannot be told by that is
- * `other`, so `narrower` and `wider` are certain up to equality.
+ * Compares by the text of conditions: one more condition is narrower, one less is wider. Anything else is `other`,
+ * so `narrower` and `wider` are certain up to equality.
  */
 function compareRows(served: RowConditions, shadow: RowConditions): ObjectDifference['rows'] {
   const [less, more] = [isWithin(shadow, served), isWithin(served, shadow)];

@@ -17,7 +17,7 @@ import {
 import { inTurns } from '../../base/in-turns.js';
 import { messageOf, stackOf } from '../../base/thrown.js';
 import type { Manifest } from '../../model/manifest/index.js';
-import { requireModelAccess } from '../data/model-egress.js';
+import { requireModelAccess } from '../data/model-usage.js';
 import type { KnownQuestion, PlannedFor, Rollups, ShadowWatch } from '../data/parts.js';
 import { createPlanCache } from '../data/plan-cache.js';
 import { type CompilingParts, planOf } from '../data/planning.js';
@@ -26,7 +26,7 @@ import { createParsing } from '../parsing/index.js';
 import type { CompileMark } from '../parsing/marks.js';
 import type { Caller } from '../request/caller.js';
 import { type RedactedStatement, redactStatement } from '../request/redacted-statement.js';
-import { type Comparison, comparePlans, type PolicySide } from './compare-plans.js';
+import { comparePlans, type PlanComparison, type PolicySide } from './compare-plans.js';
 import { type ComparedStatement, reportOf, type ShadowFigures } from './shadow-report.js';
 
 /** A statement of one caller, or all of one shape. Times are in ms since the epoch. */
@@ -35,7 +35,7 @@ interface CountedStatement {
   first: number;
   last: number;
   /** `waiting` until it is compared; `failed` if that was impossible. */
-  result: Comparison | 'waiting' | 'failed';
+  result: PlanComparison | 'waiting' | 'failed';
   /** Set if the result is a difference. */
   statement: RedactedStatement | null;
 }
@@ -320,7 +320,7 @@ export class ShadowPolicy implements ShadowWatch {
     return true;
   }
 
-  async #compared({ of, question, outcome }: WaitingQuestion): Promise<Comparison | 'failed'> {
+  async #compared({ of, question, outcome }: WaitingQuestion): Promise<PlanComparison | 'failed'> {
     const { served, shadow, manifest } = of;
     const plans = async (side: PolicySide) => this.#planned(side, manifest, question);
     // A rollup is chosen by what is built at the moment, so the plans to compare use none.
@@ -444,7 +444,7 @@ function lengthOf(body: PlannedQuestion['body']): number {
 /** Assumed length of a metrics request. */
 const METRICS_CHARACTERS = 1_024;
 
-/** The mark of a long text while it is compiled: if the process dies of it, the next start tells. */
+/** The mark of a long text while it is compiled. If this kills the process, the next start reports the mark. */
 function markOf(text: string): CompileMark {
   return {
     request_id: randomUUID(),

@@ -1,5 +1,5 @@
 import type { RedactedStatement } from '../request/redacted-statement.js';
-import type { Comparison, Hiding } from './compare-plans.js';
+import type { Hiding, PlanComparison } from './compare-plans.js';
 
 /** Longest duration of a shadow policy, in seconds. */
 export const LONGEST_SHADOW_SECONDS = 7 * 86_400;
@@ -20,7 +20,7 @@ export type Effect = (typeof EFFECTS)[number];
 
 /** Questions of one caller that would see an object otherwise. Times are in RFC 3339. */
 export interface ShadowRow extends Readonly<Record<Effect, number>> {
-  /** Root first; the last subject asked. */
+  /** The delegation chain, root first; the last subject is the caller. */
   readonly chain: readonly string[];
   readonly object: string;
   readonly questions: number;
@@ -39,7 +39,7 @@ interface ShadowExample extends RedactedStatement {
 }
 
 /** Why questions were not compared. */
-export interface NotCompared {
+export interface UncomparedCounts {
   /** Too many new statements at once. */
   readonly queue_full: number;
   /** Too many statements and callers in all. */
@@ -56,7 +56,7 @@ export interface ShadowFigures {
   readonly same: number;
   readonly different: number;
   readonly waiting: number;
-  readonly not_compared: NotCompared;
+  readonly not_compared: UncomparedCounts;
   /** Most questions first; at most `MOST_ROWS`. */
   readonly rows: readonly ShadowRow[];
   readonly rows_left_out: number;
@@ -65,7 +65,7 @@ export interface ShadowFigures {
 /** A statement with its difference. Times are in ms since the epoch. */
 export interface ComparedStatement {
   readonly chain: readonly string[];
-  readonly comparison: Exclude<Comparison, { kind: 'same' }>;
+  readonly comparison: Exclude<PlanComparison, { kind: 'same' }>;
   readonly questions: number;
   readonly first: number;
   readonly last: number;
@@ -79,7 +79,7 @@ export function reportOf(input: {
   readonly compared: readonly ComparedStatement[];
   readonly same: number;
   readonly waiting: number;
-  readonly notCompared: NotCompared;
+  readonly notCompared: UncomparedCounts;
 }): ShadowFigures {
   const { compared, same, waiting, notCompared } = input;
   const different = compared.reduce((sum, { questions }) => sum + questions, 0);

@@ -23,7 +23,7 @@ export interface ShadowReport extends ShadowFigures, Omit<ShadowStart, 'policy'>
   /** Version of the shadow policy. */
   readonly policy: string;
   readonly state: 'running' | 'stopped' | 'expired';
-  /** When it ended; null while it runs. */
+  /** Time of its end; null while it runs. */
   readonly ended_at: string | null;
 }
 
@@ -134,7 +134,7 @@ export class Shadows implements ShadowHolder {
   }
 }
 
-/** The error of starting a shadow policy beside another. */
+/** The error of starting a shadow policy while another one runs. */
 export function alreadyRunning({ started_at }: Pick<ShadowStart, 'started_at'>): unknown {
   const reason = `another one has been running since ${started_at}`;
   return queryError('shadowRefused', { reason, hint: 'read its report, or stop it first' });

@@ -1,5 +1,5 @@
 import { type QueryError, queryError } from 'osl-compiler';
-import type { Identity, PolicySnapshot } from '../../../policy/index.js';
+import { grantIndex, type Identity, type PolicySnapshot } from '../../../policy/index.js';
 import { instant } from '../../base/instant.js';
 import type { AnswerParts } from '../data/parts.js';
 import type {
@@ -106,10 +106,7 @@ function stateOf({ decision, revoked }: ApprovalEntry): ApprovalView['state'] {
 function writtenGrant({ on, grant: hash }: UnapprovedGrant, snapshot: PolicySnapshot): object | null {
   for (const [name, role] of snapshot.roles) {
     const found = role.grants.get(on)?.find(({ conditions }) => conditions?.approval?.grant === hash);
-    if (found !== undefined)
-      return (
-        snapshot.document.roles[name]?.grants[Number(found.id.slice(found.id.lastIndexOf('.') + 1))] ?? null
-      );
+    if (found !== undefined) return snapshot.document.roles[name]?.grants[grantIndex(found)] ?? null;
   }
   return null;
 }

@@ -16,13 +16,15 @@ import {
   objectNamed,
   type Visibility,
   visibilities,
+  widestVisibility,
 } from '../../model/graph/index.js';
 import type { AnswerParts } from '../data/parts.js';
 import type { RequestCall } from '../request/call.js';
 import { type Caller, type ServedVersions, versionsOf } from '../request/caller.js';
 import { completeCaller } from '../request/identify.js';
+import { adminsOnly } from '../request/refusals.js';
 import { respond } from '../request/respond.js';
-import { type RowReason, rowReason, sees, type TakenAway, takenAway } from './row-visibility.js';
+import { type RowReason, rowReason, type TakenAway, takenAway } from './row-visibility.js';
 
 /** A question about how a hypothetical caller would see an object. */
 export interface AccessQuestion extends HypotheticalCaller {
@@ -65,9 +67,7 @@ export function explainAccess(
     action: 'explain_access',
     asked: { kind: 'draft', text: JSON.stringify(question) },
     bucket: 'authoring',
-    permits: ({ access }) => {
-      if (access.adminRoles.size === 0) throw queryError('authorsOnly', {});
-    },
+    permits: adminsOnly('authorsOnly'),
     decide: (caller, record) => {
       const ground = contextOf(caller, question);
       const { relation } = ground;
@@ -147,7 +147,7 @@ function explanationOf(
   { access, manifest: { catalog }, snapshot, circumstances }: Caller,
 ): Omit<AccessExplanation, 'row' | 'versions'> {
   const label = labelOf(relation, object.column);
-  const sight = sees(object, relation, catalog, access);
+  const sight = widestVisibility(relation, object.column, catalog, access);
   const taken = takenAway(object, relation, catalog, { identity, snapshot, circumstances });
   return {
     object: objectName(relation, object.column),

@@ -1,11 +1,4 @@
-import {
-  type Access,
-  type Catalog,
-  type ComputedColumn,
-  queryError,
-  type Relation,
-  type RelationGrant,
-} from 'osl-compiler';
+import type { Access, Catalog, ComputedColumn, Relation, RelationGrant } from 'osl-compiler';
 import {
   type Circumstances,
   effectiveAccess,
@@ -19,6 +12,7 @@ import type { Manifest } from '../../model/manifest/index.js';
 import type { RequestCall } from '../request/call.js';
 import { type ServedVersions, versionsOf } from '../request/caller.js';
 import type { RequestParts } from '../request/parts.js';
+import { adminsOnly } from '../request/refusals.js';
 import { respond } from '../request/respond.js';
 
 export interface MatrixQuestion {
@@ -73,9 +67,7 @@ export function matrix(parts: RequestParts, call: RequestCall, question: MatrixQ
   return respond<null, Matrix>(parts, call, {
     action: 'admin_matrix',
     bucket: 'authoring',
-    permits: ({ access }) => {
-      if (access.adminRoles.size === 0) throw queryError('operatorsOnly', {});
-    },
+    permits: adminsOnly('operatorsOnly'),
     decide: () => null,
     answer: async (_, caller) => {
       const { manifest, snapshot } = caller;

@@ -20,7 +20,6 @@ import {
 import type { RequestCall } from '../request/call.js';
 import { type Caller, versionsOf } from '../request/caller.js';
 import { respond } from '../request/respond.js';
-import { sees } from './row-visibility.js';
 
 export interface AccessRequest {
   /** The object's name as the caller wrote it, declared or not; null if a statement is given. */
@@ -119,7 +118,7 @@ export async function offerOf(
   const named = objectNamed(object);
   const relation = manifest.catalog.relations.get(named.relation);
   if (relation === undefined) return { declared: false, sees: 'nothing', roles: [], grant: null };
-  const now = sees(named, relation, manifest.catalog, access);
+  const now = widestVisibility(relation, named.column, manifest.catalog, access);
   const roles = await inTurns(offersFor(named, relation, now, caller));
   return { declared: true, sees: now, roles, grant: grantFor(named, relation) };
 }

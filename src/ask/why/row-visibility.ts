@@ -1,5 +1,4 @@
 import {
-  type Access,
   ALL_FEATURES,
   type Catalog,
   compile,
@@ -16,7 +15,7 @@ import { type CatalogName, isMore, type Visibility, widestVisibility } from '../
 import { run } from '../data/ask.js';
 import { ModelUsage } from '../data/model-usage.js';
 import type { AnswerParts } from '../data/parts.js';
-import { StandbyUse } from '../data/standby-use.js';
+import { StandbyUse } from '../data/query-answer.js';
 import type { Caller } from '../request/caller.js';
 import { completeCaller } from '../request/identify.js';
 
@@ -26,14 +25,9 @@ export interface TakenAway {
   readonly would_see: Visibility;
 }
 
-/** The visibility of an object; for a relation, that of its most visible column. */
-export function sees(object: CatalogName, relation: Relation, catalog: Catalog, access: Access): Visibility {
-  return widestVisibility(relation, object.column, catalog, access);
-}
-
 /** Subjects of a chain that restrict the visibility of the object. */
 export function takenAway(
-  object: CatalogName,
+  { column }: CatalogName,
   relation: Relation,
   catalog: Catalog,
   {
@@ -42,10 +36,11 @@ export function takenAway(
     circumstances,
   }: Pick<Caller, 'snapshot' | 'circumstances'> & { readonly identity: IdentityClaims },
 ): readonly TakenAway[] {
-  const accessOf = (who: IdentityClaims): Access => effectiveAccess(who, snapshot, catalog, circumstances);
-  const now = sees(object, relation, catalog, accessOf(identity));
+  const seenBy = (who: IdentityClaims): Visibility =>
+    widestVisibility(relation, column, catalog, effectiveAccess(who, snapshot, catalog, circumstances));
+  const now = seenBy(identity);
   return withoutEach(identity).flatMap(({ subject, others }) => {
-    const then = sees(object, relation, catalog, accessOf(others));
+    const then = seenBy(others);
     return isMore(then, now) ? [{ subject, would_see: then }] : [];
   });
 }
@@ -98,8 +93,7 @@ export async function rowReason(
   const keyColumns = relation.primaryKey;
   if (keyColumns.length === 0 || keyColumns.length !== key.length)
     throw queryError('malformedBody', { detail: keyFault(relation) });
-  const grants =
-    caller.access.relations.get(relation.name)?.grants.filter((g) => g.groups === undefined) ?? [];
+  const grants = rowGrants(caller.access, relation);
   const shown_by: string[] = [];
   for (const grant of grants)
     if (await isThere(parts, caller, [grant], question)) shown_by.push(rules.get(grant.id) ?? grant.id);
@@ -109,11 +103,15 @@ export async function rowReason(
     for (const { subject, others } of withoutEach(caller.seenAs ?? caller.identity)) {
       const access = effectiveAccess(others, caller.snapshot, caller.manifest.catalog, caller.circumstances);
       const without = await completeCaller(parts, { ...caller, seenAs: others, access });
-      const left =
-        without.access.relations.get(relation.name)?.grants.filter((g) => g.groups === undefined) ?? [];
+      const left = rowGrants(without.access, relation);
       if (left.length > 0 && (await isThere(parts, without, left, question))) taken_away_by.push(subject);
     }
   return { key, visible, shown_by, taken_away_by };
+}
+
+/** The grants that show single rows. */
+function rowGrants({ relations }: EffectiveAccess, { name }: Relation): readonly RelationGrant[] {
+  return relations.get(name)?.grants.filter(({ groups }) => groups === undefined) ?? [];
 }
 
 function keyFault({ name, primaryKey }: Relation): string {

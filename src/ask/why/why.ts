@@ -1,11 +1,16 @@
 import { assertNever, compile, InternalError, identifier, QueryError, queryError } from 'osl-compiler';
 import { isEmpty } from '../../../policy/index.js';
-import { type CatalogName, objectName, objectNamed, type Visibility } from '../../model/graph/index.js';
+import {
+  type CatalogName,
+  objectName,
+  objectNamed,
+  type Visibility,
+  widestVisibility,
+} from '../../model/graph/index.js';
 import type { RequestCall } from '../request/call.js';
 import { type Caller, type ServedVersions, versionsOf } from '../request/caller.js';
 import type { RequestParts } from '../request/parts.js';
 import { respond } from '../request/respond.js';
-import { sees } from './row-visibility.js';
 
 /** Visibility of an object for the caller, with reasons that reveal nothing else. */
 export interface Why {
@@ -45,7 +50,8 @@ function whyOf(caller: Caller, object: CatalogName): Why {
   const { access, manifest, snapshot } = caller;
   const relation = manifest.catalog.relations.get(object.relation);
   const rights = access.relations.get(object.relation);
-  const sight = relation === undefined ? 'nothing' : sees(object, relation, manifest.catalog, access);
+  const sight =
+    relation === undefined ? 'nothing' : widestVisibility(relation, object.column, manifest.catalog, access);
   if (relation === undefined || rights === undefined || sight === 'nothing')
     throw unknownObjectError(caller, object);
   const column = [...relation.columns, ...(relation.computed ?? [])].find((c) => c.name === object.column);

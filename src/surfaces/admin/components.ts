@@ -1,4 +1,4 @@
-import { SPAN_NAMES } from '../../ask/operating/history/step-ring.js';
+import { SPAN_NAMES } from '../../ask/operating/history/history.js';
 import type { EFFECTS } from '../../ask/shadow/shadow-report.js';
 import { VISIBILITIES } from '../../model/graph/index.js';
 import { PROBLEM } from '../rest/problem.js';

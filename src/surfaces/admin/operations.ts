@@ -1,4 +1,4 @@
-import { SPAN_NAMES } from '../../ask/operating/history/step-ring.js';
+import { SPAN_NAMES } from '../../ask/operating/history/history.js';
 import { GROUPINGS } from '../../ask/operating/history/view.js';
 import { MOST_ROWS, MOST_SUBJECTS } from '../../ask/why/matrix.js';
 import type { DocumentInfo } from '../rest/openapi/document.js';

@@ -1,12 +1,12 @@
 import type { FastifyRequest } from 'fastify';
 import type { AuditQuery } from '../../../audit/index.js';
 import { isName } from '../../../policy/tokens/token-fault.js';
-import { SPAN_NAMES } from '../../ask/operating/history/step-ring.js';
+import { SPAN_NAMES } from '../../ask/operating/history/history.js';
 import { GROUPINGS } from '../../ask/operating/history/view.js';
 import type { HistoryQuestion, MinutesQuestion, RevocationTarget } from '../../ask/operating/operate.js';
 import type { LimitsQuestion } from '../../ask/operating/read-audit.js';
 import type { ShadowRequest } from '../../ask/operating/shadow.js';
-import { MINUTE_MS } from '../../ask/request/slowest-statements.js';
+import { MINUTE_MS } from '../../ask/request/meters.js';
 import { LONGEST_SHADOW_SECONDS } from '../../ask/shadow/shadow-report.js';
 import { type MatrixQuestion, MOST_ROWS, MOST_SUBJECTS } from '../../ask/why/matrix.js';
 import { VISIBILITIES, type Visibility } from '../../model/graph/index.js';

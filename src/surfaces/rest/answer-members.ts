@@ -1,6 +1,6 @@
 import { emit, explain, type GovernedPlan, mayBeRedacted, noticesOf, type OutputColumn } from 'osl-compiler';
-import { asOfText } from '../../ask/data/answer-freshness.js';
 import { explainPlan, type UpstreamDetail } from '../../ask/data/explain.js';
+import { asOfText } from '../../ask/data/query-answer.js';
 import {
   type AnswerParts,
   type DataQuestion,
@@ -8,8 +8,12 @@ import {
   type ServedVersions,
   versionsOf,
 } from '../../ask/index.js';
-import { columnsOf, shownType } from '../../ask/receipts/columns.js';
-import { type IssuedReceipt, ReceiptRequest } from '../../ask/receipts/receipt-request.js';
+import {
+  columnsOf,
+  type IssuedReceipt,
+  ReceiptRequest,
+  shownType,
+} from '../../ask/receipts/receipt-request.js';
 import type { Manifest } from '../../model/manifest/index.js';
 import { malformed } from './request-errors.js';
 

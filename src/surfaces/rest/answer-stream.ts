@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import { type GovernedPlan, InternalError, type QueryError } from 'osl-compiler';
-import { ageOf } from '../../ask/data/answer-freshness.js';
+import { ageOf } from '../../ask/data/query-answer.js';
 import type { QueryAnswer } from '../../ask/index.js';
 import type { IssuedReceipt } from '../../ask/receipts/receipt-request.js';
 import { type RowSink, rowScheduler } from '../../engine/index.js';

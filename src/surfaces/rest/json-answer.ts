@@ -1,7 +1,6 @@
 import type { GovernedPlan, OutputColumn } from 'osl-compiler';
 import type { QueryAnswer } from '../../ask/index.js';
-import { columnsOf } from '../../ask/receipts/columns.js';
-import type { IssuedReceipt } from '../../ask/receipts/receipt-request.js';
+import { columnsOf, type IssuedReceipt } from '../../ask/receipts/receipt-request.js';
 import { DataRowReader } from '../../engine/index.js';
 import { type AnswerHead, columnDescription, trailerOf } from './answer-members.js';
 import type { RowEncoding } from './answer-stream.js';

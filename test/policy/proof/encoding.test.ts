@@ -5,7 +5,7 @@ import t, { test } from 'tap';
 import { Solver } from '../../../cli/policy-proof/solver.js';
 import { and, equal, type Formula, not, number, text, variable } from '../../../policy/proof/formula.js';
 import { momentOf } from '../../../policy/proof/literals.js';
-import { scriptOf } from '../../../policy/proof/script.js';
+import { scriptOf } from '../../../policy/proof/smt.js';
 import { Encoder } from '../../../policy/proof/values.js';
 import { loadModel } from '../../../src/service/model.js';
 import { SEED } from '../../support/fast-check.js';

@@ -12,7 +12,7 @@ import {
 } from 'osl-compiler';
 import t from 'tap';
 import { SHORT_TEXT } from '../../../src/ask/parsing/index.js';
-import { columnsOf } from '../../../src/ask/receipts/columns.js';
+import { columnsOf } from '../../../src/ask/receipts/receipt-request.js';
 import { partOf } from '../../support/part.js';
 import { CALLERS, CATALOG } from '../golden/catalog.js';
 import { mainThreadMs } from './main-thread.js';

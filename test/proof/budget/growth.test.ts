@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { columnLineage, compileInSteps, emit, explain, parse, prepareText, QueryError } from 'osl-compiler';
 import t from 'tap';
-import { columnsOf } from '../../../src/ask/receipts/columns.js';
+import { columnsOf } from '../../../src/ask/receipts/receipt-request.js';
 import { partOf, range } from '../../support/part.js';
 import { CALLERS, CATALOG } from '../golden/catalog.js';
 import { type Dice, diceFrom } from '../oracle/dice.js';

@@ -9,7 +9,7 @@ import {
   shapeOf,
 } from 'osl-compiler';
 import t from 'tap';
-import { columnsOf } from '../../../src/ask/receipts/columns.js';
+import { columnsOf } from '../../../src/ask/receipts/receipt-request.js';
 import { partOf } from '../../support/part.js';
 import { CALLERS, CATALOG } from '../golden/catalog.js';
 import { DOUBLINGS, type Doubling } from './doublings.js';

@@ -19,10 +19,6 @@ const STORE = '@govern/store';
 const LEXICAL = "view.request.facet.lane === 'lexical'";
 const FILTER = 'rowFilter(view.allowed, view.slots)';
 const VISIBLE = '[visible, ...where]';
-const PAGE = 'page.skip, page.skip + page.topK';
-/** Passages in the order of RANK. */
-const DIVERSE = '[...sorted]\n        .sort((a, b) => (places.get(a) ?? 0) - (places.get(b) ?? 0))\n        ';
-
 export const MUTANTS: readonly Mutant[] = [
   mutant(
     'the lexical leg forgets the row filter',
@@ -68,19 +64,16 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'a page of words begins one further down',
-    edit('lexical-search', 'String(this.#page.skip)', 'String(this.#page.skip + 1)'),
+    edit('leg-search', 'String(this.#page.skip)', 'String(this.#page.skip + 1)'),
   ),
-  mutant(
-    'a page of meaning begins one further down',
-    edit('vector-search', 'String(this.#page.skip)', 'String(this.#page.skip + 1)'),
-  ),
+  mutant('a page of meaning begins one further down', edit('leg-search', 'String(skip)', 'String(skip + 1)')),
   mutant(
     'a fused page begins one further down',
-    edit('search', PAGE, 'page.skip + 1, page.skip + 1 + page.topK'),
+    edit('search', 'pageOf(ranked, page)', 'pageOf(ranked, { ...page, skip: page.skip + 1 })'),
   ),
   mutant(
     'a diverse page begins at the first',
-    edit('passage-order', `${DIVERSE}.slice(${PAGE})`, `${DIVERSE}.slice(0, page.topK)`),
+    edit('search', 'pageOf(diversified, page)', 'diversified.slice(0, page.topK)'),
   ),
   mutant('the weights are swapped', edit('search', 'return [a, b];', 'return [b, a];')),
   mutant('ranks begin at 0', edit('search', 'RANK_CONSTANT + i + 1', 'RANK_CONSTANT + i')),
@@ -100,10 +93,7 @@ export const MUTANTS: readonly Mutant[] = [
     'fused passages are keyed by themselves',
     edit('search', 'page.ofDocuments ? p.docId : p.chunkId', 'p.chunkId'),
   ),
-  mutant(
-    'equal scores go by the other end',
-    edit('search', 'a.chunkId < b.chunkId', 'a.chunkId > b.chunkId'),
-  ),
+  mutant('equal scores go by the other end', edit('search', 'byChunkId(a, b)', 'byChunkId(b, a)')),
   mutant('what one leg alone has does not come', edit('search', '!known.has(p.chunkId)', 'false')),
   mutant('a query without words fails in both legs', edit('search', 'words.terms.length > 0', 'true')),
   mutant('each passage of a document counts', edit(`${STORE}/passages`, "page?.per === 'document'", 'false')),
@@ -113,11 +103,11 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'the floor is for what is not shown',
-    edit('page', 'shownScore(p.score) >= minScore', 'p.score >= minScore'),
+    edit('passage', 'shownScore(p.score) >= minScore', 'p.score >= minScore'),
   ),
   mutant(
     'the floor is for what is above it',
-    edit('page', 'shownScore(p.score) >= minScore', 'shownScore(p.score) > minScore'),
+    edit('passage', 'shownScore(p.score) >= minScore', 'shownScore(p.score) > minScore'),
   ),
   mutant(
     'the floor is forgotten where legs are fused',
@@ -133,8 +123,8 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'the diverse are chosen from the page alone',
-    edit('passage-order', 'Math.max(POOL.least, POOL.each * wanted)', 'wanted'),
+    edit('search', 'Math.max(POOL.least, POOL.each * wanted)', 'wanted'),
   ),
-  mutant('diversity is likeness', edit('passage-order', '1 - page.diversity', 'page.diversity')),
-  mutant('passages without a word of the query are found', edit('lexical-search', 'score > 0', 'true')),
+  mutant('diversity is likeness', edit('search', '1 - page.diversity', 'page.diversity')),
+  mutant('passages without a word of the query are found', edit('leg-search', 'score > 0', 'true')),
 ];

@@ -19,10 +19,10 @@ import type { Caller } from '../../request/caller.js';
 import { hasNoRelativeTimes } from '../answer-cache.js';
 import type { AnswerParts } from '../parts.js';
 import { statementOf } from '../planning.js';
+import { StandbyUse } from '../query-answer.js';
 import type { DataQuestion, ResultDelivery } from '../question.js';
 import { engineOf, slotValues } from '../runtime/index.js';
 import { settingsFor, timeCharge } from '../runtime/step.js';
-import { StandbyUse } from '../standby-use.js';
 import type { AnswerToAdmit, ReadSet } from './decide.js';
 
 /** Most groups of one answer, each of which comes in 16 rows at most. */

@@ -1,4 +1,4 @@
-import { type AnsweredSet, distinctSorted, OverlapHistory, type Verdict } from './history.js';
+import { isolates, type MemberClass } from './isolation.js';
 
 const DAY_MS = 86_400_000;
 
@@ -28,7 +28,7 @@ export interface AnswerToAdmit {
 }
 
 export interface OverlapDecision {
-  readonly verdict: Verdict;
+  readonly verdict: AdmissionVerdict;
   /** End of the history that decided, in ms since the epoch. */
   readonly endsAt: number;
 }
@@ -103,4 +103,265 @@ function unitsIn({ members, units }: AnsweredSet): number {
 function historyOf(bytes: Uint8Array | null, days: number): OverlapHistory {
   const known = bytes === null ? null : OverlapHistory.decode(Buffer.from(bytes));
   return known !== null && known.endsAt > Date.now() ? known : new OverlapHistory(Date.now() + days * DAY_MS);
+}
+
+/** Limits of one history. A question beyond one of them is refused until the history ends. */
+const MOST_MEMBERS = 2_097_152;
+const MOST_SETS = 1_024;
+const MOST_CLASSES = 8_192;
+const MOST_QUESTIONS = 4_096;
+/** A refusal says that a small difference exists, so that there may be few of them. */
+const MOST_REFUSALS = 32;
+
+/** The rows on which figures of one answer rest. */
+interface AnsweredSet {
+  /** Hashes of the rows, ascending and distinct. */
+  readonly members: Float64Array;
+  /** The hash of each row's privacy unit; null if each row is a unit. */
+  readonly units: Float64Array | null;
+  /** As in `Population`. */
+  readonly figures: readonly string[];
+}
+
+type AdmissionVerdict = 'repeated' | 'admitted' | 'refused' | 'spent';
+
+interface HistoryHeader {
+  readonly endsAt: number;
+  readonly refusals: number;
+  readonly questions: readonly string[];
+  /** The figures of each set. */
+  readonly sets: readonly (readonly string[])[];
+  /** For each class of rows, the sets that contain it. Class 0 is empty: its rows are in no set. */
+  readonly classes: readonly (readonly number[])[];
+  readonly members: number;
+  readonly hasUnits: boolean;
+}
+
+/**
+ * The answers that one subject, or one group of subjects, was given about the rows of one table. Rows that are in the
+ * same sets form a class, so that the size of a history depends on the number of rows, and not on that of answers.
+ */
+class OverlapHistory {
+  readonly endsAt: number;
+  #refusals = 0;
+  readonly #questions = new Set<string>();
+  #sets: (readonly string[])[] = [];
+  #classes: (readonly number[])[] = [[]];
+  #members: Float64Array = new Float64Array(0);
+  #units: Float64Array | null = null;
+  #classOf: Uint32Array = new Uint32Array(0);
+
+  /** @param endsAt the time at which the history is forgotten, in ms since the epoch */
+  constructor(endsAt: number) {
+    this.endsAt = endsAt;
+  }
+
+  /** @throws Error if `bytes` is not what `encode` returns */
+  static decode(bytes: Buffer): OverlapHistory {
+    const length = bytes.readUInt32LE(0);
+    // Written by `encode`; a damaged file fails below.
+    const header = JSON.parse(bytes.toString('utf8', 4, 4 + length)) as HistoryHeader;
+    const history = new OverlapHistory(header.endsAt);
+    history.#refusals = header.refusals;
+    for (const question of header.questions) history.#questions.add(question);
+    history.#sets = [...header.sets];
+    history.#classes = [...header.classes];
+    let at = 4 + length;
+    const next = (size: number): ArrayBuffer => {
+      const part = new Uint8Array(size);
+      if (bytes.copy(part, 0, at, at + size) !== size) throw new Error('a history of answers is cut');
+      at += size;
+      return part.buffer;
+    };
+    history.#members = new Float64Array(next(8 * header.members));
+    history.#classOf = new Uint32Array(next(4 * header.members));
+    history.#units = header.hasUnits ? new Float64Array(next(8 * header.members)) : null;
+    return history;
+  }
+
+  encode(): Buffer {
+    const header: HistoryHeader = {
+      endsAt: this.endsAt,
+      refusals: this.#refusals,
+      questions: [...this.#questions],
+      sets: this.#sets,
+      classes: this.#classes,
+      members: this.#members.length,
+      hasUnits: this.#units !== null,
+    };
+    const text = Buffer.from(JSON.stringify(header), 'utf8');
+    const length = Buffer.alloc(4);
+    length.writeUInt32LE(text.length);
+    const parts = [this.#members, this.#classOf, ...(this.#units === null ? [] : [this.#units])];
+    const arrays = parts.map((a) => new Uint8Array(a.buffer, a.byteOffset, a.byteLength));
+    return Buffer.concat([length, text, ...arrays]);
+  }
+
+  hasAnswered(question: string): boolean {
+    return this.#questions.has(question);
+  }
+
+  /**
+   * Decides about an answer, and adds it unless it is refused. A repeated question is admitted without comparison.
+   *
+   * @param question null if its answer depends on the time, so that it is never the same question
+   * @param minimum the fewest units on which a figure may rest
+   */
+  admit(question: string | null, sets: readonly AnsweredSet[], minimum: number): AdmissionVerdict {
+    if (question !== null && this.hasAnswered(question)) return 'repeated';
+    if (this.#refusals >= MOST_REFUSALS || this.#questions.size >= MOST_QUESTIONS) return 'spent';
+    this.#addMembers(sets);
+    if (this.#members.length > MOST_MEMBERS) return 'spent';
+    const changed = new Set<number>();
+    const sizes = this.#sizes();
+    for (const set of sets) {
+      this.#addSet(set, sizes, changed);
+      if (this.#sets.length > MOST_SETS || this.#classes.length > MOST_CLASSES) return 'spent';
+    }
+    const isolated = isolates(this.#memberClasses(minimum), this.#sets, changed, minimum);
+    if (isolated === 'unknown') return 'spent';
+    if (isolated) return 'refused';
+    if (question !== null) this.#questions.add(question);
+    return 'admitted';
+  }
+
+  /** Counts a refusal. */
+  refuse(): void {
+    this.#refusals += 1;
+  }
+
+  /** Adds the rows of `sets` that are in no other set, as ones of class 0. */
+  #addMembers(sets: readonly AnsweredSet[]): void {
+    const before = this.#members;
+    const missing: Float64Array[] = [];
+    for (const { members: own } of sets) {
+      const found = placesIn(before, own);
+      missing.push(own.filter((value, i) => before[found[i] ?? 0] !== value));
+    }
+    if (missing.some((part) => part.length > 0)) this.#insert(missing);
+    for (const { members: own, units: ofOwn } of sets) {
+      if (ofOwn === null) continue;
+      const units = this.#units ?? this.#members.slice();
+      const places = placesIn(this.#members, own);
+      for (let i = 0; i < places.length; i++) units[places[i] ?? 0] = ofOwn[i] ?? 0;
+      this.#units = units;
+    }
+  }
+
+  #insert(more: readonly Float64Array[]): void {
+    const before = this.#members;
+    const all = new Float64Array(more.reduce((n, part) => n + part.length, before.length));
+    let end = 0;
+    for (const part of [before, ...more]) {
+      all.set(part, end);
+      end += part.length;
+    }
+    const members = distinctSorted(all);
+    const places = placesIn(members, before);
+    const classOf = new Uint32Array(members.length);
+    const units = this.#units === null ? null : members.slice();
+    for (let i = 0; i < places.length; i++) {
+      const place = places[i] ?? 0;
+      classOf[place] = this.#classOf[i] ?? 0;
+      if (units !== null) units[place] = this.#units?.[i] ?? 0;
+    }
+    this.#members = members;
+    this.#classOf = classOf;
+    this.#units = units;
+  }
+
+  /** Divides the classes that `set` contains in part. A set that is known already only gains figures. */
+  #addSet({ members, figures }: AnsweredSet, sizes: number[], changed: Set<number>): void {
+    const places = placesIn(this.#members, members);
+    const taken = new Map<number, number>();
+    for (const place of places) {
+      const from = this.#classOf[place] ?? 0;
+      taken.set(from, (taken.get(from) ?? 0) + 1);
+    }
+    const isWhole = [...taken].every(([from, count]) => from !== 0 && count === sizes[from]);
+    const known = isWhole ? this.#setOf(new Set(taken.keys())) : null;
+    if (known !== null) {
+      const before = this.#sets[known] ?? [];
+      const more = figures.filter((f) => !before.includes(f));
+      if (more.length > 0) changed.add(known);
+      this.#sets[known] = [...before, ...more];
+      return;
+    }
+    const index = this.#sets.push(figures) - 1;
+    changed.add(index);
+    const moved = new Map<number, number>();
+    for (const [from, count] of taken) {
+      const sets = [...(this.#classes[from] ?? []), index];
+      if (from !== 0 && count === sizes[from]) {
+        this.#classes[from] = sets;
+        continue;
+      }
+      moved.set(from, this.#classes.push(sets) - 1);
+      sizes[from] = (sizes[from] ?? 0) - count;
+      sizes.push(count);
+    }
+    for (const place of places) {
+      const from = this.#classOf[place] ?? 0;
+      this.#classOf[place] = moved.get(from) ?? from;
+    }
+  }
+
+  #sizes(): number[] {
+    const sizes = this.#classes.map(() => 0);
+    for (const one of this.#classOf) sizes[one] = (sizes[one] ?? 0) + 1;
+    return sizes;
+  }
+
+  /** Returns the set that consists of these classes; null if there is none. */
+  #setOf(classes: ReadonlySet<number>): number | null {
+    const [first] = classes;
+    for (const set of first === undefined ? [] : (this.#classes[first] ?? [])) {
+      const isSame = this.#classes.every((sets, i) => sets.includes(set) === classes.has(i));
+      if (isSame) return set;
+    }
+    return null;
+  }
+
+  /** Returns the classes with their units; of a class with enough of them, the units are left out. */
+  #memberClasses(minimum: number): readonly MemberClass[] {
+    const units: (Set<number> | null)[] = this.#classes.map(() => new Set<number>());
+    const own = this.#units ?? this.#members;
+    for (let place = 0; place < own.length; place++) {
+      const one = this.#classOf[place] ?? 0;
+      const few = units[one];
+      if (few == null) continue;
+      few.add(own[place] ?? 0);
+      if (few.size >= minimum) units[one] = null;
+    }
+    return this.#classes.map((sets, i) => ({ sets, units: units[i] ?? null })).slice(1);
+  }
+}
+
+/** Sorts `values` in place, and returns them without repetitions. */
+function distinctSorted(values: Float64Array): Float64Array {
+  values.sort();
+  let end = 0;
+  for (const value of values) if (end === 0 || values[end - 1] !== value) values[end++] = value;
+  return values.slice(0, end);
+}
+
+/** Returns the index in `sorted` of each of `values`, which ascend; of a value that is missing, the one to insert it at. */
+function placesIn(sorted: Float64Array, values: Float64Array): Uint32Array {
+  const places = new Uint32Array(values.length);
+  let from = 0;
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i] ?? 0;
+    let low = from;
+    let high = sorted.length;
+    // Near values are likely neighbours, since both lists are ascending.
+    for (let step = 1; low + step < high && (sorted[low + step] ?? 0) < value; step *= 2) low += step;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((sorted[middle] ?? 0) < value) low = middle + 1;
+      else high = middle;
+    }
+    places[i] = low;
+    from = low;
+  }
+  return places;
 }

@@ -25,7 +25,7 @@ export function isolates(
   changed: ReadonlySet<number>,
   minimum: number,
 ): boolean | 'unknown' {
-  const work = new Work();
+  const work = new WorkBudget();
   for (const space of spacesOf(sets)) {
     if (![...changed].some((set) => space.has(set))) continue;
     const columns = columnsIn(space, classes, minimum);
@@ -35,7 +35,8 @@ export function isolates(
   return false;
 }
 
-class Work {
+/** Counts operations up to `MOST_WORK`. */
+class WorkBudget {
   #done = 0;
 
   get isTooMuch(): boolean {
@@ -101,7 +102,7 @@ function spaceIsolates(
   sets: readonly number[],
   changed: ReadonlySet<number>,
   minimum: number,
-  work: Work,
+  work: WorkBudget,
 ): boolean | 'unknown' {
   const small = columns.filter((c) => c.units !== null);
   const isFew = (some: readonly MemberClass[]): boolean =>
@@ -130,7 +131,7 @@ function twoDiffer(
   sets: readonly number[],
   changed: ReadonlySet<number>,
   isFew: (some: readonly MemberClass[]) => boolean,
-  work: Work,
+  work: WorkBudget,
 ): boolean {
   const within = (columns: readonly MemberClass[], set: number): readonly MemberClass[] =>
     columns.filter((c) => c.sets.includes(set));
@@ -152,9 +153,10 @@ function twoDiffer(
   return false;
 }
 
-type Row = Float64Array;
+/** Row of a matrix over the integers modulo `PRIME`. */
+type PrimeRow = Float64Array;
 
-function matrixOf(sets: readonly number[], columns: readonly MemberClass[]): Row[] {
+function matrixOf(sets: readonly number[], columns: readonly MemberClass[]): PrimeRow[] {
   const rowOf = new Map(sets.map((set) => [set, new Float64Array(columns.length)]));
   for (const [i, column] of columns.entries())
     for (const set of column.sets) {
@@ -165,7 +167,7 @@ function matrixOf(sets: readonly number[], columns: readonly MemberClass[]): Row
 }
 
 /** Returns a basis of the combinations that are zero in the first `count` columns, without these columns. */
-function restOf(rows: Row[], count: number, work: Work): Row[] | null {
+function restOf(rows: PrimeRow[], count: number, work: WorkBudget): PrimeRow[] | null {
   let rest = rows;
   for (let column = 0; column < count; column++) {
     const pivot = rest.find((row) => row[column] !== 0);
@@ -182,12 +184,12 @@ function restOf(rows: Row[], count: number, work: Work): Row[] | null {
 }
 
 interface ReducedRow {
-  readonly row: Row;
+  readonly row: PrimeRow;
   readonly pivot: number;
 }
 
 /** Returns the reduced row echelon form, without rows of zeros. */
-function reducedRows(rows: readonly Row[], width: number, work: Work): ReducedRow[] | null {
+function reducedRows(rows: readonly PrimeRow[], width: number, work: WorkBudget): ReducedRow[] | null {
   let rest = [...rows];
   const reduced: ReducedRow[] = [];
   for (let column = 0; column < width; column++) {
@@ -224,7 +226,7 @@ function pairsOf(reduced: readonly ReducedRow[]): readonly (readonly [number, nu
 }
 
 /** Subtracts the multiple of `pivot` from `row` that makes it zero in `column`. */
-function subtract(row: Row, pivot: Row, column: number): void {
+function subtract(row: PrimeRow, pivot: PrimeRow, column: number): void {
   const factor = modulo((row[column] ?? 0) * inverse(pivot[column] ?? 1));
   for (let i = 0; i < row.length; i++) {
     const value = pivot[i] ?? 0;
@@ -232,7 +234,7 @@ function subtract(row: Row, pivot: Row, column: number): void {
   }
 }
 
-function scale(row: Row, factor: number): void {
+function scale(row: PrimeRow, factor: number): void {
   for (let i = 0; i < row.length; i++) row[i] = modulo((row[i] ?? 0) * factor);
 }
 

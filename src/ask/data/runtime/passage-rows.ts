@@ -1,13 +1,24 @@
 import { setImmediate } from 'node:timers/promises';
-import { type GovernedStore, OPERATORS, type Retrieval, rowBounds } from 'osl-compiler';
+import {
+  assertNever,
+  type GovernedStore,
+  OPERATORS,
+  type OperatorName,
+  type Retrieval,
+  rowBounds,
+} from 'osl-compiler';
 import { stopError } from '../../../engine/index.js';
-import type { OperatorCall, StoredPassage } from '../content-plane.js';
+import type { OperatorCall, QueryTerms, StoredPassage } from '../content-plane.js';
 import type { RuntimeInput, RuntimeRows } from '../parts.js';
 import { constantValue, textValue, wholeNumber } from './constants.js';
-import { defaultArguments } from './default-arguments.js';
-import type { ScoredPassage } from './page.js';
-import { passagesJson } from './passage.js';
-import { scoreParts, type WrittenQuery } from './score-parts.js';
+import {
+  byChunkId,
+  type LegShare,
+  type LexicalScore,
+  passagesJson,
+  type ScoredPassage,
+  shownScore,
+} from './passage.js';
 import { indexName } from './search.js';
 import { operatorCallerOf } from './step.js';
 
@@ -20,7 +31,7 @@ export async function passageRows(
   input: RuntimeInput,
 ): Promise<RuntimeRows> {
   const errors: { chunkId: string; reason: string }[] = [];
-  const sorted = [...passages].sort((a, b) => (a.chunkId < b.chunkId ? -1 : a.chunkId > b.chunkId ? 1 : 0));
+  const sorted = [...passages].sort(byChunkId);
   const { content } = input.parts;
   const by = operatorCallerOf(input);
   const first = passages.slice(0, passagesWanted(relation, input));
@@ -113,4 +124,145 @@ function askedValue(
     case 'score_parts':
       return scoreParts(passage, query, per === 'document');
   }
+}
+
+/** The tokenized query. */
+interface WrittenQuery {
+  readonly occurrences: QueryTerms['occurrences'];
+  readonly written: Awaited<ReturnType<QueryTerms['written']>>;
+}
+
+/** Breaks down the score of `passage`; at each level the parts add up to the shown score. */
+function scoreParts(passage: ScoredPassage, query: WrittenQuery, ofDocuments: boolean): object {
+  const { why } = passage;
+  const score = shownScore(passage.score);
+  switch (why.by) {
+    case 'lexical':
+      return { mode: why.by, score, terms: termParts(passage, why, query) };
+    case 'dense':
+      return { mode: why.by, score, similarity: score };
+    case 'hybrid': {
+      const parts = addingUp(
+        why.legs.map(({ share }) => share),
+        score,
+      );
+      const legs = why.legs.map((leg, i) => legPart(leg, parts[i] ?? 0, query, ofDocuments));
+      return { mode: why.by, score, fuse: why.fuse, legs };
+    }
+    case 'reranker': {
+      const { passage: found, rank } = why.found;
+      const search = { rank, ...scoreParts(found, query, ofDocuments) };
+      return { mode: 'reranked', score, reranker: why.reranker, search };
+    }
+    default:
+      return assertNever(why);
+  }
+}
+
+function legPart({ leg, weight, found }: LegShare, part: number, query: WrittenQuery, ofDocuments: boolean) {
+  if (found === null) return { leg, weight, rank: null, score: null, part };
+  const { passage, rank } = found;
+  const { why } = passage;
+  return {
+    leg,
+    weight,
+    rank,
+    score: shownScore(passage.score),
+    part,
+    // The legs may have found different passages of a document.
+    ...(ofDocuments ? { chunk_id: passage.chunkId } : {}),
+    ...(why.by === 'lexical' ? { terms: termParts(passage, why, query) } : {}),
+  };
+}
+
+/** The matched query words, sorted by contribution in descending order, then in query order. */
+function termParts({ text, score }: ScoredPassage, { words, weights }: LexicalScore, query: WrittenQuery) {
+  const inPassage = weightsOf(weights ?? '');
+  const rarities = new Map(words.map(({ term, rarity }) => [term, rarity]));
+  const { counts } = query.occurrences(text);
+  const matched = [...query.written].flatMap(([id, { term, times }]) => {
+    const [weight, rarity] = [inPassage.get(id), rarities.get(id)];
+    if (weight === undefined || rarity === undefined) return [];
+    return [{ term, query_tf: times, idf: rarity, tf: counts.get(id) ?? 0, part: times * rarity * weight }];
+  });
+  const parts = addingUp(
+    matched.map(({ part }) => part),
+    shownScore(score),
+  );
+  return matched
+    .map((m, i) => ({ ...m, idf: shownScore(m.idf), part: parts[i] ?? 0 }))
+    .sort((a, b) => b.part - a.part);
+}
+
+/** Parses the components of a sparse vector in pgvector's text format, `{1:0.5,7:2}/9`. */
+function weightsOf(text: string): ReadonlyMap<number, number> {
+  return new Map([...text.matchAll(/(\d+):([^,}]+)/g)].map(([, id, weight]) => [Number(id), Number(weight)]));
+}
+
+/** Rounds the parts to six decimals; the largest part absorbs the rounding error. */
+function addingUp(parts: readonly number[], total: number): readonly number[] {
+  const millionths = parts.map(inMillionths);
+  const rest = inMillionths(total) - millionths.reduce((sum, part) => sum + part, 0);
+  const largest = millionths.indexOf(Math.max(...millionths));
+  return millionths.map((part, i) => shownScore((i === largest ? part + rest : part) / 1e6));
+}
+
+function inMillionths(score: number): number {
+  return Math.round(shownScore(score) * 1e6);
+}
+
+const LONGEST_ARGUMENT = 4_000;
+/** Matches a trailing high surrogate, left over when truncation splits a surrogate pair. */
+const HALF_A_PAIR = /[\ud800-\udbff]$/;
+const MOST_LABELS = 64;
+/** Minimum length of a word used as a label; shorter ones rarely describe a text. */
+const SHORTEST_LABEL = 3;
+
+const FOUR_FIELDS = Object.freeze({
+  type: 'object',
+  properties: {
+    who: { type: 'string' },
+    what: { type: 'string' },
+    when: { type: 'string' },
+    where: { type: 'string' },
+  },
+});
+
+/** Derives default arguments for an operator from the query and its facet. @param labels declared by the facet */
+function defaultArguments(
+  operator: OperatorName,
+  query: string,
+  labels: readonly unknown[],
+): readonly (readonly [name: string, value: unknown])[] {
+  const asked = query.trim().slice(0, LONGEST_ARGUMENT).replace(HALF_A_PAIR, '');
+  switch (operator) {
+    case 'CLASSIFY':
+    case 'TAG':
+      return [['labels', labels.length > 0 ? labels : wordsOf(asked)]];
+    case 'EXTRACT':
+      return [['schema', FOUR_FIELDS]];
+    case 'SCORE':
+      return [['rubric', `How well does the passage answer this: ${asked}`]];
+    case 'GENERATE':
+      return [['instruction', `Answer this with what the passage says, and nothing else: ${asked}`]];
+    case 'COMPLETE':
+      return [['prompt', `${asked}\n\n{text}`]];
+    case 'SIMILARITY':
+    case 'RANK':
+    case 'DEDUP':
+    case 'OUTLIER':
+    case 'CLUSTER':
+    case 'SUMMARIZE':
+      return [];
+    default:
+      return assertNever(operator);
+  }
+}
+
+/** The distinct words of a query as labels, or the whole query if it contains no words. */
+function wordsOf(query: string): readonly string[] {
+  const words = new Set(query.toLowerCase().match(/[\p{L}\p{M}\p{N}]+/gu) ?? []);
+  const long = [...words].filter((word) => word.length >= SHORTEST_LABEL);
+  const labels = long.length > 0 ? long : [...words];
+  return labels.length > 0 ? labels.slice(0, MOST_LABELS) : [query];
 }

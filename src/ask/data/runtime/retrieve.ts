@@ -2,10 +2,9 @@ import { type GovernedRuntime, type Position, queryError } from 'osl-compiler';
 import type { StoredPassage } from '../content-plane.js';
 import { NOTHING, type RuntimeInput, type RuntimeRows } from '../parts.js';
 import { textValue } from './constants.js';
-import { aboveMinScore, pageValues } from './page.js';
-import { candidatesOf, diverse, poolOf, reranked } from './passage-order.js';
+import { aboveMinScore, pageValues } from './passage.js';
 import { callOf, passageRows } from './passage-rows.js';
-import { best, bestOfBoth } from './search.js';
+import { best, bestOfBoth, candidatesOf, diverse, poolOf, reranked } from './search.js';
 
 /**
  * Runs RETRIEVE: finds the passages, then applies the operators.

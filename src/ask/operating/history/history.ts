@@ -1,7 +1,78 @@
 import type { AuditStats } from '../../../../audit/index.js';
 import type { EnginePool } from '../../../engine/index.js';
 import { BOUNDS_US, type Meter, type RequestObserver } from '../../request/meters.js';
-import { type RingCopy, SPANS, type SpanName, StepRing } from './step-ring.js';
+
+/** Lengths of time that are kept, and the length and number of their steps. */
+export const SPANS = Object.freeze({
+  hour: { everyMs: 10_000, count: 360 },
+  day: { everyMs: 300_000, count: 288 },
+});
+export const SPAN_NAMES = ['hour', 'day'] as const;
+export type SpanName = (typeof SPAN_NAMES)[number];
+
+/** Numbers of one thing: `width` of them for each step. */
+interface RingRow {
+  readonly width: number;
+  readonly cells: Uint32Array;
+}
+
+/** The steps of a ring as sent between processes: steps are counted since 1970. */
+export interface RingCopy {
+  /** The step that each place of the ring holds; -1 if none. */
+  readonly steps: Float64Array;
+  readonly rows: ReadonlyMap<string, RingRow>;
+}
+
+/** Figures of the newest steps of equal length, in 4 bytes for each number and step. */
+class StepRing {
+  readonly #everyMs: number;
+  readonly #count: number;
+  readonly #steps: Float64Array;
+  readonly #rows = new Map<string, RingRow>();
+  #place = 0;
+
+  constructor({ everyMs, count }: (typeof SPANS)[SpanName]) {
+    this.#everyMs = everyMs;
+    this.#count = count;
+    this.#steps = new Float64Array(count).fill(-1);
+  }
+
+  /** Moves to the step of `now`, in ms since 1970. */
+  turn(now: number): void {
+    const step = Math.floor(now / this.#everyMs);
+    this.#place = step % this.#count;
+    if (this.#steps[this.#place] === step) return;
+    this.#steps[this.#place] = step;
+    for (const { width, cells } of this.#rows.values())
+      cells.fill(0, this.#place * width, (this.#place + 1) * width);
+  }
+
+  /** Adds to the numbers of this step. */
+  add(name: string, values: ArrayLike<number>): void {
+    const { width, cells } = this.#row(name, values.length);
+    const from = this.#place * width;
+    for (let i = 0; i < width; i += 1) cells[from + i] = (cells[from + i] ?? 0) + (values[i] ?? 0);
+  }
+
+  /** Raises the numbers of this step to `values`, where they are lower. */
+  raise(name: string, values: ArrayLike<number>): void {
+    const { width, cells } = this.#row(name, values.length);
+    const from = this.#place * width;
+    for (let i = 0; i < width; i += 1) cells[from + i] = Math.max(cells[from + i] ?? 0, values[i] ?? 0);
+  }
+
+  copy(): RingCopy {
+    return { steps: this.#steps, rows: this.#rows };
+  }
+
+  #row(name: string, width: number): RingRow {
+    const known = this.#rows.get(name);
+    if (known !== undefined) return known;
+    const row = { width, cells: new Uint32Array(width * this.#count) };
+    this.#rows.set(name, row);
+    return row;
+  }
+}
 
 /** Parts of a process that are sampled. */
 interface HistorySources {
@@ -48,7 +119,7 @@ export function rowParts(name: string): readonly string[] {
  * Figures of a process over the last hour and the last day, sampled each second from counters and pools: questions are
  * added up within a step; of pools, audit log, memory and sessions the highest sample of a step is kept.
  */
-export class History {
+export class ProcessHistory {
   readonly #sources: HistorySources;
   readonly #rings = { hour: new StepRing(SPANS.hour), day: new StepRing(SPANS.day) };
   readonly #before = new Map<Meter, Float64Array>();
@@ -121,7 +192,7 @@ export class History {
 }
 
 /**
- * Sets `more` to what `meter` counted since `before`, which is brought up to date; returns false if that is nothing.
+ * Sets `more` to the counts of `meter` since `before`, and updates `before`. Returns false if all are 0.
  * Durations are counted of queries that were allowed; refusals, failures and cancels of all requests.
  */
 function countSince(

@@ -7,38 +7,40 @@ import {
   QUESTION_WIDTH,
   QUESTIONS,
   REFUSED,
+  type RingCopy,
   rowName,
   rowParts,
+  SPANS,
+  type SpanName,
   STATE,
 } from './history.js';
-import { type RingCopy, SPANS, type SpanName } from './step-ring.js';
 
 export const GROUPINGS = ['all', 'surface', 'connector'] as const;
 export type HistoryGrouping = (typeof GROUPINGS)[number];
 
 /** One value for each step; null where no process was sampled, or there is nothing to measure. */
-type Steps = readonly (number | null)[];
+type StepValues = readonly (number | null)[];
 
 interface QuestionLine {
   /** Surface or connector; null for everything, or for what reads no connector. */
   readonly name: string | null;
   /** Questions that were run, by the step in which they ended. */
-  readonly questions: Steps;
+  readonly questions: StepValues;
   /** Requests of any kind that were refused, failed or were cancelled. */
-  readonly refused: Steps;
-  readonly failed: Steps;
-  readonly cancelled: Steps;
-  readonly p50_ms: Steps;
-  readonly p95_ms: Steps;
-  readonly p99_ms: Steps;
+  readonly refused: StepValues;
+  readonly failed: StepValues;
+  readonly cancelled: StepValues;
+  readonly p50_ms: StepValues;
+  readonly p95_ms: StepValues;
+  readonly p99_ms: StepValues;
 }
 
 /** The highest samples of each step, added over the processes. */
 interface PoolLine {
   readonly connector: string;
-  readonly running: Steps;
-  readonly waiting: Steps;
-  readonly size: Steps;
+  readonly running: StepValues;
+  readonly waiting: StepValues;
+  readonly size: StepValues;
 }
 
 export interface HistoryView {
@@ -49,9 +51,9 @@ export interface HistoryView {
   readonly lines: readonly QuestionLine[];
   readonly pools: readonly PoolLine[];
   /** Records that were not yet on disk. */
-  readonly audit_waiting: Steps;
-  readonly memory_bytes: Steps;
-  readonly wire_sessions: Steps;
+  readonly audit_waiting: StepValues;
+  readonly memory_bytes: StepValues;
+  readonly wire_sessions: StepValues;
 }
 
 /**
@@ -80,7 +82,7 @@ export function historyView(
     for (const [name, row] of rows) include(sum(groupOf(name, by), row.width), row, places[i] ?? []);
   const sums = new Map([...found].sort(([a], [b]) => (a < b ? -1 : 1)));
   const sampled = Array.from({ length: count }, (_, i) => places.some((own) => own[i] !== NOWHERE));
-  const column: Column = (name, at, scale = 1) => {
+  const column: SeriesReader = (name, at, scale = 1) => {
     const { width, cells } = sums.get(name) ?? { width: 0, cells: [] };
     return sampled.map((known, i) => (known ? scale * (cells[i * width + at] ?? 0) : null));
   };
@@ -111,7 +113,7 @@ interface Sum {
 }
 
 /** One number of each step. */
-type Column = (name: string, at: number, scale?: number) => Steps;
+type SeriesReader = (name: string, at: number, scale?: number) => StepValues;
 
 const NOWHERE = -1;
 /** Steps that are shown of a server that has just begun. */
@@ -154,12 +156,17 @@ function groupOf(name: string, by: HistoryGrouping): string {
   }
 }
 
-function lineOf(name: string, { cells }: Sum, sampled: readonly boolean[], column: Column): QuestionLine {
+function lineOf(
+  name: string,
+  { cells }: Sum,
+  sampled: readonly boolean[],
+  column: SeriesReader,
+): QuestionLine {
   const counts = sampled.map((known, i) => {
     const from = i * QUESTION_WIDTH;
     return known ? cells.subarray(from + FIRST_BUCKET, from + QUESTION_WIDTH) : null;
   });
-  const quantiles = (q: number): Steps => counts.map((of) => (of === null ? null : quantileMs(of, q)));
+  const quantiles = (q: number): StepValues => counts.map((of) => (of === null ? null : quantileMs(of, q)));
   const label = rowParts(name)[1] ?? '';
   return {
     name: label === '' ? null : label,

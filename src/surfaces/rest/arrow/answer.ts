@@ -9,8 +9,7 @@ import {
 } from 'apache-arrow';
 import type { GovernedPlan } from 'osl-compiler';
 import type { QueryAnswer } from '../../../ask/index.js';
-import { columnsOf } from '../../../ask/receipts/columns.js';
-import type { IssuedReceipt } from '../../../ask/receipts/receipt-request.js';
+import { columnsOf, type IssuedReceipt } from '../../../ask/receipts/receipt-request.js';
 import { DataRowReader } from '../../../engine/index.js';
 import { ARROW_STREAM } from '../answer-layout.js';
 import { type AnswerHead, trailerOf } from '../answer-members.js';

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import type { SuggestionTarget } from '../../../ask/authoring/propose.js';
+import type { SuggestionTarget } from '../../../ask/authoring/drafts.js';
 import type { ChangeRequest } from '../../../ask/authoring/publish.js';
 import type { Proposal } from '../../../model/authoring/index.js';
 import { LONGEST_TERM, malformed, termIn } from '../request-errors.js';

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Description, describe, type GraphParts, resolveTerm } from '../../../ask/graph/describe.js';
 import type { GraphDocument } from '../../../ask/graph/graph-documents.js';
 import type { AnswerParts } from '../../../ask/index.js';
-import { type DashboardParts, listDashboards } from '../../../ask/request/shared-dashboards.js';
+import { type DashboardParts, listDashboards } from '../../../ask/request/calls-without-data.js';
 import { decideApproval, listApprovals } from '../../../ask/why/approvals.js';
 import { explainAccess } from '../../../ask/why/explain-access.js';
 import { type AccessRequestParts, requestAccess } from '../../../ask/why/request-access.js';

@@ -1,12 +1,14 @@
 import type { FastifyInstance } from 'fastify';
 import {
+  candidates,
   discardDraft,
   publication,
   publications,
   storeDraft,
+  suggest,
+  validate,
   validateDraft,
 } from '../../../ask/authoring/drafts.js';
-import { candidates, suggest, validate } from '../../../ask/authoring/propose.js';
 import type { PublishingParts } from '../../../ask/authoring/publish.js';
 import { publish } from '../../../ask/authoring/publish.js';
 import { readObjectsRequest, readProposal, readSuggestRequest } from '../bodies/authoring.js';

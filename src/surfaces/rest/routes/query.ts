@@ -3,8 +3,11 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { InternalError, QueryError } from 'osl-compiler';
 import { type Sample, type SampleCell, type SampleRequest, sample } from '../../../ask/data/sample.js';
 import { type AnswerParts, type DataQuestion, QuestionRouter } from '../../../ask/index.js';
-import type { ReceiptRequest } from '../../../ask/receipts/receipt-request.js';
-import { type ReceiptParts, recordedReceipt } from '../../../ask/receipts/recorded-receipt.js';
+import {
+  type ReceiptParts,
+  type ReceiptRequest,
+  recordedReceipt,
+} from '../../../ask/receipts/receipt-request.js';
 import { rowScheduler, SessionReads } from '../../../engine/index.js';
 import { type AnswerLayout, layoutOf } from '../answer-layout.js';
 import { explainQuestion, preferredReceipt } from '../answer-members.js';
