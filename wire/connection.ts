@@ -2,12 +2,23 @@ import type { X509Certificate } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { CancelKeys } from './cancel-keys.js';
-import { serverEndPoint } from './channel-binding.js';
 import { fatal, internalError, WireError, wrongPassword } from './errors.js';
 import type { Handler, RefusedEvent, SessionControl, SessionHandler, WireLogin } from './handler.js';
 import { type HandshakeConnection, handshake, type TlsHandshake } from './handshake.js';
 import { SocketReader } from './input.js';
 import { loginTurns } from './loop-turns.js';
+import {
+  authenticationOk,
+  backendKeyData,
+  identityOf,
+  parameterStatus,
+  type StartupIdentity,
+  type StartupMessage,
+} from './messages/startup.js';
+import { Frontend, passwordOnly } from './messages/types.js';
+import type { WireSettings } from './options.js';
+import { SocketWriter } from './output.js';
+import { exchangePassword, exchangeScram, type ScramSteps } from './password-exchange.js';
 import {
   checkScramFinal,
   decodePassword,
@@ -15,19 +26,9 @@ import {
   offerScram,
   readScramFirst,
   type ScramChoice,
-} from './messages/scram.js';
-import {
-  authenticationOk,
-  backendKeyData,
-  parameterStatus,
-  type StartupMessage,
-} from './messages/startup.js';
-import { Frontend, passwordOnly } from './messages/types.js';
-import type { WireSettings } from './options.js';
-import { SocketWriter } from './output.js';
-import { exchangePassword, exchangeScram, type ScramSteps } from './password-exchange.js';
+  serverEndPoint,
+} from './scram.js';
 import { WireSession } from './session.js';
-import { identityOf, type StartupIdentity } from './startup-parameters.js';
 
 export interface ConnectionHost {
   readonly settings: WireSettings;

@@ -1,7 +1,6 @@
 import type { WireError } from '../errors.js';
 import type { ColumnDescription, CopyFormat, FormatCode, TransactionStatus, WireNotice } from '../handler.js';
-import { MessageReader } from '../message-reader.js';
-import { encodeOnce, type MessageFields, type MessageWriter } from '../message-writer.js';
+import { encodeOnce, type MessageFields, MessageReader, type MessageWriter } from '../message-fields.js';
 import { Backend } from './types.js';
 
 /** Encoded RowDescriptions, in UTF-8 and text format; statements of the same shape share their columns. */

@@ -1,5 +1,5 @@
 import { queryError } from 'osl-compiler';
-import { stopAfter, TimeLimitError } from '../../base/threads/time-limit.js';
+import { stopAfter, TimeLimitError } from '../../base/threads/main-thread-time.js';
 import type { RecordingParts } from '../request/parts.js';
 import type { PlannedFor } from './parts.js';
 

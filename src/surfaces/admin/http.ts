@@ -29,9 +29,8 @@ import {
 } from '../../ask/operating/read-audit.js';
 import { type ShadowParts, shadowReport, startShadow, stopShadow } from '../../ask/operating/shadow.js';
 import { matrix } from '../../ask/why/matrix.js';
-import { addHooks } from '../http/hooks.js';
 import { ClientErrors, type HttpTls, listenerOf } from '../http/listener.js';
-import { bareApp, close, listen, type MoreRoutes } from '../http/server.js';
+import { addHooks, bareApp, close, listen, type MoreRoutes } from '../http/server.js';
 import { readRequest } from '../rest/call.js';
 import { Inflight } from '../rest/inflight.js';
 import { documentRoute, documentRoutes } from '../rest/openapi/document.js';

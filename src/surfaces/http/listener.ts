@@ -7,8 +7,7 @@ import type { RequestCall, RequestParts } from '../../ask/index.js';
 import { refuseCall } from '../../ask/request/calls-without-data.js';
 import { refusedConnection } from '../../ask/request/session-records.js';
 import { distrust } from '../rest/call.js';
-import { rawProblem } from '../rest/problem.js';
-import { HEAD_LIMIT, httpFault } from '../rest/request-errors.js';
+import { HEAD_LIMIT, httpFault, rawProblem } from '../rest/problem.js';
 
 export interface HttpTls {
   readonly cert: string | Buffer;

@@ -4,8 +4,7 @@ import { sessionCommand } from '../../ask/index.js';
 import type { SettingChange } from '../catalog/index.js';
 import { type Command, type CommandResult, commandStatement, textColumn } from './command.js';
 import { audible } from './data-statement.js';
-import type { SessionParts } from './session-parts.js';
-import type { SessionState } from './session-state.js';
+import type { SessionParts, SessionState } from './session-state.js';
 import { RECEIPT } from './setting-list.js';
 import { withResolvedZones } from './settings.js';
 

@@ -2,8 +2,8 @@ import { declaredOid } from 'osl-compiler';
 import { error, type Portal, WireError, type WireStatement } from '../../../wire/index.js';
 import { sessionCommand } from '../../ask/index.js';
 import type { StatementNode } from './command.js';
-import type { SessionParts } from './session-parts.js';
 import { planChanged } from './session-requests.js';
+import type { SessionParts } from './session-state.js';
 
 type PrepareNode = Extract<StatementNode, { PrepareStmt: unknown }>['PrepareStmt'];
 type ExecuteNode = Extract<StatementNode, { ExecuteStmt: unknown }>['ExecuteStmt'];

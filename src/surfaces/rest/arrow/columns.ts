@@ -29,24 +29,22 @@ import {
 } from 'osl-compiler';
 import type { ArrowBytes, ArrowColumn } from './buffers.js';
 import {
+  BoolColumn,
+  BytesColumn,
+  binaryElements,
   copy,
   date,
   FixedColumn,
   interval,
+  ListColumn,
   reverse,
+  textElements,
   time,
   timestamp,
   type ValueLayout,
-  type WriteFixed,
-} from './fixed-column.js';
-import {
-  BoolColumn,
-  BytesColumn,
-  binaryElements,
-  ListColumn,
-  textElements,
   verbatim,
-} from './variable-columns.js';
+  type WriteFixed,
+} from './column-writers.js';
 
 /** Maximum digits of Arrow's 128-bit and 256-bit decimals. */
 const MOST_IN_128 = 38;

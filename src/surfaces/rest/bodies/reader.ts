@@ -1,7 +1,7 @@
 import type { ErrorObject, ValidateFunction } from 'ajv';
 import { InternalError, type QueryError, queryError } from 'osl-compiler';
 import { buildCheck, checkOf, type Dialect } from '../../../base/checks.js';
-import { jsonPointer, malformed, shownName, unknownName } from '../request-errors.js';
+import { jsonPointer, malformed, shownName, unknownName } from '../problem.js';
 import type { JsonShape, ValueOf } from '../shape.js';
 import type { JsonFields } from './json.js';
 

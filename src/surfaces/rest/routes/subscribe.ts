@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import { queryError } from 'osl-compiler';
 import { eventsOf, type SubscriptionEvent, type SubscriptionParts } from '../../../ask/data/subscription.js';
 import { publicError } from '../../../ask/index.js';
-import { eventIdText, readSubscription } from '../bodies/subscription.js';
+import { eventIdText, readSubscription } from '../bodies/query.js';
 import { callOf, readRequest } from '../call.js';
 import type { Inflight } from '../inflight.js';
 import { SUBSCRIBE_OPERATION } from '../openapi/operations.js';
