@@ -38,7 +38,7 @@ export interface ConnectionHost {
 }
 
 /** One connection, from handshake and authentication to the session. */
-export class Connection implements HandshakeConnection {
+export class WireConnection implements HandshakeConnection {
   readonly input = new SocketReader(() => this.#session?.cancel());
   readonly output: SocketWriter;
   readonly remoteAddress: string;

@@ -75,7 +75,7 @@ export function exchangeScram(
   });
 }
 
-interface Gateway {
+interface AuthenticationPeer {
   said(): Promise<Uint8Array | null>;
   /** Forwards one server message and the client's answer. Returns false at the end. */
   turn(steps: ExchangeSteps): Promise<boolean>;
@@ -87,7 +87,7 @@ interface Gateway {
 async function converse(
   user: string,
   auth: PostgresConnectionOptions['auth'],
-  talk: (gateway: Gateway) => Promise<Uint8Array | null>,
+  talk: (gateway: AuthenticationPeer) => Promise<Uint8Array | null>,
 ): Promise<Uint8Array | null> {
   const room = { highWaterMark: 16 };
   const toGateway = new TransformStream<Uint8Array, Uint8Array>(undefined, room, room);

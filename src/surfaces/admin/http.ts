@@ -56,20 +56,6 @@ import {
   timeParameter,
 } from './requests.js';
 
-const INSIGHT_METHODS: readonly (readonly [path: string, methods: string])[] = [
-  ['/admin/matrix', 'GET, HEAD'],
-  ['/admin/access-requests', 'GET, HEAD'],
-  ['/admin/policy/tests', 'GET, HEAD, POST'],
-  ['/admin/policy/shadow', 'GET, HEAD'],
-  ['/admin/audit/records', 'GET, HEAD'],
-  ['/admin/audit/requests/{id}', 'GET, HEAD'],
-  ['/admin/audit/requests/{id}/proofs', 'GET, HEAD'],
-  ['/admin/audit/verification', 'GET, HEAD, POST'],
-  ['/admin/figures', 'GET, HEAD'],
-  ['/admin/limits', 'GET, HEAD'],
-  ['/admin/freshness', 'GET, HEAD'],
-];
-
 type InsightSchemas = Readonly<Record<keyof typeof INSIGHT_OPERATIONS, FastifySchema>>;
 
 /**
@@ -189,7 +175,17 @@ export const ADMIN_METHODS: ReadonlyMap<string, string> = new Map([
   ['/admin/tokens/revoked', 'GET, HEAD'],
   ['/admin/policy/shadow/start', 'POST'],
   ['/admin/policy/shadow/stop', 'POST'],
-  ...INSIGHT_METHODS,
+  ['/admin/matrix', 'GET, HEAD'],
+  ['/admin/access-requests', 'GET, HEAD'],
+  ['/admin/policy/tests', 'GET, HEAD, POST'],
+  ['/admin/policy/shadow', 'GET, HEAD'],
+  ['/admin/audit/records', 'GET, HEAD'],
+  ['/admin/audit/requests/{id}', 'GET, HEAD'],
+  ['/admin/audit/requests/{id}/proofs', 'GET, HEAD'],
+  ['/admin/audit/verification', 'GET, HEAD, POST'],
+  ['/admin/figures', 'GET, HEAD'],
+  ['/admin/limits', 'GET, HEAD'],
+  ['/admin/freshness', 'GET, HEAD'],
   ['/openapi.json', 'GET, HEAD'],
 ]);
 

@@ -53,7 +53,6 @@ export function createAdminWire(
       ...(tls !== null && { tls }),
       maxMessageBytes: MOST_MESSAGE_BYTES,
       maxUnauthenticated: MOST_UNAUTHENTICATED,
-      startupParameters: STARTUP_PARAMETERS,
       onInternalError: (cause) =>
         parts.log.error('internal error on the admin wire', {
           error: cause instanceof Error ? (cause.stack ?? cause.message) : String(cause),
@@ -80,15 +79,6 @@ function handlerOf(parts: OperatingParts, configured: ProcessConfiguration): Han
     recordRefusal: (event) => recordRefusedConnection(parts, event),
   };
 }
-
-const STARTUP_PARAMETERS = [
-  'application_name',
-  'client_encoding',
-  'DateStyle',
-  'extra_float_digits',
-  'IntervalStyle',
-  'TimeZone',
-];
 
 const AT_REST: SeriesEnd = { status: 'I', changes: [], idleLimit: null };
 

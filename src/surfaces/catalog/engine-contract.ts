@@ -60,7 +60,7 @@ export interface SessionSignal {
 }
 
 /** Row of `pg_stat_activity` for one of the caller's sessions. Times are in ms since the epoch. */
-export interface CatalogSession {
+export interface SessionActivity {
   readonly pid: number;
   readonly application_name: string;
   readonly backend_start: number;

@@ -14,7 +14,7 @@ export { classify, type StatementLane } from './classify.js';
 export {
   CATALOG_VERSION,
   type CatalogCursor,
-  type CatalogSession,
+  type SessionActivity,
   type CatalogStatement,
   namesSessions,
   type SessionSignal,

@@ -97,7 +97,7 @@ function isShared(url: string): boolean {
   return path.startsWith('/osl/') || path === '/openapi.json';
 }
 
-export interface HttpOptions {
+export interface HttpServerOptions {
   /** TLS certificate; if absent, REST is served over plain HTTP. */
   readonly tls?: HttpTls;
   /** Maximum time to receive a complete request, in ms. Default 30,000. */
@@ -146,7 +146,7 @@ const REQUEST_TIMEOUT_MS = 30_000;
 /** Grace period beyond the longest execution: a client that sends nothing for that long is presumed gone. */
 const STALLED_MS = 60_000;
 
-export async function createHttpServer(service: HttpParts, options: HttpOptions = {}): Promise<HttpServer> {
+export async function createHttpServer(service: HttpParts, options: HttpServerOptions = {}): Promise<HttpServer> {
   const inflight = new Inflight();
   const clientErrors = new ClientErrors(service);
   const requestTimeoutMs = options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS;

@@ -12,7 +12,7 @@ import {
   Snapshots,
   type SubscriptionParts,
 } from '../../ask/index.js';
-import type { CatalogProvider, CatalogSession, SessionSignal } from '../catalog/index.js';
+import type { CatalogProvider, SessionActivity, SessionSignal } from '../catalog/index.js';
 import type { Channels } from './channels.js';
 import type { Command, CommandResult } from './command.js';
 import type { Cursors } from './cursor.js';
@@ -35,7 +35,7 @@ export interface SessionParts {
   readonly activity: ActivityRecorder;
   /** Open sessions of the same caller, including this one. */
   readonly own: {
-    all(): Awaitable<readonly CatalogSession[]>;
+    all(): Awaitable<readonly SessionActivity[]>;
     signal(signal: SessionSignal): Awaitable<boolean>;
   };
   /** Answers catalog queries; if null, they are treated as data queries and therefore refused. */
@@ -68,7 +68,7 @@ export class ActivityRecorder {
   }
 
   /** `fast`: true if a fast-lane query is running, which is not tracked here. */
-  snapshot(block: 'I' | 'T' | 'E', fast: boolean): Omit<CatalogSession, 'pid' | 'application_name'> {
+  snapshot(block: 'I' | 'T' | 'E', fast: boolean): Omit<SessionActivity, 'pid' | 'application_name'> {
     const active = this.#query !== null || fast;
     return {
       backend_start: this.#begunAt,

@@ -25,7 +25,7 @@ import type {
   TokenlessSession,
 } from '../../ask/index.js';
 import { MemoryShare, type StandbyReads } from '../../engine/index.js';
-import type { CatalogProvider, CatalogSession } from '../catalog/index.js';
+import type { CatalogProvider, SessionActivity } from '../catalog/index.js';
 import { Channels } from './channels.js';
 import { Cursors } from './cursor.js';
 import { audible, columnsOf, DataStatement, planNotices } from './data-statement.js';
@@ -123,7 +123,7 @@ export class PgSession implements SessionHandler {
     return this.#parts.processId();
   }
 
-  ownerView(): CatalogSession | null {
+  ownerView(): SessionActivity | null {
     const { activity, settings, state } = this.#parts;
     const pid = this.pid();
     if (pid === 0) return null;

@@ -17,7 +17,7 @@ export const FILLED_CATALOGS = [
 
 export type FilledTable = (typeof FILLED_CATALOGS)[number];
 
-export type CatalogRow = readonly [table: FilledTable, line: string];
+export type SystemRow = readonly [table: FilledTable, line: string];
 
 /** OIDs of the system catalogs, the same in every Postgres. */
 const CLASS = 1259;
@@ -81,7 +81,7 @@ export function* catalogRows(
   patterns: Patterns,
   taken: { readonly relations: readonly string[]; readonly types: readonly string[] },
   firstOid: number,
-): Generator<CatalogRow> {
+): Generator<SystemRow> {
   let next = firstOid;
   const oid = (): number => next++;
   const names = new SchemaNames(taken.relations, taken.types);
@@ -149,7 +149,7 @@ function linksOf(
   ];
 }
 
-function* tableRows(table: CatalogTable, patterns: Patterns): Generator<CatalogRow> {
+function* tableRows(table: CatalogTable, patterns: Patterns): Generator<SystemRow> {
   const { model, oid, rowType, arrayType } = table;
   const name = escaped(model.name);
   yield [
@@ -187,7 +187,7 @@ function* columnRows(
   column: ColumnModel,
   number: number,
   patterns: Patterns,
-): Generator<CatalogRow> {
+): Generator<SystemRow> {
   const pattern = patterns.columns.get(column.type);
   if (pattern === undefined) throw new Error('a column of the catalog has a type that nobody asked for');
   const name = escaped(column.name);
@@ -204,7 +204,7 @@ function* columnRows(
   yield constraintColumn(constraint, 'CHECK', escaped(table.model.name), name, 1, null);
 }
 
-function* keyRows(table: CatalogTable, key: PrimaryKey, patterns: Patterns): Generator<CatalogRow> {
+function* keyRows(table: CatalogTable, key: PrimaryKey, patterns: Patterns): Generator<SystemRow> {
   const { index, constraint, columns } = key;
   const name = escaped(key.name);
   const [count, tableName] = [columns.length, escaped(table.model.name)];
@@ -247,7 +247,7 @@ function* keyRows(table: CatalogTable, key: PrimaryKey, patterns: Patterns): Gen
   }
 }
 
-function* linkRows(link: CatalogLink, patterns: Patterns, oid: () => number): Generator<CatalogRow> {
+function* linkRows(link: CatalogLink, patterns: Patterns, oid: () => number): Generator<SystemRow> {
   const { from, to, key, columns } = link;
   const name = escaped(link.name);
   yield [
@@ -312,11 +312,11 @@ function dependency(
   onColumn: number,
   kind: 'a' | 'i' | 'n',
   column = 0,
-): CatalogRow {
+): SystemRow {
   return ['pg_depend', fieldsOf(catalog, object, column, onCatalog, on, onColumn, kind)];
 }
 
-function description(catalog: number, object: number, column: number, text: string): CatalogRow {
+function description(catalog: number, object: number, column: number, text: string): SystemRow {
   return ['pg_description', fieldsOf(object, catalog, column, escaped(text))];
 }
 
@@ -333,7 +333,7 @@ function constraintColumn(
     readonly column: string;
     readonly position: number | null;
   } | null,
-): CatalogRow {
+): SystemRow {
   return [
     'pg_constraint_column',
     fieldsOf(
