@@ -2,7 +2,7 @@ import { constants } from 'node:crypto';
 import { createServer, type Server, type Socket } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import { CancelKeys } from './cancel-keys.js';
-import { WireConnection, type ConnectionHost } from './connection.js';
+import { type ConnectionHost, WireConnection } from './connection.js';
 import { fatal } from './errors.js';
 import type { Handler } from './handler.js';
 import type { TlsHandshake } from './handshake.js';

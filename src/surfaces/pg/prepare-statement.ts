@@ -7,7 +7,7 @@ import {
   QueryError,
   statementTexts,
 } from 'osl-compiler';
-import { type Awaitable, type SimpleStatement, type WireStatement } from '../../../wire/index.js';
+import type { Awaitable, SimpleStatement, WireStatement } from '../../../wire/index.js';
 import { isShort } from '../../ask/index.js';
 import type { StatementLane } from '../catalog/index.js';
 import { catalogStatement } from './catalog-statement.js';
