@@ -105,11 +105,11 @@ export class WireConnection implements HandshakeConnection {
   /** Ends a connection without a session and records the reason. Only the first call has an effect. */
   refuse(kind: RefusedEvent['kind'], reason: WireError): void {
     if (this.output.closed) return;
-    const told = !this.#awaitsPacket && kind !== 'tls';
-    this.output.end(told ? reason : null);
+    const isExplained = !this.#awaitsPacket && kind !== 'tls';
+    this.output.end(isExplained ? reason : null);
     this.input.discard();
     if (kind === 'tls') this.#socket.destroy();
-    this.#record(kind, told ? reason.sqlstate : null, reason.message);
+    this.#record(kind, isExplained ? reason.sqlstate : null, reason.message);
   }
 
   awaitPacket(yes: boolean): void {

@@ -165,9 +165,9 @@ export function readScramFirst(body: Buffer, endPoint: Buffer | null): ScramChoi
 
 /** Checks a SASLResponse. Throws FATAL 08P01, or 28000 if it is bound to another channel. */
 export function checkScramFinal(body: Buffer, { binding }: ScramChoice): void {
-  const said = body.length > LONGEST ? null : FINAL.exec(body.toString('latin1'));
-  if (said === null) throw fatal('08P01', 'malformed SCRAM message');
-  if (said[1] === binding) return;
+  const fields = body.length > LONGEST ? null : FINAL.exec(body.toString('latin1'));
+  if (fields === null) throw fatal('08P01', 'malformed SCRAM message');
+  if (fields[1] === binding) return;
   if (binding === 'biws' || binding === 'eSws') throw fatal('08P01', 'malformed SCRAM message');
   throw fatal('28000', 'SCRAM channel binding check failed');
 }

@@ -252,9 +252,9 @@ export async function openSession({ silenceMs, ...config }: SessionOptions): Pro
   };
   return {
     query(text, values = []) {
-      const asked = last.then(() => run(text, values));
-      last = asked.catch(() => undefined);
-      return asked;
+      const answer = last.then(() => run(text, values));
+      last = answer.catch(() => undefined);
+      return answer;
     },
     get open() {
       return open;

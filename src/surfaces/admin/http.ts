@@ -101,8 +101,8 @@ function insightRoutes(
   );
   show('/admin/policy/shadow', schemas.shadow, (call) => shadowReport(parts(), call));
   show('/admin/figures', schemas.figures, (call) => figures(parts(), call));
-  get('/admin/limits', schemas.limits, LIMITS_PARAMETERS, limitsQuestion, (call, asked) =>
-    limits(parts(), call, asked),
+  get('/admin/limits', schemas.limits, LIMITS_PARAMETERS, limitsQuestion, (call, question) =>
+    limits(parts(), call, question),
   );
   show('/admin/freshness', schemas.freshness, (call) => freshness(parts(), call));
   const job = (path: string, name: JobName, looked: FastifySchema, begun: FastifySchema): void => {

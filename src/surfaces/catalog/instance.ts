@@ -54,7 +54,7 @@ export class CatalogInstance implements CatalogEngine {
   readonly #described = new DescriptionCache(MAX_DESCRIBED);
   #thread: EngineThread | null = null;
   #role = FIRST_CALLER;
-  #told = '';
+  #sessionJson = '';
   #switches = 0;
   #memory = 0;
   #loans = 0;
@@ -214,7 +214,7 @@ export class CatalogInstance implements CatalogEngine {
   async #switchTo(thread: EngineThread, caller: CatalogCaller): Promise<void> {
     const role = roleNameOf(caller.user);
     const { json, inForce } = caller.session;
-    if (role === this.#role && json === this.#told) return;
+    if (role === this.#role && json === this.#sessionJson) return;
     const encoder = new FrontendEncoder();
     const rename = `ALTER ROLE ${quoteIdentifier(this.#role)} RENAME TO ${quoteIdentifier(role)}`;
     encoder.query(`SET SESSION AUTHORIZATION ${OWNER_ROLE}`);
@@ -237,7 +237,7 @@ export class CatalogInstance implements CatalogEngine {
     }
     this.#switches += role === this.#role ? 0 : 1;
     this.#role = role;
-    this.#told = reply.error === null ? json : '';
+    this.#sessionJson = reply.error === null ? json : '';
     // The database that holds the data knows this time zone, but the catalog engine does not.
     if (reply.error?.sqlstate === '22023') throw new CatalogFault(reply.error);
     if (reply.error !== null) throw new EngineEnded('broken', reply.error.message);
@@ -247,7 +247,7 @@ export class CatalogInstance implements CatalogEngine {
     this.#thread?.end('cancelled');
     this.#thread = null;
     this.#role = FIRST_CALLER;
-    this.#told = '';
+    this.#sessionJson = '';
     this.#switches = 0;
     this.#memory = 0;
   }

@@ -38,7 +38,7 @@ export interface CatalogModelPart extends Pick<CatalogModel, 'signature' | 'enti
 }
 
 export interface CatalogHost {
-  ask(asked: RemoteCatalogRequest): Promise<RemoteCatalogReply>;
+  ask(request: RemoteCatalogRequest): Promise<RemoteCatalogReply>;
   send(part: CatalogModelPart): Promise<void>;
   stop(id: number): void;
 }
@@ -93,7 +93,7 @@ export class RemoteCatalogs implements CatalogProvider {
 
   async #request(
     model: CatalogModel,
-    asked: Omit<RemoteCatalogRequest, 'id' | 'signature'>,
+    content: Omit<RemoteCatalogRequest, 'id' | 'signature'>,
     signal: AbortSignal | null,
   ): Promise<Exclude<RemoteCatalogReply, { kind: 'unknown' | 'fault' }>> {
     const id = ++this.#last;
@@ -101,7 +101,7 @@ export class RemoteCatalogs implements CatalogProvider {
     requireNotCancelled(signal);
     signal?.addEventListener('abort', stop, { once: true });
     try {
-      const question = { id, signature: model.signature, ...asked };
+      const question = { id, signature: model.signature, ...content };
       let reply = await this.#host.ask(question);
       if (reply.kind === 'unknown') {
         await this.#send(id, model, signal);
@@ -137,9 +137,9 @@ export class CatalogServer {
     this.#catalogs = catalogs;
   }
 
-  async answer(process: number, asked: RemoteCatalogRequest): Promise<RemoteCatalogReply> {
-    const { signature, subject, caller, run } = asked;
-    const key = `${process} ${asked.id}`;
+  async answer(process: number, request: RemoteCatalogRequest): Promise<RemoteCatalogReply> {
+    const { signature, subject, caller, run } = request;
+    const key = `${process} ${request.id}`;
     const model = this.#sentModel(key) ?? this.#catalogs.modelOf(signature);
     if (model === null) return { kind: 'unknown' };
     const stop = new AbortController();
@@ -148,8 +148,8 @@ export class CatalogServer {
     try {
       return await this.#catalogs.use<RemoteCatalogReply>(model, subject, signal, async (engine) => {
         if (run === null)
-          return { kind: 'described', described: await engine.describe(caller, asked, signal) };
-        return { kind: 'reply', reply: await engine.query(caller, asked, run, signal) };
+          return { kind: 'described', described: await engine.describe(caller, request, signal) };
+        return { kind: 'reply', reply: await engine.query(caller, request, run, signal) };
       });
     } catch (error) {
       if (error instanceof CatalogFault) return { kind: 'fault', report: error.report };

@@ -54,7 +54,7 @@ export class SessionRegister implements OwnSessions {
   }
 
   get operatorViews(): readonly MonitoredSession[] {
-    return [...this.#open].map((session) => session.operatorView()).filter((told) => told !== null);
+    return [...this.#open].map((session) => session.operatorView()).filter((view) => view !== null);
   }
 
   /** Signals any session, on behalf of an operator; false if no session has this process id. */

@@ -364,7 +364,7 @@ export class Isolation {
   readonly #service: Pick<RunningParts, 'engines'>;
   readonly #settings: SessionSettings;
   #snapshots: Snapshots | null = null;
-  #asked = false;
+  #hasRead = false;
   /** Level of the current block. It survives a failure of the block, although the block's settings are rolled back. */
   #level: string | null = null;
 
@@ -390,7 +390,7 @@ export class Isolation {
     const key = name.toLowerCase();
     if (key !== LEVEL && key !== DEFAULT) return;
     this.#requireKept(value);
-    if (key === LEVEL && this.#asked && value.toLowerCase() !== this.#settings.show(LEVEL).value)
+    if (key === LEVEL && this.#hasRead && value.toLowerCase() !== this.#settings.show(LEVEL).value)
       throw error('25001', 'SET TRANSACTION ISOLATION LEVEL must be called before any query');
     if (key === LEVEL) this.#level = value;
   }
@@ -398,7 +398,7 @@ export class Isolation {
   /** Returns the snapshots for a data statement; null if it reads the data committed when it starts. */
   snapshots(inBlock: boolean, subject: string): Snapshots | null {
     if (!inBlock) return null;
-    this.#asked = true;
+    this.#hasRead = true;
     const level = KEPT.get(this.#settings.show(LEVEL).value as 'serializable'); // undefined for the other levels
     if (level === undefined) return null;
     this.#snapshots ??= new Snapshots(level, subject, this.#settings.standbyReads());
@@ -406,7 +406,7 @@ export class Isolation {
   }
 
   end(): void {
-    this.#asked = false;
+    this.#hasRead = false;
     this.#snapshots?.end();
     this.#snapshots = null;
   }

@@ -47,7 +47,7 @@ export function queryRoute(app: FastifyInstance, service: AnswerParts, inflight:
 async function streamAnswer(
   questions: QuestionRouter,
   question: DataQuestion,
-  asked: QueryRequest & { readonly receipt: ReceiptRequest | null },
+  parsed: QueryRequest & { readonly receipt: ReceiptRequest | null },
   request: FastifyRequest,
   reply: FastifyReply,
   inflight: Inflight,
@@ -57,10 +57,10 @@ async function streamAnswer(
   const stream = new AnswerStream(reply, question.requestId, encoding);
   try {
     const answer = await questions.answer(question, {
-      parameters: asked.parameters,
+      parameters: parsed.parameters,
       resultFormats: (plan) => encoding.formats(plan),
       copies: encoding.copies,
-      receipt: asked.receipt,
+      receipt: parsed.receipt,
       maxRows: 0,
       again: question.mayBeOld === true ? 'given before' : 'anew',
       standby: question.mayBeOld === true ? new SessionReads() : null,
