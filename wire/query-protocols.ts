@@ -33,7 +33,7 @@ import {
 import { type ResultShape, recodeRows } from './recode.js';
 
 /** Sends everything between RowDescription and CommandComplete. COPY always fetches all rows. */
-export async function runPortal(
+async function runPortal(
   shape: ResultShape,
   fetch: Portal['fetch'],
   maxRows: number,

@@ -166,7 +166,7 @@ async function openPool(
 }
 
 /** Connection options for the control database, except for its URL. */
-export function connectionOptions(applicationName: string, statementMs: number) {
+function connectionOptions(applicationName: string, statementMs: number) {
   return {
     application_name: applicationName,
     connectionTimeoutMillis: CONNECT_MS,

@@ -9,7 +9,7 @@ const MAX_MESSAGE = 0x4000_0000;
  * Splits the server's bytes into whole messages, and checks that strings end inside them. The parser of `pg` checks
  * neither: a server that is not Postgres could make it throw an uncaught exception, or read forever.
  */
-export class MessageCheck {
+class MessageCheck {
   #chunks: Buffer[] = [];
   #length = 0;
   /** Bytes needed until the next message is complete. */

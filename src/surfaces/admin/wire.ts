@@ -37,7 +37,7 @@ import {
   tokenRevoked,
 } from '../pg/index.js';
 
-export const ADMIN_DATABASE = 'osl_admin';
+const ADMIN_DATABASE = 'osl_admin';
 
 const MOST_MESSAGE_BYTES = 65_536;
 const MOST_UNAUTHENTICATED = 100;

@@ -345,7 +345,7 @@ export function addHooks(
 }
 
 /** Activates break-glass access for requests with an `OSL-Break-Glass` header before they are handled. */
-export function addBreakGlassHook(app: FastifyInstance, service: BreakGlassParts): void {
+function addBreakGlassHook(app: FastifyInstance, service: BreakGlassParts): void {
   app.addHook('preHandler', async (request) => {
     const reason = headerText(request.raw.rawHeaders, 'osl-break-glass');
     if (reason !== null) request.call = await inEmergency(service, request.call, reason, request.url);
@@ -408,7 +408,7 @@ const ACTIONS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Refuses a malformed request; for query routes the error is shown only to authenticated callers. */
-export async function sendRefusal(
+async function sendRefusal(
   service: RequestParts,
   request: FastifyRequest,
   reply: FastifyReply,

@@ -26,7 +26,7 @@ export interface Telemetry {
 export type MetricsJson = string;
 
 /** Renders the metrics of several processes as one page, combined as each metric defines (default: summed). */
-export function pageOf(figures: readonly MetricsJson[]): Promise<string> {
+function pageOf(figures: readonly MetricsJson[]): Promise<string> {
   // Written by `figures` in another process of this program.
   const lists = figures.map((text) => JSON.parse(text) as object[]);
   return AggregatorRegistry.aggregate(lists).metrics();

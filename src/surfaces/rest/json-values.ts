@@ -85,7 +85,7 @@ export class JsonBytes extends GrowingBytes {
 }
 
 /** Converts one value at `source[start … end)` from Postgres' text format to JSON. */
-export type WriteValue = (source: Buffer, start: number, end: number, out: JsonBytes) => void;
+type WriteValue = (source: Buffer, start: number, end: number, out: JsonBytes) => void;
 
 function writeUnicode(bytes: Uint8Array, at: number, byte: number): number {
   bytes[at] = 0x75;
@@ -115,7 +115,7 @@ export interface ValueWriter {
 }
 
 /** Creates a writer for values that are never large. */
-export function shortValue(write: WriteValue): ValueWriter {
+function shortValue(write: WriteValue): ValueWriter {
   return {
     write,
     *portions(source, start, end, out) {
@@ -130,7 +130,7 @@ const nothing = (): void => undefined;
 const quote = (out: JsonBytes): void => out.quote();
 
 /** Creates a writer for values of any size that are either written in quotes or already JSON. */
-export function pieceByPiece(form: 'string' | 'json', piece: WriteValue, skipped = 0): ValueWriter {
+function pieceByPiece(form: 'string' | 'json', piece: WriteValue, skipped = 0): ValueWriter {
   const mark = form === 'string' ? quote : nothing;
   return {
     write: (source, start, end, out) => {

@@ -356,7 +356,7 @@ const MAX_BYTES = 63;
  * Names of a schema's relations, types and constraints, including those that Postgres generates depending on existing
  * names. A test compares them with Postgres.
  */
-export class SchemaNames {
+class SchemaNames {
   readonly #relations: Set<string>;
   readonly #constraints = new Set<string>();
   /** Type names. Array types map to objects, since Postgres renames them if another type needs their name. */
@@ -405,7 +405,7 @@ export class SchemaNames {
   }
 }
 
-export interface ArrayTypeName {
+interface ArrayTypeName {
   name: string;
 }
 

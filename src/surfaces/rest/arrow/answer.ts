@@ -256,7 +256,7 @@ function decimal(words: number, scale: number, beyond: bigint): WriteFixed {
 }
 
 /** Arrow field of an answer's column, with its model type and masking as metadata. */
-export function fieldOf({ name, type, source }: OutputColumn, redacted: boolean, column: ArrowColumn): Field {
+function fieldOf({ name, type, source }: OutputColumn, redacted: boolean, column: ArrowColumn): Field {
   const metadata = new Map([
     ['osl.type', type],
     ['osl.redacted', String(redacted)],
@@ -279,7 +279,7 @@ function extensionOf(type: TypeName): readonly (readonly [string, string])[] {
  * Creates the column for an output. A numeric with declared precision becomes a decimal; other numerics become text,
  * since they are unbounded and must not be rounded.
  */
-export function columnOf({ type, name, form }: OutputColumn): ArrowColumn {
+function columnOf({ type, name, form }: OutputColumn): ArrowColumn {
   const decimal = decimalLayout(form);
   if (decimal !== null) return new FixedColumn(decimal, name);
   if (!isArray(type)) return scalarColumn(type, name);
@@ -294,7 +294,7 @@ function isAsText(type: ScalarType): boolean {
 }
 
 /** Wire format in which values of `type` are requested: 0 text, 1 binary. */
-export function formatOf(type: TypeName): 0 | 1 {
+function formatOf(type: TypeName): 0 | 1 {
   return isAsText(isArray(type) ? elementOf(type) : type) ? 0 : 1;
 }
 

@@ -133,7 +133,7 @@ export function mayRound(json: string): boolean {
  *
  * @throws QueryError E0511, with position and JSON pointer
  */
-export function requireExactNumbers(json: string): void {
+function requireExactNumbers(json: string): void {
   for (let found = longNumberFrom(json, 0); found !== null; found = longNumberFrom(json, found.end)) {
     const { start, end } = found;
     if (!isExact(json.slice(start, end)))

@@ -14,7 +14,7 @@ import { readerOf, readerOfOne } from './reader.js';
 const SCALAR: JsonShape<string | number | boolean | null> = { type: ['string', 'number', 'boolean', 'null'] };
 
 /** Values of `$1 …`, at most as many as the Postgres protocol can bind. */
-export const PARAMETERS = list(
+const PARAMETERS = list(
   SCALAR,
   'Values of `$1`, `$2` and so on. Numbers that a double cannot represent exactly must be sent as strings.',
   { maxItems: 65_535 },
@@ -26,7 +26,7 @@ export const PARAMETERS = list(
  *
  * @throws QueryError E0511
  */
-export function boundParameters(list: readonly (string | number | boolean | null)[]): readonly BoundValue[] {
+function boundParameters(list: readonly (string | number | boolean | null)[]): readonly BoundValue[] {
   return list.map((value, i) => ({ format: 0 as const, bytes: bytesOf(value, i + 1) }));
 }
 
