@@ -7,10 +7,10 @@ import type { ThreadJobState } from '../../src/base/threads/job.js';
 import type { Settings } from '../../src/service/settings.js';
 import type {
   CatalogModelPart,
-  SessionActivity,
   CatalogSettings,
   RemoteCatalogReply,
   RemoteCatalogRequest,
+  SessionActivity,
 } from '../../src/surfaces/catalog/index.js';
 import {
   bytes,

@@ -146,7 +146,10 @@ const REQUEST_TIMEOUT_MS = 30_000;
 /** Grace period beyond the longest execution: a client that sends nothing for that long is presumed gone. */
 const STALLED_MS = 60_000;
 
-export async function createHttpServer(service: HttpParts, options: HttpServerOptions = {}): Promise<HttpServer> {
+export async function createHttpServer(
+  service: HttpParts,
+  options: HttpServerOptions = {},
+): Promise<HttpServer> {
   const inflight = new Inflight();
   const clientErrors = new ClientErrors(service);
   const requestTimeoutMs = options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS;

@@ -40,7 +40,9 @@ async function entityNames(engine: Engine, signal: AbortSignal): Promise<readonl
   const names: string[] = [];
   let from = 0;
   for (let page = 0; page < MOST_PAGES; page++) {
-    const index = objectIn((await withProtocolError(() => engine.schema({ index: true, from }, signal))).text);
+    const index = objectIn(
+      (await withProtocolError(() => engine.schema({ index: true, from }, signal))).text,
+    );
     const objects = objectsIn(index);
     const entities = objects.filter(({ kind }) => kind === 'entity');
     names.push(...entities.map(({ name }) => name));

@@ -2,7 +2,11 @@ import { request } from 'node:http';
 import { connect } from 'node:net';
 import type { AuditRecord } from '../../../audit/index.js';
 import type { Service } from '../../../src/service/service.js';
-import { createHttpServer, type HttpServerOptions, type HttpServer } from '../../../src/surfaces/http/server.js';
+import {
+  createHttpServer,
+  type HttpServer,
+  type HttpServerOptions,
+} from '../../../src/surfaces/http/server.js';
 import {
   startTestService,
   type TestService,

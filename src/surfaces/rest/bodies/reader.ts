@@ -52,7 +52,9 @@ export function readerOf<T>(shape: JsonShape<T>): (body: JsonFields) => T {
   };
 }
 
-type ChosenShape<A> = { readonly [K in keyof A]: { readonly kind: K; readonly read: ValueOf<A[K]> } }[keyof A];
+type ChosenShape<A> = {
+  readonly [K in keyof A]: { readonly kind: K; readonly read: ValueOf<A[K]> };
+}[keyof A];
 
 /**
  * Creates a reader for bodies that may have one of several shapes, each identified by a member with its name.
