@@ -1,11 +1,13 @@
 import { once } from 'node:events';
 import type { RecordBatch } from 'apache-arrow';
-import { ARROW_STREAM } from '../src/surfaces/rest/answer-layout.js';
 import { type AnswerNotes, answerNotes } from './answer.js';
 import { type AnswerWishes, openQuery, type QueryBody, replyOf } from './client.js';
 import { EXIT, Failure, usage } from './exit.js';
 import { fieldsOf, note } from './output.js';
 import { formatProblem, problemOf, refusal } from './reply.js';
+
+/** Media type of Arrow's stream format. */
+const ARROW_STREAM = 'application/vnd.apache.arrow.stream';
 
 /**
  * Requests an answer in Arrow and copies the stream to standard output as it arrives. The trailer in the metadata is

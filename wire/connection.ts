@@ -2,12 +2,23 @@ import type { X509Certificate } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { CancelKeys } from './cancel-keys.js';
-import { serverEndPoint } from './channel-binding.js';
 import { fatal, internalError, WireError, wrongPassword } from './errors.js';
 import type { Handler, RefusedEvent, SessionControl, SessionHandler, WireLogin } from './handler.js';
 import { type HandshakeConnection, handshake, type TlsHandshake } from './handshake.js';
 import { SocketReader } from './input.js';
 import { loginTurns } from './loop-turns.js';
+import {
+  authenticationOk,
+  backendKeyData,
+  identityOf,
+  parameterStatus,
+  type StartupIdentity,
+  type StartupMessage,
+} from './messages/startup.js';
+import { Frontend, passwordOnly } from './messages/types.js';
+import type { WireSettings } from './options.js';
+import { SocketWriter } from './output.js';
+import { exchangePassword, exchangeScram, type ScramSteps } from './password-exchange.js';
 import {
   checkScramFinal,
   decodePassword,
@@ -15,19 +26,9 @@ import {
   offerScram,
   readScramFirst,
   type ScramChoice,
-} from './messages/scram.js';
-import {
-  authenticationOk,
-  backendKeyData,
-  parameterStatus,
-  type StartupMessage,
-} from './messages/startup.js';
-import { Frontend, passwordOnly } from './messages/types.js';
-import type { WireSettings } from './options.js';
-import { SocketWriter } from './output.js';
-import { exchangePassword, exchangeScram, type ScramSteps } from './password-exchange.js';
+  serverEndPoint,
+} from './scram.js';
 import { WireSession } from './session.js';
-import { identityOf, type StartupIdentity } from './startup-parameters.js';
 
 export interface ConnectionHost {
   readonly settings: WireSettings;
@@ -37,7 +38,7 @@ export interface ConnectionHost {
 }
 
 /** One connection, from handshake and authentication to the session. */
-export class Connection implements HandshakeConnection {
+export class WireConnection implements HandshakeConnection {
   readonly input = new SocketReader(() => this.#session?.cancel());
   readonly output: SocketWriter;
   readonly remoteAddress: string;
@@ -104,11 +105,11 @@ export class Connection implements HandshakeConnection {
   /** Ends a connection without a session and records the reason. Only the first call has an effect. */
   refuse(kind: RefusedEvent['kind'], reason: WireError): void {
     if (this.output.closed) return;
-    const told = !this.#awaitsPacket && kind !== 'tls';
-    this.output.end(told ? reason : null);
+    const isExplained = !this.#awaitsPacket && kind !== 'tls';
+    this.output.end(isExplained ? reason : null);
     this.input.discard();
     if (kind === 'tls') this.#socket.destroy();
-    this.#record(kind, told ? reason.sqlstate : null, reason.message);
+    this.#record(kind, isExplained ? reason.sqlstate : null, reason.message);
   }
 
   awaitPacket(yes: boolean): void {

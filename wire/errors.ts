@@ -11,7 +11,7 @@ export interface WireErrorFields {
   readonly routine?: string | undefined;
 }
 
-export type Severity = 'ERROR' | 'FATAL';
+export type ErrorSeverity = 'ERROR' | 'FATAL';
 
 /**
  * An error whose fields are all safe to show to the client. `ERROR` fails the statement, `FATAL` ends the connection.
@@ -19,7 +19,7 @@ export type Severity = 'ERROR' | 'FATAL';
  */
 export class WireError extends Error {
   override readonly name = 'WireError';
-  readonly severity: Severity;
+  readonly severity: ErrorSeverity;
   readonly sqlstate: string;
   readonly detail: string | undefined;
   readonly hint: string | undefined;
@@ -29,7 +29,7 @@ export class WireError extends Error {
   readonly origin: WireError;
 
   constructor(
-    severity: Severity,
+    severity: ErrorSeverity,
     sqlstate: string,
     message: string,
     fields: WireErrorFields = {},
@@ -45,7 +45,7 @@ export class WireError extends Error {
     this.origin = origin ?? this;
   }
 
-  as(severity: Severity): WireError {
+  as(severity: ErrorSeverity): WireError {
     return severity === this.severity
       ? this
       : new WireError(severity, this.sqlstate, this.message, this, this.origin);
@@ -98,6 +98,6 @@ export function protocolViolation(message: string): WireError {
 }
 
 /** The error shown for a bug, without details. */
-export function internalError(severity: Severity): WireError {
+export function internalError(severity: ErrorSeverity): WireError {
   return new WireError(severity, 'XX000', 'internal error');
 }

@@ -1,5 +1,4 @@
 import { WireError } from './errors.js';
-import type { FrameDecoder } from './frame-decoder.js';
 import type {
   Awaitable,
   ColumnDescription,
@@ -10,6 +9,7 @@ import type {
   WireNotice,
   WireStatement,
 } from './handler.js';
+import type { FrameDecoder } from './input.js';
 import { bindComplete, decodeBind, parseComplete } from './messages/extended.js';
 import { commandComplete, noticeResponse, rowDescription } from './messages/results.js';
 import { Frontend } from './messages/types.js';

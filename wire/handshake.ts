@@ -50,21 +50,21 @@ export interface HandshakeConnection {
  */
 export async function handshake(side: HandshakeConnection): Promise<StartupMessage | null> {
   if (!(await acceptDirectTls(side))) return null;
-  let sslAsked = side.encrypted;
-  let gssAsked = side.encrypted;
+  let sslRequested = side.encrypted;
+  let gssRequested = side.encrypted;
   for (;;) {
     const packet = await nextPacket(side);
     switch (packet?.kind) {
       case undefined:
         return null;
       case 'ssl':
-        if (sslAsked) throw unsupportedVersion(1234, 5679);
-        sslAsked = true;
-        if (await answerSslRequest(side)) gssAsked = true;
+        if (sslRequested) throw unsupportedVersion(1234, 5679);
+        sslRequested = true;
+        if (await answerSslRequest(side)) gssRequested = true;
         break;
       case 'gssenc':
-        if (gssAsked) throw unsupportedVersion(1234, 5680);
-        gssAsked = true;
+        if (gssRequested) throw unsupportedVersion(1234, 5680);
+        gssRequested = true;
         refuseEncryption(side);
         break;
       case 'cancel':

@@ -1,9 +1,7 @@
 /** The Postgres protocol, versions 3.0 to 3.2, for implementations of `Handler`. Independent of SQL and policy. */
 
 export type { CancelDirectory } from './cancel-keys.js';
-export { makeScramVerifier, readScramVerifier } from './channel-binding.js';
 export { error, fatal, WireError, wrongPassword } from './errors.js';
-export { FrameDecoder } from './frame-decoder.js';
 export type {
   Awaitable,
   Bind,
@@ -27,6 +25,8 @@ export type {
   WireNotice,
   WireStatement,
 } from './handler.js';
+export { FrameDecoder } from './input.js';
 export type { WireOptions, WireTls } from './options.js';
+export { makeScramVerifier, readScramVerifier } from './scram.js';
 export { createWireServer, type WireServer } from './server.js';
 export { encodingName } from './text-encoding.js';

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { fatal, type WireError } from './errors.js';
 import type { RowWriter } from './handler.js';
-import { MessageWriter } from './message-writer.js';
+import { MessageWriter } from './message-fields.js';
 import { errorResponse } from './messages/results.js';
 
 /** The number of buffered bytes at which rows are written to the socket. */

@@ -36,7 +36,7 @@ export function exchangePassword(user: string, steps: PasswordSteps): Promise<Ui
   } as const;
   return converse(user, auth, async (gateway) => {
     if (!(await gateway.turn(steps))) return null;
-    const verdict = await gateway.said();
+    const verdict = await gateway.receive();
     return verified ? verdict : null;
   });
 }
@@ -68,15 +68,15 @@ export function exchangeScram(
   return converse(user, auth, async (gateway) => {
     if (!(await gateway.turn(steps))) return null; // AuthenticationSASL, client-first message
     if (!(await gateway.turn(steps))) return null; // AuthenticationSASLContinue, client-final message
-    const final = await gateway.said();
+    const final = await gateway.receive();
     if (!verified || final === null) return null;
     steps.ask(final);
-    return gateway.said();
+    return gateway.receive();
   });
 }
 
-interface Gateway {
-  said(): Promise<Uint8Array | null>;
+interface AuthenticationPeer {
+  receive(): Promise<Uint8Array | null>;
   /** Forwards one server message and the client's answer. Returns false at the end. */
   turn(steps: ExchangeSteps): Promise<boolean>;
 }
@@ -87,7 +87,7 @@ interface Gateway {
 async function converse(
   user: string,
   auth: PostgresConnectionOptions['auth'],
-  talk: (gateway: Gateway) => Promise<Uint8Array | null>,
+  talk: (gateway: AuthenticationPeer) => Promise<Uint8Array | null>,
 ): Promise<Uint8Array | null> {
   const room = { highWaterMark: 16 };
   const toGateway = new TransformStream<Uint8Array, Uint8Array>(undefined, room, room);
@@ -98,16 +98,16 @@ async function converse(
   );
   const writer = toGateway.writable.getWriter();
   const reader = fromGateway.readable.getReader();
-  const said = async (): Promise<Uint8Array | null> => {
+  const receive = async (): Promise<Uint8Array | null> => {
     const { done, value } = await reader.read();
     return done ? null : value;
   };
   try {
     await writer.write(encodeStartupMessage(user));
     return await talk({
-      said,
+      receive,
       async turn(steps) {
-        const request = await said();
+        const request = await receive();
         if (request === null) return false;
         steps.ask(request);
         const answer = await steps.answer();

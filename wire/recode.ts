@@ -8,7 +8,7 @@ import type {
   RowWriter,
   WireStatement,
 } from './handler.js';
-import { MessageReader } from './message-reader.js';
+import { MessageReader } from './message-fields.js';
 import { Frontend } from './messages/types.js';
 import type { TextEncoding } from './text-encoding.js';
 

@@ -2,7 +2,7 @@ import { constants } from 'node:crypto';
 import { createServer, type Server, type Socket } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import { CancelKeys } from './cancel-keys.js';
-import { Connection, type ConnectionHost } from './connection.js';
+import { type ConnectionHost, WireConnection } from './connection.js';
 import { fatal } from './errors.js';
 import type { Handler } from './handler.js';
 import type { TlsHandshake } from './handshake.js';
@@ -49,8 +49,8 @@ export function createWireServer(options: WireOptions, handler: Handler): WireSe
       return tls;
     },
   };
-  const connections: Connections = new Map();
-  const unauthenticated = new Set<Connection>();
+  const connections: OpenConnections = new Map();
+  const unauthenticated = new Set<WireConnection>();
 
   const server = createServer(
     {
@@ -80,15 +80,15 @@ export function createWireServer(options: WireOptions, handler: Handler): WireSe
   };
 }
 
-type Connections = Map<Connection, Promise<void>>;
+type OpenConnections = Map<WireConnection, Promise<void>>;
 
 function accept(
   socket: Socket,
   host: ConnectionHost,
-  all: Connections,
-  unauthenticated: Set<Connection>,
+  all: OpenConnections,
+  unauthenticated: Set<WireConnection>,
 ): void {
-  const connection = new Connection(socket, host);
+  const connection = new WireConnection(socket, host);
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
   socket.once('close', () => unauthenticated.delete(connection));
   if (unauthenticated.size >= host.settings.maxUnauthenticated) makeRoom(unauthenticated);
@@ -105,7 +105,7 @@ function accept(
  * Refuses the oldest unauthenticated connection: honest clients authenticate quickly, so idle ones cannot block
  * others.
  */
-function makeRoom(unauthenticated: Set<Connection>): void {
+function makeRoom(unauthenticated: Set<WireConnection>): void {
   for (const oldest of unauthenticated) {
     unauthenticated.delete(oldest);
     oldest.refuse('capacity', fatal('53300', 'too many connections are waiting for authentication'));
@@ -113,7 +113,7 @@ function makeRoom(unauthenticated: Set<Connection>): void {
   }
 }
 
-function track(connection: Connection, done: Promise<void>, all: Connections): void {
+function track(connection: WireConnection, done: Promise<void>, all: OpenConnections): void {
   all.set(connection, done);
   void done.then(() => all.delete(connection));
 }
@@ -129,7 +129,7 @@ function listen(server: Server, port: number, host: string): Promise<{ port: num
   });
 }
 
-async function stop(server: Server, connections: Connections, deadlineMs: number): Promise<void> {
+async function stop(server: Server, connections: OpenConnections, deadlineMs: number): Promise<void> {
   const reason = fatal('57P01', 'terminating connection due to administrator command');
   server.close();
   for (const connection of connections.keys()) connection.drain(reason);

@@ -1,8 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { error, fatal, internalError, WireError } from './errors.js';
-import { ExtendedQuery } from './extended-query.js';
 import { FastSeries } from './fast-series.js';
-import type { MessageFrame } from './frame-decoder.js';
 import type {
   Awaitable,
   IdleLimit,
@@ -14,7 +12,7 @@ import type {
   TransactionStatus,
   WireStatement,
 } from './handler.js';
-import type { SocketReader } from './input.js';
+import type { MessageFrame, SocketReader } from './input.js';
 import { messageTurns } from './loop-turns.js';
 import { decodeEmpty } from './messages/extended.js';
 import { errorResponse, notificationResponse, readyForQuery } from './messages/results.js';
@@ -23,8 +21,8 @@ import { Frontend, sessionLimits } from './messages/types.js';
 import type { WireSettings } from './options.js';
 import type { SocketWriter } from './output.js';
 import { NamedStatements, Portals } from './prepared.js';
+import { ExtendedQuery, simpleQuery } from './query-protocols.js';
 import { recodeMessage } from './recode.js';
-import { simpleQuery } from './simple-query.js';
 import { textEncoding } from './text-encoding.js';
 
 /**

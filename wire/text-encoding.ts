@@ -107,8 +107,8 @@ const BY_BARE_NAME: ReadonlyMap<string, string> = new Map(
 
 /** The Postgres name of a client encoding; null if unknown or not supported. */
 export function encodingName(name: string): string | null {
-  const asked = bare(name);
-  return BY_BARE_NAME.get(asked) ?? ALIASES.get(asked) ?? null;
+  const plain = bare(name);
+  return BY_BARE_NAME.get(plain) ?? ALIASES.get(plain) ?? null;
 }
 
 /** The encoding with this Postgres name; null for UTF8, which needs no conversion. */

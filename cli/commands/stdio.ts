@@ -33,7 +33,7 @@ async function runMcp(flags: McpFlags): Promise<void> {
     await Promise.all([
       import('@modelcontextprotocol/server/stdio'),
       import('../../src/surfaces/mcp/tools.js'),
-      import('../../src/surfaces/mcp/remote-engine.js'),
+      import('../../src/surfaces/mcp/engine.js'),
       import('../../src/surfaces/mcp/raw-arguments.js'),
     ]);
   const { StdioServerTransport } = await import('@modelcontextprotocol/server/stdio');

@@ -22,7 +22,7 @@ import type { ReloadResult } from '../../src/service/reload/reload.js';
 import type { Service } from '../../src/service/service.js';
 import { insightOf } from '../../src/service/service.js';
 import { isThisMachine, type Settings } from '../../src/service/settings.js';
-import type { ProcessConfiguration } from '../../src/surfaces/admin/index.js';
+import type { ProcessConfiguration } from '../../src/surfaces/admin/wire.js';
 import type { HttpServer, MoreRoutes } from '../../src/surfaces/http/server.js';
 import { type MetricsJson, totalsOf } from '../../src/surfaces/http/telemetry.js';
 import type { PgFrontend } from '../../src/surfaces/pg/index.js';
@@ -114,7 +114,8 @@ export async function adminListener(
   const { host, httpPort, pgPort } = settings.admin;
   if (httpPort === null && pgPort === null)
     return { certificates: [], listen: async () => ({ adminPort: null, adminPgPort: null }) };
-  const { createAdminHttp, createAdminWire } = await import('../../src/surfaces/admin/index.js');
+  const { createAdminHttp } = await import('../../src/surfaces/admin/http.js');
+  const { createAdminWire } = await import('../../src/surfaces/admin/wire.js');
   const parts = { ...service, ...own };
   const { wire: certificate } = settings.tls;
   // Operators use tokens, so no client certificate is requested.
@@ -147,7 +148,7 @@ export async function adminRoutes(
   parts: () => OperatingParts & InsightParts & ShadowParts,
 ): Promise<MoreRoutes | null> {
   if (console !== 'admin') return null;
-  return (await import('../../src/surfaces/admin/index.js')).adminBesideRest(parts);
+  return (await import('../../src/surfaces/admin/http.js')).adminBesideRest(parts);
 }
 
 function configuredBy(settings: Settings): ProcessConfiguration {

@@ -18,7 +18,7 @@ import type { Service } from '../../src/service/service.js';
 import type { CertificateFiles, ServerTls } from '../../src/service/settings/groups.js';
 import type { Settings } from '../../src/service/settings.js';
 import { type CatalogOptions, type CatalogProvider, Catalogs } from '../../src/surfaces/catalog/index.js';
-import { type ConsoleOptions, consoleFiles, type DemoSignIn } from '../../src/surfaces/console/index.js';
+import { type ConsoleOptions, consoleFiles, type DemoSignIn } from '../../src/surfaces/console/route.js';
 import { createHttpServer, type HttpServer } from '../../src/surfaces/http/server.js';
 import type { MetricsJson } from '../../src/surfaces/http/telemetry.js';
 import { createPgFrontend, type OwnSessions, type SessionCounts } from '../../src/surfaces/pg/index.js';

@@ -3,14 +3,14 @@ import { type RingCopy, SPAN_NAMES } from '../../src/ask/operating/history/histo
 import { JOBS } from '../../src/ask/operating/insight.js';
 import type { ProcessStatement, ProcessView, ReloadView } from '../../src/ask/operating/process-status.js';
 import type { ShadowCommand, ShadowReport, ShadowStart } from '../../src/ask/shadow/shadows.js';
-import type { JobState } from '../../src/base/threads/job.js';
+import type { ThreadJobState } from '../../src/base/threads/job.js';
 import type { Settings } from '../../src/service/settings.js';
 import type {
   CatalogModelPart,
-  CatalogSession,
   CatalogSettings,
   RemoteCatalogReply,
   RemoteCatalogRequest,
+  SessionActivity,
 } from '../../src/surfaces/catalog/index.js';
 import {
   bytes,
@@ -124,7 +124,7 @@ export const WORKER_PROTOCOL = Object.freeze({
   take: exchange(nothing, record({ now: listOf(text), kept: listOf(text) })),
   drop: exchange(nothing, done),
   cancelled: exchange(record({ processId: number, key: bytes }), flag),
-  ownSessions: exchange(record({ owner: text }), listOf(made<CatalogSession>())),
+  ownSessions: exchange(record({ owner: text }), listOf(made<SessionActivity>())),
   signalled: exchange(signal, flag),
   figures: exchange(nothing, text),
   view: exchange(nothing, made<ProcessView>()),
@@ -162,7 +162,7 @@ export const SUPERVISOR_PROTOCOL = Object.freeze({
   /** The worker has revoked something; resolves once each other worker knows or has ended. */
   revoked: exchange(nothing, done),
   cancel: exchange(record({ worker: number, processId: number, key: bytes }), flag),
-  sessionsOf: exchange(record({ owner: text }), listOf(made<CatalogSession>())),
+  sessionsOf: exchange(record({ owner: text }), listOf(made<SessionActivity>())),
   signal: exchange(signal, flag),
   gather: exchange(nothing, listOf(text)),
   views: exchange(nothing, listOf(made<ProcessView>())),
@@ -176,7 +176,7 @@ export const SUPERVISOR_PROTOCOL = Object.freeze({
   runningShadow: exchange(nothing, nullOr(made<ShadowStart>())),
   reloadAll: exchange(nothing, made<ReloadView>()),
   /** State of a job that runs once for all workers; the job is started if `by` names a caller. */
-  job: exchange(record({ job: oneOf(...JOBS), by: nullOr(text) }), made<JobState>()),
+  job: exchange(record({ job: oneOf(...JOBS), by: nullOr(text) }), made<ThreadJobState>()),
   stopAll: exchange(nothing, done),
   /** True if a subject may open another wire session from this address. */
   session: exchange(record({ subject: text, address: text }), flag),

@@ -1,7 +1,6 @@
 import { test } from 'tap';
 import { atOnce } from '../../src/base/in-turns.js';
-import { stem } from '../../src/base/text/stem.js';
-import { ANY_LANGUAGE, placedTerms, termTexts } from '../../src/base/text/terms.js';
+import { ANY_LANGUAGE, placedTerms, stem, termTexts } from '../../src/base/text/terms.js';
 import { ngramVector } from '../../src/content/embed/lexical-v1.js';
 import {
   cosine,

@@ -4,7 +4,7 @@ import { test } from 'tap';
 import { MAX_TOKEN_BYTES } from '../../policy/tokens/token-fault.js';
 import { settingsFrom } from '../../src/service/settings.js';
 import { MAX_BUFFERED_BYTES } from '../../src/surfaces/pg/buffered-rows.js';
-import { BODY_LIMIT, HEAD_LIMIT } from '../../src/surfaces/rest/request-errors.js';
+import { BODY_LIMIT, HEAD_LIMIT } from '../../src/surfaces/rest/problem.js';
 import { settingsOf } from '../../wire/options.js';
 import { keptTable } from './kept-table.js';
 

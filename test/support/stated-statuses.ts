@@ -1,6 +1,6 @@
 import { subscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { templateOf } from '../../src/surfaces/http/hooks.js';
+import { templateOf } from '../../src/surfaces/http/server.js';
 import { ROUTES } from '../../src/surfaces/rest/openapi/document.js';
 import { refusals, UNSIGNED } from '../../src/surfaces/rest/openapi/refusals.js';
 

@@ -1,6 +1,6 @@
 import { test } from 'tap';
-import { FrameDecoder } from '../../wire/frame-decoder.js';
-import { MessageWriter } from '../../wire/message-writer.js';
+import { FrameDecoder } from '../../wire/input.js';
+import { MessageWriter } from '../../wire/message-fields.js';
 import {
   bind,
   close,

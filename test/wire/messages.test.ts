@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { WireError } from '../../wire/index.js';
-import { MessageWriter } from '../../wire/message-writer.js';
+import { MessageWriter } from '../../wire/message-fields.js';
 import { parameterDescription, parseComplete } from '../../wire/messages/extended.js';
 import {
   commandComplete,

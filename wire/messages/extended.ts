@@ -1,7 +1,6 @@
 import { error, protocolViolation } from '../errors.js';
 import type { FormatCode } from '../handler.js';
-import { MessageReader } from '../message-reader.js';
-import type { MessageWriter } from '../message-writer.js';
+import { MessageReader, type MessageWriter } from '../message-fields.js';
 import { Backend } from './types.js';
 
 export interface Parse {

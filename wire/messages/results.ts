@@ -1,7 +1,6 @@
 import type { WireError } from '../errors.js';
 import type { ColumnDescription, CopyFormat, FormatCode, TransactionStatus, WireNotice } from '../handler.js';
-import { MessageReader } from '../message-reader.js';
-import { encodeOnce, type MessageFields, type MessageWriter } from '../message-writer.js';
+import { encodeOnce, type MessageFields, MessageReader, type MessageWriter } from '../message-fields.js';
 import { Backend } from './types.js';
 
 /** Encoded RowDescriptions, in UTF-8 and text format; statements of the same shape share their columns. */
@@ -138,13 +137,13 @@ export function notificationResponse(
 }
 
 /** Writes the fields of an error or notice. S is the severity for display (localized in Postgres), V for programs. */
-function report(fields: MessageFields, said: WireError | WireNotice): void {
-  field(fields, 'S', said.severity);
-  field(fields, 'V', said.severity);
-  field(fields, 'C', said.sqlstate);
-  field(fields, 'M', said.message);
-  if (said.detail !== undefined) field(fields, 'D', said.detail);
-  if (said.hint !== undefined) field(fields, 'H', said.hint);
+function report(fields: MessageFields, content: WireError | WireNotice): void {
+  field(fields, 'S', content.severity);
+  field(fields, 'V', content.severity);
+  field(fields, 'C', content.sqlstate);
+  field(fields, 'M', content.message);
+  if (content.detail !== undefined) field(fields, 'D', content.detail);
+  if (content.hint !== undefined) field(fields, 'H', content.hint);
 }
 
 function field(fields: MessageFields, code: string, value: string): void {

@@ -1,5 +1,5 @@
 import { fatal } from '../errors.js';
-import type { LengthLimit } from '../frame-decoder.js';
+import type { LengthLimit } from '../input.js';
 
 const code = (letter: string) => letter.charCodeAt(0);
 

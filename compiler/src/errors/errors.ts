@@ -96,7 +96,7 @@ export const ERRORS = Object.freeze({
   ]),
   readOnly: row('E0511', '25006', 400, (p: { command: string }) => [
     `cannot execute ${p.command}: OSL-SQL is read-only`,
-    'ask with SELECT',
+    p.command === 'LISTEN' ? SURFACE_PHRASES.listen.rest : 'ask with SELECT',
   ]),
   temporaryTable: row('E0511', '25006', 400, () => [
     'temporary tables are not supported: OSL-SQL is read-only',

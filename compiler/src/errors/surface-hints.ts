@@ -50,6 +50,11 @@ export const SURFACE_PHRASES = Object.freeze({
     wire: 'ask for text',
     cli: 'ask with --json',
   },
+  listen: {
+    rest: 'POST /osl/subscribe reports changes',
+    wire: 'LISTEN takes the channel of an entity, "osl.entities.<name>", and no other',
+    cli: 'LISTEN is for the Postgres port, where an entity has the channel "osl.entities.<name>"',
+  },
   approval: {
     rest: 'to request it, state the reason in header OSL-Approval-Reason, or as `osl/approval_reason` in `_meta` of an MCP call',
     wire: "to request it, SET osl.approval_reason = '…' and send the query again",

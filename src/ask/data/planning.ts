@@ -20,7 +20,7 @@ import {
 } from 'osl-compiler';
 import { isEmpty } from '../../../policy/index.js';
 import { inTurns } from '../../base/in-turns.js';
-import { compileTurns } from '../../base/threads/fair-turns.js';
+import { compileTurns } from '../../base/threads/main-thread-time.js';
 import { ValueError } from '../../engine/index.js';
 import { isShort } from '../parsing/index.js';
 import type { Caller } from '../request/caller.js';

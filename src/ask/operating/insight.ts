@@ -1,5 +1,5 @@
 import type { AuditQuery, AuditRecord } from '../../../audit/index.js';
-import type { JobState } from '../../base/threads/job.js';
+import type { ThreadJobState } from '../../base/threads/job.js';
 import { type Caller, type Decision, type RequestCall, type RequestParts, respond } from '../index.js';
 import { adminsOnly } from '../request/refusals.js';
 
@@ -8,9 +8,9 @@ export const JOBS = ['verify', 'policy_tests'] as const;
 export type JobName = (typeof JOBS)[number];
 
 export interface Jobs {
-  look(job: JobName): Promise<JobState>;
+  look(job: JobName): Promise<ThreadJobState>;
   /** Starts a job unless it is already running. @param by the subject that starts it */
-  begin(job: JobName, by: string): Promise<JobState>;
+  begin(job: JobName, by: string): Promise<ThreadJobState>;
 }
 
 export interface AuditAsker {

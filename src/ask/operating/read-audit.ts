@@ -11,7 +11,7 @@ import {
   type QuotaUser,
   quotaOf,
 } from '../../../policy/index.js';
-import type { JobState } from '../../base/threads/job.js';
+import type { ThreadJobState } from '../../base/threads/job.js';
 import { type Caller, type RequestCall, type ServedVersions, versionsOf } from '../index.js';
 import { quotaCounts, renewalTime } from '../request/limit.js';
 import { type AccessOffer, offerOf } from '../why/request-access.js';
@@ -164,12 +164,12 @@ const ACTIONS: Readonly<Record<JobName, string>> = {
 };
 
 /** @throws QueryError E2101, and the errors of `respond` */
-export function lookAtJob(parts: InsightParts, call: RequestCall, job: JobName): Promise<JobState> {
+export function lookAtJob(parts: InsightParts, call: RequestCall, job: JobName): Promise<ThreadJobState> {
   return readServer(parts, call, 'admin_show', () => parts.insight.jobs.look(job));
 }
 
 /** Starts a job unless it is already running. @throws the errors of `lookAtJob` */
-export function beginJob(parts: InsightParts, call: RequestCall, job: JobName): Promise<JobState> {
+export function beginJob(parts: InsightParts, call: RequestCall, job: JobName): Promise<ThreadJobState> {
   return readServer(parts, call, ACTIONS[job], ({ identity }) =>
     parts.insight.jobs.begin(job, identity.subject),
   );

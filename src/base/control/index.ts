@@ -1,13 +1,11 @@
 /** State that several gateways share, stored in the schema `osl_control` of a Postgres database. */
 export {
-  addApproval,
-  approvalsAt,
-  decideStoredApproval,
-  revokeStoredApproval,
-  type StoredApproval,
-} from './approvals.js';
-export { databaseTime, shareClockOffset } from './clocks.js';
-export { type ControlDatabase, ControlFault, type ControlQueries, openControl } from './database.js';
+  type ControlDatabase,
+  ControlFault,
+  type ControlQueries,
+  listenForChanges,
+  openControl,
+} from './database.js';
 export { MIGRATIONS, migrate, requireSchema } from './migrations.js';
 export {
   type Activation,
@@ -25,13 +23,19 @@ export {
   tenantsIn,
 } from './policies.js';
 export {
+  addApproval,
+  approvalsAt,
+  databaseTime,
+  decideStoredApproval,
   isSharedKey,
   lastRevocation,
   publishedAfter,
   publishedId,
   revokedAfter,
+  revokeStoredApproval,
+  type StoredApproval,
+  shareClockOffset,
   shareRevocation,
   shareVersions,
 } from './shared-state.js';
-export { listenForChanges } from './signals.js';
 export { type ControlPlace, controlUrl } from './url.js';

@@ -3,7 +3,7 @@ import type { ServiceLog } from '../log.js';
 import { messageOf } from '../thrown.js';
 import { startThread } from './thread.js';
 
-export interface JobState {
+export interface ThreadJobState {
   readonly state: 'none' | 'never' | 'running' | 'done' | 'failed';
   readonly began_at: string | null;
   readonly ended_at: string | null;
@@ -28,7 +28,7 @@ export interface JobOptions {
   readonly log: ServiceLog;
 }
 
-const NEVER: JobState = Object.freeze({
+const NEVER: ThreadJobState = Object.freeze({
   state: 'never',
   began_at: null,
   ended_at: null,
@@ -41,21 +41,21 @@ const NEVER: JobState = Object.freeze({
 /** Runs a job in a thread, one run at a time, and keeps the result of the latest. */
 export class ThreadJob {
   readonly #options: JobOptions;
-  #state: JobState = NEVER;
+  #state: ThreadJobState = NEVER;
   #thread: Worker | null = null;
 
   constructor(options: JobOptions) {
     this.#options = options;
   }
 
-  look(): JobState {
+  look(): ThreadJobState {
     if (this.#state.state !== 'never') return this.#state;
     const data = this.#data();
     return typeof data === 'string' ? { ...NEVER, state: 'none', why: data } : NEVER;
   }
 
   /** @param by the subject that starts the job */
-  begin(by: string): JobState {
+  begin(by: string): ThreadJobState {
     if (this.#thread !== null) return this.#state;
     const data = this.#data();
     if (typeof data === 'string') return { ...NEVER, state: 'none', why: data };
@@ -80,7 +80,7 @@ export class ThreadJob {
     const { file, deadlineMs, memoryMb, name, log } = this.#options;
     const thread = startThread(file, { maxOldGenerationSizeMb: memoryMb }, workerData);
     this.#thread = thread;
-    const end = (ended: Pick<JobState, 'state' | 'result' | 'why'>): void => {
+    const end = (ended: Pick<ThreadJobState, 'state' | 'result' | 'why'>): void => {
       if (this.#thread !== thread) return;
       clearTimeout(late);
       this.#thread = null;

@@ -1,8 +1,7 @@
 import type { Worker } from 'node:worker_threads';
 import type { EncoderName } from 'osl-compiler';
 import { FairSlots } from '../../base/threads/fair-slots.js';
-import { IdleThread } from '../../base/threads/idle-thread.js';
-import { answerOf, type ThreadFailure } from '../../base/threads/thread.js';
+import { answerOf, IdleThread, type ThreadFailure } from '../../base/threads/thread.js';
 import type { ArgumentValues } from '../../model/facets/arguments.js';
 
 export interface EncoderJob {

@@ -29,9 +29,8 @@ import {
 } from '../../ask/operating/read-audit.js';
 import { type ShadowParts, shadowReport, startShadow, stopShadow } from '../../ask/operating/shadow.js';
 import { matrix } from '../../ask/why/matrix.js';
-import { addHooks } from '../http/hooks.js';
 import { ClientErrors, type HttpTls, listenerOf } from '../http/listener.js';
-import { bareApp, close, listen, type MoreRoutes } from '../http/server.js';
+import { addHooks, bareApp, close, listen, type MoreRoutes } from '../http/server.js';
 import { readRequest } from '../rest/call.js';
 import { Inflight } from '../rest/inflight.js';
 import { documentRoute, documentRoutes } from '../rest/openapi/document.js';
@@ -56,20 +55,6 @@ import {
   readShadow,
   timeParameter,
 } from './requests.js';
-
-const INSIGHT_METHODS: readonly (readonly [path: string, methods: string])[] = [
-  ['/admin/matrix', 'GET, HEAD'],
-  ['/admin/access-requests', 'GET, HEAD'],
-  ['/admin/policy/tests', 'GET, HEAD, POST'],
-  ['/admin/policy/shadow', 'GET, HEAD'],
-  ['/admin/audit/records', 'GET, HEAD'],
-  ['/admin/audit/requests/{id}', 'GET, HEAD'],
-  ['/admin/audit/requests/{id}/proofs', 'GET, HEAD'],
-  ['/admin/audit/verification', 'GET, HEAD, POST'],
-  ['/admin/figures', 'GET, HEAD'],
-  ['/admin/limits', 'GET, HEAD'],
-  ['/admin/freshness', 'GET, HEAD'],
-];
 
 type InsightSchemas = Readonly<Record<keyof typeof INSIGHT_OPERATIONS, FastifySchema>>;
 
@@ -116,8 +101,8 @@ function insightRoutes(
   );
   show('/admin/policy/shadow', schemas.shadow, (call) => shadowReport(parts(), call));
   show('/admin/figures', schemas.figures, (call) => figures(parts(), call));
-  get('/admin/limits', schemas.limits, LIMITS_PARAMETERS, limitsQuestion, (call, asked) =>
-    limits(parts(), call, asked),
+  get('/admin/limits', schemas.limits, LIMITS_PARAMETERS, limitsQuestion, (call, question) =>
+    limits(parts(), call, question),
   );
   show('/admin/freshness', schemas.freshness, (call) => freshness(parts(), call));
   const job = (path: string, name: JobName, looked: FastifySchema, begun: FastifySchema): void => {
@@ -190,7 +175,17 @@ export const ADMIN_METHODS: ReadonlyMap<string, string> = new Map([
   ['/admin/tokens/revoked', 'GET, HEAD'],
   ['/admin/policy/shadow/start', 'POST'],
   ['/admin/policy/shadow/stop', 'POST'],
-  ...INSIGHT_METHODS,
+  ['/admin/matrix', 'GET, HEAD'],
+  ['/admin/access-requests', 'GET, HEAD'],
+  ['/admin/policy/tests', 'GET, HEAD, POST'],
+  ['/admin/policy/shadow', 'GET, HEAD'],
+  ['/admin/audit/records', 'GET, HEAD'],
+  ['/admin/audit/requests/{id}', 'GET, HEAD'],
+  ['/admin/audit/requests/{id}/proofs', 'GET, HEAD'],
+  ['/admin/audit/verification', 'GET, HEAD, POST'],
+  ['/admin/figures', 'GET, HEAD'],
+  ['/admin/limits', 'GET, HEAD'],
+  ['/admin/freshness', 'GET, HEAD'],
   ['/openapi.json', 'GET, HEAD'],
 ]);
 

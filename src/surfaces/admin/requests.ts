@@ -12,7 +12,7 @@ import { type MatrixQuestion, MOST_ROWS, MOST_SUBJECTS } from '../../ask/why/mat
 import { VISIBILITIES, type Visibility } from '../../model/graph/index.js';
 import { jsonFields } from '../rest/bodies/json.js';
 import { readerOf, readerOfOne } from '../rest/bodies/reader.js';
-import { malformed, termIn } from '../rest/request-errors.js';
+import { malformed, termIn } from '../rest/problem.js';
 import { exactly, type JsonShape, orNull, text } from '../rest/shape.js';
 
 /** Reads and validates the parameters and bodies of admin requests. */

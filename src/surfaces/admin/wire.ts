@@ -21,6 +21,7 @@ import {
   serverStatus,
   shutDown,
 } from '../../ask/operating/operate.js';
+import type { ProcessView, SessionView } from '../../ask/operating/process-status.js';
 import { login } from '../../ask/request/session.js';
 import {
   bearerCall,
@@ -35,9 +36,8 @@ import {
   tokenExpired,
   tokenRevoked,
 } from '../pg/index.js';
-import { type ProcessConfiguration, SHOWN, type ShownName, show } from './show.js';
 
-export const ADMIN_DATABASE = 'osl_admin';
+const ADMIN_DATABASE = 'osl_admin';
 
 const MOST_MESSAGE_BYTES = 65_536;
 const MOST_UNAUTHENTICATED = 100;
@@ -53,7 +53,6 @@ export function createAdminWire(
       ...(tls !== null && { tls }),
       maxMessageBytes: MOST_MESSAGE_BYTES,
       maxUnauthenticated: MOST_UNAUTHENTICATED,
-      startupParameters: STARTUP_PARAMETERS,
       onInternalError: (cause) =>
         parts.log.error('internal error on the admin wire', {
           error: cause instanceof Error ? (cause.stack ?? cause.message) : String(cause),
@@ -80,15 +79,6 @@ function handlerOf(parts: OperatingParts, configured: ProcessConfiguration): Han
     recordRefusal: (event) => recordRefusedConnection(parts, event),
   };
 }
-
-const STARTUP_PARAMETERS = [
-  'application_name',
-  'client_encoding',
-  'DateStyle',
-  'extra_float_digits',
-  'IntervalStyle',
-  'TimeZone',
-];
 
 const AT_REST: SeriesEnd = { status: 'I', changes: [], idleLimit: null };
 
@@ -240,6 +230,31 @@ class AdminSession implements SessionHandler {
   }
 }
 
+function callOf(identity: Identity): RequestCall {
+  return { requestId: randomUUID(), surface: 'wire', credentials: { kind: 'session', identity } };
+}
+
+interface TextTable {
+  readonly columns: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+}
+
+/** Tables available through SHOW; those that PgBouncer also has use its names. */
+const SHOWN = [
+  'clients',
+  'servers',
+  'pools',
+  'stats',
+  'databases',
+  'users',
+  'caches',
+  'audit',
+  'state',
+  'config',
+  'version',
+] as const;
+type ShownName = (typeof SHOWN)[number];
+
 const HELP: readonly string[] = [
   ...SHOWN.map((name) => `SHOW ${name.toUpperCase()}`),
   'CANCEL <id>    what a session or a request runs',
@@ -250,6 +265,136 @@ const HELP: readonly string[] = [
   'SHUTDOWN       as SIGTERM',
 ];
 
-function callOf(identity: Identity): RequestCall {
-  return { requestId: randomUUID(), surface: 'wire', credentials: { kind: 'session', identity } };
+/** Version of a process and the configuration it was started with. */
+export interface ProcessConfiguration {
+  readonly version: string;
+  /** Configuration without secrets. */
+  readonly settings: readonly (readonly [name: string, value: string])[];
+}
+
+function show(name: ShownName, views: readonly ProcessView[], configured: ProcessConfiguration): TextTable {
+  switch (name) {
+    case 'clients':
+      return table(CLIENT, views.flatMap(({ sessions }) => sessions).map(clientRow));
+    case 'servers':
+      return table(
+        'process database purpose state open running',
+        views.flatMap(({ pools }) =>
+          pools.map((p) => [p.process, p.connector, p.purpose, p.reach, p.open, p.running]),
+        ),
+      );
+    case 'pools':
+      return table(
+        'process database purpose cl_active cl_waiting sv_active sv_idle sv_max reach',
+        views.flatMap(({ pools }) =>
+          pools.map((p) => {
+            const idle = Math.max(0, p.open - p.running);
+            return [
+              p.process,
+              p.connector,
+              p.purpose,
+              p.running,
+              p.waiting,
+              p.running,
+              idle,
+              p.size,
+              p.reach,
+            ];
+          }),
+        ),
+      );
+    case 'stats':
+      return table(
+        'process sessions plan_hits plan_misses fast_questions audit_records',
+        views.map(({ process, sessions, caches, audit }) => {
+          const plans = caches.find(({ cache }) => cache === 'plans');
+          const routes = caches.find(({ cache }) => cache === 'routes');
+          return [process, sessions.length, plans?.hits, plans?.misses, routes?.hits, audit.records];
+        }),
+      );
+    case 'databases':
+      return table(
+        'name process max_sessions open reach',
+        views.flatMap(({ pools }) =>
+          pools
+            .filter(({ purpose }) => purpose === 'questions')
+            .map((p) => [nameOf(p), p.process, p.size, p.open, p.reach]),
+        ),
+      );
+    case 'users':
+      return table('name sessions', usersOf(views));
+    case 'caches':
+      return table(
+        'process cache entries bytes hits misses',
+        views.flatMap(({ caches }) =>
+          caches.map((c) => [c.process, c.cache, c.entries, c.bytes, c.hits, c.misses]),
+        ),
+      );
+    case 'audit':
+      return table(
+        'process records waiting unanchored failing',
+        views.map(({ process, audit: a }) => [process, a.records, a.waiting, a.unanchored, a.failing]),
+      );
+    case 'state':
+      return table(
+        'process pid since draining manifest policy policy_kept_until policy_fault out_of_service',
+        views.map((v) => [
+          v.process,
+          v.pid,
+          v.since,
+          v.draining,
+          v.manifest,
+          v.policy,
+          v.policy_kept_until,
+          v.policy_fault,
+          v.out_of_service.join(', '),
+        ]),
+      );
+    case 'config':
+      return table('key value', configured.settings);
+    case 'version':
+      return table('version', [[`OSL Gateway ${configured.version}`]]);
+    default: {
+      const unknown: never = name;
+      return unknown;
+    }
+  }
+}
+
+const CLIENT =
+  'type user subject state connect_time state_since id process application_name fingerprint shape';
+
+function clientRow(s: SessionView): readonly ShownValue[] {
+  return [
+    s.surface,
+    s.user,
+    s.chain.join(' > '),
+    s.state,
+    s.since,
+    s.state_since,
+    s.id,
+    s.process,
+    s.application,
+    s.fingerprint,
+    s.shape ?? s.objects.join(', '),
+  ];
+}
+
+/** The connector's name; for a standby with its own. */
+function nameOf({ connector, standby }: ProcessView['pools'][number]): string {
+  return standby === null ? connector : `${connector}/${standby}`;
+}
+
+function usersOf(views: readonly ProcessView[]): readonly (readonly ShownValue[])[] {
+  const counts = new Map<string, number>();
+  for (const { sessions } of views)
+    for (const { subject } of sessions) counts.set(subject ?? '', (counts.get(subject ?? '') ?? 0) + 1);
+  return [...counts].sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+type ShownValue = string | number | boolean | null | undefined;
+
+/** Builds a table; `columns` lists the column names, separated by spaces. */
+function table(columns: string, rows: readonly (readonly ShownValue[])[]): TextTable {
+  return { columns: columns.split(' '), rows: rows.map((row) => row.map((cell) => String(cell ?? ''))) };
 }

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { type ParsedText, QueryError, queryError } from 'osl-compiler';
 import { type Identity, isEmpty } from '../../../policy/index.js';
 import { authorize, type Caller, type DataQuestion, type RequestParts, respond } from '../../ask/index.js';
@@ -10,13 +11,17 @@ import type { StatementLane } from './classify.js';
 import { type CatalogModel, modelOf } from './model.js';
 import { type BackendReply, CatalogFault, MAX_CHANGES, MAX_SIGNALS } from './reply.js';
 
-export interface CatalogQuestion {
-  readonly requestId: string;
-  readonly identity: Identity;
-  readonly origin: Origin;
+/** A statement as the client prepares it. */
+export interface PreparedText {
   readonly text: string;
   /** OIDs that the client declared for `$1 …`; 0 lets the engine infer the type. */
   readonly parameterTypes: readonly number[];
+}
+
+export interface CatalogQuestion extends PreparedText {
+  readonly requestId: string;
+  readonly identity: Identity;
+  readonly origin: Origin;
   /** Login name: the subject, or the name of its service account. */
   readonly user: string;
   readonly session: CatalogSettings;
@@ -54,7 +59,7 @@ export async function describeCatalog(
   question: CatalogQuestion,
   signal: AbortSignal | null,
 ): Promise<PreparedCatalog> {
-  const { text, parameterTypes, identity } = question;
+  const { identity } = question;
   const call = callOf(question);
   const considered = await authorize<StatementDescription>(parts, call, {
     action: 'prepare',
@@ -64,9 +69,9 @@ export async function describeCatalog(
     decide: async (caller) => {
       const model = await visibleTo(caller);
       return (
-        catalogs.cachedDescription(model, text, parameterTypes) ??
+        catalogs.cachedDescription(model, question) ??
         (await catalogs.use(model, identity.subject, signal, (instance) =>
-          instance.describe(callerIn(question), text, parameterTypes, signal),
+          instance.describe(callerIn(question), question, signal),
         ))
       );
     },
@@ -162,12 +167,12 @@ async function run(
   { values, formats, signal, memory }: CatalogDelivery,
 ): Promise<BackendReply> {
   const caller = callerIn(question);
-  const { text, parameterTypes } = question;
   return catalogs.use(model, question.identity.subject, signal, async (instance) => {
-    const now = await instance.describe(caller, text, parameterTypes, signal);
+    const now = await instance.describe(caller, question, signal);
     if (JSON.stringify(now) !== JSON.stringify(expected)) throw queryError('planChanged', {});
     const rows = catalogs.maxRows;
-    const reply = await instance.query(caller, text, parameterTypes, values, formats, rows + 1, signal);
+    const run = { values, formats, maxRows: rows + 1 };
+    const reply = await instance.query(caller, question, run, signal);
     for (const part of reply.rows) memory.requireRows(part);
     if (reply.rowCount > rows) throw queryError('rowCap', { limit: rows });
     if (reply.changes.length > MAX_CHANGES)
@@ -228,11 +233,7 @@ export interface CatalogProvider {
   readonly maxRows: number;
   laneOf(text: string, parse: (text: string) => Promise<ParsedText>): StatementLane | Promise<StatementLane>;
   /** Returns the cached description of a statement; null if an engine must describe it. */
-  cachedDescription(
-    model: CatalogModel,
-    text: string,
-    parameterTypes: readonly number[],
-  ): StatementDescription | null;
+  cachedDescription(model: CatalogModel, statement: PreparedText): StatementDescription | null;
   /**
    * Runs `work` with the engine of `model`, once the subject's earlier statements have finished.
    *
@@ -246,22 +247,47 @@ export interface CatalogProvider {
   ): Promise<T>;
 }
 
+/** Values of `$1 …`, formats of the columns, and a limit of rows for one run of a statement. */
+export interface CatalogRun extends Pick<CatalogDelivery, 'values' | 'formats'> {
+  readonly maxRows: number;
+}
+
 export interface CatalogEngine {
   /** @throws CatalogFault */
   describe(
     caller: CatalogCaller,
-    text: string,
-    parameterTypes: readonly number[],
+    statement: PreparedText,
     signal: AbortSignal | null,
   ): Promise<StatementDescription>;
   /** Runs a statement, returning at most `maxRows` rows; `tag` is null if there were more. @throws CatalogFault */
   query(
     caller: CatalogCaller,
-    text: string,
-    parameterTypes: readonly number[],
-    values: readonly BoundValue[],
-    formats: readonly (0 | 1)[],
-    maxRows: number,
+    statement: PreparedText,
+    run: CatalogRun,
     signal: AbortSignal | null,
   ): Promise<BackendReply>;
+}
+
+/** Maximum length of texts whose descriptions are cached, in UTF-16 code units. */
+const LONGEST_CACHED = 16_384;
+
+/** Cache of descriptions; `model` is the signature of the model, if the cache is for several. */
+export class DescriptionCache {
+  readonly #described: LRUCache<string, StatementDescription>;
+
+  constructor(max: number) {
+    this.#described = new LRUCache({ max });
+  }
+
+  find(statement: PreparedText, model = ''): StatementDescription | null {
+    return this.#described.get(cacheKey(statement, model)) ?? null;
+  }
+
+  add(statement: PreparedText, described: StatementDescription, model = ''): void {
+    if (statement.text.length <= LONGEST_CACHED) this.#described.set(cacheKey(statement, model), described);
+  }
+}
+
+function cacheKey({ text, parameterTypes }: PreparedText, model: string): string {
+  return `${model} ${parameterTypes.join()} ${text}`;
 }

@@ -3,14 +3,12 @@ import { LRUCache } from 'lru-cache';
 import type { ParsedText } from 'osl-compiler';
 import type { ServiceLog } from '../../base/log.js';
 import { messageOf } from '../../base/thrown.js';
-import { BaseImage, FILL_MS } from './base-image.js';
-import type { CatalogProvider, StatementDescription } from './catalog-requests.js';
+import type { CatalogProvider, PreparedText, StatementDescription } from './catalog-requests.js';
 import { Classifier, type StatementLane } from './classify.js';
-import type { StartedEngine } from './engine-thread.js';
-import { CatalogInstance } from './instance.js';
+import { BaseImage, FILL_MS, type StartedEngine } from './engine-thread.js';
+import { CatalogInstance, StatementQueue, type WaitLimit } from './instance.js';
 import type { CatalogModel } from './model.js';
 import { CatalogFault, fault } from './reply.js';
-import { StatementQueue, type WaitLimit } from './statement-queue.js';
 import type { SharedImage } from './worker/image-files.js';
 
 export interface CatalogOptions {
@@ -136,12 +134,8 @@ export class Catalogs implements CatalogProvider {
     return this.#classifier.laneOf(text, parse);
   }
 
-  cachedDescription(
-    model: CatalogModel,
-    text: string,
-    parameterTypes: readonly number[],
-  ): StatementDescription | null {
-    return this.#instances.get(model.signature)?.knows(text, parameterTypes) ?? null;
+  cachedDescription(model: CatalogModel, statement: PreparedText): StatementDescription | null {
+    return this.#instances.get(model.signature)?.cachedDescription(statement) ?? null;
   }
 
   /**

@@ -122,7 +122,7 @@ const OWNED_BY_SETTINGS = [
 /**
  * `osl.session` is a JSON object that only the owner and `set_config` can set. It contains `pid`, `settings` by name
  * in lower case (each as `[shown, kept, at start, default]`) and, for statements that can read them, the caller's open
- * `sessions` (`CatalogSession`) and this session's `cursors` and `statements`.
+ * `sessions` (`SessionActivity`) and this session's `cursors` and `statements`.
  */
 const CURRENT_SETTING = `
   CREATE FUNCTION pg_catalog.osl_setting(text) RETURNS text LANGUAGE plpgsql STABLE SECURITY DEFINER

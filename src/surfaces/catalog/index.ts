@@ -14,9 +14,9 @@ export { classify, type StatementLane } from './classify.js';
 export {
   CATALOG_VERSION,
   type CatalogCursor,
-  type CatalogSession,
   type CatalogStatement,
   namesSessions,
+  type SessionActivity,
   type SessionSignal,
   type SettingChange,
 } from './engine-contract.js';

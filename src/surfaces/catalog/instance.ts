@@ -1,13 +1,25 @@
-import { LRUCache } from 'lru-cache';
 import { quoteIdentifier } from 'osl-compiler';
-import type { BoundValue } from '../../engine/index.js';
 import { textValuesOf } from '../../engine/protocol/backend-messages.js';
 import { FrontendEncoder } from '../../engine/protocol/encoder.js';
-import type { CatalogCaller, CatalogEngine, StatementDescription } from './catalog-requests.js';
+import {
+  type CatalogCaller,
+  type CatalogEngine,
+  type CatalogRun,
+  DescriptionCache,
+  type PreparedText,
+  type StatementDescription,
+} from './catalog-requests.js';
 import { FIRST_CALLER, literal, OWNER_ROLE, roleNameOf } from './engine-contract.js';
 import { EngineEnded, type EngineThread, type StartedEngine } from './engine-thread.js';
-import { type BackendReply, CatalogFault, fault, type ReplyReport, readReply } from './reply.js';
-import { cancelled, StatementQueue, type WaitLimit } from './statement-queue.js';
+import {
+  type BackendReply,
+  CatalogFault,
+  cancelled,
+  fault,
+  type ReplyReport,
+  readReply,
+  requireNotCancelled,
+} from './reply.js';
 import type { SharedImage } from './worker/image-files.js';
 
 export interface InstanceLimits {
@@ -22,8 +34,6 @@ const RECYCLE_BYTES = 192 * MIB;
 /** Number of caller changes after which an engine is replaced: each leaves a dead row, and there is no vacuum. */
 const RECYCLE_SWITCHES = 5_000;
 const MAX_DESCRIBED = 500;
-/** Maximum length of texts whose descriptions are cached, in UTF-16 code units. */
-const MAX_DESCRIBED_LENGTH = 16_384;
 const MAX_WAITING = 200;
 
 /** Starts an engine from its predecessor's image; if `image` is null, a new one is filled. */
@@ -41,10 +51,10 @@ export class CatalogInstance implements CatalogEngine {
   readonly #limits: InstanceLimits;
   readonly #queue = new StatementQueue(1, MAX_WAITING);
   readonly #running: StatementQueue;
-  readonly #described = new LRUCache<string, StatementDescription>({ max: MAX_DESCRIBED });
+  readonly #described = new DescriptionCache(MAX_DESCRIBED);
   #thread: EngineThread | null = null;
   #role = FIRST_CALLER;
-  #told = '';
+  #sessionJson = '';
   #switches = 0;
   #memory = 0;
   #loans = 0;
@@ -89,36 +99,31 @@ export class CatalogInstance implements CatalogEngine {
     await orCancelled(this.#engine(), signal);
   }
 
-  knows(text: string, parameterTypes: readonly number[]): StatementDescription | null {
-    return this.#described.get(keyOf(text, parameterTypes)) ?? null;
+  cachedDescription(statement: PreparedText): StatementDescription | null {
+    return this.#described.find(statement);
   }
 
   async describe(
     caller: CatalogCaller,
-    text: string,
-    parameterTypes: readonly number[],
+    statement: PreparedText,
     signal: AbortSignal | null,
   ): Promise<StatementDescription> {
-    const known = this.knows(text, parameterTypes);
+    const known = this.cachedDescription(statement);
     if (known !== null) return known;
     const encoder = new FrontendEncoder();
-    encoder.parse('', text, parameterTypes);
+    encoder.parse('', statement.text, statement.parameterTypes);
     encoder.describeStatement('');
     encoder.sync();
     const reply = await this.#run(caller, encoder.view(), signal);
     const described: StatementDescription = { parameterTypes: reply.parameterTypes, columns: reply.columns };
-    if (text.length <= MAX_DESCRIBED_LENGTH) this.#described.set(keyOf(text, parameterTypes), described);
+    this.#described.add(statement, described);
     return described;
   }
 
-  /** Runs a statement, returning at most `maxRows` rows; `tag` is null if there were more. @throws CatalogFault */
   async query(
     caller: CatalogCaller,
-    text: string,
-    parameterTypes: readonly number[],
-    values: readonly BoundValue[],
-    formats: readonly (0 | 1)[],
-    maxRows: number,
+    { text, parameterTypes }: PreparedText,
+    { values, formats, maxRows }: CatalogRun,
     signal: AbortSignal | null,
   ): Promise<BackendReply> {
     const encoder = new FrontendEncoder();
@@ -160,9 +165,9 @@ export class CatalogInstance implements CatalogEngine {
     messages: Uint8Array,
     signal: AbortSignal | null,
   ): Promise<BackendReply> {
-    requireGoing(signal);
+    requireNotCancelled(signal);
     const thread = await this.#engine();
-    requireGoing(signal); // the engine may have been restarted in the meantime
+    requireNotCancelled(signal); // the engine may have been restarted in the meantime
     try {
       await this.#switchTo(thread, caller);
       const executed = await thread.exec(messages, {
@@ -209,7 +214,7 @@ export class CatalogInstance implements CatalogEngine {
   async #switchTo(thread: EngineThread, caller: CatalogCaller): Promise<void> {
     const role = roleNameOf(caller.user);
     const { json, inForce } = caller.session;
-    if (role === this.#role && json === this.#told) return;
+    if (role === this.#role && json === this.#sessionJson) return;
     const encoder = new FrontendEncoder();
     const rename = `ALTER ROLE ${quoteIdentifier(this.#role)} RENAME TO ${quoteIdentifier(role)}`;
     encoder.query(`SET SESSION AUTHORIZATION ${OWNER_ROLE}`);
@@ -232,7 +237,7 @@ export class CatalogInstance implements CatalogEngine {
     }
     this.#switches += role === this.#role ? 0 : 1;
     this.#role = role;
-    this.#told = reply.error === null ? json : '';
+    this.#sessionJson = reply.error === null ? json : '';
     // The database that holds the data knows this time zone, but the catalog engine does not.
     if (reply.error?.sqlstate === '22023') throw new CatalogFault(reply.error);
     if (reply.error !== null) throw new EngineEnded('broken', reply.error.message);
@@ -242,7 +247,7 @@ export class CatalogInstance implements CatalogEngine {
     this.#thread?.end('cancelled');
     this.#thread = null;
     this.#role = FIRST_CALLER;
-    this.#told = '';
+    this.#sessionJson = '';
     this.#switches = 0;
     this.#memory = 0;
   }
@@ -282,14 +287,6 @@ function isCaller(reply: BackendReply, role: string): boolean {
   return JSON.stringify(rows) === JSON.stringify([[role, role, 'f'], ['off'], ['on']]);
 }
 
-function keyOf(text: string, parameterTypes: readonly number[]): string {
-  return `${parameterTypes.join()} ${text}`;
-}
-
-function requireGoing(signal: AbortSignal | null): void {
-  if (signal?.aborted === true) throw cancelled(signal);
-}
-
 /** Adds a hint: the engine's out-of-memory error reads as if the whole server were out of memory. */
 function withHint(report: ReplyReport): ReplyReport {
   const hint =
@@ -299,10 +296,86 @@ function withHint(report: ReplyReport): ReplyReport {
 
 async function orCancelled<T>(work: Promise<T>, signal: AbortSignal | null): Promise<T> {
   if (signal === null) return work;
-  requireGoing(signal);
+  requireNotCancelled(signal);
   return new Promise((resolve, reject) => {
     const giveUp = (): void => reject(cancelled(signal));
     signal.addEventListener('abort', giveUp, { once: true });
     work.then(resolve, reject).finally(() => signal.removeEventListener('abort', giveUp));
   });
+}
+
+export interface WaitLimit {
+  /** Deadline in ms since the epoch. */
+  readonly until: number;
+  readonly signal: AbortSignal | null;
+}
+
+export type Release = () => void;
+
+/** FIFO semaphore for statements. */
+export class StatementQueue {
+  readonly #places: number;
+  readonly #mostWaiting: number;
+  readonly #waiting = new Set<() => void>();
+  #taken = 0;
+
+  /** `mostWaiting` limits the queue: when it is full, further statements fail with 53300. */
+  constructor(places: number, mostWaiting: number) {
+    this.#places = places;
+    this.#mostWaiting = mostWaiting;
+  }
+
+  get unused(): boolean {
+    return this.#taken === 0;
+  }
+
+  /** @throws CatalogFault 53300, 57014 */
+  async enter(patience: WaitLimit): Promise<Release> {
+    if (this.#taken < this.#places) {
+      this.#taken += 1;
+    } else {
+      if (this.#waiting.size >= this.#mostWaiting)
+        throw fault('53300', 'too many statements wait for this catalog');
+      await this.#turn(patience);
+    }
+    let left = false;
+    return () => {
+      if (left) return;
+      left = true;
+      this.#next();
+    };
+  }
+
+  #turn({ until, signal }: WaitLimit): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const settle = (): void => {
+        clearTimeout(late);
+        signal?.removeEventListener('abort', abort);
+        this.#waiting.delete(mine);
+      };
+      const mine = (): void => {
+        settle();
+        resolve();
+      };
+      const giveUp = (reason: Error): void => {
+        settle();
+        reject(reason);
+      };
+      const abort = (): void => giveUp(cancelled(signal));
+      const late = setTimeout(
+        () => giveUp(fault('53300', 'the catalog is busy', 'try again')),
+        Math.max(0, until - Date.now()),
+      );
+      this.#waiting.add(mine);
+      if (signal?.aborted === true) abort();
+      else signal?.addEventListener('abort', abort, { once: true });
+    });
+  }
+
+  /** Hands a free place directly to the first in line, so that newcomers cannot overtake it. */
+  #next(): void {
+    const [first] = this.#waiting;
+    if (first === undefined) this.#taken -= 1;
+    else first();
+  }
 }

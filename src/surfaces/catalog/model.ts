@@ -21,10 +21,10 @@ import {
   ContentsWriter,
   type EnumModel,
   type FacetModel,
+  inEntities,
   type MetricModel,
   type TableModel,
-} from './contents.js';
-import { inEntities } from './engine-contract.js';
+} from './engine-contract.js';
 
 /**
  * Enums of the columns that a caller sees unmasked, named as in the database but without schema. If two share a name,

@@ -1,33 +1,25 @@
-import { LRUCache } from 'lru-cache';
 import { InternalError, type ParsedText } from 'osl-compiler';
-import type { BoundValue } from '../../engine/index.js';
-import type {
-  CatalogCaller,
-  CatalogEngine,
-  CatalogProvider,
-  StatementDescription,
+import {
+  type CatalogCaller,
+  type CatalogEngine,
+  type CatalogProvider,
+  type CatalogRun,
+  DescriptionCache,
+  type PreparedText,
+  type StatementDescription,
 } from './catalog-requests.js';
 import { type Catalogs, MAX_ROWS } from './catalogs.js';
 import { Classifier, type StatementLane } from './classify.js';
 import type { CatalogModel } from './model.js';
-import { type BackendReply, CatalogFault, type ReplyReport } from './reply.js';
-import { cancelled } from './statement-queue.js';
+import { type BackendReply, CatalogFault, type ReplyReport, requireNotCancelled } from './reply.js';
 
-export interface RemoteCatalogRequest {
+export interface RemoteCatalogRequest extends PreparedText {
   readonly id: number;
   readonly signature: string;
   readonly subject: string;
   readonly caller: CatalogCaller;
-  readonly text: string;
-  readonly parameterTypes: readonly number[];
-  /** Parameters of the run; null to only describe the statement. */
-  readonly run: RemoteCatalogRun | null;
-}
-
-interface RemoteCatalogRun {
-  readonly values: readonly BoundValue[];
-  readonly formats: readonly (0 | 1)[];
-  readonly maxRows: number;
+  /** Null to only describe the statement. */
+  readonly run: CatalogRun | null;
 }
 
 export type RemoteCatalogReply =
@@ -46,21 +38,19 @@ export interface CatalogModelPart extends Pick<CatalogModel, 'signature' | 'enti
 }
 
 export interface CatalogHost {
-  ask(asked: RemoteCatalogRequest): Promise<RemoteCatalogReply>;
+  ask(request: RemoteCatalogRequest): Promise<RemoteCatalogReply>;
   send(part: CatalogModelPart): Promise<void>;
   stop(id: number): void;
 }
 
 const MAX_DESCRIBED = 2_000;
-/** Maximum length of texts whose descriptions are cached, in UTF-16 code units. */
-const MAX_DESCRIBED_LENGTH = 16_384;
 
 /** Catalogs whose engines run in another process, which also queues the statements. */
 export class RemoteCatalogs implements CatalogProvider {
   readonly maxRows = MAX_ROWS;
   readonly #host: CatalogHost;
   readonly #classifier = new Classifier();
-  readonly #described = new LRUCache<string, StatementDescription>({ max: MAX_DESCRIBED });
+  readonly #described = new DescriptionCache(MAX_DESCRIBED);
   #last = 0;
 
   constructor(host: CatalogHost) {
@@ -71,12 +61,8 @@ export class RemoteCatalogs implements CatalogProvider {
     return this.#classifier.laneOf(text, parse);
   }
 
-  cachedDescription(
-    { signature }: CatalogModel,
-    text: string,
-    parameterTypes: readonly number[],
-  ): StatementDescription | null {
-    return this.#described.get(keyOf(signature, text, parameterTypes)) ?? null;
+  cachedDescription({ signature }: CatalogModel, statement: PreparedText): StatementDescription | null {
+    return this.#described.find(statement, signature);
   }
 
   async use<T>(
@@ -86,20 +72,17 @@ export class RemoteCatalogs implements CatalogProvider {
     work: (engine: CatalogEngine) => Promise<T>,
   ): Promise<T> {
     return work({
-      describe: async (caller, text, parameterTypes, signal) => {
-        const known = this.cachedDescription(model, text, parameterTypes);
+      describe: async (caller, statement, signal) => {
+        const known = this.cachedDescription(model, statement);
         if (known !== null) return known;
-        const reply = await this.#request(
-          model,
-          { subject, caller, text, parameterTypes, run: null },
-          signal,
-        );
+        const { text, parameterTypes } = statement;
+        const sent = { subject, caller, text, parameterTypes, run: null };
+        const reply = await this.#request(model, sent, signal);
         if (reply.kind !== 'described') throw new InternalError('a catalog did not describe a statement');
-        if (text.length <= MAX_DESCRIBED_LENGTH)
-          this.#described.set(keyOf(model.signature, text, parameterTypes), reply.described);
+        this.#described.add(statement, reply.described, model.signature);
         return reply.described;
       },
-      query: async (caller, text, parameterTypes, values, formats, maxRows, signal) => {
+      query: async (caller, { text, parameterTypes }, { values, formats, maxRows }, signal) => {
         const run = { values, formats, maxRows };
         const reply = await this.#request(model, { subject, caller, text, parameterTypes, run }, signal);
         if (reply.kind !== 'reply') throw new InternalError('a catalog did not answer a statement');
@@ -110,24 +93,21 @@ export class RemoteCatalogs implements CatalogProvider {
 
   async #request(
     model: CatalogModel,
-    asked: Omit<RemoteCatalogRequest, 'id' | 'signature'>,
+    content: Omit<RemoteCatalogRequest, 'id' | 'signature'>,
     signal: AbortSignal | null,
   ): Promise<Exclude<RemoteCatalogReply, { kind: 'unknown' | 'fault' }>> {
     const id = ++this.#last;
     const stop = (): void => this.#host.stop(id);
-    const requireGoing = (): void => {
-      if (signal?.aborted === true) throw cancelled(signal);
-    };
-    requireGoing();
+    requireNotCancelled(signal);
     signal?.addEventListener('abort', stop, { once: true });
     try {
-      const question = { id, signature: model.signature, ...asked };
+      const question = { id, signature: model.signature, ...content };
       let reply = await this.#host.ask(question);
       if (reply.kind === 'unknown') {
-        await this.#send(id, model, requireGoing);
+        await this.#send(id, model, signal);
         reply = await this.#host.ask(question);
       }
-      requireGoing();
+      requireNotCancelled(signal);
       if (reply.kind === 'fault') throw new CatalogFault(reply.report);
       if (reply.kind === 'unknown') throw new InternalError('a catalog does not know its model');
       return reply;
@@ -137,18 +117,14 @@ export class RemoteCatalogs implements CatalogProvider {
   }
 
   /** Sends the model one part at a time, so that neither process has to handle all of it at once. */
-  async #send(id: number, model: CatalogModel, requireGoing: () => void): Promise<void> {
+  async #send(id: number, model: CatalogModel, signal: AbortSignal | null): Promise<void> {
     const { signature, entities, columns, parts } = model;
     for (const [at, part] of parts.entries()) {
-      requireGoing();
+      requireNotCancelled(signal);
       await this.#host.send({ id, signature, entities, columns, at, of: parts.length, part });
     }
-    requireGoing();
+    requireNotCancelled(signal);
   }
-}
-
-function keyOf(signature: string, text: string, parameterTypes: readonly number[]): string {
-  return `${signature} ${parameterTypes.join()} ${text}`;
 }
 
 /** Runs catalog statements for other processes, keyed by process and request id. */
@@ -161,9 +137,9 @@ export class CatalogServer {
     this.#catalogs = catalogs;
   }
 
-  async answer(process: number, asked: RemoteCatalogRequest): Promise<RemoteCatalogReply> {
-    const { signature, subject, caller, text, parameterTypes, run } = asked;
-    const key = `${process} ${asked.id}`;
+  async answer(process: number, request: RemoteCatalogRequest): Promise<RemoteCatalogReply> {
+    const { signature, subject, caller, run } = request;
+    const key = `${process} ${request.id}`;
     const model = this.#sentModel(key) ?? this.#catalogs.modelOf(signature);
     if (model === null) return { kind: 'unknown' };
     const stop = new AbortController();
@@ -172,13 +148,8 @@ export class CatalogServer {
     try {
       return await this.#catalogs.use<RemoteCatalogReply>(model, subject, signal, async (engine) => {
         if (run === null)
-          return {
-            kind: 'described',
-            described: await engine.describe(caller, text, parameterTypes, signal),
-          };
-        const { values, formats, maxRows } = run;
-        const reply = await engine.query(caller, text, parameterTypes, values, formats, maxRows, signal);
-        return { kind: 'reply', reply };
+          return { kind: 'described', described: await engine.describe(caller, request, signal) };
+        return { kind: 'reply', reply: await engine.query(caller, request, run, signal) };
       });
     } catch (error) {
       if (error instanceof CatalogFault) return { kind: 'fault', report: error.report };

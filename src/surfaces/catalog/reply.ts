@@ -1,3 +1,4 @@
+import { QueryError } from 'osl-compiler';
 import { ForeignFault } from '../../ask/index.js';
 import { type DescribedColumn, describedColumns } from '../../engine/protocol/backend-messages.js';
 import { BackendSplitter } from '../../engine/protocol/splitter.js';
@@ -135,4 +136,16 @@ export class CatalogFault extends ForeignFault {
 
 export function fault(sqlstate: string, message: string, hint: string | null = null): CatalogFault {
   return new CatalogFault({ severity: 'ERROR', sqlstate, message, detail: null, hint, position: null });
+}
+
+/** The fault of a statement that was cancelled, or that took longer than its session allows. */
+export function cancelled(signal: AbortSignal | null): CatalogFault {
+  const reason: unknown = signal?.reason;
+  const late = reason instanceof QueryError && reason.entry === 'timedOut';
+  return fault('57014', late ? reason.message : 'canceling statement due to user request');
+}
+
+/** @throws CatalogFault 57014 once `signal` is aborted */
+export function requireNotCancelled(signal: AbortSignal | null): void {
+  if (signal?.aborted === true) throw cancelled(signal);
 }

@@ -6,8 +6,7 @@ import type { TLSSocket, Server as TlsServer } from 'node:tls';
 import type { RequestCall, RequestParts } from '../../ask/index.js';
 import { refuseCall, refusedConnection } from '../../ask/request/calls-without-data.js';
 import { distrust } from '../rest/call.js';
-import { rawProblem } from '../rest/problem.js';
-import { HEAD_LIMIT, httpFault } from '../rest/request-errors.js';
+import { HEAD_LIMIT, httpFault, rawProblem } from '../rest/problem.js';
 
 export interface HttpTls {
   readonly cert: string | Buffer;

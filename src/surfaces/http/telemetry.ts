@@ -1,7 +1,10 @@
 import type { FastifyInstance } from 'fastify';
+import { queryError } from 'osl-compiler';
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { AnswerParts, PlanNotes } from '../../ask/index.js';
+import type { AnswerParts, PlanNotes, RequestParts } from '../../ask/index.js';
+import { refuseCall } from '../../ask/request/calls-without-data.js';
 import { BOUNDS_US, Durations, type MeterLabels, type Meters } from '../../ask/request/meters.js';
+import { localOrIn } from '../../base/networks.js';
 import {
   type EnginePool,
   objectsOutOfService,
@@ -9,7 +12,10 @@ import {
   type StandbyView,
   unreachableNodes,
 } from '../../engine/index.js';
-import type { RestParts } from '../rest/parts.js';
+import { isForwarded } from '../rest/call.js';
+import { METRICS_OPERATION } from '../rest/openapi/service-operations.js';
+import type { HealthParts, RestParts } from '../rest/parts.js';
+import { privateHeaders } from '../rest/problem.js';
 
 export interface Telemetry {
   readonly registry: Registry;
@@ -20,7 +26,7 @@ export interface Telemetry {
 export type MetricsJson = string;
 
 /** Renders the metrics of several processes as one page, combined as each metric defines (default: summed). */
-export function pageOf(figures: readonly MetricsJson[]): Promise<string> {
+function pageOf(figures: readonly MetricsJson[]): Promise<string> {
   // Written by `figures` in another process of this program.
   const lists = figures.map((text) => JSON.parse(text) as object[]);
   return AggregatorRegistry.aggregate(lists).metrics();
@@ -73,6 +79,36 @@ export function createTelemetry(app: FastifyInstance, service: HttpParts, wire: 
   poolGauges(registry, service);
   const figures = async (): Promise<MetricsJson> => JSON.stringify(await registry.getMetricsAsJSON());
   return Object.freeze({ registry, figures });
+}
+
+/**
+ * `GET /metrics`, for Prometheus on this machine and in `networks`, but not through a proxy, since its address does
+ * not identify the client. Any other client gets Not Found.
+ *
+ * @param gather collects the metrics of all processes of the server; default: this process only
+ */
+export function metricsRoute(
+  app: FastifyInstance,
+  service: RequestParts & HealthParts,
+  telemetry: Telemetry,
+  networks: readonly string[],
+  gather?: () => Promise<readonly MetricsJson[]>,
+): void {
+  const mayAsk = localOrIn(networks);
+  app.get('/metrics', { schema: METRICS_OPERATION }, async (request, reply) => {
+    if (isForwarded(request) || !mayAsk(request.socket.remoteAddress ?? '')) {
+      throw await refuseCall(service, request.call, 'http', queryError('notFound', {}), 'anyone');
+    }
+    const { registry } = telemetry;
+    const text = gather === undefined ? await registry.metrics() : await pageOf(await gather());
+    service.probes.count('metrics', '/metrics', 200, request.call);
+    return reply
+      .headers({
+        ...privateHeaders(request.call.requestId),
+        'content-type': telemetry.registry.contentType,
+      })
+      .send(text);
+  });
 }
 
 export interface WireFigures {

@@ -1,6 +1,6 @@
 import { type Readable, Transform } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
-import { afterBlanks, endOfString, mayRound } from '../rest/bodies/json-numbers.js';
+import { afterBlanks, endOfString, mayRound } from '../rest/bodies/json.js';
 
 /**
  * Returns a tool call's arguments exactly as written in the message; null if it has none, or if parsing them cannot

@@ -40,7 +40,9 @@ async function entityNames(engine: Engine, signal: AbortSignal): Promise<readonl
   const names: string[] = [];
   let from = 0;
   for (let page = 0; page < MOST_PAGES; page++) {
-    const index = objectIn((await asked(() => engine.schema({ index: true, from }, signal))).text);
+    const index = objectIn(
+      (await withProtocolError(() => engine.schema({ index: true, from }, signal))).text,
+    );
     const objects = objectsIn(index);
     const entities = objects.filter(({ kind }) => kind === 'entity');
     names.push(...entities.map(({ name }) => name));
@@ -54,7 +56,7 @@ async function entityNames(engine: Engine, signal: AbortSignal): Promise<readonl
 
 async function entityText(engine: Engine, name: string, signal: AbortSignal): Promise<string> {
   const selection = { names: [name], parts: ['entities'] };
-  const { text } = await asked(() => engine.schema(selection, signal));
+  const { text } = await withProtocolError(() => engine.schema(selection, signal));
   const entities = objectIn(text)?.['entities'];
   const [entity]: readonly unknown[] = Array.isArray(entities) ? entities : [];
   if (entity === undefined)
@@ -63,7 +65,7 @@ async function entityText(engine: Engine, name: string, signal: AbortSignal): Pr
 }
 
 /** The engine's refusal as an error of the protocol, with the problem as its data. */
-async function asked<T>(call: () => Promise<T>): Promise<T> {
+async function withProtocolError<T>(call: () => Promise<T>): Promise<T> {
   try {
     return await call();
   } catch (error) {

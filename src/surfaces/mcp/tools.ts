@@ -9,7 +9,7 @@ import {
 } from '@modelcontextprotocol/server';
 import { METRICS_MEMBERS } from '../rest/bodies/metrics.js';
 import { MOST_NAMES, SCHEMA_PARTS } from '../rest/parameters.js';
-import { jsonPointer, shownName, unknownName } from '../rest/request-errors.js';
+import { jsonPointer, shownName, unknownName } from '../rest/problem.js';
 import { type JsonShape, text } from '../rest/shape.js';
 import {
   type Engine,

@@ -27,8 +27,8 @@ import {
 import { writeRows } from './buffered-rows.js';
 import { audible } from './data-statement.js';
 import { changeSettings } from './session-command.js';
-import type { SessionParts } from './session-parts.js';
 import type { SessionRecords, SuspendedRowRights } from './session-requests.js';
+import type { SessionParts } from './session-state.js';
 import type { SessionSettings } from './settings.js';
 
 /** Prepares a statement for the catalog, or refuses it because it reads both catalog and data. @throws WireError */

@@ -9,8 +9,8 @@ import {
 import { writeRows } from './buffered-rows.js';
 import { commandStatement, type StatementNode } from './command.js';
 import { type Declaration, type Motion, rowsOf } from './cursor.js';
-import type { SessionParts } from './session-parts.js';
 import { planChanged } from './session-requests.js';
+import type { SessionParts } from './session-state.js';
 
 export type CursorCommand =
   | { readonly kind: 'declare'; readonly declaration: Declaration }

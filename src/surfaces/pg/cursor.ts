@@ -14,7 +14,6 @@ import { eachDataRow, type MemoryShare } from '../../engine/index.js';
 import type { CatalogCursor } from '../catalog/index.js';
 import { MAX_BUFFERED_BYTES, writeRows } from './buffered-rows.js';
 import type { SessionRecords, SuspendedRowRights } from './session-requests.js';
-import type { SessionState } from './session-state.js';
 
 /** A declared cursor. Its query runs at the first FETCH, in the format requested by that FETCH. */
 interface DeclaredCursor extends Omit<Declaration, 'name'> {
@@ -49,7 +48,7 @@ export interface Declaration {
 const MAX_CURSORS = 64;
 
 interface CursorSession {
-  readonly state: Pick<SessionState, 'block'>;
+  readonly state: { readonly block: { requireUsable(): void } };
   readonly records: SessionRecords;
 }
 

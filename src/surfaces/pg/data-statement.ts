@@ -11,8 +11,8 @@ import type {
 import type { PreparedQuestion, QueryAnswer, ResultDelivery, Snapshots } from '../../ask/index.js';
 import { MemoryShare, type RowSink } from '../../engine/index.js';
 import { BufferedRows, writeRows } from './buffered-rows.js';
-import type { SessionParts } from './session-parts.js';
 import { rowSink, type SuspendedRowRights } from './session-requests.js';
+import type { SessionParts } from './session-state.js';
 import { MESSAGE_LEVELS } from './setting-list.js';
 import type { SessionSettings } from './settings.js';
 

@@ -3,7 +3,7 @@ import { error, type Portal, type WireStatement } from '../../../wire/index.js';
 import { type DataQuestion, explainPlan, prepare, type QuestionBody } from '../../ask/index.js';
 import { dataRow } from '../../engine/index.js';
 import type { StatementNode } from './command.js';
-import type { SessionParts } from './session-parts.js';
+import type { SessionParts } from './session-state.js';
 
 const TYPE_OIDS = { text: 25, json: 114 } as const satisfies Record<PlanFormat, number>;
 

@@ -1,11 +1,9 @@
 import { QueryError } from 'osl-compiler';
 import { type ColumnDescription, error, type WireStatement } from '../../../wire/index.js';
-import { sessionCommand } from '../../ask/index.js';
 import type { SettingChange } from '../catalog/index.js';
 import { type Command, type CommandResult, commandStatement, textColumn } from './command.js';
 import { audible } from './data-statement.js';
-import type { SessionParts } from './session-parts.js';
-import type { SessionState } from './session-state.js';
+import type { SessionParts, SessionState } from './session-state.js';
 import { RECEIPT } from './setting-list.js';
 import { withResolvedZones } from './settings.js';
 
@@ -16,13 +14,12 @@ const ALLOWED_IN_FAILED_BLOCK: ReadonlySet<Command['kind']> = new Set(['commit',
 
 /** Prepares SET, SHOW, BEGIN and other commands that change the session without touching data. @throws WireError */
 export function sessionCommandStatement(session: SessionParts, command: Command): WireStatement {
-  const { service, caller, records, state } = session;
+  const { records, state } = session;
   if (!ALLOWED_IN_FAILED_BLOCK.has(command.kind)) state.block.requireUsable();
   const columns = columnsOf(command, state);
-  const call = caller.newCall();
-  const unrun = records.hold(call, () => sessionCommand(service, call, 'prepare'));
+  const begin = records.holdCommand();
   return commandStatement(columns, () => {
-    records.pending.release(unrun);
+    begin();
     return runCommand(session, command);
   });
 }

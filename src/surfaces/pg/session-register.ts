@@ -1,6 +1,6 @@
 import { addressGroup, type Identity } from '../../../policy/index.js';
 import { type Awaitable, fatal, type SessionControl, type WireError } from '../../../wire/index.js';
-import type { CatalogSession, SessionSignal } from '../catalog/index.js';
+import type { SessionActivity, SessionSignal } from '../catalog/index.js';
 
 /** An open session as accessed by its caller's other sessions and by operators. */
 export interface OpenSession {
@@ -8,7 +8,7 @@ export interface OpenSession {
   owner(): string;
   pid(): number;
   /** Returns null until BackendKeyData has been sent. */
-  ownerView(): CatalogSession | null;
+  ownerView(): SessionActivity | null;
   operatorView(): MonitoredSession | null;
   cancel(): void;
   terminate(): void;
@@ -17,7 +17,7 @@ export interface OpenSession {
 }
 
 /** A session as seen by operators. `query` is the caller's text: redact it with `redactStatement` before showing it. */
-export interface MonitoredSession extends CatalogSession {
+export interface MonitoredSession extends SessionActivity {
   readonly user: string;
   readonly chain: readonly string[];
   readonly token_id: string;
@@ -25,7 +25,7 @@ export interface MonitoredSession extends CatalogSession {
 }
 
 export interface OwnSessions {
-  of(owner: string): Awaitable<readonly CatalogSession[]>;
+  of(owner: string): Awaitable<readonly SessionActivity[]>;
   /** False if the owner has no such session. */
   signal(owner: string, signal: SessionSignal): Awaitable<boolean>;
 }
@@ -46,7 +46,7 @@ export class SessionRegister implements OwnSessions {
     return () => void this.#open.delete(session);
   }
 
-  of(owner: string): readonly CatalogSession[] {
+  of(owner: string): readonly SessionActivity[] {
     return [...this.#open]
       .filter((session) => session.owner() === owner)
       .map((session) => session.ownerView())
@@ -54,7 +54,7 @@ export class SessionRegister implements OwnSessions {
   }
 
   get operatorViews(): readonly MonitoredSession[] {
-    return [...this.#open].map((session) => session.operatorView()).filter((told) => told !== null);
+    return [...this.#open].map((session) => session.operatorView()).filter((view) => view !== null);
   }
 
   /** Signals any session, on behalf of an operator; false if no session has this process id. */

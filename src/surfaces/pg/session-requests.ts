@@ -178,6 +178,13 @@ export class SessionRecords {
     return prepared;
   }
 
+  /** Registers a command that was prepared. The returned function marks it as run. */
+  holdCommand(): () => void {
+    const call = this.#newCall();
+    const prepared = this.hold(call, () => sessionCommand(this.#service, call, 'prepare'));
+    return () => void this.pending.release(prepared);
+  }
+
   async admit(): Promise<void> {
     const call = this.#newCall();
     await this.translate(call.requestId, '', () => sessionCommand(this.#service, call));

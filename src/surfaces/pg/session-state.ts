@@ -1,7 +1,132 @@
-import { error, type SessionControl, type TransactionStatus, type WireNotice } from '../../../wire/index.js';
-import { type RunningParts, Snapshots } from '../../ask/index.js';
+import { queryError } from 'osl-compiler';
+import {
+  type Awaitable,
+  error,
+  type SessionControl,
+  type TransactionStatus,
+  type WireNotice,
+} from '../../../wire/index.js';
+import {
+  type QuestionRouter,
+  type RunningParts,
+  Snapshots,
+  type SubscriptionParts,
+} from '../../ask/index.js';
+import type { CatalogProvider, SessionActivity, SessionSignal } from '../catalog/index.js';
+import type { Channels } from './channels.js';
 import type { Command, CommandResult } from './command.js';
+import type { Cursors } from './cursor.js';
+import type { SessionCaller, SessionRecords, SuspendedRowRights } from './session-requests.js';
 import type { ScopedValues, SessionSettings, SettingScopes } from './settings.js';
+
+/** State and services of one session, passed to each of its statements. */
+export interface SessionParts {
+  readonly service: SubscriptionParts;
+  readonly channels: Channels;
+  readonly caller: SessionCaller;
+  readonly rights: SuspendedRowRights;
+  readonly records: SessionRecords;
+  readonly settings: SessionSettings;
+  readonly state: SessionState;
+  readonly cursors: Cursors;
+  /** Prepared statements by name. Parse and SQL's PREPARE share one namespace. */
+  readonly statements: Pick<SessionControl, 'statement' | 'statements' | 'keep'>;
+  readonly running: RunningStatement;
+  readonly activity: ActivityRecorder;
+  /** Open sessions of the same caller, including this one. */
+  readonly own: {
+    all(): Awaitable<readonly SessionActivity[]>;
+    signal(signal: SessionSignal): Awaitable<boolean>;
+  };
+  /** Answers catalog queries; if null, they are treated as data queries and therefore refused. */
+  readonly catalogs: CatalogProvider | null;
+  readonly questions: QuestionRouter;
+  /** Process id sent in BackendKeyData; 0 until it has been sent. */
+  readonly processId: () => number;
+}
+
+/** Postgres' default for `track_activity_query_size`. */
+const MOST_CHARACTERS = 1_024;
+
+export class ActivityRecorder {
+  readonly #begunAt = Date.now();
+  #query: string | null = null;
+  #queryAt: number | null = null;
+  #transactionAt: number | null = null;
+  #changedAt = this.#begunAt;
+
+  beginStatement(text: string): void {
+    this.#query = text;
+    this.#queryAt = Date.now();
+    this.#changedAt = this.#queryAt;
+  }
+
+  finishSeries(inBlock: boolean): void {
+    this.#query = null;
+    this.#changedAt = Date.now();
+    this.#transactionAt = inBlock ? (this.#transactionAt ?? this.#queryAt ?? this.#changedAt) : null;
+  }
+
+  /** `fast`: true if a fast-lane query is running, which is not tracked here. */
+  snapshot(block: 'I' | 'T' | 'E', fast: boolean): Omit<SessionActivity, 'pid' | 'application_name'> {
+    const active = this.#query !== null || fast;
+    return {
+      backend_start: this.#begunAt,
+      xact_start: active ? (this.#transactionAt ?? this.#queryAt) : this.#transactionAt,
+      query_start: this.#queryAt,
+      state_change: this.#changedAt,
+      state: active ? 'active' : IDLE_STATES[block],
+      query: (this.#query ?? '').slice(0, MOST_CHARACTERS),
+    };
+  }
+}
+
+const IDLE_STATES: Readonly<Record<'I' | 'T' | 'E', string>> = {
+  I: 'idle',
+  T: 'idle in transaction',
+  E: 'idle in transaction (aborted)',
+};
+
+/** The statement running in a session; aborted by a cancel request or `statement_timeout`. */
+export class RunningStatement {
+  readonly #timeoutMs: () => number;
+  #current: AbortController | null = null;
+  /** Reused until aborted, to save an allocation per statement. */
+  #spare: AbortController | null = null;
+
+  /** `timeoutMs` is read at the start of each statement; 0 means no limit other than the server's. */
+  constructor(timeoutMs: () => number) {
+    this.#timeoutMs = timeoutMs;
+  }
+
+  cancel(): void {
+    this.#current?.abort(queryError('cancelled', {}));
+  }
+
+  async cancellable<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const controller = this.#spare ?? new AbortController();
+    this.#spare = null;
+    try {
+      return await this.while(controller, () => work(controller.signal));
+    } finally {
+      if (!controller.signal.aborted) this.#spare = controller;
+    }
+  }
+
+  /** Like `cancellable`, but with the caller's controller, which may outlive `work`. */
+  async while<T>(stop: AbortController, work: () => Promise<T>): Promise<T> {
+    const ms = this.#timeoutMs();
+    const clock =
+      ms === 0 ? null : setTimeout(() => stop.abort(queryError('timedOut', { seconds: null })), ms);
+    this.#current = stop;
+    try {
+      return await work();
+    } finally {
+      if (clock !== null) clearTimeout(clock);
+      this.#current = null;
+    }
+  }
+}
 
 /** State changed by session commands: transaction block, settings, prepared statements and portals. */
 export class SessionState {
@@ -239,7 +364,7 @@ export class Isolation {
   readonly #service: Pick<RunningParts, 'engines'>;
   readonly #settings: SessionSettings;
   #snapshots: Snapshots | null = null;
-  #asked = false;
+  #hasRead = false;
   /** Level of the current block. It survives a failure of the block, although the block's settings are rolled back. */
   #level: string | null = null;
 
@@ -265,7 +390,7 @@ export class Isolation {
     const key = name.toLowerCase();
     if (key !== LEVEL && key !== DEFAULT) return;
     this.#requireKept(value);
-    if (key === LEVEL && this.#asked && value.toLowerCase() !== this.#settings.show(LEVEL).value)
+    if (key === LEVEL && this.#hasRead && value.toLowerCase() !== this.#settings.show(LEVEL).value)
       throw error('25001', 'SET TRANSACTION ISOLATION LEVEL must be called before any query');
     if (key === LEVEL) this.#level = value;
   }
@@ -273,7 +398,7 @@ export class Isolation {
   /** Returns the snapshots for a data statement; null if it reads the data committed when it starts. */
   snapshots(inBlock: boolean, subject: string): Snapshots | null {
     if (!inBlock) return null;
-    this.#asked = true;
+    this.#hasRead = true;
     const level = KEPT.get(this.#settings.show(LEVEL).value as 'serializable'); // undefined for the other levels
     if (level === undefined) return null;
     this.#snapshots ??= new Snapshots(level, subject, this.#settings.standbyReads());
@@ -281,7 +406,7 @@ export class Isolation {
   }
 
   end(): void {
-    this.#asked = false;
+    this.#hasRead = false;
     this.#snapshots?.end();
     this.#snapshots = null;
   }

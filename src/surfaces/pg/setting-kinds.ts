@@ -1,3 +1,6 @@
+import { encodingName } from '../../../wire/index.js';
+import { isTask } from '../../ask/index.js';
+
 /** Error for an invalid value, with Postgres' message if it differs from the usual one. */
 export class ValueFault extends Error {
   /** Postgres' message; null for the usual `invalid value for parameter …`. */
@@ -244,3 +247,62 @@ export function dateStyle(text: string, before: string, byDefault: string): stri
 function conflicts(before: string | null, now: string | null): boolean {
   return before !== null && now !== null && before !== now;
 }
+
+/** Schemas that do not exist here but are accepted, since Postgres ignores missing schemas in the path. */
+const ABSENT_SCHEMAS: ReadonlySet<string> = new Set(['public', '$user']);
+const LONGEST_PATH = 1_000;
+const SCHEMA_LIST = /^\s*(?:"(?:[^"]|"")+"|[^\s",]+)\s*(?:,\s*(?:"(?:[^"]|"")+"|[^\s",]+)\s*)*$/;
+
+/** Accepts lists in which `entities` is the only existing schema; any other would change the meaning of names. */
+export const searchPath: SettingKind = {
+  accept: (text) => {
+    const named =
+      text.length <= LONGEST_PATH && SCHEMA_LIST.test(text)
+        ? (text.match(/"(?:[^"]|"")+"|[^\s",]+/g) ?? []).map((n) =>
+            n.startsWith('"') ? n.slice(1, -1).replaceAll('""', '"') : n.toLowerCase(),
+          )
+        : [];
+    if (!named.includes('entities') || named.some((n) => n !== 'entities' && !ABSENT_SCHEMAS.has(n)))
+      throw new ValueFault('parameter "search_path" cannot be another than "entities" on this server', {
+        hint: 'Available values: entities, beside it "$user" and public.',
+      });
+    return text;
+  },
+};
+
+/** Stored under Postgres' name for the encoding; the wire protocol does the conversion. */
+export const encoding: SettingKind = {
+  accept: (text) => {
+    const known = encodingName(text);
+    if (known === null) throw new ValueFault(null);
+    return known;
+  },
+  text: true,
+};
+
+const LONGEST_TEXT = 256;
+
+/** Checks only the form: the policy decides for each query which purposes the caller may use. */
+export const purpose: SettingKind = {
+  accept: (text) => {
+    if (text.length > LONGEST_TEXT || /[\p{Cc}\p{Cs}]/u.test(text)) throw new ValueFault(null);
+    return text;
+  },
+  text: true,
+};
+
+export const task: SettingKind = {
+  accept: (text) => {
+    if (text !== '' && !isTask(text)) throw new ValueFault(null);
+    return text;
+  },
+  text: true,
+};
+
+/** READ WRITE is accepted without effect: many clients send it by default, and writes are refused anyway. */
+export const readOnly: SettingKind = {
+  accept: (text, before, name) => {
+    bool.accept(text, before, name);
+    return 'on';
+  },
+};

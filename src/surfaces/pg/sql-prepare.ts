@@ -1,9 +1,8 @@
 import { declaredOid } from 'osl-compiler';
 import { error, type Portal, WireError, type WireStatement } from '../../../wire/index.js';
-import { sessionCommand } from '../../ask/index.js';
 import type { StatementNode } from './command.js';
-import type { SessionParts } from './session-parts.js';
 import { planChanged } from './session-requests.js';
+import type { SessionParts } from './session-state.js';
 
 type PrepareNode = Extract<StatementNode, { PrepareStmt: unknown }>['PrepareStmt'];
 type ExecuteNode = Extract<StatementNode, { ExecuteStmt: unknown }>['ExecuteStmt'];
@@ -24,7 +23,7 @@ export function prepareCommand(
   text: string,
 ): WireStatement {
   const parameterTypes = argtypes.map(declaredTypeOf);
-  const begin = registerPrepared(session);
+  const begin = session.records.holdCommand();
   return {
     parameterTypes: [],
     columns: null,
@@ -54,7 +53,7 @@ export function executeStatement(
   if (EXECUTES.has(statement)) throw error('0A000', `prepared statement "${name}" is an EXECUTE itself`);
   const parameters = argumentsOf(name, params, statement.parameterTypes);
   const parameterFormats = parameters.map(() => 0 as const);
-  const begin = registerPrepared(session);
+  const begin = session.records.holdCommand();
   const executed: WireStatement = {
     parameterTypes: [],
     columns: statement.columns,
@@ -76,15 +75,6 @@ function statementNamed({ statements }: SessionParts, name: string): WireStateme
   const statement = statements.statement(name);
   if (statement === undefined) throw error('26000', `prepared statement "${name}" does not exist`);
   return statement;
-}
-
-/** Registers a prepared statement and returns a function that marks it as run. */
-function registerPrepared({ service, caller, records }: SessionParts): () => void {
-  const call = caller.newCall();
-  const unrun = records.hold(call, () => sessionCommand(service, call, 'prepare'));
-  return () => {
-    records.pending.release(unrun);
-  };
 }
 
 /** Removes error positions, which refer to the text of PREPARE. */

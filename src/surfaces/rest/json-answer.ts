@@ -2,11 +2,9 @@ import type { GovernedPlan, OutputColumn } from 'osl-compiler';
 import type { QueryAnswer } from '../../ask/index.js';
 import { columnsOf, type IssuedReceipt } from '../../ask/receipts/receipt-request.js';
 import { DataRowReader } from '../../engine/index.js';
-import { type AnswerHead, columnDescription, trailerOf } from './answer-members.js';
-import type { RowEncoding } from './answer-stream.js';
-import { JsonBytes, PORTION_BYTES, type ValueWriter } from './json-bytes.js';
+import { type AnswerHead, columnDescription, type RowEncoding, trailerOf } from './answer.js';
+import { JsonBytes, keyWriter, PORTION_BYTES, type ValueWriter, valueWriter } from './json-values.js';
 import type { ProblemDocument } from './problem.js';
-import { keyWriter, valueWriter } from './values.js';
 
 function headOf({ requestId, plan, redacted }: AnswerHead): string {
   return `"request_id":"${requestId}","form":"${plan.form}","columns":${answerColumns(plan, redacted)}`;

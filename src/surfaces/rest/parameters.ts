@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { queryError } from 'osl-compiler';
 import { MOST_NAMES, SCHEMA_PARTS, type SchemaPart, type SchemaSelection } from '../../model/graph/index.js';
-import { malformed, shownName, termIn, unknownName } from './request-errors.js';
+import { malformed, shownName, termIn, unknownName } from './problem.js';
 
 /** Parameters that select part of the schema. In a URL, `names` and `parts` are comma-separated lists. */
 export const SCHEMA_PARAMETERS = ['names', 'parts', 'index', 'from'] as const;

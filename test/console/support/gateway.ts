@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Test } from 'tap';
 import { PACKAGE_ROOT } from '../../../src/base/package-root.js';
 import { demoSignIn } from '../../../src/surfaces/console/demo.js';
-import { type ConsoleOptions, consoleFiles } from '../../../src/surfaces/console/index.js';
+import { type ConsoleOptions, consoleFiles } from '../../../src/surfaces/console/route.js';
 import { type RestFixture, startRest } from '../../surfaces/rest/fixture.js';
 
 export interface Gateway {

@@ -4,7 +4,7 @@ import { test } from 'tap';
 import { fullView, governedView, resolve } from '../../../src/model/graph/index.js';
 import { MAX_MATCHES } from '../../../src/model/graph/resolve.js';
 import { parseManifest } from '../../../src/model/manifest/index.js';
-import { contentsOf } from '../../../src/surfaces/catalog/contents.js';
+import { contentsOf } from '../../../src/surfaces/catalog/engine-contract.js';
 import { modelOf } from '../../../src/surfaces/catalog/model.js';
 import { accessOf, MANIFEST, POLICY } from './world.js';
 

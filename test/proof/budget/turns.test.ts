@@ -1,6 +1,6 @@
 import t from 'tap';
 import { FairSlots } from '../../../src/base/threads/fair-slots.js';
-import { FairTurns } from '../../../src/base/threads/fair-turns.js';
+import { FairTurns } from '../../../src/base/threads/main-thread-time.js';
 import { LoopTurns } from '../../../wire/loop-turns.js';
 
 t.test('callers take turns, however many each has waiting', async (t) => {

@@ -1,6 +1,6 @@
 import { request } from 'node:http';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { templateOf } from '../../../src/surfaces/http/hooks.js';
+import { templateOf } from '../../../src/surfaces/http/server.js';
 import type { Server } from '../../tools/cli/support.js';
 
 /** An object of JSON. */

@@ -2,14 +2,13 @@ import { type Test, test } from 'tap';
 import { eachDataRow } from '../../../src/engine/index.js';
 import { textValuesOf } from '../../../src/engine/protocol/backend-messages.js';
 import { FrontendEncoder } from '../../../src/engine/protocol/encoder.js';
-import { BaseImage } from '../../../src/surfaces/catalog/base-image.js';
 import {
   type CatalogContents,
   type ColumnModel,
   ContentsWriter,
   type TableModel,
-} from '../../../src/surfaces/catalog/contents.js';
-import type { EngineThread } from '../../../src/surfaces/catalog/engine-thread.js';
+} from '../../../src/surfaces/catalog/engine-contract.js';
+import { BaseImage, type EngineThread } from '../../../src/surfaces/catalog/engine-thread.js';
 import { readReply } from '../../../src/surfaces/catalog/reply.js';
 import { FILLED_CATALOGS } from '../../../src/surfaces/catalog/worker/rows.js';
 import { referenceDdl } from './support/reference-ddl.js';

@@ -2,7 +2,11 @@ import { request } from 'node:http';
 import { connect } from 'node:net';
 import type { AuditRecord } from '../../../audit/index.js';
 import type { Service } from '../../../src/service/service.js';
-import { createHttpServer, type HttpOptions, type HttpServer } from '../../../src/surfaces/http/server.js';
+import {
+  createHttpServer,
+  type HttpServer,
+  type HttpServerOptions,
+} from '../../../src/surfaces/http/server.js';
 import {
   startTestService,
   type TestService,
@@ -48,7 +52,7 @@ export interface RestFixture {
   close(): Promise<void>;
 }
 
-interface RestFixtureOptions extends TestServiceOptions, HttpOptions {
+interface RestFixtureOptions extends TestServiceOptions, HttpServerOptions {
   /** The service that is served, made of the real one. */
   readonly serve?: (service: Service) => Service;
   /** One that is free, where others must know it before; the system's choice, unless told. */

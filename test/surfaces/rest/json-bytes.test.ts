@@ -1,8 +1,7 @@
 import { arrayText, compileTemplate, shapeOf as shapeOfText } from 'osl-compiler';
 import { test } from 'tap';
 import { shapeOf } from '../../../src/surfaces/rest/json-answer.js';
-import { JsonBytes, PORTION_BYTES } from '../../../src/surfaces/rest/json-bytes.js';
-import { valueWriter } from '../../../src/surfaces/rest/values.js';
+import { JsonBytes, PORTION_BYTES, valueWriter } from '../../../src/surfaces/rest/json-values.js';
 import { CALLERS, CATALOG } from '../../proof/golden/catalog.js';
 import { fc } from '../../support/fast-check.js';
 

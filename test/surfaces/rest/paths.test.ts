@@ -4,7 +4,7 @@ import { test } from 'tap';
 import { localOrIn, networkOf } from '../../../src/base/networks.js';
 import { METHODS } from '../../../src/surfaces/rest/openapi/document.js';
 import { hasTitle } from '../../../src/surfaces/rest/problem.js';
-import { CONFORMANCE_LEVELS } from '../../../src/surfaces/rest/routes/conformance.js';
+import { CONFORMANCE_LEVELS } from '../../../src/surfaces/rest/routes/service.js';
 import { eventually, freshAddress, sendRaw, startRest } from './fixture.js';
 
 test('every code of the catalogue has a title', async (t) => {

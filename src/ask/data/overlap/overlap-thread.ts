@@ -1,7 +1,6 @@
 import type { Worker } from 'node:worker_threads';
 import { FairSlots } from '../../../base/threads/fair-slots.js';
-import { IdleThread } from '../../../base/threads/idle-thread.js';
-import { answerOf } from '../../../base/threads/thread.js';
+import { answerOf, IdleThread } from '../../../base/threads/thread.js';
 import type { AnswerToAdmit, OverlapDecision, OverlapUpdate } from './decide.js';
 
 export type OverlapJob =

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { PGlite } from '@electric-sql/pglite';
 import { boundWasmMemory, yieldToOthers } from '../../../base/threads/thread.js';
-import { contentsOf } from '../contents.js';
+import { contentsOf } from '../engine-contract.js';
 import { fill } from './fill.js';
 import { ImageFiles, type SharedImage } from './image-files.js';
 

@@ -1,7 +1,14 @@
 import type { PGlite } from '@electric-sql/pglite';
 import { identifier, quoteIdentifier, quoteLiteral } from 'osl-compiler/sql-text';
-import type { CatalogContents, EnumModel, FacetModel, MetricsModel } from '../contents.js';
-import { inEntities, literal, MODEL_ROLE } from '../engine-contract.js';
+import {
+  type CatalogContents,
+  type EnumModel,
+  type FacetModel,
+  inEntities,
+  literal,
+  type MetricsModel,
+  MODEL_ROLE,
+} from '../engine-contract.js';
 import { linkOf, patternsFor, type TypesInUse } from './patterns.js';
 import { catalogRows, FILLED_CATALOGS, type FilledTable } from './rows.js';
 

@@ -1,5 +1,4 @@
-import type { CatalogContents, CatalogForeignKey, ColumnModel, TableModel } from '../contents.js';
-import { type ArrayTypeName, SchemaNames } from './names.js';
+import type { CatalogContents, CatalogForeignKey, ColumnModel, TableModel } from '../engine-contract.js';
 import { type CatalogCell, escaped, type KeyPattern, linkOf, type Patterns } from './patterns.js';
 
 /** The system catalogs to fill, in this order. */
@@ -18,7 +17,7 @@ export const FILLED_CATALOGS = [
 
 export type FilledTable = (typeof FILLED_CATALOGS)[number];
 
-export type CatalogRow = readonly [table: FilledTable, line: string];
+export type SystemRow = readonly [table: FilledTable, line: string];
 
 /** OIDs of the system catalogs, the same in every Postgres. */
 const CLASS = 1259;
@@ -82,7 +81,7 @@ export function* catalogRows(
   patterns: Patterns,
   taken: { readonly relations: readonly string[]; readonly types: readonly string[] },
   firstOid: number,
-): Generator<CatalogRow> {
+): Generator<SystemRow> {
   let next = firstOid;
   const oid = (): number => next++;
   const names = new SchemaNames(taken.relations, taken.types);
@@ -150,7 +149,7 @@ function linksOf(
   ];
 }
 
-function* tableRows(table: CatalogTable, patterns: Patterns): Generator<CatalogRow> {
+function* tableRows(table: CatalogTable, patterns: Patterns): Generator<SystemRow> {
   const { model, oid, rowType, arrayType } = table;
   const name = escaped(model.name);
   yield [
@@ -188,7 +187,7 @@ function* columnRows(
   column: ColumnModel,
   number: number,
   patterns: Patterns,
-): Generator<CatalogRow> {
+): Generator<SystemRow> {
   const pattern = patterns.columns.get(column.type);
   if (pattern === undefined) throw new Error('a column of the catalog has a type that nobody asked for');
   const name = escaped(column.name);
@@ -205,7 +204,7 @@ function* columnRows(
   yield constraintColumn(constraint, 'CHECK', escaped(table.model.name), name, 1, null);
 }
 
-function* keyRows(table: CatalogTable, key: PrimaryKey, patterns: Patterns): Generator<CatalogRow> {
+function* keyRows(table: CatalogTable, key: PrimaryKey, patterns: Patterns): Generator<SystemRow> {
   const { index, constraint, columns } = key;
   const name = escaped(key.name);
   const [count, tableName] = [columns.length, escaped(table.model.name)];
@@ -248,7 +247,7 @@ function* keyRows(table: CatalogTable, key: PrimaryKey, patterns: Patterns): Gen
   }
 }
 
-function* linkRows(link: CatalogLink, patterns: Patterns, oid: () => number): Generator<CatalogRow> {
+function* linkRows(link: CatalogLink, patterns: Patterns, oid: () => number): Generator<SystemRow> {
   const { from, to, key, columns } = link;
   const name = escaped(link.name);
   yield [
@@ -313,11 +312,11 @@ function dependency(
   onColumn: number,
   kind: 'a' | 'i' | 'n',
   column = 0,
-): CatalogRow {
+): SystemRow {
   return ['pg_depend', fieldsOf(catalog, object, column, onCatalog, on, onColumn, kind)];
 }
 
-function description(catalog: number, object: number, column: number, text: string): CatalogRow {
+function description(catalog: number, object: number, column: number, text: string): SystemRow {
   return ['pg_description', fieldsOf(object, catalog, column, escaped(text))];
 }
 
@@ -334,7 +333,7 @@ function constraintColumn(
     readonly column: string;
     readonly position: number | null;
   } | null,
-): CatalogRow {
+): SystemRow {
   return [
     'pg_constraint_column',
     fieldsOf(
@@ -349,4 +348,100 @@ function constraintColumn(
       target?.position ?? null,
     ),
   ];
+}
+
+const MAX_BYTES = 63;
+
+/**
+ * Names of a schema's relations, types and constraints, including those that Postgres generates depending on existing
+ * names. A test compares them with Postgres.
+ */
+class SchemaNames {
+  readonly #relations: Set<string>;
+  readonly #constraints = new Set<string>();
+  /** Type names. Array types map to objects, since Postgres renames them if another type needs their name. */
+  readonly #types: Map<string, ArrayTypeName | null>;
+
+  /** @param types existing types, which are never renamed */
+  constructor(relations: Iterable<string>, types: Iterable<string>) {
+    this.#relations = new Set(relations);
+    this.#types = new Map([...types].map((name) => [name, null]));
+  }
+
+  table(name: string): ArrayTypeName {
+    this.#relations.add(name);
+    const before = this.#types.get(name) ?? null;
+    if (before !== null) this.#nameArrayType(before, name);
+    this.#types.set(name, null);
+    const array = { name: '' };
+    this.#nameArrayType(array, name);
+    return array;
+  }
+
+  primaryKey(table: string): string {
+    const name = this.#free(table, '', 'pkey', (n) => this.#relations.has(n) || this.#constraints.has(n));
+    this.#relations.add(name);
+    this.#constraints.add(name);
+    return name;
+  }
+
+  foreignKey(table: string, columns: readonly string[]): string {
+    const name = this.#free(table, joined(columns), 'fkey', (n) => this.#constraints.has(n));
+    this.#constraints.add(name);
+    return name;
+  }
+
+  #nameArrayType(array: ArrayTypeName, element: string): void {
+    array.name = objectName('', element, null);
+    for (let pass = 1; this.#types.has(array.name); pass++) array.name = objectName('', element, `${pass}`);
+    this.#types.set(array.name, array);
+  }
+
+  #free(table: string, columns: string, label: string, isTaken: (name: string) => boolean): string {
+    const second = columns === '' ? null : columns;
+    let name = objectName(table, second, label);
+    for (let pass = 1; isTaken(name); pass++) name = objectName(table, second, `${label}${pass}`);
+    return name;
+  }
+}
+
+interface ArrayTypeName {
+  name: string;
+}
+
+function joined(columns: readonly string[]): string {
+  let text = '';
+  for (const column of columns) {
+    text += `${text === '' ? '' : '_'}${column}`;
+    if (Buffer.byteLength(text) > MAX_BYTES) break;
+  }
+  return text;
+}
+
+/**
+ * Returns `first_second_label`, shortening the longer of the first two until it fits, like Postgres' `makeObjectName`.
+ */
+function objectName(first: string, second: string | null, label: string | null): string {
+  const room = MAX_BYTES - (second === null ? 0 : 1) - (label === null ? 0 : Buffer.byteLength(label) + 1);
+  let [a, b] = [Buffer.byteLength(first), Buffer.byteLength(second ?? '')];
+  while (a + b > room) {
+    if (a > b) a -= 1;
+    else b -= 1;
+  }
+  return [
+    clipped(first, a),
+    ...(second === null ? [] : [clipped(second, b)]),
+    ...(label === null ? [] : [label]),
+  ].join('_');
+}
+
+function clipped(text: string, bytes: number): string {
+  let room = bytes;
+  let end = 0;
+  for (const character of text) {
+    room -= Buffer.byteLength(character);
+    if (room < 0) break;
+    end += character.length;
+  }
+  return text.slice(0, end);
 }

@@ -1,23 +1,63 @@
 import {
   AsyncByteQueue,
+  Binary,
+  Bool,
   Data,
-  type Field,
+  DateDay,
+  Decimal,
+  Field,
+  FixedSizeBinary,
+  Float32,
+  Float64,
+  Int16,
+  Int32,
+  Int64,
+  IntervalMonthDayNano,
   RecordBatch,
   RecordBatchStreamWriter,
   Schema,
   Struct,
+  TimeMicrosecond,
+  TimestampMicrosecond,
+  Utf8,
 } from 'apache-arrow';
-import type { GovernedPlan } from 'osl-compiler';
+import {
+  type ArrowForm,
+  type ColumnForm,
+  decimalOf,
+  elementOf,
+  type GovernedPlan,
+  InternalError,
+  isArray,
+  type OutputColumn,
+  type ScalarType,
+  type TypeName,
+  typeRow,
+} from 'osl-compiler';
 import type { QueryAnswer } from '../../../ask/index.js';
 import { columnsOf, type IssuedReceipt } from '../../../ask/receipts/receipt-request.js';
 import { DataRowReader } from '../../../engine/index.js';
-import { ARROW_STREAM } from '../answer-layout.js';
-import { type AnswerHead, trailerOf } from '../answer-members.js';
-import type { RowEncoding } from '../answer-stream.js';
-import { PORTION_BYTES } from '../json-bytes.js';
+import { type AnswerHead, ARROW_STREAM, type RowEncoding, trailerOf } from '../answer.js';
+import { PORTION_BYTES } from '../json-values.js';
 import type { ProblemDocument } from '../problem.js';
-import type { ArrowColumn } from './buffers.js';
-import { columnOf, fieldOf, formatOf } from './columns.js';
+import type { ArrowBytes, ArrowColumn } from './buffers.js';
+import {
+  BoolColumn,
+  BytesColumn,
+  binaryElements,
+  copy,
+  date,
+  FixedColumn,
+  interval,
+  ListColumn,
+  reverse,
+  textElements,
+  time,
+  timestamp,
+  type ValueLayout,
+  verbatim,
+  type WriteFixed,
+} from './column-writers.js';
 
 /** A record batch ends when it reaches either of these limits, so that memory does not grow with the answer. */
 const BATCH_ROWS = 8_192;
@@ -155,4 +195,193 @@ class Chunks extends AsyncByteQueue {
     this.#chunks = [];
     return chunks;
   }
+}
+
+/** Maximum digits of Arrow's 128-bit and 256-bit decimals. */
+const MOST_IN_128 = 38;
+const MOST_IN_256 = 76;
+
+/**
+ * Arrow decimal for a column declared as `numeric(p,s)`; null if no Arrow decimal is large enough. NaN and numbers
+ * with more digits than declared are refused: nothing is rounded.
+ */
+function decimalLayout(form: ColumnForm | null): ValueLayout | null {
+  const declared = decimalOf(form);
+  if (declared === null) return null;
+  const { precision, scale } = declared;
+  if (precision > MOST_IN_256 || scale < 0 || scale > precision) return null;
+  const bits = precision <= MOST_IN_128 ? 128 : 256;
+  return {
+    type: new Decimal(scale, precision, bits),
+    width: bits / 8,
+    view: Uint32Array,
+    write: decimal(bits / 64, scale, 10n ** BigInt(precision)),
+  };
+}
+
+const NEGATIVE = 0x4000;
+const HEAD = 8;
+const GROUP = 4;
+/** Limits for 76 digits: weight of the first group, and total number of groups. */
+const MOST_WEIGHT = 19;
+const MOST_GROUPS = 21;
+
+/**
+ * Reads Postgres' binary format: groups of four decimal digits, where the first group is multiplied by 10000 to the
+ * power of `weight`.
+ */
+function decimal(words: number, scale: number, beyond: bigint): WriteFixed {
+  return (source, start, into, at) => {
+    const groups = source.readUInt16BE(start);
+    const weight = source.readInt16BE(start + 2);
+    const sign = source.readUInt16BE(start + 4);
+    if (sign !== 0 && sign !== NEGATIVE) return 'a numeric that is no number';
+    if (weight > MOST_WEIGHT || groups > MOST_GROUPS) return 'a numeric of more digits than are declared';
+    let digits = 0n;
+    for (let n = 0; n < groups; n++)
+      digits = digits * 10_000n + BigInt(source.readUInt16BE(start + HEAD + 2 * n));
+    const shift = scale + GROUP * (weight - groups + 1);
+    const unit = 10n ** BigInt(Math.abs(shift));
+    if (shift < 0 && digits % unit !== 0n) return 'a numeric of a greater scale than is declared';
+    const value = shift < 0 ? digits / unit : digits * unit;
+    if (value >= beyond) return 'a numeric of more digits than are declared';
+    let rest = sign === NEGATIVE ? -value : value;
+    for (let word = 0; word < words; word++) {
+      into.writeBigUInt64LE(BigInt.asUintN(64, rest), at + 8 * word);
+      rest >>= 64n;
+    }
+    return undefined;
+  };
+}
+
+/** Arrow field of an answer's column, with its model type and masking as metadata. */
+function fieldOf({ name, type, source }: OutputColumn, redacted: boolean, column: ArrowColumn): Field {
+  const metadata = new Map([
+    ['osl.type', type],
+    ['osl.redacted', String(redacted)],
+    ...(source === null ? [] : [['osl.source', source] as const]),
+    ...extensionOf(type),
+  ]);
+  return new Field(name, column.type, true, metadata);
+}
+
+function extensionOf(type: TypeName): readonly (readonly [string, string])[] {
+  const name = type === 'uuid' ? 'arrow.uuid' : type === 'jsonb' || type === 'json' ? 'arrow.json' : null;
+  if (name === null) return [];
+  return [
+    ['ARROW:extension:name', name],
+    ['ARROW:extension:metadata', ''],
+  ];
+}
+
+/**
+ * Creates the column for an output. A numeric with declared precision becomes a decimal; other numerics become text,
+ * since they are unbounded and must not be rounded.
+ */
+function columnOf({ type, name, form }: OutputColumn): ArrowColumn {
+  const decimal = decimalLayout(form);
+  if (decimal !== null) return new FixedColumn(decimal, name);
+  if (!isArray(type)) return scalarColumn(type, name);
+  const element = elementOf(type);
+  const items = scalarColumn(element, name);
+  return new ListColumn(items, name, isAsText(element) ? textElements : binaryElements);
+}
+
+/** True for types without an Arrow equivalent, which become strings in Postgres' text format. */
+function isAsText(type: ScalarType): boolean {
+  return typeRow(type).arrow === 'text';
+}
+
+/** Wire format in which values of `type` are requested: 0 text, 1 binary. */
+function formatOf(type: TypeName): 0 | 1 {
+  return isAsText(isArray(type) ? elementOf(type) : type) ? 0 : 1;
+}
+
+function scalarColumn(type: ScalarType, name: string): ArrowColumn {
+  return COLUMNS[typeRow(type).arrow](name);
+}
+
+const fixed =
+  (layout: () => ValueLayout) =>
+  (name: string): ArrowColumn =>
+    new FixedColumn(layout(), name);
+const utf8 = () => new BytesColumn(new Utf8(), verbatim());
+
+const COLUMNS: Readonly<Record<ArrowForm, (name: string) => ArrowColumn>> = {
+  text: utf8,
+  utf8,
+  bool: () => new BoolColumn(new Bool()),
+  numeric: () => new BytesColumn(new Utf8(), (source, start, _end, out) => numericText(source, start, out)),
+  jsonb: () => new BytesColumn(new Utf8(), verbatim(1)), // skips the version byte
+  binary: () => new BytesColumn(new Binary(), verbatim()),
+  int16: fixed(() => ({ type: new Int16(), width: 2, view: Int16Array, write: reverse(2) })),
+  int32: fixed(() => ({ type: new Int32(), width: 4, view: Int32Array, write: reverse(4) })),
+  int64: fixed(() => ({ type: new Int64(), width: 8, view: BigInt64Array, write: reverse(8) })),
+  float32: fixed(() => ({ type: new Float32(), width: 4, view: Float32Array, write: reverse(4) })),
+  float64: fixed(() => ({ type: new Float64(), width: 8, view: Float64Array, write: reverse(8) })),
+  uuid: fixed(() => ({ type: new FixedSizeBinary(16), width: 16, view: Uint8Array, write: copy(16) })),
+  date: fixed(() => ({ type: new DateDay(), width: 4, view: Int32Array, write: date })),
+  time: fixed(() => ({ type: new TimeMicrosecond(), width: 8, view: BigInt64Array, write: time })),
+  timestamp: fixed(() => moment(null)),
+  timestamptz: fixed(() => moment('UTC')),
+  interval: fixed(() => ({ type: new IntervalMonthDayNano(), width: 16, view: Int32Array, write: interval })),
+};
+
+function moment(zone: string | null): ValueLayout {
+  return { type: new TimestampMicrosecond(zone), width: 8, view: BigInt64Array, write: timestamp };
+}
+
+const SPECIAL: ReadonlyMap<number, Buffer> = new Map([
+  [0xc000, Buffer.from('NaN')],
+  [0xd000, Buffer.from('Infinity')],
+  [0xf000, Buffer.from('-Infinity')],
+]);
+const ZERO = 0x30;
+const MINUS = 0x2d;
+const POINT = 0x2e;
+
+/**
+ * Converts a numeric at `source[start …)` from Postgres' binary format (groups of four decimal digits) to its text
+ * form, with all digits of its scale and no exponent.
+ */
+function numericText(source: Buffer, start: number, out: ArrowBytes): void {
+  const groups = source.readUInt16BE(start);
+  const weight = source.readInt16BE(start + 2);
+  const sign = source.readUInt16BE(start + 4);
+  const scale = source.readUInt16BE(start + 6);
+  const special = SPECIAL.get(sign);
+  if (special !== undefined) {
+    out.reserve(special.length);
+    out.length += special.copy(out.bytes, out.length);
+    return;
+  }
+  if (sign !== 0 && sign !== NEGATIVE) throw new InternalError('a numeric has no known sign');
+  const group = (n: number): number => (n >= 0 && n < groups ? source.readUInt16BE(start + HEAD + 2 * n) : 0);
+  out.reserve(4 * (Math.max(weight, 0) + 1) + scale + 8);
+  const { bytes } = out;
+  let at = out.length;
+  if (sign === NEGATIVE) bytes[at++] = MINUS;
+  at = weight < 0 ? digits(0, bytes, at, 1) : digits(group(0), bytes, at, widthOf(group(0)));
+  for (let n = 1; n <= weight; n++) at = digits(group(n), bytes, at, 4);
+  if (scale > 0) {
+    bytes[at++] = POINT;
+    const end = at + scale;
+    for (let n = weight + 1; at < end; n++) at = digits(group(n), bytes, at, 4);
+    at = end; // the last group may extend beyond the scale
+  }
+  out.length = at;
+}
+
+function widthOf(group: number): number {
+  return group < 10 ? 1 : group < 100 ? 2 : group < 1_000 ? 3 : 4;
+}
+
+/** Writes the last `width` digits of a group of four. */
+function digits(group: number, bytes: Buffer, at: number, width: number): number {
+  let left = group;
+  for (let n = width - 1; n >= 0; n--) {
+    bytes[at + n] = ZERO + (left % 10);
+    left = Math.floor(left / 10);
+  }
+  return at + width;
 }

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import type { ApprovalVerdict } from '../../../ask/why/approvals.js';
 import type { AccessQuestion } from '../../../ask/why/explain-access.js';
 import type { AccessRequest } from '../../../ask/why/request-access.js';
-import { malformed, termIn } from '../request-errors.js';
+import { malformed, termIn } from '../problem.js';
 import { exactly, flag, type JsonShape, list, oneOf, orNull, text } from '../shape.js';
 import { jsonFields } from './json.js';
 import { readerOf } from './reader.js';

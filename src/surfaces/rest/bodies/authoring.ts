@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import type { SuggestionTarget } from '../../../ask/authoring/drafts.js';
 import type { ChangeRequest } from '../../../ask/authoring/publish.js';
 import type { Proposal } from '../../../model/authoring/index.js';
-import { LONGEST_TERM, malformed, termIn } from '../request-errors.js';
+import { LONGEST_TERM, malformed, termIn } from '../problem.js';
 import { exactly, type JsonShape, list, oneOf, orNull, text } from '../shape.js';
 import { jsonFields } from './json.js';
 import { readerOfOne } from './reader.js';

@@ -8,7 +8,7 @@ import {
   unqualifiedName,
 } from 'osl-compiler';
 import type { UpstreamDetail } from '../../../ask/data/explain.js';
-import { malformed } from '../request-errors.js';
+import { malformed } from '../problem.js';
 import {
   either,
   exactly,

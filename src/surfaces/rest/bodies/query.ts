@@ -1,19 +1,20 @@
 import type { FastifyRequest } from 'fastify';
-import { queryError, unqualifiedName } from 'osl-compiler';
+import { identifier, queryError, unqualifiedName } from 'osl-compiler';
 import type { UpstreamDetail } from '../../../ask/data/explain.js';
 import type { SampleRequest } from '../../../ask/data/sample.js';
+import type { EventId, SubscriptionRequest } from '../../../ask/data/subscription.js';
 import type { QuestionBody } from '../../../ask/index.js';
 import type { BoundValue } from '../../../engine/index.js';
-import { malformed } from '../request-errors.js';
+import { malformed } from '../problem.js';
 import { exactly, type JsonShape, list, oneOf, orNull, text } from '../shape.js';
 import { type JsonFields, jsonFields } from './json.js';
-import { METRICS_QUERY, metricsRequestOf, PLANNING } from './metrics.js';
+import { METRICS_BODY, METRICS_QUERY, metricsRequestOf, PLANNING } from './metrics.js';
 import { readerOf, readerOfOne } from './reader.js';
 
 const SCALAR: JsonShape<string | number | boolean | null> = { type: ['string', 'number', 'boolean', 'null'] };
 
 /** Values of `$1 …`, at most as many as the Postgres protocol can bind. */
-export const PARAMETERS = list(
+const PARAMETERS = list(
   SCALAR,
   'Values of `$1`, `$2` and so on. Numbers that a double cannot represent exactly must be sent as strings.',
   { maxItems: 65_535 },
@@ -25,7 +26,7 @@ export const PARAMETERS = list(
  *
  * @throws QueryError E0511
  */
-export function boundParameters(list: readonly (string | number | boolean | null)[]): readonly BoundValue[] {
+function boundParameters(list: readonly (string | number | boolean | null)[]): readonly BoundValue[] {
   return list.map((value, i) => ({ format: 0 as const, bytes: bytesOf(value, i + 1) }));
 }
 
@@ -64,7 +65,7 @@ export const QUERY = {
   ],
 };
 
-const readOne = readerOfOne(QUERIES, () => queryError('mixedBody', {}));
+const readQuery = readerOfOne(QUERIES, () => queryError('mixedBody', {}));
 
 export function readQueryRequest(request: FastifyRequest): QueryRequest {
   return queryRequestIn(jsonFields(request));
@@ -72,7 +73,7 @@ export function readQueryRequest(request: FastifyRequest): QueryRequest {
 
 /** Reads a query from the body. Errors name its fields but never show values. @throws QueryError E0511, E0513 */
 export function queryRequestIn(fields: JsonFields): QueryRequest {
-  const { kind, read } = readOne(fields);
+  const { kind, read } = readQuery(fields);
   const { explain, upstream = null } = read;
   if (upstream !== null && explain !== true)
     throw malformed('`upstream` goes with `explain` only').about('/upstream');
@@ -97,10 +98,78 @@ export const SAMPLE_REQUEST = exactly({
   'limit?': orNull(LIMIT),
 });
 
-const read = readerOf(SAMPLE_REQUEST);
+const readSample = readerOf(SAMPLE_REQUEST);
 
 export function readSampleRequest(request: FastifyRequest): SampleRequest {
-  const { kind, name, limit } = read(jsonFields(request));
+  const { kind, name, limit } = readSample(jsonFields(request));
   const plain = unqualifiedName(kind === 'table' ? 'entities' : 'facets', name);
   return { kind, name: plain, limit: limit ?? DEFAULT_LIMITS[kind] };
+}
+
+const SECONDS: JsonShape<number> = {
+  type: 'integer',
+  minimum: 1,
+  maximum: 300,
+  description:
+    'Interval, in seconds, at which the query runs. Default 30; the server sets a minimum (OSL_SUBSCRIPTION_INTERVAL_SECONDS).',
+};
+const INTERVAL = { 'interval?': SECONDS } as const;
+
+const SUBSCRIPTIONS = {
+  entity: exactly({
+    entity: text('Name of an entity: all of its rows and columns that the caller may see.', { minLength: 1 }),
+    ...INTERVAL,
+  }),
+  osql: exactly({ osql: text('One SELECT in OSL-SQL.'), 'parameters?': PARAMETERS, ...INTERVAL }),
+  sql: exactly({
+    sql: text('One SELECT over the tables that the manifest allows.'),
+    'parameters?': PARAMETERS,
+    ...INTERVAL,
+  }),
+  metrics: exactly({ ...METRICS_BODY, ...INTERVAL }),
+};
+
+export const SUBSCRIPTION = {
+  oneOf: Object.values(SUBSCRIPTIONS),
+  description:
+    'Exactly one of `entity`, `osql`, `sql` and `metrics`; a body with several is refused with E0513.',
+};
+
+const readOneSubscription = readerOfOne(SUBSCRIPTIONS, () => queryError('mixedBody', {}));
+const DEFAULT_INTERVAL_MS = 30_000;
+/** Maximum size of the body of a subscription in bytes; it stays in memory while the subscription is open. */
+const MOST_SUBSCRIPTION_BYTES = 65_536;
+
+type SubscriptionBody = Pick<SubscriptionRequest, 'body' | 'parameters' | 'intervalMs' | 'since'>;
+
+/** @param leastMs shortest interval that the server allows @throws QueryError E0511, E0513 */
+export function readSubscription(request: FastifyRequest, leastMs: number): SubscriptionBody {
+  if (request.body instanceof Buffer && request.body.length > MOST_SUBSCRIPTION_BYTES)
+    throw queryError('tooLarge', { what: 'the length of a subscription', limit: MOST_SUBSCRIPTION_BYTES });
+  const { kind, read } = readOneSubscription(jsonFields(request));
+  const { interval } = read;
+  if (interval !== undefined && interval * 1_000 < leastMs)
+    throw malformed(`\`interval\` is at least ${leastMs / 1_000} here`).about('/interval');
+  const intervalMs = interval === undefined ? Math.max(DEFAULT_INTERVAL_MS, leastMs) : interval * 1_000;
+  const since = lastEventOf(request.headers['last-event-id']);
+  const common = { intervalMs, since };
+  if (kind === 'metrics')
+    return { body: { kind, request: metricsRequestOf(read) }, parameters: [], ...common };
+  if (kind === 'entity') {
+    const name = identifier(unqualifiedName('entities', read.entity));
+    return { body: { kind: 'osql', text: `select * from osl.entities.${name}` }, parameters: [], ...common };
+  }
+  const body = kind === 'osql' ? { kind, text: read.osql } : { kind, text: read.sql };
+  return { body, parameters: boundParameters(read.parameters ?? []), ...common };
+}
+
+/** Reads `Last-Event-ID`. Text that is no id of this server matches no answer, so the client hears of a change. */
+function lastEventOf(header: string | readonly string[] | undefined): EventId | null {
+  if (header === undefined || header === '') return null;
+  const [, number, answer] = /^(\d{1,9})\.([\w-]{22})$/.exec(`${header}`) ?? [];
+  return { number: Number(number ?? 0), answer: answer ?? '' };
+}
+
+export function eventIdText({ number, answer }: EventId): string {
+  return `${number}.${answer}`;
 }

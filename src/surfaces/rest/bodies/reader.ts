@@ -1,7 +1,7 @@
 import type { ErrorObject, ValidateFunction } from 'ajv';
 import { InternalError, type QueryError, queryError } from 'osl-compiler';
 import { buildCheck, checkOf, type Dialect } from '../../../base/checks.js';
-import { jsonPointer, malformed, shownName, unknownName } from '../request-errors.js';
+import { jsonPointer, malformed, shownName, unknownName } from '../problem.js';
 import type { JsonShape, ValueOf } from '../shape.js';
 import type { JsonFields } from './json.js';
 
@@ -52,7 +52,9 @@ export function readerOf<T>(shape: JsonShape<T>): (body: JsonFields) => T {
   };
 }
 
-type OneOf<A> = { readonly [K in keyof A]: { readonly kind: K; readonly read: ValueOf<A[K]> } }[keyof A];
+type ChosenShape<A> = {
+  readonly [K in keyof A]: { readonly kind: K; readonly read: ValueOf<A[K]> };
+}[keyof A];
 
 /**
  * Creates a reader for bodies that may have one of several shapes, each identified by a member with its name.
@@ -62,7 +64,7 @@ type OneOf<A> = { readonly [K in keyof A]: { readonly kind: K; readonly read: Va
 export function readerOfOne<A extends Readonly<Record<string, JsonShape>>>(
   shapes: A,
   mixed: (() => QueryError) | null = null,
-): (body: JsonFields) => OneOf<A> {
+): (body: JsonFields) => ChosenShape<A> {
   const all = Object.entries(shapes).map(([kind, shape]) => ({
     kind,
     members: membersOf(shape),
@@ -85,7 +87,7 @@ export function readerOfOne<A extends Readonly<Record<string, JsonShape>>>(
           jsonPointer([field]),
         );
     }
-    return { kind: chosen.kind, read: chosen.read(body) } as OneOf<A>; // cast: validated against this member's shape
+    return { kind: chosen.kind, read: chosen.read(body) } as ChosenShape<A>; // cast: validated against this member's shape
   };
 }
 

@@ -1,8 +1,7 @@
 import { FEATURES } from 'osl-compiler';
 import { ORIGINS } from '../../../ask/data/explain.js';
 import { METRICS_COMPONENTS } from '../bodies/metrics.js';
-import { QUERY, SAMPLE_REQUEST } from '../bodies/query.js';
-import { SUBSCRIPTION } from '../bodies/subscription.js';
+import { QUERY, SAMPLE_REQUEST, SUBSCRIPTION } from '../bodies/query.js';
 import { PROBLEM } from '../problem.js';
 import { count, flag, type JsonShape, list, object, oneOf, ref, text, textOrNull } from '../shape.js';
 import { ACCESS } from './access-components.js';

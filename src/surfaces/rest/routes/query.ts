@@ -9,18 +9,21 @@ import {
   recordedReceipt,
 } from '../../../ask/receipts/receipt-request.js';
 import { rowScheduler, SessionReads } from '../../../engine/index.js';
-import { type AnswerLayout, layoutOf } from '../answer-layout.js';
-import { explainQuestion, preferredReceipt } from '../answer-members.js';
-import { AnswerStream, type RowEncoding } from '../answer-stream.js';
+import {
+  AnswerStream,
+  ARROW_STREAM,
+  explainQuestion,
+  preferredReceipt,
+  type RowEncoding,
+} from '../answer.js';
 import { type QueryRequest, readQueryRequest, readSampleRequest } from '../bodies/query.js';
 import { readRequest } from '../call.js';
 import type { Inflight } from '../inflight.js';
 import { JsonAnswer, NdjsonAnswer } from '../json-answer.js';
-import { JsonBytes, PORTION_BYTES, type ValueWriter } from '../json-bytes.js';
+import { JsonBytes, keyWriter, PORTION_BYTES, type ValueWriter, valueWriter } from '../json-values.js';
 import { QUERY_OPERATION, RECEIPT_OPERATION, SAMPLE_OPERATION } from '../openapi/operations.js';
 import { queryParameters } from '../parameters.js';
 import { privateHeaders, sendAnswer, sendJson } from '../problem.js';
-import { keyWriter, valueWriter } from '../values.js';
 
 export function queryRoute(app: FastifyInstance, service: AnswerParts, inflight: Inflight): void {
   const questions = new QuestionRouter(service);
@@ -47,7 +50,7 @@ export function queryRoute(app: FastifyInstance, service: AnswerParts, inflight:
 async function streamAnswer(
   questions: QuestionRouter,
   question: DataQuestion,
-  asked: QueryRequest & { readonly receipt: ReceiptRequest | null },
+  parsed: QueryRequest & { readonly receipt: ReceiptRequest | null },
   request: FastifyRequest,
   reply: FastifyReply,
   inflight: Inflight,
@@ -57,10 +60,10 @@ async function streamAnswer(
   const stream = new AnswerStream(reply, question.requestId, encoding);
   try {
     const answer = await questions.answer(question, {
-      parameters: asked.parameters,
+      parameters: parsed.parameters,
       resultFormats: (plan) => encoding.formats(plan),
       copies: encoding.copies,
-      receipt: asked.receipt,
+      receipt: parsed.receipt,
       maxRows: 0,
       again: question.mayBeOld === true ? 'given before' : 'anew',
       standby: question.mayBeOld === true ? new SessionReads() : null,
@@ -77,6 +80,41 @@ async function streamAnswer(
 
 /** Matches the `Cache-Control` of a client that requests an uncached answer. */
 const NO_CACHE = /\bno-(?:cache|store)\b/i;
+
+type AnswerLayout = 'json' | 'ndjson' | 'arrow';
+
+const NAMED: ReadonlyMap<string, AnswerLayout> = new Map([
+  [ARROW_STREAM, 'arrow'],
+  ['application/x-ndjson', 'ndjson'],
+  ['application/json', 'json'],
+  ['application/*', 'json'],
+  ['*/*', 'json'],
+]);
+
+const ORDER: readonly AnswerLayout[] = ['arrow', 'ndjson', 'json'];
+
+/**
+ * Layout preferred by the `Accept` header (RFC 9110, 12.5.1). Arrow and NDJSON must be requested by name. If no
+ * supported type is acceptable, the answer is JSON, as the RFC permits.
+ */
+export function layoutOf(accept: string | undefined): AnswerLayout {
+  const weights = new Map<AnswerLayout, number>();
+  for (const range of (accept ?? '').toLowerCase().split(',')) {
+    const [name = '', ...parameters] = range.split(';').map((part) => part.trim());
+    const layout = NAMED.get(name);
+    if (layout === undefined) continue;
+    weights.set(layout, Math.max(weights.get(layout) ?? 0, weightOf(parameters)));
+  }
+  const best = Math.max(0, ...weights.values());
+  if (best === 0) return 'json';
+  return ORDER.find((layout) => weights.get(layout) === best) ?? 'json';
+}
+
+function weightOf(parameters: readonly string[]): number {
+  const weight = parameters.find((parameter) => parameter.startsWith('q='));
+  if (weight === undefined) return 1;
+  return /^q=(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/.test(weight) ? Number(weight.slice(2)) : 0;
+}
 
 /** The Arrow library is slow to load, so it is loaded on first use. */
 async function encodingOf(layout: AnswerLayout): Promise<RowEncoding> {

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import { queryError } from 'osl-compiler';
 import { eventsOf, type SubscriptionEvent, type SubscriptionParts } from '../../../ask/data/subscription.js';
 import { publicError } from '../../../ask/index.js';
-import { eventIdText, readSubscription } from '../bodies/subscription.js';
+import { eventIdText, readSubscription } from '../bodies/query.js';
 import { callOf, readRequest } from '../call.js';
 import type { Inflight } from '../inflight.js';
 import { SUBSCRIBE_OPERATION } from '../openapi/operations.js';
@@ -11,7 +11,7 @@ import { privateHeaders, problemOf } from '../problem.js';
 export function subscribeRoute(app: FastifyInstance, service: SubscriptionParts, inflight: Inflight): void {
   app.post('/osl/subscribe', { schema: SUBSCRIBE_OPERATION }, async (request, reply) => {
     const { call } = request;
-    const asked = await readRequest(service, call, 'subscribe', () =>
+    const subscription = await readRequest(service, call, 'subscribe', () =>
       readSubscription(request, service.subscriptions.limits.leastMs),
     );
     const stop = new AbortController();
@@ -23,9 +23,9 @@ export function subscribeRoute(app: FastifyInstance, service: SubscriptionParts,
     inflight.ending.addEventListener('abort', end);
     reply.raw.once('close', end);
     if (inflight.ending.aborted) end();
-    const text = 'text' in asked.body ? asked.body.text : null;
+    const text = 'text' in subscription.body ? subscription.body.text : null;
     const events = eventsOf(service, {
-      ...asked,
+      ...subscription,
       call,
       nextCall: () => {
         // The certificate of the connection may have become invalid.

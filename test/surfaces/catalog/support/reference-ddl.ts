@@ -1,10 +1,12 @@
 import { quoteIdentifier } from 'osl-compiler/sql-text';
-import type {
-  CatalogContents,
-  CatalogForeignKey,
-  TableModel,
-} from '../../../../src/surfaces/catalog/contents.js';
-import { inEntities, literal, MODEL_ROLE } from '../../../../src/surfaces/catalog/engine-contract.js';
+import {
+  type CatalogContents,
+  type CatalogForeignKey,
+  inEntities,
+  literal,
+  MODEL_ROLE,
+  type TableModel,
+} from '../../../../src/surfaces/catalog/engine-contract.js';
 import { creationScripts } from '../../../../src/surfaces/catalog/worker/fill.js';
 
 /** Commands of one transaction: a server has locks for so many. */

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { effectiveAccess, type Identity } from '../../../../policy/index.js';
 import type { Service } from '../../../../src/service/service.js';
-import { contentsOf } from '../../../../src/surfaces/catalog/contents.js';
+import { contentsOf } from '../../../../src/surfaces/catalog/engine-contract.js';
 import { modelOf } from '../../../../src/surfaces/catalog/index.js';
 import { referenceDdl } from './reference-ddl.js';
 

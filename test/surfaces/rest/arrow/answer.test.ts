@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { layoutOf } from '../../../../src/surfaces/rest/answer-layout.js';
+import { layoutOf } from '../../../../src/surfaces/rest/routes/query.js';
 import { startRest } from '../fixture.js';
 import { asJson, readArrow } from './read.js';
 
