@@ -14,7 +14,7 @@ import { QueryServers } from '../servers.js';
 import { EngineStatus } from '../status.js';
 import { lendFrom, SystemEngine } from '../system.js';
 import { UpstreamSession } from '../upstream-session.js';
-import { checkMajor, lockDataDir } from './lock.js';
+import { checkMajor, lockDataDir } from './data-directory.js';
 import { READER, SessionModes } from './modes.js';
 import { WorkerTransport } from './transport.js';
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PostgresClient, upstreamOf } from '../../base/postgres/index.js';
 import { StartProblem } from '../../base/start-problem.js';
-import type { AnswerMemory } from '../answer-memory.js';
+import { type AnswerMemory, unboundedMemory } from '../answer-memory.js';
 import { ConnectionStatus } from '../connection-status.js';
 import { ForeignNodes } from '../data-nodes.js';
 import type {
@@ -11,18 +11,17 @@ import type {
   RenewedLogins,
   ServingOptions,
 } from '../engine.js';
-import type { ErrorSource } from '../error-source.js';
+import { SnapshotPlaces } from '../fair-share.js';
 import { GovernedEngine } from '../governed.js';
 import { OutOfService, type OutOfServiceCause } from '../out-of-service.js';
 import { Pool } from '../pool.js';
 import { Runner, type RunnerOptions } from '../runner.js';
 import { QueryServers } from '../servers.js';
 import { PinnedSnapshot } from '../snapshot.js';
-import { SnapshotPlaces } from '../snapshot-places.js';
 import { EngineStatus } from '../status.js';
-import { lendFrom, SystemEngine } from '../system.js';
+import { closeIfSilent, lendFrom, SystemEngine } from '../system.js';
 import { connectionLost } from '../upstream-error.js';
-import { NoSystemCredentials } from '../upstream-report.js';
+import { type ErrorSource, NoSystemCredentials } from '../upstream-report.js';
 import { UpstreamSession } from '../upstream-session.js';
 import { connectTransport } from './connect.js';
 import type { ForeignTables } from './foreign-servers.js';
@@ -36,9 +35,9 @@ import {
   type ServerSizes,
   timeoutsOf,
 } from './query-server.js';
-import type { RoleReport } from './role.js';
+import { examineRole, type RoleReport } from './role.js';
 import { lackingFor, refusalOf } from './server-kind.js';
-import { openStandbys, type StandbyConfigs } from './standby/open.js';
+import { openStandbys, type StandbyConfigs } from './standby/standby-set.js';
 
 export interface PostgresConfig {
   readonly kind: 'postgres';
@@ -275,4 +274,36 @@ class FirstSession {
     const again = (): void => void this.#try(serving).catch(() => this.#later(serving));
     this.#timer = setTimeout(again, Math.max(AGAIN_MS, this.#reach.restMs)).unref();
   }
+}
+
+/** A connection for setup and diagnosis, to a server that need not be fit to serve. */
+export interface Survey {
+  /** Runs with all rights of the role in the URL; `reader` is that role. */
+  readonly system: SystemEngine;
+  readonly report: RoleReport;
+  close(): void;
+}
+
+/** The survey ends if the server does not answer for this long, in ms. */
+const SILENCE_MS = 60_000;
+
+/** Connects as the role in the URL without checking its rights. Throws the error of `pg` if that fails. */
+export async function surveyPostgres(url: string): Promise<Survey> {
+  const reports: RoleReport[] = [];
+  const transport = await connectTransport(url, 'osl-gateway setup', async (query) => {
+    reports.push(await examineRole(query));
+  });
+  const [report] = reports;
+  if (report === undefined) throw new Error('the role was not looked at');
+  const session = new UpstreamSession(transport, unboundedMemory());
+  const system = new SystemEngine(
+    (work) => work(session),
+    () => report.role,
+  );
+  const unwatch = closeIfSilent(SILENCE_MS, session);
+  const close = (): void => {
+    unwatch();
+    session.destroy();
+  };
+  return { system, report, close };
 }

@@ -2,8 +2,7 @@ import { type AnswerMemory, LARGE_ROW_BYTES, noMemory } from '../answer-memory.j
 import { rowScheduler, SLICE_BYTES } from '../fair-scheduler.js';
 import type { FairShareParty } from '../fair-share.js';
 import type { RowSink } from '../statement.js';
-import { Spool } from './spool.js';
-import type { SpoolRoom } from './spool-room.js';
+import { Spool, type SpoolRoom } from './spool.js';
 
 /** Total time in ms that an answer may wait for its reader before its rows are spooled. */
 const PATIENCE_MS = 500;

@@ -1,19 +1,96 @@
-import { OtherRole, type PostgresSession } from '../../../base/postgres/index.js';
+import { OtherRole, openSessionOnFirst, type PostgresSession } from '../../../base/postgres/index.js';
+import type { AnswerMemory } from '../../answer-memory.js';
+import { ConnectionStatus } from '../../connection-status.js';
 import type { EnginePool } from '../../pool.js';
 import type { QueryServer, Standbys, UsableStandby } from '../../servers.js';
 import type { StandbyReads } from '../../standby-reads.js';
-import { poolsOf } from '../query-server.js';
-import { PrimaryHistory } from './history.js';
-import { type OpenServer, Standby, type StandbyFault, type StandbyView } from './standby.js';
-import { WatchedServer } from './watched-server.js';
+import { type ConnectorLogins, CurrentLogins } from '../logins.js';
+import { connectGoverned, poolsOf, queryServer, type ServerSizes } from '../query-server.js';
+import { PrimaryHistory, positionOf, type ServerPosition } from './position.js';
+import { type OpenQueryServer, Standby, type StandbyFault, type StandbyView } from './standby.js';
 
-type Login = (connect: (url: string) => Promise<PostgresSession>) => Promise<PostgresSession>;
+/** Time in ms after which a silent server counts as gone. */
+const SILENCE_MS = 2_000;
+const RETRY_MS = 500;
+
+/** Runs `connect` with the current URL of the governed role. */
+type SessionOpener = (connect: (url: string) => Promise<PostgresSession>) => Promise<PostgresSession>;
+
+interface WatchedServerOptions {
+  readonly role: 'primary' | 'standby';
+  readonly login: SessionOpener;
+  readonly everyMs: number;
+  /** Receives each position, and the time before it was asked for, in ms on the clock of `performance.now()`. */
+  readonly moved: (askedAt: number, position: ServerPosition) => void;
+  /** Called if the server does not answer, or has another role now; the watch goes on. */
+  readonly lost: (cause: unknown) => void;
+}
+
+/** Asks a server for its position in the log, again and again, on a session of its own. */
+class WatchedServer {
+  readonly #options: WatchedServerOptions;
+  #session: PostgresSession | null = null;
+  #timer: NodeJS.Timeout | null = null;
+  #asking: Promise<void> | null = null;
+  #closed = false;
+
+  constructor(options: WatchedServerOptions) {
+    this.#options = options;
+    this.#asking = this.#ask();
+  }
+
+  /** Asks at once; resolves when the server has answered or is lost. */
+  async askNow(): Promise<void> {
+    const before = this.#asking;
+    await before;
+    if (this.#asking === before && !this.#closed) {
+      if (this.#timer !== null) clearTimeout(this.#timer);
+      this.#asking = this.#ask();
+    }
+    await this.#asking;
+  }
+
+  close(): void {
+    this.#closed = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#session?.cut();
+  }
+
+  async #ask(): Promise<void> {
+    const { login, role, everyMs, moved, lost } = this.#options;
+    try {
+      this.#session ??= await login(connect);
+      const askedAt = performance.now();
+      const position = await positionOf(this.#session);
+      if (position.isStandby !== (role === 'standby')) throw new OtherRole(role);
+      if (!this.#closed) moved(askedAt, position);
+      this.#later(everyMs);
+    } catch (error) {
+      this.#session?.cut();
+      this.#session = null;
+      if (!this.#closed) lost(error);
+      this.#later(RETRY_MS);
+    }
+  }
+
+  #later(ms: number): void {
+    if (this.#closed) this.#session?.cut();
+    else
+      this.#timer = setTimeout(() => {
+        this.#asking = this.#ask();
+      }, ms).unref();
+  }
+}
+
+function connect(url: string): Promise<PostgresSession> {
+  return openSessionOnFirst(url, { application_name: 'osl-gateway standbys', silenceMs: SILENCE_MS });
+}
 
 interface StandbyServer {
   /** Its name for operators. */
   readonly name: string;
-  readonly open: OpenServer;
-  readonly login: Login;
+  readonly open: OpenQueryServer;
+  readonly login: SessionOpener;
 }
 
 /** A standby began to answer queries, or stopped. */
@@ -23,8 +100,8 @@ export interface StandbyChange {
   readonly fault: StandbyFault | null;
 }
 
-export interface StandbySetOptions {
-  readonly primary: Login;
+interface StandbySetOptions {
+  readonly primary: SessionOpener;
   readonly standbys: readonly StandbyServer[];
   /** Maximum age of the data of an answer in ms. */
   readonly maxLagMs: number;
@@ -40,7 +117,7 @@ const LONGEST_MS = 500;
  * The standbys of a database, each with its age. The primary is asked for its position in the log, and each standby for
  * how far it has replayed it. Without answers of the primary all standbys age, and soon none is used.
  */
-export class StandbySet implements Standbys {
+class StandbySet implements Standbys {
   readonly #standbys: readonly Standby[];
   readonly #watched: readonly WatchedServer[];
   readonly #watchedStandbys = new Map<QueryServer, WatchedServer>();
@@ -125,7 +202,7 @@ export class StandbySet implements Standbys {
     return Math.max(this.#notBefore, reads.notBeforeOn(server));
   }
 
-  #watch(standby: Standby, login: Login, everyMs: number): WatchedServer {
+  #watch(standby: Standby, login: SessionOpener, everyMs: number): WatchedServer {
     const watched = new WatchedServer({
       role: 'standby',
       login,
@@ -149,4 +226,73 @@ export class StandbySet implements Standbys {
     this.#told.set(name, fault);
     this.#onChange({ name, fault });
   }
+}
+
+interface StandbyConfig {
+  /** Its name for operators. */
+  readonly name: string;
+  /** URL of the governed role; null if `logins` provides it. */
+  readonly url: string | null;
+  readonly logins?: () => Promise<ConnectorLogins>;
+}
+
+export interface StandbyConfigs {
+  readonly servers: readonly StandbyConfig[];
+  /** Maximum age of the data of an answer in ms. */
+  readonly maxLagMs: number;
+}
+
+export interface OpenedStandbys {
+  readonly set: StandbySet;
+  /** Replaces the credentials for new sessions. @param urls URLs by name of the standby */
+  renew(urls: ReadonlyMap<string, string | null>): void;
+}
+
+/** Maximum wait in ms for a session with a standby; then the primary is asked. */
+const WAIT_MS = 500;
+
+/** Opens the standbys of a database. One that cannot be reached is tried again and again. */
+export function openStandbys(
+  { servers, maxLagMs }: StandbyConfigs,
+  {
+    primary,
+    sizes,
+    memory,
+    onStandby,
+  }: {
+    readonly primary: CurrentLogins;
+    readonly sizes: ServerSizes;
+    readonly memory: AnswerMemory;
+    readonly onStandby: StandbySetOptions['onChange'];
+  },
+): OpenedStandbys {
+  const opened = servers.map(({ name, url, logins: source }) => {
+    const logins = new CurrentLogins({ url, systemUrl: null, ...(source && { logins: source }) });
+    // Whether it can be reached is told by the set, which asks it all the time.
+    const reach = new ConnectionStatus(() => undefined);
+    const open: OpenQueryServer = (check) =>
+      queryServer(
+        (limits, mode) => logins.connect('url', (at) => connectGoverned(at, memory, limits, mode, check)),
+        reach,
+        { ...sizes, waitMs: WAIT_MS },
+        name,
+      );
+    return { name, logins, open };
+  });
+  const set = new StandbySet({
+    primary: (connect) => primary.connect('url', connect),
+    standbys: opened.map(({ name, logins, open }) => ({
+      name,
+      open,
+      login: (connect) => logins.connect('url', connect),
+    })),
+    maxLagMs,
+    onChange: onStandby,
+  });
+  return {
+    set,
+    renew(urls) {
+      for (const { name, logins } of opened) logins.renew({ url: urls.get(name) ?? null, systemUrl: null });
+    },
+  };
 }

@@ -1,7 +1,6 @@
 import type { QueryServer, UsableStandby } from '../../servers.js';
 import type { SetupQuery } from '../connect.js';
-import type { LogOrigin, PrimaryHistory } from './history.js';
-import { type ServerPosition, STARTED_AT } from './probe.js';
+import { type LogOrigin, type PrimaryHistory, type ServerPosition, STARTED_AT } from './position.js';
 
 /** The reason why a standby does not answer queries. */
 export type StandbyFault =
@@ -22,7 +21,7 @@ export interface StandbyView {
 }
 
 /** Makes the sessions for queries with a standby, each of which `check` must accept first. */
-export type OpenServer = (check: (query: SetupQuery) => Promise<void>) => QueryServer;
+export type OpenQueryServer = (check: (query: SetupQuery) => Promise<void>) => QueryServer;
 
 /** A standby, and what is known of how far it has replayed the primary's log. */
 export class Standby {
@@ -33,7 +32,7 @@ export class Standby {
   #replayed: ServerPosition | null = null;
   #fault: StandbyFault | null = 'it cannot be reached';
 
-  constructor(name: string, open: OpenServer, history: PrimaryHistory, maxLagMs: number) {
+  constructor(name: string, open: OpenQueryServer, history: PrimaryHistory, maxLagMs: number) {
     this.name = name;
     this.server = open((query) => this.#requireSame(query));
     this.#history = history;
