@@ -1,8 +1,7 @@
 import { test } from 'tap';
-import type { ChunkedBy } from '../../src/content/chunk.js';
+import { type ChunkedBy, CodePoints } from '../../src/content/chunk.js';
 import { chunkSpans, countCodePoints, sliceCodePoints } from '../../src/content/index.js';
-import { htmlText } from '../../src/content/indexer/html-text.js';
-import { CodePoints } from '../../src/content/offsets.js';
+import { htmlText } from '../../src/content/indexer/source.js';
 import { fc } from '../support/fast-check.js';
 import { processorMs } from '../support/processor.js';
 

@@ -11,8 +11,12 @@ import {
   TERM_SPACE,
   termsOf,
 } from '../../src/content/index.js';
-import { lexicalWeights, measuredLength } from '../../src/content/lexical/bm25.js';
-import { occurrencesOf, writtenInSteps } from '../../src/content/lexical/terms.js';
+import {
+  lexicalWeights,
+  measuredLength,
+  occurrencesOf,
+  writtenInSteps,
+} from '../../src/content/lexical/bm25.js';
 
 test('stems are those of the published algorithm', async (t) => {
   const published =

@@ -25,8 +25,7 @@ import {
 } from '../store/ddl.js';
 import { beginRun, bumpEpoch, type IndexRun } from '../store/run.js';
 import { type IndexContext, indexBatch, removeDocuments } from './batch.js';
-import { lengthOf } from './chunks.js';
-import { derivationsOf } from './derive.js';
+import { derivationsOf, lengthOf } from './chunks.js';
 import { serveDocument } from './served-document.js';
 import { countDocuments, documentPages, someDocuments, type UnreadableDocument } from './source.js';
 
