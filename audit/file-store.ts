@@ -31,13 +31,11 @@ import {
   signedSize,
   type Tail,
 } from './recover.js';
-import type { RetirementPlan } from './retention.js';
-import { newestIndexedBase } from './search/index-files.js';
+import { newestIndexedBase, SegmentIndexer } from './search/index-files.js';
 import { indexName } from './search/segment-index.js';
-import { SegmentIndexer } from './search/segment-indexer.js';
 import type { Signer } from './signer.js';
 import { directorySource, type LogSource } from './source.js';
-import type { LogStore, NoteStore, ReadingQueue, SegmentStore } from './store.js';
+import type { LogStore, NoteStore, ReadingQueue, RetirementPlan, SegmentStore } from './store.js';
 
 /**
  * Copies segments into `<archive>/<writer>`, which is then a verifiable log that ends at the retention checkpoint.

@@ -5,6 +5,7 @@ import {
   type Checkpoint,
   LATEST_FILE,
   openCheckpoint,
+  parseRetentionNote,
   RETAINED_FILE,
   splitNotes,
   syncedBefore,
@@ -24,7 +25,6 @@ import {
 } from './format.js';
 import { BEGINNING, Frontier, type LogBase, type SignedState } from './frontier.js';
 import type { AuditRecord } from './record.js';
-import { parseRetentionNote } from './retention-note.js';
 import type { Signer } from './signer.js';
 import type { LogSource } from './source.js';
 
