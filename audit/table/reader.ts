@@ -98,7 +98,7 @@ async function* leavesIn(
 }
 
 /** The CTE `found` with the rows of a request, materialized so that the planner uses the index on request_id. */
-export function foundByRequest(parameter: string): string {
+function foundByRequest(parameter: string): string {
   return `WITH found AS MATERIALIZED (SELECT * FROM osl_audit.record WHERE request_id = ${parameter})`;
 }
 

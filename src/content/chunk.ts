@@ -234,8 +234,3 @@ export function countCodePoints(text: string, from = 0, to = text.length): numbe
 function isHigh(unit: number): boolean {
   return unit >= 0xd800 && unit < 0xdc00;
 }
-
-/** The part of `text` between two code point offsets. */
-export function sliceCodePoints(text: string, start: number, end: number): string {
-  return [...text].slice(start, end).join('');
-}

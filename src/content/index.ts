@@ -1,5 +1,5 @@
 /** Indexing, embedding, redaction, BM25 and operators. Nothing here depends on policies. */
-export { chunkSpans, countCodePoints, sliceCodePoints } from './chunk.js';
+export { chunkSpans, countCodePoints } from './chunk.js';
 export { ContentError } from './content-error.js';
 export { DailyBudget } from './decode/budget.js';
 export { type ChatBounds, type ChatEndpoint, ChatModel } from './decode/chat.js';
@@ -28,7 +28,7 @@ export { inverseFrequency, lexicalQuery, TERM_SPACE, type TermCounts, termsOf } 
 
 export { runEncoder } from './operators/run.js';
 export type { Duplicate } from './operators/similarity.js';
-export { compareIds, cosine, type OperatorPassage } from './operators/vectors.js';
+export { compareIds, type OperatorPassage } from './operators/vectors.js';
 
 export { DETECTOR_NAMES } from './redact/detectors/detectors.js';
 
@@ -38,7 +38,6 @@ export {
   DEFAULT_MIN_LENGTH,
   dropStore,
   openStore,
-  parseVector,
   prepareContent,
   stableSnapshot,
   storeState,

@@ -20,8 +20,6 @@ export function parseErrorResponse(body: Buffer): UpstreamError {
   return {
     sqlstate: fields.get('C') ?? 'XX000',
     message: fields.get('M') ?? '',
-    detail: fields.get('D') ?? null,
-    hint: fields.get('H') ?? null,
     routine: fields.get('R') ?? null,
     schema: fields.get('s') ?? null,
     table: fields.get('t') ?? null,

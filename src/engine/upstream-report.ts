@@ -4,8 +4,6 @@ import type { QueryError } from 'osl-compiler';
 export interface UpstreamError {
   readonly sqlstate: string;
   readonly message: string;
-  readonly detail: string | null;
-  readonly hint: string | null;
   readonly routine: string | null;
   readonly schema: string | null;
   readonly table: string | null;

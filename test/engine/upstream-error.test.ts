@@ -86,7 +86,6 @@ t.test('an ErrorResponse is read whole, or as far as it goes', async (t) => {
   t.same(parseErrorResponse(body), {
     sqlstate: '22012',
     message: 'division by zero',
-    detail: null,
     hint: 'do not',
     routine: null,
     schema: null,

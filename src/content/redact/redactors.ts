@@ -50,11 +50,6 @@ export class Redactor {
     this.#detectors = detectors;
   }
 
-  /** True if this redactor never replaces anything. */
-  get isRaw(): boolean {
-    return this.#detectors.length === 0 && this.matcher.size === 0 && this.labels.size === 0;
-  }
-
   /**
    * Replaces every declared value and every match of a detector.
    *
