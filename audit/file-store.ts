@@ -25,11 +25,11 @@ import type { AuditLogOptions } from './interface.js';
 import { readingFiles } from './read-events.js';
 import {
   beginningOf,
+  type LastSegment,
   type RecoveredLog,
   type RecoverOptions,
   recoverLog,
   signedSize,
-  type Tail,
 } from './recover.js';
 import { newestIndexedBase, SegmentIndexer } from './search/index-files.js';
 import { indexName } from './search/segment-index.js';
@@ -153,7 +153,7 @@ export class FileStore implements LogStore {
    * cache may show data that a failed sync never wrote. Replacing the file also makes pending writes of a killed
    * process harmless. A segment without unused space was closed properly.
    */
-  async #secure({ segment, bytes, end }: Tail): Promise<string | null> {
+  async #secure({ segment, bytes, end }: LastSegment): Promise<string | null> {
     if (end === bytes.length) return null;
     const copy = join(this.#dir, COPY_FILE);
     await writeDurablyAsync(copy, bytes.subarray(0, end), 0o600);

@@ -208,7 +208,7 @@ async function firstLength(
   return lengthOf(facet, documents);
 }
 
-interface Pass {
+interface IndexPass {
   readonly seen: ReadonlySet<string>;
   readonly added: number;
   readonly changed: number;
@@ -220,7 +220,7 @@ async function indexPages(
   context: IndexContext,
   size: number,
   onBatch: (done: number, chunks: number) => void,
-): Promise<Pass> {
+): Promise<IndexPass> {
   const seen = new Set<string>();
   const unreadable: UnreadableDocument[] = [];
   let [added, changed, chunks, keysWithValues] = [0, 0, 0, 0];

@@ -37,7 +37,7 @@ import {
 } from './query-server.js';
 import { examineRole, type RoleReport } from './role.js';
 import { lackingFor, refusalOf } from './server-kind.js';
-import { openStandbys, type StandbyConfigs } from './standby/standby-set.js';
+import { type StandbyConfigs, StandbySet } from './standby/standby-set.js';
 
 export interface PostgresConfig {
   readonly kind: 'postgres';
@@ -110,9 +110,9 @@ export async function openPostgres(
   const standbys =
     config.standbys === undefined
       ? null
-      : openStandbys(config.standbys, { primary: logins, sizes, memory, onStandby });
+      : new StandbySet(config.standbys, { primary: logins, sizes, memory, onStandby });
   const system = systemPool(config, logins, onReach, memory);
-  const servers = new QueryServers(primary, standbys?.set ?? null);
+  const servers = new QueryServers(primary, standbys);
   const errors: ErrorSource = {
     backstopSeconds: statementMs / 1000,
     refusalOf: (error) => refusalOf(first.report?.kind ?? 'postgres', error),
@@ -142,10 +142,10 @@ export async function openPostgres(
     nodes: new ForeignNodes(() => foreign?.servers ?? [], running),
     server: () => first.report,
     whenReached: first.whenReached,
-    standbys: () => standbys?.set.views() ?? [],
+    standbys: () => standbys?.views() ?? [],
     pools: () => [
       ...poolsOf(primary),
-      ...(standbys?.set.pools() ?? []),
+      ...(standbys?.pools() ?? []),
       ...(system === null ? [] : [system.seen('system')]),
     ],
   });
@@ -162,14 +162,14 @@ export async function openPostgres(
     governed,
     system: new SystemEngine(lend, () => reported().role),
     takeOutOfService: (relations: ReadonlyMap<string, OutOfServiceCause>) => outOfService.replace(relations),
-    requireCurrent: () => standbys?.set.requireCurrent(),
+    requireCurrent: () => standbys?.requireCurrent(),
     renew: (next: RenewedLogins) => {
       logins.renew(next);
       standbys?.renew(next.standbys);
     },
     async close() {
       first.close();
-      standbys?.set.close();
+      standbys?.close();
       primary.pool.close();
       primary.lanes?.close();
       system?.close();

@@ -13,12 +13,9 @@ import { type OpenQueryServer, Standby, type StandbyFault, type StandbyView } fr
 const SILENCE_MS = 2_000;
 const RETRY_MS = 500;
 
-/** Runs `connect` with the current URL of the governed role. */
-type SessionOpener = (connect: (url: string) => Promise<PostgresSession>) => Promise<PostgresSession>;
-
 interface WatchedServerOptions {
   readonly role: 'primary' | 'standby';
-  readonly login: SessionOpener;
+  readonly logins: CurrentLogins;
   readonly everyMs: number;
   /** Receives each position, and the time before it was asked for, in ms on the clock of `performance.now()`. */
   readonly moved: (askedAt: number, position: ServerPosition) => void;
@@ -57,9 +54,9 @@ class WatchedServer {
   }
 
   async #ask(): Promise<void> {
-    const { login, role, everyMs, moved, lost } = this.#options;
+    const { logins, role, everyMs, moved, lost } = this.#options;
     try {
-      this.#session ??= await login(connect);
+      this.#session ??= await logins.connect('url', connect);
       const askedAt = performance.now();
       const position = await positionOf(this.#session);
       if (position.isStandby !== (role === 'standby')) throw new OtherRole(role);
@@ -86,13 +83,6 @@ function connect(url: string): Promise<PostgresSession> {
   return openSessionOnFirst(url, { application_name: 'osl-gateway standbys', silenceMs: SILENCE_MS });
 }
 
-interface StandbyServer {
-  /** Its name for operators. */
-  readonly name: string;
-  readonly open: OpenQueryServer;
-  readonly login: SessionOpener;
-}
-
 /** A standby began to answer queries, or stopped. */
 export interface StandbyChange {
   readonly name: string;
@@ -100,14 +90,30 @@ export interface StandbyChange {
   readonly fault: StandbyFault | null;
 }
 
-interface StandbySetOptions {
-  readonly primary: SessionOpener;
-  readonly standbys: readonly StandbyServer[];
-  /** Maximum age of the data of an answer in ms. */
-  readonly maxLagMs: number;
-  readonly onChange: (change: StandbyChange) => void;
+interface StandbyConfig {
+  /** Its name for operators. */
+  readonly name: string;
+  /** URL of the governed role; null if `logins` provides it. */
+  readonly url: string | null;
+  readonly logins?: () => Promise<ConnectorLogins>;
 }
 
+export interface StandbyConfigs {
+  readonly servers: readonly StandbyConfig[];
+  /** Maximum age of the data of an answer in ms. */
+  readonly maxLagMs: number;
+}
+
+/** What the standbys share with the primary. */
+interface StandbyHost {
+  readonly primary: CurrentLogins;
+  readonly sizes: ServerSizes;
+  readonly memory: AnswerMemory;
+  readonly onStandby: (change: StandbyChange) => void;
+}
+
+/** Maximum wait in ms for a session with a standby; then the primary is asked. */
+const WAIT_MS = 500;
 /** Samples for each maximum age, and their bounds in ms. */
 const SAMPLES = 10;
 const SHORTEST_MS = 50;
@@ -117,34 +123,42 @@ const LONGEST_MS = 500;
  * The standbys of a database, each with its age. The primary is asked for its position in the log, and each standby for
  * how far it has replayed it. Without answers of the primary all standbys age, and soon none is used.
  */
-class StandbySet implements Standbys {
+export class StandbySet implements Standbys {
   readonly #standbys: readonly Standby[];
+  readonly #logins: ReadonlyMap<string, CurrentLogins>;
   readonly #watched: readonly WatchedServer[];
   readonly #watchedStandbys = new Map<QueryServer, WatchedServer>();
-  readonly #told = new Map<string, StandbyFault | null>();
-  readonly #onChange: StandbySetOptions['onChange'];
+  readonly #reported = new Map<string, StandbyFault | null>();
+  readonly #onChange: StandbyHost['onStandby'];
   /** Data before this time are not shown: what the gateway has published must be in them. */
   #notBefore = performance.now();
 
-  constructor({ primary, standbys, maxLagMs, onChange }: StandbySetOptions) {
+  /** Connects to all of them. A server that cannot be reached is tried again and again. */
+  constructor({ servers, maxLagMs }: StandbyConfigs, host: StandbyHost) {
     const everyMs = Math.min(LONGEST_MS, Math.max(SHORTEST_MS, maxLagMs / SAMPLES));
     const history = new PrimaryHistory(2 * maxLagMs);
-    this.#onChange = onChange;
-    const made = standbys.map(({ name, open, login }) => ({
-      standby: new Standby(name, open, history, maxLagMs),
-      login,
-    }));
+    this.#onChange = host.onStandby;
+    const made = servers.map(({ name, url, logins: source }) => {
+      const logins = new CurrentLogins({ url, systemUrl: null, ...(source && { logins: source }) });
+      return { name, logins, standby: new Standby(name, opener(name, logins, host), history, maxLagMs) };
+    });
     this.#standbys = made.map(({ standby }) => standby);
+    this.#logins = new Map(made.map(({ name, logins }) => [name, logins]));
     this.#watched = [
       new WatchedServer({
         role: 'primary',
-        login: primary,
+        logins: host.primary,
         everyMs,
         moved: (at, { position, origin }) => history.add(at, position, origin),
         lost: () => undefined, // the primary's own sessions report it
       }),
-      ...made.map(({ standby, login }) => this.#watch(standby, login, everyMs)),
+      ...made.map(({ standby, logins }) => this.#watch(standby, logins, everyMs)),
     ];
+  }
+
+  /** Replaces the credentials for new sessions. @param urls URLs by name of the standby */
+  renew(urls: ReadonlyMap<string, string | null>): void {
+    for (const [name, logins] of this.#logins) logins.renew({ url: urls.get(name) ?? null, systemUrl: null });
   }
 
   async isDown(server: QueryServer): Promise<boolean> {
@@ -202,97 +216,41 @@ class StandbySet implements Standbys {
     return Math.max(this.#notBefore, reads.notBeforeOn(server));
   }
 
-  #watch(standby: Standby, login: SessionOpener, everyMs: number): WatchedServer {
+  #watch(standby: Standby, logins: CurrentLogins, everyMs: number): WatchedServer {
     const watched = new WatchedServer({
       role: 'standby',
-      login,
+      logins,
       everyMs,
       moved: (_, position) => {
         standby.moved(position);
-        this.#tell(standby);
+        this.#report(standby);
       },
       lost: (cause) => {
         standby.lost(cause instanceof OtherRole ? 'it is no standby now' : 'it cannot be reached');
-        this.#tell(standby);
+        this.#report(standby);
       },
     });
     this.#watchedStandbys.set(standby.server, watched);
     return watched;
   }
 
-  #tell(standby: Standby): void {
+  #report(standby: Standby): void {
     const { name, fault } = standby.view();
-    if (this.#told.get(name) === fault) return;
-    this.#told.set(name, fault);
+    if (this.#reported.get(name) === fault) return;
+    this.#reported.set(name, fault);
     this.#onChange({ name, fault });
   }
 }
 
-interface StandbyConfig {
-  /** Its name for operators. */
-  readonly name: string;
-  /** URL of the governed role; null if `logins` provides it. */
-  readonly url: string | null;
-  readonly logins?: () => Promise<ConnectorLogins>;
-}
-
-export interface StandbyConfigs {
-  readonly servers: readonly StandbyConfig[];
-  /** Maximum age of the data of an answer in ms. */
-  readonly maxLagMs: number;
-}
-
-export interface OpenedStandbys {
-  readonly set: StandbySet;
-  /** Replaces the credentials for new sessions. @param urls URLs by name of the standby */
-  renew(urls: ReadonlyMap<string, string | null>): void;
-}
-
-/** Maximum wait in ms for a session with a standby; then the primary is asked. */
-const WAIT_MS = 500;
-
-/** Opens the standbys of a database. One that cannot be reached is tried again and again. */
-export function openStandbys(
-  { servers, maxLagMs }: StandbyConfigs,
-  {
-    primary,
-    sizes,
-    memory,
-    onStandby,
-  }: {
-    readonly primary: CurrentLogins;
-    readonly sizes: ServerSizes;
-    readonly memory: AnswerMemory;
-    readonly onStandby: StandbySetOptions['onChange'];
-  },
-): OpenedStandbys {
-  const opened = servers.map(({ name, url, logins: source }) => {
-    const logins = new CurrentLogins({ url, systemUrl: null, ...(source && { logins: source }) });
-    // Whether it can be reached is told by the set, which asks it all the time.
-    const reach = new ConnectionStatus(() => undefined);
-    const open: OpenQueryServer = (check) =>
-      queryServer(
-        (limits, mode) => logins.connect('url', (at) => connectGoverned(at, memory, limits, mode, check)),
-        reach,
-        { ...sizes, waitMs: WAIT_MS },
-        name,
-      );
-    return { name, logins, open };
-  });
-  const set = new StandbySet({
-    primary: (connect) => primary.connect('url', connect),
-    standbys: opened.map(({ name, logins, open }) => ({
+/** Makes the sessions for queries with a standby. */
+function opener(name: string, logins: CurrentLogins, { sizes, memory }: StandbyHost): OpenQueryServer {
+  // The set reports whether the standby can be reached: it asks it all the time.
+  const reach = new ConnectionStatus(() => undefined);
+  return (check) =>
+    queryServer(
+      (limits, mode) => logins.connect('url', (at) => connectGoverned(at, memory, limits, mode, check)),
+      reach,
+      { ...sizes, waitMs: WAIT_MS },
       name,
-      open,
-      login: (connect) => logins.connect('url', connect),
-    })),
-    maxLagMs,
-    onChange: onStandby,
-  });
-  return {
-    set,
-    renew(urls) {
-      for (const { name, logins } of opened) logins.renew({ url: urls.get(name) ?? null, systemUrl: null });
-    },
-  };
+    );
 }
