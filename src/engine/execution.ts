@@ -266,7 +266,7 @@ export class Execution implements SessionJob {
     if (session !== null) this.#host.onEnded(this, session);
   }
 
-  /** Rejects because the session is lost, with the server's last words if they say that the caller may try again. */
+  /** Rejects because the session is lost: with the server's last error if it is a conflict, which may be retried. */
   failLost(cause?: unknown): void {
     const error = this.#error;
     if (!this.settled && error !== null) this.#tell(error);

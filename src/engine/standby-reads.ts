@@ -94,10 +94,10 @@ export class StepReads implements StandbyReads {
   }
 }
 
-/** serialization_failure: on a standby, the statement stood in the way of the primary's log. */
+/** serialization_failure: on a standby, the statement conflicted with replay of the primary's log. */
 const RECOVERY_CONFLICT = '40001';
 /**
- * SQLSTATEs of a standby that the primary would not report: the statement stood in the way of replay, or waited for it
+ * SQLSTATEs of a standby that the primary would not report: the statement conflicted with replay, or waited for it
  * in a circle (deadlock_detected), or reads what a standby does not have, such as an unlogged table
  * (feature_not_supported).
  */

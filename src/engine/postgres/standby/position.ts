@@ -90,8 +90,8 @@ export interface ServerPosition {
 export const STARTED_AT = 'select pg_catalog.pg_postmaster_start_time()::pg_catalog.text as started_at';
 
 /**
- * The position of inserted records, not of flushed ones, since commits without a flush are visible too. A standby tells
- * its timeline late in its control file, at its next restart point; `pg_stat_wal_receiver` tells it at once, to roles
+ * The position of inserted records, not of flushed ones, since commits without a flush are visible too. The control file
+ * of a standby shows a new timeline only after the next restart point; `pg_stat_wal_receiver` shows it at once, to roles
  * with pg_read_all_stats.
  */
 const POSITION = `
@@ -139,7 +139,7 @@ const POLL_MS = 20;
 
 /**
  * Asks the primary for its position, and the other server until it has replayed it. Throws Error if one cannot be
- * reached, or does not tell its position.
+ * reached, or does not report its position.
  *
  * @param withinMs time in ms after which the standby is too old
  */

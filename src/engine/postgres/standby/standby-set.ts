@@ -23,7 +23,7 @@ interface WatchedServerOptions {
   readonly lost: (cause: unknown) => void;
 }
 
-/** Asks a server for its position in the log, again and again, on a session of its own. */
+/** Polls a server's position in the log, on a separate session. */
 class WatchedServer {
   readonly #options: WatchedServerOptions;
   #session: PostgresSession | null = null;
@@ -120,8 +120,8 @@ const SHORTEST_MS = 50;
 const LONGEST_MS = 500;
 
 /**
- * The standbys of a database, each with its age. The primary is asked for its position in the log, and each standby for
- * how far it has replayed it. Without answers of the primary all standbys age, and soon none is used.
+ * The standbys of a database, each with its age. Polls the primary for its position in the log, and each standby for
+ * how far it has replayed the log. While the primary does not answer, all standbys age, and soon none is used.
  */
 export class StandbySet implements Standbys {
   readonly #standbys: readonly Standby[];
@@ -167,7 +167,7 @@ export class StandbySet implements Standbys {
   }
 
   choose(reads: StandbyReads): UsableStandby | null {
-    // Of equally busy ones any, and not the next: a query that is not ready on the one it was given is chosen for again.
+    // Starts at random, not in turns: a query that is not ready on the chosen standby asks again at once.
     const first = Math.floor(Math.random() * this.#standbys.length);
     let best: UsableStandby | null = null;
     for (let i = 0; i < this.#standbys.length; i++) {

@@ -39,7 +39,7 @@ export class Standby {
     this.#maxLagMs = maxLagMs;
   }
 
-  /** Takes a position that the standby told. */
+  /** Records a position that the standby has reported. */
   moved(position: ServerPosition): void {
     this.#replayed = position;
     this.#fault = this.#judge(position.origin);
@@ -62,7 +62,7 @@ export class Standby {
     this.#fault = fault;
   }
 
-  /** True if it does not answer, or is no standby any more. */
+  /** True if it does not answer, or is no longer a standby. */
   get isDown(): boolean {
     return this.#fault === 'it cannot be reached' || this.#fault === 'it is no standby now';
   }
