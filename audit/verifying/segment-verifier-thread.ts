@@ -1,6 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
-import { type VerifiedSegment, type VerifyRequest, type VerifyResponse, verifySegment } from './verify-segment.js';
+import {
+  type VerifiedSegment,
+  type VerifyRequest,
+  type VerifyResponse,
+  verifySegment,
+} from './verify-segment.js';
 
 const { cuts } = workerData as { cuts: Float64Array }; // set by verify-segment.ts
 
