@@ -14,18 +14,18 @@ export class CheckpointWriter {
   #newest: number;
   #last: Promise<void> = Promise.resolve();
 
-  /** @param told callback invoked with each checkpoint once it is durable */
+  /** @param stored callback invoked with each checkpoint once it is durable */
   constructor(
     notes: NoteStore,
     signer: Signer,
     signed: SignedState,
     sync: AuditSync,
-    told: (note: string) => void,
+    stored: (note: string) => void,
   ) {
     this.#extension = sync === 'kernel' ? 'sync kernel\n' : '';
     this.#notes = notes;
     this.#signer = signer;
-    this.#signed = told;
+    this.#signed = stored;
     this.#lasting = signed.lasting;
     this.#newest = signed.newest;
   }

@@ -4,12 +4,17 @@ import { CheckpointWriter } from './checkpoint-writer.js';
 import { type AppendDone, type AppendRefusal, Chain, CommitGroup, type KeepOutcome } from './commit-group.js';
 import { AuditUnavailable, toAuditUnavailable, type UnavailableReason } from './errors.js';
 import { leafHash, MAX_RECORD_BYTES } from './format.js';
-import type { Frontier, LogBase } from './frontier.js';
+import { type Frontier, type LogBase, RecentTree } from './frontier.js';
 import type { AuditLogOptions, AuditStats } from './interface.js';
-import { proofText } from './proof-text.js';
-import { RecentTree } from './recent-tree.js';
-import type { RecordedStandby, RecordTemplate } from './record.js';
-import { type AuditEntry, encodeRecord, encodeShortened, type RecordPlace } from './record.js';
+import { proofText } from './proof-formats.js';
+import {
+  type AuditEntry,
+  encodeRecord,
+  encodeShortened,
+  type RecordedStandby,
+  type RecordPlace,
+  type RecordTemplate,
+} from './record.js';
 import type { AcknowledgedTree, RecoveredLog } from './recover.js';
 import type { Signer } from './signer.js';
 import type { LogStore, SegmentStore } from './store.js';

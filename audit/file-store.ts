@@ -25,19 +25,17 @@ import type { AuditLogOptions } from './interface.js';
 import { readingFiles } from './read-events.js';
 import {
   beginningOf,
+  type LastSegment,
   type RecoveredLog,
   type RecoverOptions,
   recoverLog,
   signedSize,
-  type Tail,
 } from './recover.js';
-import type { RetirementPlan } from './retention.js';
-import { newestIndexedBase } from './search/index-files.js';
+import { newestIndexedBase, SegmentIndexer } from './search/index-files.js';
 import { indexName } from './search/segment-index.js';
-import { SegmentIndexer } from './search/segment-indexer.js';
 import type { Signer } from './signer.js';
 import { directorySource, type LogSource } from './source.js';
-import type { LogStore, NoteStore, ReadingQueue, SegmentStore } from './store.js';
+import type { LogStore, NoteStore, ReadingQueue, RetirementPlan, SegmentStore } from './store.js';
 
 /**
  * Copies segments into `<archive>/<writer>`, which is then a verifiable log that ends at the retention checkpoint.
@@ -155,7 +153,7 @@ export class FileStore implements LogStore {
    * cache may show data that a failed sync never wrote. Replacing the file also makes pending writes of a killed
    * process harmless. A segment without unused space was closed properly.
    */
-  async #secure({ segment, bytes, end }: Tail): Promise<string | null> {
+  async #secure({ segment, bytes, end }: LastSegment): Promise<string | null> {
     if (end === bytes.length) return null;
     const copy = join(this.#dir, COPY_FILE);
     await writeDurablyAsync(copy, bytes.subarray(0, end), 0o600);

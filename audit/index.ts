@@ -9,7 +9,6 @@ export {
   RETAINED_FILE,
 } from './checkpoint.js';
 export type { AppendDone } from './commit-group.js';
-export { coseReceipt } from './cose-receipt.js';
 export { AuditDamaged, AuditLocked, AuditUnavailable } from './errors.js';
 export { keepSegmentKey } from './file-store.js';
 export { Fingerprints } from './fingerprint.js';
@@ -25,17 +24,17 @@ export {
 } from './format.js';
 export { Frontier } from './frontier.js';
 export type { AuditGap, AuditLog, AuditLogOptions, AuditObserver, AuditStats } from './interface.js';
-export { openAuditLog } from './log.js';
-export { causeOf } from './outage.js';
+export { causeOf, openAuditLog } from './log.js';
 export {
   type AuditProof,
   checkProof,
-  type ProofVerdict,
+  type InclusionVerdict,
   type ProvenCheckpoint,
   type ProveOptions,
   prove,
   recordOfProof,
 } from './proof.js';
+export { coseReceipt } from './proof-formats.js';
 export { readFrames, readRecords, recordIn, type StoredFrame } from './read.js';
 export { type AuditReadEvent, announceRead } from './read-events.js';
 export type {
@@ -57,7 +56,6 @@ export {
   type RecoverOptions,
   recoverLog,
 } from './recover.js';
-export type { RetirementPlan } from './retention.js';
 export {
   type AuditFilter,
   type AuditQuery,
@@ -77,7 +75,7 @@ export {
   type LogSource,
   type StoredRecord,
 } from './source.js';
-export type { LogStore, NoteStore, ReadingQueue, SegmentStore } from './store.js';
+export type { LogStore, NoteStore, ReadingQueue, RetirementPlan, SegmentStore } from './store.js';
 export type { LeafRange } from './tree.js';
 export type { AuditVerdict } from './verdict.js';
 export { type VerifyProgress, verifyAuditLog } from './verify.js';

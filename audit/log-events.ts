@@ -79,7 +79,7 @@ export function openingEvents(
 
 /**
  * First entries after a gap. Some records pending at the time of the failure may have reached the disk. They are kept,
- * and since callers were told that these requests are refused, allowed decisions among them get an outcome `error`.
+ * and since callers got a refusal for these requests, allowed decisions among them get an outcome `error`.
  */
 export function reopeningEvents(
   place: RecordPlace,

@@ -1,15 +1,16 @@
 import {
   type Checkpoint,
   openCheckpoint,
+  parseRetentionNote,
   parseVerifierKey,
+  type RetentionCheckpoint,
   splitNotes,
   type VerifierKey,
 } from './checkpoint.js';
 import { decodeHeader, frameAt, leafHash, type RecordFrame, usedEnd } from './format.js';
-import { parseProof, proofText } from './proof-text.js';
+import { parseProof, proofText } from './proof-formats.js';
 import { recordIn } from './read.js';
 import type { AuditRecord } from './record.js';
-import { parseRetentionNote, type RetentionCheckpoint } from './retention-note.js';
 import { segmentIndexes } from './search/index-files.js';
 import { candidates } from './search/search.js';
 import {
@@ -54,7 +55,7 @@ export interface AuditProof {
   readonly text: string;
 }
 
-export type ProofVerdict =
+export type InclusionVerdict =
   | {
       readonly ok: true;
       readonly record: AuditRecord;
@@ -214,7 +215,7 @@ export function recordOfProof(text: string): AuditRecord | null {
  *
  * @throws TypeError if the verifier key is malformed
  */
-export function checkProof(text: string, verifierKey: string): ProofVerdict {
+export function checkProof(text: string, verifierKey: string): InclusionVerdict {
   const key = parseVerifierKey(verifierKey);
   const proof = parseProof(text);
   if (proof === null) return { ok: false, reason: 'the text is not an inclusion proof' };

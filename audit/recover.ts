@@ -5,6 +5,7 @@ import {
   type Checkpoint,
   LATEST_FILE,
   openCheckpoint,
+  parseRetentionNote,
   RETAINED_FILE,
   splitNotes,
   syncedBefore,
@@ -24,7 +25,6 @@ import {
 } from './format.js';
 import { BEGINNING, Frontier, type LogBase, type SignedState } from './frontier.js';
 import type { AuditRecord } from './record.js';
-import { parseRetentionNote } from './retention-note.js';
 import type { Signer } from './signer.js';
 import type { LogSource } from './source.js';
 
@@ -72,7 +72,7 @@ export interface AcknowledgedTree {
 const FRAMES_A_TURN = 256;
 
 /** Content of the last segment. */
-export interface Tail {
+export interface LastSegment {
   readonly segment: number;
   readonly bytes: Buffer;
   /** Offset after the last valid frame. */
@@ -90,7 +90,7 @@ export async function recoverLog(
   source: LogSource,
   signer: Signer,
   options: RecoverOptions = {},
-): Promise<{ readonly recovered: Omit<RecoveredLog, 'cut'>; readonly tail: Tail | null }> {
+): Promise<{ readonly recovered: Omit<RecoveredLog, 'cut'>; readonly tail: LastSegment | null }> {
   const { acknowledged = null } = options;
   const { checkpoint, signed } = await readCheckpoints(source, signer);
   const { base, open } = options.base ?? (await beginningOf(source, signer.verifier));
@@ -283,7 +283,7 @@ class LogCursor {
     return this.seq > 0 && this.#action !== CLOSING;
   }
 
-  get tail(): Tail | null {
+  get tail(): LastSegment | null {
     if (this.#segment === this.#first) return null;
     return { segment: this.#segment, bytes: this.#bytes, end: this.#end };
   }

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { openCheckpoint, splitNotes, type VerifierKey } from './checkpoint.js';
-import { AuditDamaged } from './errors.js';
+import { openCheckpoint, retentionLines, splitNotes, type VerifierKey } from './checkpoint.js';
+import { AuditDamaged, AuditUnavailable } from './errors.js';
 import {
   chainHash,
   decodeHeader,
@@ -11,11 +11,11 @@ import {
   usedEnd,
 } from './format.js';
 import type { Frontier, LogBase } from './frontier.js';
-import type { AuditRecord } from './record.js';
+import type { AuditEntry, AuditRecord } from './record.js';
 import { beginningOf } from './recover.js';
-import { retentionLines } from './retention-note.js';
 import type { Signer } from './signer.js';
 import type { LogSource } from './source.js';
+import type { LogStore, RetirementPlan } from './store.js';
 
 /** Retention period of records, and the destination of expired ones. */
 export interface Retention {
@@ -23,15 +23,6 @@ export interface Retention {
   readonly ms: number;
   /** Directory to which expired segment files are copied; null if they are only deleted. */
   readonly archive: string | null;
-}
-
-/** Segments to delete: the oldest ones, all complete. */
-export interface RetirementPlan {
-  readonly segments: readonly number[];
-  /** Position after the last of these segments, proved by a later signed checkpoint. */
-  readonly base: LogBase;
-  /** Latest time among the last records of these segments. */
-  readonly until: string;
 }
 
 const FRAMES_A_TURN = 256;
@@ -43,7 +34,7 @@ const FRAMES_A_TURN = 256;
  * @returns null if no segment has expired yet
  * @throws AuditDamaged if the segments differ from what was signed
  */
-export async function expiredSegments(
+async function expiredSegments(
   source: LogSource,
   key: VerifierKey,
   before: string,
@@ -71,7 +62,7 @@ export async function expiredSegments(
 }
 
 /** Signed retention note, ending in an empty line. */
-export function retentionNote(signer: Signer, { base }: RetirementPlan): Buffer {
+function retentionNote(signer: Signer, { base }: RetirementPlan): Buffer {
   const roots = base.frontier.roots.map((root) => Buffer.from(root, 'latin1'));
   const lines = retentionLines(base.segment + 1, base.epoch, base.chain, roots);
   return Buffer.from(`${signer.sign(base.seq, base.frontier.root(), new Date().toISOString(), lines)}\n`);
@@ -155,4 +146,74 @@ function lastIn(bytes: Buffer): AuditRecord | null {
   )
     last = frame;
   return last === null ? null : (JSON.parse(last.record.toString()) as AuditRecord); // in the writer's format
+}
+
+const LOOK_MS = 3_600_000;
+
+interface RetentionLog {
+  readonly store: LogStore;
+  readonly signer: Signer;
+  readonly retention: Retention;
+  readonly tenant: string;
+  append(entry: AuditEntry): Promise<number>;
+  /** True if the wall clock has not jumped. */
+  steady(): boolean;
+  /** Called if expired records could not be deleted. */
+  refused(why: Error): void;
+}
+
+/** Deletes expired segments in three steps: sign a note about them, record the deletion, delete the files. */
+export class RetentionRunner {
+  readonly #log: RetentionLog;
+  readonly #timer: NodeJS.Timeout;
+  #running: Promise<void> | null = null;
+  #closed = false;
+
+  constructor(log: RetentionLog) {
+    this.#log = log;
+    this.#timer = setInterval(() => this.look(), LOOK_MS).unref();
+    this.look();
+  }
+
+  look(): void {
+    if (this.#closed || !this.#log.steady()) return;
+    this.#running ??= this.#keep().finally(() => {
+      this.#running = null;
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearInterval(this.#timer);
+    await this.#running;
+  }
+
+  async #keep(): Promise<void> {
+    const { store, signer, retention, append, tenant } = this.#log;
+    try {
+      const before = new Date(Date.now() - retention.ms).toISOString();
+      const old = await expiredSegments(store.source, signer.verifier, before);
+      if (old === null) return;
+      const { segments, base, until } = old;
+      await store.retain(retentionNote(signer, old), old);
+      const detail = {
+        from: base.seq,
+        segments: [segments[0], segments.at(-1)],
+        until,
+        archive: retention.archive,
+      };
+      const place = {
+        kind: 'event',
+        request_id: `${signer.writer}.retain.${base.seq}`,
+        tenant,
+        surface: 'system',
+      } as const;
+      await append({ ...place, action: 'audit.retain', detail: JSON.stringify(detail) });
+      await store.release(old, retention.archive);
+    } catch (error) {
+      // The next run repeats failed steps. If the log accepts no records, it reports that itself.
+      if (!(error instanceof AuditUnavailable))
+        this.#log.refused(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
 }

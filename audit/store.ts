@@ -1,9 +1,17 @@
 import type { SegmentHeader } from './format.js';
-import type { Frontier } from './frontier.js';
+import type { Frontier, LogBase } from './frontier.js';
 import type { RecoveredLog, RecoverOptions } from './recover.js';
-import type { RetirementPlan } from './retention.js';
 import type { Signer } from './signer.js';
 import type { LogSource } from './source.js';
+
+/** Segments to delete: the oldest ones, all complete. */
+export interface RetirementPlan {
+  readonly segments: readonly number[];
+  /** Position after the last of these segments, proved by a later signed checkpoint. */
+  readonly base: LogBase;
+  /** Latest time among the last records of these segments. */
+  readonly until: string;
+}
 
 /** Storage of a log: segment files in a directory, or tables in Postgres. */
 export interface LogStore {

@@ -6,14 +6,15 @@ import {
   LATEST_FILE,
   openCheckpoint,
   PUBLIC_KEY_FILE,
+  parseRetentionNote,
   parseVerifierKey,
   RETAINED_FILE,
+  type RetentionCheckpoint,
   splitNotes,
   syncedBefore,
   type VerifierKey,
 } from './checkpoint.js';
 import { decodeHeader, frameAt, isTorn, type RecordFrame, segmentName, usedEnd } from './format.js';
-import { parseRetentionNote, type RetentionCheckpoint } from './retention-note.js';
 import { directorySource, type LogSource } from './source.js';
 import { RunningRoot, subtreesOf } from './tree.js';
 import {
@@ -24,8 +25,7 @@ import {
   type Recovery,
   reportProblem,
 } from './verdict.js';
-import { SegmentVerifiers } from './verifying/segment-verifiers.js';
-import type { VerifiedSegment } from './verifying/verify-segment.js';
+import { SegmentVerifiers, type VerifiedSegment } from './verifying/verify-segment.js';
 
 export interface VerifyOptions {
   /** Verifier key from a trusted source; default: the log's own `checkpoint.vkey`, which gives weaker evidence. */

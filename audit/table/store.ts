@@ -31,7 +31,7 @@ import {
   type TableUrl,
   tableSource,
   text,
-} from './source.js';
+} from './reader.js';
 
 export interface TableOptions {
   readonly url: TableUrl;

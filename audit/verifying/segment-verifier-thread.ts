@@ -1,19 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
-import { type VerifiedSegment, verifySegment } from './verify-segment.js';
+import {
+  type VerifiedSegment,
+  type VerifyRequest,
+  type VerifyResponse,
+  verifySegment,
+} from './verify-segment.js';
 
-/** Message from segment-verifiers.ts to a worker thread: verify one segment. */
-export interface VerifyRequest {
-  readonly segment: number;
-  readonly file: string;
-}
-
-export interface VerifyResponse {
-  readonly segment: number;
-  readonly verified: VerifiedSegment | null;
-}
-
-const { cuts } = workerData as { cuts: Float64Array }; // set by segment-verifiers.ts
+const { cuts } = workerData as { cuts: Float64Array }; // set by verify-segment.ts
 
 parentPort?.on('message', ({ segment, file }: VerifyRequest) => {
   parentPort?.postMessage({ segment, verified: verified(file) } satisfies VerifyResponse);

@@ -1,4 +1,3 @@
 /** External witnesses that store checkpoints of the audit log. */
-export { objectStoreWitness, signedHeaders } from './object-store.js';
-export { WITNESS_SCHEMA, witnessAt, witnessGrants } from './places.js';
+export { objectStoreWitness, signedHeaders, WITNESS_SCHEMA, witnessAt, witnessGrants } from './places.js';
 export { parseCheckpointNote, Witnesses } from './witness.js';

@@ -1,7 +1,6 @@
 import { randomBytes, randomInt } from 'node:crypto';
-import { Frontier } from '../../audit/frontier.js';
-import { proofText } from '../../audit/proof-text.js';
-import { RecentTree } from '../../audit/recent-tree.js';
+import { Frontier, RecentTree } from '../../audit/frontier.js';
+import { proofText } from '../../audit/proof-formats.js';
 import { encodeRecord } from '../../audit/record.js';
 import { type Findings, type Measure, measure, paired } from '../report.js';
 import { costed, gatewayRequest } from '../rest/index.js';

@@ -1,5 +1,6 @@
 import { ngramVector } from '../../src/content/embed/lexical-v1.js';
-import { cosine, inverseFrequency } from '../../src/content/index.js';
+import { inverseFrequency } from '../../src/content/index.js';
+import { cosine } from '../../test/content/reference.js';
 
 /** Ranks texts for a query: their indexes, best first, without those of score 0. */
 export type Ranker = (query: string) => readonly number[];

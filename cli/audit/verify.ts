@@ -4,8 +4,8 @@ import {
   type AuditVerdict,
   checkProof,
   checkpointNotes,
+  type InclusionVerdict,
   type LogSource,
-  type ProofVerdict,
   type ProveOptions,
   prove,
   type VerifyProgress,
@@ -205,7 +205,7 @@ function duration(ms: number): string {
 }
 
 /** Checks a proof against all keys: it may belong to any of the chains, and each has its own key. */
-function checkedBy(text: string, keys: readonly string[]): ProofVerdict {
+function checkedBy(text: string, keys: readonly string[]): InclusionVerdict {
   const verdicts = keys.map((key) => checkProof(text, key));
   const [first = checkProof(text, '')] = verdicts;
   return verdicts.find(({ ok }) => ok) ?? first;

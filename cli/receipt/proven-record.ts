@@ -1,12 +1,17 @@
 import { readFileSync } from 'node:fs';
-import { type AuditRecord, checkProof, type ProofVerdict, type ReceiptDigests } from '../../audit/index.js';
+import {
+  type AuditRecord,
+  checkProof,
+  type InclusionVerdict,
+  type ReceiptDigests,
+} from '../../audit/index.js';
 import { questionDigest } from '../../src/ask/receipts/digests.js';
 import { fieldsIn } from '../../src/surfaces/rest/bodies/json.js';
 import { type QueryRequest, queryRequestIn } from '../../src/surfaces/rest/bodies/query.js';
 import { keysIn } from '../audit/log.js';
 import { EXIT, Failure, usage } from '../exit.js';
 
-type ValidProof = Extract<ProofVerdict, { readonly ok: true }>;
+type ValidProof = Extract<InclusionVerdict, { readonly ok: true }>;
 
 /** A receipt whose proof holds. */
 export interface ProvenReceipt {

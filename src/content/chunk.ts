@@ -1,5 +1,5 @@
 /** Half-open range within a text, in UTF-16 code units. */
-export interface Span {
+export interface TextSpan {
   readonly start: number;
   readonly end: number;
 }
@@ -40,7 +40,7 @@ export function chunkSpans(
   text: string,
   chunking: ChunkSizes,
   mayCut: (at: number, start: number) => boolean = () => true,
-): readonly Span[] {
+): readonly TextSpan[] {
   const { by = 'structure' } = chunking;
   if (by !== 'heading' && by !== 'page') return spansIn(text, chunking, breaksOf(by), mayCut);
   const sections = by === 'page' ? pagesOf(text) : sectionsOf(text);
@@ -65,7 +65,7 @@ function breaksOf(by: 'structure' | 'sentence' | 'fixed'): readonly RegExp[] {
 const FENCE = /^ {0,3}(```|~~~)/;
 const HEADING = /^ {0,3}#{1,6}(?: |$)/;
 
-function pagesOf(text: string): readonly Span[] {
+function pagesOf(text: string): readonly TextSpan[] {
   let start = 0;
   return text.split('\f').map((page) => {
     const span = { start, end: start + page.length };
@@ -75,8 +75,8 @@ function pagesOf(text: string): readonly Span[] {
 }
 
 /** Sections that begin at headings. Lines in code blocks that look like headings are ignored. */
-function sectionsOf(text: string): readonly Span[] {
-  const sections: Span[] = [];
+function sectionsOf(text: string): readonly TextSpan[] {
+  const sections: TextSpan[] = [];
   let [start, at, fence] = [0, 0, ''];
   for (const line of text.split('\n')) {
     const mark = FENCE.exec(line)?.[1] ?? '';
@@ -95,8 +95,8 @@ function spansIn(
   { maxChars, overlapChars }: ChunkSizes,
   breaks: readonly RegExp[],
   mayCut: (at: number, start: number) => boolean,
-): readonly Span[] {
-  const spans: Span[] = [];
+): readonly TextSpan[] {
+  const spans: TextSpan[] = [];
   let start = skipSpace(text, 0);
   while (start < text.length) {
     const end = text.length - start <= maxChars ? text.length : endOf(text, start, maxChars, breaks, mayCut);
@@ -192,4 +192,45 @@ function trimEnd(text: string, start: number, end: number): number {
 
 function isSpace(text: string, at: number): boolean {
   return /\s/.test(text.charAt(at));
+}
+
+/**
+ * Converts UTF-16 offsets in a text to code points, the unit of citations, which `substr` in Postgres and slices in
+ * Python also use. If the `start`s are ascending, one pass over the text is enough.
+ */
+export class CodePoints {
+  readonly #text: string;
+  #unit = 0;
+  #point = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  at(unit: number): number {
+    if (unit < this.#unit) [this.#unit, this.#point] = [0, 0];
+    this.#point += countCodePoints(this.#text, this.#unit, unit);
+    this.#unit = unit;
+    return this.#point;
+  }
+
+  span({ start, end }: TextSpan): TextSpan {
+    const from = this.at(start);
+    return { start: from, end: from + countCodePoints(this.#text, start, end) };
+  }
+}
+
+/** Number of code points between two UTF-16 offsets; the second half of a surrogate pair is not counted. */
+export function countCodePoints(text: string, from = 0, to = text.length): number {
+  let count = 0;
+  for (let i = from; i < to; i++) {
+    const unit = text.charCodeAt(i);
+    const halved = unit >= 0xdc00 && unit < 0xe000 && i > from && isHigh(text.charCodeAt(i - 1));
+    if (!halved) count++;
+  }
+  return count;
+}
+
+function isHigh(unit: number): boolean {
+  return unit >= 0xd800 && unit < 0xdc00;
 }

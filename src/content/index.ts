@@ -1,5 +1,5 @@
 /** Indexing, embedding, redaction, BM25 and operators. Nothing here depends on policies. */
-export { chunkSpans } from './chunk.js';
+export { chunkSpans, countCodePoints } from './chunk.js';
 export { ContentError } from './content-error.js';
 export { DailyBudget } from './decode/budget.js';
 export { type ChatBounds, type ChatEndpoint, ChatModel } from './decode/chat.js';
@@ -16,19 +16,19 @@ export { lexicalEmbedder } from './embed/lexical-v1.js';
 export { openEmbedder } from './embed/open.js';
 export { openEmbeddingEndpoint } from './embed/openai.js';
 export { openTransformers } from './embed/transformers.js';
-export type { IndexProgress, OnIndexProgress } from './indexer/index-facet.js';
-export { type IndexOptions, type IndexSummary, indexFacet } from './indexer/index-facet.js';
-export { type IndexStatus, indexStatus } from './indexer/index-status.js';
 export {
-  inverseFrequency,
-  lexicalQuery,
-} from './lexical/bm25.js';
+  type IndexOptions,
+  type IndexProgress,
+  type IndexSummary,
+  indexFacet,
+  type OnIndexProgress,
+} from './indexer/index-facet.js';
+export { type IndexStatus, indexStatus } from './indexer/index-status.js';
+export { inverseFrequency, lexicalQuery, TERM_SPACE, type TermCounts, termsOf } from './lexical/bm25.js';
 
-export { TERM_SPACE, type TermCounts, termsOf } from './lexical/terms.js';
-export { countCodePoints, sliceCodePoints } from './offsets.js';
 export { runEncoder } from './operators/run.js';
 export type { Duplicate } from './operators/similarity.js';
-export { compareIds, cosine, type OperatorPassage } from './operators/vectors.js';
+export { compareIds, type OperatorPassage } from './operators/vectors.js';
 
 export { DETECTOR_NAMES } from './redact/detectors/detectors.js';
 
@@ -38,7 +38,6 @@ export {
   DEFAULT_MIN_LENGTH,
   dropStore,
   openStore,
-  parseVector,
   prepareContent,
   stableSnapshot,
   storeState,

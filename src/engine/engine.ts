@@ -3,7 +3,7 @@ import type { ConnectionChange } from './connection-status.js';
 import type { GovernedEngine } from './governed.js';
 import type { OutOfServiceCause } from './out-of-service.js';
 import type { StandbyChange } from './postgres/standby/standby-set.js';
-import type { SpoolRoom } from './spool/spool-room.js';
+import type { SpoolRoom } from './spool/spool.js';
 import type { SystemEngine } from './system.js';
 import type { ReportUpstreamError } from './upstream-report.js';
 

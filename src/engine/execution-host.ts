@@ -1,8 +1,7 @@
 import type { AnswerMemory } from './answer-memory.js';
-import type { ErrorSource } from './error-source.js';
 import type { SettingForm } from './settings.js';
-import type { SpoolRoom } from './spool/spool-room.js';
-import type { ReportUpstreamError } from './upstream-report.js';
+import type { SpoolRoom } from './spool/spool.js';
+import type { ErrorSource, ReportUpstreamError } from './upstream-report.js';
 import type { UpstreamSession } from './upstream-session.js';
 
 /** Rules by which the statements of a runner or snapshot are executed. */

@@ -2,7 +2,6 @@ import { queryError } from 'osl-compiler';
 import { noMemory, rowTooLarge } from './answer-memory.js';
 import type { ExecutionHost, ExecutionRules } from './execution-host.js';
 import { SHARED_BYTES, SHARED_ROWS } from './lanes.js';
-import type { PreparedStatements, PreparedUpstream } from './prepared.js';
 import {
   describedColumns,
   fitting,
@@ -14,8 +13,7 @@ import type { FrontendEncoder } from './protocol/encoder.js';
 import { type ChosenServer, standbySource } from './servers.js';
 import { applySettings, type SentPreamble } from './settings.js';
 import { SpoolingSink } from './spool/spooling-sink.js';
-import { isOfStandby, isReplayConflict, isShutdown } from './standby-faults.js';
-import type { StandbyReads } from './standby-reads.js';
+import { isOfStandby, isReplayConflict, isShutdown, type StandbyReads } from './standby-reads.js';
 import type { BoundValue, ExecuteOptions, ExecuteResult, RowSink, UpstreamStatement } from './statement.js';
 import {
   changedColumn,
@@ -28,7 +26,13 @@ import {
   unknownSetting,
 } from './upstream-error.js';
 import type { UpstreamError } from './upstream-report.js';
-import type { MessageView, SessionJob, UpstreamSession } from './upstream-session.js';
+import type {
+  MessageView,
+  PreparedStatements,
+  PreparedUpstream,
+  SessionJob,
+  UpstreamSession,
+} from './upstream-session.js';
 
 /**
  * `alone`: the session runs only this statement, and rows stream to the sink. `shared`: other callers' statements
@@ -262,7 +266,7 @@ export class Execution implements SessionJob {
     if (session !== null) this.#host.onEnded(this, session);
   }
 
-  /** Rejects because the session is lost, with the server's last words if they say that the caller may try again. */
+  /** Rejects because the session is lost: with the server's last error if it is a conflict, which may be retried. */
   failLost(cause?: unknown): void {
     const error = this.#error;
     if (!this.settled && error !== null) this.#tell(error);

@@ -3,17 +3,18 @@ import { type OutOfService, throwCause } from './out-of-service.js';
 import type { Runner } from './runner.js';
 import { type ShortStatement, shortStatement } from './short.js';
 import type { StandbyReads } from './standby-reads.js';
-import type {
-  BoundValue,
-  ExecuteOptions,
-  ExecuteResult,
-  IsolationLevel,
-  RowSink,
-  StatementReads,
-  TransactionSnapshot,
-  UpstreamStatement,
+import {
+  type BoundValue,
+  type ExecuteOptions,
+  type ExecuteResult,
+  type IsolationLevel,
+  type RowSink,
+  readsOf,
+  type StatementReads,
+  sourceOf,
+  type TransactionSnapshot,
+  type UpstreamStatement,
 } from './statement.js';
-import { readsOf, sourceOf } from './statement-reads.js';
 import type { EngineStatus } from './status.js';
 import { connectionLost } from './upstream-error.js';
 

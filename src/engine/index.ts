@@ -7,24 +7,21 @@ export type { ConnectionChange } from './connection-status.js';
 export { unreachableNodes } from './data-nodes.js';
 export type { EngineEvents, OpenedEngine, RenewedLogins } from './engine.js';
 export { rowScheduler, SLICE_BYTES } from './fair-scheduler.js';
-export type { FairShareParty } from './fair-share.js';
-export { FairShare } from './fair-share.js';
+export { FairShare, type FairShareParty } from './fair-share.js';
 export type { GovernedEngine } from './governed.js';
 export { type EngineConfig, openEngine } from './open.js';
 export { type OutOfServiceCause, objectsOutOfService } from './out-of-service.js';
 export type { PgliteConfig } from './pglite/engine.js';
 export type { EnginePool } from './pool.js';
-export type { PostgresConfig } from './postgres/engine.js';
+export { type PostgresConfig, type Survey, surveyPostgres } from './postgres/engine.js';
 export { listenOn, type NotificationSubscription } from './postgres/notifications.js';
-export { compareStandby, type StandbyComparison } from './postgres/standby/compare.js';
-export type { StandbyConfigs } from './postgres/standby/open.js';
+export { compareStandby, type StandbyComparison } from './postgres/standby/position.js';
 export type { StandbyView } from './postgres/standby/standby.js';
-export type { StandbyChange } from './postgres/standby/standby-set.js';
-export { type Survey, surveyPostgres } from './postgres/survey.js';
+export type { StandbyChange, StandbyConfigs } from './postgres/standby/standby-set.js';
 export { DataRowReader, dataRow, eachDataRow, textValuesOf } from './protocol/backend-messages.js';
 export { GrowingBytes } from './protocol/growing-bytes.js';
 export { type ShortAnswer, ShortRun, type ShortStatement } from './short.js';
-export { SpoolRoom, type SpoolStats } from './spool/spool-room.js';
+export { SpoolRoom, type SpoolStats } from './spool/spool.js';
 export { SessionReads, type StandbyReads, type StandbySource, StepReads } from './standby-reads.js';
 export type {
   BoundValue,
@@ -42,10 +39,10 @@ export type {
 export type { EngineStatus } from './status.js';
 export type { SystemEngine, SystemQueries } from './system.js';
 export { objectsText, stopError, ValueError } from './upstream-error.js';
-export type { UpstreamError } from './upstream-report.js';
 export {
   NoSystemCredentials,
   RIGHTS_FAULTS,
+  type UpstreamError,
   UpstreamFailure,
   type UpstreamWords,
   wordsOf,

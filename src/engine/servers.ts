@@ -36,9 +36,9 @@ export interface Standbys {
   readonly servers: readonly QueryServer[];
   /** The least busy standby whose data are recent enough for `reads`, which takes note of it; null if there is none. */
   choose(reads: StandbyReads): UsableStandby | null;
-  /** A standby that was chosen before, as it is now; null if it is not recent enough any more. */
+  /** The current state of a standby that was chosen before; null if it is no longer recent enough. */
   recheck(server: QueryServer, reads: StandbyReads): UsableStandby | null;
-  /** Asks a standby, and resolves to true if it cannot be reached or is none any more. */
+  /** Polls a standby, and resolves to true if it cannot be reached or is no longer a standby. */
   isDown(server: QueryServer): Promise<boolean>;
 }
 
@@ -73,7 +73,7 @@ export class QueryServers {
     return this.#standbys.recheck(chosen.server, reads) ?? this.ofPrimary();
   }
 
-  /** Asks a standby, and resolves to true if it cannot be reached or is none any more; to false for the primary. */
+  /** Polls a standby, and resolves to true if it cannot be reached or is no longer one; to false for the primary. */
   async isDown(server: QueryServer): Promise<boolean> {
     return (await this.#standbys?.isDown(server)) ?? false;
   }

@@ -1,6 +1,6 @@
-import type { PreparedStatements, PreparedUpstream } from './prepared.js';
 import type { FrontendEncoder } from './protocol/encoder.js';
 import type { BoundValue, PlanMode, StatementSettings } from './statement.js';
+import type { PreparedStatements, PreparedUpstream } from './upstream-session.js';
 
 /** Session settings of the governed engine, besides timeouts. */
 const GOVERNED: readonly (readonly [name: string, value: string])[] = [

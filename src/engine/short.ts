@@ -1,16 +1,14 @@
 import { InternalError } from 'osl-compiler';
-import type { ErrorSource } from './error-source.js';
 import { type Lanes, SHARED_BYTES, SHARED_ROWS } from './lanes.js';
 import type { OutOfService } from './out-of-service.js';
-import type { PreparedUpstream } from './prepared.js';
 import { sameOids } from './protocol/backend-messages.js';
 import type { FrontendEncoder } from './protocol/encoder.js';
 import { type ChosenServer, type QueryServer, type QueryServers, standbySource } from './servers.js';
 import type { StandbyReads, StandbySource } from './standby-reads.js';
 import type { SentValue, UpstreamStatement } from './statement.js';
 import { executionError, parseErrorResponse, StatementFault } from './upstream-error.js';
-import type { ReportUpstreamError, UpstreamError } from './upstream-report.js';
-import type { MessageView, SessionJob, UpstreamSession } from './upstream-session.js';
+import type { ErrorSource, ReportUpstreamError, UpstreamError } from './upstream-report.js';
+import type { MessageView, PreparedUpstream, SessionJob, UpstreamSession } from './upstream-session.js';
 
 /** Receives the outcome of a short statement's run: exactly one call, never before `begin` returns. */
 export interface ShortAnswer {

@@ -1,7 +1,7 @@
 import type { Execution } from './execution.js';
 import type { ExecutionHost, ExecutionRules } from './execution-host.js';
+import type { SnapshotPlaces } from './fair-share.js';
 import type { ChosenServer, QueryServer, QueryServers } from './servers.js';
-import type { SnapshotPlaces } from './snapshot-places.js';
 import type { StandbyReads } from './standby-reads.js';
 import type { IsolationLevel, TransactionSnapshot } from './statement.js';
 import { connectionLost } from './upstream-error.js';

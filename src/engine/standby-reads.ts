@@ -1,3 +1,5 @@
+import type { UpstreamError } from './upstream-report.js';
+
 /** A server, by its identity. */
 interface ReadServer {
   /** Name of the standby; null for the primary. */
@@ -90,4 +92,28 @@ export class StepReads implements StandbyReads {
   requireCommitted(time: number): void {
     this.#notBefore = Math.max(this.#notBefore, time);
   }
+}
+
+/** serialization_failure: on a standby, the statement conflicted with replay of the primary's log. */
+const RECOVERY_CONFLICT = '40001';
+/**
+ * SQLSTATEs of a standby that the primary would not report: the statement conflicted with replay, or waited for it
+ * in a circle (deadlock_detected), or reads what a standby does not have, such as an unlogged table
+ * (feature_not_supported).
+ */
+const OF_STANDBY: ReadonlySet<string> = new Set([RECOVERY_CONFLICT, '40P01', '0A000']);
+/** admin_shutdown: the server is shut down, or somebody has ended the session. */
+const ADMIN_SHUTDOWN = '57P01';
+
+/** True for an error of a standby after which the primary may answer. */
+export function isOfStandby({ sqlstate }: UpstreamError): boolean {
+  return OF_STANDBY.has(sqlstate);
+}
+
+export function isReplayConflict({ sqlstate }: UpstreamError): boolean {
+  return sqlstate === RECOVERY_CONFLICT;
+}
+
+export function isShutdown(error: UpstreamError | null): boolean {
+  return error?.sqlstate === ADMIN_SHUTDOWN;
 }

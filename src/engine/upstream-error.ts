@@ -1,7 +1,6 @@
 import { isEvaluationFault, NEGATIVE_COUNTS, QueryError, queryError } from 'osl-compiler';
-import type { ErrorSource } from './error-source.js';
 import type { UpstreamStatement } from './statement.js';
-import { RIGHTS_FAULTS, type UpstreamError } from './upstream-report.js';
+import { type ErrorSource, RIGHTS_FAULTS, type UpstreamError } from './upstream-report.js';
 
 /** The fields of an ErrorResponse or NoticeResponse body, by type letter. */
 export function reportFields(body: Buffer): ReadonlyMap<string, string> {
@@ -21,8 +20,6 @@ export function parseErrorResponse(body: Buffer): UpstreamError {
   return {
     sqlstate: fields.get('C') ?? 'XX000',
     message: fields.get('M') ?? '',
-    detail: fields.get('D') ?? null,
-    hint: fields.get('H') ?? null,
     routine: fields.get('R') ?? null,
     schema: fields.get('s') ?? null,
     table: fields.get('t') ?? null,

@@ -1,9 +1,9 @@
+import type { QueryError } from 'osl-compiler';
+
 /** Fields of an upstream error, only for the operator. `wordsOf` returns the part that may be logged. */
 export interface UpstreamError {
   readonly sqlstate: string;
   readonly message: string;
-  readonly detail: string | null;
-  readonly hint: string | null;
   readonly routine: string | null;
   readonly schema: string | null;
   readonly table: string | null;
@@ -202,4 +202,12 @@ export class UpstreamFailure extends Error {
     this.name = 'UpstreamFailure';
     this.sqlstate = error.sqlstate;
   }
+}
+
+/** Properties of a server that explain its errors. */
+export interface ErrorSource {
+  /** `statement_timeout` of its sessions, in seconds. */
+  readonly backstopSeconds: number;
+  /** Explains an error that only this kind of server raises; null for every other error. */
+  readonly refusalOf: (error: Pick<UpstreamError, 'sqlstate' | 'message'>) => QueryError | null;
 }

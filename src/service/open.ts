@@ -12,7 +12,7 @@ import { ControlConflict, openControl, shareRevocation, shareVersions } from '..
 import type { ServiceLog } from '../base/log.js';
 import { version } from '../base/package-root.js';
 import { messageOf } from '../base/thrown.js';
-import { RollupMonitor } from '../content/rollups/index.js';
+import { RollupMonitor } from '../content/rollups/rollups.js';
 import type { OpenedEngine } from '../engine/index.js';
 import { createDrafting } from '../model/drafting/index.js';
 import type { ServedModel } from '../model/served-model.js';

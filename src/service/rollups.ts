@@ -1,5 +1,5 @@
 import { StartProblem } from '../base/start-problem.js';
-import { type BuiltRollup, buildRollup } from '../content/rollups/index.js';
+import { type BuiltRollup, buildRollup } from '../content/rollups/rollups.js';
 import { NoSystemCredentials, type OpenedEngine, type SystemEngine } from '../engine/index.js';
 import { type Manifest, type RollupFacts, systemUrlVariable } from '../model/manifest/index.js';
 import type { SystemReads } from './system-reads.js';

@@ -1,5 +1,5 @@
 import { sql, sqlName, sqlTable } from '../base/sql.js';
-import { type RollupState, readStates } from '../content/rollups/index.js';
+import { type RollupState, readStates } from '../content/rollups/rollups.js';
 import {
   DEFAULT_MIN_LENGTH,
   type Embedder,

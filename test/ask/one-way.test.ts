@@ -46,7 +46,7 @@ const MINTS_IDENTITIES: Readonly<Record<string, string>> = {
 const GENERATES_SQL: Readonly<Record<string, string>> = {
   'src/base/sql.ts': 'makes it',
   'src/engine/pglite/modes.ts': 'settings of governed sessions, from a table of constants',
-  'src/content/rollups/build.ts': 'query of a rollup, as the manifest was compiled',
+  'src/content/rollups/rollups.ts': 'query of a rollup, as the manifest was compiled',
   'src/model/row-security/script.ts': 'policies of tables, with predicates of the compiler',
   'cli/policy-tests/tables.ts': 'tables of tests, with types of the compiler’s table',
   'cli/rls/prove/scratch.ts': 'tables, functions and policies of a database, made again in an embedded one',

@@ -37,13 +37,11 @@ t.test('verify runs these files and no other', async (t) => {
   t.strictSame(files, [
     'checkpoint',
     'format',
-    'retention-note',
     'source',
     'tree',
     'verdict',
     'verify',
     'verifying/segment-verifier-thread',
-    'verifying/segment-verifiers',
     'verifying/verify-segment',
   ]);
   t.strictSame(

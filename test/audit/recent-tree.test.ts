@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import t from 'tap';
-import { Frontier } from '../../audit/frontier.js';
-import { RecentTree } from '../../audit/recent-tree.js';
+import { Frontier, RecentTree } from '../../audit/frontier.js';
 import { RunningRoot, rootFromPath } from '../../audit/tree.js';
 
 /** Proofs of recent records, checked with the verifier's own code. */

@@ -1,10 +1,10 @@
 import { test } from 'tap';
-import type { ChunkedBy } from '../../src/content/chunk.js';
-import { chunkSpans, countCodePoints, sliceCodePoints } from '../../src/content/index.js';
-import { htmlText } from '../../src/content/indexer/html-text.js';
-import { CodePoints } from '../../src/content/offsets.js';
+import { type ChunkedBy, CodePoints } from '../../src/content/chunk.js';
+import { chunkSpans, countCodePoints } from '../../src/content/index.js';
+import { htmlText } from '../../src/content/indexer/source.js';
 import { fc } from '../support/fast-check.js';
 import { processorMs } from '../support/processor.js';
+import { sliceCodePoints } from './reference.js';
 
 const chunks = (text: string, maxChars: number, overlapChars = 0): string[] =>
   chunkSpans(text, { maxChars, overlapChars }).map(({ start, end }) => text.slice(start, end));

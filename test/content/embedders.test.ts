@@ -3,7 +3,6 @@ import { sql } from '../../src/base/sql.js';
 
 import { meaningBy, packagePath, readWords } from '../../src/content/embed/offline/words.js';
 import {
-  cosine,
   type Embedder,
   indexFacet,
   lexicalEmbedder,
@@ -22,6 +21,7 @@ import {
   manifest,
   storeRows,
 } from './fixture.js';
+import { cosine } from './reference.js';
 import { type Asked, json, modelServer } from './server.js';
 
 const inputs = ({ body }: Asked): string[] => body['input'] as string[];

@@ -17,9 +17,7 @@ import {
   lexicalEmbedder,
   lexicalQuery,
   openStore,
-  parseVector,
   runEncoder,
-  sliceCodePoints,
   storeState,
   termsOf,
 } from '../../src/content/index.js';
@@ -49,6 +47,7 @@ import {
   storeRows,
   testEngine,
 } from './fixture.js';
+import { parseVector, sliceCodePoints } from './reference.js';
 
 tap.setTimeout(600_000);
 

@@ -3,7 +3,6 @@ import { test } from 'tap';
 import {
   checkDecoder,
   compareIds,
-  cosine,
   lexicalEmbedder,
   type OperatorPassage,
   runEncoder,
@@ -12,6 +11,7 @@ import { cluster } from '../../src/content/operators/cluster.js';
 import { classify, dedup, outlier, rank, similarity, tag } from '../../src/content/operators/similarity.js';
 import { type ArgumentValues, checkArguments } from '../../src/model/facets/arguments.js';
 import { fc } from '../support/fast-check.js';
+import { cosine } from './reference.js';
 
 const at = (chunkId: string, ...vector: number[]): OperatorPassage => ({
   chunkId,

@@ -3,7 +3,7 @@ import { chunkSpans, DETECTOR_NAMES } from '../../src/content/index.js';
 import { detectorNamed, detectorsOf } from '../../src/content/redact/detectors/detectors.js';
 import { fold } from '../../src/content/redact/fold.js';
 import { type DeclaredValue, ValueMatcher } from '../../src/content/redact/matcher.js';
-import { type RedactionRules, redactorOf } from '../../src/content/redact/redactor.js';
+import { type RedactionRules, redactorOf } from '../../src/content/redact/redactors.js';
 import { fc } from '../support/fast-check.js';
 import { processorMs } from '../support/processor.js';
 

@@ -238,8 +238,8 @@ const MAKERS =
 /** Where it is made, and who hears its errors; each of these was read with the question what becomes of one. */
 const HEARERS: Readonly<Record<string, string>> = {
   'audit/lock.ts': "on('error'",
-  'audit/search/segment-indexer.ts': "on('error'",
-  'audit/verifying/segment-verifiers.ts': "on('error'",
+  'audit/search/index-files.ts': "on('error'",
+  'audit/verifying/verify-segment.ts': "on('error'",
   'src/base/threads/thread.ts': "on('error'",
   'src/engine/postgres/connect.ts': "on('error'", // that of the slab socket: the client that it is given to
   'src/service/connector-url.ts': '(failure, stdout)',

@@ -5,7 +5,7 @@ import t from 'tap';
 import { ownProcess } from '../../src/base/process-identity.js';
 import { sql } from '../../src/base/sql.js';
 import { openEngine } from '../../src/engine/index.js';
-import { lockDataDir } from '../../src/engine/pglite/lock.js';
+import { lockDataDir } from '../../src/engine/pglite/data-directory.js';
 import { ask, dataRow, errorOf, pgliteFixture, textRows } from './fixture.js';
 
 const INT4 = 23;

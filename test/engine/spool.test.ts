@@ -3,8 +3,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Test, test } from 'tap';
-import { Spool } from '../../src/engine/spool/spool.js';
-import { EXTENT_BYTES, SpoolRoom } from '../../src/engine/spool/spool-room.js';
+import { EXTENT_BYTES, Spool, SpoolRoom } from '../../src/engine/spool/spool.js';
 import { fc } from '../support/fast-check.js';
 
 interface Room {

@@ -1,6 +1,5 @@
 import { test } from 'tap';
-import { PrimaryHistory } from '../../src/engine/postgres/standby/history.js';
-import { lastRecordEnd, logPosition } from '../../src/engine/postgres/standby/position.js';
+import { lastRecordEnd, logPosition, PrimaryHistory } from '../../src/engine/postgres/standby/position.js';
 import type { QueryServer } from '../../src/engine/servers.js';
 import { SessionReads, StepReads } from '../../src/engine/standby-reads.js';
 

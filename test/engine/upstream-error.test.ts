@@ -82,13 +82,11 @@ t.test(
 );
 
 t.test('an ErrorResponse is read whole, or as far as it goes', async (t) => {
-  const body = Buffer.from('SERROR\0C22012\0Mdivision by zero\0Hdo not\0\0');
+  const body = Buffer.from('SERROR\0C22012\0Mdivision by zero\0Hdo not\0Rint4div\0\0');
   t.same(parseErrorResponse(body), {
     sqlstate: '22012',
     message: 'division by zero',
-    detail: null,
-    hint: 'do not',
-    routine: null,
+    routine: 'int4div',
     schema: null,
     table: null,
     column: null,

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import tap, { test } from 'tap';
 import { sql } from '../../src/base/sql.js';
-import { RollupMonitor } from '../../src/content/rollups/index.js';
+import { RollupMonitor } from '../../src/content/rollups/rollups.js';
 import { nativeOfRun } from '../support/service.js';
 import { SHOP_MANIFEST, SHOP_POLICY } from '../support/shop.js';
 import { servePg } from '../surfaces/pg/support.js';

@@ -64,6 +64,18 @@ async function sessionsUntilFound(name: string, most: number): Promise<number | 
   return null;
 }
 
+test('every planted bug has its place in the source, exactly once', (t) => {
+  const root = new URL('../../../', import.meta.url);
+  const lost = BUGS.filter(
+    ({ file, from }) => readFileSync(new URL(file, root), 'utf8').split(from).length !== 2,
+  );
+  t.strictSame(
+    lost.map(({ name }) => name),
+    [],
+  );
+  t.end();
+});
+
 test('planted bugs are found', { timeout: 0 }, async (t) => {
   const names = BUG_SESSIONS > 0 ? BUGS.map(({ name }) => name) : partOf('planted bugs', QUICK, 4);
   let found = 0;

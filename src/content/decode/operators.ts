@@ -1,6 +1,6 @@
 import type { DecoderName } from 'osl-compiler';
 import { type CheckedArguments, number, text } from '../../model/facets/arguments.js';
-import { countCodePoints } from '../offsets.js';
+import { countCodePoints } from '../chunk.js';
 import { type ChatQuestion, DecoderFailure, type JsonSchema, objectSchema } from './chat.js';
 
 /**

@@ -1,6 +1,5 @@
 import { LEXICAL_MODEL } from '../../model/facets/retrieval-options.js';
-import { B, K1 } from '../lexical/bm25.js';
-import { hash32, hashEnd, hashStep, TERM_SPACE } from '../lexical/terms.js';
+import { B, hash32, hashEnd, hashStep, K1, TERM_SPACE } from '../lexical/bm25.js';
 import type { Embedder } from './embedder.js';
 
 export const NGRAM_DIMENSIONS = 1024;

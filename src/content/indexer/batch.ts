@@ -4,8 +4,7 @@ import { derivedTable, STORE_SCHEMA } from '../../model/facets/store-names.js';
 import type { Facet } from '../../model/manifest/index.js';
 import type { Embedder } from '../embed/embedder.js';
 import type { ProbableWords } from '../redact/probable-words.js';
-import type { RedactionCounts, Redactor } from '../redact/redactor.js';
-import type { Redactors } from '../redact/redactors.js';
+import type { RedactionCounts, Redactor, Redactors } from '../redact/redactors.js';
 import {
   countWords,
   DERIVED_COLUMNS,
@@ -16,8 +15,7 @@ import {
   storeTables,
 } from '../store/ddl.js';
 import { bumpEpoch, type IndexRun } from '../store/run.js';
-import { type ChunkedDocument, chunkRows } from './chunks.js';
-import { type Derivation, derivedRows } from './derive.js';
+import { type ChunkedDocument, chunkRows, type Derivation, derivedRows } from './chunks.js';
 import { contentHash, type ServedDocument, serveDocument, servedHash, servedId } from './served-document.js';
 import type { SourceRow } from './source.js';
 
@@ -48,7 +46,7 @@ interface IndexedDocument {
   readonly served: string;
 }
 
-interface Work {
+interface ChangedDocument {
   readonly document: ServedDocument;
   readonly content: string;
   readonly served: string;
@@ -96,7 +94,7 @@ function workOf(
   redactor: Redactor,
   content: string,
   known: IndexedDocument | null,
-): Work {
+): ChangedDocument {
   const { facet, run, redactions } = context;
   const document = serveDocument(facet, source, redactor, run.pseudonymKey, redactions);
   return { document, content, served: servedHash(document), known, redactor };
@@ -122,8 +120,8 @@ async function knownDocuments(
 async function writeBatch(
   tx: SystemQueries,
   context: IndexContext,
-  work: readonly Work[],
-  rewritten: readonly Work[],
+  work: readonly ChangedDocument[],
+  rewritten: readonly ChangedDocument[],
   chunked: readonly ChunkedDocument[],
   derivations: readonly Derivation[],
 ): Promise<void> {

@@ -25,8 +25,7 @@ import {
 } from '../store/ddl.js';
 import { beginRun, bumpEpoch, type IndexRun } from '../store/run.js';
 import { type IndexContext, indexBatch, removeDocuments } from './batch.js';
-import { lengthOf } from './chunks.js';
-import { derivationsOf } from './derive.js';
+import { derivationsOf, lengthOf } from './chunks.js';
 import { serveDocument } from './served-document.js';
 import { countDocuments, documentPages, someDocuments, type UnreadableDocument } from './source.js';
 
@@ -209,7 +208,7 @@ async function firstLength(
   return lengthOf(facet, documents);
 }
 
-interface Pass {
+interface IndexPass {
   readonly seen: ReadonlySet<string>;
   readonly added: number;
   readonly changed: number;
@@ -221,7 +220,7 @@ async function indexPages(
   context: IndexContext,
   size: number,
   onBatch: (done: number, chunks: number) => void,
-): Promise<Pass> {
+): Promise<IndexPass> {
   const seen = new Set<string>();
   const unreadable: UnreadableDocument[] = [];
   let [added, changed, chunks, keysWithValues] = [0, 0, 0, 0];

@@ -1,7 +1,7 @@
 import { createHash, createHmac } from 'node:crypto';
 import type { Facet } from '../../model/manifest/index.js';
 import { MASK } from '../redact/matcher.js';
-import type { RedactionCounts, Redactor } from '../redact/redactor.js';
+import type { RedactionCounts, Redactor } from '../redact/redactors.js';
 import type { SourceRow } from './source.js';
 
 /** A document as a facet version serves it. */

@@ -1,6 +1,6 @@
 /**
- * Vectors of one width in contiguous memory, with precomputed squared norms. Every sum is sequential in f64, as in
- * `cosine`, so that results are bit-identical: several sums are interleaved, but none is split.
+ * Vectors of one width in contiguous memory, with precomputed squared norms. Every sum is sequential in f64, so that
+ * results do not depend on how many vectors are compared at once: several sums are interleaved, but none is split.
  */
 export class Vectors {
   readonly count: number;
@@ -129,19 +129,6 @@ const PLACES = 1e6;
 /** Rounded to 6 decimals; never -0. */
 export function round6(value: number): number {
   return Math.round(value * PLACES) / PLACES + 0;
-}
-
-/** Cosine, summed sequentially in f64 and rounded, in [-1, 1]; 0 if either vector is all zeros. */
-export function cosine(a: Float32Array, b: Float32Array): number {
-  let [dot, aa, bb] = [0, 0, 0];
-  for (let i = 0; i < a.length; i++) {
-    const [x, y] = [a[i] ?? 0, b[i] ?? 0];
-    dot += x * y;
-    aa += x * x;
-    bb += y * y;
-  }
-  if (aa === 0 || bb === 0) return 0;
-  return round6(Math.max(-1, Math.min(1, dot / Math.sqrt(aa * bb))));
 }
 
 /** Mean of unit vectors; null if there are none. */

@@ -1,4 +1,4 @@
-import type { Span } from '../chunk.js';
+import type { TextSpan } from '../chunk.js';
 import { type FoldedText, fold, foldText } from './fold.js';
 
 /** Letters with the two letters that people type if their keyboard lacks them. */
@@ -85,7 +85,7 @@ class CodeIndex {
    */
   at(
     text: string,
-    words: readonly Span[],
+    words: readonly TextSpan[],
     i: number,
   ): { readonly last: number; readonly label: string } | null {
     const first = words[i];
@@ -118,7 +118,7 @@ export interface DeclaredValue {
 /** The reason a declared value is not searched for. */
 export type Exception = 'short' | 'noWord' | 'mask' | 'declared';
 
-export interface DictionaryMatch extends Span {
+export interface DictionaryMatch extends TextSpan {
   readonly label: string;
 }
 
@@ -223,14 +223,14 @@ export class ValueMatcher {
     return found;
   }
 
-  #codeAt(text: string, words: readonly Span[], i: number): DictionaryMatch | null {
+  #codeAt(text: string, words: readonly TextSpan[], i: number): DictionaryMatch | null {
     const code = this.#codes.at(text, words, i);
     const [first, last] = [words[i], words[code?.last ?? i]];
     if (code === null || first === undefined || last === undefined) return null;
     return { start: first.start, end: last.end, label: code.label };
   }
 
-  #longestAt(text: string, words: readonly Span[], i: number): DictionaryMatch | null {
+  #longestAt(text: string, words: readonly TextSpan[], i: number): DictionaryMatch | null {
     const start = words[i]?.start ?? 0;
     let best: DictionaryMatch | null = null;
     for (let j = i; j < words.length; j++) {
@@ -254,8 +254,8 @@ function longer(one: DictionaryMatch | null, other: DictionaryMatch | null): Dic
   return other.end > one.end ? other : one;
 }
 
-function wordsOf(folded: string): readonly Span[] {
-  const words: Span[] = [];
+function wordsOf(folded: string): readonly TextSpan[] {
+  const words: TextSpan[] = [];
   for (const { 0: word, index } of folded.matchAll(ASCII.test(folded) ? ASCII_WORD : WORD)) {
     words.push({ start: index, end: index + word.length });
   }

@@ -27,7 +27,7 @@ interface RerankSpent {
   readonly unreportedTokens: number;
 }
 
-export interface RerankCaller {
+export interface RerankClient {
   readonly subject: string;
   readonly signal: AbortSignal | null;
   /** Called once with the usage, even if the call is aborted. */
@@ -61,7 +61,7 @@ export class Reranker {
    *
    * @throws ContentError `endpoint`, `malformedAnswer`, `overBudget`; the reason of `by.signal`
    */
-  async scores(query: string, texts: readonly string[], by: RerankCaller): Promise<readonly number[]> {
+  async scores(query: string, texts: readonly string[], by: RerankClient): Promise<readonly number[]> {
     const batches = this.#batches(query, texts);
     const asked = batches.filter((batch) => batch.scores === null);
     const wanted = passagesOf(asked);
@@ -110,7 +110,7 @@ export class Reranker {
   }
 
   /** Sends all batches; the first failure stops the others. */
-  async #askAll(batches: readonly Batch[], spent: MutableRerankSpent, by: RerankCaller): Promise<void> {
+  async #askAll(batches: readonly Batch[], spent: MutableRerankSpent, by: RerankClient): Promise<void> {
     const failed = new AbortController();
     const signal = by.signal === null ? failed.signal : AbortSignal.any([by.signal, failed.signal]);
     const one = async (batch: Batch): Promise<void> => {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { fromSql, toSql } from 'pgvector';
+import { toSql } from 'pgvector';
 import { sql, sqlName, sqlText } from '../../base/sql.js';
 import type { SystemEngine, SystemQueries } from '../../engine/index.js';
 import { findsByWords } from '../../model/facets/retrieval-options.js';
@@ -345,10 +345,6 @@ export async function stableSnapshot(
  */
 export function vectorText(vector: Float32Array): string {
   return toSql(Array.from(vector, (x) => (Number.isInteger(x) ? x : Math.round(x * 1e6) / 1e6)));
-}
-
-export function parseVector(text: string): Float32Array {
-  return Float32Array.from(fromSql(text));
 }
 
 export function integersText(values: readonly number[]): string {

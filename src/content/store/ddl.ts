@@ -9,7 +9,7 @@ import {
 } from '../../model/facets/store-names.js';
 import type { Facet } from '../../model/manifest/index.js';
 import type { DenseLayout, VectorLayout } from '../embed/embedder.js';
-import { TERM_SPACE } from '../lexical/terms.js';
+import { TERM_SPACE } from '../lexical/bm25.js';
 
 export const STORES = sqlName(STORE_SCHEMA);
 

@@ -14,7 +14,7 @@ import { QueryServers } from '../servers.js';
 import { EngineStatus } from '../status.js';
 import { lendFrom, SystemEngine } from '../system.js';
 import { UpstreamSession } from '../upstream-session.js';
-import { checkMajor, lockDataDir } from './lock.js';
+import { checkMajor, lockDataDir } from './data-directory.js';
 import { READER, SessionModes } from './modes.js';
 import { WorkerTransport } from './transport.js';
 
@@ -41,7 +41,7 @@ export async function openPglite(
   { onUpstreamError, onReach, spool, memory }: EngineSurroundings,
 ): Promise<{ readonly engine: OpenedEngine; readonly runner: Runner }> {
   const place = takePlace(config.dataDir);
-  const servers = new Servers(place.dataDir, config.maxMemory ?? MAX_MEMORY, memory);
+  const servers = new EmbeddedServers(place.dataDir, config.maxMemory ?? MAX_MEMORY, memory);
   try {
     const first = await servers.start();
     const pool = new Pool({
@@ -107,7 +107,7 @@ export async function openPglite(
 }
 
 /** Starts servers on a data directory one after another, since only one may use it. */
-class Servers {
+class EmbeddedServers {
   readonly modes = new SessionModes();
   readonly #dataDir: string;
   readonly #maxMemory: number;

@@ -3,7 +3,7 @@ import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { PGlite } from '@electric-sql/pglite';
-import { dataImage } from './data-image.js';
+import { dataImage } from './data-directory.js';
 
 /** Run by `npm run build`. WAL segments are small, since the image and every database made from it contain some. */
 const file = dataImage();

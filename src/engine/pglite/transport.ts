@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import { enableWasmOptimization, startThread } from '../../base/threads/thread.js';
 import type { Transport } from '../upstream-session.js';
-import { unpackImage } from './data-image.js';
+import { unpackImage } from './data-directory.js';
 
 /** Start parameters of the worker. */
 export interface PgliteWorkerStart {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PostgresClient, upstreamOf } from '../../base/postgres/index.js';
 import { StartProblem } from '../../base/start-problem.js';
-import type { AnswerMemory } from '../answer-memory.js';
+import { type AnswerMemory, unboundedMemory } from '../answer-memory.js';
 import { ConnectionStatus } from '../connection-status.js';
 import { ForeignNodes } from '../data-nodes.js';
 import type {
@@ -11,18 +11,17 @@ import type {
   RenewedLogins,
   ServingOptions,
 } from '../engine.js';
-import type { ErrorSource } from '../error-source.js';
+import { SnapshotPlaces } from '../fair-share.js';
 import { GovernedEngine } from '../governed.js';
 import { OutOfService, type OutOfServiceCause } from '../out-of-service.js';
 import { Pool } from '../pool.js';
 import { Runner, type RunnerOptions } from '../runner.js';
 import { QueryServers } from '../servers.js';
 import { PinnedSnapshot } from '../snapshot.js';
-import { SnapshotPlaces } from '../snapshot-places.js';
 import { EngineStatus } from '../status.js';
-import { lendFrom, SystemEngine } from '../system.js';
+import { closeIfSilent, lendFrom, SystemEngine } from '../system.js';
 import { connectionLost } from '../upstream-error.js';
-import { NoSystemCredentials } from '../upstream-report.js';
+import { type ErrorSource, NoSystemCredentials } from '../upstream-report.js';
 import { UpstreamSession } from '../upstream-session.js';
 import { connectTransport } from './connect.js';
 import type { ForeignTables } from './foreign-servers.js';
@@ -36,9 +35,9 @@ import {
   type ServerSizes,
   timeoutsOf,
 } from './query-server.js';
-import type { RoleReport } from './role.js';
+import { examineRole, type RoleReport } from './role.js';
 import { lackingFor, refusalOf } from './server-kind.js';
-import { openStandbys, type StandbyConfigs } from './standby/open.js';
+import { type StandbyConfigs, StandbySet } from './standby/standby-set.js';
 
 export interface PostgresConfig {
   readonly kind: 'postgres';
@@ -111,9 +110,9 @@ export async function openPostgres(
   const standbys =
     config.standbys === undefined
       ? null
-      : openStandbys(config.standbys, { primary: logins, sizes, memory, onStandby });
+      : new StandbySet(config.standbys, { primary: logins, sizes, memory, onStandby });
   const system = systemPool(config, logins, onReach, memory);
-  const servers = new QueryServers(primary, standbys?.set ?? null);
+  const servers = new QueryServers(primary, standbys);
   const errors: ErrorSource = {
     backstopSeconds: statementMs / 1000,
     refusalOf: (error) => refusalOf(first.report?.kind ?? 'postgres', error),
@@ -143,10 +142,10 @@ export async function openPostgres(
     nodes: new ForeignNodes(() => foreign?.servers ?? [], running),
     server: () => first.report,
     whenReached: first.whenReached,
-    standbys: () => standbys?.set.views() ?? [],
+    standbys: () => standbys?.views() ?? [],
     pools: () => [
       ...poolsOf(primary),
-      ...(standbys?.set.pools() ?? []),
+      ...(standbys?.pools() ?? []),
       ...(system === null ? [] : [system.seen('system')]),
     ],
   });
@@ -163,14 +162,14 @@ export async function openPostgres(
     governed,
     system: new SystemEngine(lend, () => reported().role),
     takeOutOfService: (relations: ReadonlyMap<string, OutOfServiceCause>) => outOfService.replace(relations),
-    requireCurrent: () => standbys?.set.requireCurrent(),
+    requireCurrent: () => standbys?.requireCurrent(),
     renew: (next: RenewedLogins) => {
       logins.renew(next);
       standbys?.renew(next.standbys);
     },
     async close() {
       first.close();
-      standbys?.set.close();
+      standbys?.close();
       primary.pool.close();
       primary.lanes?.close();
       system?.close();
@@ -275,4 +274,36 @@ class FirstSession {
     const again = (): void => void this.#try(serving).catch(() => this.#later(serving));
     this.#timer = setTimeout(again, Math.max(AGAIN_MS, this.#reach.restMs)).unref();
   }
+}
+
+/** A connection for setup and diagnosis, to a server that need not be fit to serve. */
+export interface Survey {
+  /** Runs with all rights of the role in the URL; `reader` is that role. */
+  readonly system: SystemEngine;
+  readonly report: RoleReport;
+  close(): void;
+}
+
+/** The survey ends if the server does not answer for this long, in ms. */
+const SILENCE_MS = 60_000;
+
+/** Connects as the role in the URL without checking its rights. Throws the error of `pg` if that fails. */
+export async function surveyPostgres(url: string): Promise<Survey> {
+  const reports: RoleReport[] = [];
+  const transport = await connectTransport(url, 'osl-gateway setup', async (query) => {
+    reports.push(await examineRole(query));
+  });
+  const [report] = reports;
+  if (report === undefined) throw new Error('the role was not looked at');
+  const session = new UpstreamSession(transport, unboundedMemory());
+  const system = new SystemEngine(
+    (work) => work(session),
+    () => report.role,
+  );
+  const unwatch = closeIfSilent(SILENCE_MS, session);
+  const close = (): void => {
+    unwatch();
+    session.destroy();
+  };
+  return { system, report, close };
 }

@@ -2,8 +2,7 @@ import { type AnswerMemory, LARGE_ROW_BYTES, noMemory } from '../answer-memory.j
 import { rowScheduler, SLICE_BYTES } from '../fair-scheduler.js';
 import type { FairShareParty } from '../fair-share.js';
 import type { RowSink } from '../statement.js';
-import { Spool } from './spool.js';
-import type { SpoolRoom } from './spool-room.js';
+import { Spool, type SpoolRoom } from './spool.js';
 
 /** Total time in ms that an answer may wait for its reader before its rows are spooled. */
 const PATIENCE_MS = 500;
@@ -11,7 +10,7 @@ const PATIENCE_MS = 500;
 /** Memory of a spooled answer for rows being written and rows read back. */
 const SPOOL_BYTES = 1_048_576;
 
-export interface Relief {
+export interface SpoolingOptions {
   readonly room: SpoolRoom;
   readonly memory: AnswerMemory;
   readonly party: FairShareParty;
@@ -26,13 +25,13 @@ export interface Relief {
  */
 export class SpoolingSink implements RowSink {
   readonly #sink: RowSink;
-  readonly #relief: Relief;
+  readonly #relief: SpoolingOptions;
   #waited = 0;
   #spool: Spool | null = null;
   #delivered: Promise<void> | null = null;
   #dropped = false;
 
-  constructor(sink: RowSink, relief: Relief) {
+  constructor(sink: RowSink, relief: SpoolingOptions) {
     this.#sink = sink;
     this.#relief = relief;
   }
@@ -115,11 +114,11 @@ export class SpoolingSink implements RowSink {
 
 /** Memory of rows read from a spool and not yet delivered. */
 class DeliveryMemory {
-  readonly #relief: Relief;
+  readonly #relief: SpoolingOptions;
   readonly #needOf: (bytes: number) => number;
   #held = 0;
 
-  constructor(relief: Relief, needOf: (bytes: number) => number) {
+  constructor(relief: SpoolingOptions, needOf: (bytes: number) => number) {
     this.#relief = relief;
     this.#needOf = needOf;
   }

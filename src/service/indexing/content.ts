@@ -15,7 +15,8 @@ import { unlessStopped } from '../../ask/data/question.js';
 import { inTurns } from '../../base/in-turns.js';
 import type { ServiceLog } from '../../base/log.js';
 import { messageOf } from '../../base/thrown.js';
-import type { ChatModel, checkDecoder, runDecoder } from '../../content/decode/index.js';
+import type { ChatModel } from '../../content/decode/chat.js';
+import type { checkDecoder, runDecoder } from '../../content/decode/run.js';
 import {
   type ChatEndpoint,
   ContentError,
@@ -351,7 +352,12 @@ async function decodingBy(
   dataDir: string,
   log: ServiceLog,
 ): Promise<DecoderModel> {
-  const { ChatModel, checkDecoder, DailyBudget, runDecoder } = await import('../../content/decode/index.js');
+  // Loaded only if a model is configured.
+  const [{ DailyBudget }, { ChatModel }, { checkDecoder, runDecoder }] = await Promise.all([
+    import('../../content/decode/budget.js'),
+    import('../../content/decode/chat.js'),
+    import('../../content/decode/run.js'),
+  ]);
   const { cacheBytes = DEFAULT_CHAT_CACHE_BYTES, perDay = null, ...endpoint } = settings;
   const concurrency = placesOf(endpoint.concurrency ?? DEFAULT_CHAT_CONCURRENCY, share);
   const onFault = (cause: unknown): void =>

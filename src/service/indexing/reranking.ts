@@ -3,7 +3,7 @@ import { queryError } from 'osl-compiler';
 import type { ContentPlane } from '../../ask/data/content-plane.js';
 import type { ServiceLog } from '../../base/log.js';
 import { messageOf } from '../../base/thrown.js';
-import type { Reranker } from '../../content/rerank/index.js';
+import type { Reranker } from '../../content/rerank/reranker.js';
 import { ContentError, serverNamed } from '../../content/serving.js';
 import { stopError } from '../../engine/index.js';
 import type { RerankerSettings as Declared, Manifest } from '../../model/manifest/index.js';
@@ -51,7 +51,11 @@ async function rerankerOf(
   log: ServiceLog,
   dataDir: string,
 ): Promise<Reranker> {
-  const { DailyBudget, Reranker } = await import('../../content/rerank/index.js');
+  // Loaded only when a query uses a reranker.
+  const [{ DailyBudget }, { Reranker }] = await Promise.all([
+    import('../../content/decode/budget.js'),
+    import('../../content/rerank/reranker.js'),
+  ]);
   const { name, urlEnv, perDay, candidates: _, ...rest } = declared;
   const onFault = (cause: unknown): void =>
     log.error('passages cannot be counted, so none is sent to the reranker', {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import t from 'tap';
 import { generatedSql } from '../../../src/base/sql.js';
-import { sliceCodePoints } from '../../../src/content/index.js';
+import { sliceCodePoints } from '../../content/reference.js';
 import { postQuery, startFrontends } from '../../support/frontends.js';
 import { articlesWorld, NOTES, PEOPLE } from './articles.js';
 import { type Answer, at, startForms } from './fixture.js';

@@ -1,8 +1,9 @@
 import t from 'tap';
 import { generatedSql, sql } from '../../../src/base/sql.js';
 import { ngramVector } from '../../../src/content/embed/lexical-v1.js';
-import { parseVector, termsOf } from '../../../src/content/index.js';
+import { termsOf } from '../../../src/content/index.js';
 import { lexicalWeights } from '../../../src/content/lexical/bm25.js';
+import { parseVector } from '../../content/reference.js';
 import { fc, SEED } from '../../support/fast-check.js';
 import { ARTICLES_MANIFEST, ARTICLES_POLICY, articleScript } from './articles.js';
 import { startForms } from './fixture.js';

@@ -1,10 +1,10 @@
 import type { DeclaredFacetVersion } from '../../../model/manifest/index.js';
-import type { Span } from '../../chunk.js';
+import type { TextSpan } from '../../chunk.js';
 import { ContentError } from '../../content-error.js';
 import { cards, ibans, nationalIds, spanOf } from './national-id.js';
 
 /** Finds values of one kind and returns their UTF-16 offsets. Takes time linear in the length of the text. */
-export type Detector = (text: string) => readonly Span[];
+export type Detector = (text: string) => readonly TextSpan[];
 
 /** Allowed values of `detectors` in a facet version. */
 export const DETECTOR_NAMES = [
@@ -72,8 +72,8 @@ const DOMAIN =
   /^(?:[\p{L}\p{N}\p{M}](?:[\p{L}\p{N}\p{M}-]{0,62})?[.．。]){1,8}\p{L}[\p{L}\p{M}\p{N}-]{1,62}/u;
 const LONGEST_DOMAIN = 255;
 
-function emails(text: string): readonly Span[] {
-  const found: Span[] = [];
+function emails(text: string): readonly TextSpan[] {
+  const found: TextSpan[] = [];
   for (const { 0: sign, index } of text.matchAll(AT)) {
     const local = LOCAL.exec(text.slice(Math.max(0, index - 64), index))?.[0].replace(/^[.'-]+/, '');
     const after = index + sign.length;
@@ -98,7 +98,7 @@ const DATE = /^(?:\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\d{4}[./-]\d{1,2}[./-]\d{1,2})
 const LEAST_DIGITS = 7;
 const MOST_DIGITS = 15;
 
-function internationalPhones(text: string): readonly Span[] {
+function internationalPhones(text: string): readonly TextSpan[] {
   return matches(text, INTERNATIONAL, (digits) => digits >= LEAST_DIGITS + 1);
 }
 
@@ -117,7 +117,7 @@ interface PhoneNumbers {
 function nationalPhones(
   countries: readonly string[],
   numbers: PhoneNumbers,
-): (text: string) => readonly Span[] {
+): (text: string) => readonly TextSpan[] {
   const unknown = countries.find((country) => !numbers.isSupportedCountry(country));
   if (unknown !== undefined)
     throw new ContentError(
@@ -138,8 +138,8 @@ function matches(
   text: string,
   form: RegExp,
   isOne: (digits: number, written: string) => boolean,
-): readonly Span[] {
-  const found: Span[] = [];
+): readonly TextSpan[] {
+  const found: TextSpan[] = [];
   for (const { 0: written, index } of text.matchAll(form)) {
     const digits = written.replace(/\D/g, '').length;
     if (digits >= LEAST_DIGITS && digits <= MOST_DIGITS && isOne(digits, written))
@@ -178,8 +178,8 @@ const LEAST_BITS = 4.2;
  */
 const LEAST_CHANGES = 0.33;
 
-function secrets(text: string): readonly Span[] {
-  const found: Span[] = [];
+function secrets(text: string): readonly TextSpan[] {
+  const found: TextSpan[] = [];
   for (const pattern of [...MARKED, IN_URL])
     for (const match of text.matchAll(pattern)) found.push(spanOf(match));
   for (const match of text.matchAll(ASSIGNED)) if (isMixed(match[0])) found.push(spanOf(match));
@@ -220,7 +220,7 @@ function bitsPerCharacter(token: string): number {
 /** The user and password in `scheme://user:password@host`, or the token in `scheme://token@host`. */
 const USER_INFO = /(?<=\b[a-z][a-z0-9+.-]{1,20}:\/\/)[^\s/@?#"'<>]{1,256}(?=@[\p{L}\p{N}[])/giu;
 
-function urlCredentials(text: string): readonly Span[] {
+function urlCredentials(text: string): readonly TextSpan[] {
   return [...text.matchAll(USER_INFO)].map(({ 0: match, index }) => ({
     start: index,
     end: index + match.length,

@@ -1,6 +1,6 @@
-import type { Span } from '../../chunk.js';
+import type { TextSpan } from '../../chunk.js';
 
-export function spanOf(match: RegExpExecArray): Span {
+export function spanOf(match: RegExpExecArray): TextSpan {
   return { start: match.index, end: match.index + match[0].length };
 }
 
@@ -139,8 +139,8 @@ const IDS: readonly NationalId[] = [
   },
 ];
 
-export function nationalIds(text: string): readonly Span[] {
-  const found: Span[] = [];
+export function nationalIds(text: string): readonly TextSpan[] {
+  const found: TextSpan[] = [];
   for (const { form, holds } of IDS) {
     for (const match of text.matchAll(form)) {
       if (holds(match[0].replace(/[^A-Za-z0-9]/g, '').toUpperCase())) found.push(spanOf(match));
@@ -207,8 +207,8 @@ const ISSUERS: readonly (readonly [begins: RegExp, lengths: readonly number[]])[
   [/^220[0-4]/, [16, 17, 18, 19]],
 ];
 
-export function cards(text: string): readonly Span[] {
-  const found: Span[] = [];
+export function cards(text: string): readonly TextSpan[] {
+  const found: TextSpan[] = [];
   for (const { 0: match, index } of text.matchAll(CANDIDATE)) {
     const digits = match.replace(/\D/g, '');
     const issued = ISSUERS.some(
@@ -228,8 +228,8 @@ const CODE_AND_CHECK = 4;
 const LEAST_IBAN = 15;
 const MOST_IBAN = 34;
 
-export function ibans(text: string): readonly Span[] {
-  const found: Span[] = [];
+export function ibans(text: string): readonly TextSpan[] {
+  const found: TextSpan[] = [];
   const candidates = new RegExp(IBAN_CANDIDATE);
   for (let match = candidates.exec(text); match !== null; match = candidates.exec(text)) {
     const { 0: candidate, index } = match;

@@ -1,5 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openSessionOnFirst, type PostgresSession } from '../../../base/postgres/index.js';
+
 /** A position in the write-ahead log, in bytes. */
-export type LogPosition = bigint;
+export type WalPosition = bigint;
 
 const FORM = /^([0-9A-F]{1,8})\/([0-9A-F]{1,8})$/;
 const PAGE_BYTES = 8_192n;
@@ -7,7 +10,7 @@ const PAGE_HEADER_BYTES = 24n;
 const SEGMENT_HEADER_BYTES = 40n;
 
 /** Parses a `pg_lsn`, such as `16/B374D848`. Throws Error for anything else. */
-export function logPosition(text: string): LogPosition {
+export function logPosition(text: string): WalPosition {
   const [, high, low] = FORM.exec(text) ?? [];
   if (high === undefined || low === undefined) throw new Error(`\`${text}\` is no position in the log`);
   return (BigInt(`0x${high}`) << 32n) + BigInt(`0x${low}`);
@@ -19,7 +22,171 @@ export function logPosition(text: string): LogPosition {
  *
  * @param segmentBytes `wal_segment_size`
  */
-export function lastRecordEnd(inserted: LogPosition, segmentBytes: bigint): LogPosition {
+export function lastRecordEnd(inserted: WalPosition, segmentBytes: bigint): WalPosition {
   if (inserted % segmentBytes === SEGMENT_HEADER_BYTES) return inserted - SEGMENT_HEADER_BYTES;
   return inserted % PAGE_BYTES === PAGE_HEADER_BYTES ? inserted - PAGE_HEADER_BYTES : inserted;
+}
+
+/** Identifies a line of history. A server of another system or timeline has other data. */
+export interface LogOrigin {
+  /** `system_identifier` of the cluster. */
+  readonly system: string;
+  readonly timeline: number;
+}
+
+/**
+ * Positions of the primary's log, each with the time at which the primary was asked for it. What was committed before
+ * that time ends at or before the position, so a standby that has replayed up to the position has all of it. No clocks
+ * of two machines are compared.
+ */
+export class PrimaryHistory {
+  readonly #keptMs: number;
+  readonly #samples: { readonly at: number; readonly position: WalPosition }[] = [];
+  #origin: LogOrigin | null = null;
+
+  /** @param keptMs age in ms at which a sample is dropped */
+  constructor(keptMs: number) {
+    this.#keptMs = keptMs;
+  }
+
+  /** @param at time before the primary was asked, in ms on the clock of `performance.now()` */
+  add(at: number, position: WalPosition, origin: LogOrigin): void {
+    const last = this.#samples.at(-1);
+    const continues = this.isOf(origin) && (last === undefined || last.position <= position);
+    if (!continues) this.#samples.length = 0;
+    this.#origin = origin;
+    while ((this.#samples[0]?.at ?? at) < at - this.#keptMs) this.#samples.shift();
+    this.#samples.push({ at, position });
+  }
+
+  get isEmpty(): boolean {
+    return this.#origin === null;
+  }
+
+  isOf(origin: LogOrigin): boolean {
+    return this.isOfSystem(origin) && this.#origin?.timeline === origin.timeline;
+  }
+
+  isOfSystem({ system }: LogOrigin): boolean {
+    return this.#origin?.system === system;
+  }
+
+  /** The time before which everything committed has been replayed at `replayed`; null if that is not known. */
+  asOf(replayed: WalPosition): number | null {
+    return this.#samples.findLast(({ position }) => position <= replayed)?.at ?? null;
+  }
+}
+
+/** A server's origin, and the end of its log: of what is written or, on a standby, of what is replayed. */
+export interface ServerPosition {
+  readonly isStandby: boolean;
+  readonly position: WalPosition;
+  readonly origin: LogOrigin;
+  /** When the server was started, as it writes it; no two servers were started in the same microsecond. */
+  readonly startedAt: string;
+}
+
+/** When the server of a session was started. */
+export const STARTED_AT = 'select pg_catalog.pg_postmaster_start_time()::pg_catalog.text as started_at';
+
+/**
+ * The position of inserted records, not of flushed ones, since commits without a flush are visible too. The control file
+ * of a standby shows a new timeline only after the next restart point; `pg_stat_wal_receiver` shows it at once, to roles
+ * with pg_read_all_stats.
+ */
+const POSITION = `
+  select r.standby, pg_catalog.pg_postmaster_start_time()::pg_catalog.text as started_at,
+         case when r.standby then pg_catalog.pg_last_wal_replay_lsn()
+              else pg_catalog.pg_current_wal_insert_lsn() end::pg_catalog.text as position,
+         (select system_identifier::pg_catalog.text from pg_catalog.pg_control_system()) as system,
+         case when r.standby then greatest(
+                (select timeline_id from pg_catalog.pg_control_checkpoint()),
+                (select min_recovery_end_timeline from pg_catalog.pg_control_recovery()),
+                (select received_tli from pg_catalog.pg_stat_wal_receiver))
+              else ('x' || pg_catalog.substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_insert_lsn()), 1, 8))
+                ::pg_catalog.bit(32)::pg_catalog.int4 end as timeline,
+         (select setting from pg_catalog.pg_settings where name = 'wal_segment_size') as segment
+    from (select pg_catalog.pg_is_in_recovery() as standby) r`;
+
+/** @throws Error if the session is lost or the server says something else */
+export async function positionOf(session: PostgresSession): Promise<ServerPosition> {
+  const [row] = await session.query(POSITION);
+  const isStandby = row?.['standby'];
+  const timeline = row?.['timeline'];
+  if (typeof isStandby !== 'boolean' || typeof timeline !== 'number')
+    throw new Error('the server does not tell its position in the log');
+  const position = logPosition(String(row?.['position']));
+  return {
+    isStandby,
+    position: isStandby ? position : lastRecordEnd(position, BigInt(String(row?.['segment']))),
+    startedAt: String(row?.['started_at']),
+    origin: { system: String(row?.['system']), timeline },
+  };
+}
+
+/** A server that is named as a standby, compared with its primary. */
+export interface StandbyComparison {
+  readonly isStandby: boolean;
+  readonly isOfSystem: boolean;
+  readonly isOnTimeline: boolean;
+  /** Upper bound on the age of its data in ms; null if it was not within the limit. */
+  readonly lagMs: number | null;
+}
+
+/** The session ends if a server does not answer for this long, in ms. */
+const SILENCE_MS = 10_000;
+const POLL_MS = 20;
+
+/**
+ * Asks the primary for its position, and the other server until it has replayed it. Throws Error if one cannot be
+ * reached, or does not report its position.
+ *
+ * @param withinMs time in ms after which the standby is too old
+ */
+export async function compareStandby(
+  primaryUrl: string,
+  url: string,
+  withinMs: number,
+): Promise<StandbyComparison> {
+  const sessions: PostgresSession[] = [];
+  const opened = async (at: string): Promise<PostgresSession> => {
+    const session = await openSessionOnFirst(at, {
+      application_name: 'osl-gateway setup',
+      silenceMs: SILENCE_MS,
+    });
+    sessions.push(session);
+    return session;
+  };
+  try {
+    const standby = await opened(url);
+    const primary = await opened(primaryUrl);
+    const askedAt = performance.now();
+    const target = await positionOf(primary);
+    const first = await positionOf(standby);
+    const compared = {
+      isStandby: first.isStandby,
+      isOfSystem: first.origin.system === target.origin.system,
+      isOnTimeline: first.origin.timeline === target.origin.timeline,
+    };
+    const isComparable = compared.isStandby && compared.isOfSystem && compared.isOnTimeline;
+    if (!isComparable) return { ...compared, lagMs: null };
+    return { ...compared, lagMs: await lagOf(standby, first, target, askedAt, withinMs) };
+  } finally {
+    for (const session of sessions) session.cut();
+  }
+}
+
+async function lagOf(
+  standby: PostgresSession,
+  first: ServerPosition,
+  target: ServerPosition,
+  askedAt: number,
+  withinMs: number,
+): Promise<number | null> {
+  for (let now = first; ; now = await positionOf(standby)) {
+    const ms = performance.now() - askedAt;
+    if (ms > withinMs) return null;
+    if (now.position >= target.position) return Math.ceil(ms);
+    await sleep(POLL_MS);
+  }
 }

@@ -1,19 +1,86 @@
-import { OtherRole, type PostgresSession } from '../../../base/postgres/index.js';
+import { OtherRole, openSessionOnFirst, type PostgresSession } from '../../../base/postgres/index.js';
+import type { AnswerMemory } from '../../answer-memory.js';
+import { ConnectionStatus } from '../../connection-status.js';
 import type { EnginePool } from '../../pool.js';
 import type { QueryServer, Standbys, UsableStandby } from '../../servers.js';
 import type { StandbyReads } from '../../standby-reads.js';
-import { poolsOf } from '../query-server.js';
-import { PrimaryHistory } from './history.js';
-import { type OpenServer, Standby, type StandbyFault, type StandbyView } from './standby.js';
-import { WatchedServer } from './watched-server.js';
+import { type ConnectorLogins, CurrentLogins } from '../logins.js';
+import { connectGoverned, poolsOf, queryServer, type ServerSizes } from '../query-server.js';
+import { PrimaryHistory, positionOf, type ServerPosition } from './position.js';
+import { type OpenQueryServer, Standby, type StandbyFault, type StandbyView } from './standby.js';
 
-type Login = (connect: (url: string) => Promise<PostgresSession>) => Promise<PostgresSession>;
+/** Time in ms after which a silent server counts as gone. */
+const SILENCE_MS = 2_000;
+const RETRY_MS = 500;
 
-interface StandbyServer {
-  /** Its name for operators. */
-  readonly name: string;
-  readonly open: OpenServer;
-  readonly login: Login;
+interface WatchedServerOptions {
+  readonly role: 'primary' | 'standby';
+  readonly logins: CurrentLogins;
+  readonly everyMs: number;
+  /** Receives each position, and the time before it was asked for, in ms on the clock of `performance.now()`. */
+  readonly moved: (askedAt: number, position: ServerPosition) => void;
+  /** Called if the server does not answer, or has another role now; the watch goes on. */
+  readonly lost: (cause: unknown) => void;
+}
+
+/** Polls a server's position in the log, on a separate session. */
+class WatchedServer {
+  readonly #options: WatchedServerOptions;
+  #session: PostgresSession | null = null;
+  #timer: NodeJS.Timeout | null = null;
+  #asking: Promise<void> | null = null;
+  #closed = false;
+
+  constructor(options: WatchedServerOptions) {
+    this.#options = options;
+    this.#asking = this.#ask();
+  }
+
+  /** Asks at once; resolves when the server has answered or is lost. */
+  async askNow(): Promise<void> {
+    const before = this.#asking;
+    await before;
+    if (this.#asking === before && !this.#closed) {
+      if (this.#timer !== null) clearTimeout(this.#timer);
+      this.#asking = this.#ask();
+    }
+    await this.#asking;
+  }
+
+  close(): void {
+    this.#closed = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#session?.cut();
+  }
+
+  async #ask(): Promise<void> {
+    const { logins, role, everyMs, moved, lost } = this.#options;
+    try {
+      this.#session ??= await logins.connect('url', connect);
+      const askedAt = performance.now();
+      const position = await positionOf(this.#session);
+      if (position.isStandby !== (role === 'standby')) throw new OtherRole(role);
+      if (!this.#closed) moved(askedAt, position);
+      this.#later(everyMs);
+    } catch (error) {
+      this.#session?.cut();
+      this.#session = null;
+      if (!this.#closed) lost(error);
+      this.#later(RETRY_MS);
+    }
+  }
+
+  #later(ms: number): void {
+    if (this.#closed) this.#session?.cut();
+    else
+      this.#timer = setTimeout(() => {
+        this.#asking = this.#ask();
+      }, ms).unref();
+  }
+}
+
+function connect(url: string): Promise<PostgresSession> {
+  return openSessionOnFirst(url, { application_name: 'osl-gateway standbys', silenceMs: SILENCE_MS });
 }
 
 /** A standby began to answer queries, or stopped. */
@@ -23,51 +90,75 @@ export interface StandbyChange {
   readonly fault: StandbyFault | null;
 }
 
-export interface StandbySetOptions {
-  readonly primary: Login;
-  readonly standbys: readonly StandbyServer[];
-  /** Maximum age of the data of an answer in ms. */
-  readonly maxLagMs: number;
-  readonly onChange: (change: StandbyChange) => void;
+interface StandbyConfig {
+  /** Its name for operators. */
+  readonly name: string;
+  /** URL of the governed role; null if `logins` provides it. */
+  readonly url: string | null;
+  readonly logins?: () => Promise<ConnectorLogins>;
 }
 
+export interface StandbyConfigs {
+  readonly servers: readonly StandbyConfig[];
+  /** Maximum age of the data of an answer in ms. */
+  readonly maxLagMs: number;
+}
+
+/** What the standbys share with the primary. */
+interface StandbyHost {
+  readonly primary: CurrentLogins;
+  readonly sizes: ServerSizes;
+  readonly memory: AnswerMemory;
+  readonly onStandby: (change: StandbyChange) => void;
+}
+
+/** Maximum wait in ms for a session with a standby; then the primary is asked. */
+const WAIT_MS = 500;
 /** Samples for each maximum age, and their bounds in ms. */
 const SAMPLES = 10;
 const SHORTEST_MS = 50;
 const LONGEST_MS = 500;
 
 /**
- * The standbys of a database, each with its age. The primary is asked for its position in the log, and each standby for
- * how far it has replayed it. Without answers of the primary all standbys age, and soon none is used.
+ * The standbys of a database, each with its age. Polls the primary for its position in the log, and each standby for
+ * how far it has replayed the log. While the primary does not answer, all standbys age, and soon none is used.
  */
 export class StandbySet implements Standbys {
   readonly #standbys: readonly Standby[];
+  readonly #logins: ReadonlyMap<string, CurrentLogins>;
   readonly #watched: readonly WatchedServer[];
   readonly #watchedStandbys = new Map<QueryServer, WatchedServer>();
-  readonly #told = new Map<string, StandbyFault | null>();
-  readonly #onChange: StandbySetOptions['onChange'];
+  readonly #reported = new Map<string, StandbyFault | null>();
+  readonly #onChange: StandbyHost['onStandby'];
   /** Data before this time are not shown: what the gateway has published must be in them. */
   #notBefore = performance.now();
 
-  constructor({ primary, standbys, maxLagMs, onChange }: StandbySetOptions) {
+  /** Connects to all of them. A server that cannot be reached is tried again and again. */
+  constructor({ servers, maxLagMs }: StandbyConfigs, host: StandbyHost) {
     const everyMs = Math.min(LONGEST_MS, Math.max(SHORTEST_MS, maxLagMs / SAMPLES));
     const history = new PrimaryHistory(2 * maxLagMs);
-    this.#onChange = onChange;
-    const made = standbys.map(({ name, open, login }) => ({
-      standby: new Standby(name, open, history, maxLagMs),
-      login,
-    }));
+    this.#onChange = host.onStandby;
+    const made = servers.map(({ name, url, logins: source }) => {
+      const logins = new CurrentLogins({ url, systemUrl: null, ...(source && { logins: source }) });
+      return { name, logins, standby: new Standby(name, opener(name, logins, host), history, maxLagMs) };
+    });
     this.#standbys = made.map(({ standby }) => standby);
+    this.#logins = new Map(made.map(({ name, logins }) => [name, logins]));
     this.#watched = [
       new WatchedServer({
         role: 'primary',
-        login: primary,
+        logins: host.primary,
         everyMs,
         moved: (at, { position, origin }) => history.add(at, position, origin),
         lost: () => undefined, // the primary's own sessions report it
       }),
-      ...made.map(({ standby, login }) => this.#watch(standby, login, everyMs)),
+      ...made.map(({ standby, logins }) => this.#watch(standby, logins, everyMs)),
     ];
+  }
+
+  /** Replaces the credentials for new sessions. @param urls URLs by name of the standby */
+  renew(urls: ReadonlyMap<string, string | null>): void {
+    for (const [name, logins] of this.#logins) logins.renew({ url: urls.get(name) ?? null, systemUrl: null });
   }
 
   async isDown(server: QueryServer): Promise<boolean> {
@@ -76,7 +167,7 @@ export class StandbySet implements Standbys {
   }
 
   choose(reads: StandbyReads): UsableStandby | null {
-    // Of equally busy ones any, and not the next: a query that is not ready on the one it was given is chosen for again.
+    // Starts at random, not in turns: a query that is not ready on the chosen standby asks again at once.
     const first = Math.floor(Math.random() * this.#standbys.length);
     let best: UsableStandby | null = null;
     for (let i = 0; i < this.#standbys.length; i++) {
@@ -125,28 +216,41 @@ export class StandbySet implements Standbys {
     return Math.max(this.#notBefore, reads.notBeforeOn(server));
   }
 
-  #watch(standby: Standby, login: Login, everyMs: number): WatchedServer {
+  #watch(standby: Standby, logins: CurrentLogins, everyMs: number): WatchedServer {
     const watched = new WatchedServer({
       role: 'standby',
-      login,
+      logins,
       everyMs,
       moved: (_, position) => {
         standby.moved(position);
-        this.#tell(standby);
+        this.#report(standby);
       },
       lost: (cause) => {
         standby.lost(cause instanceof OtherRole ? 'it is no standby now' : 'it cannot be reached');
-        this.#tell(standby);
+        this.#report(standby);
       },
     });
     this.#watchedStandbys.set(standby.server, watched);
     return watched;
   }
 
-  #tell(standby: Standby): void {
+  #report(standby: Standby): void {
     const { name, fault } = standby.view();
-    if (this.#told.get(name) === fault) return;
-    this.#told.set(name, fault);
+    if (this.#reported.get(name) === fault) return;
+    this.#reported.set(name, fault);
     this.#onChange({ name, fault });
   }
+}
+
+/** Makes the sessions for queries with a standby. */
+function opener(name: string, logins: CurrentLogins, { sizes, memory }: StandbyHost): OpenQueryServer {
+  // The set reports whether the standby can be reached: it asks it all the time.
+  const reach = new ConnectionStatus(() => undefined);
+  return (check) =>
+    queryServer(
+      (limits, mode) => logins.connect('url', (at) => connectGoverned(at, memory, limits, mode, check)),
+      reach,
+      { ...sizes, waitMs: WAIT_MS },
+      name,
+    );
 }

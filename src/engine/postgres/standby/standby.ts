@@ -1,7 +1,6 @@
 import type { QueryServer, UsableStandby } from '../../servers.js';
 import type { SetupQuery } from '../connect.js';
-import type { LogOrigin, PrimaryHistory } from './history.js';
-import { type ServerPosition, STARTED_AT } from './probe.js';
+import { type LogOrigin, type PrimaryHistory, type ServerPosition, STARTED_AT } from './position.js';
 
 /** The reason why a standby does not answer queries. */
 export type StandbyFault =
@@ -22,7 +21,7 @@ export interface StandbyView {
 }
 
 /** Makes the sessions for queries with a standby, each of which `check` must accept first. */
-export type OpenServer = (check: (query: SetupQuery) => Promise<void>) => QueryServer;
+export type OpenQueryServer = (check: (query: SetupQuery) => Promise<void>) => QueryServer;
 
 /** A standby, and what is known of how far it has replayed the primary's log. */
 export class Standby {
@@ -33,14 +32,14 @@ export class Standby {
   #replayed: ServerPosition | null = null;
   #fault: StandbyFault | null = 'it cannot be reached';
 
-  constructor(name: string, open: OpenServer, history: PrimaryHistory, maxLagMs: number) {
+  constructor(name: string, open: OpenQueryServer, history: PrimaryHistory, maxLagMs: number) {
     this.name = name;
     this.server = open((query) => this.#requireSame(query));
     this.#history = history;
     this.#maxLagMs = maxLagMs;
   }
 
-  /** Takes a position that the standby told. */
+  /** Records a position that the standby has reported. */
   moved(position: ServerPosition): void {
     this.#replayed = position;
     this.#fault = this.#judge(position.origin);
@@ -63,7 +62,7 @@ export class Standby {
     this.#fault = fault;
   }
 
-  /** True if it does not answer, or is no standby any more. */
+  /** True if it does not answer, or is no longer a standby. */
   get isDown(): boolean {
     return this.#fault === 'it cannot be reached' || this.#fault === 'it is no standby now';
   }

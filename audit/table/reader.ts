@@ -1,5 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { openSessionOnFirst, type PostgresSession, type ResultRow } from '../../src/base/postgres/index.js';
 import {
+  type AuditFilter,
+  type AuditReadEvent,
+  type AuditRecord,
   encodeFrame,
   encodeHeader,
   type KnownBoundary,
@@ -7,11 +11,13 @@ import {
   type LogIndex,
   type LogLeaf,
   type LogSource,
+  matches,
+  namesOf,
   type StoredRecord,
   splitHashes,
 } from '../index.js';
 
-const PAGE = 5_000;
+const SEGMENT_PAGE = 5_000;
 
 /** Log of one writer in tables, converted to the bytes of segment files so that the same verifier reads both. */
 export function tableSource(session: TableSession, writer: string): LogSource {
@@ -81,18 +87,18 @@ async function* leavesIn(
   ranges: readonly LeafRange[],
 ): AsyncGenerator<LogLeaf, void, void> {
   for (const { start, end } of ranges)
-    for (let from = start; from < end; from += PAGE) {
+    for (let from = start; from < end; from += SEGMENT_PAGE) {
       const rows = await session.query(
         `SELECT seq, sha256('\\x00'::bytea || convert_to(record, 'UTF8')) AS leaf FROM osl_audit.record
           WHERE writer = $1 AND seq >= $2 AND seq < $3 ORDER BY seq`,
-        [writer, from, Math.min(end, from + PAGE)],
+        [writer, from, Math.min(end, from + SEGMENT_PAGE)],
       );
       for (const { seq, leaf } of rows) yield { seq: Number(seq), hash: bytes(leaf).toString('latin1') };
     }
 }
 
 /** The CTE `found` with the rows of a request, materialized so that the planner uses the index on request_id. */
-export function foundByRequest(parameter: string): string {
+function foundByRequest(parameter: string): string {
   return `WITH found AS MATERIALIZED (SELECT * FROM osl_audit.record WHERE request_id = ${parameter})`;
 }
 
@@ -115,7 +121,7 @@ async function segmentBytes(session: TableSession, writer: string, segment: numb
   for (let after = -1; ; ) {
     const rows = await session.query(
       `SELECT seq, first_of_group, chain, record FROM osl_audit.record
-        WHERE writer = $1 AND segment = $2 AND seq > $3 AND day = $4::date ORDER BY seq LIMIT ${PAGE}`,
+        WHERE writer = $1 AND segment = $2 AND seq > $3 AND day = $4::date ORDER BY seq LIMIT ${SEGMENT_PAGE}`,
       [writer, segment, after, head['day']],
     );
     for (const row of rows) {
@@ -125,7 +131,7 @@ async function segmentBytes(session: TableSession, writer: string, segment: numb
       parts.push(frame);
       back += frame.length;
     }
-    if (rows.length < PAGE) return Buffer.concat(parts);
+    if (rows.length < SEGMENT_PAGE) return Buffer.concat(parts);
     after = Number(rows.at(-1)?.['seq']);
   }
 }
@@ -162,4 +168,128 @@ export async function connectTable(url: TableUrl, statementMs: number): Promise<
     // The search path excludes user-defined functions, and synchronous_commit makes acknowledged commits durable.
     options: '-c search_path=pg_catalog -c synchronous_commit=on -c client_encoding=UTF8',
   });
+}
+
+const SEARCH_PAGE = 2_000;
+
+/** Sort key of the last row that was read. */
+type SearchCursor = readonly [ts: string, writer: string, seq: string];
+
+/** Matching records of all writers, earliest first. Rows found through the index are checked again. */
+export async function* searchTable(
+  session: TableSession,
+  filter: AuditFilter,
+): AsyncGenerator<AuditRecord, void, void> {
+  const where = conditionsOf(filter);
+  let place: SearchCursor = ['', '', '-1'];
+  for (;;) {
+    const rows = await session.query(
+      `${where.rows} WHERE (ts, writer, seq) > ($1, $2, $3::bigint)${where.text} ORDER BY ts, writer, seq LIMIT ${SEARCH_PAGE}`,
+      [...place, ...where.values],
+    );
+    for (const row of rows) {
+      const record = recordIn(row);
+      if (matches(record, filter)) yield record;
+    }
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < SEARCH_PAGE) return;
+    place = [text(last['ts']), text(last['writer']), text(last['seq'])];
+  }
+}
+
+/**
+ * Newest matching records of a tenant before `from`; `next` is null if there are no more. Stops after about `ms` even
+ * with fewer than `most` records.
+ */
+export async function newestInTable(
+  session: TableSession,
+  filter: AuditFilter,
+  tenant: string,
+  { from, most, ms }: { readonly from: SearchCursor | null; readonly most: number; readonly ms: number },
+): Promise<{ readonly records: readonly AuditRecord[]; readonly next: SearchCursor | null }> {
+  const where = conditionsOf(filter);
+  const until = performance.now() + ms;
+  const records: AuditRecord[] = [];
+  let place: SearchCursor = from ?? NEWEST;
+  for (;;) {
+    const rows = await session.query(
+      `${where.rows} WHERE (ts, writer, seq) < ($1, $2, $3::bigint)${where.text} ORDER BY ts DESC, writer DESC, seq DESC LIMIT ${NEWEST_PAGE}`,
+      [...place, ...where.values],
+    );
+    for (const row of rows) {
+      const record = recordIn(row);
+      place = [text(row['ts']), text(row['writer']), text(row['seq'])];
+      if (record.tenant === tenant && matches(record, filter)) records.push(record);
+      if (records.length === most) return { records, next: place };
+    }
+    if (rows.length < NEWEST_PAGE) return { records, next: null };
+    if (performance.now() > until) return { records, next: place };
+  }
+}
+
+/** A position that sorts after every row. */
+const NEWEST: SearchCursor = ['~', '~', '9223372036854775807'];
+/** Page size; small, because most requests need few records. */
+const NEWEST_PAGE = 500;
+
+/** Newest records of one writer or of all, in ascending order. */
+export async function tailTable(
+  session: TableSession,
+  count: number,
+  writer: string | null = null,
+): Promise<readonly AuditRecord[]> {
+  const rows = await session.query(
+    writer === null
+      ? 'SELECT record FROM osl_audit.record ORDER BY ts DESC, writer DESC, seq DESC LIMIT $1'
+      : 'SELECT record FROM osl_audit.record WHERE writer = $2 ORDER BY seq DESC LIMIT $1',
+    writer === null ? [count] : [count, writer],
+  );
+  return rows.map(recordIn).reverse();
+}
+
+/** Records of a writer after `seq`, `SEARCH_PAGE` at most. */
+export async function recordsAfter(
+  session: TableSession,
+  writer: string,
+  seq: number,
+): Promise<readonly AuditRecord[]> {
+  const rows = await session.query(
+    `SELECT record FROM osl_audit.record WHERE writer = $1 AND seq > $2 ORDER BY seq LIMIT ${SEARCH_PAGE}`,
+    [writer, seq],
+  );
+  return rows.map(recordIn);
+}
+
+/** Announces a read access for a gateway to record. @throws if that fails; nothing should be read then */
+export async function announceTableRead(session: TableSession, reading: AuditReadEvent): Promise<void> {
+  await session.query('INSERT INTO osl_audit.reading (id, reading) VALUES ($1, $2)', [
+    randomUUID(),
+    JSON.stringify(reading),
+  ]);
+}
+
+function recordIn({ record }: ResultRow): AuditRecord {
+  return JSON.parse(text(record)) as AuditRecord; // in the writer's format
+}
+
+/** Conditions of a search that the indexes of the table support. */
+function conditionsOf({ subject, object, fingerprints, since, until, requestId }: AuditFilter): {
+  readonly rows: string;
+  readonly text: string;
+  readonly values: readonly unknown[];
+} {
+  const values: unknown[] = [];
+  const value = (given: unknown): string => `$${values.push(given) + 3}`;
+  const rows =
+    requestId === undefined
+      ? 'SELECT ts, writer, seq, record FROM osl_audit.record'
+      : `${foundByRequest(value(requestId))} SELECT ts, writer, seq, record FROM found`;
+  const conditions = [
+    ...(subject === undefined ? [] : [`parties @> ARRAY[${value(subject)}]::text[]`]),
+    ...(object === undefined ? [] : [`(objects && ${value(namesOf(object))}::text[] OR objects_omitted)`]),
+    ...(since === undefined ? [] : [`ts >= ${value(since)}`]),
+    ...(until === undefined ? [] : [`ts < ${value(until)}`]),
+    ...(fingerprints === undefined ? [] : [`(objects && ${value(fingerprints)}::text[] OR objects_omitted)`]),
+  ];
+  return { rows, text: conditions.map((condition) => ` AND ${condition}`).join(''), values };
 }
