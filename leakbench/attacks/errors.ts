@@ -1,5 +1,4 @@
-import { attacks, from } from './attack.js';
-import { SOURCE } from './sources.js';
+import { attacks, from, SOURCE } from './attack.js';
 
 /** An expression that fails on a hidden row tells that the row is there, and often its value. */
 export const ERRORS = attacks('errors', [

@@ -4,6 +4,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { WORLDS, type WorldName } from '../endpoint.js';
 
 /** A process that an endpoint needs, with a directory for its files. */
 export interface Running {
@@ -95,4 +96,35 @@ export async function freePort(): Promise<number> {
   await new Promise((resolve) => server.close(resolve));
   if (address === null || typeof address === 'string') throw new Error('a TCP server has a port');
   return address.port;
+}
+
+interface WorldServers {
+  readonly ports: ReadonlyMap<WorldName, number>;
+  close(): Promise<void>;
+}
+
+/**
+ * Starts a server for each world, at a port of its own. If one fails, those that run are stopped.
+ *
+ * @param start calls `onStart` with the process as soon as it runs
+ */
+export async function startForWorlds(
+  start: (world: WorldName, port: number, onStart: (server: Running) => void) => Promise<void>,
+): Promise<WorldServers> {
+  const ports = new Map<WorldName, number>();
+  const running: Running[] = [];
+  const close = async (): Promise<void> => {
+    for (const each of running) await each.stop();
+  };
+  try {
+    for (const world of WORLDS) {
+      const port = await freePort();
+      ports.set(world, port);
+      await start(world, port, (server) => void running.push(server));
+    }
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return { ports, close };
 }

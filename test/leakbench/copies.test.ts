@@ -1,6 +1,6 @@
 import t, { test } from 'tap';
 import { ATTACKS } from '../../leakbench/attacks/index.js';
-import { COPIES } from '../../leakbench/endpoints/anchors.js';
+import { COPIES } from '../../leakbench/endpoints/plain-postgres.js';
 import { judge, type Outcome } from '../../leakbench/judge.js';
 import { createWorlds, dropWorlds } from '../../leakbench/world.js';
 import { startNativePostgres } from '../support/native-postgres.js';
