@@ -127,7 +127,7 @@ const NONE_ACTIVE = 'no policy is active: osl policy push --activate';
 const STATEMENT_MS = 2_000;
 
 /** The state of the control database as of the last poll. */
-export interface ControlState extends ActivationBase {
+interface ControlState extends ActivationBase {
   readonly revoked: number;
 }
 

@@ -104,7 +104,7 @@ interface DashboardDocument {
 }
 
 /** Dashboards from the folder of OSL_DASHBOARDS, read at start and on reload. */
-export interface DashboardFolder {
+interface DashboardFolder {
   all(): readonly SharedDashboard[];
   readonly reload: ReloadPart;
 }

@@ -8,7 +8,7 @@ import { Control } from './control.js';
 import { reportCopy, reportRestore } from './directory-origin.js';
 import { joined } from './follow-control.js';
 import { tenantKeys } from './keys.js';
-import type { Lineage } from './lineage/index.js';
+import type { Lineage } from './lineage/lineage.js';
 import { endOf } from './lineage/outbox/state.js';
 import { type EndedChain, LINEAGE_CLOSE_MS, leftLineage } from './lineage.js';
 import { type FirstModel, loadFirst, publishedDir } from './model.js';

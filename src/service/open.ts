@@ -35,7 +35,7 @@ import { type CountStore, SharedCounts } from './limits/shared-counts.js';
 import { type SendAttempt, send } from './lineage/delivery/send.js';
 import { startLineage } from './lineage.js';
 import { loadFirst, type PolicyFault, publishedDir } from './model.js';
-import { openObserving } from './observing.js';
+import { openObserving } from './otlp/observing.js';
 import { openOverlaps } from './overlaps.js';
 import { type ProcessFiles, singleProcessFiles, withControl } from './process-files.js';
 import { type ModelChanges, startChanges } from './reload/changes.js';
@@ -126,6 +126,11 @@ function opened(place: LimitsPlace): Promise<CountStore> {
 function needsApprovals({ snapshot }: ServedModel): boolean {
   const roles = [...(snapshot?.roles.values() ?? [])];
   return roles.some(({ conditions }) => [...conditions.values()].some(({ approval }) => approval !== null));
+}
+
+/** URL of the place where requests for approval are decided: the console's page or, if none is served, the REST route. */
+function approvalPlaceOf({ console, mcp }: Settings): string {
+  return `${mcp.publicUrl ?? ''}${console === 'off' ? '/osl/approvals' : '/console/#/requests'}`;
 }
 
 const AT_ONCE = 32;
@@ -332,7 +337,7 @@ async function openedIn(
     revoked,
     approvals: approvalRequests.approvals,
     approvalRequests,
-    approvalPage: `${settings.mcp.publicUrl ?? ''}/console/#/requests`,
+    approvalPlace: approvalPlaceOf(settings),
     verifier: trust.verifier,
     exchange: trust.exchange,
     resources: trust.resources,

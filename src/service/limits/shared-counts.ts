@@ -17,7 +17,7 @@ import type { ServiceLog } from '../../base/log.js';
 import { within } from '../../base/serial.js';
 import { messageOf } from '../../base/thrown.js';
 
-export interface SharedCountsOptions {
+interface SharedCountsOptions {
   readonly tenant: string;
   readonly log: ServiceLog;
 }

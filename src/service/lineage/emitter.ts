@@ -24,7 +24,7 @@ export interface EmitterSettings {
   readonly pollMs: number;
 }
 
-export type Warn = (message: string, fields: Readonly<Record<string, unknown>>) => void;
+type Warn = (message: string, fields: Readonly<Record<string, unknown>>) => void;
 
 interface EndpointStats {
   readonly pending: number;

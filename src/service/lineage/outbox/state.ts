@@ -61,7 +61,7 @@ export type OutboxEntry =
       readonly datasets: Readonly<Record<string, string>>;
     };
 
-export interface DeliveryState {
+interface DeliveryState {
   readonly state: 'pending' | 'dead';
   readonly attempts: number;
   /** Due time of the next attempt, in ms since the epoch; for a dead letter, the time when it became one. */
@@ -198,7 +198,7 @@ export class OutboxState {
 }
 
 /** The messages of one endpoint, oldest first, and the total size of their bodies in bytes. */
-export interface EndpointQueue {
+interface EndpointQueue {
   readonly pending: Map<string, OutboxMessage>;
   readonly dead: Map<string, OutboxMessage>;
   pendingBytes: number;
