@@ -1,6 +1,6 @@
 import { columnLineage, compile, type Influence, ready } from 'osl-compiler';
 import { version } from '../../src/base/package-root.js';
-import { headIn } from '../../src/model/versions/index.js';
+import { headIn } from '../../src/model/versions/versions.js';
 import { accessOfChain } from '../../src/service/lineage/description.js';
 import { namespaceOf } from '../../src/service/lineage/lineage.js';
 import { columnLineageFacet, producerOf } from '../../src/service/lineage/openlineage.js';

@@ -22,7 +22,7 @@ import { writeWhole } from '../base/files.js';
 import type { ServiceLog } from '../base/log.js';
 import { StartProblem } from '../base/start-problem.js';
 import { parseSource, readManifestText } from '../model/manifest/index.js';
-import { PublishedDamaged, VersionStore, writeVersions } from '../model/versions/index.js';
+import { PublishedDamaged, VersionStore, writeVersions } from '../model/versions/versions.js';
 import { fingerprintOf, type TenantKeys } from './keys.js';
 import { PolicyUnknown, type ReadFileText } from './model.js';
 import { RevocationFiles } from './revocations.js';

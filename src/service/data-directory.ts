@@ -2,7 +2,7 @@ import { ready } from 'osl-compiler';
 import type { AuditLog } from '../../audit/index.js';
 import type { ServiceLog } from '../base/log.js';
 import { messageOf } from '../base/thrown.js';
-import { VersionStore } from '../model/versions/index.js';
+import { VersionStore } from '../model/versions/versions.js';
 import { openAudit } from './audit.js';
 import { Control } from './control.js';
 import { reportCopy, reportRestore } from './directory-origin.js';

@@ -6,7 +6,7 @@ import { messageOf } from '../base/thrown.js';
 import type { ServedModel } from '../model/served-model.js';
 import { CommandFailed, connectorUrl } from './connector-url.js';
 import type { Lineage, LineageOptions } from './lineage/lineage.js';
-import { endOf, journalIn, type LogPosition } from './lineage/outbox/state.js';
+import { type AuditLogPosition, endOf, journalIn } from './lineage/outbox/state.js';
 import type { ProcessFiles } from './process-files.js';
 import type { Settings } from './settings.js';
 
@@ -14,7 +14,7 @@ import type { Settings } from './settings.js';
 export interface EndedChain {
   readonly auditDir: string;
   readonly lineageDir: string;
-  readonly end: LogPosition;
+  readonly end: AuditLogPosition;
 }
 
 /** Lineage of a serving process; `lineage` is null if no receiver is configured. */

@@ -58,14 +58,14 @@ const TRUST_MS = 5_000;
 const PATIENCE_MS = 1_000;
 
 /** Times by facet and version. */
-type Times = ReadonlyMap<string, ReadonlyMap<string, string>>;
+type FacetTimes = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
-const NONE: Times = new Map();
+const NONE: FacetTimes = new Map();
 
 /** Times at which the texts of facets were last read, as stored in the databases of their stores. */
 export class IndexTimes {
   readonly #reads: Pick<SystemReads, 'readIndexTimes'>;
-  readonly #known = new Map<string, { readonly until: number; readonly times: Promise<Times> }>();
+  readonly #known = new Map<string, { readonly until: number; readonly times: Promise<FacetTimes> }>();
 
   constructor(reads: Pick<SystemReads, 'readIndexTimes'>) {
     this.#reads = reads;
@@ -90,7 +90,7 @@ export class IndexTimes {
     return [...versions.keys()].map((version) => times?.get(version) ?? null);
   }
 
-  #read(connector: string): Promise<Times> {
+  #read(connector: string): Promise<FacetTimes> {
     const known = this.#known.get(connector);
     if (known !== undefined && known.until > Date.now()) return known.times;
     const reading = this.#reads.readIndexTimes(connector).then(

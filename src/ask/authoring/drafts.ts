@@ -7,7 +7,7 @@ import {
   type StoredDraft,
   type Version,
   type VersionSummary,
-} from '../../model/versions/index.js';
+} from '../../model/versions/versions.js';
 import { type RequestCall, respond, versionsOf } from '../index.js';
 import {
   AUTHORING,

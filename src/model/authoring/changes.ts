@@ -216,7 +216,7 @@ const RANK = { aggregates: 1, masked: 2, partly_masked: 3, clear: 4, served: 4 }
 const MAX_NAMED_SUBJECTS = 20;
 
 /** A manifest and a policy that are, or would be, served together. */
-export interface ManifestAndPolicy {
+interface ManifestAndPolicy {
   readonly manifest: Manifest;
   readonly snapshot: PolicySnapshot;
 }

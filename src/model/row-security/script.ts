@@ -1,8 +1,7 @@
 import { quoteIdentifier, quoteLiteral, tableSql } from 'osl-compiler';
 import { generatedSql, type Sql, sql, sqlText } from '../../base/sql.js';
 import type { SystemEngine } from '../../engine/index.js';
-import type { GuardedTable, RowSecurity } from './design.js';
-import { FUNCTIONS, functionSql, SCHEMA } from './functions.js';
+import { FUNCTIONS, functionSql, type GuardedTable, type RowSecurity, SCHEMA } from './design.js';
 import { padsOf } from './rights.js';
 
 /** Our policy on a table, and the second policy that leaves the access of all other roles unchanged. */

@@ -1,7 +1,6 @@
 import { sql, sqlName, sqlText } from '../../base/sql.js';
 import { type SystemEngine, type SystemQueries, UpstreamFailure } from '../../engine/index.js';
-import type { GuardedTable, RowSecurity } from './design.js';
-import { FUNCTIONS, SCHEMA, SETTING } from './functions.js';
+import { FUNCTIONS, type GuardedTable, type RowSecurity, SCHEMA, SETTING } from './design.js';
 import { signedRights } from './rights.js';
 import { COMMENT, DIGEST, OTHERS_POLICY, ROWS_POLICY } from './script.js';
 

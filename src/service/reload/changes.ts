@@ -12,7 +12,7 @@ import {
   parsePolicyDocument,
 } from '../../model/manifest/index.js';
 import type { Model, ServedModel } from '../../model/served-model.js';
-import type { PublicationStore, VersionStore } from '../../model/versions/index.js';
+import type { PublicationStore, VersionStore } from '../../model/versions/versions.js';
 import { engineConfig, type OpenEngine, renewal } from '../engines.js';
 import { beginFollowing } from '../follow-control.js';
 import type { TenantKeys } from '../keys.js';

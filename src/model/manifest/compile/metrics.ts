@@ -13,12 +13,11 @@ import {
   type Relation,
   type SimpleMetric,
 } from 'osl-compiler';
-import { CODES, type Path } from '../diagnostic.js';
+import { CODES, membersOf, type Path, type Problems, type RelationMap } from '../diagnostic.js';
 import type { ManifestDocument, MetricDocument, MetricInputDocument, NamedMembers } from '../document.js';
 import { everythingIn, frozenMap } from '../manifest.js';
 import { entityNamed } from './links.js';
 import { resolvedMetrics } from './metric-graph.js';
-import { membersOf, type Problems, type RelationMap } from './problems.js';
 
 /** Metrics of a document. Expressions are kept as text; the compiler's binder interprets them. */
 export function metricsOf(

@@ -1,7 +1,6 @@
 import type { AnySchemaObject, ErrorObject, ValidateFunction } from 'ajv';
 import { buildCheck, checkOf, type Dialect } from '../../../base/checks.js';
-import { suggestion } from '../compile/problems.js';
-import { CODES, type Path, steps, type UnplacedDiagnostic } from '../diagnostic.js';
+import { CODES, type Path, steps, suggestion, type UnplacedDiagnostic } from '../diagnostic.js';
 
 const DIALECT: Dialect = {
   options: { allErrors: true, verbose: true, strict: true, allowUnionTypes: true, strictTypes: false },

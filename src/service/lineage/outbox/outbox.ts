@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { bytesOf, namesIn, syncNames, writeWhole } from '../../../base/files.js';
 import { Serial } from '../../../base/serial.js';
 import type { EventKind, LineageEndpoint } from '../config/load.js';
-import { type LogPosition, type OutboxEntry, type OutboxMessage, OutboxState } from './state.js';
+import { type AuditLogPosition, type OutboxEntry, type OutboxMessage, OutboxState } from './state.js';
 
 export interface NewEvent {
   readonly id: string;
@@ -42,7 +42,7 @@ export class Outbox {
   }
 
   /** @param start position in the audit log at which a new outbox starts */
-  static async open(options: OutboxOptions, start: LogPosition): Promise<Outbox> {
+  static async open(options: OutboxOptions, start: AuditLogPosition): Promise<Outbox> {
     const { journal, entries, cut } = await openJournal<OutboxEntry>(options.file);
     if (cut > 0) options.warn('the end of the lineage outbox was not whole and is cut off', { bytes: cut });
     const outbox = new Outbox(journal, OutboxState.of(entries), options);

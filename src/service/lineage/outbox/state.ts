@@ -3,7 +3,7 @@ import type { AuditLog } from '../../../../audit/index.js';
 import type { EventKind } from '../config/load.js';
 
 /** A position in the audit log. */
-export interface LogPosition {
+export interface AuditLogPosition {
   readonly writer: string;
   readonly seq: number;
   /** The segment of the previous record. */
@@ -16,7 +16,7 @@ export function journalIn(dir: string): string {
 }
 
 /** The current end of `audit`. */
-export function endOf(audit: AuditLog): LogPosition {
+export function endOf(audit: AuditLog): AuditLogPosition {
   const { writer, records, segment } = audit.stats();
   return { writer, seq: records, segment };
 }
@@ -80,7 +80,7 @@ export interface OutboxMessage {
 
 /** The state of an outbox, which is replayed from its journal. */
 export class OutboxState {
-  cursor: LogPosition | null = null;
+  cursor: AuditLogPosition | null = null;
   announced: { readonly version: string; readonly datasets: Readonly<Record<string, string>> } | null = null;
   readonly messages = new Map<string, OutboxMessage>();
   /** Endpoints that answered with status 410, and their URLs. */
