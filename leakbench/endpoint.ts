@@ -38,7 +38,7 @@ export interface EndpointAnswer {
  */
 export type BenchCaller = 'clerk' | 'admin' | 'peer';
 
-/** Languages of statements. What is not SQL is sent as it is. */
+/** Languages of statements. Statements in other languages than SQL are sent unchanged. */
 export type StatementLanguage = 'sql' | 'graphql' | 'mcp' | 'directus';
 
 export interface EndpointSession {
@@ -53,7 +53,7 @@ export class NotExpressible extends Error {
 }
 
 export interface Endpoint {
-  /** One sentence: what it is, and its version. */
+  /** One sentence: name and version of the product, and the protection that it uses. */
   readonly what: string;
   /** Languages that it understands; SQL alone by default. */
   readonly languages?: readonly StatementLanguage[];
@@ -68,7 +68,7 @@ export interface EndpointKind {
   readonly name: string;
   /** `visible`: its worlds have nothing that the clerk may not see, so that nothing can leak. */
   readonly data: 'everything' | 'visible';
-  /** Endpoints with the same text here share their worlds, and may share what they start. */
+  /** Endpoints with the same text share their worlds, and may share the processes that they start. */
   readonly shares?: string;
   /** Protects the worlds, and makes ready to be asked. */
   start(worlds: Worlds): Promise<Endpoint>;

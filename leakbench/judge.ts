@@ -10,12 +10,12 @@ import {
 } from './endpoint.js';
 
 /**
- * What came of an attack.
+ * Outcome of an attack.
  *
  * - `leak`: hidden data changes the answer.
  * - `answered`, `refused`: the answer is the same, and its last statement succeeded or not.
  * - `not expressible`: the endpoint has no form for it.
- * - `noise`: answers of equal worlds differ, so nothing can be told.
+ * - `noise`: answers of equal worlds differ, so the attack cannot be judged.
  */
 export type Outcome = 'leak' | 'answered' | 'refused' | 'not expressible' | 'noise';
 

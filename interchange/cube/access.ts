@@ -112,7 +112,7 @@ function columnNamed(name: string, { entity }: Cube): ColumnDraft {
 }
 
 /**
- * Gives a label of its own to each column of a table that a policy masks. A label hides the column from all who do not
+ * Gives a separate label to each column of a table that a policy masks. A label hides the column from all who do not
  * unmask it, in every cube over the table.
  */
 function labelMasked(

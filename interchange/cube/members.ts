@@ -183,7 +183,7 @@ function madeMeasures(
 
 type MemberReads = Pick<MadeMember, 'reads' | 'others'>;
 
-/** The columns that a metric reads. @throws NoMapping if it is made of itself */
+/** The columns that a metric reads. @throws NoMapping if it refers to itself */
 function inputsIn(name: string, cube: Cube, ctx: MeasureContext, within: readonly string[]): MemberReads {
   const document: MetricBody | undefined = ctx.draft.metric(name)?.document;
   if (document === undefined || within.includes(name))

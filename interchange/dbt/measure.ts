@@ -198,7 +198,7 @@ function inputOf(input: SourceMapping): DbtMetricInput {
   return { name, alias, filters, offset: offsetOf(input), part: input };
 }
 
-/** Reads what is to be shown for periods without rows. @throws NoMapping for `fill_nulls_with` */
+/** Reads the value of periods without rows. @throws NoMapping for `fill_nulls_with` */
 export function gapsOf(part: SourceMapping): void {
   if (part.has('fill_nulls_with'))
     throw new NoMapping(

@@ -31,7 +31,7 @@ export interface MetricContext {
   readonly draft: ImportDraft;
   readonly measures: ReadonlyMap<string, DbtMeasure>;
   readonly parts: ReadonlyMap<string, SourceMapping>;
-  /** The semantic model of each metric that stands in one. */
+  /** The semantic model of each metric that is declared in one. */
   readonly owners: ReadonlyMap<SourceMapping, DbtModel>;
   /** Semantic models by their names in the source. */
   readonly models: ReadonlyMap<string, DbtModel>;

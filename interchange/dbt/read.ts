@@ -42,7 +42,7 @@ export function modelReference(text: string): ModelReference {
   return { kind: 'source', schema: one ?? two ?? '', table: three ?? four ?? '' };
 }
 
-/** A metric, with the model that it stands in; null if it stands at the top of a file. */
+/** A metric with the model that declares it; null if it is declared at the top level of a file. */
 interface DbtMetric {
   readonly part: SourceMapping;
   readonly owner: NestedModel | null;

@@ -37,7 +37,7 @@ export interface Attack {
   readonly defence: string;
 }
 
-/** One attack in a table: its statements, or these with what is not as usual. */
+/** One attack in a table: its statements alone, or with the properties that differ from the defaults. */
 type AttackRow = string | readonly string[] | AttackInFull;
 
 interface AttackInFull extends Partial<Pick<Attack, 'values' | 'login' | 'before' | 'first' | 'language'>> {

@@ -75,7 +75,7 @@ export const INFERENCE = attacks('inference', [
   ]),
 ]);
 
-/** Questions whose answers may take longer the more is hidden. Judged by statistics, and in a column of its own: nobody defends against all of it. */
+/** Questions whose answers may take longer the more is hidden. Judged by statistics, and counted in a separate column: no endpoint defends against all of it. */
 export const TIMING = attacks('timing', [
   ...from(SOURCE.indexTime, [
     'select count(*) from customer',

@@ -134,7 +134,7 @@ const COUNT = 'select count(*) from customer';
 /** The same question after another login. */
 const logins = (all: readonly LoginChanges[]) => all.map((login) => ({ ask: COUNT, login }));
 
-/** Somebody else's identity, in a login or in a statement. */
+/** Attempts to take another identity, in a login or in a statement. */
 export const IDENTITY = attacks('identity', [
   ...from(
     SOURCE.logins,

@@ -1,7 +1,7 @@
 import { type EndpointAnswer, type EndpointKind, type EndpointSession, NotExpressible } from '../endpoint.js';
 import { CLERK_COLUMNS } from '../world.js';
 import { objectsAnswer, parseSelect } from './http.js';
-import { newDirectory, type Running, ready, start, startForWorlds } from './process.js';
+import { newDirectory, ready, type StartedProcess, start, startForWorlds } from './process.js';
 
 /** Session that sends paths, and the simple SELECTs for which the API has a form. */
 function directusSession(port: number, token: string): EndpointSession {
@@ -69,7 +69,7 @@ export const DIRECTUS: EndpointKind = {
 const [ADMIN, CLERK] = ['leakbench-admin', 'leakbench-clerk'];
 
 /** Starts Directus on a database, by the command in `LEAKBENCH_DIRECTUS`. */
-async function startDirectus(owner: string, port: number): Promise<Running> {
+async function startDirectus(owner: string, port: number): Promise<StartedProcess> {
   const { hostname, port: at, pathname, username, password } = new URL(owner);
   const database = {
     DB_CLIENT: 'pg',
@@ -102,7 +102,7 @@ async function startDirectus(owner: string, port: number): Promise<Running> {
 }
 
 /** Rules of the clerk: fields, and a filter of rows, for each collection. */
-export async function grant(port: number): Promise<void> {
+async function grant(port: number): Promise<void> {
   const create = async (path: string, body: object): Promise<string> => {
     const response = await fetch(`http://127.0.0.1:${port}/${path}`, {
       method: 'POST',

@@ -3,13 +3,13 @@ import { type EndpointAnswer, NotExpressible } from '../endpoint.js';
 /** Headers that are new with each response. */
 const RANDOM = ['date', 'x-request-id'];
 
-/** All that a client receives: status, headers, and the body. */
+/** Everything that a client receives: status, headers and body. */
 export function partsOf({ status, headers }: Response, text: string): readonly string[] {
   const kept = [...headers].filter(([name]) => !RANDOM.includes(name));
   return [String(status), ...kept.map((header) => header.join(': ')), text];
 }
 
-/** The answer of an API that returns objects as rows, with all that was received besides. */
+/** The answer of an API that returns objects as rows; status, headers and body are its notices. */
 export function objectsAnswer(
   rows: readonly Readonly<Record<string, unknown>>[],
   errors: unknown,

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { type BenchCaller, WORLDS, type WorldName, type Worlds } from '../endpoint.js';
 import { run } from '../world.js';
 import { withRole } from './postgres.js';
-import { logOf, newDirectory, type Running, start } from './process.js';
+import { logOf, newDirectory, type StartedProcess, start } from './process.js';
 
 /** Command that starts OSL Gateway. */
 const command = (): string => process.env['LEAKBENCH_OSL'] ?? 'osl';
@@ -93,7 +93,7 @@ limits: { query: 100000, catalog: 100000 }
 `;
 
 /** A running gateway of one world. */
-export interface StartedGateway extends Running {
+export interface StartedGateway extends StartedProcess {
   readonly httpPort: number;
   readonly pgPort: number;
 }

@@ -49,12 +49,12 @@ export function osl(
   };
 }
 
-interface Shared {
+interface SharedGateways {
   readonly gateways: Promise<Gateways>;
   users: number;
 }
 
-const SHARED = new WeakMap<Worlds, Shared>();
+const SHARED = new WeakMap<Worlds, SharedGateways>();
 
 /** The gateways of these worlds, which endpoints share; the last of them that closes ends them. */
 async function shared(
@@ -169,7 +169,7 @@ async function post(
   return { json: JSON.parse(data) as unknown, parts: partsOf(response, text) };
 }
 
-/** The answer in the form of others, with all that was received besides. */
+/** The answer in the common form; status, headers and body are its notices. */
 function answerOf(
   { columns, rows = [], code, title, detail }: OslReply,
   parts: readonly string[],

@@ -9,7 +9,7 @@ import {
 } from '../endpoint.js';
 import { CLERK_COLUMNS, rowsOf, run } from '../world.js';
 import { openPostgres, withRole } from './postgres.js';
-import { freePort, newDirectory, type Running, ready, start } from './process.js';
+import { freePort, newDirectory, ready, type StartedProcess, start } from './process.js';
 
 const ROLE = 'leakbench_pool';
 /** Region that the application sets for each caller. */
@@ -27,7 +27,10 @@ grant select (${columns.join(', ')}) on ${table} to ${ROLE};`,
   .join('');
 
 /** Starts PgBouncer, by the command in `LEAKBENCH_PGBOUNCER`; root runs it as `postgres`. */
-async function startPgBouncer(owner: Readonly<Record<WorldName, string>>, port: number): Promise<Running> {
+async function startPgBouncer(
+  owner: Readonly<Record<WorldName, string>>,
+  port: number,
+): Promise<StartedProcess> {
   const dir = newDirectory('pgbouncer');
   chmodSync(dir, 0o755);
   const databases = WORLDS.map((world) => {

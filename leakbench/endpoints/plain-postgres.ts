@@ -80,7 +80,7 @@ grant select (${columns.join(', ')}) on ${table} to ${POLICY_ROLE};`,
 
 const COPY_ROLE = 'leakbench_copies_clerk';
 
-/** Databases that have nothing else than what the clerk may see. What is found here is a fault of the bench. */
+/** Databases with visible data only. A leak that is found here is a fault of the bench. */
 export const COPIES = onServer({
   name: 'copies',
   data: 'visible',
@@ -89,7 +89,7 @@ export const COPIES = onServer({
   script: `grant select on ${Object.keys(CLERK_COLUMNS).join(', ')} to ${COPY_ROLE};`,
 });
 
-/** The tables themselves, read by their owner. What is not found here is found nowhere. */
+/** The tables themselves, read by their owner: every attack that works at all leaks here. */
 export const UNPROTECTED: EndpointKind = {
   name: 'unprotected',
   data: 'everything',

@@ -3,7 +3,7 @@ import { type EndpointAnswer, type EndpointKind, type EndpointSession, NotExpres
 import { CLERK_COLUMNS, rowsOf, run } from '../world.js';
 import { objectsAnswer, parseSelect } from './http.js';
 import { withRole } from './postgres.js';
-import { newDirectory, type Running, ready, start, startForWorlds } from './process.js';
+import { newDirectory, ready, type StartedProcess, start, startForWorlds } from './process.js';
 
 const [LOGIN, CLERK, ADMIN] = ['leakbench_graphile', 'leakbench_graphile_clerk', 'leakbench_graphile_admin'];
 const SECRET = 'secret of the bench';
@@ -23,7 +23,7 @@ grant select (${columns.join(', ')}) on ${table} to ${CLERK};`,
   .join('')}`;
 
 /** Starts PostGraphile, by the command in `LEAKBENCH_POSTGRAPHILE`. */
-async function startPostGraphile(owner: string, port: number): Promise<Running> {
+async function startPostGraphile(owner: string, port: number): Promise<StartedProcess> {
   const url = Object.assign(new URL(owner), { username: LOGIN, password: 'clerk' }).href;
   const args = ['--connection', url, '--schema', 'public', '--host', '127.0.0.1', '--port', String(port)];
   const roles = ['--default-role', CLERK, '--jwt-secret', SECRET, '--jwt-role', 'role', '--no-ignore-rbac'];

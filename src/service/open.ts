@@ -29,9 +29,8 @@ import { startEngines } from './engines.js';
 import { joined } from './follow-control.js';
 import { contentPlane } from './indexing/content.js';
 import { type TenantKeys, tenantKeys } from './keys.js';
-import { openPostgresCounts } from './limits/postgres.js';
 import { openRedisCounts } from './limits/redis.js';
-import { type CountStore, SharedCounts } from './limits/shared-counts.js';
+import { type CountStore, openPostgresCounts, SharedCounts } from './limits/shared-counts.js';
 import { type SendAttempt, send } from './lineage/delivery/send.js';
 import { startLineage } from './lineage.js';
 import { loadFirst, type PolicyFault, publishedDir } from './model.js';
@@ -245,7 +244,7 @@ async function openedIn(
   const { engines, runners, reads, memory, spool, databases, opened, defaultConnector } = closing.add(
     await startEngines(model, keys, settings, log),
   );
-  // What was published must be seen at once, on a standby too.
+  // Published changes must be visible at once, on a standby too.
   serving.follow(() => {
     for (const database of databases.values()) database.requireCurrent();
   });

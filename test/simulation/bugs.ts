@@ -54,14 +54,14 @@ export const BUGS: readonly PlantedBug[] = [
   {
     name: 'the outcome of a cancelled question is not recorded',
     file: 'src/ask/routes/fast-question.ts',
-    from: "this.#request.ended(cancelled ? 'cancelled' : 'error', 0, told);",
-    to: "if (!cancelled) this.#request.ended('error', 0, told);",
+    from: "this.#request.ended({\n      outcome: cancelled ? 'cancelled' : 'error',",
+    to: "if (!cancelled) this.#request.ended({\n      outcome: 'error',",
   },
   {
     name: 'an outcome is recorded twice',
     file: 'src/ask/routes/fast-question.ts',
-    from: "this.#request.ended(truncated ? 'truncated' : 'ok', rows, null);",
-    to: "this.#request.ended(truncated ? 'truncated' : 'ok', rows, null);\n      this.#request.ended('ok', rows, null);",
+    from: 'this.#request.answered(this.#count, rows.length, this.#source);',
+    to: 'this.#request.answered(this.#count, rows.length, this.#source);\n      this.#request.answered(this.#count, rows.length, this.#source);',
   },
   {
     name: 'a session is reused while a cancel request is under way',
@@ -96,8 +96,8 @@ export const BUGS: readonly PlantedBug[] = [
   {
     name: 'a statement runs again although rows were delivered',
     file: 'src/engine/execution.ts',
-    from: "const delivered = this.lane === 'alone' && this.rowCount > 0;",
-    to: 'const delivered = false;',
+    from: "return this.lane === 'shared' || this.rowCount === 0;",
+    to: 'return true;',
   },
   {
     name: 'the answer cache forgets the format of an answer',

@@ -64,6 +64,10 @@ async function sessionsUntilFound(name: string, most: number): Promise<number | 
   return null;
 }
 
+test('every planted bug has its one place in the source', async (t) => {
+  for (const { name, file, from } of BUGS) t.equal(readFileSync(file, 'utf8').split(from).length, 2, name);
+});
+
 test('planted bugs are found', { timeout: 0 }, async (t) => {
   const names = BUG_SESSIONS > 0 ? BUGS.map(({ name }) => name) : partOf('planted bugs', QUICK, 4);
   let found = 0;

@@ -293,7 +293,7 @@ function dependentsOf(
     for (const { name, entity } of catalog.facets.values())
       if (relations.has(name) || relations.has(entity)) relations.add(name).add(entity);
     for (const { name, type, entity } of catalog.metrics.values()) {
-      // All but simple metrics are made of others.
+      // All metrics except simple ones refer to others.
       if (type !== 'simple' || (entity !== null && relations.has(entity))) metrics.add(name);
     }
     for (const name of metrics) {

@@ -424,10 +424,7 @@ function pairs(values: readonly unknown[]): readonly (readonly [string, unknown]
 }
 
 /** Sends `value` in portions, yielding to other work in between. */
-export async function inPortions(
-  value: object,
-  say: (portion: string, last: boolean) => void,
-): Promise<void> {
+async function inPortions(value: object, say: (portion: string, last: boolean) => void): Promise<void> {
   let before: string | null = null;
   for (const portion of portionsOf(value)) {
     if (before !== null) {

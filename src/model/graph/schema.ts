@@ -68,7 +68,7 @@ export function* schemaSteps(
   };
 }
 
-export function featuresOf({ features, joins }: GraphView): SchemaFeatures {
+function featuresOf({ features, joins }: GraphView): SchemaFeatures {
   return { ...features, joins };
 }
 

@@ -206,11 +206,11 @@ export const SCHEMA = 'osl_row_security';
 export const SETTING: RightsSetting = 'osl.rights';
 
 /** A call of a function in the schema, written so that it is evaluated once per statement and not once per row. */
-export function call(name: string, ...args: readonly string[]): string {
+function call(name: string, ...args: readonly string[]): string {
   return `(select ${SCHEMA}.${name}(${args.join(', ')}))`;
 }
 
-export function texts(values: readonly string[]): string {
+function texts(values: readonly string[]): string {
   return `array[${values.map(quoteLiteral).join(', ')}]::text[]`;
 }
 

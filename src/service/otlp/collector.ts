@@ -71,7 +71,7 @@ export class Collector {
 
 type OtlpValue = string | number | boolean | readonly string[];
 
-export function attribute(key: string, value: OtlpValue): object {
+function attribute(key: string, value: OtlpValue): object {
   if (typeof value === 'string') return { key, value: { stringValue: value } };
   if (typeof value === 'boolean') return { key, value: { boolValue: value } };
   if (typeof value === 'number') return { key, value: { intValue: String(value) } };
@@ -81,7 +81,7 @@ export function attribute(key: string, value: OtlpValue): object {
 const SCOPE = Object.freeze({ name: 'osl-gateway' });
 
 /** An OTLP timestamp: nanoseconds since the epoch in decimal digits. */
-export function nanoseconds(ms: number): string {
+function nanoseconds(ms: number): string {
   return String(BigInt(Math.round(ms * 1_000)) * 1_000n);
 }
 

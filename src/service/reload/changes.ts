@@ -232,7 +232,7 @@ async function composed(
 }
 
 /** Dependencies for applying a policy, and versions of other gateways, without a reload. */
-export interface PolicyParts {
+interface PolicyParts {
   readonly policyFile: string;
   readonly versions: VersionStore;
   readonly serving: CurrentModel;

@@ -116,7 +116,7 @@ function entitiesOf(
 
 /**
  * Adds the key domain of every joinable column. Linked columns share a domain, named after the key they lead to
- * (`package.path`). A sealed key without links is a domain by itself; other columns have none.
+ * (`package.path`). A sealed key without links is a separate domain; other columns have none.
  */
 function withKeyDomains(
   relations: RelationMap,

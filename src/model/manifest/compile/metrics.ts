@@ -267,7 +267,7 @@ function faultOf(metric: SimpleMetric, entity: Relation, whole: Catalog): QueryE
     return null;
   } catch (error) {
     if (!(error instanceof QueryError)) throw error;
-    // A caller is told only that there is no such metric; its author is told which name is unknown.
+    // Callers learn only that there is no such metric; the error for its author has the unknown name.
     return error.entry === 'unknownMetric' ? (metricFault(metric, [], catalog, access) ?? error) : error;
   }
 }
