@@ -17,11 +17,11 @@ import {
  * - `not expressible`: the endpoint has no form for it.
  * - `noise`: answers of equal worlds differ, so the attack cannot be judged.
  */
-export type Outcome = 'leak' | 'answered' | 'refused' | 'not expressible' | 'noise';
+export type AttackOutcome = 'leak' | 'answered' | 'refused' | 'not expressible' | 'noise';
 
 export interface AttackVerdict {
   readonly attack: Attack;
-  readonly outcome: Outcome;
+  readonly outcome: AttackOutcome;
   /** Answers of the worlds that differ: `a` and `b`, or for noise `a` and its copy; for `timing` the medians in ms. */
   readonly seen: { readonly a: string; readonly b: string } | null;
 }

@@ -1,5 +1,5 @@
 import { CLASSES } from './attacks/index.js';
-import type { AttackVerdict, Outcome } from './judge.js';
+import type { AttackOutcome, AttackVerdict } from './judge.js';
 import { countsOf, type EndpointRun } from './run.js';
 
 /** The runs as a table in Markdown: leaks of each class (– if it has no form for any), and other outcomes in all. */
@@ -21,7 +21,7 @@ export function markdown(runs: readonly EndpointRun[]): string {
       const attacks = run.verdicts.filter((v) => v.attack.class === of).length;
       return leak > 0 ? `**${leak}**` : attacks === 0 ? '' : no === attacks ? '–' : '0';
     });
-    const sum = (outcome: Outcome): string =>
+    const sum = (outcome: AttackOutcome): string =>
       String(run.verdicts.filter((v) => v.outcome === outcome).length);
     const questions = [...run.usable.values()];
     const total = (of: 'answered' | 'of'): number => questions.reduce((n, count) => n + count[of], 0);
@@ -126,7 +126,7 @@ function table(runs: readonly EndpointRun[]): string {
 }
 
 /** Outcomes in the order of their bar, with the class of their color. */
-const BAR: readonly (readonly [Outcome, string])[] = [
+const BAR: readonly (readonly [AttackOutcome, string])[] = [
   ['leak', 'leak'],
   ['noise', 'noise'],
   ['answered', 'answered'],
@@ -135,7 +135,7 @@ const BAR: readonly (readonly [Outcome, string])[] = [
 ];
 
 /** The number of leaks, over a bar of all outcomes. */
-function cell(counts: Readonly<Record<Outcome, number>> | undefined): string {
+function cell(counts: Readonly<Record<AttackOutcome, number>> | undefined): string {
   const all = counts === undefined ? 0 : BAR.reduce((sum, [outcome]) => sum + counts[outcome], 0);
   if (counts === undefined || all === 0) return '<td></td>';
   const parts = BAR.filter(([outcome]) => counts[outcome] > 0);

@@ -1,6 +1,6 @@
 import { type Attack, type AttackClass, CLASSES } from './attacks/index.js';
 import { type Endpoint, type EndpointKind, NotExpressible } from './endpoint.js';
-import { type AttackVerdict, judge, type Outcome } from './judge.js';
+import { type AttackOutcome, type AttackVerdict, judge } from './judge.js';
 import { createWorlds, dropWorlds } from './world.js';
 
 export interface EndpointRun {
@@ -103,11 +103,11 @@ function plain(cell: string | null): string | null {
 /** Verdicts of a run by class and outcome. */
 export function countsOf(
   run: Pick<EndpointRun, 'verdicts'>,
-): ReadonlyMap<AttackClass, Readonly<Record<Outcome, number>>> {
+): ReadonlyMap<AttackClass, Readonly<Record<AttackOutcome, number>>> {
   return new Map(
     CLASSES.map((of) => {
       const own = run.verdicts.filter((v) => v.attack.class === of);
-      const count = (outcome: Outcome): number => own.filter((v) => v.outcome === outcome).length;
+      const count = (outcome: AttackOutcome): number => own.filter((v) => v.outcome === outcome).length;
       return [
         of,
         {

@@ -69,7 +69,7 @@ function matchSql({ attribute, arg, operator, type }: MatchedAttribute, subject:
 const FORMAT = 1;
 
 /** Row security of one database, derived from the policy in force. */
-export interface RowSecurity {
+export interface RowSecurityDesign {
   /** Equal versions allow the same rows and columns for the same rights. Signed rights include the version. */
   readonly version: string;
   readonly role: string;
@@ -90,7 +90,7 @@ export interface GuardedTable {
 
 type DeclaredTables = Pick<Connector, 'name' | 'tables'>;
 
-const KNOWN = new WeakMap<PolicySnapshot, Map<string, RowSecurity>>();
+const KNOWN = new WeakMap<PolicySnapshot, Map<string, RowSecurityDesign>>();
 
 /** Row security that `snapshot` requires in the database of `connector`, where statements run as `role`. */
 export function rowSecurityOf(
@@ -98,8 +98,8 @@ export function rowSecurityOf(
   role: string,
   catalog: Catalog,
   snapshot: PolicySnapshot,
-): RowSecurity {
-  const known = KNOWN.get(snapshot) ?? new Map<string, RowSecurity>();
+): RowSecurityDesign {
+  const known = KNOWN.get(snapshot) ?? new Map<string, RowSecurityDesign>();
   KNOWN.set(snapshot, known);
   const key = JSON.stringify([connector.name, role]);
   const found = known.get(key) ?? designTable(connector, role, catalog, snapshot);
@@ -112,7 +112,7 @@ function designTable(
   role: string,
   catalog: Catalog,
   snapshot: PolicySnapshot,
-): RowSecurity {
+): RowSecurityDesign {
   const relations = [...catalog.relations.values()].filter(
     // A facet's source is read only by the indexer, through the system engine.
     (r) => r.connector === connector.name && r.kind !== 'facet' && isGranted(r, snapshot),

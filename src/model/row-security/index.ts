@@ -1,5 +1,5 @@
 /** Row security in the database as a second line of defence, generated from the policy in force. */
-export { type RowSecurity, rowSecurityOf, SCHEMA, SETTING } from './design.js';
+export { type RowSecurityDesign, rowSecurityOf, SCHEMA, SETTING } from './design.js';
 export { RightsSigner, type RightsSource, rightsKey, signedRights } from './rights.js';
 export {
   clearingScript,
