@@ -1,7 +1,13 @@
 import { cpSync, existsSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { newExchangeKey } from '../src/service/issuer-keys.js';
-import { existingKeys, fingerprintOf, makeKeys, type TenantKeys, tenantKeys } from '../src/service/keys.js';
+import {
+  existingKeys,
+  fingerprintOf,
+  makeKeys,
+  newExchangeKey,
+  type TenantKeys,
+  tenantKeys,
+} from '../src/service/keys.js';
 import { usage } from './exit.js';
 import { type ServerFlags, settingsOf } from './flags.js';
 import { note, print, printJson } from './output.js';

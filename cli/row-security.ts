@@ -4,7 +4,7 @@ import type { Connector } from '../src/model/manifest/index.js';
 import {
   clearingScript,
   MissingPrivilege,
-  type RowSecurity,
+  type RowSecurityDesign,
   type RowSecurityStatus,
   rowSecurityScript,
   rowSecurityStatus,
@@ -65,7 +65,7 @@ interface RowSecurityReport extends RowSecurityStatus {
 
 function reportOf(
   { name }: Connector,
-  { role, version, tables }: RowSecurity,
+  { role, version, tables }: RowSecurityDesign,
   standing: RowSecurityStatus,
 ): RowSecurityReport {
   return { connector: name, role, version, tables: tables.size, ...standing };
@@ -131,7 +131,7 @@ function failed(message: string, hint: string): Failure {
   return new Failure(EXIT.usage, `error: ${visible(message)}\n  hint: ${hint}`, { hint });
 }
 
-async function write(url: string, design: RowSecurity, key: Uint8Array): Promise<void> {
+async function write(url: string, design: RowSecurityDesign, key: Uint8Array): Promise<void> {
   const owner = await connectTo(url);
   try {
     await writeRowSecurity(owner.system, design, key);
@@ -151,7 +151,7 @@ async function drop(url: string): Promise<void> {
   }
 }
 
-function printScript(design: RowSecurity, key: Uint8Array): void {
+function printScript(design: RowSecurityDesign, key: Uint8Array): void {
   note('this holds the key of the rights that statements carry: keep it as a secret');
   print(`begin;\n${rowSecurityScript(design, key).join(';\n')};\ncommit;`);
 }

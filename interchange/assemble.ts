@@ -10,9 +10,9 @@ import {
 } from '../src/model/manifest/index.js';
 import type { ColumnDraft, EntityDraft, ImportDraft, MetricBody, PolicyDraft } from './draft.js';
 import { members } from './names.js';
-import { type ImportOptions, schemaOf } from './options.js';
+import { type ModelImportOptions, schemaOf } from './options.js';
 import { type Loss, report, type SourceFile, type SourcePlace } from './source.js';
-import { attempt, namesIn, parseExpression } from './sql/expression.js';
+import { attempt, namesIn, parseExpression } from './sql-expression.js';
 import { assignTypes } from './types.js';
 
 /** Result of an import: a manifest that loads, and a report of what could not be imported. */
@@ -31,7 +31,7 @@ export function assemble(
   draft: ImportDraft,
   roles: PolicyDraft,
   files: readonly SourceFile[],
-  options: ImportOptions,
+  options: ModelImportOptions,
 ): ImportResult {
   for (const entity of draft.entities) entity.settleComputed();
   assignTypes(draft, options);
@@ -51,7 +51,7 @@ function hasKey(entity: EntityDraft): boolean {
 /** Manifest document of a draft, with the origin of each member. Column types must already be assigned. */
 export function draftDocument(
   draft: ImportDraft,
-  options: ImportOptions,
+  options: ModelImportOptions,
 ): { document: ManifestDocument; origins: Origins } {
   const entities = draft.entities.filter(hasKey);
   const origins = new Map<string, SourcePlace>();
@@ -78,11 +78,14 @@ export function draftDocument(
   return { document, origins };
 }
 
-function tableKey({ table }: EntityDraft, options: ImportOptions): string {
+function tableKey({ table }: EntityDraft, options: ModelImportOptions): string {
   return tableName({ schema: schemaOf(table, options), table: table.table });
 }
 
-function entityDocument(entity: EntityDraft, options: ImportOptions): ManifestDocument['entities'][string] {
+function entityDocument(
+  entity: EntityDraft,
+  options: ModelImportOptions,
+): ManifestDocument['entities'][string] {
   const links = [...entity.links].filter((l) => !entity.key.includes(l));
   const columns = entity.columns.map((c) => {
     const renamed = c.physical === c.name ? {} : { column: c.physical };
@@ -106,7 +109,7 @@ function entityDocument(entity: EntityDraft, options: ImportOptions): ManifestDo
 
 function connectorsOf(
   entities: readonly EntityDraft[],
-  options: ImportOptions,
+  options: ModelImportOptions,
 ): ManifestDocument['connectors'] {
   const names = [...new Set([options.connector, ...entities.map((e) => e.table.connector)])];
   return members(
@@ -127,7 +130,7 @@ function variableFor(connector: string): string {
 
 type ConnectorTables = ManifestDocument['connectors'][string]['tables'];
 
-function tablesOf(entities: readonly EntityDraft[], options: ImportOptions): ConnectorTables {
+function tablesOf(entities: readonly EntityDraft[], options: ModelImportOptions): ConnectorTables {
   const tables = new Map<string, Map<string, ConnectorTables[string]['columns'][string]>>();
   for (const entity of entities) {
     const key = tableKey(entity, options);

@@ -4,12 +4,11 @@ import type { GrantDocument, PolicyDocument } from '../policy/document.js';
 import { compileSnapshot, PolicyProblems } from '../policy/index.js';
 import type { ManifestDocument } from '../src/model/manifest/index.js';
 import { legalName, members, safeText, TakenNames } from './names.js';
-import type { Part } from './part.js';
-import { report, type SourcePlace } from './source.js';
-import { attempt, NoMapping } from './sql/expression.js';
+import { report, type SourceMapping, type SourcePlace } from './source.js';
+import { attempt, NoMapping } from './sql-expression.js';
 
 export type MetricBody = NonNullable<ManifestDocument['metrics']>[string];
-export type RelationshipBody = NonNullable<ManifestDocument['relationships']>[string];
+type RelationshipBody = NonNullable<ManifestDocument['relationships']>[string];
 
 /** A column to expose. `type` is null until the source states it or it is assumed. */
 export interface ColumnDraft {
@@ -44,16 +43,16 @@ export function isKeyOf({ key }: Pick<EntityDraft, 'key'>, columns: readonly str
 }
 
 /** A computed column as found in the source. */
-export interface ComputingDraft {
+interface ComputingDraft {
   readonly name: string;
-  readonly part: Part;
+  readonly part: SourceMapping;
   readonly description: string | null;
   /** Expression over the entity's columns. @throws NoMapping */
   readonly text: () => string;
 }
 
 /** A computed column as written to the manifest. */
-export interface ComputedDraft {
+interface ComputedDraft {
   readonly name: string;
   readonly expression: string;
   readonly description: string | null;
@@ -200,13 +199,13 @@ export function isPhysical(name: string): boolean {
   return name.length >= 1 && name.length <= 63 && !/[.\u0000]/.test(name);
 }
 
-export interface NamedValue<T> {
+interface NamedValue<T> {
   readonly name: string;
   readonly document: T;
   readonly place: SourcePlace;
 }
 
-export interface TermDraft {
+interface TermDraft {
   readonly term: string;
   readonly refersTo: string;
   readonly synonyms: readonly string[];

@@ -2,10 +2,10 @@ import type { UpstreamRelation, UpstreamSchema } from '../src/model/discovery/in
 import { isPhysical, type TableDraft } from './draft.js';
 import { legalName, safeText } from './names.js';
 import { report, type SourcePlace } from './source.js';
-import { NoMapping } from './sql/expression.js';
+import { NoMapping } from './sql-expression.js';
 
 /** Settings of an import, for information that a source does not contain. */
-export interface ImportOptions {
+export interface ModelImportOptions {
   /** Connector for tables whose source does not name one. */
   readonly connector: string;
   readonly kind: 'postgres' | 'pglite';
@@ -20,7 +20,7 @@ export interface ImportOptions {
   readonly withPolicy: boolean;
 }
 
-export const DEFAULT_OPTIONS: ImportOptions = Object.freeze({
+export const DEFAULT_OPTIONS: ModelImportOptions = Object.freeze({
   connector: 'db',
   kind: 'postgres',
   schema: 'public',
@@ -54,7 +54,7 @@ export function tableNamed(parts: readonly string[], connector: string): TableDr
 export function reportSchema(
   { schema, table }: TableDraft,
   place: SourcePlace,
-  options: ImportOptions,
+  options: ModelImportOptions,
 ): void {
   if (schema === null)
     report(
@@ -65,12 +65,12 @@ export function reportSchema(
 }
 
 /** Schema of a table; if the source states none, the assumed one. */
-export function schemaOf({ schema }: TableDraft, options: ImportOptions): string {
+export function schemaOf({ schema }: TableDraft, options: ModelImportOptions): string {
   return schema ?? options.schema;
 }
 
 /** The relation in the database; undefined if it does not exist there or the database was not read. */
-export function upstreamOf(table: TableDraft, options: ImportOptions): UpstreamRelation | undefined {
+export function upstreamOf(table: TableDraft, options: ModelImportOptions): UpstreamRelation | undefined {
   const schema = schemaOf(table, options);
   return options.upstream?.relations.find((r) => r.name === table.table && r.schema === schema);
 }

@@ -3,21 +3,22 @@ import type { TypeName } from 'osl-compiler';
 import { modelType } from '../src/model/discovery/index.js';
 import type { ColumnDraft, EntityDraft, ImportDraft } from './draft.js';
 import { safeText } from './names.js';
-import { type ImportOptions, schemaOf, upstreamOf } from './options.js';
+import { type ModelImportOptions, schemaOf, upstreamOf } from './options.js';
 import { report, type SourcePlace } from './source.js';
 import {
   attempt,
   divides,
   functionName,
   hasAggregate,
+  identifier,
   NoMapping,
   nameOf,
   parseExpression,
-} from './sql/expression.js';
-import { identifier, print } from './sql/print.js';
+  print,
+} from './sql-expression.js';
 
 /** Assigns a type to every column: from the database or the source, or else an assumed one, which is reported. */
-export function assignTypes(draft: ImportDraft, options: ImportOptions): void {
+export function assignTypes(draft: ImportDraft, options: ModelImportOptions): void {
   if (options.upstream !== null) for (const entity of draft.entities) fromUpstream(entity, options);
   for (const entity of draft.entities) {
     for (const column of entity.columns) {
@@ -45,7 +46,7 @@ function assumeVague(column: ColumnDraft, word: string): void {
   );
 }
 
-function fromUpstream(entity: EntityDraft, options: ImportOptions): void {
+function fromUpstream(entity: EntityDraft, options: ModelImportOptions): void {
   const { table } = entity;
   const relation = upstreamOf(table, options);
   if (relation === undefined) {

@@ -11,7 +11,7 @@ export interface Worlds {
 }
 
 /** Differences from the usual login. */
-export interface Login {
+export interface LoginChanges {
   readonly user?: string;
   readonly password?: string;
   readonly database?: string;
@@ -21,7 +21,7 @@ export interface Login {
 }
 
 /** All that a caller can tell apart; equal answers are equal as JSON. */
-export interface Answer {
+export interface EndpointAnswer {
   /** Names and types of the columns; empty if there is no result. */
   readonly columns: readonly string[];
   readonly rows: readonly (readonly (string | null)[])[];
@@ -36,14 +36,14 @@ export interface Answer {
  * Who opens a session. The `clerk` attacks. The `admin` may see everything and the `peer` what the clerk may not, a
  * caller of the same role in the region `south`: they ask before the clerk, to fill what callers share.
  */
-export type Caller = 'clerk' | 'admin' | 'peer';
+export type BenchCaller = 'clerk' | 'admin' | 'peer';
 
-/** Languages of statements. What is not SQL is sent as it is. */
-export type Language = 'sql' | 'graphql' | 'mcp' | 'directus';
+/** Languages of statements. Statements in other languages than SQL are sent unchanged. */
+export type StatementLanguage = 'sql' | 'graphql' | 'mcp' | 'directus';
 
-export interface Session {
+export interface EndpointSession {
   /** Asks one statement. Throws `NotExpressible` if the endpoint has no way to say it. */
-  ask(text: string, values?: readonly (string | null)[]): Promise<Answer>;
+  ask(text: string, values?: readonly (string | null)[]): Promise<EndpointAnswer>;
   close(): Promise<void>;
 }
 
@@ -53,13 +53,13 @@ export class NotExpressible extends Error {
 }
 
 export interface Endpoint {
-  /** One sentence: what it is, and its version. */
+  /** One sentence: name and version of the product, and the protection that it uses. */
   readonly what: string;
   /** Languages that it understands; SQL alone by default. */
-  readonly languages?: readonly Language[];
+  readonly languages?: readonly StatementLanguage[];
   /** Callers besides the clerk; none by default. */
-  readonly others?: readonly Exclude<Caller, 'clerk'>[];
-  open(world: WorldName, login?: Login, caller?: Caller): Promise<Session>;
+  readonly others?: readonly Exclude<BenchCaller, 'clerk'>[];
+  open(world: WorldName, login?: LoginChanges, caller?: BenchCaller): Promise<EndpointSession>;
   close(): Promise<void>;
 }
 
@@ -68,7 +68,7 @@ export interface EndpointKind {
   readonly name: string;
   /** `visible`: its worlds have nothing that the clerk may not see, so that nothing can leak. */
   readonly data: 'everything' | 'visible';
-  /** Endpoints with the same text here share their worlds, and may share what they start. */
+  /** Endpoints with the same text share their worlds, and may share the processes that they start. */
   readonly shares?: string;
   /** Protects the worlds, and makes ready to be asked. */
   start(worlds: Worlds): Promise<Endpoint>;

@@ -1,27 +1,27 @@
 import type { Attack } from './attacks/index.js';
 import {
-  type Answer,
-  type Caller,
+  type BenchCaller,
   type Endpoint,
+  type EndpointAnswer,
+  type EndpointSession,
   NotExpressible,
-  type Session,
   WORLDS,
   type WorldName,
 } from './endpoint.js';
 
 /**
- * What came of an attack.
+ * Outcome of an attack.
  *
  * - `leak`: hidden data changes the answer.
  * - `answered`, `refused`: the answer is the same, and its last statement succeeded or not.
  * - `not expressible`: the endpoint has no form for it.
- * - `noise`: answers of equal worlds differ, so nothing can be told.
+ * - `noise`: answers of equal worlds differ, so the attack cannot be judged.
  */
-export type Outcome = 'leak' | 'answered' | 'refused' | 'not expressible' | 'noise';
+export type AttackOutcome = 'leak' | 'answered' | 'refused' | 'not expressible' | 'noise';
 
-export interface Verdict {
+export interface AttackVerdict {
   readonly attack: Attack;
-  readonly outcome: Outcome;
+  readonly outcome: AttackOutcome;
   /** Answers of the worlds that differ: `a` and `b`, or for noise `a` and its copy; for `timing` the medians in ms. */
   readonly seen: { readonly a: string; readonly b: string } | null;
 }
@@ -32,7 +32,7 @@ const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 const ROUNDS = 3;
 
 /** Judges an attack by whether worlds that differ only in hidden data answer differently, and equal ones do not. */
-export async function judge(endpoint: Endpoint, attack: Attack): Promise<Verdict> {
+export async function judge(endpoint: Endpoint, attack: Attack): Promise<AttackVerdict> {
   if (attack.class === 'timing') return judgeTime(endpoint, attack);
   for (let [leaks, noises] = [0, 0]; ; ) {
     const seen = await Promise.all(WORLDS.map((world) => observed(endpoint, world, attack)));
@@ -55,13 +55,13 @@ async function observed(
   endpoint: Endpoint,
   world: WorldName,
   attack: Attack,
-): Promise<readonly Answer[] | null> {
+): Promise<readonly EndpointAnswer[] | null> {
   const { steps, values, login, before, first = [], language = 'sql' } = attack;
   if (language !== 'sql' && endpoint.languages?.includes(language) !== true) return null;
   if (before !== undefined && endpoint.others === undefined) return null;
-  const open: Session[] = [];
+  const open: EndpointSession[] = [];
   try {
-    const start = async (caller: Caller, questions: readonly string[]): Promise<Session> => {
+    const start = async (caller: BenchCaller, questions: readonly string[]): Promise<EndpointSession> => {
       const session = await endpoint.open(world, caller === 'clerk' ? login : undefined, caller);
       open.push(session);
       for (const question of questions) await session.ask(question);
@@ -70,7 +70,7 @@ async function observed(
     const early = first.length > 0 ? await start('clerk', first) : null;
     if (before !== undefined) for (const caller of endpoint.others ?? []) await start(caller, before);
     const clerk = early ?? (await start('clerk', []));
-    const answers: Answer[] = [];
+    const answers: EndpointAnswer[] = [];
     for (const [i, step] of steps.entries())
       answers.push(await clerk.ask(step, i === steps.length - 1 ? values : undefined));
     return answers;
@@ -87,7 +87,7 @@ const SAMPLES = 40;
 /** Standard scores of a rank-sum test: a difference is sure above the first; equal worlds stay below the second. */
 const [SURE, EQUAL] = [5.5, 3];
 
-async function judgeTime(endpoint: Endpoint, attack: Attack): Promise<Verdict> {
+async function judgeTime(endpoint: Endpoint, attack: Attack): Promise<AttackVerdict> {
   let medians = { a: 0, b: 0 };
   for (let round = 0; round < 3; round++) {
     const times = await timed(endpoint, attack);
@@ -103,9 +103,9 @@ async function judgeTime(endpoint: Endpoint, attack: Attack): Promise<Verdict> {
   };
 }
 
-type Times = Readonly<Record<WorldName, readonly number[]>>;
+type TimesByWorld = Readonly<Record<WorldName, readonly number[]>>;
 
-async function timed(endpoint: Endpoint, { steps }: Attack): Promise<Times | null> {
+async function timed(endpoint: Endpoint, { steps }: Attack): Promise<TimesByWorld | null> {
   const [text = ''] = steps;
   const sessions = await Promise.all(
     WORLDS.map(async (world) => ({ world, session: await endpoint.open(world) })),

@@ -3,16 +3,20 @@ import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { ATTACKS, CLASSES } from './attacks/index.js';
 import type { EndpointKind } from './endpoint.js';
-import { COPIES, UNPROTECTED } from './endpoints/anchors.js';
 import { DIRECTUS } from './endpoints/directus.js';
 import { OSL_MCP, OSL_REST, OSL_UNORDERED, OSL_WIRE } from './endpoints/osl.js';
 import { PGBOUNCER } from './endpoints/pgbouncer.js';
+import {
+  BARRIER_VIEWS,
+  COPIES,
+  MASKING_VIEWS,
+  PLAIN_VIEWS,
+  ROW_SECURITY,
+  UNPROTECTED,
+} from './endpoints/plain-postgres.js';
 import { POSTGRAPHILE } from './endpoints/postgraphile.js';
-import { ROW_SECURITY } from './endpoints/row-security.js';
-import { BARRIER_VIEWS, MASKING_VIEWS, PLAIN_VIEWS } from './endpoints/views.js';
-import { page } from './page.js';
-import { json, markdown } from './report.js';
-import { type Run, runEndpoints } from './run.js';
+import { json, markdown, page } from './report.js';
+import { type EndpointRun, runEndpoints } from './run.js';
 
 const KINDS: Readonly<Record<string, EndpointKind>> = {
   unprotected: UNPROTECTED,
@@ -102,7 +106,7 @@ if (values.help || values.url === undefined) {
   if (hasLeak) process.exitCode = 1;
 }
 
-function leaksOf({ name, verdicts }: Run): string {
+function leaksOf({ name, verdicts }: EndpointRun): string {
   const leaks = verdicts.filter((v) => v.outcome === 'leak');
   return leaks
     .map(

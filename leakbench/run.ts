@@ -1,14 +1,13 @@
 import { type Attack, type AttackClass, CLASSES } from './attacks/index.js';
 import { type Endpoint, type EndpointKind, NotExpressible } from './endpoint.js';
-import { judge, type Outcome, type Verdict } from './judge.js';
-import { QUESTIONS, type Question } from './questions.js';
+import { type AttackOutcome, type AttackVerdict, judge } from './judge.js';
 import { createWorlds, dropWorlds } from './world.js';
 
-export interface Run {
+export interface EndpointRun {
   readonly name: string;
   readonly what: string;
   readonly seconds: number;
-  readonly verdicts: readonly Verdict[];
+  readonly verdicts: readonly AttackVerdict[];
   /** By class: legitimate questions that were answered, of how many. */
   readonly usable: ReadonlyMap<AttackClass, { readonly answered: number; readonly of: number }>;
 }
@@ -18,10 +17,10 @@ export async function runEndpoints(
   kinds: readonly EndpointKind[],
   url: string,
   attacks: readonly Attack[],
-  onRun: (run: Run) => void = () => undefined,
-): Promise<readonly Run[]> {
-  const runs: Run[] = [];
-  const done = (run: Run): void => {
+  onRun: (run: EndpointRun) => void = () => undefined,
+): Promise<readonly EndpointRun[]> {
+  const runs: EndpointRun[] = [];
+  const done = (run: EndpointRun): void => {
     runs.push(run);
     onRun(run);
   };
@@ -39,7 +38,7 @@ async function runGroup(
   kinds: readonly EndpointKind[],
   url: string,
   attacks: readonly Attack[],
-  done: (run: Run) => void,
+  done: (run: EndpointRun) => void,
 ): Promise<void> {
   const prefix = `leakbench_${name.replace(/\W+/g, '_').toLowerCase()}`;
   const worlds = await createWorlds(url, prefix, kinds[0]?.data ?? 'everything');
@@ -49,9 +48,9 @@ async function runGroup(
       const start = performance.now();
       const endpoint = await kind.start(worlds);
       endpoints.push(endpoint);
-      const verdicts: Verdict[] = [];
+      const verdicts: AttackVerdict[] = [];
       for (const attack of coldFirst(attacks)) verdicts.push(await judge(endpoint, attack));
-      const usable = await usability(endpoint, QUESTIONS);
+      const usable = await usability(endpoint);
       const seconds = (performance.now() - start) / 1_000;
       done({ name: kind.name, what: endpoint.what, seconds, verdicts, usable });
     }
@@ -67,17 +66,17 @@ export function coldFirst(attacks: readonly Attack[]): readonly Attack[] {
   return [...attacks.filter(isWarm), ...attacks.filter((attack) => !isWarm(attack))];
 }
 
-async function usability(endpoint: Endpoint, questions: readonly Question[]): Promise<Run['usable']> {
+async function usability(endpoint: Endpoint): Promise<EndpointRun['usable']> {
   const usable = new Map<AttackClass, { answered: number; of: number }>();
-  for (const question of questions) {
-    const known = usable.get(question.class) ?? { answered: 0, of: 0 };
-    const isAnswered = await answers(endpoint, question);
-    usable.set(question.class, { answered: known.answered + (isAnswered ? 1 : 0), of: known.of + 1 });
+  for (const of of CLASSES) {
+    let answered = 0;
+    for (const question of QUESTIONS[of]) if (await isAnswered(endpoint, question)) answered++;
+    usable.set(of, { answered, of: QUESTIONS[of].length });
   }
   return usable;
 }
 
-async function answers(endpoint: Endpoint, { steps, first }: Question): Promise<boolean> {
+async function isAnswered(endpoint: Endpoint, [expected, ...steps]: LegitimateQuestion): Promise<boolean> {
   const session = await endpoint.open('a');
   try {
     let cell: string | null = null;
@@ -86,7 +85,7 @@ async function answers(endpoint: Endpoint, { steps, first }: Question): Promise<
       if (error !== null) return false;
       cell = rows[0]?.[0] ?? null;
     }
-    return plain(cell) === first;
+    return plain(cell) === expected;
   } catch (error) {
     if (error instanceof NotExpressible) return false;
     throw error;
@@ -103,12 +102,12 @@ function plain(cell: string | null): string | null {
 
 /** Verdicts of a run by class and outcome. */
 export function countsOf(
-  run: Pick<Run, 'verdicts'>,
-): ReadonlyMap<AttackClass, Readonly<Record<Outcome, number>>> {
+  run: Pick<EndpointRun, 'verdicts'>,
+): ReadonlyMap<AttackClass, Readonly<Record<AttackOutcome, number>>> {
   return new Map(
     CLASSES.map((of) => {
       const own = run.verdicts.filter((v) => v.attack.class === of);
-      const count = (outcome: Outcome): number => own.filter((v) => v.outcome === outcome).length;
+      const count = (outcome: AttackOutcome): number => own.filter((v) => v.outcome === outcome).length;
       return [
         of,
         {
@@ -122,3 +121,75 @@ export function countsOf(
     }),
   );
 }
+
+/**
+ * A question that the clerk may ask: the first cell of its answer, then its statements. An endpoint that refuses
+ * everything would be of no use.
+ */
+type LegitimateQuestion = readonly [answer: string, ...steps: string[]];
+
+const QUESTIONS: Readonly<Record<AttackClass, readonly LegitimateQuestion[]>> = {
+  errors: [
+    ['1', 'select id from customer where 100 / credit > 0 order by id'],
+    ['101', 'select code::int from customer order by id limit 1'],
+    ['1970', 'select extract(year from born)::int from customer order by id limit 1'],
+  ],
+  predicates: [
+    ['7', "select id from customer where name = 'Customer 7'"],
+    ['12', 'select count(*) from customer where vip'],
+    ['60', "select count(*) from customer where tags @> array['all']"],
+  ],
+  joins: [
+    ['200', 'select count(*) from purchase p join customer c on c.id = p.customer_id'],
+    ['North', 'select r.label from customer c join region r on r.code = c.region limit 1'],
+    ['3', 'select count(*) from region r left join customer c on c.region = r.code and c.id = 1'],
+  ],
+  aggregates: [
+    ['60', 'select count(*) from customer'],
+    ['12', 'select count(*) from customer group by vip order by 1 limit 1'],
+    ['60', 'select row_number() over (order by id) from customer order by 1 desc limit 1'],
+  ],
+  casts: [
+    ['1', 'select * from customer order by id limit 1'],
+    ['customer 1', 'select lower(name) from customer order by id limit 1'],
+    ['1', 'select id::text from customer order by id limit 1'],
+  ],
+  catalog: [
+    [
+      '8',
+      "select count(*) from information_schema.columns where table_name = 'customer' and column_name not in ('email', 'ssn', 'notes')",
+    ],
+    ['1', "select count(*) from information_schema.tables where table_name = 'purchase'"],
+    ['customer', "select relname from pg_class where relname = 'customer' limit 1"],
+  ],
+  cursors: [
+    ['1', 'begin', 'declare c cursor for select id from customer order by id', 'fetch 1 from c'],
+    ['1', 'prepare p as select id from customer order by id', 'execute p'],
+    ['2', 'prepare p(int) as select id from customer where id = $1', 'execute p(2)'],
+  ],
+  copy: [
+    ['1\n', 'copy (select id from customer order by id limit 1) to stdout'],
+    ['60\n', 'copy (select count(*) from customer) to stdout'],
+    ['North\n', "copy (select label from region where code = 'north') to stdout"],
+  ],
+  session: [
+    ['60', "set application_name = 'report'", 'select count(*) from customer'],
+    ['60', 'begin read only', 'select count(*) from customer'],
+    ['60', 'set statement_timeout = 5000', 'select count(*) from customer'],
+  ],
+  identity: [
+    ['true', 'select current_user is not null'],
+    ['60', 'select count(*) from customer'],
+    ['200', 'select count(*) from purchase'],
+  ],
+  inference: [
+    ['1', 'select id from customer order by id limit 1'],
+    ['7', 'select count(distinct credit) from customer'],
+    ['60', 'select max(id) from customer'],
+  ],
+  timing: [
+    ['60', 'select count(*) from customer'],
+    ['9', 'select count(distinct item) from purchase'],
+    ['13', 'select count(distinct amount) from purchase'],
+  ],
+};

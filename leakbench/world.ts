@@ -5,8 +5,7 @@ import { type EndpointKind, WORLDS, type WorldName, type Worlds } from './endpoi
  * A shop. The clerk may see customers, purchases and tickets of the region `north`, of customers the columns of
  * `CLERK_COLUMNS`, all regions, and nothing of `staff`.
  *
- * What the clerk may not see differs between the worlds `a` and `b` in every way that somebody may look for: how many
- * rows, their keys, extremes, texts that cannot be cast, zeros to divide by, NULLs, sizes, and hidden columns and tables.
+ * Hidden data differs between the worlds `a` and `b` in every way that an attacker may look for: number of rows, keys, extremes, texts that cannot be cast, zeros to divide by, NULLs, sizes, and hidden columns and tables.
  */
 export const CLERK_COLUMNS: Readonly<Record<string, readonly string[]>> = {
   customer: ['id', 'region', 'name', 'code', 'credit', 'born', 'vip', 'tags'],

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { opendir, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { Argument, type Command, InvalidArgumentError } from 'commander';
-import type { ImportOptions, ImportResult, ImportText, ModelFormat } from '../../interchange/index.js';
+import type { ImportResult, ImportText, ModelFormat, ModelImportOptions } from '../../interchange/index.js';
 import type { PolicyDocument } from '../../policy/document.js';
 import type { UpstreamSchema } from '../../src/model/discovery/index.js';
 import type { Manifest } from '../../src/model/manifest/index.js';
@@ -111,7 +111,7 @@ async function yamlOf(imported: ImportResult): Promise<{ manifestYaml: string; p
   return { manifestYaml: manifestText(imported.document), policyYaml: policyText(imported.policy) };
 }
 
-async function optionsOf(flags: ImportFlags): Promise<ImportOptions> {
+async function optionsOf(flags: ImportFlags): Promise<ModelImportOptions> {
   return {
     connector: flags.connector,
     kind: flags.embedded ? 'pglite' : 'postgres',

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { IndexStatus, IndexSummary, OnIndexProgress } from '../../src/content/index.js';
 import type { OpenedEngine } from '../../src/engine/index.js';
 import type { Manifest } from '../../src/model/manifest/index.js';
-import { wordText } from '../../src/service/indexing/word-text.js';
+import { wordText } from '../../src/service/indexing/index-content.js';
 import { dataDirOption, manifestOption, policyOption, type ServerFlags, wholeNumber } from '../flags.js';
 import { print, printJson, visible } from '../output.js';
 import { createProgress } from '../progress.js';

@@ -45,7 +45,7 @@ async function runValidate(flags: ValidateFlags): Promise<void> {
   const { loadModel } = await import('../../src/service/model.js');
   const { ManifestProblems } = await import('../../src/model/manifest/index.js');
   const { publishedDir } = await import('../../src/service/model.js');
-  const { headIn } = await import('../../src/model/versions/index.js');
+  const { headIn } = await import('../../src/model/versions/versions.js');
   await ready();
   const published = flags.dataDir === undefined ? null : await headIn(publishedDir(settings));
   try {

@@ -14,7 +14,7 @@ import {
 } from '../../src/model/manifest/index.js';
 import type { Model } from '../../src/model/served-model.js';
 import { connectorUrl } from '../../src/service/connector-url.js';
-import { wordText } from '../../src/service/indexing/word-text.js';
+import { wordText } from '../../src/service/indexing/index-content.js';
 import { loadServed } from '../../src/service/model.js';
 import { SETTINGS, type SettingName, settingsReader } from '../../src/service/settings/table.js';
 import type { Settings } from '../../src/service/settings.js';

@@ -1,5 +1,4 @@
-import { readJournal } from '../../src/service/lineage/outbox/journal.js';
-import { storeReplayRequest } from '../../src/service/lineage/outbox/outbox.js';
+import { readJournal, storeReplayRequest } from '../../src/service/lineage/outbox/outbox.js';
 import { journalIn, type OutboxEntry, OutboxState } from '../../src/service/lineage/outbox/state.js';
 import { lineageDirs } from '../../src/service/process-files.js';
 import { EXIT, Failure, usage } from '../exit.js';

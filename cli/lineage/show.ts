@@ -1,8 +1,8 @@
 import { columnLineage, compile, type Influence, ready } from 'osl-compiler';
 import { version } from '../../src/base/package-root.js';
-import { headIn } from '../../src/model/versions/index.js';
+import { headIn } from '../../src/model/versions/versions.js';
 import { accessOfChain } from '../../src/service/lineage/description.js';
-import { namespaceOf } from '../../src/service/lineage/index.js';
+import { namespaceOf } from '../../src/service/lineage/lineage.js';
 import { columnLineageFacet, producerOf } from '../../src/service/lineage/openlineage.js';
 import { loadModel, publishedDir } from '../../src/service/model.js';
 import { queryText } from '../ask.js';

@@ -20,7 +20,7 @@ import {
   type Overlay,
 } from '../../src/model/manifest/index.js';
 import type { Model } from '../../src/model/served-model.js';
-import { unseal } from '../../src/model/versions/index.js';
+import { unseal } from '../../src/model/versions/versions.js';
 import { diagnosticLines, policyDifferenceLines } from '../difference.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { type ServerFlags, settingsOf } from '../flags.js';

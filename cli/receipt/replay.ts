@@ -1,7 +1,7 @@
 import { type Catalog, compile, compileMetrics, emit, type GovernedPlan, ready } from 'osl-compiler';
 import type { EffectiveAccess } from '../../policy/index.js';
 import type { QuestionBody } from '../../src/ask/request/request-target.js';
-import { headIn } from '../../src/model/versions/index.js';
+import { headIn } from '../../src/model/versions/versions.js';
 import { accessOfChain } from '../../src/service/lineage/description.js';
 import { loadModel, publishedDir } from '../../src/service/model.js';
 import { compiled } from '../compiled.js';

@@ -9,11 +9,10 @@ import type { ShadowCommand, ShadowReport, ShadowStart } from '../../src/ask/sha
 import type { ServiceLog } from '../../src/base/log.js';
 import { readManifestText } from '../../src/model/manifest/index.js';
 import type { Control } from '../../src/service/control.js';
-import { DrainFile } from '../../src/service/drain.js';
 import { followPolicy } from '../../src/service/follow-control.js';
-import { newExchangeKey } from '../../src/service/issuer-keys.js';
+import { newExchangeKey } from '../../src/service/keys.js';
 import { PolicyUnknown } from '../../src/service/model.js';
-import { activationOf } from '../../src/service/process-files.js';
+import { activationOf, DrainFile } from '../../src/service/process-files.js';
 import type { ReloadResult } from '../../src/service/reload/reload.js';
 import type { Settings } from '../../src/service/settings.js';
 import { shareOf } from '../../src/service/workers.js';

@@ -866,7 +866,7 @@ export interface AccessRequested {
   readonly approval: {
     /** ID of the approval request. */
     readonly id: string;
-    /** Page on which approvers decide; without OSL_PUBLIC_URL, a path on this server. */
+    /** Where approvers decide: a page of the console or, without a console, `/osl/approvals`. Without OSL_PUBLIC_URL, a path on this server. */
     readonly url: string;
     /** RFC 3339 time until which it can be decided. */
     readonly expires_at: string;

@@ -2,19 +2,29 @@ import type { GrantDocument } from '../../policy/document.js';
 import { isObject } from '../../src/base/is-object.js';
 import { type ColumnDraft, type EntityDraft, PolicyDraft } from '../draft.js';
 import { legalName, safeText, TakenNames } from '../names.js';
-import { type ImportOptions, schemaOf } from '../options.js';
-import type { ListItem, Part } from '../part.js';
-import { attempt, NoMapping, refuseControlCharacters } from '../sql/expression.js';
-import { conjunction, identifier, textLiteral } from '../sql/print.js';
+import { type ModelImportOptions, schemaOf } from '../options.js';
+import type { ListItem, SourceMapping } from '../source.js';
+import {
+  attempt,
+  conjunction,
+  identifier,
+  NoMapping,
+  refuseControlCharacters,
+  textLiteral,
+} from '../sql-expression.js';
 import type { MeasureContext } from './measure.js';
 import { columnsOf, type GrantedColumns, mustKnow } from './members.js';
-import type { Cube, Dimension } from './sql.js';
+import type { Cube, Dimension } from './read.js';
 
 /**
  * Converts the access policies of cubes to roles. A policy that no grant can express, either exactly or more narrowly,
  * grants nothing and is reported: an import never grants more than its source.
  */
-export function rolesOf(cubes: Iterable<Cube>, ctx: MeasureContext, options: ImportOptions): PolicyDraft {
+export function rolesOf(
+  cubes: Iterable<Cube>,
+  ctx: MeasureContext,
+  options: ModelImportOptions,
+): PolicyDraft {
   const all = [...cubes];
   const draft = new PolicyDraft();
   const everyone = roleForAll(all);
@@ -44,7 +54,7 @@ export function rolesOf(cubes: Iterable<Cube>, ctx: MeasureContext, options: Imp
 
 /** An access policy that a grant can express. */
 interface CubePolicy {
-  readonly part: Part;
+  readonly part: SourceMapping;
   readonly cube: Cube;
   readonly roles: readonly string[];
   readonly columns: GrantedColumns;
@@ -63,7 +73,7 @@ function policiesOf(cube: Cube, ctx: MeasureContext, everyone: string): readonly
   });
 }
 
-function policyOf(part: Part, cube: Cube, ctx: MeasureContext, everyone: string): CubePolicy {
+function policyOf(part: SourceMapping, cube: Cube, ctx: MeasureContext, everyone: string): CubePolicy {
   mustKnow(part, ['group', 'groups', 'role', 'member_level', 'row_level', 'conditions', 'member_masking']);
   if (part.has('conditions')) throw new NoMapping('it holds under conditions, and a grant has none');
   const roles = rolesIn(part, everyone);
@@ -80,12 +90,12 @@ function roleForAll(cubes: readonly Cube[]): string {
   return taken.take('everyone');
 }
 
-function groupsIn(policy: Part): readonly string[] {
+function groupsIn(policy: SourceMapping): readonly string[] {
   const written = [policy.text('group'), policy.text('role')].filter((r) => r !== null);
   return [...written, ...(policy.has('groups') ? policy.texts('groups') : [])];
 }
 
-function rolesIn(policy: Part, everyone: string): readonly string[] {
+function rolesIn(policy: SourceMapping, everyone: string): readonly string[] {
   const all = groupsIn(policy);
   if (all.length === 0) throw new NoMapping('it names no group');
   return all.map((name) => {
@@ -102,13 +112,13 @@ function columnNamed(name: string, { entity }: Cube): ColumnDraft {
 }
 
 /**
- * Gives a label of its own to each column of a table that a policy masks. A label hides the column from all who do not
+ * Gives a separate label to each column of a table that a policy masks. A label hides the column from all who do not
  * unmask it, in every cube over the table.
  */
 function labelMasked(
   policies: readonly CubePolicy[],
   cubes: readonly Cube[],
-  options: ImportOptions,
+  options: ModelImportOptions,
   draft: PolicyDraft,
 ): ReadonlyMap<ColumnDraft, string> {
   const byColumn = new Map<string, string>();
@@ -135,7 +145,11 @@ function labelMasked(
 }
 
 /** Identifies the column of a table that `column` shows. */
-function upstreamKey({ physical }: ColumnDraft, { entity: { table } }: Cube, options: ImportOptions): string {
+function upstreamKey(
+  { physical }: ColumnDraft,
+  { entity: { table } }: Cube,
+  options: ModelImportOptions,
+): string {
   return JSON.stringify([table.connector, schemaOf(table, options), table.table, physical]);
 }
 
@@ -155,7 +169,7 @@ function reportMasks(cube: Cube, labels: ReadonlyMap<ColumnDraft, string>): void
 }
 
 /** Predicate for the rows that a policy shows; null if it shows all. @throws NoMapping */
-function rowsOf(policy: Part, cube: Cube): string | null {
+function rowsOf(policy: SourceMapping, cube: Cube): string | null {
   const level = policy.child('row_level');
   if (level === null) return null;
   mustKnow(level, ['filters', 'allow_all']);
@@ -189,7 +203,12 @@ const ATTRIBUTE =
   /^\{\s*(?:securityContext|security_context|userAttributes|user_attributes)\.([A-Za-z_][A-Za-z0-9_]{0,62})\s*\}$/;
 
 /** Predicate for one row filter of an access policy. @throws NoMapping for operators without an exact equivalent */
-function rowsText(filter: Part, find: (member: string) => Dimension, entity: EntityDraft, depth = 0): string {
+function rowsText(
+  filter: SourceMapping,
+  find: (member: string) => Dimension,
+  entity: EntityDraft,
+  depth = 0,
+): string {
   if (depth > DEEPEST) throw new NoMapping('its row filters are nested too deeply');
   for (const word of ['and', 'or'] as const) {
     if (!filter.has(word)) continue;
@@ -211,7 +230,7 @@ function rowsText(filter: Part, find: (member: string) => Dimension, entity: Ent
 function comparison(
   operator: string,
   column: string,
-  filter: Part,
+  filter: SourceMapping,
   literalOf: (item: ListItem) => string,
 ): string {
   if (operator === 'set') return `${column} is not null`;
@@ -231,7 +250,7 @@ function comparison(
   return all.join(' or ');
 }
 
-function reportAttributes(attributes: readonly string[], filter: Part): void {
+function reportAttributes(attributes: readonly string[], filter: SourceMapping): void {
   if (attributes.length === 0) return;
   const names = attributes.map((name) => `\`${name}\``).join(', ');
   const what = attributes.length === 1 ? `attribute ${names} has` : `attributes ${names} have`;

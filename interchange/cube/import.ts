@@ -2,14 +2,12 @@ import type { Node } from '@pgsql/types';
 import { assemble, type ImportResult } from '../assemble.js';
 import { type ColumnDraft, endText, ImportDraft, isKeyOf } from '../draft.js';
 import { safeText } from '../names.js';
-import type { ImportOptions } from '../options.js';
-import { Part } from '../part.js';
-import type { SourceFile } from '../source.js';
-import { attempt, NoMapping, nameOf } from '../sql/expression.js';
+import type { ModelImportOptions } from '../options.js';
+import { type SourceFile, SourceMapping } from '../source.js';
+import { attempt, NoMapping, nameOf } from '../sql-expression.js';
 import { rolesOf } from './access.js';
 import { addMeasures, loseHidden, type MeasureContext, sharedNames } from './measure.js';
-import { cubeOf, loseAccess } from './read.js';
-import { type Cube, parseCubeSql, referenceOf } from './sql.js';
+import { type Cube, cubeOf, loseAccess, parseCubeSql, referenceOf } from './read.js';
 
 /**
  * Imports Cube data models in YAML as a manifest, plus a draft policy with the access policies that can be expressed
@@ -17,12 +15,12 @@ import { type Cube, parseCubeSql, referenceOf } from './sql.js';
  *
  * @throws ManifestProblems if a file has the wrong shape
  */
-export function importCube(files: readonly SourceFile[], options: ImportOptions): ImportResult {
+export function importCube(files: readonly SourceFile[], options: ModelImportOptions): ImportResult {
   const draft = new ImportDraft();
   const cubes = new Map<string, Cube>();
   const declared = new Set<string>();
   for (const file of files) {
-    const root = Part.ofFile(file);
+    const root = SourceMapping.ofFile(file);
     if (root === null) continue;
     for (const part of root.parts('cubes')) {
       const name = part.needText('name');
@@ -80,7 +78,7 @@ interface JoinColumns {
 }
 
 function addJoin(
-  part: Part,
+  part: SourceMapping,
   name: string,
   cube: Cube,
   cubes: ReadonlyMap<string, Cube>,
@@ -137,7 +135,7 @@ function keyPlace({ cube, columns }: JoinColumns, i: number): number {
 const NO_LINK = 'only columns equal to columns are a link';
 
 /** Column pairs compared by `a = b AND c = d …`. */
-function endsOf(part: Part, cube: Cube, other: Cube): readonly [JoinColumns, JoinColumns] {
+function endsOf(part: SourceMapping, cube: Cube, other: Cube): readonly [JoinColumns, JoinColumns] {
   const sql = parseCubeSql(part.needText('sql'));
   const pairs = conjunctsOf(sql.node).map((node): readonly [string, string] => {
     if (!('A_Expr' in node)) throw new NoMapping(NO_LINK);
@@ -166,7 +164,7 @@ function conjunctsOf(node: Node): readonly Node[] {
 function endOf(
   node: Node | undefined,
   sql: ReturnType<typeof parseCubeSql>,
-  part: Part,
+  part: SourceMapping,
   cube: Cube,
   other: Cube,
 ): JoinEnd {

@@ -1,13 +1,19 @@
 import { parseWindow } from 'osl-compiler';
 import type { ImportDraft, MetricBody } from '../draft.js';
 import { safeText } from '../names.js';
-import type { Part } from '../part.js';
-import { report } from '../source.js';
-import { attempt, hasAggregate, NoMapping } from '../sql/expression.js';
-import { conjunction, identifier, print } from '../sql/print.js';
+import { report, type SourceMapping } from '../source.js';
+import { attempt, conjunction, hasAggregate, identifier, NoMapping, print } from '../sql-expression.js';
 import { reportDivision } from '../types.js';
-import { isHidden, textOf } from './read.js';
-import { type Cube, type CubeScope, type CubeSql, columnSql, parseCubeSql, referenceOf } from './sql.js';
+import {
+  type Cube,
+  type CubeScope,
+  type CubeSql,
+  columnSql,
+  isHidden,
+  parseCubeSql,
+  referenceOf,
+  textOf,
+} from './read.js';
 
 /** State shared while measures are converted. */
 export interface MeasureContext {
@@ -74,7 +80,7 @@ const OF_MEASURES: Readonly<Record<string, string>> = {
   aliases: 'a metric has one name',
 };
 
-function addMeasure(cube: Cube, name: string, part: Part, ctx: MeasureContext): string | null {
+function addMeasure(cube: Cube, name: string, part: SourceMapping, ctx: MeasureContext): string | null {
   const known = ctx.made.get(key(cube, name));
   if (known !== undefined) return known;
   ctx.made.set(key(cube, name), null);
@@ -101,7 +107,7 @@ function addMeasure(cube: Cube, name: string, part: Part, ctx: MeasureContext): 
 }
 
 /** Converts `percent` and `currency`; other formats are meant for links or images, and are reported as lost. */
-function formatOf(part: Part): Pick<MetricBody, 'format'> {
+function formatOf(part: SourceMapping): Pick<MetricBody, 'format'> {
   const kind = part.members['format'];
   if (kind !== 'percent' && kind !== 'currency') return {};
   part.text('format');
@@ -109,7 +115,7 @@ function formatOf(part: Part): Pick<MetricBody, 'format'> {
   return { format: { kind, ...(code !== null && { currency: code }) } };
 }
 
-function documentOf(own: string, cube: Cube, part: Part, ctx: MeasureContext): MetricBody {
+function documentOf(own: string, cube: Cube, part: SourceMapping, ctx: MeasureContext): MetricBody {
   for (const word of [
     'multi_stage',
     'group_by',
@@ -154,7 +160,12 @@ function documentOf(own: string, cube: Cube, part: Part, ctx: MeasureContext): M
 const CALCULATED: ReadonlySet<string> = new Set(['number', 'string', 'boolean', 'time']);
 
 /** SQL that refers to measures becomes a derived metric; SQL that contains aggregates becomes a simple one. */
-function calculatedMetric(sql: CubeSql, scope: CubeScope, part: Part, ctx: MeasureContext): MetricBody {
+function calculatedMetric(
+  sql: CubeSql,
+  scope: CubeScope,
+  part: SourceMapping,
+  ctx: MeasureContext,
+): MetricBody {
   if (part.has('rolling_window'))
     throw new NoMapping('a rolling window over a calculated measure has no counterpart');
   if (hasAggregate(sql.node)) return { entity: scope.cube.entity.name, expression: columnSql(sql, scope) };
@@ -177,7 +188,7 @@ function calculatedMetric(sql: CubeSql, scope: CubeScope, part: Part, ctx: Measu
   return { type: 'derived', expression };
 }
 
-function aggregate(type: string, value: string | null, part: Part): string {
+function aggregate(type: string, value: string | null, part: SourceMapping): string {
   if (type === 'count') return value === null ? 'count(*)' : `count(${value})`;
   if (value === null) throw new NoMapping('it has no `sql`');
   switch (type) {
@@ -201,7 +212,7 @@ function aggregate(type: string, value: string | null, part: Part): string {
 type RollingWindow = Pick<MetricBody, 'window' | 'grain_to_date'>;
 
 /** Span of a rolling window; null if the measure has none. @throws NoMapping */
-function spanOf(part: Part): RollingWindow | null {
+function spanOf(part: SourceMapping): RollingWindow | null {
   const rolling = part.child('rolling_window');
   if (rolling === null) return null;
   const type = rolling.text('type') ?? 'fixed';

@@ -1,15 +1,13 @@
 import { inputsOf } from '../assemble.js';
 import type { MetricBody } from '../draft.js';
 import { safeText } from '../names.js';
-import type { Part } from '../part.js';
-import { report } from '../source.js';
-import { attempt, NoMapping, namesIn, parseExpression } from '../sql/expression.js';
+import { report, type SourceMapping } from '../source.js';
+import { attempt, NoMapping, namesIn, parseExpression } from '../sql-expression.js';
 import { key, type MeasureContext } from './measure.js';
-import { isHidden } from './read.js';
-import type { Cube } from './sql.js';
+import { type Cube, isHidden } from './read.js';
 
 /** Visibility of a member under a policy: with its values, with its mask, or not at all. */
-type Visibility = 'clear' | 'masked' | 'none';
+type MemberVisibility = 'clear' | 'masked' | 'none';
 
 /** Columns of a cube's entity that a policy grants. Every column in `masked` shows its mask. */
 export interface GrantedColumns {
@@ -21,7 +19,7 @@ export interface GrantedColumns {
 interface MadeMember {
   readonly name: string;
   readonly what: 'measure' | 'dimension';
-  readonly visibility: Visibility;
+  readonly visibility: MemberVisibility;
   /** The columns of the cube's own entity that it reads. */
   readonly reads: readonly string[];
   /** True if it also reads another cube, whose grants are not known here. */
@@ -35,7 +33,7 @@ interface MadeMember {
  *
  * @throws NoMapping if nothing can be granted
  */
-export function columnsOf(policy: Part, cube: Cube, ctx: MeasureContext): GrantedColumns {
+export function columnsOf(policy: SourceMapping, cube: Cube, ctx: MeasureContext): GrantedColumns {
   const visibility = visibilityOf(policy, cube, ctx);
   const made = [...madeMeasures(cube, ctx, visibility), ...madeDimensions(cube, visibility)];
   const clear = new Set<string>();
@@ -96,7 +94,7 @@ function reasonFor({ name, what, visibility }: MadeMember): string {
     : withheld(name, what);
 }
 
-function reportMade(member: MadeMember, { clear, masked }: GrantedColumns, policy: Part): void {
+function reportMade(member: MadeMember, { clear, masked }: GrantedColumns, policy: SourceMapping): void {
   const { name, what, visibility, reads } = member;
   const isClear = reads.every((column) => clear.has(column));
   const isThere = reads.every((column) => clear.has(column) || masked.has(column));
@@ -113,7 +111,11 @@ function reportMade(member: MadeMember, { clear, masked }: GrantedColumns, polic
 }
 
 /** Returns the visibility of each member; without `member_level`, all are visible. @throws NoMapping */
-function visibilityOf(policy: Part, cube: Cube, ctx: MeasureContext): (name: string) => Visibility {
+function visibilityOf(
+  policy: SourceMapping,
+  cube: Cube,
+  ctx: MeasureContext,
+): (name: string) => MemberVisibility {
   const isShown = memberTest(policy, 'member_level', cube, ctx) ?? (() => true);
   if (policy.has('member_masking') && !policy.has('member_level'))
     throw new NoMapping('it masks members without saying which of them are shown');
@@ -123,7 +125,7 @@ function visibilityOf(policy: Part, cube: Cube, ctx: MeasureContext): (name: str
 
 /** A test for the members that are listed under `at`; null if the policy has no such key. @throws NoMapping */
 function memberTest(
-  policy: Part,
+  policy: SourceMapping,
   at: 'member_level' | 'member_masking',
   cube: Cube,
   ctx: MeasureContext,
@@ -142,7 +144,12 @@ function memberTest(
 }
 
 /** Reports listed members that are neither columns nor metrics here. */
-function reportUnknown(level: Part, list: 'includes' | 'excludes', cube: Cube, ctx: MeasureContext): void {
+function reportUnknown(
+  level: SourceMapping,
+  list: 'includes' | 'excludes',
+  cube: Cube,
+  ctx: MeasureContext,
+): void {
   if (!level.isList(list)) return;
   for (const [i, text] of level.texts(list).entries()) {
     const name = lastPart(text);
@@ -164,7 +171,7 @@ function lastPart(name: string): string {
 function madeMeasures(
   cube: Cube,
   ctx: MeasureContext,
-  visibility: (name: string) => Visibility,
+  visibility: (name: string) => MemberVisibility,
 ): readonly MadeMember[] {
   return [...cube.measures].flatMap(([name, part]): readonly MadeMember[] => {
     const metric = ctx.made.get(key(cube, name)) ?? null;
@@ -176,7 +183,7 @@ function madeMeasures(
 
 type MemberReads = Pick<MadeMember, 'reads' | 'others'>;
 
-/** The columns that a metric reads. @throws NoMapping if it is made of itself */
+/** The columns that a metric reads. @throws NoMapping if it refers to itself */
 function inputsIn(name: string, cube: Cube, ctx: MeasureContext, within: readonly string[]): MemberReads {
   const document: MetricBody | undefined = ctx.draft.metric(name)?.document;
   if (document === undefined || within.includes(name))
@@ -194,7 +201,7 @@ function readsOf(texts: readonly string[]): MemberReads {
   return { reads: [...new Set(own)], others: names.some((parts) => parts.length > 1) };
 }
 
-function madeDimensions(cube: Cube, visibility: (name: string) => Visibility): readonly MadeMember[] {
+function madeDimensions(cube: Cube, visibility: (name: string) => MemberVisibility): readonly MadeMember[] {
   return cube.entity.computing.flatMap(({ name, text }): readonly MadeMember[] => {
     const made = attempt(text);
     if (!made.ok) return [];
@@ -203,7 +210,7 @@ function madeDimensions(cube: Cube, visibility: (name: string) => Visibility): r
 }
 
 /** Rejects unknown and empty keys, because they could stand for any restriction. */
-export function mustKnow(part: Part, keys: readonly string[]): void {
+export function mustKnow(part: SourceMapping, keys: readonly string[]): void {
   for (const key of part.keys()) {
     if (!keys.includes(key))
       throw new NoMapping(`\`${safeText(key)}\` of an access policy has no counterpart`);

@@ -1,13 +1,24 @@
+import type { Node } from '@pgsql/types';
 import type { TypeName } from 'osl-compiler';
 import { CODES } from '../../src/model/manifest/index.js';
 import { EntityDraft, type ImportDraft, type TableDraft } from '../draft.js';
 import { legalName, safeText } from '../names.js';
-import { type ImportOptions, reportSchema, tableNamed, upstreamOf } from '../options.js';
-import type { Part } from '../part.js';
-import { report } from '../source.js';
-import { attempt, NoMapping, statementOf, tableOfQuery } from '../sql/expression.js';
-import { textLiteral } from '../sql/print.js';
-import { type Cube, columnSql, type Dimension, parseCubeSql, soleReference } from './sql.js';
+import { type ModelImportOptions, reportSchema, tableNamed, upstreamOf } from '../options.js';
+import { report, type SourceMapping, type SourcePlace } from '../source.js';
+import {
+  attempt,
+  identifier,
+  markedName,
+  markOf,
+  NoMapping,
+  nameOf,
+  parseExpression,
+  print,
+  refuseControlCharacters,
+  statementOf,
+  tableOfQuery,
+  textLiteral,
+} from '../sql-expression.js';
 
 /** Cube keys that concern display or performance and do not affect results. */
 const OF_CUBES: Readonly<Record<string, string>> = {
@@ -28,9 +39,9 @@ const OF_CUBES: Readonly<Record<string, string>> = {
  * @param others all cubes, including those read later
  */
 export function cubeOf(
-  part: Part,
+  part: SourceMapping,
   draft: ImportDraft,
-  options: ImportOptions,
+  options: ModelImportOptions,
   others: ReadonlyMap<string, Cube>,
 ): Cube | null {
   const name = part.needText('name');
@@ -72,28 +83,28 @@ export function cubeOf(
   return cube;
 }
 
-function duplicate(part: Part): void {
+function duplicate(part: SourceMapping): void {
   part.problem('name', CODES.duplicateName, `\`${safeText(part.needText('name'))}\` is declared twice`);
 }
 
 /** Reports a lost access policy with high severity, even if its cube is lost too. */
-export function loseAccess(part: Part): void {
+export function loseAccess(part: SourceMapping): void {
   if (part.has('access_policy'))
     part.note('access_policy', 'lost', 'an access policy goes with it; nobody is granted anything', 'high');
 }
 
-export function textOf(part: Part, key: string): string | null {
+export function textOf(part: SourceMapping, key: string): string | null {
   const text = part.text(key);
   if (text === null || text.trim() === '') return null;
   return part.cut(key, text, 'the text');
 }
 
 /** True if the part sets `public: false`, or the older `shown: false` or `visible: false`. */
-export function isHidden(part: Part): boolean {
+export function isHidden(part: SourceMapping): boolean {
   return ['public', 'shown', 'visible'].map((key) => part.flag(key)).includes(false);
 }
 
-function tableOf(part: Part, options: ImportOptions): TableDraft {
+function tableOf(part: SourceMapping, options: ModelImportOptions): TableDraft {
   const source = part.text('data_source');
   const connector = source === null || source === 'default' ? options.connector : legalName(source);
   if (connector === null)
@@ -148,7 +159,7 @@ function addDimensions(cube: Cube, draft: ImportDraft, others: ReadonlyMap<strin
   for (const dimension of cube.dimensions.values()) addColumn(dimension, cube, draft, others);
 }
 
-function dimensionOf(part: Part, name: string): Dimension | null {
+function dimensionOf(part: SourceMapping, name: string): Dimension | null {
   for (const key of ['latitude', 'sub_query', 'multi_stage']) {
     if (!part.has(key) || part.members[key] === false) continue;
     const why =
@@ -167,7 +178,7 @@ function dimensionOf(part: Part, name: string): Dimension | null {
 }
 
 /** The CASE expression for the `case` of a dimension. @throws NoMapping if a label is no text */
-function caseText(part: Part): string {
+function caseText(part: SourceMapping): string {
   const stated = part.child('case');
   const arms = (stated?.parts('when') ?? []).map(
     (arm) => `when (${arm.needText('sql')}) then ${textLiteral(labelIn(arm))}`,
@@ -177,7 +188,7 @@ function caseText(part: Part): string {
   return `case ${arms.join(' ')}${otherwise === null ? '' : ` else ${textLiteral(labelIn(otherwise))}`} end`;
 }
 
-function labelIn(arm: Part): string {
+function labelIn(arm: SourceMapping): string {
   if (!arm.isText('label')) throw new NoMapping('a label of its `case` is no text');
   return arm.needText('label');
 }
@@ -256,7 +267,7 @@ function physicalOf({ sql, name }: Dimension, cube: Cube, within: readonly strin
   return physicalOf(other, cube, [...within, name]);
 }
 
-function settleKey(cube: Cube, options: ImportOptions): void {
+function settleKey(cube: Cube, options: ModelImportOptions): void {
   const { entity } = cube;
   const keys = [...cube.dimensions.values()].filter((d) => d.part.flag('primary_key') === true);
   const lost = keys.find((d) => d.column === null);
@@ -283,4 +294,136 @@ function settleTime(cube: Cube): void {
   }
   cube.entity.time = time.column;
   time.part.note(null, 'decision', `${which}, the only time, was taken for that of all metrics`);
+}
+
+/** SQL of a cube after parsing, with its references numbered. */
+export interface CubeSql {
+  readonly node: Node;
+  readonly references: readonly string[];
+}
+
+/** Object to which a name in a cube's SQL refers. */
+type CubeReference =
+  | { readonly kind: 'column'; readonly cube: string; readonly column: string }
+  | { readonly kind: 'member'; readonly cube: string; readonly member: string };
+
+const REFERENCE = /\$?\{\s*([A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)?)\s*\}/g;
+
+/**
+ * Parses SQL with references such as `{CUBE}.amount`, `{CUBE.status}`, `{customers.id}` or `{revenue}`. Anything else
+ * in braces is rejected.
+ *
+ * @throws NoMapping
+ */
+export function parseCubeSql(text: string): CubeSql {
+  refuseControlCharacters(text);
+  if (/\{[{%#]/.test(text)) throw new NoMapping('it holds a template, which is not evaluated');
+  const references: string[] = [];
+  const sql = text.replace(REFERENCE, (_, name: string) => {
+    references.push(name);
+    return markedName(references.length - 1);
+  });
+  if (/[{}]/.test(sql))
+    throw new NoMapping('what stands between its braces is no reference to a cube or a member');
+  return { node: parseExpression(sql), references };
+}
+
+/** Resolves the name `parts` in the SQL of `cube`. @throws NoMapping */
+export function referenceOf(parts: readonly string[], { references }: CubeSql, cube: string): CubeReference {
+  const [first = '', second, more] = parts;
+  if (more !== undefined) throw new NoMapping(`\`${safeText(parts.join('.'))}\` is no column of a cube`);
+  const mark = markOf(first);
+  if (mark === null) {
+    if (second === undefined) return { kind: 'column', cube, column: first };
+    if (first.toLowerCase() !== cube.toLowerCase())
+      throw new NoMapping(`\`${safeText(first)}\` is no cube in braces`);
+    return { kind: 'column', cube, column: second };
+  }
+  const [owner = '', member] = (references[mark] ?? '').split('.');
+  const named = owner === 'CUBE' ? cube : owner;
+  if (member !== undefined) {
+    if (second !== undefined) throw new NoMapping('a member has no column');
+    return { kind: 'member', cube: named, member };
+  }
+  if (second !== undefined) return { kind: 'column', cube: named, column: second };
+  if (owner === 'CUBE') throw new NoMapping('a cube by itself is no value');
+  return { kind: 'member', cube, member: owner };
+}
+
+/** The reference if the SQL consists of nothing else; otherwise null. @throws NoMapping */
+function soleReference(sql: CubeSql, cube: string): CubeReference | null {
+  const name = nameOf(sql.node);
+  return name === null ? null : referenceOf(name, sql, cube);
+}
+
+/** A cube converted to an entity, with its members by lower-case name. */
+export interface Cube {
+  readonly name: string;
+  readonly part: SourceMapping;
+  readonly entity: EntityDraft;
+  readonly dimensions: Map<string, Dimension>;
+  readonly measures: Map<string, SourceMapping>;
+}
+
+export interface Dimension {
+  readonly name: string;
+  readonly part: SourceMapping;
+  readonly sql: CubeSql | null;
+  readonly isPublic: boolean;
+  /** The entity's column; null if the dimension is computed or hidden. */
+  column: string | null;
+}
+
+/** Context of an expression over the rows of a cube's entity. */
+export interface CubeScope {
+  readonly cube: Cube;
+  readonly place: SourcePlace;
+  /** Description for messages, such as `measure \`revenue\``. */
+  readonly what: string;
+  /** Cubes whose rows the expression may refer to, by lower-case name; absent if only its own rows are allowed. */
+  readonly others?: ReadonlyMap<string, Cube>;
+}
+
+/** SQL for a column of a linked row, named by its entity; the binder checks that there is at most one such row. */
+function otherText(reference: CubeReference, { others, place, what }: CubeScope): string {
+  const name = safeText(reference.cube);
+  if (others === undefined)
+    throw new NoMapping(`it needs cube \`${name}\`, and a metric adds up the rows of one`);
+  const other = others.get(reference.cube.toLowerCase());
+  if (other === undefined) throw new NoMapping(`there is no cube \`${name}\``);
+  const of = identifier(other.entity.name);
+  if (reference.kind === 'column')
+    return `${of}.${identifier(other.entity.expose(reference.column, place, what).name)}`;
+  const dimension = other.dimensions.get(reference.member.toLowerCase());
+  if (dimension === undefined)
+    throw new NoMapping(`\`${safeText(reference.member)}\` is no dimension of \`${name}\``);
+  if (dimension.column !== null) return `${of}.${identifier(dimension.column)}`;
+  const computed = dimension.isPublic ? legalName(dimension.name) : null;
+  if (computed === null)
+    throw new NoMapping(`dimension \`${safeText(dimension.name)}\` of \`${name}\` is not exposed`);
+  return `${of}.${identifier(computed)}`;
+}
+
+/** Expression over the entity's columns. @throws NoMapping for measures, and for values that would need a join */
+export function columnSql(sql: CubeSql, scope: CubeScope, within: readonly string[] = []): string {
+  return print(sql.node, {
+    column: (parts) => columnText(referenceOf(parts, sql, scope.cube.name), scope, within),
+  });
+}
+
+function columnText(reference: CubeReference, scope: CubeScope, within: readonly string[]): string {
+  const { cube, place, what } = scope;
+  if (reference.cube.toLowerCase() !== cube.name.toLowerCase()) return otherText(reference, scope);
+  if (reference.kind === 'column') return identifier(cube.entity.expose(reference.column, place, what).name);
+  const name = reference.member.toLowerCase();
+  const dimension = cube.dimensions.get(name);
+  if (dimension === undefined)
+    throw new NoMapping(`\`${safeText(reference.member)}\` is no dimension of \`${cube.name}\``);
+  if (dimension.column !== null) return identifier(dimension.column);
+  if (dimension.sql === null) throw new NoMapping(`dimension \`${dimension.name}\` has no SQL`);
+  if (within.includes(name)) throw new NoMapping(`dimension \`${dimension.name}\` is made of itself`);
+  if (within.length === 20)
+    throw new NoMapping(`dimension \`${dimension.name}\` is made of dimensions of dimensions`);
+  const text = columnSql(dimension.sql, scope, [...within, name]);
+  return nameOf(dimension.sql.node) === null ? `(${text})` : text;
 }

@@ -3,14 +3,15 @@ import type { EntityDraft } from '../draft.js';
 import { safeText } from '../names.js';
 import {
   hasAggregate,
+  identifier,
   markedName,
   markOf,
   NoMapping,
   parseExpression,
+  print,
   refuseControlCharacters,
-} from '../sql/expression.js';
-import { identifier, print } from '../sql/print.js';
-import { isTemplate } from './element.js';
+} from '../sql-expression.js';
+import { isTemplate } from './yaml-model.js';
 
 const NAME = `(?:'([A-Za-z0-9_]{1,200})'|"([A-Za-z0-9_]{1,200})")`;
 const BUILDER = new RegExp(
@@ -26,7 +27,7 @@ interface FilterCall {
 }
 
 /** The entity whose rows are filtered, with the names that its dbt model defines. */
-export interface FilterScope {
+interface FilterScope {
   readonly entity: EntityDraft;
   /** Primary entity of the model, used as the prefix before `__`. */
   readonly prefix: string;

@@ -1,15 +1,14 @@
 import { assemble, type ImportResult } from '../assemble.js';
 import { type EntityDraft, endText, ImportDraft, isKeyOf, PolicyDraft } from '../draft.js';
 import { safeText } from '../names.js';
-import type { ImportOptions } from '../options.js';
-import type { Part } from '../part.js';
-import type { SourceFile } from '../source.js';
-import { attempt, NoMapping } from '../sql/expression.js';
+import type { ModelImportOptions } from '../options.js';
+import type { SourceFile, SourceMapping } from '../source.js';
+import { attempt, NoMapping } from '../sql-expression.js';
 import { type DbtMeasure, measuresOf, simpleMetric } from './measure.js';
 import { addMetric, type MetricContext, metricParts } from './metric.js';
 import { applyModelInfo, type DbtModel, entityOf, type ForeignKeyDraft, nestedEntityOf } from './model.js';
-import type { ForeignKeyConstraint, ModelInfo } from './model-info.js';
 import { modelReference, readProject } from './read.js';
+import type { ForeignKeyConstraint, ModelInfo } from './yaml-model.js';
 
 /**
  * Imports dbt semantic models from `semantic_models`, `metrics` and `models` in YAML files, or from a
@@ -17,7 +16,7 @@ import { modelReference, readProject } from './read.js';
  *
  * @throws ManifestProblems if a file has the wrong shape
  */
-export function importDbt(files: readonly SourceFile[], options: ImportOptions): ImportResult {
+export function importDbt(files: readonly SourceFile[], options: ModelImportOptions): ImportResult {
   const draft = new ImportDraft();
   const project = readProject(files);
   const links: ForeignKeyDraft[] = [];
@@ -31,7 +30,7 @@ export function importDbt(files: readonly SourceFile[], options: ImportOptions):
     const model = entityOf(part, project, draft, options, links);
     if (model !== null) add(part.needText('name'), model);
   }
-  const owners = new Map<Part, DbtModel>();
+  const owners = new Map<SourceMapping, DbtModel>();
   for (const nested of project.nested) {
     nested.info.used = true;
     const model = nestedEntityOf(nested, draft, options, links);

@@ -2,25 +2,26 @@ import { parseWindow } from 'osl-compiler';
 import { CODES } from '../../src/model/manifest/index.js';
 import type { MetricBody } from '../draft.js';
 import { safeText } from '../names.js';
-import { type ListItem, Part } from '../part.js';
+import { type ListItem, SourceMapping } from '../source.js';
 import {
   type Attempt,
   attempt,
+  conjunction,
   hasAggregate,
   NoMapping,
   parseExpression,
+  print,
   refuseControlCharacters,
-} from '../sql/expression.js';
-import { conjunction, print } from '../sql/print.js';
+} from '../sql-expression.js';
 import { columnText } from '../types.js';
-import { exprOf, isTemplate } from './element.js';
 import type { DbtModel } from './model.js';
+import { exprOf, isTemplate } from './yaml-model.js';
 
 /** A measure, or the aggregate that a simple metric states itself. It cannot be queried, but metrics use it. */
 export interface DbtMeasure {
   readonly name: string;
   readonly model: DbtModel;
-  readonly part: Part;
+  readonly part: SourceMapping;
   readonly aggregate: Attempt<string>;
   used: boolean;
 }
@@ -47,7 +48,7 @@ export function measuresOf(models: readonly DbtModel[]): ReadonlyMap<string, Dbt
 }
 
 /** The aggregate in `part`, a metric or its `metric_aggregation_params`. @throws NoMapping */
-export function aggregateMeasure(part: Part, name: string, model: DbtModel): DbtMeasure {
+export function aggregateMeasure(part: SourceMapping, name: string, model: DbtModel): DbtMeasure {
   const value = aggregateOf(part, name, model);
   return { name, model, part, aggregate: { ok: true, value }, used: true };
 }
@@ -58,7 +59,7 @@ interface Percentile {
 }
 
 /** Reads a percentile, under `agg_params` or beside `agg`. */
-function percentileOf(part: Part): Percentile {
+function percentileOf(part: SourceMapping): Percentile {
   const params = part.child('agg_params');
   if (params === null) {
     const kind = part.text('percentile_type')?.toLowerCase();
@@ -70,7 +71,7 @@ function percentileOf(part: Part): Percentile {
   return { share: params.number('percentile'), discrete };
 }
 
-function aggregateOf(part: Part, name: string, model: DbtModel): string {
+function aggregateOf(part: SourceMapping, name: string, model: DbtModel): string {
   const kind = (part.text('agg') ?? '').toLowerCase();
   const text = exprOf(part, name);
   part.text('agg_time_dimension');
@@ -100,7 +101,7 @@ function aggregateOf(part: Part, name: string, model: DbtModel): string {
 }
 
 /** Makes the measure's event time the entity's; an entity can have only one. @throws NoMapping if it has another */
-function timeMustAgree(part: Part, model: DbtModel): void {
+function timeMustAgree(part: SourceMapping, model: DbtModel): void {
   const own = part.text('agg_time_dimension') ?? model.defaultTime;
   if (own === null) return;
   const column = model.entity.column(own);
@@ -160,13 +161,13 @@ export interface DbtMetricInput {
   readonly filters: readonly string[];
   /** Offset to another period; null to use the row's own period. */
   readonly offset: MetricOffset | null;
-  readonly part: Part;
+  readonly part: SourceMapping;
 }
 
 type MetricOffset = Pick<MetricBody, 'offset_window' | 'offset_to_grain'>;
 
 /** The input at `key`, given as a name or a mapping. @throws NoMapping */
-export function inputAt(part: Part, key: string): DbtMetricInput {
+export function inputAt(part: SourceMapping, key: string): DbtMetricInput {
   if (part.isText(key)) {
     const name = part.text(key) ?? '';
     return { name, alias: name, filters: [], offset: null, part };
@@ -177,19 +178,19 @@ export function inputAt(part: Part, key: string): DbtMetricInput {
 }
 
 /** The inputs listed at `key`, each given as a name or a mapping. @throws NoMapping */
-export function inputsAt(part: Part, key: string): readonly DbtMetricInput[] {
+export function inputsAt(part: SourceMapping, key: string): readonly DbtMetricInput[] {
   return part.items(key).flatMap((item) => listed(item, part, key));
 }
 
-function listed(item: ListItem, part: Part, key: string): readonly DbtMetricInput[] {
-  if (item instanceof Part) return [inputOf(item)];
+function listed(item: ListItem, part: SourceMapping, key: string): readonly DbtMetricInput[] {
+  if (item instanceof SourceMapping) return [inputOf(item)];
   if (typeof item === 'string') return [{ name: item, alias: item, filters: [], offset: null, part }];
   part.problem(key, CODES.wrongType, `\`${safeText(key)}\` lists names and mappings, not \`${item}\``);
   return [];
 }
 
 /** @throws NoMapping for `fill_nulls_with` */
-function inputOf(input: Part): DbtMetricInput {
+function inputOf(input: SourceMapping): DbtMetricInput {
   const name = input.needText('name');
   const alias = input.text('alias') ?? name;
   const filters = filtersAt(input);
@@ -197,8 +198,8 @@ function inputOf(input: Part): DbtMetricInput {
   return { name, alias, filters, offset: offsetOf(input), part: input };
 }
 
-/** Reads what is to be shown for periods without rows. @throws NoMapping for `fill_nulls_with` */
-export function gapsOf(part: Part): void {
+/** Reads the value of periods without rows. @throws NoMapping for `fill_nulls_with` */
+export function gapsOf(part: SourceMapping): void {
   if (part.has('fill_nulls_with'))
     throw new NoMapping(
       '`fill_nulls_with` has no counterpart in a metric: use coalesce in one derived of it',
@@ -208,7 +209,7 @@ export function gapsOf(part: Part): void {
 }
 
 /** @throws NoMapping if the offset is not a valid window */
-function offsetOf(input: Part): MetricOffset | null {
+function offsetOf(input: SourceMapping): MetricOffset | null {
   const window = windowAt(input, 'offset_window');
   if (window !== null) return { offset_window: window };
   const grain = input.text('offset_to_grain')?.toLowerCase() ?? null;
@@ -217,7 +218,7 @@ function offsetOf(input: Part): MetricOffset | null {
 }
 
 /** Reads a window: `7 days`, or `{count, granularity}` as in the compiled manifest. @throws NoMapping */
-export function windowAt(part: Part, key: string): string | null {
+export function windowAt(part: SourceMapping, key: string): string | null {
   if (!part.has(key)) return null;
   const parts = part.isText(key) ? null : part.child(key);
   const text =
@@ -228,7 +229,7 @@ export function windowAt(part: Part, key: string): string | null {
 }
 
 /** Filters, given as a string, a list of strings, or in the form of the compiled manifest. */
-export function filtersAt(part: Part): readonly string[] {
+export function filtersAt(part: SourceMapping): readonly string[] {
   if (!part.has('filter')) return [];
   if (part.isText('filter') || part.isList('filter')) return part.texts('filter');
   const filter = part.child('filter');

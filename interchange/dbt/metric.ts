@@ -1,11 +1,16 @@
 import type { ImportDraft, MetricBody } from '../draft.js';
 import { safeText } from '../names.js';
-import type { Part } from '../part.js';
-import { report } from '../source.js';
-import { attempt, NoMapping, parseExpression, refuseControlCharacters } from '../sql/expression.js';
-import { conjunction, identifier, print } from '../sql/print.js';
+import { report, type SourceMapping } from '../source.js';
+import {
+  attempt,
+  conjunction,
+  identifier,
+  NoMapping,
+  parseExpression,
+  print,
+  refuseControlCharacters,
+} from '../sql-expression.js';
 import { reportDivision } from '../types.js';
-import { descriptionOf, isTemplate } from './element.js';
 import { filterText } from './filter.js';
 import {
   aggregateMeasure,
@@ -19,14 +24,15 @@ import {
   windowAt,
 } from './measure.js';
 import type { DbtModel } from './model.js';
+import { descriptionOf, isTemplate } from './yaml-model.js';
 
 /** State shared while metrics are converted. */
 export interface MetricContext {
   readonly draft: ImportDraft;
   readonly measures: ReadonlyMap<string, DbtMeasure>;
-  readonly parts: ReadonlyMap<string, Part>;
-  /** The semantic model of each metric that stands in one. */
-  readonly owners: ReadonlyMap<Part, DbtModel>;
+  readonly parts: ReadonlyMap<string, SourceMapping>;
+  /** The semantic model of each metric that is declared in one. */
+  readonly owners: ReadonlyMap<SourceMapping, DbtModel>;
   /** Semantic models by their names in the source. */
   readonly models: ReadonlyMap<string, DbtModel>;
   /** Names in the manifest; null if a metric was lost or is still being converted. */
@@ -45,7 +51,7 @@ function metricNamed(name: string, ctx: MetricContext): string {
 }
 
 /** Adds one source metric and its inputs to the draft, or reports why it cannot. */
-export function addMetric(name: string, part: Part, ctx: MetricContext): void {
+export function addMetric(name: string, part: SourceMapping, ctx: MetricContext): void {
   if (ctx.made.has(name)) return;
   ctx.made.set(name, null); // a second visit means a cycle
   const own = ctx.draft.named(ctx.draft.metricNames, name, part.place);
@@ -76,13 +82,13 @@ export function addMetric(name: string, part: Part, ctx: MetricContext): void {
 /** A source metric during its conversion. */
 interface MetricSource {
   readonly own: string;
-  readonly part: Part;
+  readonly part: SourceMapping;
   /** The metric's `type_params`; in the newer form, which has none, the metric itself. */
-  readonly params: Part;
+  readonly params: SourceMapping;
   readonly ctx: MetricContext;
 }
 
-function documentOf(own: string, part: Part, ctx: MetricContext): MetricBody {
+function documentOf(own: string, part: SourceMapping, ctx: MetricContext): MetricBody {
   const type = (part.text('type') ?? '').toLowerCase();
   const params = paramsOf(part);
   params.ignore('input_measures');
@@ -109,7 +115,7 @@ const OWN_PARAMS = [
   ...['base_metric', 'conversion_metric'],
 ] as const;
 
-function paramsOf(part: Part): Part {
+function paramsOf(part: SourceMapping): SourceMapping {
   const params = part.child('type_params');
   if (params !== null) return params;
   if (OWN_PARAMS.some((key) => part.has(key))) return part;
@@ -290,7 +296,7 @@ function cumulative(making: MetricSource): MetricBody {
   };
 }
 
-function totalOf(making: MetricSource, more: Part | null) {
+function totalOf(making: MetricSource, more: SourceMapping | null) {
   const { part, params, ctx } = making;
   if (params.has('metric_aggregation_params')) {
     const name = part.needText('name');
@@ -328,7 +334,7 @@ function conversion(making: MetricSource): MetricBody {
   };
 }
 
-function sideOf(key: 'base' | 'conversion', own: Part, { ctx }: MetricSource) {
+function sideOf(key: 'base' | 'conversion', own: SourceMapping, { ctx }: MetricSource) {
   const side = own.has(`${key}_measure`)
     ? measuredBy(inputAt(own, `${key}_measure`), ctx)
     : metricBy(inputAt(own, `${key}_metric`), ctx);
@@ -381,8 +387,8 @@ function base(
 }
 
 /** Metrics of a source, by name. A duplicate name is reported as a problem. */
-export function metricParts(parts: readonly Part[]): ReadonlyMap<string, Part> {
-  const out = new Map<string, Part>();
+export function metricParts(parts: readonly SourceMapping[]): ReadonlyMap<string, SourceMapping> {
+  const out = new Map<string, SourceMapping>();
   for (const part of parts) {
     const name = part.needText('name');
     if (out.has(name)) part.declaredTwice('metric', name);

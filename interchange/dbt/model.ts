@@ -1,18 +1,24 @@
 import { type ColumnDraft, EntityDraft, type ImportDraft, type TableDraft } from '../draft.js';
 import { safeText } from '../names.js';
-import { type ImportOptions, reportSchema, tableNamed, upstreamOf } from '../options.js';
-import type { Part } from '../part.js';
-import { report } from '../source.js';
-import { attempt, parseExpression } from '../sql/expression.js';
+import { type ModelImportOptions, reportSchema, tableNamed, upstreamOf } from '../options.js';
+import { report, type SourceMapping } from '../source.js';
+import { attempt, parseExpression } from '../sql-expression.js';
 import { computedText } from '../types.js';
-import { descriptionOf, isTemplate, loseElement, type ModelElement, statedElement } from './element.js';
-import type { ModelColumn, ModelInfo } from './model-info.js';
-import type { NestedModel } from './nested.js';
 import { type DbtProject, modelReference } from './read.js';
+import {
+  descriptionOf,
+  isTemplate,
+  loseElement,
+  type ModelColumn,
+  type ModelElement,
+  type ModelInfo,
+  type NestedModel,
+  statedElement,
+} from './yaml-model.js';
 
 /** A semantic model converted to an entity, with the names that its metrics use. */
 export interface DbtModel {
-  readonly part: Part;
+  readonly part: SourceMapping;
   readonly entity: EntityDraft;
   /** Primary entity, used as the prefix before `__` in names. */
   readonly prefix: string;
@@ -23,7 +29,7 @@ export interface DbtModel {
   readonly grains: Map<string, string>;
   /** Names of the time dimensions that are plain columns. */
   readonly times: Set<string>;
-  readonly measures: readonly Part[];
+  readonly measures: readonly SourceMapping[];
   readonly defaultTime: string | null;
   readonly info: ModelInfo | null;
 }
@@ -33,33 +39,33 @@ export interface ForeignKeyDraft {
   readonly model: DbtModel;
   readonly name: string;
   readonly column: string;
-  readonly part: Part;
+  readonly part: SourceMapping;
   /** Key of `part` that states the reference; null if all of it does. */
   readonly key: 'entity' | null;
 }
 
 /** Parts of a semantic model, common to both forms of dbt's YAML. */
 interface ModelSource {
-  readonly part: Part;
+  readonly part: SourceMapping;
   readonly own: string;
   readonly table: TableDraft;
   readonly info: ModelInfo | null;
   readonly description: string | null;
   readonly entities: readonly ModelElement[];
   readonly dimensions: readonly ModelElement[];
-  readonly measures: readonly Part[];
+  readonly measures: readonly SourceMapping[];
   readonly primaryEntity: string | null;
   readonly defaultTime: string | null;
   /** The part that states the default time. */
-  readonly defaults: Part | null;
+  readonly defaults: SourceMapping | null;
 }
 
 /** Adds the entity for a semantic model. If the model has no table, reports that and returns null. */
 export function entityOf(
-  part: Part,
+  part: SourceMapping,
   project: DbtProject,
   draft: ImportDraft,
-  options: ImportOptions,
+  options: ModelImportOptions,
   links: ForeignKeyDraft[],
 ): DbtModel | null {
   const own = part.needText('name');
@@ -99,7 +105,7 @@ export function entityOf(
 export function nestedEntityOf(
   { part, name, info, elements }: NestedModel,
   draft: ImportDraft,
-  options: ImportOptions,
+  options: ModelImportOptions,
   links: ForeignKeyDraft[],
 ): DbtModel | null {
   const found = attempt(() => tableNamed([info.table], options.connector));
@@ -129,7 +135,7 @@ export function nestedEntityOf(
 function addModel(
   source: ModelSource,
   draft: ImportDraft,
-  options: ImportOptions,
+  options: ModelImportOptions,
   links: ForeignKeyDraft[],
 ): DbtModel | null {
   const { part, own, entities, info } = source;
@@ -165,7 +171,7 @@ function addModel(
 }
 
 /** Name for the entity: that of the primary entity, as in queries such as `customer__region`, unless it is taken. */
-function nameFor(own: string, prefix: string, part: Part, draft: ImportDraft): string | null {
+function nameFor(own: string, prefix: string, part: SourceMapping, draft: ImportDraft): string | null {
   const wanted = draft.entityNames.has(prefix) ? own : prefix;
   const name = draft.named(draft.entityNames, wanted, part.place);
   if (name !== null && wanted === own && own !== prefix)
@@ -178,9 +184,9 @@ function nameFor(own: string, prefix: string, part: Part, draft: ImportDraft): s
 }
 
 function tableOf(
-  part: Part,
+  part: SourceMapping,
   project: DbtProject,
-  options: ImportOptions,
+  options: ModelImportOptions,
 ): { readonly table: TableDraft; readonly info: ModelInfo | null } {
   const relation = part.child('node_relation');
   if (relation !== null) {
@@ -321,7 +327,7 @@ function settleKey(
   model: DbtModel,
   own: string,
   primary: ModelElement | undefined,
-  options: ImportOptions,
+  options: ModelImportOptions,
 ): void {
   const { entity, info } = model;
   const configured = options.keys.get(own) ?? options.keys.get(entity.name);
@@ -332,7 +338,7 @@ function settleKey(
   else entity.key = declared === undefined ? [] : [declared];
 }
 
-function settleTime(model: DbtModel, defaults: Part | null): void {
+function settleTime(model: DbtModel, defaults: SourceMapping | null): void {
   const { entity, defaultTime, times } = model;
   if (defaultTime === null) return;
   const column = entity.column(defaultTime);

@@ -1,12 +1,16 @@
 import { type TypeName, typeNamed } from 'osl-compiler';
 import { isObject } from '../../src/base/is-object.js';
 import { safeText } from '../names.js';
-import { Part } from '../part.js';
-import type { SourceFile } from '../source.js';
-import { NoMapping } from '../sql/expression.js';
-import { descriptionOf } from './element.js';
-import type { ForeignKeyConstraint, ModelColumn, ModelInfo } from './model-info.js';
-import { type NestedModel, nestedModel } from './nested.js';
+import { type SourceFile, SourceMapping } from '../source.js';
+import { NoMapping } from '../sql-expression.js';
+import {
+  descriptionOf,
+  type ForeignKeyConstraint,
+  type ModelColumn,
+  type ModelInfo,
+  type NestedModel,
+  nestedModel,
+} from './yaml-model.js';
 
 const NAME = `(?:'([^'{}]{1,200})'|"([^"{}]{1,200})")`;
 const REF = new RegExp(`^ref\\(\\s*${NAME}\\s*(?:,\\s*${NAME}\\s*)?\\)$`);
@@ -38,16 +42,16 @@ export function modelReference(text: string): ModelReference {
   return { kind: 'source', schema: one ?? two ?? '', table: three ?? four ?? '' };
 }
 
-/** A metric, with the model that it stands in; null if it stands at the top of a file. */
+/** A metric with the model that declares it; null if it is declared at the top level of a file. */
 interface DbtMetric {
-  readonly part: Part;
+  readonly part: SourceMapping;
   readonly owner: NestedModel | null;
 }
 
 /** Parts of a project that are converted later, in file order. */
 export interface DbtProject {
   readonly models: ReadonlyMap<string, ModelInfo>;
-  readonly semanticModels: readonly Part[];
+  readonly semanticModels: readonly SourceMapping[];
   /** Semantic models that are declared inside models, as in dbt 1.12 and Fusion. */
   readonly nested: readonly NestedModel[];
   readonly metrics: readonly DbtMetric[];
@@ -56,11 +60,11 @@ export interface DbtProject {
 /** Splits the files of a project into parts. Problems are recorded on the files. */
 export function readProject(files: readonly SourceFile[]): DbtProject {
   const models = new Map<string, ModelInfo>();
-  const semanticModels: Part[] = [];
+  const semanticModels: SourceMapping[] = [];
   const nested: NestedModel[] = [];
   const metrics: DbtMetric[] = [];
   for (const file of files) {
-    const root = Part.ofFile(file);
+    const root = SourceMapping.ofFile(file);
     if (root === null) continue;
     root.ignore('version');
     for (const part of root.parts('models')) {
@@ -81,14 +85,14 @@ export function readProject(files: readonly SourceFile[]): DbtProject {
 }
 
 /** False if the `config` of `part` disables it, which is reported. A template there is not evaluated. */
-function isEnabled(part: Part): boolean {
+function isEnabled(part: SourceMapping): boolean {
   const { config } = part.members;
   if (!isObject(config) || config['enabled'] !== false) return true;
   part.loseAll(`\`${safeText(part.needText('name'))}\` is disabled by its \`config\``);
   return false;
 }
 
-function readModel(model: Part, models: Map<string, ModelInfo>): ModelInfo {
+function readModel(model: SourceMapping, models: Map<string, ModelInfo>): ModelInfo {
   const name = model.needText('name');
   if (models.has(name)) model.declaredTwice('model', name);
   model.lose('time_spine', 'running totals have a row for every period without a time spine');
@@ -119,7 +123,7 @@ function readModel(model: Part, models: Map<string, ModelInfo>): ModelInfo {
 }
 
 function readColumn(
-  part: Part,
+  part: SourceMapping,
   own: string,
   foreignKeys: ForeignKeyConstraint[],
 ): readonly [ModelColumn, boolean] {
@@ -146,7 +150,7 @@ function columnType(written: string): TypeName | null {
 }
 
 /** Reads a `foreign_key` constraint on `columns`. If it names no target, reports that and returns an empty list. */
-function foreignKey(constraint: Part, columns: readonly string[]): readonly ForeignKeyConstraint[] {
+function foreignKey(constraint: SourceMapping, columns: readonly string[]): readonly ForeignKeyConstraint[] {
   constraint.ignore('name', 'warn_unenforced', 'warn_unsupported');
   const to = constraint.text('to');
   const toColumns = constraint.texts('to_columns');
@@ -166,7 +170,7 @@ function foreignKey(constraint: Part, columns: readonly string[]): readonly Fore
   return [];
 }
 
-function keyConstraint(model: Part, foreignKeys: ForeignKeyConstraint[]): readonly string[] | null {
+function keyConstraint(model: SourceMapping, foreignKeys: ForeignKeyConstraint[]): readonly string[] | null {
   let key: readonly string[] | null = null;
   for (const constraint of model.parts('constraints')) {
     const kind = constraint.text('type');

@@ -11,11 +11,18 @@ import {
   type TableDraft,
 } from '../draft.js';
 import { legalName, safeText } from '../names.js';
-import { type ImportOptions, reportSchema, tableNamed, upstreamOf } from '../options.js';
-import { Part } from '../part.js';
-import { report, type SourceFile } from '../source.js';
-import { attempt, isAggregate, NoMapping, nameOf, namesIn, tableOfQuery } from '../sql/expression.js';
-import { identifier, print } from '../sql/print.js';
+import { type ModelImportOptions, reportSchema, tableNamed, upstreamOf } from '../options.js';
+import { report, type SourceFile, SourceMapping } from '../source.js';
+import {
+  attempt,
+  identifier,
+  isAggregate,
+  NoMapping,
+  nameOf,
+  namesIn,
+  print,
+  tableOfQuery,
+} from '../sql-expression.js';
 import { columnText, computedText, reportDivision } from '../types.js';
 import { DATATYPES, expressionOf, loseExtensions, ownExtension, synonymsOf } from './document.js';
 
@@ -23,16 +30,16 @@ import { DATATYPES, expressionOf, loseExtensions, ownExtension, synonymsOf } fro
 export interface Core {
   readonly draft: ImportDraft;
   readonly tenant: string | null;
-  readonly models: readonly Part[];
+  readonly models: readonly SourceMapping[];
 }
 
 const VERSION = /^0\.[12](\.|$)/;
 
-export function readCore(files: readonly SourceFile[], options: ImportOptions): Core {
+export function readCore(files: readonly SourceFile[], options: ModelImportOptions): Core {
   const draft = new ImportDraft();
-  const models: Part[] = [];
+  const models: SourceMapping[] = [];
   for (const file of files) {
-    const root = Part.ofFile(file);
+    const root = SourceMapping.ofFile(file);
     if (root === null) continue;
     const version = root.scalar('version');
     if (version !== null && !VERSION.test(version))
@@ -46,7 +53,7 @@ export function readCore(files: readonly SourceFile[], options: ImportOptions): 
   return { draft, tenant: legalName(names[0] ?? ''), models };
 }
 
-function readModel(model: Part, draft: ImportDraft, options: ImportOptions): void {
+function readModel(model: SourceMapping, draft: ImportDraft, options: ModelImportOptions): void {
   const name = model.needText('name');
   for (const word of synonymsOf(model))
     model.note('ai_context', 'lost', `a model has no synonyms: \`${safeText(word)}\``);
@@ -81,7 +88,7 @@ function readModel(model: Part, draft: ImportDraft, options: ImportOptions): voi
 }
 
 function addRelationship(
-  part: Part,
+  part: SourceMapping,
   source: string,
   datasets: ReadonlyMap<string, Dataset>,
   draft: ImportDraft,
@@ -127,11 +134,11 @@ const TEMPORAL: ReadonlySet<string> = new Set(['Date', 'DateTime', 'DateTimeTz']
 /** A dataset converted to an entity. `source` is its name in the file. */
 interface Dataset {
   readonly source: string;
-  readonly part: Part;
+  readonly part: SourceMapping;
   readonly entity: EntityDraft;
 }
 
-function datasetOf(part: Part, draft: ImportDraft, options: ImportOptions): Dataset | null {
+function datasetOf(part: SourceMapping, draft: ImportDraft, options: ModelImportOptions): Dataset | null {
   const source = part.needText('name');
   const table = attempt(() => tableOf(part, options));
   if (!table.ok) return part.loseAll(`dataset \`${safeText(source)}\` has no table: ${table.reason}`);
@@ -148,13 +155,13 @@ function datasetOf(part: Part, draft: ImportDraft, options: ImportOptions): Data
   return { source, part, entity };
 }
 
-function describedBy(part: Part): string | null {
+function describedBy(part: SourceMapping): string | null {
   const text = part.text('description');
   if (text === null || text === '') return null;
   return part.cut('description', text, 'the description');
 }
 
-function tableOf(part: Part, options: ImportOptions): TableDraft {
+function tableOf(part: SourceMapping, options: ModelImportOptions): TableDraft {
   const text = (part.isText('source') ? part.text('source') : part.child('source')?.text('object')) ?? '';
   const object = part.isText('source') ? null : part.child('source');
   if (object !== null && object.text('kind') !== 'table')
@@ -167,7 +174,7 @@ function tableOf(part: Part, options: ImportOptions): TableDraft {
 }
 
 /** Adds a field; returns its column name if the field is an event time. */
-function addField(part: Part, entity: EntityDraft, draft: ImportDraft): string | null {
+function addField(part: SourceMapping, entity: EntityDraft, draft: ImportDraft): string | null {
   const name = part.needText('name');
   const words = synonymsOf(part);
   const datatype = part.text('datatype');
@@ -205,7 +212,7 @@ function addField(part: Part, entity: EntityDraft, draft: ImportDraft): string |
 }
 
 /** Reports a field as lost, so that its name is not taken for a column of the table. */
-function loseField(part: Part, name: string, entity: EntityDraft, reason: string): null {
+function loseField(part: SourceMapping, name: string, entity: EntityDraft, reason: string): null {
   entity.lost.add(name.toLowerCase());
   return part.loseAll(reason);
 }
@@ -219,7 +226,7 @@ function fromExtension(own: Readonly<Record<string, unknown>>, column: ColumnDra
   if (nullable === false) column.nullable = false;
 }
 
-function settleTime(part: Part, entity: EntityDraft, times: readonly string[]): void {
+function settleTime(part: SourceMapping, entity: EntityDraft, times: readonly string[]): void {
   const [time, second] = times;
   if (time === undefined) return;
   const which = times.map((t) => `\`${t}\``).join(', ');
@@ -229,7 +236,12 @@ function settleTime(part: Part, entity: EntityDraft, times: readonly string[]): 
   } else part.note(null, 'decision', `several times, ${which}: \`time_dimension\` is left open`);
 }
 
-function settleKey(part: Part, source: string, entity: EntityDraft, options: ImportOptions): void {
+function settleKey(
+  part: SourceMapping,
+  source: string,
+  entity: EntityDraft,
+  options: ModelImportOptions,
+): void {
   const stated = part.texts('primary_key');
   const unique = uniqueKeys(part);
   const upstream = upstreamOf(entity.table, options)?.primaryKey;
@@ -243,24 +255,24 @@ function settleKey(part: Part, source: string, entity: EntityDraft, options: Imp
   else part.note('primary_key', 'lost', `the primary key does not map: ${key.reason}`);
 }
 
-function uniqueKeys(part: Part): readonly (readonly string[])[] {
+function uniqueKeys(part: SourceMapping): readonly (readonly string[])[] {
   const keys = part.lists('unique_keys');
   return keys.filter((k) => k.length > 0);
 }
 
 /** The column for a key, named either by the field or by the table's column. @throws NoMapping */
-function keyColumn(name: string, entity: EntityDraft, part: Part): string {
+function keyColumn(name: string, entity: EntityDraft, part: SourceMapping): string {
   const known = entity.column(name) ?? entity.physical(name);
   return (known ?? entity.expose(name, part.place, `a key of \`${entity.name}\``)).name;
 }
 
 /** SQL for a field in an expression over the dataset's rows. @throws NoMapping */
-function fieldText(field: string, entity: EntityDraft, part: Part, what: string): string {
+function fieldText(field: string, entity: EntityDraft, part: SourceMapping, what: string): string {
   return columnText(field, { entity, first: 'field', place: part.place, what });
 }
 
 /** Adds a metric to the draft, or reports it. */
-function addMetric(part: Part, datasets: ReadonlyMap<string, Dataset>, draft: ImportDraft): void {
+function addMetric(part: SourceMapping, datasets: ReadonlyMap<string, Dataset>, draft: ImportDraft): void {
   const source = part.needText('name');
   const words = synonymsOf(part);
   loseExtensions(part);
@@ -279,7 +291,7 @@ function addMetric(part: Part, datasets: ReadonlyMap<string, Dataset>, draft: Im
 
 function documentOf(
   name: string,
-  part: Part,
+  part: SourceMapping,
   datasets: ReadonlyMap<string, Dataset>,
   draft: ImportDraft,
 ): MetricBody {
@@ -324,7 +336,7 @@ function hasField({ entity }: Dataset, name: string): boolean {
 function simple(
   node: Node,
   owner: Dataset,
-  part: Part,
+  part: SourceMapping,
   datasets: ReadonlyMap<string, Dataset>,
   name: string,
 ): MetricBody {
@@ -343,7 +355,7 @@ function simple(
 function derived(
   name: string,
   node: Node,
-  part: Part,
+  part: SourceMapping,
   datasets: ReadonlyMap<string, Dataset>,
   draft: ImportDraft,
 ): MetricBody {

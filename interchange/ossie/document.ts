@@ -1,8 +1,8 @@
 import type { Node } from '@pgsql/types';
 import type { TypeName } from 'osl-compiler';
 import { safeText } from '../names.js';
-import type { Part } from '../part.js';
-import { NoMapping, parseExpression, refuseControlCharacters } from '../sql/expression.js';
+import type { SourceMapping } from '../source.js';
+import { NoMapping, parseExpression, refuseControlCharacters } from '../sql-expression.js';
 
 /** The format written by the export, version 0.2. */
 export interface OssieDocument {
@@ -104,10 +104,10 @@ const PLAIN_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
  *
  * @throws NoMapping if no supported dialect is present
  */
-export function expressionOf(part: Part): {
+export function expressionOf(part: SourceMapping): {
   readonly node: Node;
   readonly text: string;
-  readonly place: Part;
+  readonly place: SourceMapping;
 } {
   const expression = part.child('expression');
   const entries = (expression?.parts('dialects') ?? []).map((entry) => {
@@ -130,7 +130,7 @@ export function expressionOf(part: Part): {
 }
 
 /** Synonyms in an `ai_context`; everything else in it is reported. */
-export function synonymsOf(part: Part): readonly string[] {
+export function synonymsOf(part: SourceMapping): readonly string[] {
   if (!part.has('ai_context')) return [];
   if (part.isText('ai_context')) {
     part.lose('ai_context', 'instructions to a model have no counterpart');
@@ -146,7 +146,7 @@ export function synonymsOf(part: Part): readonly string[] {
 /** Vendor name that marks this gateway's extension. */
 export const VENDOR = 'OSL';
 
-export function loseExtensions(part: Part): void {
+export function loseExtensions(part: SourceMapping): void {
   for (const extension of part.parts('custom_extensions')) {
     const vendor = extension.needText('vendor_name');
     if (vendor === VENDOR) extension.ignore('data');
@@ -157,7 +157,7 @@ export function loseExtensions(part: Part): void {
 /**
  * This gateway's extension of a field; null if it is missing or unreadable. Extensions of other vendors are reported.
  */
-export function ownExtension(part: Part): Readonly<Record<string, unknown>> | null {
+export function ownExtension(part: SourceMapping): Readonly<Record<string, unknown>> | null {
   loseExtensions(part);
   for (const extension of part.parts('custom_extensions')) {
     if (extension.text('vendor_name') !== VENDOR) continue;

@@ -9,11 +9,12 @@ import {
   attempt,
   divides,
   functionName,
+  identifier,
   isAggregate,
   NoMapping,
   parseExpression,
-} from '../sql/expression.js';
-import { identifier, print } from '../sql/print.js';
+  print,
+} from '../sql-expression.js';
 import {
   DATATYPES,
   datatypeOf,
@@ -30,13 +31,13 @@ import {
 const VERSION = '0.2.0.dev0';
 
 /** A construct that the core of the format cannot express; `path` points into the manifest. */
-export interface ExportGap {
+interface ExportGap {
   readonly path: Path;
   readonly kind: LossKind;
   readonly reason: string;
 }
 
-interface Extension {
+interface GatewayExtension {
   readonly format: 1;
   readonly manifest: ManifestDocument;
   /** The policy, exported without its service accounts. */
@@ -53,7 +54,7 @@ export function ossieOf(
 ): { readonly ossie: OssieDocument; readonly lacks: readonly ExportGap[] } {
   const { model, lacks } = coreOf(manifest);
   const shared = policy === null ? {} : { policy: withoutAccounts(policy) };
-  const extension: Extension = { format: 1, manifest: manifest.document, ...shared };
+  const extension: GatewayExtension = { format: 1, manifest: manifest.document, ...shared };
   const data = JSON.stringify(extension);
   const whole = { ...model, custom_extensions: [{ vendor_name: VENDOR, data }] };
   return { ossie: { version: VERSION, semantic_model: [whole] }, lacks };

@@ -11,9 +11,8 @@ import {
 import { assemble, draftDocument, type ImportResult, loadablePart, type Origins } from '../assemble.js';
 import { PolicyDraft, policyFault } from '../draft.js';
 import { members } from '../names.js';
-import type { ImportOptions } from '../options.js';
-import type { Part } from '../part.js';
-import { report, type SourceFile, type SourcePlace } from '../source.js';
+import type { ModelImportOptions } from '../options.js';
+import { report, type SourceFile, type SourceMapping, type SourcePlace } from '../source.js';
 import { assignTypes } from '../types.js';
 import { type Core, readCore } from './core.js';
 import { jsonObject, VENDOR } from './document.js';
@@ -25,7 +24,7 @@ import { coreOf } from './export.js';
  *
  * @throws ManifestProblems if a file has the wrong shape
  */
-export function importOssie(files: readonly SourceFile[], options: ImportOptions): ImportResult {
+export function importOssie(files: readonly SourceFile[], options: ModelImportOptions): ImportResult {
   const core = readCore(files, options);
   const carried = core.models.map((m) => ({ model: m, carried: readEmbeddedModel(m) }));
   for (const file of files) file.check();
@@ -49,7 +48,7 @@ function fromExtension(
   model: Core['models'][number],
   carried: EmbeddedModel,
   files: readonly SourceFile[],
-  options: ImportOptions,
+  options: ModelImportOptions,
 ): ImportResult {
   const same = findUnchanged(model, carried);
   assignTypes(draft, options);
@@ -69,7 +68,7 @@ function isCovered(loss: ImportResult['losses'][number], same: ReturnType<typeof
 }
 
 /** The embedded policy, if requested and valid; otherwise one that grants nothing. */
-function policyOf(carried: EmbeddedModel, manifest: Manifest, options: ImportOptions): PolicyDocument {
+function policyOf(carried: EmbeddedModel, manifest: Manifest, options: ModelImportOptions): PolicyDocument {
   const none = new PolicyDraft().policy(manifest.tenant ?? 'main', manifest.catalog);
   if (carried.policy === null) {
     if (options.withPolicy)
@@ -110,7 +109,7 @@ interface UnchangedParts {
 type CoreSection = 'datasets' | 'relationships' | 'metrics';
 type CoreItem = Readonly<Record<string, unknown>> & { readonly name: string };
 
-function findUnchanged(model: Part, carried: EmbeddedModel): UnchangedParts {
+function findUnchanged(model: SourceMapping, carried: EmbeddedModel): UnchangedParts {
   const before = coreOf(carried.manifest).model;
   const paths = new Set<string>();
   let all = model.members['name'] === before.name;
@@ -255,7 +254,7 @@ interface EmbeddedModel {
 }
 
 /** Content of a model's extension; null if it is missing or does not load, which is reported. */
-function readEmbeddedModel(model: Part): EmbeddedModel | null {
+function readEmbeddedModel(model: SourceMapping): EmbeddedModel | null {
   for (const part of model.parts('custom_extensions')) {
     if (part.text('vendor_name') !== VENDOR) continue;
     const data = jsonObject(part.text('data') ?? '');

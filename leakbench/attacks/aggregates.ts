@@ -1,5 +1,4 @@
-import { attacks, from } from './attack.js';
-import { SOURCE } from './sources.js';
+import { attacks, from, SOURCE } from './attack.js';
 
 /** Figures over more rows than the caller may see. */
 export const AGGREGATES = attacks('aggregates', [

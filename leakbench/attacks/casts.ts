@@ -1,5 +1,4 @@
-import { attacks, from } from './attack.js';
-import { SOURCE } from './sources.js';
+import { attacks, from, SOURCE } from './attack.js';
 
 /** Other ways to name a value: whole rows, JSON, arrays, casts by name, functions that take text of SQL. */
 export const CASTS = attacks('casts', [

@@ -1,5 +1,4 @@
-import { attacks, from } from './attack.js';
-import { SOURCE } from './sources.js';
+import { attacks, from, SOURCE } from './attack.js';
 
 /** Catalogs, statistics, sizes and plans tell of rows that no query shows. */
 export const CATALOG = attacks('catalog', [

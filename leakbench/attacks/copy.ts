@@ -1,5 +1,4 @@
-import { attacks, from } from './attack.js';
-import { SOURCE } from './sources.js';
+import { attacks, from, SOURCE } from './attack.js';
 
 /** Bulk formats, which often take another way than queries. */
 export const COPY = attacks('copy', [

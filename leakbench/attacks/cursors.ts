@@ -1,5 +1,4 @@
-import { attacks, from } from './attack.js';
-import { SOURCE } from './sources.js';
+import { attacks, from, SOURCE } from './attack.js';
 
 /** A statement, many times. */
 const often = (text: string): readonly string[] => Array.from({ length: 16 }, () => text);

@@ -1,7 +1,6 @@
-import { attacks, from } from './attack.js';
-import { SOURCE } from './sources.js';
+import { attacks, from, SOURCE } from './attack.js';
 
-/** An expression that fails on a hidden row tells that the row is there, and often its value. */
+/** An expression that fails on a hidden row reveals that the row exists, and often its value. */
 export const ERRORS = attacks('errors', [
   ...from(SOURCE.errorOrder, [
     'select id from customer where 1 / credit > 0 order by id',

@@ -5,12 +5,10 @@ import { CATALOG } from './catalog.js';
 import { COPY } from './copy.js';
 import { CURSORS } from './cursors.js';
 import { ERRORS } from './errors.js';
-import { IDENTITY } from './identity.js';
-import { INFERENCE } from './inference.js';
+import { INFERENCE, TIMING } from './inference.js';
 import { JOINS } from './joins.js';
 import { PREDICATES } from './predicates.js';
-import { SESSION } from './session.js';
-import { TIMING } from './timing.js';
+import { IDENTITY, SESSION } from './session.js';
 
 export { type Attack, type AttackClass, CLASSES } from './attack.js';
 

@@ -1,5 +1,4 @@
-import { attacks, from } from './attack.js';
-import { SOURCE } from './sources.js';
+import { attacks, from, SOURCE } from './attack.js';
 
 /** Joins that meet hidden rows: a filter that is lost on one side, and rows that an outer join completes. */
 export const JOINS = attacks('joins', [

@@ -1,5 +1,4 @@
-import { attacks, from } from './attack.js';
-import { SOURCE } from './sources.js';
+import { attacks, from, SOURCE } from './attack.js';
 
 /** Predicates that the planner may move below the filter, and expressions whose order of evaluation it may choose. */
 export const PREDICATES = attacks('predicates', [

@@ -1,11 +1,10 @@
-import { type Answer, type EndpointKind, NotExpressible, type Session } from '../endpoint.js';
-import { ADMIN, CLERK, grant, startDirectus } from './directus-server.js';
-import { objectsAnswer } from './http.js';
-import { parseSelect } from './select.js';
-import { startForWorlds } from './world-servers.js';
+import { type EndpointAnswer, type EndpointKind, type EndpointSession, NotExpressible } from '../endpoint.js';
+import { CLERK_COLUMNS } from '../world.js';
+import { objectsAnswer, parseSelect } from './http.js';
+import { newDirectory, ready, type StartedProcess, start, startForWorlds } from './process.js';
 
 /** Session that sends paths, and the simple SELECTs for which the API has a form. */
-function directusSession(port: number, token: string): Session {
+function directusSession(port: number, token: string): EndpointSession {
   return {
     ask: async (text, values) => {
       if (values !== undefined) throw new NotExpressible('parameters are not translated');
@@ -33,14 +32,14 @@ function pathOf(sql: string): string {
   return `/items/${table}?${query}`;
 }
 
-interface Reply {
+interface DirectusReply {
   readonly data?: unknown;
   readonly errors?: unknown;
 }
 
-function answerOf(response: Response, text: string): Answer {
+function answerOf(response: Response, text: string): EndpointAnswer {
   const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
-  const { data, errors } = (isJson ? JSON.parse(text) : {}) as Reply;
+  const { data, errors } = (isJson ? JSON.parse(text) : {}) as DirectusReply;
   const rows = (Array.isArray(data) ? data : []) as readonly Readonly<Record<string, unknown>>[];
   return objectsAnswer(rows, errors, response, text);
 }
@@ -65,3 +64,61 @@ export const DIRECTUS: EndpointKind = {
     };
   },
 };
+
+/** Tokens of the admin, who is made at the first start, and of the clerk. */
+const [ADMIN, CLERK] = ['leakbench-admin', 'leakbench-clerk'];
+
+/** Starts Directus on a database, by the command in `LEAKBENCH_DIRECTUS`. */
+async function startDirectus(owner: string, port: number): Promise<StartedProcess> {
+  const { hostname, port: at, pathname, username, password } = new URL(owner);
+  const database = {
+    DB_CLIENT: 'pg',
+    DB_HOST: hostname,
+    DB_PORT: at || '5432',
+    DB_DATABASE: pathname.slice(1),
+  };
+  const admin = {
+    ADMIN_EMAIL: 'admin@example.com',
+    ADMIN_PASSWORD: 'admin of the bench',
+    ADMIN_TOKEN: ADMIN,
+  };
+  const keys = { KEY: 'key of the bench', SECRET: 'a secret of the bench, which is long enough' };
+  const http = { HOST: '127.0.0.1', PORT: String(port), PUBLIC_URL: `http://127.0.0.1:${port}` };
+  const login = { DB_USER: decodeURIComponent(username), DB_PASSWORD: decodeURIComponent(password) };
+  const env = { ...database, ...login, ...admin, ...keys, ...http, TELEMETRY: 'false' };
+  const command = process.env['LEAKBENCH_DIRECTUS'] ?? 'npx --yes directus';
+  const dir = newDirectory('directus');
+  const bootstrap = await start(dir, command, ['bootstrap'], env);
+  if (bootstrap.child.exitCode === null)
+    await new Promise((resolve) => bootstrap.child.once('exit', resolve));
+  const running = await start(dir, command, ['start'], env);
+  await ready(running, () =>
+    fetch(`${http.PUBLIC_URL}/server/ping`).then(
+      ({ ok }) => ok,
+      () => false,
+    ),
+  );
+  return running;
+}
+
+/** Rules of the clerk: fields, and a filter of rows, for each collection. */
+async function grant(port: number): Promise<void> {
+  const create = async (path: string, body: object): Promise<string> => {
+    const response = await fetch(`http://127.0.0.1:${port}/${path}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${ADMIN}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`Directus refused ${path}: ${text}`);
+    return (JSON.parse(text) as { readonly data: { readonly id: string } }).data.id;
+  };
+  const role = await create('roles', { name: 'clerk' });
+  const policy = await create('policies', { name: 'clerk', admin_access: false, app_access: false });
+  await create('access', { role, policy });
+  for (const [collection, fields] of Object.entries(CLERK_COLUMNS)) {
+    const permissions = collection === 'region' ? {} : { region: { _icontains: 'north' } };
+    await create('permissions', { policy, collection, action: 'read', fields, permissions });
+  }
+  await create('users', { email: 'clerk@example.com', password: 'clerk of the bench', role, token: CLERK });
+}

@@ -3,10 +3,10 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
-import { type Caller, WORLDS, type WorldName, type Worlds } from '../endpoint.js';
+import { type BenchCaller, WORLDS, type WorldName, type Worlds } from '../endpoint.js';
 import { run } from '../world.js';
 import { withRole } from './postgres.js';
-import { logOf, newDirectory, type Running, start } from './process.js';
+import { logOf, newDirectory, type StartedProcess, start } from './process.js';
 
 /** Command that starts OSL Gateway. */
 const command = (): string => process.env['LEAKBENCH_OSL'] ?? 'osl';
@@ -93,12 +93,12 @@ limits: { query: 100000, catalog: 100000 }
 `;
 
 /** A running gateway of one world. */
-export interface Gateway extends Running {
+export interface StartedGateway extends StartedProcess {
   readonly httpPort: number;
   readonly pgPort: number;
 }
 
-async function startGateway(url: string, manifest: string, policy: string): Promise<Gateway> {
+async function startGateway(url: string, manifest: string, policy: string): Promise<StartedGateway> {
   const dir = newDirectory('osl');
   writeFileSync(join(dir, 'manifest.yaml'), manifest);
   writeFileSync(join(dir, 'policy.yaml'), policy);
@@ -119,7 +119,7 @@ const TOKEN_MS = 200_000;
 
 /** Gateways of the worlds, and tokens for their callers. */
 export class Gateways {
-  readonly #gateways = new Map<WorldName, Gateway>();
+  readonly #gateways = new Map<WorldName, StartedGateway>();
   readonly #tokens = new Map<string, { readonly token: Promise<string>; readonly until: number }>();
 
   static async start(
@@ -145,13 +145,13 @@ export class Gateways {
     return started;
   }
 
-  of(world: WorldName): Gateway {
+  of(world: WorldName): StartedGateway {
     const gateway = this.#gateways.get(world);
     if (gateway === undefined) throw new Error(`no gateway serves ${world}`);
     return gateway;
   }
 
-  token(world: WorldName, caller: Caller): Promise<string> {
+  token(world: WorldName, caller: BenchCaller): Promise<string> {
     const key = `${world} ${caller}`;
     const known = this.#tokens.get(key);
     if (known !== undefined && Date.now() < known.until) return known.token;
@@ -165,7 +165,7 @@ export class Gateways {
   }
 }
 
-async function createToken({ dir }: Gateway, caller: Caller): Promise<string> {
+async function createToken({ dir }: StartedGateway, caller: BenchCaller): Promise<string> {
   const [program = '', ...args] = [...command().split(' '), 'token', '--subject', `user:${caller}`];
   const { stdout } = await promisify(execFile)(program, args, { cwd: dir });
   return stdout.trim();

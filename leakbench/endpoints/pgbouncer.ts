@@ -1,13 +1,19 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Caller, type EndpointKind, type Session, WORLDS, type WorldName } from '../endpoint.js';
+import {
+  type BenchCaller,
+  type EndpointKind,
+  type EndpointSession,
+  WORLDS,
+  type WorldName,
+} from '../endpoint.js';
 import { CLERK_COLUMNS, rowsOf, run } from '../world.js';
 import { openPostgres, withRole } from './postgres.js';
-import { freePort, newDirectory, type Running, ready, start } from './process.js';
+import { freePort, newDirectory, ready, type StartedProcess, start } from './process.js';
 
 const ROLE = 'leakbench_pool';
 /** Region that the application sets for each caller. */
-const REGIONS: Readonly<Record<Caller, string>> = { clerk: 'north', peer: 'south', admin: 'west' };
+const REGIONS: Readonly<Record<BenchCaller, string>> = { clerk: 'north', peer: 'south', admin: 'west' };
 
 /** Row security by a setting of the session: the pool logs in as one user for all callers. */
 const SCRIPT = Object.entries(CLERK_COLUMNS)
@@ -21,7 +27,10 @@ grant select (${columns.join(', ')}) on ${table} to ${ROLE};`,
   .join('');
 
 /** Starts PgBouncer, by the command in `LEAKBENCH_PGBOUNCER`; root runs it as `postgres`. */
-async function startPgBouncer(owner: Readonly<Record<WorldName, string>>, port: number): Promise<Running> {
+async function startPgBouncer(
+  owner: Readonly<Record<WorldName, string>>,
+  port: number,
+): Promise<StartedProcess> {
   const dir = newDirectory('pgbouncer');
   chmodSync(dir, 0o755);
   const databases = WORLDS.map((world) => {
@@ -50,7 +59,7 @@ export const PGBOUNCER: EndpointKind = {
     for (const world of WORLDS) await run(owner[world], withRole(ROLE, SCRIPT));
     const port = await freePort();
     const bouncer = await startPgBouncer(owner, port);
-    const url = (world: WorldName, caller: Caller) =>
+    const url = (world: WorldName, caller: BenchCaller) =>
       `postgres://${caller}:${caller}@127.0.0.1:${port}/${world}`;
     const ask = async (at: string, text: string): Promise<boolean> => {
       const session = await openPostgres(at);
@@ -63,7 +72,7 @@ export const PGBOUNCER: EndpointKind = {
     return {
       what: 'PgBouncer with pooled transactions, and row security by a setting of the session',
       others: ['peer', 'admin'],
-      open: async (world, login, caller = 'clerk'): Promise<Session> => {
+      open: async (world, login, caller = 'clerk'): Promise<EndpointSession> => {
         open.set(world, (open.get(world) ?? 0) + 1);
         const session = await openPostgres(url(world, caller), login);
         await session.ask(`set app.region = '${REGIONS[caller]}'`);

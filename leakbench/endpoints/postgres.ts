@@ -1,17 +1,17 @@
 import pg from 'pg';
 import {
-  type Answer,
   type Endpoint,
+  type EndpointAnswer,
   type EndpointKind,
-  type Login,
+  type EndpointSession,
+  type LoginChanges,
   NotExpressible,
-  type Session,
   type Worlds,
 } from '../endpoint.js';
 import { run } from '../world.js';
 
 /** A session over the Postgres protocol, which most endpoints speak. */
-export async function openPostgres(url: string, login: Login = {}): Promise<Session> {
+export async function openPostgres(url: string, login: LoginChanges = {}): Promise<EndpointSession> {
   const at = new URL(url);
   if (login.user !== undefined) at.username = login.user;
   if (login.password !== undefined) at.password = encodeURIComponent(login.password);
@@ -40,8 +40,8 @@ export async function openPostgres(url: string, login: Login = {}): Promise<Sess
 }
 
 /** A session that could not be opened: every question has the error of its login. */
-function refusing(error: string): Session {
-  const answer: Answer = { columns: [], rows: [], tag: null, notices: [], error };
+function refusing(error: string): EndpointSession {
+  const answer: EndpointAnswer = { columns: [], rows: [], tag: null, notices: [], error };
   return { ask: async () => answer, close: async () => undefined };
 }
 
@@ -50,7 +50,7 @@ async function asked(
   text: string,
   values: readonly (string | null)[] | undefined,
   notices: readonly string[],
-): Promise<Answer> {
+): Promise<EndpointAnswer> {
   try {
     const query = { text, rowMode: 'array' as const, ...(values !== undefined && { values: [...values] }) };
     const result = await client.query<(string | null)[]>(query);
@@ -73,7 +73,7 @@ function copies(text: string): boolean {
 }
 
 /** Rows of COPY TO STDOUT, one text for each message. */
-function copied(client: pg.Client, text: string): Promise<Answer> {
+function copied(client: pg.Client, text: string): Promise<EndpointAnswer> {
   if (/from\s+stdin/i.test(text)) throw new NotExpressible('COPY FROM STDIN is not sent');
   return new Promise((resolve) => {
     const rows: string[][] = [];
@@ -107,7 +107,7 @@ function faultText(fault: unknown): string {
 }
 
 /** Protection by objects of the databases themselves, and the role as which the clerk logs in. */
-export interface OnServer extends Pick<EndpointKind, 'name' | 'data'> {
+interface OnServer extends Pick<EndpointKind, 'name' | 'data'> {
   readonly what: string;
   readonly role: string;
   /** Creates the objects in each world; the role exists. */

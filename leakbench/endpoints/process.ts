@@ -4,9 +4,10 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { WORLDS, type WorldName } from '../endpoint.js';
 
 /** A process that an endpoint needs, with a directory for its files. */
-export interface Running {
+export interface StartedProcess {
   readonly child: ChildProcess;
   readonly dir: string;
   /** Ends the process and removes its directory. */
@@ -28,7 +29,7 @@ export async function start(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
   listen = false,
-): Promise<Running> {
+): Promise<StartedProcess> {
   const [program = '', ...more] = [...command.split(' '), ...args];
   const log = openSync(join(dir, 'log'), 'w');
   const child = spawn(program, more, {
@@ -44,7 +45,7 @@ export async function start(
 }
 
 /** Log of the process so far. */
-export const logOf = ({ dir }: Running): string => readFileSync(join(dir, 'log'), 'utf8');
+export const logOf = ({ dir }: StartedProcess): string => readFileSync(join(dir, 'log'), 'utf8');
 
 async function stop(child: ChildProcess, dir: string): Promise<void> {
   if (child.exitCode === null && child.signalCode === null) {
@@ -63,7 +64,7 @@ function end({ pid, exitCode, signalCode }: ChildProcess): void {
 const STARTED = new Set<ChildProcess>();
 let isHooked = false;
 
-/** Ends a process when this one ends, by itself or by a signal. */
+/** Ends a process when this one exits or receives a signal. */
 function endWithUs(child: ChildProcess): void {
   if (!isHooked) {
     isHooked = true;
@@ -79,7 +80,7 @@ function endWithUs(child: ChildProcess): void {
 }
 
 /** Waits until a check holds; after 30 s, or if the process ends, fails with its log. */
-export async function ready(running: Running, check: () => Promise<boolean>): Promise<void> {
+export async function ready(running: StartedProcess, check: () => Promise<boolean>): Promise<void> {
   for (const until = Date.now() + 30_000; !(await check()); await sleep(100)) {
     if (Date.now() < until && running.child.exitCode === null) continue;
     const log = logOf(running);
@@ -95,4 +96,35 @@ export async function freePort(): Promise<number> {
   await new Promise((resolve) => server.close(resolve));
   if (address === null || typeof address === 'string') throw new Error('a TCP server has a port');
   return address.port;
+}
+
+interface WorldServers {
+  readonly ports: ReadonlyMap<WorldName, number>;
+  close(): Promise<void>;
+}
+
+/**
+ * Starts a server for each world, each at another port. If one fails, the others are stopped.
+ *
+ * @param start calls `onStart` with the process as soon as it runs
+ */
+export async function startForWorlds(
+  start: (world: WorldName, port: number, onStart: (server: StartedProcess) => void) => Promise<void>,
+): Promise<WorldServers> {
+  const ports = new Map<WorldName, number>();
+  const running: StartedProcess[] = [];
+  const close = async (): Promise<void> => {
+    for (const each of running) await each.stop();
+  };
+  try {
+    for (const world of WORLDS) {
+      const port = await freePort();
+      ports.set(world, port);
+      await start(world, port, (server) => void running.push(server));
+    }
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return { ports, close };
 }

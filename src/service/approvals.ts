@@ -167,14 +167,14 @@ function entryOf({ request, decision, revoked }: StoredApproval): ApprovalEntry 
 
 /** File names: `<id>.request.json`, then `<id>.decision.json` and `<id>.revoked.json`. */
 const NAME = /^([0-9a-f-]{36})\.(request|decision|revoked)\.json$/;
-type Part = 'request' | 'decision' | 'revoked';
+type ApprovalFileKind = 'request' | 'decision' | 'revoked';
 
 /**
  * Approvals in files of `dir`, for all processes of a data directory. A file is created whole and never changed; the
  * process that creates it decides. Two processes at once may exceed a limit by one request.
  */
 export function fileApprovals(dir: string): ApprovalRegistry {
-  const file = (id: string, part: Part): string => join(dir, `${id}.${part}.json`);
+  const file = (id: string, part: ApprovalFileKind): string => join(dir, `${id}.${part}.json`);
   const all = async (): Promise<readonly ApprovalEntry[]> => {
     const ids = (await namesIn(dir)).flatMap((name) => {
       const [, id = '', part] = NAME.exec(name) ?? [];

@@ -22,7 +22,7 @@ import { writeWhole } from '../base/files.js';
 import type { ServiceLog } from '../base/log.js';
 import { StartProblem } from '../base/start-problem.js';
 import { parseSource, readManifestText } from '../model/manifest/index.js';
-import { PublishedDamaged, VersionStore, writeVersions } from '../model/versions/index.js';
+import { PublishedDamaged, VersionStore, writeVersions } from '../model/versions/versions.js';
 import { fingerprintOf, type TenantKeys } from './keys.js';
 import { PolicyUnknown, type ReadFileText } from './model.js';
 import { RevocationFiles } from './revocations.js';
@@ -127,7 +127,7 @@ const NONE_ACTIVE = 'no policy is active: osl policy push --activate';
 const STATEMENT_MS = 2_000;
 
 /** The state of the control database as of the last poll. */
-export interface ControlState extends ActivationBase {
+interface ControlState extends ActivationBase {
   readonly revoked: number;
 }
 

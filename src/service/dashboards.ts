@@ -4,8 +4,7 @@ import type { SharedDashboard } from '../ask/request/calls-without-data.js';
 import { StartProblem } from '../base/start-problem.js';
 import { codeOf } from '../base/thrown.js';
 import { parseSource, readManifestText, throwProblems } from '../model/manifest/index.js';
-import { shapeCheck } from '../model/manifest/schema/check.js';
-import { choice, closed, DRAFT, integer, some } from '../model/manifest/schema/parts.js';
+import { choice, closed, DRAFT, integer, shapeCheck, some } from '../model/manifest/schema/json-schema.js';
 import type { ReloadPart } from './reload/reload.js';
 
 const TITLE = {
@@ -104,7 +103,7 @@ interface DashboardDocument {
 }
 
 /** Dashboards from the folder of OSL_DASHBOARDS, read at start and on reload. */
-export interface DashboardFolder {
+interface DashboardFolder {
   all(): readonly SharedDashboard[];
   readonly reload: ReloadPart;
 }

@@ -91,7 +91,7 @@ export interface RestoredChain {
 }
 
 /** A note about a restore, which is recorded at the first start. */
-export interface RestoreNote {
+interface RestoreNote {
   /** The times of the backup and the restore, in RFC 3339. */
   readonly made: string;
   readonly at: string;

@@ -101,7 +101,7 @@ interface ServingEngines {
 }
 
 /** The engines, system reads and answer memory of a service. */
-export interface StartedEngines {
+interface StartedEngines {
   readonly databases: ReadonlyMap<string, OpenedEngine>;
   readonly engines: ReadonlyMap<string, EngineStatus>;
   readonly runners: ReadonlyMap<string, GovernedEngine>;

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { ControlFault, listenForChanges } from '../base/control/index.js';
 import type { ServiceLog } from '../base/log.js';
 import { codeOf, messageOf } from '../base/thrown.js';
-import type { PublicationStore } from '../model/versions/index.js';
+import type { PublicationStore } from '../model/versions/versions.js';
 import type { Control } from './control.js';
 import type { TenantKeys } from './keys.js';
 import { PolicyFault } from './model.js';

@@ -5,8 +5,8 @@ import { version } from '../base/package-root.js';
 import { messageOf } from '../base/thrown.js';
 import type { ServedModel } from '../model/served-model.js';
 import { CommandFailed, connectorUrl } from './connector-url.js';
-import type { Lineage, LineageOptions } from './lineage/index.js';
-import { endOf, journalIn, type LogPosition } from './lineage/outbox/state.js';
+import type { Lineage, LineageOptions } from './lineage/lineage.js';
+import { type AuditLogPosition, endOf, journalIn } from './lineage/outbox/state.js';
 import type { ProcessFiles } from './process-files.js';
 import type { Settings } from './settings.js';
 
@@ -14,11 +14,11 @@ import type { Settings } from './settings.js';
 export interface EndedChain {
   readonly auditDir: string;
   readonly lineageDir: string;
-  readonly end: LogPosition;
+  readonly end: AuditLogPosition;
 }
 
 /** Lineage of a serving process; `lineage` is null if no receiver is configured. */
-export interface StartedLineage {
+interface StartedLineage {
   readonly lineage: Lineage | null;
   /** Announces the served manifest. Never rejects; a failed announcement is repeated at the next start. */
   announce(): Promise<void>;
@@ -90,7 +90,7 @@ async function opened(
   if (lineageFile === null) return null;
   const [{ loadLineageConfig }, { openLineage }] = await Promise.all([
     import('./lineage/config/load.js'),
-    import('./lineage/index.js'),
+    import('./lineage/lineage.js'),
   ]);
   const config = await loadLineageConfig(lineageFile);
   const urls = new Map<string, string | null>();

@@ -13,7 +13,7 @@ import {
   readManifestText,
 } from '../model/manifest/index.js';
 import { type FileLayer, type PublishedLayer, ServedModel } from '../model/served-model.js';
-import { headIn } from '../model/versions/index.js';
+import { headIn } from '../model/versions/versions.js';
 import { tenantIn } from './directory-origin.js';
 import type { Settings } from './settings.js';
 

@@ -14,9 +14,9 @@ import { version } from '../base/package-root.js';
 import { messageOf } from '../base/thrown.js';
 import { RollupMonitor } from '../content/rollups/rollups.js';
 import type { OpenedEngine } from '../engine/index.js';
-import { createDrafting } from '../model/drafting/index.js';
+import { createDrafting } from '../model/drafting/drafting.js';
 import type { ServedModel } from '../model/served-model.js';
-import { createPublishing, type PublicationStore } from '../model/versions/index.js';
+import { createPublishing, type PublicationStore } from '../model/versions/versions.js';
 import { controlApprovals, fileApprovals, SharedApprovals } from './approvals.js';
 import { openAudit } from './audit.js';
 import { AuditReader } from './auditing/reader.js';
@@ -29,13 +29,12 @@ import { startEngines } from './engines.js';
 import { joined } from './follow-control.js';
 import { contentPlane } from './indexing/content.js';
 import { type TenantKeys, tenantKeys } from './keys.js';
-import { openPostgresCounts } from './limits/postgres.js';
 import { openRedisCounts } from './limits/redis.js';
-import { type CountStore, SharedCounts } from './limits/shared-counts.js';
+import { type CountStore, openPostgresCounts, SharedCounts } from './limits/shared-counts.js';
 import { type SendAttempt, send } from './lineage/delivery/send.js';
 import { startLineage } from './lineage.js';
 import { loadFirst, type PolicyFault, publishedDir } from './model.js';
-import { openObserving } from './observing.js';
+import { openObserving } from './otlp/observing.js';
 import { openOverlaps } from './overlaps.js';
 import { type ProcessFiles, singleProcessFiles, withControl } from './process-files.js';
 import { type ModelChanges, startChanges } from './reload/changes.js';
@@ -126,6 +125,11 @@ function opened(place: LimitsPlace): Promise<CountStore> {
 function needsApprovals({ snapshot }: ServedModel): boolean {
   const roles = [...(snapshot?.roles.values() ?? [])];
   return roles.some(({ conditions }) => [...conditions.values()].some(({ approval }) => approval !== null));
+}
+
+/** URL of the place where requests for approval are decided: the console's page or, if none is served, the REST route. */
+function approvalPlaceOf({ console, mcp }: Settings): string {
+  return `${mcp.publicUrl ?? ''}${console === 'off' ? '/osl/approvals' : '/console/#/requests'}`;
 }
 
 const AT_ONCE = 32;
@@ -240,7 +244,7 @@ async function openedIn(
   const { engines, runners, reads, memory, spool, databases, opened, defaultConnector } = closing.add(
     await startEngines(model, keys, settings, log),
   );
-  // What was published must be seen at once, on a standby too.
+  // Published changes must be visible at once, on a standby too.
   serving.follow(() => {
     for (const database of databases.values()) database.requireCurrent();
   });
@@ -332,7 +336,7 @@ async function openedIn(
     revoked,
     approvals: approvalRequests.approvals,
     approvalRequests,
-    approvalPage: `${settings.mcp.publicUrl ?? ''}/console/#/requests`,
+    approvalPlace: approvalPlaceOf(settings),
     verifier: trust.verifier,
     exchange: trust.exchange,
     resources: trust.resources,

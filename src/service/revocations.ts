@@ -36,7 +36,7 @@ export class RevocationFiles {
     await writeWhole(this.#file(revocation.id, unshared), Buffer.from(JSON.stringify(revocation)));
   }
 
-  /** Notes that other gateways have a revocation. Whoever shared it and whoever polls may do so at once. */
+  /** Notes that other gateways have a revocation. The sender and the poller may call it at the same time. */
   async shared({ id }: Revocation): Promise<void> {
     await renameWhole(this.#file(id, true), this.#file(id, false));
   }

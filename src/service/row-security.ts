@@ -6,7 +6,7 @@ import type { Connector } from '../model/manifest/index.js';
 import {
   RightsSigner,
   type RightsSource,
-  type RowSecurity,
+  type RowSecurityDesign,
   type RowSecurityStatus,
   rightsKey,
   rowSecurityOf,
@@ -104,7 +104,7 @@ export function rowSecurityDesign(
   connector: Connector,
   role: string,
   { manifest, snapshot }: Model,
-): RowSecurity {
+): RowSecurityDesign {
   if (snapshot === null) throw new StartProblem('row security is written from a policy, and none is loaded');
   return rowSecurityOf(connector, role, manifest.catalog, snapshot);
 }

@@ -13,7 +13,7 @@ import { messageOf } from '../base/thrown.js';
 import type { SpoolRoom } from '../engine/index.js';
 import type { FallbackPolicy, ServicesReached } from '../model/served-model.js';
 import type { AuditReader } from './auditing/reader.js';
-import type { Lineage } from './lineage/index.js';
+import type { Lineage } from './lineage/lineage.js';
 import type { Revocations } from './revocations.js';
 import { rollupReports } from './rollups.js';
 import type { SystemReads } from './system-reads.js';

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { DEFAULT_ISSUER } from '../../policy/tokens/token-fault.js';
 import { StartProblem } from '../base/start-problem.js';
 import type { ChatSettings, ContentSettings } from './indexing/content.js';
-import type { OtlpSettings } from './otlp/index.js';
+import type { OtlpSettings } from './otlp/collector.js';
 import {
   auditKeeping,
   auditSink,

@@ -1,7 +1,7 @@
 import t, { test } from 'tap';
 import { ATTACKS } from '../../leakbench/attacks/index.js';
-import { COPIES } from '../../leakbench/endpoints/anchors.js';
-import { judge, type Outcome } from '../../leakbench/judge.js';
+import { COPIES } from '../../leakbench/endpoints/plain-postgres.js';
+import { type AttackOutcome, judge } from '../../leakbench/judge.js';
 import { createWorlds, dropWorlds } from '../../leakbench/world.js';
 import { startNativePostgres } from '../support/native-postgres.js';
 
@@ -19,7 +19,7 @@ const PREFIX = `leakbench_copies_${process.pid}`;
 
 test('no attack alarms where nothing is hidden', { skip }, async (t) => {
   const url = native?.url ?? '';
-  const counts = new Map<Outcome, number>();
+  const counts = new Map<AttackOutcome, number>();
   const alarms: string[] = [];
   for (let done = 0; done < runs; done += ATTACKS.length) {
     const worlds = await createWorlds(url, PREFIX, COPIES.data);

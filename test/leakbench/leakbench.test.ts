@@ -2,12 +2,11 @@ import { join } from 'node:path';
 import t, { test } from 'tap';
 import { ATTACKS, type Attack, CLASSES } from '../../leakbench/attacks/index.js';
 import type { EndpointKind } from '../../leakbench/endpoint.js';
-import { COPIES, UNPROTECTED } from '../../leakbench/endpoints/anchors.js';
 import { OSL_MCP, OSL_REST, OSL_UNORDERED, OSL_WIRE } from '../../leakbench/endpoints/osl.js';
-import { ROW_SECURITY } from '../../leakbench/endpoints/row-security.js';
+import { COPIES, ROW_SECURITY, UNPROTECTED } from '../../leakbench/endpoints/plain-postgres.js';
 import { rankScore } from '../../leakbench/judge.js';
-import { page } from '../../leakbench/page.js';
-import { type Run, runEndpoints } from '../../leakbench/run.js';
+import { page } from '../../leakbench/report.js';
+import { type EndpointRun, runEndpoints } from '../../leakbench/run.js';
 import { startNativePostgres } from '../support/native-postgres.js';
 
 /**
@@ -40,17 +39,17 @@ function ofIds(...ids: readonly string[]): readonly Attack[] {
   return UNTIMED.filter((a) => ids.includes(a.id));
 }
 
-async function runOne(kind: EndpointKind, attacks: readonly Attack[]): Promise<Run> {
+async function runOne(kind: EndpointKind, attacks: readonly Attack[]): Promise<EndpointRun> {
   const [run] = await runEndpoints([kind], url, attacks);
   if (run === undefined) throw new Error('no run');
   return run;
 }
 
-function leaksOf({ verdicts }: Run): readonly string[] {
+function leaksOf({ verdicts }: EndpointRun): readonly string[] {
   return verdicts.filter((v) => v.outcome === 'leak').map((v) => v.attack.id);
 }
 
-function answeredBy({ usable }: Run): number {
+function answeredBy({ usable }: EndpointRun): number {
   return [...usable.values()].reduce((n, { answered }) => n + answered, 0);
 }
 

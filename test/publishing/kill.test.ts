@@ -5,7 +5,7 @@ import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import t, { test } from 'tap';
 import { mintToken } from '../../policy/index.js';
-import { VersionStore } from '../../src/model/versions/index.js';
+import { VersionStore } from '../../src/model/versions/versions.js';
 import { tenantKeys } from '../../src/service/keys.js';
 import { EXAMPLE, osl, Server, temporary } from '../tools/cli/support.js';
 

@@ -1,4 +1,4 @@
-import { type NewVersion, VersionStore } from '../../src/model/versions/index.js';
+import { type NewVersion, VersionStore } from '../../src/model/versions/versions.js';
 
 /** A process that publishes one version after the other into `argv[2]`, says each one's number, and waits to be killed. */
 const [dir] = process.argv.slice(2);

@@ -54,14 +54,14 @@ export const BUGS: readonly PlantedBug[] = [
   {
     name: 'the outcome of a cancelled question is not recorded',
     file: 'src/ask/routes/fast-question.ts',
-    from: "this.#request.ended({\n      outcome: cancelled ? 'cancelled' : 'error',\n      rows: 0,",
-    to: "if (!cancelled) this.#request.ended({\n      outcome: 'error',\n      rows: 0,",
+    from: "this.#request.ended({\n      outcome: cancelled ? 'cancelled' : 'error',",
+    to: "if (!cancelled) this.#request.ended({\n      outcome: 'error',",
   },
   {
     name: 'an outcome is recorded twice',
     file: 'src/ask/routes/fast-question.ts',
-    from: 'this.#request.ended({ outcome, rows, error: null, standby: uses.standby.source });',
-    to: "this.#request.ended({ outcome, rows, error: null, standby: uses.standby.source });\n      this.#request.ended({ outcome: 'ok', rows, error: null, standby: null });",
+    from: 'this.#request.answered(this.#count, rows.length, this.#source);',
+    to: 'this.#request.answered(this.#count, rows.length, this.#source);\n      this.#request.answered(this.#count, rows.length, this.#source);',
   },
   {
     name: 'a session is reused while a cancel request is under way',

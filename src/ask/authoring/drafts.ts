@@ -15,7 +15,7 @@ import {
   type StoredDraft,
   type Version,
   type VersionSummary,
-} from '../../model/versions/index.js';
+} from '../../model/versions/versions.js';
 import { type Unread, upstreamOf, upstreamsOf } from '../graph/describe.js';
 import { type RequestCall, respond, versionsOf } from '../index.js';
 import {

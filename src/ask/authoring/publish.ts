@@ -2,7 +2,7 @@ import { assertNever, QueryError, queryError, SURFACE_PHRASES } from 'osl-compil
 import { compileSnapshotInSteps, type PolicySnapshot } from '../../../policy/index.js';
 import { inTurns } from '../../base/in-turns.js';
 import type { DraftFinding, ManifestDifference, PublishStep } from '../../model/authoring/index.js';
-import type { DraftBaseline, DraftCompiler, StepResult } from '../../model/drafting/index.js';
+import type { DraftBaseline, DraftCompiler, StepResult } from '../../model/drafting/drafting.js';
 import { entityName, facetName, metricName } from '../../model/graph/index.js';
 import { EMPTY_OVERLAY, type Manifest } from '../../model/manifest/index.js';
 import type {
@@ -12,7 +12,7 @@ import type {
   Version,
   VersionFile,
   VersionSummary,
-} from '../../model/versions/index.js';
+} from '../../model/versions/versions.js';
 import type { UpstreamParts } from '../graph/describe.js';
 import {
   adminsOnly,

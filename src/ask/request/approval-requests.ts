@@ -65,8 +65,8 @@ export interface ApprovalRegistry {
 
 export interface ApprovalRequestParts {
   readonly approvalRequests: ApprovalRegistry;
-  /** URL of the console's page of requests. */
-  readonly approvalPage: string;
+  /** URL of the place where requests are decided: a page of the console, or a REST route. */
+  readonly approvalPlace: string;
 }
 
 const LONGEST_REASON = 500;
@@ -119,12 +119,12 @@ function ordered(of: Omit<ApprovalRequest, 'id' | 'at' | 'expiresAt'>) {
 
 /** Stores the request, unless it is stored already. @throws QueryError E4290, E5036 */
 export async function openRequest(
-  { approvalRequests, approvalPage }: ApprovalRequestParts,
+  { approvalRequests, approvalPlace }: ApprovalRequestParts,
   request: ApprovalRequest,
 ): Promise<OpenApproval> {
   const limit = await approvalRequests.add(request, MOST_OPEN);
   if (limit !== null) throw queryError('approvalsFull', { limit, retryAfterSeconds: RETRY_SECONDS });
-  return { id: request.id, url: approvalPage, expires_at: instant(request.expiresAt) };
+  return { id: request.id, url: approvalPlace, expires_at: instant(request.expiresAt) };
 }
 
 /** The approval that an entry gives; null if it gives none. */

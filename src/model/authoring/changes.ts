@@ -216,7 +216,7 @@ const RANK = { aggregates: 1, masked: 2, partly_masked: 3, clear: 4, served: 4 }
 const MAX_NAMED_SUBJECTS = 20;
 
 /** A manifest and a policy that are, or would be, served together. */
-export interface ManifestAndPolicy {
+interface ManifestAndPolicy {
   readonly manifest: Manifest;
   readonly snapshot: PolicySnapshot;
 }
@@ -293,7 +293,7 @@ function dependentsOf(
     for (const { name, entity } of catalog.facets.values())
       if (relations.has(name) || relations.has(entity)) relations.add(name).add(entity);
     for (const { name, type, entity } of catalog.metrics.values()) {
-      // All but simple metrics are made of others.
+      // All metrics except simple ones refer to others.
       if (type !== 'simple' || (entity !== null && relations.has(entity))) metrics.add(name);
     }
     for (const name of metrics) {

@@ -45,7 +45,7 @@ export interface DraftFinding {
   readonly hint: string | null;
 }
 
-export type DraftCheck =
+type DraftCheck =
   | { readonly ok: true; readonly manifest: Manifest; readonly snapshot: PolicySnapshot | null }
   | { readonly ok: false; readonly findings: readonly DraftFinding[] };
 

@@ -10,7 +10,7 @@ import { objectName, objectNamed, VISIBILITIES, type Visibility, visibilities } 
 import type { Manifest } from '../manifest/index.js';
 
 /** An earlier query, as recorded in the audit log. */
-export interface RecordedQuery {
+interface RecordedQuery {
   /** The chain of actors, root first; the last one sent the query. */
   readonly chain: readonly string[];
   readonly objects: readonly string[];

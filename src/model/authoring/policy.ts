@@ -76,7 +76,7 @@ function differenceBetween(
   };
 }
 
-/** Adds changes that do not affect column visibility: row filters, group sizes, permission to send texts to models. */
+/** Adds changes that do not affect column visibility: row filters, group sizes, metrics, use of language models. */
 function withTerms(
   access: readonly RoleChange[],
   before: PolicySnapshot,
@@ -103,6 +103,8 @@ interface AccessTerms {
   /** Row filters as the policy writes them; empty if any grant shows every row. */
   readonly rows: readonly string[];
   readonly group: number;
+  /** Metrics that the grants allow, sorted; empty if any grant allows every query of its columns. */
+  readonly metrics: readonly string[];
   readonly decode: boolean;
   /** Conditions of the role's grants as the policy writes them; empty if any grant is unconditional. */
   readonly when: readonly string[];
@@ -117,6 +119,7 @@ function termsOf(role: string, { document }: PolicySnapshot): ReadonlyMap<string
     terms.set(grant.on, {
       rows: joined(known?.rows, rows),
       group: Math.min(known?.group ?? group, group),
+      metrics: [...new Set(joined(known?.metrics, grant.metrics ?? []))].sort(),
       decode: known?.decode === true || grant.decode === true,
       when: joined(known?.when, whenText(grant)),
     });
@@ -124,7 +127,7 @@ function termsOf(role: string, { document }: PolicySnapshot): ReadonlyMap<string
   return terms;
 }
 
-/** Combines row filters; a grant without a filter shows all rows. */
+/** Combines restrictions of grants, such as row filters; a grant without one takes away that of the others. */
 function joined(known: readonly string[] | undefined, more: readonly string[]): readonly string[] {
   if (known === undefined) return more;
   return known.length === 0 || more.length === 0 ? [] : [...known, ...more];
@@ -151,10 +154,11 @@ function termChanges(
   });
 }
 
-function termsText({ rows, group, decode, when }: AccessTerms): string {
+function termsText({ rows, group, metrics, decode, when }: AccessTerms): string {
   const parts = [
     rows.length === 0 ? 'all rows' : rows.join(' or '),
     ...(group > 1 ? [`in groups of ${group} at least`] : []),
+    ...(metrics.length > 0 ? [`only as the metrics ${metrics.join(', ')}`] : []),
     ...(decode ? ['may be sent to a language model'] : []),
     ...(when.length > 0 ? [`only when ${when.join(' or ')}`] : []),
   ];
@@ -164,10 +168,24 @@ function termsText({ rows, group, decode, when }: AccessTerms): string {
 /** `gains` or `loses` only if all changed terms go in the same direction; otherwise `differs`. */
 function effectOf(before: AccessTerms, after: AccessTerms): AccessChange['effect'] {
   const rows = Math.sign(Number(after.rows.length === 0) - Number(before.rows.length === 0));
-  const others = (!same(before.rows, after.rows) && rows === 0) || !same(before.when, after.when);
-  const signs = [rows, Math.sign(before.group - after.group), Number(after.decode) - Number(before.decode)];
+  const others =
+    (!same(before.rows, after.rows) && rows === 0) ||
+    !same(before.when, after.when) ||
+    !(includesMetrics(after, before) || includesMetrics(before, after));
+  const signs = [
+    rows,
+    Math.sign(before.group - after.group),
+    Number(includesMetrics(after, before)) - Number(includesMetrics(before, after)),
+    Number(after.decode) - Number(before.decode),
+  ];
   if (others || (signs.includes(1) && signs.includes(-1))) return 'differs';
   return signs.includes(1) ? 'gains' : 'loses';
+}
+
+/** True if `terms` allow every metric that `others` allow. */
+function includesMetrics({ metrics }: AccessTerms, { metrics: others }: AccessTerms): boolean {
+  if (metrics.length === 0 || others.length === 0) return metrics.length === 0;
+  return others.every((name) => metrics.includes(name));
 }
 
 function subjectsBetween(before: PolicySnapshot, after: PolicySnapshot): readonly SubjectChange[] {

@@ -25,7 +25,7 @@ export type PublishStep =
   | { readonly action: 'withdraw'; readonly paths: readonly string[] }
   | { readonly action: 'rollback'; readonly to: Overlay };
 
-export interface PublishedState {
+interface PublishedState {
   /** The manifest file's document. */
   readonly base: ManifestDocument;
   readonly objects: FragmentDocument;
@@ -33,7 +33,7 @@ export interface PublishedState {
   readonly snapshot: PolicySnapshot;
 }
 
-export type StepOutcome =
+type StepOutcome =
   | {
       readonly ok: true;
       readonly objects: FragmentDocument;

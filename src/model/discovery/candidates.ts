@@ -1,10 +1,10 @@
 import type { TypeName } from 'osl-compiler';
 import { type Manifest, modelNameFrom, tableName, withSuffix } from '../manifest/index.js';
 import {
-  type ForeignKey,
   modelType,
-  type RelationKind,
+  type UpstreamForeignKey,
   type UpstreamRelation,
+  type UpstreamRelationKind,
   type UpstreamSchema,
 } from './upstream.js';
 
@@ -47,7 +47,7 @@ export interface AdoptionCandidate {
   readonly connector: string;
   readonly schema: string;
   readonly table: string;
-  readonly kind: RelationKind;
+  readonly kind: UpstreamRelationKind;
   readonly comment: string | null;
   readonly proposal: 'entity' | 'bridge' | 'association';
   readonly name: string;
@@ -259,7 +259,7 @@ interface LinkTable {
   readonly proposal: 'bridge' | 'association';
   readonly key: readonly string[];
   /** The foreign keys that make up `key`; at least two. */
-  readonly sides: readonly ForeignKey[];
+  readonly sides: readonly UpstreamForeignKey[];
   /** Other columns, which the database fills in. */
   readonly filled: readonly string[];
   /** Other columns, for which a value must be given. */
@@ -293,8 +293,11 @@ function linkTableOf(relation: UpstreamRelation): LinkTable | null {
 }
 
 /** The foreign keys that together cover `key`; null if they do not, or if fewer than two do. */
-function sidesOf(key: readonly string[], links: readonly ForeignKey[]): readonly ForeignKey[] | null {
-  const sides: ForeignKey[] = [];
+function sidesOf(
+  key: readonly string[],
+  links: readonly UpstreamForeignKey[],
+): readonly UpstreamForeignKey[] | null {
+  const sides: UpstreamForeignKey[] = [];
   const covered = new Set<string>();
   for (const link of links) {
     if (!link.columns.every((c) => key.includes(c))) continue;

@@ -14,7 +14,7 @@ import {
 } from './candidates.js';
 
 /** A fragment that would adopt a relation, with notes for its author. */
-export interface AdoptionDraft {
+interface AdoptionDraft {
   readonly fragment: FragmentDocument;
   readonly notes: readonly string[];
 }

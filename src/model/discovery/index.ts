@@ -10,8 +10,15 @@ export {
   NameAllocator,
   tableKey,
 } from './candidates.js';
-
-export { type CitusLayout, distributionColumns, readCitus } from './citus.js';
 export { draftOf, isExposable, labelsNote } from './draft.js';
-export type { UpstreamRelation, UpstreamSchema } from './upstream.js';
-export { MAX_RELATIONS, type ModelledType, modelType, readUpstream } from './upstream.js';
+export {
+  type CitusLayout,
+  distributionColumns,
+  MAX_RELATIONS,
+  type ModelledType,
+  modelType,
+  readCitus,
+  readUpstream,
+  type UpstreamRelation,
+  type UpstreamSchema,
+} from './upstream.js';

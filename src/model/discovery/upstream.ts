@@ -1,5 +1,6 @@
 import { arrayText, declaredColumn, spelledColumn, type TypeName, typeOfOid } from 'osl-compiler';
 import { type SystemEngine, sql } from '../../engine/index.js';
+import { tableName } from '../manifest/index.js';
 
 /** The relations that a database's catalog declares. No row is read. */
 export interface UpstreamSchema {
@@ -9,12 +10,12 @@ export interface UpstreamSchema {
   readonly truncated: boolean;
 }
 
-export type RelationKind = 'table' | 'view' | 'materialized_view' | 'foreign_table';
+export type UpstreamRelationKind = 'table' | 'view' | 'materialized_view' | 'foreign_table';
 
 export interface UpstreamRelation {
   readonly schema: string;
   readonly name: string;
-  readonly kind: RelationKind;
+  readonly kind: UpstreamRelationKind;
   readonly comment: string | null;
   /** The query of a view, with qualified names; null for other relations. */
   readonly definition: string | null;
@@ -26,10 +27,10 @@ export interface UpstreamRelation {
   readonly primaryKey: readonly string[] | null;
   /** Columns of unique constraints and of non-partial unique indexes, which hold for every row. */
   readonly uniqueKeys: readonly (readonly string[])[];
-  readonly foreignKeys: readonly ForeignKey[];
+  readonly foreignKeys: readonly UpstreamForeignKey[];
 }
 
-export interface UpstreamColumn {
+interface UpstreamColumn {
   readonly name: string;
   /** The type as Postgres writes it, such as `character varying(20)`. */
   readonly type: string;
@@ -50,7 +51,7 @@ export interface UpstreamColumn {
 }
 
 /** `columns[i]` refers to `target.columns[i]`. */
-export interface ForeignKey {
+export interface UpstreamForeignKey {
   readonly name: string;
   readonly comment: string | null;
   readonly columns: readonly string[];
@@ -235,7 +236,7 @@ interface UpstreamRow {
     | null;
 }
 
-const KINDS: ReadonlyMap<string, RelationKind> = new Map([
+const KINDS: ReadonlyMap<string, UpstreamRelationKind> = new Map([
   ['v', 'view'],
   ['m', 'materialized_view'],
   ['f', 'foreign_table'],
@@ -255,7 +256,7 @@ function relationOf(row: UpstreamRow): UpstreamRelation {
     primaryKey: keys.find((k) => k.primary)?.columns ?? null,
     uniqueKeys: keys.filter((k) => !k.primary).map((k) => k.columns),
     foreignKeys: (row.links ?? []).map(
-      ({ name, schema, table, columns, targets, comment }): ForeignKey => ({
+      ({ name, schema, table, columns, targets, comment }): UpstreamForeignKey => ({
         name,
         comment,
         columns,
@@ -263,4 +264,59 @@ function relationOf(row: UpstreamRow): UpstreamRelation {
       }),
     ),
   });
+}
+
+/** Where Citus keeps the rows of a table. Tables that it does not list are on the coordinator alone. */
+type CitusTable =
+  | {
+      readonly kind: 'distributed';
+      /** The distribution column. */
+      readonly column: string;
+      /** Tables with the same number have the rows of one distribution value on one worker. */
+      readonly colocation: number;
+    }
+  /** Each worker has a copy. */
+  | { readonly kind: 'reference' };
+
+/** Tables by `schema.table`, written as in a manifest. */
+export type CitusLayout = ReadonlyMap<string, CitusTable>;
+
+/** Partitions are left out, because their parent is distributed in the same way. */
+const TABLES = sql`
+select n.nspname::text as schema, c.relname::text as table, p.partmethod::text as method, p.repmodel::text as replication,
+       p.colocationid::pg_catalog.int4 as colocation,
+       case when p.partkey is not null
+            then pg_catalog.column_to_column_name(p.logicalrelid, p.partkey) end as column
+  from pg_catalog.pg_dist_partition p
+  join pg_catalog.pg_class c on c.oid = p.logicalrelid
+  join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+ where not c.relispartition
+ order by 1, 2`;
+
+/** Reads how Citus distributes the tables. The extension must be installed. @throws UpstreamFailure */
+export async function readCitus(system: SystemEngine): Promise<CitusLayout> {
+  const layout = new Map<string, CitusTable>();
+  for (const row of await system.query(TABLES)) {
+    const name = tableName({ schema: String(row['schema']), table: String(row['table']) });
+    const column = row['column'];
+    if (typeof column === 'string')
+      layout.set(name, { kind: 'distributed', column, colocation: Number(row['colocation']) });
+    // Without a column, `t` marks a reference table; others are on one node.
+    else if (row['method'] === 'n' && row['replication'] === 't') layout.set(name, { kind: 'reference' });
+  }
+  return layout;
+}
+
+/** Distribution columns with the tables distributed by each, most tables first. */
+export function distributionColumns(
+  layout: CitusLayout,
+): readonly { readonly column: string; readonly tables: readonly string[] }[] {
+  const tables = new Map<string, string[]>();
+  for (const [name, table] of layout) {
+    if (table.kind !== 'distributed') continue;
+    tables.set(table.column, [...(tables.get(table.column) ?? []), name]);
+  }
+  return [...tables]
+    .map(([column, names]) => ({ column, tables: names }))
+    .toSorted((a, b) => b.tables.length - a.tables.length);
 }

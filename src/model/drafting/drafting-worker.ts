@@ -12,17 +12,18 @@ import {
 } from '../authoring/index.js';
 import { compilePublishable, fingerprintsOf } from '../manifest/index.js';
 import type { Model } from '../served-model.js';
-import type {
-  BaselineMessage,
-  DraftReply,
-  DraftTask,
-  DraftTaskResults,
-  FromDrafter,
-  StepResult,
-  ToBaseline,
-  ToDrafter,
+import {
+  type BaselineMessage,
+  type DraftReply,
+  type DraftTask,
+  type DraftTaskResults,
+  type FromDrafter,
+  Portions,
+  portionsOf,
+  type StepResult,
+  type ToBaseline,
+  type ToDrafter,
 } from './drafting.js';
-import { Portions, portionsOf } from './portions.js';
 
 /** Worker thread that compiles and checks drafts. It holds the served model but answers no requests. */
 

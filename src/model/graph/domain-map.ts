@@ -138,7 +138,7 @@ function edgeOf(link: LinkView): MapEdge {
   };
 }
 
-export interface DiscoveredGraph {
+interface DiscoveredGraph {
   readonly nodes: readonly MapNode[];
   readonly edges: readonly MapEdge[];
   readonly bridges: readonly string[];

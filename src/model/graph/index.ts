@@ -10,34 +10,33 @@ export {
 } from './build-view.js';
 export { discoveredIn, domainMapSteps } from './domain-map.js';
 export { entityExamples, metricExamples } from './language.js';
-export {
-  type CatalogName,
-  columnName,
-  entityName,
-  facetName,
-  metricName,
-  objectName,
-  objectNamed,
-  objectsIn,
-  shortName,
-} from './names.js';
 export { type Match, type Resolution, resolve, resolveSteps } from './resolve.js';
-export { type SchemaDocument, schemaSteps } from './schema.js';
 export {
   chooseObjects,
   MOST_NAMES,
   SCHEMA_PARTS,
   type SchemaChoice,
+  type SchemaDocument,
   type SchemaPart,
   type SchemaSelection,
   schemaIndex,
   schemaPart,
-} from './schema-part.js';
-export type { GraphView } from './view.js';
+  schemaSteps,
+} from './schema.js';
 export {
+  type CatalogName,
+  columnName,
+  entityName,
+  facetName,
+  type GraphView,
   groupedBy,
   isMore,
   measuredType,
+  metricName,
+  objectName,
+  objectNamed,
+  objectsIn,
+  shortName,
   VISIBILITIES,
   type Visibility,
   visibilities,

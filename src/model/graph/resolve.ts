@@ -1,8 +1,7 @@
 import { nearest } from 'osl-compiler';
 import { atOnce, mapInSteps } from '../../base/in-turns.js';
 import { termTexts } from '../../base/text/terms.js';
-import { columnName, entityName, facetName, metricName } from './names.js';
-import type { GraphView } from './view.js';
+import { columnName, entityName, facetName, type GraphView, metricName } from './view.js';
 
 /** Response of `GET /osl/schema/resolve`. */
 export interface Resolution {

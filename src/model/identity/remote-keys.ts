@@ -20,7 +20,7 @@ export interface KeyTimes {
   readonly staleMs: number;
 }
 
-export interface RemoteKeysOptions extends KeyTimes {
+interface RemoteKeysOptions extends KeyTimes {
   /** Issuer whose discovery document names the key set. */
   readonly issuer: string;
   /** URL of the key set; null if the discovery document states it. */

@@ -57,7 +57,7 @@ export async function loadPolicyDocument(
 }
 
 /** A manifest file combined with the objects published over it. */
-export interface LayeredManifest {
+interface LayeredManifest {
   readonly manifest: Manifest;
   readonly base: ManifestDocument;
   readonly baseVersion: string;

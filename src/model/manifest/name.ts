@@ -84,7 +84,7 @@ export function systemUrlVariable(connector: Pick<Connector, 'urlEnv'>): string 
   return `${urlVariable(connector)}_SYSTEM`;
 }
 
-export interface TableAt {
+interface TableAt {
   readonly schema: string;
   readonly table: string;
 }

@@ -1,6 +1,5 @@
 /** Row security in the database as a second line of defence, generated from the policy in force. */
-export { type RowSecurity, rowSecurityOf } from './design.js';
-export { SCHEMA, SETTING } from './functions.js';
+export { type RowSecurityDesign, rowSecurityOf, SCHEMA, SETTING } from './design.js';
 export { RightsSigner, type RightsSource, rightsKey, signedRights } from './rights.js';
 export {
   clearingScript,

@@ -44,7 +44,7 @@ export interface RightsSource {
 }
 
 /** A caller, and the inputs from which its rights are computed. */
-export interface RightsHolder extends RightsSource {
+interface RightsHolder extends RightsSource {
   readonly identity: IdentityClaims;
   readonly access: Pick<EffectiveAccess, 'open' | 'signature' | 'read'>;
 }

@@ -1,8 +1,7 @@
 import { quoteIdentifier, quoteLiteral, tableSql } from 'osl-compiler';
 import { generatedSql, type Sql, sql, sqlText } from '../../base/sql.js';
 import type { SystemEngine } from '../../engine/index.js';
-import type { GuardedTable, RowSecurity } from './design.js';
-import { FUNCTIONS, functionSql, SCHEMA } from './functions.js';
+import { FUNCTIONS, functionSql, type GuardedTable, type RowSecurityDesign, SCHEMA } from './design.js';
 import { padsOf } from './rights.js';
 
 /** Our policy on a table, and the second policy that leaves the access of all other roles unchanged. */
@@ -17,7 +16,7 @@ export const COMMENT = 'osl';
  * role that owns the tables. They contain the key: anyone who reads them can bypass this second line of defence, but
  * not the first.
  */
-export function rowSecurityScript(design: RowSecurity, key: Uint8Array): readonly Sql[] {
+export function rowSecurityScript(design: RowSecurityDesign, key: Uint8Array): readonly Sql[] {
   const role = quoteIdentifier(design.role);
   return [
     `set local search_path = pg_catalog, pg_temp`,
@@ -173,7 +172,7 @@ export class MissingPrivilege extends Error {}
  */
 export async function writeRowSecurity(
   door: SystemEngine,
-  design: RowSecurity,
+  design: RowSecurityDesign,
   key: Uint8Array,
 ): Promise<void> {
   await checkPrivileges(door, design);
@@ -182,7 +181,7 @@ export async function writeRowSecurity(
   });
 }
 
-async function checkPrivileges(door: SystemEngine, { tables, role }: RowSecurity): Promise<void> {
+async function checkPrivileges(door: SystemEngine, { tables, role }: RowSecurityDesign): Promise<void> {
   const [row] = await door.query(
     sql`select pg_catalog.has_database_privilege(current_database(), 'CREATE') as creates,
             array(select n.nspname || '.' || c.relname

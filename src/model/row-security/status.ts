@@ -1,7 +1,6 @@
 import { sql, sqlName, sqlText } from '../../base/sql.js';
 import { type SystemEngine, type SystemQueries, UpstreamFailure } from '../../engine/index.js';
-import type { GuardedTable, RowSecurity } from './design.js';
-import { FUNCTIONS, SCHEMA, SETTING } from './functions.js';
+import { FUNCTIONS, type GuardedTable, type RowSecurityDesign, SCHEMA, SETTING } from './design.js';
 import { signedRights } from './rights.js';
 import { COMMENT, DIGEST, OTHERS_POLICY, ROWS_POLICY } from './script.js';
 
@@ -19,7 +18,7 @@ export interface RowSecurityStatus {
  */
 export function rowSecurityStatus(
   door: SystemEngine,
-  design: RowSecurity,
+  design: RowSecurityDesign,
   key: Uint8Array,
 ): Promise<RowSecurityStatus> {
   return door.transaction(async (tx) => {
@@ -52,7 +51,7 @@ interface InstalledRelation {
 
 async function relationsIn(
   tx: SystemQueries,
-  design: RowSecurity,
+  design: RowSecurityDesign,
 ): Promise<ReadonlyMap<string, InstalledRelation>> {
   const rows = await tx.query(
     sql`select n.nspname || '.' || c.relname as name, c.relkind in ('r', 'p') as bears, c.relrowsecurity as guarded,
@@ -75,7 +74,7 @@ async function relationsIn(
   );
 }
 
-function namesOf({ tables, closed }: RowSecurity): readonly string[] {
+function namesOf({ tables, closed }: RowSecurityDesign): readonly string[] {
   return [...tables.keys(), ...closed.map((t) => `${t.schema}.${t.table}`)];
 }
 
@@ -90,7 +89,7 @@ interface InstalledPolicy {
 
 async function policiesOn(
   tx: SystemQueries,
-  design: RowSecurity,
+  design: RowSecurityDesign,
 ): Promise<ReadonlyMap<string, readonly InstalledPolicy[]>> {
   const rows = await tx.query(
     sql`select n.nspname || '.' || c.relname as relation, p.polname as name, p.polpermissive as permissive,
@@ -170,7 +169,7 @@ function closedFaults(relation: InstalledRelation | undefined): readonly string[
 }
 
 /** Our policies apply to the governed role only, so they do not restrict it while it acts as another role. */
-async function membershipFaults(tx: SystemQueries, design: RowSecurity): Promise<readonly string[]> {
+async function membershipFaults(tx: SystemQueries, design: RowSecurityDesign): Promise<readonly string[]> {
   const rows = await tx.query(
     sql`select distinct r.rolname as name
        from pg_roles r, pg_class c join pg_namespace n on n.oid = c.relnamespace
@@ -207,7 +206,7 @@ async function functionFaults(tx: SystemQueries): Promise<readonly string[]> {
 /** Checks that the database accepts rights signed here: same key, same version. */
 async function rightsFaults(
   tx: SystemQueries,
-  { version }: RowSecurity,
+  { version }: RowSecurityDesign,
   key: Uint8Array,
 ): Promise<readonly string[]> {
   const nobody = { roles: [], denying: [], chain: [] };

@@ -10,16 +10,16 @@ import {
 } from '../../../audit/index.js';
 import { yieldToOthers } from '../../base/threads/thread.js';
 import { messageOf } from '../../base/thrown.js';
-import type {
-  AuditReply,
-  AuditTask,
-  ChainPlace,
-  FoundRecords,
-  ProveTask,
-  RecordProof,
-  SearchTask,
-} from './messages.js';
-import { withChains } from './messages.js';
+import {
+  type AuditReply,
+  type AuditTask,
+  type ChainPlace,
+  type FoundRecords,
+  type ProveTask,
+  type RecordProof,
+  type SearchTask,
+  withChains,
+} from './reader.js';
 
 interface Head {
   readonly name: string;

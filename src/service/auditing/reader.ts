@@ -1,7 +1,15 @@
 import { readdirSync } from 'node:fs';
 import type { Worker } from 'node:worker_threads';
 import { queryError } from 'osl-compiler';
-import { type AuditLog, type AuditQuery, type AuditRecord, undeclaredObject } from '../../../audit/index.js';
+import {
+  type AuditLog,
+  type AuditQuery,
+  type AuditRecord,
+  type AuditVerdict,
+  directorySource,
+  type LogSource,
+  undeclaredObject,
+} from '../../../audit/index.js';
 import type { ServiceLog } from '../../base/log.js';
 import { FairSlots } from '../../base/threads/fair-slots.js';
 import { ThreadJob } from '../../base/threads/job.js';
@@ -10,21 +18,20 @@ import { messageOf } from '../../base/thrown.js';
 import { endedChains, singleProcessFiles, workerChains } from '../process-files.js';
 import { sinkUrl } from '../settings/groups.js';
 import type { Settings } from '../settings.js';
-import type { AuditReply, AuditTask, LogPlace, LogSearchCursor, RecordProof } from './messages.js';
 
-export interface LogReader {
+interface LogReader {
   readonly requestId: string;
   readonly tenant: string;
   readonly subject: string;
   readonly chain: readonly string[];
 }
 
-export interface SearchPage {
+interface SearchPage {
   readonly from: string | null;
   readonly most: number;
 }
 
-export interface RecordsFound {
+interface RecordsFound {
   readonly records: readonly AuditRecord[];
   readonly next: string | null;
 }
@@ -209,4 +216,90 @@ function cursorOf(value: unknown): LogSearchCursor | null {
 
 function isSeq(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+}
+
+/** Location of the log, as plain data for a thread. */
+export type LogPlace =
+  | { readonly kind: 'files'; readonly chains: readonly ChainPlace[] }
+  /** `keys`: directories of this server's fingerprint keys; the database may also hold logs of other tenants. */
+  | { readonly kind: 'table'; readonly url: string; readonly keys: readonly string[] };
+
+export interface ChainPlace {
+  readonly name: string;
+  readonly dir: string;
+}
+
+/** A cursor: for each chain, continue before this seq; in a table, continue before this record. */
+type LogSearchCursor =
+  | { readonly kind: 'chains'; readonly before: Readonly<Record<string, number>> }
+  | { readonly kind: 'table'; readonly place: readonly [ts: string, writer: string, seq: string] };
+
+export interface SearchTask {
+  readonly kind: 'search';
+  readonly place: LogPlace;
+  readonly tenant: string;
+  readonly query: AuditQuery;
+  readonly from: LogSearchCursor | null;
+  readonly most: number;
+  /** Time limit in ms, after which the search returns what it has found. */
+  readonly ms: number;
+}
+
+/** The records found, newest first; `next` is a cursor if there may be more. */
+export interface FoundRecords {
+  readonly records: readonly AuditRecord[];
+  readonly next: LogSearchCursor | null;
+}
+
+export interface ProveTask {
+  readonly kind: 'prove';
+  readonly place: LogPlace;
+  readonly tenant: string;
+  readonly requestId: string;
+}
+
+/** A proof as written by `osl audit prove`, and the key for checking it. */
+export interface RecordProof {
+  readonly seq: number;
+  readonly text: string;
+  readonly verifier_key: string;
+}
+
+export type AuditTask = SearchTask | ProveTask;
+
+export type AuditReply =
+  | { readonly kind: 'found'; readonly found: FoundRecords }
+  | { readonly kind: 'proofs'; readonly proofs: readonly RecordProof[] }
+  | { readonly kind: 'failed'; readonly reason: string };
+
+/** The result of verifying one chain. */
+export interface ChainVerdict extends AuditVerdict {
+  /** `server` or e.g. `worker-2`; for a table, the writer. */
+  readonly chain: string;
+  /** The key that was used, which is stored beside the log. */
+  readonly verifier_key: string | null;
+}
+
+const STATEMENT_MS = 60_000;
+
+interface NamedSource {
+  readonly name: string;
+  readonly source: LogSource;
+}
+
+/** Opens the chains of a log, in files or a table, for `work`. */
+export async function withChains<T>(
+  place: LogPlace,
+  work: (chains: readonly NamedSource[]) => Promise<T>,
+): Promise<T> {
+  if (place.kind === 'files')
+    return work(place.chains.map(({ name, dir }) => ({ name, source: directorySource(dir) })));
+  const { connectTable, tableSource, writersIn } = await import('../../../audit/table/index.js');
+  const session = await connectTable(() => place.url, STATEMENT_MS);
+  try {
+    const writers = await writersIn(session);
+    return await work(writers.map((name) => ({ name, source: tableSource(session, name) })));
+  } finally {
+    await session.end();
+  }
 }

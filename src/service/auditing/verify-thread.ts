@@ -3,8 +3,7 @@ import { verifyAuditLog } from '../../../audit/index.js';
 import type { JobReply } from '../../base/threads/job.js';
 import { yieldToOthers } from '../../base/threads/thread.js';
 import { messageOf } from '../../base/thrown.js';
-import type { ChainVerdict, LogPlace } from './messages.js';
-import { withChains } from './messages.js';
+import { type ChainVerdict, type LogPlace, withChains } from './reader.js';
 
 /** Entry point of the thread that verifies all chains of a log; started by `verifyJob`. */
 

@@ -46,8 +46,7 @@ import { NoSystemCredentials, stopError, UpstreamFailure } from '../../engine/in
 import { type ArgumentValues, checkArguments, InvalidArgument } from '../../model/facets/arguments.js';
 import { type Facet, indexedFacet, type Manifest, systemUrlVariable } from '../../model/manifest/index.js';
 import { placesOf, type Share, WHOLE } from '../share.js';
-import type { SystemReads } from '../system-reads.js';
-import { IndexTimes } from './index-times.js';
+import { IndexTimes, type SystemReads } from '../system-reads.js';
 import { reranking } from './reranking.js';
 
 /** Models used for content. */

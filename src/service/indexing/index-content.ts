@@ -10,6 +10,7 @@ import {
   indexStatus,
   type OnIndexProgress,
   openEmbedder,
+  type ProbableWord,
 } from '../../content/index.js';
 import {
   listenOn,
@@ -30,7 +31,7 @@ import { connectorUrl, withoutPassword } from '../connector-url.js';
 import type { ContentSettings } from './content.js';
 
 /** Options for an indexing run. */
-export interface IndexRound {
+interface IndexRound {
   readonly signal?: AbortSignal;
   /** See `IndexOptions.readAt`; defaults to the start of the run. */
   readonly readAt?: Date | null;
@@ -197,4 +198,13 @@ export class IndexSignals {
     };
     this.#open.set(url, await listenOn(url, INDEX_CHANNEL, heard, () => void this.#open.delete(url)));
   }
+}
+
+/** Warning about a redacted value that is probably an ordinary word. */
+export function wordText(facet: string, { value, label, documents, of }: ProbableWord): string {
+  const share = Math.round((100 * documents) / of);
+  return (
+    `\`${value}\` (${label}) stands in ${share} % of ${of} documents and is replaced there: ` +
+    `probably a word; if so, \`exceptions: [${JSON.stringify(value)}]\` of facet \`${facet}\` leaves it`
+  );
 }

@@ -6,7 +6,7 @@ import type { LineageClock } from './delivery/delivery.js';
 import { EndpointDelivery } from './delivery/delivery.js';
 import { datasetEvent, droppedEvent, runEvent, type Voice } from './openlineage.js';
 import { handleReplayRequests, type NewEvent, Outbox } from './outbox/outbox.js';
-import { journalIn, type LogPosition, type OutboxEntry } from './outbox/state.js';
+import { type AuditLogPosition, journalIn, type OutboxEntry } from './outbox/state.js';
 import { Windows } from './window.js';
 
 /** Settings as plain data, which are sent to the emitter thread. */
@@ -14,7 +14,7 @@ export interface EmitterSettings {
   readonly auditDir: string;
   readonly dir: string;
   /** The end of the audit log at startup, where a new outbox starts reading. */
-  readonly start: LogPosition;
+  readonly start: AuditLogPosition;
   readonly voice: Voice;
   readonly agent: string;
   readonly windowMs: number;
@@ -24,7 +24,7 @@ export interface EmitterSettings {
   readonly pollMs: number;
 }
 
-export type Warn = (message: string, fields: Readonly<Record<string, unknown>>) => void;
+type Warn = (message: string, fields: Readonly<Record<string, unknown>>) => void;
 
 interface EndpointStats {
   readonly pending: number;
@@ -58,7 +58,7 @@ export class Emitter {
   readonly #deliveries: ReadonlyMap<string, EndpointDelivery>;
   readonly #stop = new AbortController();
   readonly #windows = new Windows();
-  #cursor: LogPosition;
+  #cursor: AuditLogPosition;
   readonly #closing = new Serial();
   /** Announcements run one after another. */
   readonly #announcing = new Serial();
@@ -202,7 +202,7 @@ export class Emitter {
    * Writes the events of `runs` and the cursor to the outbox. Retries until that succeeds; at shutdown it gives up,
    * since the audit log still contains the runs.
    */
-  async #put(runs: ReturnType<Windows['close']>, cursor: LogPosition): Promise<void> {
+  async #put(runs: ReturnType<Windows['close']>, cursor: AuditLogPosition): Promise<void> {
     const { voice } = this.#settings;
     const before = this.#outbox.state.cursor;
     this.#writtenAt = this.#clock.now();
@@ -238,7 +238,7 @@ export class Emitter {
  * The position to continue from. A different log is read from its beginning. If the log ends before the cursor, its
  * end was lost in a crash and had not been acknowledged.
  */
-function placeIn(cursor: LogPosition | null, end: LogPosition, warn: Warn): LogPosition {
+function placeIn(cursor: AuditLogPosition | null, end: AuditLogPosition, warn: Warn): AuditLogPosition {
   if (cursor === null) return end;
   if (cursor.writer !== end.writer) {
     warn('the audit log is another one than before: lineage is read from its beginning', {

@@ -11,7 +11,7 @@ import { type DatabaseName, type DatasetDescription, datasetsOf } from './datase
 import { PlanRecorder } from './description.js';
 import type { EmitterSettings, EmitterStats } from './emitter.js';
 import { producerOf } from './openlineage.js';
-import type { LogPosition } from './outbox/state.js';
+import type { AuditLogPosition } from './outbox/state.js';
 
 /** Lineage as used by the service. */
 export interface Lineage {
@@ -32,7 +32,7 @@ export interface LineageOptions {
   readonly version: string;
   readonly auditDir: string;
   readonly dir: string;
-  readonly end: LogPosition;
+  readonly end: AuditLogPosition;
   /** The log for plan descriptions; null for an ended chain. */
   readonly audit: AuditLog | null;
   /** True for the one process that announces datasets. */

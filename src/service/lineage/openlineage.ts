@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Influence, Transformation } from 'osl-compiler';
 import { type DatasetDescription, datasetName } from './datasets.js';
-import type { AuditLeaf, Runs } from './window.js';
+import type { AuditLeaf, StatementRuns } from './window.js';
 
 /** Events of OpenLineage 2-0-2, as JSON values. */
 
@@ -41,7 +41,7 @@ function uuidOf(...parts: readonly (string | number)[]): string {
 
 /** The RunEvent for the runs of a statement within a window. `writer` is that of the audit log. */
 export function runEvent(
-  runs: Runs,
+  runs: StatementRuns,
   writer: string,
   voice: Voice,
 ): { readonly id: string; readonly event: object } {
@@ -99,7 +99,7 @@ function leafOf({ segment, seq, leaf }: AuditLeaf): object {
   return { segment, seq, leafHash: leaf };
 }
 
-type LineageColumns = NonNullable<NonNullable<Runs['description']>['columns']>;
+type LineageColumns = NonNullable<NonNullable<StatementRuns['description']>['columns']>;
 
 function inputObjects({ outputs, rows }: LineageColumns): readonly string[] {
   return [...outputs.flatMap((o) => o.inputs), ...rows].map((i) => i.object);

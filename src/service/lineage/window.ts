@@ -19,7 +19,7 @@ export interface AuditLeaf {
 type RunEnd = 'COMPLETE' | 'ABORT' | 'FAIL';
 
 /** The runs of one statement within a window that used the same versions and ended in the same way. */
-export interface Runs {
+export interface StatementRuns {
   readonly end: RunEnd;
   readonly plan: string;
   readonly manifest: string | null;
@@ -39,7 +39,7 @@ export interface Runs {
   readonly surfaces: Readonly<Record<string, number>>;
 }
 
-type MutableRuns = { -readonly [K in keyof Runs]: Runs[K] } & {
+type MutableRuns = { -readonly [K in keyof StatementRuns]: StatementRuns[K] } & {
   outcomes: Record<string, number>;
   surfaces: Record<string, number>;
 };
@@ -87,7 +87,7 @@ export class Windows {
   }
 
   /** Returns the runs in the order of their first outcomes and begins a new window. */
-  close(): readonly Runs[] {
+  close(): readonly StatementRuns[] {
     const runs = [...this.#runs.values()];
     this.#runs = new Map();
     this.#startedAt = null;

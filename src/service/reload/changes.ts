@@ -1,24 +1,36 @@
 import { assertNever } from 'osl-compiler';
-import { compileSnapshotInSteps } from '../../../policy/index.js';
+import { compileSnapshotInSteps, PolicyProblems, type PolicySnapshot } from '../../../policy/index.js';
 import { inTurns } from '../../base/in-turns.js';
+import type { ServiceLog } from '../../base/log.js';
 import { readText, StartProblem } from '../../base/start-problem.js';
 import { messageOf } from '../../base/thrown.js';
-import { compilePublishable, EMPTY_OVERLAY } from '../../model/manifest/index.js';
+import {
+  compilePublishable,
+  EMPTY_OVERLAY,
+  type Manifest,
+  ManifestProblems,
+  parsePolicyDocument,
+} from '../../model/manifest/index.js';
 import type { Model, ServedModel } from '../../model/served-model.js';
-import type { PublicationStore } from '../../model/versions/index.js';
+import type { PublicationStore, VersionStore } from '../../model/versions/versions.js';
 import { engineConfig, type OpenEngine, renewal } from '../engines.js';
 import { beginFollowing } from '../follow-control.js';
 import type { TenantKeys } from '../keys.js';
-import { loadModel } from '../model.js';
-import { type PolicyParts, preparedPolicy } from '../policy-change.js';
+import { loadModel, PolicyFault, PolicyUnknown } from '../model.js';
 import type { ProcessFiles } from '../process-files.js';
 import type { Revocations } from '../revocations.js';
 import { requireRowSecurity } from '../row-security.js';
 import type { Service } from '../service.js';
 import type { CurrentModel } from '../serving.js';
 import type { Settings } from '../settings.js';
-import type { PreparedChange, ReloadPart, ReloadResult } from './reload.js';
-import { type EventParts, preparedReload, recordEvent } from './reload.js';
+import {
+  type EventParts,
+  type PreparedChange,
+  preparedReload,
+  type ReloadPart,
+  type ReloadResult,
+  recordEvent,
+} from './reload.js';
 
 /** Ways to change the served model: a reload, a new policy, or versions from other processes. */
 export interface ModelChanges {
@@ -35,7 +47,7 @@ export interface ModelChanges {
   renewDraft(id: string): Promise<void>;
 }
 
-export interface ChangingParts extends EventParts {
+interface ChangingParts extends EventParts {
   readonly service: Service;
   readonly serving: CurrentModel;
   readonly publishing: PublicationStore;
@@ -171,6 +183,7 @@ export type ModelChange =
   | { readonly kind: 'policy'; readonly same?: boolean; readonly brokenSince?: number };
 
 const NOTHING: ReloadResult = Object.freeze({ now: [], kept: [] });
+const UNCHANGED: PreparedChange = Object.freeze({ take: async () => NOTHING, drop: async () => undefined });
 
 /**
  * Prepares a version from another process, which has already checked that it can be served.
@@ -186,7 +199,7 @@ async function preparedVersion(
   const { model } = serving;
   await versions.renew();
   const { head } = versions;
-  if (head?.id === model.published?.id) return { take: async () => NOTHING, drop: async () => undefined };
+  if (head?.id === model.published?.id) return UNCHANGED;
   const next = model.over(await composed(service, model, head ?? EMPTY_OVERLAY), head);
   return {
     take: async () => {
@@ -216,4 +229,106 @@ async function composed(
   const next = worked.manifest;
   const steps = compileSnapshotInSteps(snapshot.document, next.catalog, next.tenant);
   return { manifest: next, snapshot: await inTurns(steps) };
+}
+
+/** Dependencies for applying a policy, and versions of other gateways, without a reload. */
+interface PolicyParts {
+  readonly policyFile: string;
+  readonly versions: VersionStore;
+  readonly serving: CurrentModel;
+  readonly log: ServiceLog;
+  /** Reads the policy. @throws the errors of `readManifestText` */
+  readonly read: (file: string) => Promise<string>;
+  taken(model: ServedModel): void;
+  record(detail: object): Promise<void>;
+}
+
+/**
+ * Prepares the newest policy and published version. If the policy is invalid, the last valid one stays in force for a
+ * time. If the published version cannot be served here, requests are refused immediately.
+ *
+ * @param same keep the current policy, if there is one, and look only for published versions
+ * @param brokenSince time at which the policy broke, in ms since the epoch, if it is broken
+ * @throws PolicyFault, after recording it
+ */
+async function preparedPolicy(
+  parts: PolicyParts,
+  same: boolean,
+  brokenSince?: number,
+): Promise<PreparedChange> {
+  const { policyFile, versions, serving, log, record } = parts;
+  const served = serving.model;
+  try {
+    const text = same && served.snapshot !== null ? null : await parts.read(policyFile);
+    const { model, policy } = await modelOver(served, versions, policyFile, text);
+    const { manifest } = model;
+    const isSame = manifest === served.manifest && policy === served.snapshot?.version;
+    if (isSame && serving.isSound) return UNCHANGED;
+    return {
+      take: async () => {
+        serving.take(model);
+        parts.taken(model);
+        log.info('took up a policy', { manifest: manifest.version, policy });
+        await record({ state: 'active' });
+        return { now: [`manifest ${manifest.version}, policy ${policy}`], kept: [] };
+      },
+      drop: () => record({ state: 'refused', why: 'another worker' }),
+    };
+  } catch (error) {
+    const fault = faultOf(error, parts);
+    const state = serving.losePolicy(fault, brokenSince);
+    await record({ state, why: error instanceof Error ? error.name : 'unknown' });
+    throw fault;
+  }
+}
+
+/**
+ * Combines the manifest file as last loaded, the newest published version and a policy.
+ *
+ * @param policy text; null: the current policy
+ * @throws ManifestProblems, PolicyProblems, PublishedDamaged if the combination cannot be served here
+ */
+async function modelOver(
+  served: ServedModel,
+  versions: VersionStore,
+  policyFile: string,
+  policy: string | null,
+): Promise<{ readonly model: ServedModel; readonly policy: string }> {
+  await versions.renew();
+  const { head } = versions;
+  const manifest =
+    head?.id === served.published?.id
+      ? served.manifest
+      : compilePublishable(served.file.document, (head ?? EMPTY_OVERLAY).objects).manifest;
+  const snapshot = await (policy === null
+    ? policyAgain(served, manifest)
+    : policyOf(policy, policyFile, manifest));
+  return { model: served.over({ manifest, snapshot }, head), policy: snapshot.version };
+}
+
+/** Recompiles the current policy against another manifest. */
+function policyAgain({ snapshot }: ServedModel, { catalog, tenant }: Manifest): Promise<PolicySnapshot> {
+  if (snapshot === null) throw new TypeError('no policy serves');
+  return inTurns(compileSnapshotInSteps(snapshot.document, catalog, tenant));
+}
+
+async function policyOf(text: string, file: string, { catalog, tenant }: Manifest): Promise<PolicySnapshot> {
+  const source = parsePolicyDocument(text, file);
+  try {
+    return await inTurns(compileSnapshotInSteps(source.document, catalog, tenant));
+  } catch (error) {
+    if (!(error instanceof PolicyProblems)) throw error;
+    throw new ManifestProblems(source.diagnostics(error.problems), text);
+  }
+}
+
+/**
+ * Converts an error to the fault of an invalid or unknown policy. While a newer published version, which may have
+ * removed rights, is not served yet, every error makes the policy unknown.
+ */
+function faultOf(error: unknown, { policyFile, versions, serving }: PolicyParts): PolicyFault {
+  const { manifest, file, published, tenant } = serving.model;
+  const isInvalid = error instanceof ManifestProblems && versions.head?.id === published?.id;
+  const problems = isInvalid ? error : new PolicyUnknown(policyFile, messageOf(error));
+  return new PolicyFault(problems, { manifest, file, tenant });
 }

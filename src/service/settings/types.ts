@@ -2,7 +2,7 @@ import { isAbsolute, resolve } from 'node:path';
 import { networkOf } from '../../base/networks.js';
 
 /** Type of a setting: the texts it accepts, and their values. */
-export interface SettingType<T> {
+interface SettingType<T> {
   /** Noun phrase for messages and documents: `a whole number from 1 to 64`. */
   readonly takes: string;
   /** True if the text holds several values, separated by commas. */

@@ -137,12 +137,19 @@ async function revokeAll(gateway: Gateway): Promise<void> {
 
 interface Stand {
   readonly gateways: readonly Gateway[];
+  /** Place where requests are decided. */
+  readonly place: string;
   /** From the second gateway to the control database. */
   readonly line: FaultProxy | null;
 }
 
 async function withStore(t: Test, store: 'files' | 'control'): Promise<Stand> {
-  if (store === 'files') return { gateways: [await Gateway.start(t)], line: null };
+  if (store === 'files')
+    return {
+      gateways: [await Gateway.start(t, { console: 'on' })],
+      place: '/console/#/requests',
+      line: null,
+    };
   const house = await controlHouse(t);
   await migrated(house);
   const line = await startFaultProxy(Number(new URL(house.gateway).port));
@@ -152,12 +159,12 @@ async function withStore(t: Test, store: 'files' | 'control'): Promise<Stand> {
   makeKeys(dir, keysDir);
   const one = await Gateway.start(t, { control: control(house.gateway), keysDir });
   const two = await Gateway.start(t, { control: control(line.by(house.gateway)), keysDir });
-  return { gateways: [one, two], line };
+  return { gateways: [one, two], place: '/osl/approvals', line };
 }
 
 for (const store of ['files', 'control'] as const)
   tap.test(`approvals in ${store}`, { skip: store === 'control' ? SKIP : false }, async (t) => {
-    const { gateways, line } = await withStore(t, store);
+    const { gateways, place, line } = await withStore(t, store);
     const [here = await Gateway.start(t), there = here] = gateways;
     const { test: shop } = here.rest;
 
@@ -202,7 +209,7 @@ for (const store of ['files', 'control'] as const)
         const asked = await here.ask('user:kim', { 'osl-approval-reason': encodeURIComponent(reason) });
         const [view] = await there.list('user:lee');
         const id = String(view?.['id']);
-        t.match(asked.json(), { code: 'E0535', hint: new RegExp(`requested as ${id}.*/console/#/requests`) });
+        t.match(asked.json(), { code: 'E0535', hint: `requested as ${id}, to be decided at ${place};` });
         t.match(view, { state: 'open', reason, statement: STATEMENT });
         t.match(await shop.records(asked.requestId), [{ decision: 'deny', detail: new RegExp(id) }]);
         const bad = await here.ask('user:kim', { 'osl-approval-reason': 'two%0Alines' });

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap';
-import { createDrafting } from '../../../src/model/drafting/index.js';
+import { createDrafting } from '../../../src/model/drafting/drafting.js';
 import { partOf } from '../../support/part.js';
 import { startRest } from '../../surfaces/rest/fixture.js';
 import { password, query, sync, terminate } from '../../wire/support/bytes.js';

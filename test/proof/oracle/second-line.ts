@@ -8,7 +8,7 @@ import {
   sessionRights,
 } from '../../../policy/index.js';
 import {
-  type RowSecurity,
+  type RowSecurityDesign,
   rowSecurityOf,
   rowSecurityScript,
   signedRights,
@@ -23,7 +23,7 @@ const ROLE = 'osl_reader';
 export interface SecondLine {
   readonly catalog: Catalog;
   readonly access: Access;
-  readonly design: RowSecurity;
+  readonly design: RowSecurityDesign;
   /** SQL of one transaction, for the owner. */
   readonly script: string;
   /** What the gateway sends with a statement of the world's caller. */

@@ -3,7 +3,7 @@ import { compile, ready } from 'osl-compiler';
 import { openAuditLog } from '../../../audit/index.js';
 import { loadLineageConfig } from '../../../src/service/lineage/config/load.js';
 import { accessOfChain } from '../../../src/service/lineage/description.js';
-import { openLineage } from '../../../src/service/lineage/index.js';
+import { openLineage } from '../../../src/service/lineage/lineage.js';
 import { endOf } from '../../../src/service/lineage/outbox/state.js';
 import { loadModel } from '../../../src/service/model.js';
 

@@ -7,8 +7,7 @@ import { type AuditEntry, type AuditLog, openAuditLog } from '../../../audit/ind
 import type { LineageEndpoint } from '../../../src/service/lineage/config/load.js';
 import { ATTEMPTS } from '../../../src/service/lineage/delivery/send.js';
 import { Emitter, type EmitterSettings } from '../../../src/service/lineage/emitter.js';
-import { openJournal, readJournal } from '../../../src/service/lineage/outbox/journal.js';
-import { storeReplayRequest } from '../../../src/service/lineage/outbox/outbox.js';
+import { openJournal, readJournal, storeReplayRequest } from '../../../src/service/lineage/outbox/outbox.js';
 import {
   endOf,
   journalIn,

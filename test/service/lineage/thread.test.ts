@@ -6,7 +6,7 @@ import { ready } from 'osl-compiler';
 import t from 'tap';
 import { openAuditLog } from '../../../audit/index.js';
 import { parseManifest } from '../../../src/model/manifest/index.js';
-import { openLineage } from '../../../src/service/lineage/index.js';
+import { openLineage } from '../../../src/service/lineage/lineage.js';
 import { endOf } from '../../../src/service/lineage/outbox/state.js';
 import { SHOP_MANIFEST } from '../../support/shop.js';
 import { endpointAt } from './endpoint.js';

@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises';
 import t, { test } from 'tap';
 import { type AuditEntry, type AuditLog, AuditUnavailable } from '../../../audit/index.js';
 import { sql } from '../../../src/base/sql.js';
-import { Drafts, VersionStore } from '../../../src/model/versions/index.js';
+import { Drafts, VersionStore } from '../../../src/model/versions/versions.js';
 import { processorMs } from '../../support/processor.js';
 import { sealedParts, sealing } from '../../support/sealed-parts.js';
 import type { TokenClaims } from '../../support/service.js';

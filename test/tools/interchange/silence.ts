@@ -1,4 +1,4 @@
-import type { ImportOptions, ImportResult, ModelFormat } from '../../../interchange/index.js';
+import type { ImportResult, ModelFormat, ModelImportOptions } from '../../../interchange/index.js';
 import { ManifestProblems, pointer } from '../../../src/model/manifest/index.js';
 import { imported } from './support.js';
 
@@ -32,7 +32,7 @@ export function meaning({ document, policy, losses }: ImportResult): string {
   return JSON.stringify([document, policy, losses.map((l) => [l.path, l.kind, l.reason])]);
 }
 
-function meaningOf(format: ModelFormat, source: unknown, options: Partial<ImportOptions>): string {
+function meaningOf(format: ModelFormat, source: unknown, options: Partial<ModelImportOptions>): string {
   try {
     return meaning(imported(format, JSON.stringify(source), options));
   } catch (error) {
@@ -79,7 +79,7 @@ function typeBeside(way: Steps, source: unknown): string {
 export function silentValues(
   format: ModelFormat,
   source: unknown,
-  options: Partial<ImportOptions> = {},
+  options: Partial<ModelImportOptions> = {},
   only: 'all' | 'shapes' = 'all',
 ): Silence {
   const before = imported(format, JSON.stringify(source), options);

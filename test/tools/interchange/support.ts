@@ -1,10 +1,10 @@
 import { ready } from 'osl-compiler';
 import {
   DEFAULT_OPTIONS,
-  type ImportOptions,
   type ImportResult,
   importModel,
   type ModelFormat,
+  type ModelImportOptions,
 } from '../../../interchange/index.js';
 import { ManifestProblems } from '../../../src/model/manifest/index.js';
 
@@ -14,7 +14,7 @@ await ready();
 export function imported(
   format: ModelFormat,
   text: string,
-  options: Partial<ImportOptions> = {},
+  options: Partial<ModelImportOptions> = {},
 ): ImportResult {
   return importModel(format, [{ file: `${format}.yml`, text }], { ...DEFAULT_OPTIONS, ...options });
 }

@@ -1,6 +1,13 @@
 import { createHash } from 'node:crypto';
 import { type Column, type Features, featuresBy, type Metric, type Relation } from 'osl-compiler';
-import { CODES, type Path, type UnplacedDiagnostic } from '../diagnostic.js';
+import {
+  CODES,
+  membersOf,
+  type Path,
+  Problems,
+  type RelationMap,
+  type UnplacedDiagnostic,
+} from '../diagnostic.js';
 import type { ColumnsDocument, ManifestDocument } from '../document.js';
 import {
   type Bridge,
@@ -20,13 +27,11 @@ import { connectorsOf } from './connectors.js';
 import { facetRelations, facetStores, facetsOf } from './facets.js';
 import { bridgesOf, columnNamed, edgesOf, entityNamed, relationshipsOf } from './links.js';
 import { checkMetricTexts, checkSpelling, metricsOf } from './metrics.js';
-import { membersOf, Problems, type RelationMap } from './problems.js';
-import { rawTablesOf } from './raw-sql.js';
-import { relationsOf } from './relations.js';
+import { rawTablesOf, relationsOf } from './relations.js';
 import { cacheRuleOf, rollupsOf } from './rollups.js';
 
 /** The frozen manifest, or all semantic errors in the document. */
-export type CompileResult =
+type CompileResult =
   | { readonly ok: true; readonly manifest: Manifest }
   | { readonly ok: false; readonly problems: readonly UnplacedDiagnostic[] };
 
@@ -111,7 +116,7 @@ function entitiesOf(
 
 /**
  * Adds the key domain of every joinable column. Linked columns share a domain, named after the key they lead to
- * (`package.path`). A sealed key without links is a domain by itself; other columns have none.
+ * (`package.path`). A sealed key without links is a separate domain; other columns have none.
  */
 function withKeyDomains(
   relations: RelationMap,

@@ -7,10 +7,9 @@ import {
   type Relation,
 } from 'osl-compiler';
 import { checkArguments, InvalidArgument } from '../../facets/arguments.js';
-import { CODES, type Path } from '../diagnostic.js';
+import { CODES, membersOf, type Path, type Problems, type RelationMap } from '../diagnostic.js';
 import type { DerivedDocument, ManifestDocument } from '../document.js';
 import { type DerivedAttributeSettings, frozenMap } from '../manifest.js';
-import { membersOf, type Problems, type RelationMap } from './problems.js';
 import { RESERVED } from './relations.js';
 
 /** Maximum number of computed columns of one entity, which bounds the cost of selecting all of them. */

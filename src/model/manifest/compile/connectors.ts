@@ -1,5 +1,5 @@
 import { type DeclaredColumn, declaredColumn, SCALAR_TYPES, storedType, type TypeName } from 'osl-compiler';
-import { CODES, type Path } from '../diagnostic.js';
+import { CODES, membersOf, type Path, type Problems, suggestion } from '../diagnostic.js';
 import type {
   ConnectorDocument,
   ManifestDocument,
@@ -14,7 +14,6 @@ import {
   type Table,
 } from '../manifest.js';
 import { tableNamed } from '../name.js';
-import { membersOf, type Problems, suggestion } from './problems.js';
 
 export function connectorsOf(document: ManifestDocument, problems: Problems): ReadonlyMap<string, Connector> {
   return frozenMap(

@@ -9,7 +9,7 @@ import {
   storeTable,
   wordsTable,
 } from '../../facets/store-names.js';
-import { CODES, type Path } from '../diagnostic.js';
+import { CODES, membersOf, type Path, type Problems, type RelationMap } from '../diagnostic.js';
 import type { FacetDocument, ManifestDocument } from '../document.js';
 import {
   type DeclaredFacetVersion,
@@ -23,7 +23,6 @@ import {
 } from '../manifest.js';
 import { sourceOf } from './connectors.js';
 import { entityNamed, mustMatch } from './links.js';
-import { membersOf, type Problems, type RelationMap } from './problems.js';
 import { columnsOf, declaredColumnNamed } from './relations.js';
 
 const DEFAULT_MAX_CHARS = 1200;

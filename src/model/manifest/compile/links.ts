@@ -1,8 +1,7 @@
 import { type Column, columnOf, type Edge, isInteger, type Relation } from 'osl-compiler';
-import { CODES, type Path } from '../diagnostic.js';
+import { CODES, membersOf, type Path, type Problems, type RelationMap } from '../diagnostic.js';
 import type { EndDocument, ManifestDocument, SideDocument } from '../document.js';
 import { type Bridge, type BridgeSide, frozenMap, type LinkEnd, type Relationship } from '../manifest.js';
-import { membersOf, type Problems, type RelationMap } from './problems.js';
 
 /** The entity named at `path`; reports an unknown one and returns null. A bridge is not an entity. */
 export function entityNamed(

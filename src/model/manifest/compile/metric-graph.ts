@@ -8,8 +8,7 @@ import {
   type SameColumns,
   type SimpleMetric,
 } from 'osl-compiler';
-import { CODES, type Path } from '../diagnostic.js';
-import type { Problems, RelationMap } from './problems.js';
+import { CODES, type Path, type Problems, type RelationMap } from '../diagnostic.js';
 
 /**
  * Maximum number of simple and cumulative metrics that one metric may contain: in a chain of sums, the number can
@@ -177,7 +176,7 @@ function cumulativeFault(
   return { message: `\`${entity}\` has no time dimension to add up along`, hint };
 }
 
-export interface MetricRelations {
+interface MetricRelations {
   readonly relations: RelationMap;
   readonly edges: readonly Edge[];
 }

@@ -13,12 +13,11 @@ import {
   type Relation,
   type SimpleMetric,
 } from 'osl-compiler';
-import { CODES, type Path } from '../diagnostic.js';
+import { CODES, membersOf, type Path, type Problems, type RelationMap } from '../diagnostic.js';
 import type { ManifestDocument, MetricDocument, MetricInputDocument, NamedMembers } from '../document.js';
 import { everythingIn, frozenMap } from '../manifest.js';
 import { entityNamed } from './links.js';
 import { resolvedMetrics } from './metric-graph.js';
-import { membersOf, type Problems, type RelationMap } from './problems.js';
 
 /** Metrics of a document. Expressions are kept as text; the compiler's binder interprets them. */
 export function metricsOf(
@@ -268,7 +267,7 @@ function faultOf(metric: SimpleMetric, entity: Relation, whole: Catalog): QueryE
     return null;
   } catch (error) {
     if (!(error instanceof QueryError)) throw error;
-    // A caller is told only that there is no such metric; its author is told which name is unknown.
+    // Callers learn only that there is no such metric; the error for its author has the unknown name.
     return error.entry === 'unknownMetric' ? (metricFault(metric, [], catalog, access) ?? error) : error;
   }
 }

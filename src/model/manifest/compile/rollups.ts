@@ -14,10 +14,9 @@ import {
   type TypeName,
   tableSql,
 } from 'osl-compiler';
-import { CODES, type Path } from '../diagnostic.js';
+import { CODES, membersOf, type Path, type Problems, type RelationMap } from '../diagnostic.js';
 import type { CacheDocument, ManifestDocument, RollupDocument } from '../document.js';
 import { type CacheRule, type Connector, frozenMap, type RollupFacts } from '../manifest.js';
-import { membersOf, type Problems, type RelationMap } from './problems.js';
 
 /** Schema of rollups in the entity's database; owned by the gateway. */
 export const ROLLUP_SCHEMA = 'osl_rollups';

@@ -18,7 +18,7 @@ import {
   some,
   TEXT,
   text,
-} from './parts.js';
+} from './json-schema.js';
 
 const TABLE_NAME = {
   type: 'string',

@@ -12,7 +12,7 @@ import {
   ruledName,
   TEXT,
   text,
-} from './parts.js';
+} from './json-schema.js';
 
 const SUBJECT_NAME = {
   type: 'string',

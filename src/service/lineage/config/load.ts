@@ -3,8 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { StartProblem } from '../../../base/start-problem.js';
 import { messageOf } from '../../../base/thrown.js';
 import { readText } from '../../../model/manifest/files.js';
-import { shapeCheck } from '../../../model/manifest/schema/check.js';
-import { closed, DRAFT, named, some } from '../../../model/manifest/schema/parts.js';
+import { closed, DRAFT, named, shapeCheck, some } from '../../../model/manifest/schema/json-schema.js';
 import { parseSource, throwProblems } from '../../../model/manifest/source.js';
 import { networkIn } from '../delivery/address.js';
 

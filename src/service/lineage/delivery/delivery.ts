@@ -5,7 +5,7 @@ import type { Outbox } from '../outbox/outbox.js';
 import type { OutboxMessage } from '../outbox/state.js';
 import { pauseAfter, type SendAttempt, send } from './send.js';
 
-export interface DeliveryOptions {
+interface DeliveryOptions {
   readonly endpoint: LineageEndpoint;
   readonly outbox: Outbox;
   readonly clock: LineageClock;
@@ -15,7 +15,7 @@ export interface DeliveryOptions {
   readonly warn: (message: string, fields: Readonly<Record<string, unknown>>) => void;
 }
 
-export interface DeliveryCounts {
+interface DeliveryCounts {
   delivered: number;
   failed: number;
 }

@@ -30,7 +30,7 @@ export type SendAttempt =
   | { readonly kind: 'gone' }
   | { readonly kind: 'failed'; readonly reason: string; readonly wishMs: number | null };
 
-export interface Letter {
+interface Letter {
   readonly id: string;
   readonly body: string;
 }

@@ -3,7 +3,7 @@ import type { AuditLog } from '../../../../audit/index.js';
 import type { EventKind } from '../config/load.js';
 
 /** A position in the audit log. */
-export interface LogPosition {
+export interface AuditLogPosition {
   readonly writer: string;
   readonly seq: number;
   /** The segment of the previous record. */
@@ -16,7 +16,7 @@ export function journalIn(dir: string): string {
 }
 
 /** The current end of `audit`. */
-export function endOf(audit: AuditLog): LogPosition {
+export function endOf(audit: AuditLog): AuditLogPosition {
   const { writer, records, segment } = audit.stats();
   return { writer, seq: records, segment };
 }
@@ -61,7 +61,7 @@ export type OutboxEntry =
       readonly datasets: Readonly<Record<string, string>>;
     };
 
-export interface DeliveryState {
+interface DeliveryState {
   readonly state: 'pending' | 'dead';
   readonly attempts: number;
   /** Due time of the next attempt, in ms since the epoch; for a dead letter, the time when it became one. */
@@ -80,7 +80,7 @@ export interface OutboxMessage {
 
 /** The state of an outbox, which is replayed from its journal. */
 export class OutboxState {
-  cursor: LogPosition | null = null;
+  cursor: AuditLogPosition | null = null;
   announced: { readonly version: string; readonly datasets: Readonly<Record<string, string>> } | null = null;
   readonly messages = new Map<string, OutboxMessage>();
   /** Endpoints that answered with status 410, and their URLs. */
@@ -198,7 +198,7 @@ export class OutboxState {
 }
 
 /** The messages of one endpoint, oldest first, and the total size of their bodies in bytes. */
-export interface EndpointQueue {
+interface EndpointQueue {
   readonly pending: Map<string, OutboxMessage>;
   readonly dead: Map<string, OutboxMessage>;
   pendingBytes: number;

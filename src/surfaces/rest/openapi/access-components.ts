@@ -116,7 +116,9 @@ const REQUESTED = object(
     approval: orNull(
       object({
         id: text('ID of the approval request.'),
-        url: text('Page on which approvers decide; without OSL_PUBLIC_URL, a path on this server.'),
+        url: text(
+          'Where approvers decide: a page of the console or, without a console, `/osl/approvals`. Without OSL_PUBLIC_URL, a path on this server.',
+        ),
         expires_at: text('RFC 3339 time until which it can be decided.'),
       }),
     ),

@@ -1,8 +1,8 @@
 import type { EndpointKind } from '../endpoint.js';
 import { CLERK_COLUMNS, rowsOf } from '../world.js';
-import { onServer } from './postgres.js';
+import { onServer, openPostgres } from './postgres.js';
 
-interface Views {
+interface ViewOptions {
   readonly name: string;
   readonly what: string;
   /** Of each view, such as `with (security_barrier)`. */
@@ -16,7 +16,7 @@ interface Views {
 }
 
 /** Views in a schema that is all that the clerk may read. */
-function views({ name, what, option = '', masked = [], region, settings = '' }: Views): EndpointKind {
+function views({ name, what, option = '', masked = [], region, settings = '' }: ViewOptions): EndpointKind {
   const schema = name.replace(/\W/g, '_');
   const role = `leakbench_${schema}_clerk`;
   const objects = Object.entries(CLERK_COLUMNS).map(([table, columns]) => {
@@ -59,3 +59,43 @@ export const MASKING_VIEWS = views({
   region: "current_setting('app.region', true)",
   settings: '-c app.region=north',
 });
+
+const POLICY_ROLE = 'leakbench_rls_clerk';
+
+/** Postgres itself: row-security policies, and privileges on columns. */
+export const ROW_SECURITY = onServer({
+  name: 'row security',
+  data: 'everything',
+  what: 'Postgres with a row-security policy on each table, and privileges on columns',
+  role: POLICY_ROLE,
+  script: Object.entries(CLERK_COLUMNS)
+    .map(
+      ([table, columns]) => `
+alter table ${table} enable row level security;
+create policy clerk on ${table} for select to ${POLICY_ROLE} using (${rowsOf(table)});
+grant select (${columns.join(', ')}) on ${table} to ${POLICY_ROLE};`,
+    )
+    .join(''),
+});
+
+const COPY_ROLE = 'leakbench_copies_clerk';
+
+/** Databases with visible data only. A leak that is found here is a fault of the bench. */
+export const COPIES = onServer({
+  name: 'copies',
+  data: 'visible',
+  what: 'Postgres without what the clerk may not see',
+  role: COPY_ROLE,
+  script: `grant select on ${Object.keys(CLERK_COLUMNS).join(', ')} to ${COPY_ROLE};`,
+});
+
+/** The tables themselves, read by their owner: every attack that works at all leaks here. */
+export const UNPROTECTED: EndpointKind = {
+  name: 'unprotected',
+  data: 'everything',
+  start: async ({ owner }) => ({
+    what: 'Postgres, and the clerk is its owner',
+    open: (world, login) => openPostgres(owner[world], login),
+    close: async () => undefined,
+  }),
+};

@@ -1,16 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { RequestObserver } from '../ask/request/meters.js';
-import type { ServiceLog } from '../base/log.js';
-import { version } from '../base/package-root.js';
-import { messageOf } from '../base/thrown.js';
-import { Collector, exportMetrics, SpanExporter } from './otlp/index.js';
-import type { Settings } from './settings.js';
+import { RequestObserver } from '../../ask/request/meters.js';
+import type { ServiceLog } from '../../base/log.js';
+import { version } from '../../base/package-root.js';
+import { messageOf } from '../../base/thrown.js';
+import { Collector, exportMetrics, type OtlpSettings, SpanExporter } from './collector.js';
 
 const CLOSE_MS = 2_000;
 
+interface ObservingSettings {
+  readonly slowQuestionMs: number;
+  /** Settings of the collector of OpenTelemetry; null if there is none. */
+  readonly otlp: OtlpSettings | null;
+}
+
 /** Opens metrics, the slow query log and, if a collector is configured, tracing. */
 export function openObserving(
-  { slowQuestionMs, otlp }: Pick<Settings, 'slowQuestionMs' | 'otlp'>,
+  { slowQuestionMs, otlp }: ObservingSettings,
   log: ServiceLog,
 ): { readonly observing: RequestObserver; close(): Promise<void> } {
   if (otlp === null)
@@ -21,7 +26,7 @@ export function openObserving(
 
 /** Exports metrics to the collector, if configured; returns a function that stops it. */
 export function openMetricExport(
-  { otlp }: Pick<Settings, 'otlp'>,
+  { otlp }: Pick<ObservingSettings, 'otlp'>,
   log: ServiceLog,
   figures: () => Promise<string>,
 ): () => Promise<void> {
