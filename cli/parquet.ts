@@ -3,8 +3,15 @@ import { type Data, DataType, type Field, Precision, type RecordBatch, TimeUnit,
 import type { SchemaElement } from 'hyparquet';
 import { ByteWriter, type ColumnSource, ParquetWriter } from 'hyparquet-writer';
 import { version } from '../src/base/package-root.js';
-import { type AnswerNotes, answerNotes } from './answer.js';
-import { bodyBytes, openArrow, type QueryCall, readBatches, refuseTerminal } from './answer-streams.js';
+import {
+  type AnswerNotes,
+  answerNotes,
+  bodyBytes,
+  openArrow,
+  type QueryCall,
+  readBatches,
+  refuseTerminal,
+} from './answer.js';
 import { EXIT, Failure } from './exit.js';
 import { note } from './output.js';
 

@@ -20,7 +20,7 @@ type Load = () => Promise<(root: Command) => void>;
 // biome-ignore format: one command a line
 const TOPICS: readonly (readonly [heading: string, commands: readonly (readonly [name: string, description: string, load: Load])[]])[] = [
   ['Start:', [
-    ['demo', 'start a gateway with demo data; needs no database', async () => (await import('./commands/demo.js')).addDemo],
+    ['demo', 'start a gateway with demo data; needs no database', async () => (await import('./commands/serve.js')).addDemo],
     ['init', 'create a manifest and a policy from your database', async () => (await import('./commands/init.js')).addInit],
     ['serve', 'start the gateway', async () => (await import('./commands/serve.js')).addServe],
     ['config', 'list and check settings', async () => (await import('./commands/config.js')).addConfig],
@@ -57,16 +57,16 @@ const TOPICS: readonly (readonly [heading: string, commands: readonly (readonly 
     ['import', 'convert a model of another format to a manifest', async () => (await import('./commands/import.js')).addImport],
     ['export', 'convert the manifest to another format', async () => (await import('./commands/import.js')).addExport],
     ['rls', 'find faults in the row security of any Postgres', async () => (await import('./commands/rls.js')).addRls],
-    ['row-security', "compare, write or drop the database's own row security", async () => (await import('./commands/row-security.js')).addRowSecurity],
+    ['row-security', "compare, write or drop the database's own row security", async () => (await import('./commands/rls.js')).addRowSecurity],
   ]],
   ['Operate:', [
-    ['receipt', 'check the receipt of an answer', async () => (await import('./commands/receipt.js')).addReceipt],
+    ['receipt', 'check the receipt of an answer', async () => (await import('./commands/audit.js')).addReceipt],
     ['audit', 'verify, read and prove the audit log', async () => (await import('./commands/audit.js')).addAudit],
     ['ps', 'list sessions and running requests', async () => (await import('./commands/sessions.js')).addPs],
     ['kill', 'end a session or a request', async () => (await import('./commands/sessions.js')).addKill],
     ['top', 'watch sessions, pools and processes', async () => (await import('./commands/sessions.js')).addTop],
     ['index', 'update the stores of text facets', async () => (await import('./commands/index-content.js')).addIndex],
-    ['rollup', 'build pre-aggregations; list their state', async () => (await import('./commands/rollup.js')).addRollup],
+    ['rollup', 'build pre-aggregations; list their state', async () => (await import('./commands/index-content.js')).addRollup],
     ['lineage', 'show the lineage of a query; list undelivered events', async () => (await import('./commands/lineage.js')).addLineage],
     ['backup', 'copy the data directory into one file', async () => (await import('./commands/backup.js')).addBackup],
     ['restore', 'make a data directory from a backup', async () => (await import('./commands/backup.js')).addRestore],

@@ -72,7 +72,7 @@ async function verifyChains(flags: VerifyFlags, sources: readonly LogSource[]): 
 }
 
 async function notesOfWitness(place: string): Promise<readonly string[]> {
-  const { witnessedNotes } = await import('./witness.js');
+  const { witnessedNotes } = await import('./log.js');
   return witnessedNotes(place);
 }
 

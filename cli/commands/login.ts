@@ -44,7 +44,7 @@ async function runLogin(flags: LoginFlags): Promise<void> {
   const [provider, { writeLogin }, { loginToken }] = await Promise.all([
     import('../login/provider.js'),
     import('../login/store.js'),
-    import('../login/actor-token.js'),
+    import('../login/provider.js'),
   ]);
   if ((flags.issuer === undefined) !== (flags.clientId === undefined))
     throw usage('--issuer and --client-id go together');

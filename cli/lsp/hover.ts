@@ -1,6 +1,6 @@
 import { choicesOf, type FileKind, type Meaning, meaningOf, schemaAt } from './meaning.js';
 import type { ManifestNames } from './names.js';
-import { argumentOf, columnsIn, isName, type Statement, sourcesIn } from './osql/scope.js';
+import { argumentOf, columnsIn, isName, type Statement, sourcesIn } from './osql-scope.js';
 import type { YamlPlace } from './yaml/place.js';
 
 export interface HoverTarget {

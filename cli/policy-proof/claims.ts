@@ -1,9 +1,7 @@
 import { obligationsOf, type ProvenPolicy } from '../../policy/proof/index.js';
 import type { PolicyTests } from '../policy-tests/document.js';
-import { counterexampleLines } from './counterexample-lines.js';
-import { decide, type Verdict } from './decide.js';
+import { counterexampleLines, decide, openTrials, type Verdict } from './decide.js';
 import { type Solver, SolverFault, withSolver } from './solver.js';
-import { openTrials } from './trials.js';
 
 export interface ProvenClaim {
   readonly name: string;

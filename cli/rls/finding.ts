@@ -1,5 +1,5 @@
-import type { CheckedDatabase } from './checked-database.js';
-import type { ObjectIdentity } from './identity.js';
+import type { ObjectIdentity } from './catalog/catalog.js';
+import type { CheckedDatabase } from './database.js';
 
 /** From the gravest: rows are shown or changed that should not be; likely so; slow, or worth knowing. */
 export const SEVERITIES = ['error', 'warning', 'note'] as const;

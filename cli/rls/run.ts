@@ -3,8 +3,16 @@ import { EXIT } from '../exit.js';
 import { counted, print, printJson, visible } from '../output.js';
 import { logicalResult, sarifRun } from '../sarif.js';
 import type { SecurityCatalog } from './catalog/catalog.js';
-import { type CheckScope, checkedDatabase } from './checked-database.js';
-import { catalogOf, type DatabaseFlags, openDatabase, requireKnown, scopeOf, urlOf } from './database.js';
+import {
+  type CheckScope,
+  catalogOf,
+  checkedDatabase,
+  type DatabaseFlags,
+  openDatabase,
+  requireKnown,
+  scopeOf,
+  urlOf,
+} from './database.js';
 import { type Finding, type Rule, SEVERITIES, type Severity } from './finding.js';
 import { RULES, UNREAD_CATALOG } from './rules/index.js';
 

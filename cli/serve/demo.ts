@@ -6,7 +6,7 @@ import { isThisMachine, type Settings } from '../../src/service/settings.js';
 import { demoSignIn } from '../../src/surfaces/console/demo.js';
 import { ensureDemo } from '../demo/index.js';
 import { openIssuer } from '../issuer.js';
-import type { Progress } from '../progress.js';
+import type { Progress } from '../output.js';
 import { DEMO_CALLERS } from './examples.js';
 import { asStartProblem, type Demo } from './server.js';
 

@@ -10,8 +10,7 @@ import { workersFor } from '../../src/service/workers.js';
 import { EXIT, endOnUncaught, Failure, toFailure, usage } from '../exit.js';
 import { type ServerFlags, settingsOf } from '../flags.js';
 import { operatorLog } from '../log.js';
-import { note, print } from '../output.js';
-import { createProgress } from '../progress.js';
+import { createProgress, note, print } from '../output.js';
 import {
   addressOf,
   removeServerFile,
@@ -145,7 +144,8 @@ async function announce(server: RunningServer, dataDir: string, json: boolean): 
   }
   const model = server.open.service.model();
   print(banner(server.record, dataDir, model, server.settings.console !== 'off'));
-  if (server.record.demo && server.record.localTokens) print(await (await import('./tour.js')).tour(server));
+  if (server.record.demo && server.record.localTokens)
+    print(await (await import('./examples.js')).tour(server));
   print('Ctrl-C stops the server.');
 }
 

@@ -25,7 +25,7 @@ import { createPgFrontend, type OwnSessions, type SessionCounts } from '../../sr
 import type { CancelDirectory, WireServer } from '../../wire/index.js';
 import { systemFault } from '../exit.js';
 import { logLevelPart } from '../log.js';
-import type { Progress } from '../progress.js';
+import type { Progress } from '../output.js';
 import { removeServerFile, type ServerRecord, writeServerFile } from '../server-file.js';
 import {
   adminListener,

@@ -22,12 +22,13 @@ import { toFailure } from '../exit.js';
 import type { OpenServer, SharedAcrossProcesses } from '../serve/server.js';
 import type {
   ChangeRefusal,
+  Handlers,
+  Peer,
   SupervisorProtocol,
   Texts,
   WorkerChangeRequest,
   WorkerProtocol,
 } from './messages.js';
-import type { Handlers, Peer } from './peer.js';
 import type { WorkerChannel } from './slot.js';
 
 export type SupervisorChannel = Peer<WorkerProtocol, SupervisorProtocol>;

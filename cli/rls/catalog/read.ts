@@ -10,7 +10,16 @@ import type {
   Volatility,
 } from './catalog.js';
 import * as relations from './relations.js';
-import { type CatalogRow, flagIn, grantsIn, groupBy, numberIn, textIn, textOrNull, textsIn } from './row.js';
+import {
+  type CatalogRow,
+  flagIn,
+  grantsIn,
+  groupBy,
+  numberIn,
+  textIn,
+  textOrNull,
+  textsIn,
+} from './relations.js';
 
 /** A session inside a transaction. */
 export interface CatalogSession {

@@ -7,11 +7,24 @@ import { loadModel } from '../../../src/service/model.js';
 import { createHttpServer } from '../../../src/surfaces/http/server.js';
 import { EXIT, usage } from '../../exit.js';
 import { counted, print, printJson, visible } from '../../output.js';
-import { type CheckedDatabase, checkedDatabase } from '../checked-database.js';
-import { catalogOf, type DatabaseFlags, openDatabase, scopeOf, urlOf } from '../database.js';
+import {
+  type CheckedDatabase,
+  catalogOf,
+  checkedDatabase,
+  type DatabaseFlags,
+  openDatabase,
+  scopeOf,
+  urlOf,
+} from '../database.js';
 import { type ImportedPolicy, importedPolicy } from '../import/draft.js';
 import type { TableView } from '../import/view-plan.js';
-import { attributesOfCaller, type ComparedCaller, callersIn, sampledCallers } from './callers.js';
+import {
+  attributesOfCaller,
+  type ComparedCaller,
+  callersIn,
+  sampledCallers,
+  withServedFiles,
+} from './callers.js';
 import {
   type ComparedColumns,
   comparedColumns,
@@ -21,7 +34,6 @@ import {
   sampledRows,
   type VisibleRows,
 } from './rows.js';
-import { withServedFiles } from './served-files.js';
 
 export interface RlsCompareFlags extends DatabaseFlags {
   readonly callers?: string;

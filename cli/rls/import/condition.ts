@@ -1,12 +1,11 @@
 import type { Node, SubLink } from '@pgsql/types';
 import { calledName, literalOf, namesOf } from '../nodes.js';
 import { asList, type CallerValue, callerValueOf, claimValue, unwrapped } from './caller-value.js';
-import { membershipOfRole } from './current-user.js';
-import { type InlinedCall, inlined } from './function-call.js';
+import type { Translation } from './function-call.js';
+import { type InlinedCall, inlined, membershipOfRole } from './function-call.js';
 import { membership } from './membership.js';
 import { rowExpression } from './row-expression.js';
 import { boundNode, operatorOf, type Range, resolve, type Scope, Untranslatable } from './scope.js';
-import type { Translation } from './translation.js';
 
 /**
  * Writes a condition as a row filter over `range`. The filter accepts no row that the condition does not accept.

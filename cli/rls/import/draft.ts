@@ -3,17 +3,26 @@ import type { GrantDocument, PolicyDocument, RoleDocument } from '../../../polic
 import { compileSnapshot, PolicyProblems } from '../../../policy/index.js';
 import { type Manifest, nameFrom } from '../../../src/model/manifest/index.js';
 import type { Oid, Relation, Role } from '../catalog/catalog.js';
-import type { CheckedDatabase } from '../checked-database.js';
-import { qualified, relationObject } from '../identity.js';
-import { attributesNamed, type CallerAttribute } from './attributes.js';
-import { type ImportNote, whyNoEntity } from './notes.js';
-import { type GrantOrigins, PolicyFilters } from './policy-filters.js';
+import { qualified, relationObject } from '../catalog/catalog.js';
+import type { CheckedDatabase } from '../database.js';
+import { attributesNamed, type CallerAttribute } from './caller-value.js';
+import { type GrantOrigins, type ImportNote, PolicyFilters, whyNoEntity } from './policy-filters.js';
 import { FailsInDatabase, type ImportedTable } from './scope.js';
 import { readByCaller } from './session-dependence.js';
 import type { MaskedColumn, ViewColumn } from './simple-view.js';
 import { type ReadRights, Translations, withOwnRights } from './translations.js';
-import { bothOf, grantOn, type MaskedLabel, maskNote, viewGrants } from './view-grants.js';
-import { entityRoles, nameOf, type TableView, type ViewPlan, viewPlans } from './view-plan.js';
+import {
+  bothOf,
+  entityRoles,
+  grantOn,
+  type MaskedLabel,
+  maskNote,
+  nameOf,
+  type TableView,
+  type ViewPlan,
+  viewGrants,
+  viewPlans,
+} from './view-plan.js';
 
 export interface ImportedPolicy {
   readonly document: PolicyDocument;

@@ -1,18 +1,93 @@
 import type { Node } from '@pgsql/types';
 import { parse, QueryError } from 'osl-compiler';
-import type { DatabaseFunction } from '../catalog/catalog.js';
-import { calledName, firstTarget, namesOf } from '../nodes.js';
-import { schemasOf } from '../search-path.js';
-import { isCallerFunction } from './caller-value.js';
-import type { CurrentUser } from './current-user.js';
+import type { RoleAccess } from '../catalog/access.js';
+import { type DatabaseFunction, type Oid, type SecurityCatalog, schemasOf } from '../catalog/catalog.js';
+import { calledName, firstTarget, literalOf, namesOf } from '../nodes.js';
+import { type ImportedAttributes, isCallerFunction } from './caller-value.js';
 import {
   type BoundNode,
   FailsInDatabase,
   NO_ARGUMENTS,
+  type Range,
   type ReadableRows,
   type Scope,
+  type TableLookup,
   Untranslatable,
 } from './scope.js';
+
+/** The role that `current_user` names. */
+interface CurrentUser {
+  /** True for the caller, false for the owner of a SECURITY DEFINER function. */
+  readonly isCaller: boolean;
+  readonly name: string;
+  mayExecute(called: DatabaseFunction): boolean;
+  /** Result of `pg_has_role`. @throws Untranslatable for an unknown role or kind of membership */
+  hasRole(role: string, privilege: string): boolean;
+}
+
+/** @param isCaller false for the owner of a SECURITY DEFINER function */
+export function currentUser(
+  { roles }: SecurityCatalog,
+  access: RoleAccess,
+  id: Oid,
+  isCaller: boolean,
+): CurrentUser {
+  return {
+    isCaller,
+    name: roles.get(id)?.name ?? `role ${id}`,
+    mayExecute: (called) => access.mayExecute(id, called),
+    hasRole: (name, privilege) => {
+      const role = [...roles.values()].find((one) => one.name === name);
+      if (role === undefined) throw new Untranslatable(`pg_has_role of \`${name}\`, which is no role`);
+      if (roles.get(id)?.superuser === true) return true;
+      switch (privilege.trim().toUpperCase()) {
+        case 'MEMBER':
+          return membersOf(roles, id).has(role.id);
+        case 'USAGE':
+          return access.privilegesOf(id).has(role.id);
+        default:
+          throw new Untranslatable(`pg_has_role with ${privilege}`);
+      }
+    },
+  };
+}
+
+/** The role and all that it is a member of, with or without their privileges. */
+function membersOf(roles: SecurityCatalog['roles'], id: Oid): ReadonlySet<Oid> {
+  const reached = new Set([id]);
+  for (const one of reached) for (const { role } of roles.get(one)?.memberships ?? []) reached.add(role);
+  return reached;
+}
+
+/**
+ * The result of `pg_has_role` for the current user, which the database role decides; null for any other node.
+ *
+ * @throws Untranslatable for other users and for names that are no literals
+ */
+export function membershipOfRole(node: Node, user: CurrentUser): boolean | null {
+  if (!('FuncCall' in node)) return null;
+  const { schema, name } = calledName(node.FuncCall);
+  if (schema !== null || name !== 'pg_has_role') return null;
+  const args = node.FuncCall.args ?? [];
+  const [role, privilege] = args.slice(-2).map(literalOf);
+  if (args.length === 3 && !isCurrentUser(args[0])) throw new Untranslatable('pg_has_role of another user');
+  if (role === undefined || role === null || privilege === undefined || privilege === null)
+    throw new Untranslatable('pg_has_role of a role that depends on the row');
+  return user.hasRole(role, privilege);
+}
+
+function isCurrentUser(node: Node | undefined): boolean {
+  if (node === undefined) return false;
+  if ('TypeCast' in node) return isCurrentUser(node.TypeCast.arg);
+  return 'SQLValueFunction' in node && CURRENT_USER.has(node.SQLValueFunction.op);
+}
+
+/** `current_user`, `current_role` and `user`. */
+const CURRENT_USER: ReadonlySet<unknown> = new Set([
+  'SVFOP_CURRENT_USER',
+  'SVFOP_CURRENT_ROLE',
+  'SVFOP_USER',
+]);
 
 /** Functions of users by name. */
 export interface FunctionBodies {
@@ -119,4 +194,24 @@ function parsed(statement: string, name: string): { readonly node: Node } {
     if (error instanceof QueryError) throw new Untranslatable(`${name}: ${error.message}`);
     throw error;
   }
+}
+
+/** Context of a translation: the database, and the role for which it is made. */
+export interface Translation {
+  readonly tables: TableLookup;
+  readonly functions: FunctionBodies;
+  readonly attributes: ImportedAttributes;
+  /** The search_path for names without a schema. */
+  readonly searchPath: readonly string[];
+  /** The filter of the rows of a table that a subquery may read; null for all rows. @throws Untranslatable */
+  readonly readableRows: ReadableRows;
+  /**
+   * The same inside a function without SECURITY DEFINER, which reads as the current user. Another role's rows than
+   * `readableRows` in a view with the rights of its owner, and in policies below it.
+   */
+  readonly rowsOfUser: ReadableRows;
+  /** The current user. */
+  readonly user: CurrentUser;
+  /** Writes a condition inside a subquery; see `condition`. */
+  filterOf(node: Node, scope: Scope, range: Range, context: Translation, positive: boolean): string;
 }

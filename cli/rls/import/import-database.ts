@@ -25,9 +25,8 @@ import {
   draftManifest,
   type ExcludedTable,
 } from '../../proposal/index.js';
-import { type Policy, PUBLIC, type Relation, type SecurityCatalog } from '../catalog/catalog.js';
-import { type CheckedDatabase, type CheckScope, checkedDatabase, governs } from '../checked-database.js';
-import { qualified } from '../identity.js';
+import { type Policy, PUBLIC, qualified, type Relation, type SecurityCatalog } from '../catalog/catalog.js';
+import { type CheckedDatabase, type CheckScope, checkedDatabase, governs } from '../database.js';
 import { type ImportedPolicy, importedPolicy } from './draft.js';
 import { Untranslatable } from './scope.js';
 import { simpleView } from './simple-view.js';

@@ -3,6 +3,7 @@ import { identifier } from 'osl-compiler/sql-text';
 import type { TableAttributeDocument } from '../../../policy/document.js';
 import { calledName, firstTarget, namesOf, partsOf } from '../nodes.js';
 import { type CallerValue, callerListOf } from './caller-value.js';
+import type { Translation } from './function-call.js';
 import { rowExpression } from './row-expression.js';
 import {
   boundNode,
@@ -15,7 +16,6 @@ import {
   type Scope,
   Untranslatable,
 } from './scope.js';
-import type { Translation } from './translation.js';
 
 /**
  * Writes a subquery in a condition as a comparison with an attribute whose values are read from the subquery's tables:

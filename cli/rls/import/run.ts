@@ -12,7 +12,7 @@ import { manifestYaml, policyYaml } from '../../proposal/index.js';
 import { catalogOf, type DatabaseFlags, openDatabase, scopeOf, urlOf } from '../database.js';
 import { sourceText } from './caller-value.js';
 import { type ImportedDatabase, importDatabase } from './import-database.js';
-import type { ImportNote } from './notes.js';
+import type { ImportNote } from './policy-filters.js';
 
 export interface RlsImportFlags extends DatabaseFlags {
   readonly tenant?: string;

@@ -1,7 +1,13 @@
 import type { Node } from '@pgsql/types';
-import { type DatabaseFunction, PUBLIC, type Relation, type Role } from '../catalog/catalog.js';
-import { type CheckedDatabase, governs } from '../checked-database.js';
-import { qualified, signature } from '../identity.js';
+import {
+  type DatabaseFunction,
+  PUBLIC,
+  qualified,
+  type Relation,
+  type Role,
+  signature,
+} from '../catalog/catalog.js';
+import { type CheckedDatabase, governs } from '../database.js';
 import { calledName, namesOf } from '../nodes.js';
 import { eachNode, parsedStatement, relationNames } from '../statement.js';
 

@@ -1,7 +1,7 @@
 import type { Node, SelectStmt } from '@pgsql/types';
 import type { MaskKind } from 'osl-compiler';
 import type { Relation } from '../catalog/catalog.js';
-import type { CheckedDatabase } from '../checked-database.js';
+import type { CheckedDatabase } from '../database.js';
 import { calledName, literalOf, namesOf } from '../nodes.js';
 import { columnOf, eachNode, parsedStatement } from '../statement.js';
 import { Untranslatable } from './scope.js';

@@ -2,14 +2,13 @@ import type { Node } from '@pgsql/types';
 import { QueryError } from 'osl-compiler';
 import { OTHERS_POLICY, SCHEMA } from '../../../src/model/row-security/index.js';
 import type { DatabaseFunction, Oid, Policy, Relation, Role } from '../catalog/catalog.js';
-import { type CheckedDatabase, governs, isOfGateway } from '../checked-database.js';
-import { qualified } from '../identity.js';
+import { qualified, searchPathOf } from '../catalog/catalog.js';
+import { type CheckedDatabase, governs, isOfGateway } from '../database.js';
 import { expressionNode } from '../nodes.js';
-import { searchPathOf } from '../search-path.js';
-import { ImportedAttributes } from './attributes.js';
+import { ImportedAttributes } from './caller-value.js';
 import { condition } from './condition.js';
-import { currentUser } from './current-user.js';
-import type { FunctionBodies } from './function-call.js';
+import type { FunctionBodies, Translation } from './function-call.js';
+import { currentUser } from './function-call.js';
 import {
   FailsInDatabase,
   type ImportedTable,
@@ -19,7 +18,6 @@ import {
   type TableLookup,
   Untranslatable,
 } from './scope.js';
-import type { Translation } from './translation.js';
 
 /** Whose rows are read: policies are those of `reader`, and `current_user` is `user`. */
 export interface ReadRights {

@@ -12,10 +12,8 @@ import {
   type Truth,
 } from '../../../policy/proof/index.js';
 import { firstTarget, namesOf } from '../nodes.js';
-import { type CalledQuery, calledQuery } from './functions.js';
-import { truthLiteral } from './leaf-terms.js';
+import { aloneIn, type CalledQuery, calledQuery, type Subquery, selectOf, subqueryOf } from './functions.js';
 import { at, type Home, NotUnderstood, operatorOf, type PlacedExpression } from './scope.js';
-import { aloneIn, type Subquery, selectOf, subqueryOf } from './subquery.js';
 import {
   COMPARISONS,
   callerEquals,
@@ -26,6 +24,7 @@ import {
   isRowTerm,
   type Term,
   type TruthTerm,
+  truthLiteral,
   typed,
   type ValueTerm,
 } from './terms.js';

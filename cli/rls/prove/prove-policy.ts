@@ -13,11 +13,11 @@ import {
 import { type Manifest, nameFrom, tableName } from '../../../src/model/manifest/index.js';
 import type { Solver } from '../../policy-proof/solver.js';
 import type { Relation, Role } from '../catalog/catalog.js';
-import type { CheckedDatabase } from '../checked-database.js';
-import type { CallerAttribute } from '../import/attributes.js';
+import type { CheckedDatabase } from '../database.js';
+import type { CallerAttribute } from '../import/caller-value.js';
 import { CallerValueNames } from './caller-values.js';
+import type { Difference, ExampleContext, Question } from './examples.js';
 import { type Example, exampleOf } from './examples.js';
-import type { Difference, ExampleContext, Question } from './question.js';
 import { RowSecurity } from './row-security.js';
 import { Ties } from './ties.js';
 

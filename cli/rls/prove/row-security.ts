@@ -3,13 +3,12 @@ import { type Relation as Entity, QueryError } from 'osl-compiler';
 import { and, Encoder, expressionKey, FALSE, type Formula, or, TRUE } from '../../../policy/proof/index.js';
 import { type Manifest, tableName } from '../../../src/model/manifest/index.js';
 import type { Policy, Relation, Role } from '../catalog/catalog.js';
-import { type CheckedDatabase, governs } from '../checked-database.js';
-import { qualified } from '../identity.js';
+import { qualified, searchPathOf } from '../catalog/catalog.js';
+import { type CheckedDatabase, governs } from '../database.js';
 import { expressionNode } from '../nodes.js';
-import { searchPathOf } from '../search-path.js';
 import type { CallerValueNames } from './caller-values.js';
+import { RowSets } from './caller-values.js';
 import { Conditions } from './conditions.js';
-import { RowSets } from './row-sets.js';
 import {
   type From,
   type Home,

@@ -1,15 +1,15 @@
 import { join, resolve } from 'node:path';
 import { ready } from 'osl-compiler';
+import type { Diagnostic } from '../../../src/model/manifest/index.js';
 import { loadModel } from '../../../src/service/model.js';
 import { EXIT, usage } from '../../exit.js';
-import { note, print, printJson } from '../../output.js';
-import { withInstalledSolver } from '../../policy/solver.js';
+import { counted, note, print, printJson, visible } from '../../output.js';
+import { placesIn, withInstalledSolver } from '../../policy/prove.js';
 import { sarifLog } from '../../sarif.js';
-import { checkedDatabase } from '../checked-database.js';
-import { catalogOf, type DatabaseFlags, openDatabase, scopeOf, urlOf } from '../database.js';
+import { catalogOf, checkedDatabase, type DatabaseFlags, openDatabase, scopeOf, urlOf } from '../database.js';
 import { importedPolicy } from '../import/draft.js';
-import { provePolicy, type RoleProof } from './prove-policy.js';
-import { proofJson, proofLines, proofProblems } from './report.js';
+import type { Example, ExampleRow } from './examples.js';
+import { type ProofVerdict, provePolicy, type RoleProof } from './prove-policy.js';
 import { scratchDefinitions } from './scratch.js';
 import { ExampleTrials } from './trial.js';
 
@@ -73,4 +73,128 @@ function report(proofs: readonly RoleProof[], { json, sarif }: RlsProveFlags): v
   const kinds = new Set(proofs.map(({ verdict }) => verdict.kind));
   if (kinds.has('wider') || kinds.has('differs')) process.exitCode = EXIT.failed;
   else if (kinds.has('unknown')) process.exitCode = UNKNOWN;
+}
+
+/** Proofs as data for `--json`. All values of examples are made up. */
+export function proofJson(proofs: readonly RoleProof[]) {
+  return {
+    proofs: proofs.map(({ role, entity, table, verdict, assumes }) => ({
+      role,
+      entity,
+      table: table === '' ? null : table,
+      ...verdictJson(verdict),
+      assumes,
+    })),
+  };
+}
+
+function verdictJson(verdict: ProofVerdict) {
+  switch (verdict.kind) {
+    case 'equal':
+      return { verdict: verdict.kind };
+    case 'narrower':
+    case 'wider':
+      return { verdict: verdict.kind, example: exampleJson(verdict.example) };
+    case 'differs':
+      return {
+        verdict: verdict.kind,
+        example: exampleJson(verdict.example),
+        less: exampleJson(verdict.less),
+      };
+    case 'unknown':
+      return { verdict: verdict.kind, because: verdict.because, never_more: verdict.neverMore };
+  }
+}
+
+function exampleJson({ column, row, others, caller }: Example) {
+  return {
+    column,
+    row: Object.fromEntries(row),
+    others: others.map((one) => ({ entity: one.entity.name, row: Object.fromEntries(one.row) })),
+    settings: Object.fromEntries(caller.settings),
+    claims: caller.claims,
+    attributes: caller.attributes,
+  };
+}
+
+const PROBLEMS = {
+  narrower: { severity: 'warning', code: 'narrower_than_row_security' },
+  wider: { severity: 'error', code: 'wider_than_row_security' },
+  differs: { severity: 'error', code: 'differs_from_row_security' },
+  unknown: { severity: 'warning', code: 'row_security_not_compared' },
+} as const;
+
+/** Verdicts other than `equal` for SARIF, at the grants of the role in the policy file. */
+async function proofProblems(
+  policyFile: string,
+  proofs: readonly RoleProof[],
+): Promise<readonly Diagnostic[]> {
+  const place = await placesIn(policyFile);
+  return proofs.flatMap(({ role, entity, table, verdict }) => {
+    if (verdict.kind === 'equal') return [];
+    const lines = [...verdictLines(verdict)].map((line) => line.trim());
+    const message = `${role} on ${table === '' ? entity : table}: ${lines.join('; ')}`;
+    return [place(['roles', role, 'grants'], { ...PROBLEMS[verdict.kind], message })];
+  });
+}
+
+const LABELS = {
+  equal: 'equal   ',
+  narrower: 'narrower',
+  wider: 'WIDER   ',
+  differs: 'DIFFERS ',
+  unknown: 'unknown ',
+} as const;
+
+/** The same for a person. */
+export function* proofLines(proofs: readonly RoleProof[]): Generator<string> {
+  for (const { role, entity, table, verdict } of proofs) {
+    const never = verdict.kind === 'unknown' && verdict.neverMore ? ' (never more)' : '';
+    yield visible(`${LABELS[verdict.kind]} ${role} on ${table === '' ? entity : table}${never}`);
+    yield* verdictLines(verdict);
+  }
+  const of = (kind: ProofVerdict['kind']): number =>
+    proofs.filter(({ verdict }) => verdict.kind === kind).length;
+  const assumed = [...new Set(proofs.flatMap(({ assumes }) => assumes))];
+  if (assumed.length > 0)
+    yield visible(`for callers for whom the database does not fail: ${assumed.join('; ')}`);
+  yield `${counted(proofs.length, 'proof', 'proofs')}: ${of('equal')} equal, ${of('narrower')} narrower, ` +
+    `${of('wider')} wider, ${of('differs')} different, ${of('unknown')} unknown`;
+}
+
+function* verdictLines(verdict: ProofVerdict): Generator<string> {
+  switch (verdict.kind) {
+    case 'equal':
+      return;
+    case 'narrower':
+    case 'wider':
+      yield* exampleLines(verdict.example);
+      return;
+    case 'differs':
+      yield* exampleLines(verdict.example);
+      yield* exampleLines(verdict.less);
+      return;
+    case 'unknown':
+      yield visible(`           ${verdict.because}`);
+      return;
+  }
+}
+
+function* exampleLines({ direction, column, entity, row, others, caller }: Example): Generator<string> {
+  const where = direction === 'more' ? 'the gateway alone' : 'the database alone';
+  yield `           ${where} shows ${column === null ? 'the row' : `the column ${column}`}`;
+  yield visible(`           row of ${entity.name}: ${cells(row)}`);
+  for (const one of others) yield visible(`           with a row of ${one.entity.name}: ${cells(one.row)}`);
+  const values = [
+    ...[...caller.settings].map(([name, value]) => `setting ${name} = ${JSON.stringify(value)}`),
+    ...Object.entries(caller.claims).map(([name, value]) => `claim ${name} = ${JSON.stringify(value)}`),
+  ];
+  yield visible(
+    `           caller: ${caller.role} with ${values.length === 0 ? 'no values' : values.join(', ')}`,
+  );
+}
+
+function cells(row: ExampleRow): string {
+  const known = [...row].filter(([, value]) => value !== null);
+  return known.length === 0 ? 'all NULL' : known.map(([column, value]) => `${column} = ${value}`).join(', ');
 }

@@ -8,10 +8,9 @@ import {
   UpstreamFailure,
 } from '../../../src/engine/index.js';
 import type { Oid, Policy, Relation, Role } from '../catalog/catalog.js';
-import { PUBLIC } from '../catalog/catalog.js';
-import type { CheckedDatabase } from '../checked-database.js';
+import { PUBLIC, qualified, signature } from '../catalog/catalog.js';
 import { sessionSettings } from '../compare/callers.js';
-import { qualified, signature } from '../identity.js';
+import type { CheckedDatabase } from '../database.js';
 import type { Example, ExampleRow } from './examples.js';
 
 /** Definitions that a copy of the row security needs and that the security catalog does not have. */

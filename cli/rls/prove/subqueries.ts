@@ -2,8 +2,9 @@ import type { Node } from '@pgsql/types';
 import { and, Encoder, expressionKey, FALSE, type Formula, not } from '../../../policy/proof/index.js';
 import type { Oid, Relation } from '../catalog/catalog.js';
 import { calledName, firstTarget, partsOf } from '../nodes.js';
+import type { RowSets } from './caller-values.js';
 import type { Conditions } from './conditions.js';
-import type { RowSets } from './row-sets.js';
+import type { Subquery } from './functions.js';
 import {
   type ColumnOf,
   columnsIn,
@@ -17,7 +18,6 @@ import {
   type Rights,
   referenceOf,
 } from './scope.js';
-import type { Subquery } from './subquery.js';
 import { comparedValue, isNull } from './terms.js';
 
 /** A part of a subquery's condition, or of the row outside once other tables are gone. */

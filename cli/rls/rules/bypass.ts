@@ -1,8 +1,8 @@
 import { identifier } from 'osl-compiler/sql-text';
 import type { Role } from '../catalog/catalog.js';
-import { type CheckedDatabase, listed } from '../checked-database.js';
+import { policyObject, qualified, relationObject, roleNames, roleObject } from '../catalog/catalog.js';
+import { type CheckedDatabase, listed } from '../database.js';
 import type { Rule, Violation } from '../finding.js';
-import { policyObject, qualified, relationObject, roleNames, roleObject } from '../identity.js';
 
 /** Roles that row security does not apply to, or that have a way around it. */
 export const BYPASS: readonly Rule[] = [

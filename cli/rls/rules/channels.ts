@@ -1,8 +1,8 @@
 import { identifier } from 'osl-compiler/sql-text';
 import type { Column, ForeignKey, Index, Relation } from '../catalog/catalog.js';
-import { type CheckedDatabase, governs, listed } from '../checked-database.js';
+import { partOf, qualified } from '../catalog/catalog.js';
+import { type CheckedDatabase, governs, listed } from '../database.js';
 import type { Rule } from '../finding.js';
-import { partOf, qualified } from '../identity.js';
 
 /** Ways by which hidden rows become known although no query shows them. */
 export const CHANNELS: readonly Rule[] = [

@@ -1,8 +1,8 @@
 import type { Oid, Relation, Role } from '../catalog/catalog.js';
-import { type AnalysedPolicy, type CheckedDatabase, governs, listed } from '../checked-database.js';
+import { policyObject, qualified, roleNames } from '../catalog/catalog.js';
+import { type AnalysedPolicy, type CheckedDatabase, governs, listed } from '../database.js';
 import { isAlwaysTrue } from '../expression.js';
 import type { Rule } from '../finding.js';
-import { policyObject, qualified, roleNames } from '../identity.js';
 
 /** Policies whose conditions read other tables. */
 export const DEPENDENCIES: readonly Rule[] = [

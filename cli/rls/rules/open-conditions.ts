@@ -1,9 +1,8 @@
 import { identifier } from 'osl-compiler/sql-text';
-import { type Policy, PUBLIC } from '../catalog/catalog.js';
-import { type AnalysedPolicy, type CheckedDatabase, governs, listed } from '../checked-database.js';
+import { type Policy, PUBLIC, policyObject, qualified, roleNames } from '../catalog/catalog.js';
+import { type AnalysedPolicy, type CheckedDatabase, governs, listed } from '../database.js';
 import { isAlwaysTrue } from '../expression.js';
 import type { Rule } from '../finding.js';
-import { policyObject, qualified, roleNames } from '../identity.js';
 
 /** Policies that let more rows through than they seem to. */
 export const OPEN_CONDITIONS: readonly Rule[] = [

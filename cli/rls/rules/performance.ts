@@ -1,9 +1,9 @@
 import { identifier } from 'osl-compiler/sql-text';
 import type { Index, IndexKey, Relation } from '../catalog/catalog.js';
-import { type AnalysedPolicy, type CheckedDatabase, governs, listed } from '../checked-database.js';
+import { partOf, policyObject, qualified } from '../catalog/catalog.js';
+import { type AnalysedPolicy, type CheckedDatabase, governs, listed } from '../database.js';
 import type { Call, ColumnComparison } from '../expression.js';
 import type { Rule } from '../finding.js';
-import { partOf, policyObject, qualified } from '../identity.js';
 
 /** Conditions that run for each row, or that keep the database from using an index. */
 export const PERFORMANCE: readonly Rule[] = [

@@ -1,8 +1,13 @@
 import { identifier } from 'osl-compiler/sql-text';
-import { type DefaultPrivilege, PUBLIC, type Relation } from '../catalog/catalog.js';
-import { type CheckedDatabase, listed } from '../checked-database.js';
+import {
+  type DefaultPrivilege,
+  PUBLIC,
+  qualified,
+  type Relation,
+  relationObject,
+} from '../catalog/catalog.js';
+import { type CheckedDatabase, listed } from '../database.js';
 import type { Rule, Violation } from '../finding.js';
-import { qualified, relationObject } from '../identity.js';
 
 /** Privileges that row security does not restrict, or that give more than they seem to. */
 export const PRIVILEGES: readonly Rule[] = [

@@ -1,9 +1,19 @@
-import type { AnalysedPolicy, CheckedDatabase } from '../checked-database.js';
-import { listed } from '../checked-database.js';
+import { identifier } from 'osl-compiler/sql-text';
+import {
+  type DatabaseFunction,
+  functionObject,
+  PUBLIC,
+  policyObject,
+  qualified,
+  type Relation,
+  roleNames,
+  schemasOf,
+  signature,
+} from '../catalog/catalog.js';
+import { type AnalysedPolicy, type CheckedDatabase, listed } from '../database.js';
 import type { SettingRead } from '../expression.js';
 import type { Rule } from '../finding.js';
-import { settingsOfFunction } from '../function-body.js';
-import { policyObject } from '../identity.js';
+import { settingsOfFunction } from '../statement.js';
 
 /** Conditions that depend on settings of the session or claims of a token. */
 export const SETTINGS: readonly Rule[] = [
@@ -91,4 +101,137 @@ function settingNames(db: CheckedDatabase, { parsed }: AnalysedPolicy): readonly
     ...settings.map(({ name }) => name),
     ...calls.flatMap(db.functionsNamed).flatMap(settingsOfFunction),
   ]);
+}
+
+/** Functions that policies call, and SECURITY DEFINER functions, which run with the rights of their owner. */
+export const FUNCTIONS: readonly Rule[] = [
+  {
+    code: 'RLS014',
+    severity: 'warning',
+    title: 'LEAKPROOF function in a language that anybody can write',
+    consequence: 'It may see rows before the policy removes them, and an error or a notice of it shows them.',
+    mend: 'take LEAKPROOF away',
+    check: (db) =>
+      db.functions
+        .filter(({ leakproof, language }) => leakproof && language !== 'c' && language !== 'internal')
+        .map((called) => ({
+          object: functionObject(called),
+          detail: `language ${called.language}`,
+          sql: [`ALTER FUNCTION ${signature(called)} NOT LEAKPROOF;`],
+        })),
+  },
+  {
+    code: 'RLS015',
+    severity: 'warning',
+    title: 'policy that calls a VOLATILE function',
+    consequence:
+      'The function runs for each row and no index is used for it, unless it is SQL that Postgres can inline.',
+    mend: 'declare the function STABLE if it writes nothing and its value holds for a statement',
+    check: (db) =>
+      db.policies.flatMap(({ table, policy, parsed }) => {
+        const calls = parsed.flatMap((e) => e.calls.filter((call) => call.perRow));
+        const own = calls.flatMap(db.functionsNamed).filter((called) => called.volatility === 'volatile');
+        const system = calls.filter(
+          ({ schema, name }) => schema === null && db.catalog.systemFunctions.get(name) === 'volatile',
+        );
+        const names = [...new Set([...own.map(signature), ...system.map(({ name }) => `${name}()`)])];
+        if (names.length === 0) return [];
+        const sql = own.map((called) => `ALTER FUNCTION ${signature(called)} STABLE;`);
+        return [{ object: policyObject(table, policy), detail: `calls ${listed(names)}`, sql }];
+      }),
+  },
+  {
+    code: 'RLS023',
+    severity: 'warning',
+    title: 'SECURITY DEFINER function without its own search_path',
+    consequence:
+      'The caller chooses which tables and functions the unqualified names in it mean, and they run with the rights of the owner.',
+    mend: 'set search_path to the schemas that it needs, pg_temp last',
+    check: (db) =>
+      definers(db)
+        .filter(({ searchPath, bound }) => searchPath === null && !bound)
+        .map((called) => ({ object: functionObject(called), detail: null, sql: [fixPath(called)] })),
+  },
+  {
+    code: 'RLS049',
+    severity: 'warning',
+    title: 'SECURITY DEFINER function whose search_path does not end with pg_temp',
+    consequence:
+      "A caller's temporary table takes the place of a table that the function names without its schema.",
+    mend: 'add pg_temp at the end of search_path, or leave search_path empty and qualify every name',
+    check: (db) =>
+      definers(db)
+        .filter(({ searchPath, bound }) => {
+          const schemas = schemasOf(searchPath ?? '');
+          return schemas.length > 0 && schemas.at(-1) !== 'pg_temp' && !bound;
+        })
+        .map((called) => ({
+          object: functionObject(called),
+          detail: `search_path = ${called.searchPath}`,
+          sql: [fixPath(called)],
+        })),
+  },
+  {
+    code: 'RLS024',
+    severity: 'warning',
+    title: 'SECURITY DEFINER function that reads a protected table, for everybody',
+    consequence:
+      'Every role can call it, and in it row security does not apply, because it does not apply to the owner.',
+    mend: 'revoke EXECUTE from PUBLIC and grant it to the roles that need it',
+    check: (db) =>
+      definers(db).flatMap((called) => {
+        const isForAll = called.grants.some((g) => g.grantee === PUBLIC && g.privilege === 'EXECUTE');
+        const read = db.readsOf(called).filter((table) => isExempt(db, called, table));
+        if (!isForAll || read.length === 0) return [];
+        const sql = [`REVOKE EXECUTE ON FUNCTION ${signature(called)} FROM PUBLIC;`];
+        return [{ object: functionObject(called), detail: `reads ${listed(read.map(qualified))}`, sql }];
+      }),
+  },
+  {
+    code: 'RLS055',
+    severity: 'warning',
+    title: 'policy that calls a function its roles may not execute',
+    consequence: 'Each query of the role on the table fails with 42501.',
+    mend: 'grant EXECUTE on the function to the role',
+    check: (db) =>
+      db.policies.flatMap((analysed) => {
+        const calls = analysed.parsed.flatMap((e) => e.calls);
+        const denied = calls.flatMap(db.functionsNamed).flatMap((called) => {
+          const roles = db.affectedRoles(analysed).filter((role) => !db.access.mayExecute(role.id, called));
+          return roles.length === 0 ? [] : [{ called, roles }];
+        });
+        if (denied.length === 0) return [];
+        const sql = denied.map(({ called, roles }) => {
+          return `GRANT EXECUTE ON FUNCTION ${signature(called)} TO ${roleNames(roles).join(', ')};`;
+        });
+        const detail = denied
+          .map(({ called, roles }) => `${signature(called)}: ${roleNames(roles).join(', ')}`)
+          .join('; ');
+        return [{ object: policyObject(analysed.table, analysed.policy), detail, sql: [...new Set(sql)] }];
+      }),
+  },
+];
+
+/** SECURITY DEFINER functions that some other role may call; triggers are called by nobody. */
+function definers(db: CheckedDatabase): readonly DatabaseFunction[] {
+  return db.functions.filter(
+    (called) => called.securityDefiner && !called.returnsTrigger && isCallableByOthers(db, called),
+  );
+}
+
+function isCallableByOthers(db: CheckedDatabase, called: DatabaseFunction): boolean {
+  if (called.grants.some((g) => g.grantee === PUBLIC)) return true;
+  return db.roles.some(
+    (role) => !db.access.privilegesOf(role.id).has(called.owner) && db.access.mayExecute(role.id, called),
+  );
+}
+
+function isExempt(db: CheckedDatabase, called: DatabaseFunction, table: Relation): boolean {
+  return table.rowSecurity !== 'off' && db.access.exemption(called.owner, table) !== null;
+}
+
+function fixPath(called: DatabaseFunction): string {
+  const path = schemasOf(called.searchPath ?? '').filter((name) => name !== 'pg_temp');
+  const schemas = path.length > 0 ? path : [called.schema];
+  return `ALTER FUNCTION ${signature(called)} SET search_path = ${[...schemas.map(identifier), 'pg_temp'].join(', ')};`;
 }

@@ -1,8 +1,7 @@
 import { identifier } from 'osl-compiler/sql-text';
-import { type Policy, PUBLIC } from '../catalog/catalog.js';
-import type { AnalysedPolicy, CheckedDatabase } from '../checked-database.js';
+import { type Policy, PUBLIC, policyObject, qualified } from '../catalog/catalog.js';
+import type { AnalysedPolicy, CheckedDatabase } from '../database.js';
 import type { Rule } from '../finding.js';
-import { policyObject, qualified } from '../identity.js';
 
 /** Policies that change nothing. */
 export const UNUSED_POLICIES: readonly Rule[] = [

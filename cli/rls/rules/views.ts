@@ -1,8 +1,8 @@
 import { identifier } from 'osl-compiler/sql-text';
 import type { Relation } from '../catalog/catalog.js';
-import { type CheckedDatabase, listed } from '../checked-database.js';
+import { columnObject, qualified, relationObject } from '../catalog/catalog.js';
+import { type CheckedDatabase, listed } from '../database.js';
 import type { Rule } from '../finding.js';
-import { columnObject, qualified, relationObject } from '../identity.js';
 import { outputsOfView } from '../statement.js';
 
 /** Views and foreign tables, for which there are no policies. */

@@ -4,8 +4,13 @@ import { slotValues } from '../../../src/ask/data/runtime/slot-values.js';
 import { explainPlan } from '../../../src/ask/index.js';
 import type { Service } from '../../../src/service/service.js';
 import { type ComparedCaller, sessionSettings } from '../compare/callers.js';
-import type { ExplainedPlan } from './plan.js';
-import type { RowSetDigest, SpeedSession, StatementExecution, StatementOutcome } from './session.js';
+import type {
+  ExplainedPlan,
+  RowSetDigest,
+  SpeedSession,
+  StatementExecution,
+  StatementOutcome,
+} from './session.js';
 import type { GivenStatement } from './statements.js';
 import type { ReadyStatement } from './values.js';
 

@@ -10,12 +10,24 @@ import { loadModel } from '../../../src/service/model.js';
 import { usage } from '../../exit.js';
 import { counted, print, printJson, visible } from '../../output.js';
 import { cutTo, formatTable } from '../../table.js';
-import { type CheckedDatabase, checkedDatabase } from '../checked-database.js';
-import { attributesOfCaller, type ComparedCaller, callersIn, sampledCallers } from '../compare/callers.js';
-import { withServedFiles } from '../compare/served-files.js';
-import { catalogOf, type DatabaseFlags, openDatabase, scopeOf, urlOf } from '../database.js';
+import { searchPathOf } from '../catalog/catalog.js';
+import {
+  attributesOfCaller,
+  type ComparedCaller,
+  callersIn,
+  sampledCallers,
+  withServedFiles,
+} from '../compare/callers.js';
+import {
+  type CheckedDatabase,
+  catalogOf,
+  checkedDatabase,
+  type DatabaseFlags,
+  openDatabase,
+  scopeOf,
+  urlOf,
+} from '../database.js';
 import { importedPolicy } from '../import/draft.js';
-import { searchPathOf } from '../search-path.js';
 import {
   compareStatement,
   type NotCompared,
@@ -23,12 +35,17 @@ import {
   type StatementComparison,
   underRowSecurity,
 } from './comparison.js';
-import { withoutValues } from './plan.js';
-import { type Leakproofness, operatorsIn, type Reason } from './reasons.js';
-import { SpeedSession } from './session.js';
+import {
+  type ExplainedComparison,
+  explained,
+  figure,
+  type Leakproofness,
+  operatorsIn,
+  type Reason,
+} from './reasons.js';
+import { SpeedSession, withoutValues } from './session.js';
 import { type GivenStatement, recordedStatements, statementsIn } from './statements.js';
 import { type ColumnSample, readyStatement } from './values.js';
-import { type ExplainedComparison, explained, figure } from './verdict.js';
 
 export interface RlsSpeedFlags extends DatabaseFlags {
   readonly callers?: string;

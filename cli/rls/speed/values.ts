@@ -1,7 +1,7 @@
 import type { Node, SelectStmt } from '@pgsql/types';
 import { identifier, quoteLiteral } from 'osl-compiler';
 import type { Relation } from '../catalog/catalog.js';
-import type { CheckedDatabase } from '../checked-database.js';
+import type { CheckedDatabase } from '../database.js';
 import { namesOf } from '../nodes.js';
 import { columnOf, eachNode } from '../statement.js';
 import type { GivenStatement } from './statements.js';

@@ -5,14 +5,13 @@ import { ready } from 'osl-compiler';
 import pg from 'pg';
 import t, { type Test } from 'tap';
 import { stringify } from 'yaml';
-import { checkedDatabase } from '../../../cli/rls/checked-database.js';
 import {
   attributesOfCaller,
   type ComparedCaller,
   sessionSettings,
 } from '../../../cli/rls/compare/callers.js';
 import type { Comparison } from '../../../cli/rls/compare/run.js';
-import { catalogOf } from '../../../cli/rls/database.js';
+import { catalogOf, checkedDatabase } from '../../../cli/rls/database.js';
 import { importDatabase } from '../../../cli/rls/import/import-database.js';
 import { entityRoles, viewPlans } from '../../../cli/rls/import/view-plan.js';
 import { surveyPostgres } from '../../../src/engine/index.js';
