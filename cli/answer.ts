@@ -3,7 +3,7 @@ import type { RecordBatch } from 'apache-arrow';
 import { isNumber } from 'osl-compiler/types';
 import { ARROW_STREAM } from '../src/surfaces/rest/answer-layout.js';
 import { type AnswerBody, type AnswerWishes, openQuery, type QueryBody, replyOf } from './client.js';
-import { EXIT, Failure, usage } from './exit.js';
+import { EXIT, Failure, failure, usage } from './exit.js';
 import { fieldsOf, note, visible } from './output.js';
 import { formatProblem, problemOf, refusal } from './reply.js';
 import { formatCsv, formatFigure, formatTable, NULL_TEXT, rowCount, type TableCell } from './table.js';
@@ -143,7 +143,7 @@ export async function readBatches(
   const problem = parsed(said.get('osl.problem'));
   if (problem !== null) throw new Failure(EXIT.failed, formatProblem(problemOf(problem, 200), text));
   const trailer = parsed(said.get('osl.trailer'));
-  if (trailer === null) throw new Failure(EXIT.failed, 'error: the answer broke off');
+  if (trailer === null) throw failure('the answer broke off');
   return trailer as unknown as AnswerNotes; // the server's own format
 }
 
@@ -202,8 +202,7 @@ export async function printNdjson({ url, token, body, text, ...wishes }: QueryCa
     throw refusal(await replyOf(url, response), text);
   const last = await printRows(response, wishes.signal);
   const said = last === null ? null : fieldsOf(JSON.parse(last))['trailer'];
-  if (typeof said !== 'object' || said === null)
-    throw new Failure(EXIT.failed, 'error: the answer broke off');
+  if (typeof said !== 'object' || said === null) throw failure('the answer broke off');
   const { problem } = fieldsOf(said);
   if (problem !== undefined)
     throw new Failure(EXIT.failed, formatProblem(problemOf(fieldsOf(problem), 200), text));

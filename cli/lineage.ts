@@ -11,7 +11,7 @@ import { loadModel, publishedDir } from '../src/service/model.js';
 import { lineageDirs } from '../src/service/process-files.js';
 import { queryText } from './ask.js';
 import { compiled } from './compiled.js';
-import { EXIT, Failure, usage } from './exit.js';
+import { failure, usage } from './exit.js';
 import { type ServerFlags, settingsOf, settingsOfModel } from './flags.js';
 import { counted, print, printJson, visible } from './output.js';
 import { readServerFile } from './server-file.js';
@@ -94,7 +94,7 @@ export async function runReplay(
   const meant = (e: UndeliveredEvent): boolean => id === undefined || e.id === id;
   const asked = [...dead.values()].flat().filter(meant);
   if (id !== undefined && asked.length === 0)
-    throw new Failure(EXIT.failed, `error: no dead letter has the id ${id}: \`osl lineage dead\` lists them`);
+    throw failure(`no dead letter has the id ${id}: \`osl lineage dead\` lists them`);
   for (const [dir, events] of dead) {
     if (!events.some(meant)) continue;
     await storeReplayRequest(dir, { id: id ?? null, endpoint: flags.endpoint ?? null });

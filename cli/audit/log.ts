@@ -16,7 +16,7 @@ import { witnessAt } from '../../audit/witness/index.js';
 import { endedChains, workerChains } from '../../src/service/process-files.js';
 import { sinkUrl } from '../../src/service/settings/groups.js';
 import { readSetting } from '../../src/service/settings/table.js';
-import { EXIT, Failure, usage } from '../exit.js';
+import { failure, usage } from '../exit.js';
 import { settingsOf } from '../flags.js';
 import type { ReadLog } from './table.js';
 
@@ -107,9 +107,8 @@ export async function recordReading(
     await log.note({ command, by, at: new Date().toISOString(), filter });
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw new Failure(
-      EXIT.failed,
-      `error: reading the log is on record, and that cannot be noted in ${log.place} (${why}): read a copy that you may write beside`,
+    throw failure(
+      `reading the log is on record, and that cannot be noted in ${log.place} (${why}): read a copy that you may write beside`,
     );
   }
 }

@@ -9,7 +9,7 @@ import {
   decisionIn,
 } from '../../audit/index.js';
 import { version } from '../../src/base/package-root.js';
-import { EXIT, Failure, usage } from '../exit.js';
+import { type Failure, failure, usage } from '../exit.js';
 import { note, print, visible } from '../output.js';
 import { formatCsv } from '../table.js';
 import { type AuditFlags, recordReading, withLog } from './log.js';
@@ -34,7 +34,7 @@ export interface SearchFlags extends AuditFlags {
 
 export type ExportFormat = 'jsonl' | 'ocsf' | 'csv';
 
-export interface ExportFlags extends SearchFlags {
+export interface AuditExportFlags extends SearchFlags {
   readonly format: ExportFormat;
 }
 
@@ -46,7 +46,7 @@ export async function runSearch(flags: SearchFlags): Promise<void> {
   await forEachRecord(flags, 'search', (record, named) => print(asText(record, named)));
 }
 
-export async function runExport(flags: ExportFlags): Promise<void> {
+export async function runExport(flags: AuditExportFlags): Promise<void> {
   const { format } = flags;
   if (format === 'csv') print(formatCsv(COLUMNS, []));
   await forEachRecord(flags, 'export', (record) => print(EXPORTED[format](record)));
@@ -127,9 +127,8 @@ async function forEachRecord(
 async function fingerprintsIn(log: ReadLog, name: string): Promise<readonly string[]> {
   const { objects, missing } = await log.fingerprints(name);
   if (objects.length === 0)
-    throw new Failure(
-      EXIT.failed,
-      'error: a name is looked for by the keys of its fingerprints (segment-N.key), and none is there: on another machine, or destroyed',
+    throw failure(
+      'a name is looked for by the keys of its fingerprints (segment-N.key), and none is there: on another machine, or destroyed',
     );
   for (const chain of missing) note(`warning: no key of ${chain} is here: its names are not looked for`);
   return objects;

@@ -165,10 +165,10 @@ function partsOf(columns: number, room: number, each: number): number {
 const MOST_SERIES = 6;
 const MOST_LINE_PANELS = 3;
 
-type Lines = Extract<Chart, { readonly kind: 'line' }>;
-type Panel = Lines['panels'][number];
+type LineChart = Extract<Chart, { readonly kind: 'line' }>;
+type LinePanel = LineChart['panels'][number];
 
-function drawLines({ panels, axis, astray }: Lines, style: Style): readonly string[] {
+function drawLines({ panels, axis, astray }: LineChart, style: Style): readonly string[] {
   const lines = panels.slice(0, MOST_LINE_PANELS).flatMap((panel) => drawPanel(panel, axis, style));
   const more = panels.slice(MOST_LINE_PANELS).map(({ measure }) => visible(measure.name));
   if (more.length > 0) lines.push(`not drawn: ${more.join(', ')}`);
@@ -177,7 +177,7 @@ function drawLines({ panels, axis, astray }: Lines, style: Style): readonly stri
   return lines;
 }
 
-function drawPanel({ measure, series }: Panel, axis: Lines['axis'], style: Style): readonly string[] {
+function drawPanel({ measure, series }: LinePanel, axis: LineChart['axis'], style: Style): readonly string[] {
   const drawn = greatest(series);
   const points = drawn.flatMap((one) => one.points).filter(({ value }) => value !== null);
   const title = visible(measure.name);

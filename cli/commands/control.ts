@@ -62,14 +62,14 @@ export function addKeys(program: Command): void {
     .argument('<dir>', 'where; it must not be there yet')
     .option('--from <data-dir>', 'copy those of a gateway, so that its hashes and tokens stay good')
     .addHelpText('after', '\nExample:\n  $ osl keys make /etc/osl/keys')
-    .action(async (dir: string, flags) => (await import('./control.js')).runMakeKeys(dir, flags));
+    .action(async (dir: string, flags) => runMakeKeys(dir, flags));
   keys
     .command('show')
     .description('show fingerprints, to compare gateways by; never a key')
     .addOption(dataDirOption())
     .option('--json', 'as JSON')
     .addHelpText('after', '\nExample:\n  $ osl keys show')
-    .action(async (flags) => (await import('./control.js')).runShowKeys(flags));
+    .action(async (flags) => runShowKeys(flags));
 }
 
 /** Stored next to the other two keys, unless OSL_EXCHANGE_KEY names another file. */

@@ -82,7 +82,6 @@ async function runIndex(names: readonly string[], flags: IndexFlags): Promise<vo
       }
     };
     if (!flags.watch) return round([], new Date());
-    const { watchIndex } = await import('./index-content.js');
     for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stop.abort());
     await watchIndex({
       round,

@@ -8,12 +8,14 @@ import {
   formatAnswerCsv,
   formatMarkdown,
   parseAnswer,
+  printArrow,
+  printNdjson,
   type QueryCall,
 } from '../answer.js';
 import { addQueryOptions, type QueryTextFlags, queryBody, queryText, serverAccess } from '../ask.js';
 import type { ChartKind } from '../chart/index.js';
-import { type AnswerBody, type AnswerReceipt, postQuery, serverUrl } from '../client.js';
-import { EXIT, Failure, usage } from '../exit.js';
+import { type AnswerBody, postQuery, type SaltedReceipt, serverUrl } from '../client.js';
+import { EXIT, failure, usage } from '../exit.js';
 import { settingsOf, wholeNumber } from '../flags.js';
 import { CLEAR, note, print, terminalWidth } from '../output.js';
 import { bodyOf, unreadable } from '../reply.js';
@@ -93,7 +95,7 @@ async function runQuery(given: string | undefined, flags: QueryFlags): Promise<v
   const { url, token } = await serverAccess(flags);
   const { receipt: file, approvalReason } = flags;
   const answer = await ask({ url, token, body, text, receipt: file !== undefined, approvalReason }, print);
-  if (file !== undefined) (await import('./query.js')).keepReceipt(file, answer.receipt);
+  if (file !== undefined) keepReceipt(file, answer.receipt);
   endWith(answer);
 }
 
@@ -184,11 +186,11 @@ type AnswerWriter = (asking: QueryCall, say: (text: string) => void) => Promise<
 async function loadWriter(writing: OutputOptions): Promise<AnswerWriter> {
   switch (writing.format) {
     case 'arrow':
-      return (await import('../answer.js')).printArrow;
+      return printArrow;
     case 'parquet':
       return (await import('../parquet.js')).printParquet;
     case 'ndjson':
-      return (await import('../answer.js')).printNdjson;
+      return printNdjson;
     case 'json':
       return writeJson;
     case 'csv':
@@ -208,7 +210,7 @@ async function loadWriter(writing: OutputOptions): Promise<AnswerWriter> {
 /** Prints the response unchanged, even if it is a refusal. @throws Failure for a refusal */
 async function writeJson({ url, token, body, text, ...wishes }: QueryCall): Promise<WrittenAnswer> {
   const answer = bodyOf(await postQuery(url, token, body, wishes), true, text);
-  const receipt = answer['receipt'] as AnswerReceipt | undefined; // the server's own format
+  const receipt = answer['receipt'] as SaltedReceipt | undefined; // the server's own format
   return { truncated: answer['truncated'] === true, ...(receipt !== undefined && { receipt }) };
 }
 
@@ -245,12 +247,9 @@ async function fetchAnswer({ url, token, body, text, ...wishes }: QueryCall): Pr
 }
 
 /** Writes a receipt, and its salt beside it, readable for its owner only. @throws Failure if there is no receipt */
-export function keepReceipt(file: string, receipt: AnswerReceipt | undefined): void {
+export function keepReceipt(file: string, receipt: SaltedReceipt | undefined): void {
   if (receipt === undefined)
-    throw new Failure(
-      EXIT.failed,
-      'error: the server answered without a receipt: it may be older than this osl',
-    );
+    throw failure('the server answered without a receipt: it may be older than this osl');
   writeFileSync(file, receipt.proof);
   rmSync(`${file}.salt`, { force: true }); // a file that is there would keep its mode
   writeFileSync(`${file}.salt`, `${receipt.salt}\n`, { mode: 0o600 });

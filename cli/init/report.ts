@@ -7,7 +7,7 @@ import { createHttpServer } from '../../src/surfaces/http/server.js';
 import { formatAnswer, parseAnswer } from '../answer.js';
 import { type AnswerBody, postQuery } from '../client.js';
 import { citusText } from '../doctor/citus.js';
-import { EXIT, Failure } from '../exit.js';
+import { failure } from '../exit.js';
 import { openIssuer } from '../issuer.js';
 import { operatorLog } from '../log.js';
 import { counted, print, printJson, terminalWidth, visible } from '../output.js';
@@ -61,8 +61,8 @@ async function firstWithRows(questions: readonly string[], url: string, token: s
     else empty ??= { osql, answer };
   }
   if (empty !== null) return empty;
-  if (failed !== null) throw new Failure(EXIT.failed, `error: no question was answered\n${failed}`);
-  throw new Failure(EXIT.failed, 'error: the policy grants no entity: there is nothing to ask about');
+  if (failed !== null) throw failure(`no question was answered\n${failed}`);
+  throw failure('the policy grants no entity: there is nothing to ask about');
 }
 
 function questionsOf(manifest: Manifest, granted: readonly string[]): readonly string[] {

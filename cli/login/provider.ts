@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import * as oauth from 'openid-client';
 import { messageOf } from '../../src/base/thrown.js';
 import { getPublic, postForm } from '../client.js';
-import { EXIT, Failure } from '../exit.js';
+import { type Failure, failure } from '../exit.js';
 import { subjectOf } from '../proxy/connection.js';
 import { isLoopback } from '../server-file.js';
 import { exclusively, readLogin, type StoredLogin, writeLogin } from './store.js';
@@ -136,9 +136,8 @@ export async function offerOf(server: string): Promise<LoginOffer> {
   const { issuer, client_id: clientId, scopes } = said;
   if (typeof issuer === 'string' && typeof clientId === 'string' && Array.isArray(scopes))
     return { issuer, clientId, scopes: scopes.map(String) };
-  throw new Failure(
-    EXIT.failed,
-    `error: ${server} names nobody to log in with: its operator adds \`login\` to an issuer of OSL_ISSUERS, or you name one with --issuer and --client-id`,
+  throw failure(
+    `${server} names nobody to log in with: its operator adds \`login\` to an issuer of OSL_ISSUERS, or you name one with --issuer and --client-id`,
   );
 }
 
@@ -169,17 +168,13 @@ export async function loginToken(server: string, admin: boolean): Promise<LoginT
   const token = reply.body['access_token'];
   if (reply.ok && typeof token === 'string') return { token, subject: subjectOf(token) };
   const why = String(reply.body['error_description'] ?? `status ${reply.status}`);
-  throw new Failure(
-    EXIT.failed,
-    `error: ${server} does not take the login: ${why}; \`osl login\` begins a new one`,
-  );
+  throw failure(`${server} does not take the login: ${why}; \`osl login\` begins a new one`);
 }
 
 async function current(server: string): Promise<StoredLogin | null> {
   const login = readLogin(server);
   if (login === null || endOf(login.idToken) > Date.now() / 1_000 + SOON_SECONDS) return login;
   if (login.refreshToken === null) throw over(server, 'its provider gave no refresh token');
-  const { refreshed } = await import('./provider.js');
   try {
     const next: StoredLogin = { ...login, ...(await refreshed(login, login.refreshToken)) };
     writeLogin(next);
@@ -190,10 +185,7 @@ async function current(server: string): Promise<StoredLogin | null> {
 }
 
 function over(server: string, why: string): Failure {
-  return new Failure(
-    EXIT.failed,
-    `error: the login at ${server} is over (${why}): log in anew with \`osl login\``,
-  );
+  return failure(`the login at ${server} is over (${why}): log in anew with \`osl login\``);
 }
 
 /** `exp` of the provider's own token, in seconds; 0 if it has none. */

@@ -11,10 +11,10 @@ import {
   choicesOf,
   type FileKind,
   type JsonSchemaPart,
-  type Meaning,
   mayBe,
   meaningOf,
   type NameCandidate,
+  type PlaceMeaning,
   schemaAt,
 } from './meaning.js';
 import type { ManifestNames } from './names.js';
@@ -78,7 +78,7 @@ function keyItems(
 
 /** Names to offer for a key; none for keys that declare names themselves. */
 function keysNamed(
-  meaning: Meaning,
+  meaning: PlaceMeaning,
   kind: FileKind,
   { steps }: YamlPlace,
   names: ManifestNames,

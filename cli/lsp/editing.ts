@@ -47,7 +47,7 @@ interface OpenDocument {
   readonly state: ProjectState | null;
 }
 
-export class Editing {
+export class EditorSession {
   readonly #connection: Connection;
   readonly #options: LspOptions;
   readonly #documents = new TextDocuments(TextDocument);

@@ -12,7 +12,7 @@ import type { PolicyTests } from '../policy-tests/document.js';
 import type { TestService } from '../policy-tests/test-service.js';
 import type { Solver } from './solver.js';
 
-export type Verdict =
+export type ObligationVerdict =
   | { readonly kind: 'proved' }
   | { readonly kind: 'refuted'; readonly counterexample: Counterexample }
   | { readonly kind: 'unknown'; readonly because: string };
@@ -25,8 +25,8 @@ export async function decide(
   obligations: readonly Obligation[],
   solver: Solver,
   trial: Trial,
-): Promise<Verdict> {
-  let unknown: Verdict | null = null;
+): Promise<ObligationVerdict> {
+  let unknown: ObligationVerdict | null = null;
   for (const obligation of obligations) {
     const verdict = await decideOne(obligation, solver, trial);
     if (verdict.kind === 'refuted') return verdict;
@@ -35,7 +35,7 @@ export async function decide(
   return unknown ?? { kind: 'proved' };
 }
 
-async function decideOne(obligation: Obligation, solver: Solver, trial: Trial): Promise<Verdict> {
+async function decideOne(obligation: Obligation, solver: Solver, trial: Trial): Promise<ObligationVerdict> {
   const search = await counterexample(obligation, solver);
   switch (search.kind) {
     case 'impossible':
@@ -48,10 +48,6 @@ async function decideOne(obligation: Obligation, solver: Solver, trial: Trial): 
       const { unknowns } = search.counterexample;
       const because = unknowns.length > 0 ? `it depends on ${unknowns.join(', ')}` : against;
       return { kind: 'unknown', because };
-    }
-    default: {
-      const other: never = search;
-      return other;
     }
   }
 }

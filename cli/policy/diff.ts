@@ -16,9 +16,16 @@ import { parseTime } from '../audit/read.js';
 import { EXIT, usage } from '../exit.js';
 import { type ServerFlags, settingsOfModel } from '../flags.js';
 import { counted, print, printJson, visible } from '../output.js';
-import { counterexampleLines, decide, type Trial, type Verdict } from '../policy-proof/decide.js';
+import {
+  counterexampleLines,
+  decide,
+  type ObligationVerdict,
+  openTrials,
+  type Trial,
+} from '../policy-proof/decide.js';
 import type { Solver } from '../policy-proof/solver.js';
 import { type PolicyFlags, policyBaseline, printJudgement } from './baseline.js';
+import { withInstalledSolver } from './prove.js';
 import { withControl } from './versions.js';
 
 export interface PolicyDiffFlags extends PolicyFlags, Pick<ServerFlags, 'policy' | 'dataDir'> {
@@ -58,9 +65,6 @@ async function provenDifferences(
   { manifest, snapshot }: Model,
   flags: PolicyDiffFlags,
 ): Promise<readonly RoleDifference[]> {
-  const { roleDifferences } = await import('./diff.js');
-  const { openTrials } = await import('../policy-proof/decide.js');
-  const { withInstalledSolver } = await import('./prove.js');
   if (snapshot === null) throw usage('no policy serves, so there is nothing to compare with by proof');
   const { catalog } = manifest;
   const after = { catalog, snapshot: compiledPolicy(text, file, manifest) };
@@ -231,9 +235,14 @@ export function roleDifferences(
   return Promise.all(compared);
 }
 
-const PROVED: Verdict = { kind: 'proved' };
+const PROVED: ObligationVerdict = { kind: 'proved' };
 
-function differenceOf(role: string, entity: string, gained: Verdict, lost: Verdict): RoleDifference {
+function differenceOf(
+  role: string,
+  entity: string,
+  gained: ObligationVerdict,
+  lost: ObligationVerdict,
+): RoleDifference {
   const unknown = [gained, lost].find((verdict) => verdict.kind === 'unknown');
   const gain = gained.kind === 'refuted' ? gained.counterexample : null;
   if (unknown?.kind === 'unknown') return { role, entity, change: 'unknown', gain, because: unknown.because };

@@ -8,7 +8,7 @@ import {
   pointer,
   readManifestText,
 } from '../../src/model/manifest/index.js';
-import { EXIT, Failure, usage } from '../exit.js';
+import { EXIT, failure, usage } from '../exit.js';
 import { counted, note, print, printJson, visible } from '../output.js';
 import { claimLines, type ProvenClaim, proveClaims } from '../policy-proof/claims.js';
 import { areImpossible, counterexampleLines } from '../policy-proof/decide.js';
@@ -91,7 +91,6 @@ async function printSarif(
   claims: readonly ProvenClaim[],
   findings: readonly Finding[],
 ): Promise<void> {
-  const { proofDiagnostics } = await import('./prove.js');
   const { sarifLog } = await import('../sarif.js');
   printJson(sarifLog(await proofDiagnostics(file, policyFile, claims, findings)));
 }
@@ -128,14 +127,14 @@ export async function proofDiagnostics(
   return [...open, ...idle];
 }
 
-interface Problem {
+interface ClaimProblem {
   readonly severity: DiagnosticSeverity;
   readonly code: string;
   readonly message: string;
 }
 
 /** Makes diagnostics at places of a YAML file. */
-export async function placesIn(file: string): Promise<(path: Path, problem: Problem) => Diagnostic> {
+export async function placesIn(file: string): Promise<(path: Path, problem: ClaimProblem) => Diagnostic> {
   const source = parseSource(await readManifestText(file), file);
   return (path, problem) => ({
     ...problem,
@@ -146,7 +145,7 @@ export async function placesIn(file: string): Promise<(path: Path, problem: Prob
   });
 }
 
-function problemOf({ name, verdict }: ProvenClaim): Problem | null {
+function problemOf({ name, verdict }: ProvenClaim): ClaimProblem | null {
   switch (verdict.kind) {
     case 'proved':
       return null;
@@ -155,10 +154,6 @@ function problemOf({ name, verdict }: ProvenClaim): Problem | null {
     case 'refuted': {
       const lines = [...counterexampleLines(verdict.counterexample)].map((line) => line.trim());
       return { severity: 'error', code: 'claim_refuted', message: `${name}: ${lines.join('; ')}` };
-    }
-    default: {
-      const other: never = verdict;
-      return other;
     }
   }
 }
@@ -171,7 +166,7 @@ export async function withInstalledSolver<T>(work: (starting: Promise<Solver>) =
     if (!(error instanceof SolverFault)) throw error;
     throw error.isMissing
       ? usage(`${error.message}\n  hint: npm install z3-solver`)
-      : new Failure(EXIT.failed, `error: ${error.message}`);
+      : failure(`${error.message}`);
   }
 }
 
@@ -188,6 +183,6 @@ export async function withTestsFile<T>(file: string, work: () => Promise<T>): Pr
   } catch (error) {
     if (!(error instanceof Error) || !FILE_FAULTS.has(error.name)) throw error;
     const cause = error.cause instanceof Error ? `: ${error.cause.message}` : '';
-    throw new Failure(EXIT.usage, `error: ${file}: ${error.message}${cause}`);
+    throw usage(`${file}: ${error.message}${cause}`);
   }
 }

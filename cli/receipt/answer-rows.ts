@@ -144,7 +144,7 @@ const WITNESS_LINES: Readonly<Record<WitnessVerdict['kind'], string>> = {
 interface StoredAnswer {
   readonly requestId: unknown;
   readonly rowCount: unknown;
-  readonly columns: readonly AnswerColumn[];
+  readonly columns: readonly ReceiptColumn[];
   /** The rows as receipts digest them: DataRow messages with values in Postgres' text format. */
   rows(): AsyncGenerator<Buffer, void, void>;
 }
@@ -184,7 +184,7 @@ export async function readAnswer(file: string): Promise<StoredAnswer> {
   return { requestId: head['request_id'], rowCount: head['row_count'], columns, rows };
 }
 
-interface AnswerColumn {
+interface ReceiptColumn {
   readonly name: string;
   readonly type: TypeName;
 }
@@ -205,7 +205,7 @@ function parsed(text: string, file: string): Readonly<Record<string, unknown>> {
   }
 }
 
-function columnsIn({ columns }: Readonly<Record<string, unknown>>, file: string): readonly AnswerColumn[] {
+function columnsIn({ columns }: Readonly<Record<string, unknown>>, file: string): readonly ReceiptColumn[] {
   const found = (Array.isArray(columns) ? columns : [null]).map((column) => {
     const { name, type } = fieldsOf(column);
     const known = typeof type === 'string' ? typeNamed(type) : null;
@@ -215,7 +215,7 @@ function columnsIn({ columns }: Readonly<Record<string, unknown>>, file: string)
   return found.filter((column) => column !== null);
 }
 
-function rowOf(json: string, columns: readonly AnswerColumn[], file: string): Buffer {
+function rowOf(json: string, columns: readonly ReceiptColumn[], file: string): Buffer {
   const members = membersOf(json);
   if (members.length !== columns.length || members.some(([name], i) => name !== columns[i]?.name))
     throw notAnswer(file);

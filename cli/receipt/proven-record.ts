@@ -12,7 +12,7 @@ import { questionDigest } from '../../src/ask/receipts/digests.js';
 import { fieldsIn } from '../../src/surfaces/rest/bodies/json.js';
 import { type QueryRequest, queryRequestIn } from '../../src/surfaces/rest/bodies/query.js';
 import { keysIn } from '../audit/log.js';
-import { EXIT, Failure, usage } from '../exit.js';
+import { type Failure, failure, usage } from '../exit.js';
 import { note } from '../output.js';
 
 type ValidProof = Extract<ProofVerdict, { readonly ok: true }>;
@@ -43,7 +43,7 @@ function proven(text: string, keys: readonly string[]): ValidProof {
 }
 
 export function notHolding(reason: string): Failure {
-  return new Failure(EXIT.failed, `error: the receipt does not hold: ${reason}`);
+  return failure(`the receipt does not hold: ${reason}`);
 }
 
 /** The salt of a receipt, by default from the file beside it. @throws Failure */

@@ -1,18 +1,23 @@
+import { join, resolve } from 'node:path';
 import { nearest } from 'osl-compiler';
 import { identifier } from 'osl-compiler/sql-text';
+import type { PolicySnapshot } from '../../policy/index.js';
 import { sql } from '../../src/base/sql.js';
+import type { SystemEngine } from '../../src/engine/index.js';
 import { type Survey, surveyPostgres } from '../../src/engine/index.js';
+import type { Manifest } from '../../src/model/manifest/index.js';
 import { OTHERS_POLICY, ROWS_POLICY, SCHEMA } from '../../src/model/row-security/index.js';
 import { connectFault, connectorUrl, urlInFile, withoutPassword } from '../../src/service/connector-url.js';
+import { loadModel } from '../../src/service/model.js';
 import { usage } from '../exit.js';
-import { type RoleAccess, roleAccess } from './catalog/access.js';
+import { type RolePrivileges, roleAccess } from './catalog/access.js';
 import {
   type DatabaseFunction,
+  type DatabaseRelation,
   type Oid,
   type Policy,
   type PolicyCommand,
   PUBLIC,
-  type Relation,
   type Role,
   type SecurityCatalog,
 } from './catalog/catalog.js';
@@ -62,6 +67,47 @@ export function catalogOf({ system }: Survey): Promise<SecurityCatalog> {
   });
 }
 
+/** @throws Failure if a part of the catalog cannot be read: what it has could restrict rows */
+export async function wholeCatalogOf(survey: Survey): Promise<SecurityCatalog> {
+  const catalog = await catalogOf(survey);
+  const [unread] = catalog.unread;
+  if (unread !== undefined)
+    throw usage(`${catalog.reader} may not read the ${unread.part}: ${unread.reason}`);
+  return catalog;
+}
+
+/** Opens a database, reads its catalog, and closes it after the work. @throws Failure */
+export async function withDatabase<T>(
+  url: string,
+  flags: DatabaseFlags,
+  work: (database: CheckedDatabase, system: SystemEngine) => Promise<T>,
+): Promise<T> {
+  const survey = await openDatabase(url);
+  try {
+    const catalog = await catalogOf(survey);
+    return await work(checkedDatabase(catalog, scopeOf(flags, catalog)), survey.system);
+  } finally {
+    survey.close();
+  }
+}
+
+/** Manifest and policy of a folder. */
+export interface FolderModel {
+  readonly manifestFile: string;
+  readonly policyFile: string;
+  readonly manifest: Manifest;
+  readonly snapshot: PolicySnapshot;
+}
+
+/** @throws Failure if the policy does not serve; the errors of `loadModel` */
+export async function loadFolder(folder: string): Promise<FolderModel> {
+  const dir = resolve(process.cwd(), folder);
+  const [manifestFile, policyFile] = [join(dir, 'manifest.yaml'), join(dir, 'policy.yaml')];
+  const { manifest, snapshot } = await loadModel(manifestFile, policyFile, null);
+  if (snapshot === null) throw usage(`${policyFile} is no policy`);
+  return { manifestFile, policyFile, manifest, snapshot };
+}
+
 /** @throws Failure for names that the database does not have */
 export function scopeOf({ schema, role }: DatabaseFlags, { schemas, roles }: SecurityCatalog): CheckScope {
   for (const name of schema ?? []) requireKnown('schema', name, [...schemas.keys()]);
@@ -94,7 +140,7 @@ export interface CheckScope {
 
 /** A policy with its analysed conditions; null without the clause. */
 export interface AnalysedPolicy {
-  readonly table: Relation;
+  readonly table: DatabaseRelation;
   readonly policy: Policy;
   readonly using: Expression | null;
   readonly check: Expression | null;
@@ -105,25 +151,25 @@ export interface AnalysedPolicy {
 /** A catalog prepared for the rules. Objects outside the scope are left out of the lists, not of the lookups. */
 export interface CheckedDatabase {
   readonly catalog: SecurityCatalog;
-  readonly access: RoleAccess;
+  readonly access: RolePrivileges;
   /** Roles that findings are about. */
   readonly roles: readonly Role[];
-  readonly relations: readonly Relation[];
+  readonly relations: readonly DatabaseRelation[];
   /** Tables with row security enabled. */
-  readonly protectedTables: readonly Relation[];
+  readonly protectedTables: readonly DatabaseRelation[];
   /**
    * Policies of all tables, row security enabled or not. Those that `osl row-security` wrote are left out: it compares
    * them itself.
    */
   readonly policies: readonly AnalysedPolicy[];
   readonly functions: readonly DatabaseFunction[];
-  policiesOf(table: Relation): readonly AnalysedPolicy[];
+  policiesOf(table: DatabaseRelation): readonly AnalysedPolicy[];
   /** Relation by name; for a name without a schema, null if several or none have it. */
-  relationNamed(name: RelationName): Relation | null;
+  relationNamed(name: RelationName): DatabaseRelation | null;
   /** Functions of users that a condition calls by this name. */
   functionsNamed(call: CalledName): readonly DatabaseFunction[];
   /** Relations that the body of a function names. */
-  readsOf(called: DatabaseFunction): readonly Relation[];
+  readsOf(called: DatabaseFunction): readonly DatabaseRelation[];
   roleName(id: Oid): string;
   /** True if a policy is written for the role, or for one whose privileges it inherits. */
   isFor(policy: Policy, role: Role): boolean;
@@ -133,7 +179,7 @@ export interface CheckedDatabase {
    * Names of roles that hold a privilege on a relation or some column of it, and do not own it: PUBLIC alone if every
    * role does.
    */
-  holders(privilege: string, relation: Relation): readonly string[];
+  holders(privilege: string, relation: DatabaseRelation): readonly string[];
 }
 
 /** Requires `ready()` of osl-compiler. */
@@ -147,14 +193,14 @@ export function checkedDatabase(catalog: SecurityCatalog, scope: CheckScope): Ch
       table.policies.map((p) => analysedPolicy(table, p)),
     ]),
   );
-  const policiesOf = (table: Relation): readonly AnalysedPolicy[] => analysed.get(table.id) ?? [];
+  const policiesOf = (table: DatabaseRelation): readonly AnalysedPolicy[] => analysed.get(table.id) ?? [];
   const roles = [...catalog.roles.values()].filter((role) =>
     scope.roles === null ? !role.superuser && !role.name.startsWith('pg_') : scope.roles.has(role.name),
   );
   const isFor = (policy: Policy, { id }: Role): boolean =>
     policy.roles.some((role) => role === PUBLIC || access.privilegesOf(id).has(role));
   const lookups = lookupsOf(catalog);
-  const reads = new Map<Oid, readonly Relation[]>();
+  const reads = new Map<Oid, readonly DatabaseRelation[]>();
   return {
     catalog,
     access,
@@ -185,7 +231,7 @@ export function checkedDatabase(catalog: SecurityCatalog, scope: CheckScope): Ch
   };
 }
 
-function analysedPolicy(table: Relation, policy: Policy): AnalysedPolicy {
+function analysedPolicy(table: DatabaseRelation, policy: Policy): AnalysedPolicy {
   const using = policy.using === null ? null : analyseCondition(policy.using);
   const check = policy.check === null ? null : analyseCondition(policy.check);
   const parsed = [using, check].filter((e) => e?.kind === 'parsed');
@@ -198,8 +244,8 @@ export function isOfGateway({ name }: Policy, { schemas }: Pick<SecurityCatalog,
 }
 
 function lookupsOf({ relations, functions }: SecurityCatalog) {
-  const byName = new Map<string, readonly Relation[]>();
-  const add = (key: string, relation: Relation): void => {
+  const byName = new Map<string, readonly DatabaseRelation[]>();
+  const add = (key: string, relation: DatabaseRelation): void => {
     byName.set(key, [...(byName.get(key) ?? []), relation]);
   };
   for (const relation of relations.values()) {
@@ -212,7 +258,7 @@ function lookupsOf({ relations, functions }: SecurityCatalog) {
     functionsByName.set(key, [...(functionsByName.get(key) ?? []), called]);
   }
   return {
-    relationNamed: ({ schema, name }: RelationName): Relation | null => {
+    relationNamed: ({ schema, name }: RelationName): DatabaseRelation | null => {
       const named = byName.get(JSON.stringify([schema, name])) ?? [];
       return named.length === 1 ? (named[0] ?? null) : null;
     },
@@ -223,9 +269,9 @@ function lookupsOf({ relations, functions }: SecurityCatalog) {
 
 function holdersOf(
   privilege: string,
-  relation: Relation,
+  relation: DatabaseRelation,
   roles: readonly Role[],
-  access: RoleAccess,
+  access: RolePrivileges,
 ): readonly string[] {
   const holders = roles.filter(
     (role) =>

@@ -60,7 +60,7 @@ export interface RunningServer {
 }
 
 /** A server that is not listening yet, for the supervisor. */
-export interface OpenServer {
+export interface AssembledServer {
   prepare(change: ModelChange): Promise<PreparedChange>;
   losePolicy(why: string, since: number): Promise<void>;
   renewDraft(id: string): Promise<void>;
@@ -99,7 +99,7 @@ export interface ServerOptions {
   /** Parts shared between processes; set only if the server has several. */
   readonly common?: SharedAcrossProcesses;
   /** Resolves when requests may be accepted; a worker first catches up with the others. */
-  readonly admitted?: (open: OpenServer) => Promise<void>;
+  readonly admitted?: (open: AssembledServer) => Promise<void>;
 }
 
 /**
@@ -216,9 +216,9 @@ async function frontends(
   closing: ((deadlineMs: number) => Promise<void>)[],
 ): Promise<{
   readonly certificates: readonly SurfaceCertificate[];
-  readonly cancel: OpenServer['cancel'];
+  readonly cancel: AssembledServer['cancel'];
   readonly register: OwnSessions;
-  readonly figures: OpenServer['figures'];
+  readonly figures: AssembledServer['figures'];
   readonly own: ProcessControl;
   listen(): Promise<{ readonly httpPort: number; readonly pgPort: number }>;
 }> {

@@ -8,16 +8,16 @@ export interface SecurityCatalog {
   /** Role of the connection that read the catalog. */
   readonly reader: string;
   readonly roles: ReadonlyMap<Oid, Role>;
-  readonly schemas: ReadonlyMap<string, Schema>;
+  readonly schemas: ReadonlyMap<string, DatabaseSchema>;
   /** Tables, views, sequences and foreign tables of all schemas but those of the system. */
-  readonly relations: ReadonlyMap<Oid, Relation>;
+  readonly relations: ReadonlyMap<Oid, DatabaseRelation>;
   /** Functions of all schemas but those of the system; aggregates are left out. */
   readonly functions: ReadonlyMap<Oid, DatabaseFunction>;
   /** Names in pg_catalog of which at least one function is not immutable; the most volatile one counts. */
   readonly systemFunctions: ReadonlyMap<string, Volatility>;
   /** Casts that change no byte, as `source>target` by type name. */
   readonly binaryCasts: ReadonlySet<string>;
-  readonly publications: readonly Publication[];
+  readonly publications: readonly DatabasePublication[];
   readonly defaultPrivileges: readonly DefaultPrivilege[];
   /** Parts that the connected role could not read. */
   readonly unread: readonly UnreadPart[];
@@ -43,13 +43,13 @@ export interface Role {
   readonly bypassRowSecurity: boolean;
   readonly createRole: boolean;
   readonly replication: boolean;
-  readonly memberships: readonly Membership[];
+  readonly memberships: readonly RoleMembership[];
   /** Settings of ALTER ROLE and ALTER DATABASE that apply in this database, such as `row_security=off`. */
   readonly settings: readonly string[];
 }
 
 /** One role that another was granted. */
-interface Membership {
+interface RoleMembership {
   readonly role: Oid;
   /** True if the member has the privileges of `role` without SET ROLE. */
   readonly inherit: boolean;
@@ -63,13 +63,13 @@ export interface Grant {
   readonly privilege: string;
 }
 
-export interface Schema {
+export interface DatabaseSchema {
   readonly name: string;
   readonly owner: Oid;
   readonly grants: readonly Grant[];
 }
 
-export type RelationKind =
+export type DatabaseRelationKind =
   | 'table'
   | 'partitioned table'
   | 'view'
@@ -77,11 +77,11 @@ export type RelationKind =
   | 'foreign table'
   | 'sequence';
 
-export interface Relation {
+export interface DatabaseRelation {
   readonly id: Oid;
   readonly schema: string;
   readonly name: string;
-  readonly kind: RelationKind;
+  readonly kind: DatabaseRelationKind;
   readonly owner: Oid;
   /** Extension that the relation belongs to; otherwise null. */
   readonly extension: string | null;
@@ -92,17 +92,17 @@ export interface Relation {
   /** The planner's estimate; null if the table was never analysed. */
   readonly estimatedRows: number | null;
   readonly grants: readonly Grant[];
-  readonly columns: readonly Column[];
+  readonly columns: readonly DatabaseColumn[];
   readonly policies: readonly Policy[];
   readonly indexes: readonly Index[];
-  readonly foreignKeys: readonly ForeignKey[];
+  readonly foreignKeys: readonly DatabaseForeignKey[];
   /** Only of a view or materialized view. */
   readonly view: ViewDefinition | null;
   /** Table of the column that a sequence belongs to; otherwise null. */
   readonly sequenceOf: Oid | null;
 }
 
-export interface Column {
+export interface DatabaseColumn {
   readonly name: string;
   /** As `format_type` writes it without modifiers, such as `character varying`. */
   readonly type: string;
@@ -153,7 +153,7 @@ export interface IndexKey {
   readonly hasLeakproofOperator: boolean;
 }
 
-export interface ForeignKey {
+export interface DatabaseForeignKey {
   readonly name: string;
   readonly columns: readonly string[];
   readonly references: Oid;
@@ -202,7 +202,7 @@ export interface DatabaseFunction {
   readonly grants: readonly Grant[];
 }
 
-export interface Publication {
+export interface DatabasePublication {
   readonly name: string;
   readonly tables: readonly PublishedTable[];
 }
@@ -256,7 +256,7 @@ export interface ObjectIdentity {
 }
 
 type ObjectKind =
-  | Relation['kind']
+  | DatabaseRelation['kind']
   | 'column'
   | 'policy'
   | 'index'
@@ -273,11 +273,11 @@ export function qualified({ schema, name }: { readonly schema: string; readonly 
   return `${identifier(schema)}.${identifier(name)}`;
 }
 
-export function relationObject(relation: Relation): ObjectIdentity {
+export function relationObject(relation: DatabaseRelation): ObjectIdentity {
   return { kind: relation.kind, identity: qualified(relation), schema: relation.schema };
 }
 
-export function columnObject(relation: Relation, column: string): ObjectIdentity {
+export function columnObject(relation: DatabaseRelation, column: string): ObjectIdentity {
   return {
     kind: 'column',
     identity: `${qualified(relation)}.${identifier(column)}`,
@@ -285,13 +285,13 @@ export function columnObject(relation: Relation, column: string): ObjectIdentity
   };
 }
 
-export function policyObject(table: Relation, policy: Policy): ObjectIdentity {
+export function policyObject(table: DatabaseRelation, policy: Policy): ObjectIdentity {
   return partOf('policy', table, policy.name);
 }
 
 export function partOf(
   kind: 'policy' | 'index' | 'constraint',
-  table: Relation,
+  table: DatabaseRelation,
   name: string,
 ): ObjectIdentity {
   return { kind, identity: `${identifier(name)} on ${qualified(table)}`, schema: table.schema };

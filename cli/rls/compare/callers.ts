@@ -5,13 +5,14 @@ import { parse, stringify, YAMLError } from 'yaml';
 import { comparedColumns, type PolicySnapshot } from '../../../policy/index.js';
 import { sql, sqlName, sqlTable } from '../../../src/base/sql.js';
 import type { SystemEngine } from '../../../src/engine/index.js';
-import type { Manifest } from '../../../src/model/manifest/index.js';
+import { type Manifest, nameFrom } from '../../../src/model/manifest/index.js';
 import { openService } from '../../../src/service/open.js';
 import type { Service } from '../../../src/service/service.js';
 import { settingsFrom } from '../../../src/service/settings.js';
 import { systemFault, usage } from '../../exit.js';
 import { openIssuer } from '../../issuer.js';
 import { operatorLog } from '../../log.js';
+import type { CheckedDatabase } from '../database.js';
 import type { CallerAttribute } from '../import/caller-value.js';
 
 /** A caller, as the database knows it: by the role and the settings of its session. */
@@ -27,7 +28,7 @@ export interface ComparedCaller {
 const FORM = 'a list of callers, each with `role`, and `settings` and `claims` as mappings';
 
 /** Reads callers from a YAML file. @throws Failure */
-export function callersIn(file: string): readonly ComparedCaller[] {
+function callersIn(file: string): readonly ComparedCaller[] {
   const found = read(file);
   if (!Array.isArray(found) || found.length === 0) throw usage(`${file} must be ${FORM}`);
   return found.map((entry: unknown, i) => callerOf(entry, i, file));
@@ -96,13 +97,36 @@ function callerValue(caller: ComparedCaller, source: CallerAttribute['source']):
   }
 }
 
+/** Callers of a comparison: those of the file that the flags name, else sampled ones. */
+export async function comparedCallers(
+  system: SystemEngine,
+  model: { readonly manifest: Manifest; readonly snapshot: PolicySnapshot },
+  attributes: readonly CallerAttribute[],
+  roles: readonly string[],
+  { callers, sample }: { readonly callers?: string; readonly sample: number },
+): Promise<readonly ComparedCaller[]> {
+  return callers === undefined
+    ? sampledCallers(system, model, attributes, roles, sample)
+    : callersIn(callers);
+}
+
+/** Names of the checked roles that the policy has. */
+export function rolesOfPolicy({ roles }: CheckedDatabase, snapshot: PolicySnapshot): readonly string[] {
+  return roles.map(({ name }) => name).filter((name) => snapshot.roles.has(nameFrom(name)));
+}
+
+/** The subject of a caller in the policy. */
+export function subjectOf(caller: ComparedCaller, attributes: readonly CallerAttribute[]) {
+  return { ceiling: [nameFrom(caller.role)], attributes: attributesOfCaller(caller, attributes) };
+}
+
 /**
  * Makes callers of each role from values that the database has: those of the columns that filters compare with an
  * attribute. The first caller of a role has none of them, and one has values that no row has.
  *
  * @param each callers of a role with values
  */
-export async function sampledCallers(
+async function sampledCallers(
   system: SystemEngine,
   { manifest, snapshot }: { readonly manifest: Manifest; readonly snapshot: PolicySnapshot },
   attributes: readonly CallerAttribute[],

@@ -5,7 +5,14 @@ import type { Translation } from './function-call.js';
 import { type InlinedCall, inlined, membershipOfRole } from './function-call.js';
 import { membership } from './membership.js';
 import { rowExpression } from './row-expression.js';
-import { boundNode, operatorOf, type Range, resolve, type Scope, Untranslatable } from './scope.js';
+import {
+  boundNode,
+  operatorOf,
+  resolve,
+  type TranslationRange,
+  type TranslationScope,
+  Untranslatable,
+} from './scope.js';
 
 /**
  * Writes a condition as a row filter over `range`. The filter accepts no row that the condition does not accept.
@@ -15,8 +22,8 @@ import { boundNode, operatorOf, type Range, resolve, type Scope, Untranslatable 
  */
 export function condition(
   node: Node,
-  scope: Scope,
-  range: Range,
+  scope: TranslationScope,
+  range: TranslationRange,
   context: Translation,
   positive = true,
 ): string {
@@ -117,7 +124,7 @@ function callerValue(node: Node, { user }: Translation): CallerValue | null {
   return value;
 }
 
-function resolvedArgument(node: Node, scope: Scope) {
+function resolvedArgument(node: Node, scope: TranslationScope) {
   const found = resolve(node, scope);
   return found !== null && 'node' in found ? found : null;
 }
@@ -138,8 +145,8 @@ function isWrappedSelect(node: Node): boolean {
 /** A comparison with a value of the caller, or with values from a table; null for one of other things. */
 function comparison(
   node: Node,
-  scope: Scope,
-  range: Range,
+  scope: TranslationScope,
+  range: TranslationRange,
   context: Translation,
   positive: boolean,
 ): string | null {
@@ -189,12 +196,17 @@ function elementsOf(list: Node): readonly Node[] {
   throw new Untranslatable('a column that is a list, compared with a value of the caller');
 }
 
-type ComparedValue =
+type ComparisonOperand =
   | { readonly kind: 'caller'; readonly value: CallerValue }
-  | { readonly kind: 'rows'; readonly node: Node; readonly scope: Scope; readonly context: Translation };
+  | {
+      readonly kind: 'rows';
+      readonly node: Node;
+      readonly scope: TranslationScope;
+      readonly context: Translation;
+    };
 
 /** A value of the caller, or the rows of a subquery; null for anything else. */
-function comparedValue(node: Node, scope: Scope, context: Translation): ComparedValue | null {
+function comparedValue(node: Node, scope: TranslationScope, context: Translation): ComparisonOperand | null {
   const caller = callerValue(node, context);
   if (caller !== null) return { kind: 'caller', value: caller };
   const inner = unwrapped(node);
@@ -216,8 +228,8 @@ function comparedValue(node: Node, scope: Scope, context: Translation): Compared
 function matches(
   node: Node,
   value: CallerValue | null,
-  scope: Scope,
-  range: Range,
+  scope: TranslationScope,
+  range: TranslationRange,
   { attributes }: Translation,
 ): string {
   if (value === null) throw new Untranslatable('a list that is no value of the caller');
@@ -228,8 +240,8 @@ function callerAmong(
   value: CallerValue,
   items: readonly Node[],
   operator: string,
-  scope: Scope,
-  range: Range,
+  scope: TranslationScope,
+  range: TranslationRange,
   context: Translation,
 ): string {
   const each = items.map((item) => matches(item, value, scope, range, context));
@@ -239,9 +251,9 @@ function callerAmong(
 /** A comparison with the rows of a scalar subquery, or of one in ARRAY(…). */
 function ofRows(
   compared: Node,
-  rows: Extract<ComparedValue, { kind: 'rows' }>,
-  scope: Scope,
-  range: Range,
+  rows: Extract<ComparisonOperand, { kind: 'rows' }>,
+  scope: TranslationScope,
+  range: TranslationRange,
   positive: boolean,
 ): string {
   if (!('SubLink' in rows.node)) throw new Untranslatable('a list of rows');

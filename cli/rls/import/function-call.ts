@@ -1,6 +1,6 @@
 import type { Node } from '@pgsql/types';
 import { parse, QueryError } from 'osl-compiler';
-import type { RoleAccess } from '../catalog/access.js';
+import type { RolePrivileges } from '../catalog/access.js';
 import { type DatabaseFunction, type Oid, type SecurityCatalog, schemasOf } from '../catalog/catalog.js';
 import { calledName, firstTarget, literalOf, namesOf } from '../nodes.js';
 import { type ImportedAttributes, isCallerFunction } from './caller-value.js';
@@ -8,10 +8,10 @@ import {
   type BoundNode,
   FailsInDatabase,
   NO_ARGUMENTS,
-  type Range,
   type ReadableRows,
-  type Scope,
   type TableLookup,
+  type TranslationRange,
+  type TranslationScope,
   Untranslatable,
 } from './scope.js';
 
@@ -28,7 +28,7 @@ interface CurrentUser {
 /** @param isCaller false for the owner of a SECURITY DEFINER function */
 export function currentUser(
   { roles }: SecurityCatalog,
-  access: RoleAccess,
+  access: RolePrivileges,
   id: Oid,
   isCaller: boolean,
 ): CurrentUser {
@@ -120,7 +120,7 @@ const DEPTH = 8;
 /** The body of a user's function in place of its call; null for any other node. @throws Untranslatable */
 export function inlined(
   node: Node,
-  scope: Scope,
+  scope: TranslationScope,
   functions: FunctionBodies,
   searchPath: readonly string[],
   user: CurrentUser,
@@ -213,5 +213,11 @@ export interface Translation {
   /** The current user. */
   readonly user: CurrentUser;
   /** Writes a condition inside a subquery; see `condition`. */
-  filterOf(node: Node, scope: Scope, range: Range, context: Translation, positive: boolean): string;
+  filterOf(
+    node: Node,
+    scope: TranslationScope,
+    range: TranslationRange,
+    context: Translation,
+    positive: boolean,
+  ): string;
 }

@@ -11,9 +11,9 @@ import {
   fromClauseOf,
   NO_ARGUMENTS,
   operatorOf,
-  type Range,
   resolve,
-  type Scope,
+  type TranslationRange,
+  type TranslationScope,
   Untranslatable,
 } from './scope.js';
 
@@ -28,8 +28,8 @@ import {
 export function membership(
   link: SubLink,
   isScalar: boolean,
-  scope: Scope,
-  range: Range,
+  scope: TranslationScope,
+  range: TranslationRange,
   context: Translation,
   positive: boolean,
 ): string {
@@ -39,7 +39,12 @@ export function membership(
   const isExists = subLinkType === 'EXISTS_SUBLINK';
   requirePlain(select, isExists || isScalar);
   const from = fromClauseOf(select, context.tables, context.searchPath);
-  const inner: Scope = { ranges: from.ranges, arguments: NO_ARGUMENTS, outer: scope, depth: scope.depth };
+  const inner: TranslationScope = {
+    ranges: from.ranges,
+    arguments: NO_ARGUMENTS,
+    outer: scope,
+    depth: scope.depth,
+  };
   const conditions = [
     ...from.conditions,
     ...(select.whereClause === undefined ? [] : [select.whereClause]),
@@ -74,7 +79,7 @@ export function membership(
 }
 
 /** True for a column that is NOT NULL, and for a value of no table, which is translated by itself. */
-function isNeverNull(value: Node, { ranges }: FromClause, inner: Scope): boolean {
+function isNeverNull(value: Node, { ranges }: FromClause, inner: TranslationScope): boolean {
   if (ranges.length === 0) return true;
   const found = columnIn(value, inner);
   if (found === null || !ranges.includes(found.range)) return false;
@@ -84,8 +89,8 @@ function isNeverNull(value: Node, { ranges }: FromClause, inner: Scope): boolean
 function callerMembership(
   testexpr: Node,
   list: CallerValue,
-  scope: Scope,
-  range: Range,
+  scope: TranslationScope,
+  range: TranslationRange,
   { attributes }: Translation,
 ): string {
   return `${rowExpression(testexpr, scope, range)} = attribute('${attributes.caller(list)}')`;
@@ -126,7 +131,7 @@ function requireOneRow(
   select: SelectStmt,
   { ranges }: FromClause,
   conditions: readonly Node[],
-  inner: Scope,
+  inner: TranslationScope,
 ): void {
   const [only, another] = ranges;
   if (only === undefined || isArrayAgg(select) || !namesColumnOf(targetOf(select), ranges, inner)) return;
@@ -147,7 +152,7 @@ function requireOneRow(
     throw new Untranslatable('a subquery for one value that may have several rows');
 }
 
-function namesColumnOf(node: Node, ranges: readonly Range[], scope: Scope): boolean {
+function namesColumnOf(node: Node, ranges: readonly TranslationRange[], scope: TranslationScope): boolean {
   let found = false;
   eachRange(node, scope, (range) => {
     found ||= ranges.includes(range);
@@ -175,26 +180,26 @@ function equality(left: Node, right: Node): Node {
 /** A condition with the tables of the subquery that it is about. */
 interface MembershipPart {
   readonly node: Node;
-  readonly about: ReadonlySet<Range>;
+  readonly about: ReadonlySet<TranslationRange>;
   /** True if it names a column of the row outside. */
   readonly outside: boolean;
 }
 
 interface JoinEdge {
-  readonly ends: readonly [Range, Range];
+  readonly ends: readonly [TranslationRange, TranslationRange];
   readonly columns: readonly [string, string];
 }
 
 function joined(
   from: FromClause,
   conditions: readonly Node[],
-  inner: Scope,
-  range: Range,
+  inner: TranslationScope,
+  range: TranslationRange,
   context: Translation,
   { positive, isExists }: { readonly positive: boolean; readonly isExists: boolean },
 ): string {
   const parts = conditions.map((node): MembershipPart => {
-    const about = new Set<Range>();
+    const about = new Set<TranslationRange>();
     let outside = false;
     eachRange(node, inner, (found) => {
       if (from.ranges.includes(found)) about.add(found);
@@ -210,7 +215,7 @@ function joined(
     if (before.length === 0) throw new Untranslatable('a subquery without a table');
     return `(${before.join(' and ')})`;
   }
-  const filters = new Map<Range, string[]>(from.ranges.map((one) => [one, []]));
+  const filters = new Map<TranslationRange, string[]>(from.ranges.map((one) => [one, []]));
   for (const { node, about, outside } of parts) {
     const [only, another] = about;
     if (only !== undefined && another === undefined && !outside)
@@ -246,10 +251,10 @@ function joined(
 /** The condition that links the subquery to the row: a column of it, and what it must be equal to. */
 function linkOf(
   { node, about }: MembershipPart,
-  inner: Scope,
-  range: Range,
+  inner: TranslationScope,
+  range: TranslationRange,
   from: FromClause,
-): { readonly range: Range; readonly column: string; readonly outside: string } {
+): { readonly range: TranslationRange; readonly column: string; readonly outside: string } {
   const sides = equalSides(node);
   if (sides === null || about.size !== 1)
     throw new Untranslatable('a subquery that is linked to the row by something else than =');
@@ -261,7 +266,7 @@ function linkOf(
   throw new Untranslatable('a subquery that is linked to the row by an expression');
 }
 
-function edgeOf({ node }: MembershipPart, inner: Scope): JoinEdge {
+function edgeOf({ node }: MembershipPart, inner: TranslationScope): JoinEdge {
   const sides = equalSides(node);
   const [left, right] = [
     sides === null ? null : columnIn(sides[0], inner),
@@ -273,10 +278,10 @@ function edgeOf({ node }: MembershipPart, inner: Scope): JoinEdge {
 
 /** The filter of the root, after each other table became an attribute of the one that it is joined to. */
 function rootFilter(
-  root: Range,
-  ranges: readonly Range[],
+  root: TranslationRange,
+  ranges: readonly TranslationRange[],
   edges: readonly JoinEdge[],
-  filters: ReadonlyMap<Range, string[]>,
+  filters: ReadonlyMap<TranslationRange, string[]>,
   { attributes }: Translation,
 ): string {
   let left = [...edges];
@@ -310,7 +315,7 @@ function allOf(filters: readonly string[]): string {
   return filters.length === 0 ? 'true' : [...new Set(filters)].join(' and ');
 }
 
-function columnName({ table, alias }: Range, column: string): string {
+function columnName({ table, alias }: TranslationRange, column: string): string {
   const name = table.columns.get(column);
   if (name === undefined) throw new Untranslatable(`\`${alias}.${column}\`, which is not part of the model`);
   return name;
@@ -324,14 +329,17 @@ function equalSides(node: Node): readonly [Node, Node] | null {
 }
 
 /** The column that a node is, through arguments of functions; null for any other node. */
-function columnIn(node: Node, scope: Scope): { readonly range: Range; readonly column: string } | null {
+function columnIn(
+  node: Node,
+  scope: TranslationScope,
+): { readonly range: TranslationRange; readonly column: string } | null {
   const found = resolve(node, scope);
   if (found === null) return null;
   return 'node' in found ? columnIn(found.node, found.scope) : found;
 }
 
 /** Calls `visit` with the table of each column in a tree, those of subqueries inside it included. */
-function eachRange(value: unknown, scope: Scope, visit: (range: Range) => void): void {
+function eachRange(value: unknown, scope: TranslationScope, visit: (range: TranslationRange) => void): void {
   if (typeof value !== 'object' || value === null) return;
   if (Array.isArray(value)) {
     for (const item of value) eachRange(item, scope, visit);
@@ -354,7 +362,11 @@ function eachRange(value: unknown, scope: Scope, visit: (range: Range) => void):
 }
 
 /** Columns of a nested subquery that belong to the scope around it, by their qualifiers. */
-function eachOuterColumn(value: unknown, scope: Scope, visit: (range: Range) => void): void {
+function eachOuterColumn(
+  value: unknown,
+  scope: TranslationScope,
+  visit: (range: TranslationRange) => void,
+): void {
   if (typeof value !== 'object' || value === null) return;
   if (Array.isArray(value)) {
     for (const item of value) eachOuterColumn(item, scope, visit);
@@ -364,7 +376,7 @@ function eachOuterColumn(value: unknown, scope: Scope, visit: (range: Range) => 
   if ('ColumnRef' in node) {
     const names = namesOf(node.ColumnRef.fields);
     const qualifier = names.length > 1 ? names.at(-2) : undefined;
-    for (let at: Scope | null = scope; at !== null && qualifier !== undefined; at = at.outer)
+    for (let at: TranslationScope | null = scope; at !== null && qualifier !== undefined; at = at.outer)
       for (const one of at.ranges)
         if (one.alias === qualifier) {
           visit(one);

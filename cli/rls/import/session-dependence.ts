@@ -1,9 +1,9 @@
 import type { Node } from '@pgsql/types';
 import {
   type DatabaseFunction,
+  type DatabaseRelation,
   PUBLIC,
   qualified,
-  type Relation,
   type Role,
   signature,
 } from '../catalog/catalog.js';
@@ -16,11 +16,15 @@ import { eachNode, parsedStatement, relationNames } from '../statement.js';
  * may read it gets the same rows at the same time. Times depend on the time zone of a session; that is not counted.
  * Follows views that it reads, functions that it calls and policies that apply to the owners.
  */
-export function sessionDependence(db: CheckedDatabase, view: Relation): string | null {
+export function sessionDependence(db: CheckedDatabase, view: DatabaseRelation): string | null {
   return ofView(db, view, new Set());
 }
 
-function ofView(db: CheckedDatabase, view: Relation, seen: ReadonlySet<Relation>): string | null {
+function ofView(
+  db: CheckedDatabase,
+  view: DatabaseRelation,
+  seen: ReadonlySet<DatabaseRelation>,
+): string | null {
   const { view: definition } = view;
   if (definition === null || seen.has(view)) return `${qualified(view)}, which is read in a circle`;
   // Also inside a view with the rights of its owner, such a view has those of the session.
@@ -42,14 +46,14 @@ function ofView(db: CheckedDatabase, view: Relation, seen: ReadonlySet<Relation>
   ]);
 }
 
-function readsOf({ catalog }: CheckedDatabase, { view }: Relation): readonly Relation[] {
+function readsOf({ catalog }: CheckedDatabase, { view }: DatabaseRelation): readonly DatabaseRelation[] {
   return (view?.reads ?? []).flatMap((id) => catalog.relations.get(id) ?? []);
 }
 
 /** Relations that a view reads with the rights of the caller, who must have them, by itself and by views below it. */
-export function readByCaller(db: CheckedDatabase, view: Relation): readonly Relation[] {
+export function readByCaller(db: CheckedDatabase, view: DatabaseRelation): readonly DatabaseRelation[] {
   const seen = new Set([view]);
-  const found = new Set<Relation>();
+  const found = new Set<DatabaseRelation>();
   for (const one of seen)
     for (const read of readsOf(db, one)) {
       if (one.view?.securityInvoker === true) found.add(read);
@@ -71,7 +75,7 @@ function ofRelations(
   db: CheckedDatabase,
   tree: Node,
   reader: Role,
-  seen: ReadonlySet<Relation>,
+  seen: ReadonlySet<DatabaseRelation>,
 ): string | null {
   return firstOf(
     relationNames(tree).map(({ schema, name }) => () => {
@@ -96,9 +100,9 @@ function ofRelations(
 /** The policies by which `reader` reads a table. */
 function ofPolicies(
   db: CheckedDatabase,
-  table: Relation,
+  table: DatabaseRelation,
   reader: Role,
-  seen: ReadonlySet<Relation>,
+  seen: ReadonlySet<DatabaseRelation>,
 ): string | null {
   if (table.rowSecurity === 'off' || db.access.exemption(reader.id, table) !== null) return null;
   const applying = table.policies.filter((policy) => governs(policy, 'SELECT') && db.isFor(policy, reader));

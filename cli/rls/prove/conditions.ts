@@ -39,7 +39,7 @@ export interface ConditionContext extends TranslationContext {
  * Translates conditions of row security, as Postgres has them, into formulas. What it does not understand becomes an
  * unknown truth value, which is equal to no other one.
  */
-export class Conditions {
+export class ConditionEncoder {
   readonly #context: ConditionContext;
   readonly #values: Values;
   #unknown = 0;

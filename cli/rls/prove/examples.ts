@@ -24,11 +24,11 @@ import type { Solver } from '../../policy-proof/solver.js';
 import type { Role } from '../catalog/catalog.js';
 import type { CallerSource } from '../import/caller-value.js';
 import { type CallerValueNames, CLAIM_PREFIX, CLAIMS_SETTING, type RowSet } from './caller-values.js';
-import type { RowSecurity } from './row-security.js';
+import type { RowSecurityEncoder } from './row-security.js';
 import { instancesOf, type Ties } from './ties.js';
 
 /** The rows of one table that one role sees in the database and through the gateway, to be compared. */
-export interface Question {
+export interface VisibilityQuestion {
   readonly role: Role;
   readonly policyRole: string;
   readonly entity: Entity;
@@ -41,7 +41,7 @@ export interface Question {
 }
 
 /** A difference that may be possible: of rows, or of one column. */
-export interface Difference {
+export interface VisibilityDifference {
   readonly formula: Formula;
   /** `more`: the gateway shows what the database hides. */
   readonly direction: 'more' | 'less';
@@ -53,7 +53,7 @@ export interface Difference {
 export interface ExampleContext {
   readonly ties: Ties;
   readonly names: CallerValueNames;
-  readonly rowSecurity: RowSecurity;
+  readonly rowSecurity: RowSecurityEncoder;
   readonly solver: Solver;
 }
 
@@ -62,7 +62,7 @@ export type ExampleRow = ReadonlyMap<string, string | null>;
 
 /** A row, a caller and the rows of other tables for which policy and row security differ; all values are made up. */
 export interface Example {
-  readonly direction: Difference['direction'];
+  readonly direction: VisibilityDifference['direction'];
   /** Name of the entity's column that is seen by one alone; null if it is the row. */
   readonly column: string | null;
   readonly entity: Entity;
@@ -99,8 +99,8 @@ interface SolverText {
 
 /** Makes an example of a model of the solver; returns the reason if there is none. */
 export async function exampleOf(
-  { direction, column }: Difference,
-  question: Question,
+  { direction, column }: VisibilityDifference,
+  question: VisibilityQuestion,
   context: ExampleContext,
   model: Model,
 ): Promise<Example | string> {
@@ -308,12 +308,12 @@ class WitnessRows {
     return true;
   }
 
-  #hasSome({ name, attribute }: Source, encoder: Encoder, model: Model): boolean {
+  #hasSome({ name, attribute }: ExampleSource, encoder: Encoder, model: Model): boolean {
     if (attribute === null) return true;
     return ['missing', 'empty'].every((p) => model.value(`${encoder.caller} ${p} ${name}`) !== true);
   }
 
-  #sourceOf(name: string): Source | null {
+  #sourceOf(name: string): ExampleSource | null {
     const set = this.#context.rowSecurity.sets.named(name);
     if (set !== null && set.entity !== null)
       return { name, set, attribute: null, entity: set.entity, column: set.column };
@@ -326,13 +326,13 @@ class WitnessRows {
 
   /** @param groups all values of the question: the row must not give one to a set that has it not */
   async #addRow(
-    source: Source,
+    source: ExampleSource,
     { value, type }: RowGroup,
     groups: readonly RowGroup[],
     depth: number,
   ): Promise<boolean> {
     const encoder = source.set?.encoder ?? new Encoder(source.entity, 'caller', null, expressionKey);
-    const selects = ({ set, attribute }: Source): Formula => {
+    const selects = ({ set, attribute }: ExampleSource): Formula => {
       if (set !== null) return set.condition;
       return attribute === null ? or() : encoder.accepts(attribute.filter);
     };
@@ -400,7 +400,7 @@ class WitnessRows {
   }
 }
 
-interface Source {
+interface ExampleSource {
   readonly name: string;
   readonly set: RowSet | null;
   readonly attribute: TableAttribute | null;
@@ -412,12 +412,12 @@ interface Source {
 interface RowGroup {
   readonly value: string;
   readonly type: TypeName;
-  readonly positive: Map<string, Source>;
-  readonly negative: Map<string, Source>;
+  readonly positive: Map<string, ExampleSource>;
+  readonly negative: Map<string, ExampleSource>;
 }
 
 function linkTo(
-  { column, entity }: Source,
+  { column, entity }: ExampleSource,
   value: string,
   type: TypeName,
   encoder: Encoder,

@@ -1,15 +1,21 @@
-import { join, resolve } from 'node:path';
 import { ready } from 'osl-compiler';
 import type { Diagnostic } from '../../../src/model/manifest/index.js';
-import { loadModel } from '../../../src/service/model.js';
-import { EXIT, usage } from '../../exit.js';
+import { EXIT } from '../../exit.js';
 import { counted, note, print, printJson, visible } from '../../output.js';
 import { placesIn, withInstalledSolver } from '../../policy/prove.js';
 import { sarifLog } from '../../sarif.js';
-import { catalogOf, checkedDatabase, type DatabaseFlags, openDatabase, scopeOf, urlOf } from '../database.js';
+import {
+  checkedDatabase,
+  type DatabaseFlags,
+  loadFolder,
+  openDatabase,
+  scopeOf,
+  urlOf,
+  wholeCatalogOf,
+} from '../database.js';
 import { importedPolicy } from '../import/draft.js';
 import type { Example, ExampleRow } from './examples.js';
-import { type ProofVerdict, provePolicy, type RoleProof } from './prove-policy.js';
+import { type PolicyProofVerdict, provePolicy, type RoleProof } from './prove-policy.js';
 import { scratchDefinitions } from './scratch.js';
 import { ExampleTrials } from './trial.js';
 
@@ -26,13 +32,10 @@ export interface RlsProveFlags extends DatabaseFlags {
  * solver; the errors of `loadModel`
  */
 export async function runRlsProve(folder: string, flags: RlsProveFlags): Promise<void> {
-  const dir = resolve(process.cwd(), folder);
   const url = await urlOf(flags);
   await withInstalledSolver(async (starting) => {
     await ready();
-    const [manifestFile, policyFile] = [join(dir, 'manifest.yaml'), join(dir, 'policy.yaml')];
-    const { manifest, snapshot } = await loadModel(manifestFile, policyFile, null);
-    if (snapshot === null) throw usage(`${policyFile} is no policy`);
+    const { manifestFile, policyFile, manifest, snapshot } = await loadFolder(folder);
     const { catalog, definitions } = await readDatabase(url);
     const database = checkedDatabase(catalog, scopeOf(flags, catalog));
     const { attributes } = importedPolicy({ database, manifest, tenant: snapshot.tenant });
@@ -53,11 +56,10 @@ export async function runRlsProve(folder: string, flags: RlsProveFlags): Promise
 async function readDatabase(url: string) {
   const survey = await openDatabase(url);
   try {
-    const catalog = await catalogOf(survey);
-    const [unread] = catalog.unread;
-    if (unread !== undefined)
-      throw usage(`${catalog.reader} may not read the ${unread.part}: ${unread.reason}`);
-    return { catalog, definitions: await scratchDefinitions(survey.system) };
+    return {
+      catalog: await wholeCatalogOf(survey),
+      definitions: await scratchDefinitions(survey.system),
+    };
   } finally {
     survey.close();
   }
@@ -88,7 +90,7 @@ export function proofJson(proofs: readonly RoleProof[]) {
   };
 }
 
-function verdictJson(verdict: ProofVerdict) {
+function verdictJson(verdict: PolicyProofVerdict) {
   switch (verdict.kind) {
     case 'equal':
       return { verdict: verdict.kind };
@@ -153,7 +155,7 @@ export function* proofLines(proofs: readonly RoleProof[]): Generator<string> {
     yield visible(`${LABELS[verdict.kind]} ${role} on ${table === '' ? entity : table}${never}`);
     yield* verdictLines(verdict);
   }
-  const of = (kind: ProofVerdict['kind']): number =>
+  const of = (kind: PolicyProofVerdict['kind']): number =>
     proofs.filter(({ verdict }) => verdict.kind === kind).length;
   const assumed = [...new Set(proofs.flatMap(({ assumes }) => assumes))];
   if (assumed.length > 0)
@@ -162,7 +164,7 @@ export function* proofLines(proofs: readonly RoleProof[]): Generator<string> {
     `${of('wider')} wider, ${of('differs')} different, ${of('unknown')} unknown`;
 }
 
-function* verdictLines(verdict: ProofVerdict): Generator<string> {
+function* verdictLines(verdict: PolicyProofVerdict): Generator<string> {
   switch (verdict.kind) {
     case 'equal':
       return;

@@ -1,5 +1,5 @@
 import { policyObject, relationObject } from '../catalog/catalog.js';
-import type { Rule } from '../finding.js';
+import { type RlsRule, violation } from '../finding.js';
 import { outputsOfView } from '../statement.js';
 import { BYPASS } from './bypass.js';
 import { CHANNELS } from './channels.js';
@@ -13,7 +13,7 @@ import { UNUSED_POLICIES } from './unused-policies.js';
 import { VIEWS } from './views.js';
 
 /** Parts that the check could not read, and faults of the server that no policy mends. */
-const LIMITS_OF_CHECK: readonly Rule[] = [
+const LIMITS_OF_CHECK: readonly RlsRule[] = [
   {
     code: 'RLS046',
     severity: 'warning',
@@ -25,7 +25,7 @@ const LIMITS_OF_CHECK: readonly Rule[] = [
       const open = FIXES.filter(({ fixed }) => minor < (fixed.get(major) ?? 0)).map(({ report }) => report);
       if (open.length === 0) return [];
       const object = { kind: 'server' as const, identity: `PostgreSQL ${server.version}`, schema: null };
-      return [{ object, detail: open.join(', '), sql: [] }];
+      return [violation(object, open.join(', '))];
     },
   },
   {
@@ -38,11 +38,11 @@ const LIMITS_OF_CHECK: readonly Rule[] = [
       ...db.policies.flatMap(({ table, policy, using, check }) => {
         const failed = [using, check].find((e) => e?.kind === 'unparsed');
         if (failed?.kind !== 'unparsed') return [];
-        return [{ object: policyObject(table, policy), detail: failed.reason, sql: [] }];
+        return [violation(policyObject(table, policy), failed.reason)];
       }),
       ...db.relations
         .filter(({ kind, view }) => kind === 'view' && outputsOfView(view?.definition ?? '') === null)
-        .map((view) => ({ object: relationObject(view), detail: null, sql: [] })),
+        .map((view) => violation(relationObject(view))),
     ],
   },
   {
@@ -52,22 +52,20 @@ const LIMITS_OF_CHECK: readonly Rule[] = [
     consequence: 'No other rule was checked, because findings from a part of the catalog would be wrong.',
     mend: 'connect as a role that may read the catalog of the system',
     check: ({ catalog }) =>
-      catalog.unread.map(({ part, reason }) => ({
-        object: { kind: 'catalog' as const, identity: part, schema: null },
-        detail: reason,
-        sql: [],
-      })),
+      catalog.unread.map(({ part, reason }) =>
+        violation({ kind: 'catalog' as const, identity: part, schema: null }, reason),
+      ),
   },
 ];
 
 /** Minor release of each major one that has the fix; a major one that is not listed never had the fault. */
-interface Fix {
+interface ServerFix {
   readonly report: string;
   readonly fixed: ReadonlyMap<number, number>;
 }
 
 // biome-ignore format: one line each
-const FIXES: readonly Fix[] = [
+const FIXES: readonly ServerFix[] = [
   // Policies of the wrong role after a function was inlined.
   { report: 'CVE-2023-2455', fixed: new Map([[14, 8], [15, 3]]) },
   // MERGE did not apply the policies of UPDATE and SELECT.
@@ -82,7 +80,7 @@ const FIXES: readonly Fix[] = [
 export const UNREAD_CATALOG = 'RLS059';
 
 /** Groups of rules, in the order of the documentation. */
-export const RULE_GROUPS: readonly (readonly [heading: string, rules: readonly Rule[]])[] = [
+export const RULE_GROUPS: readonly (readonly [heading: string, rules: readonly RlsRule[]])[] = [
   ['Missing protection', COVERAGE],
   ['Conditions that let too much through', OPEN_CONDITIONS],
   ['Roles that row security does not apply to', BYPASS],
@@ -99,6 +97,6 @@ export const RULE_GROUPS: readonly (readonly [heading: string, rules: readonly R
 ];
 
 /** All rules, by code. */
-export const RULES: readonly Rule[] = RULE_GROUPS.flatMap(([, rules]) => rules).toSorted((a, b) =>
+export const RULES: readonly RlsRule[] = RULE_GROUPS.flatMap(([, rules]) => rules).toSorted((a, b) =>
   a.code < b.code ? -1 : 1,
 );

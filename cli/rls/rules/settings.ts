@@ -1,22 +1,22 @@
 import { identifier } from 'osl-compiler/sql-text';
 import {
   type DatabaseFunction,
+  type DatabaseRelation,
   functionObject,
   PUBLIC,
   policyObject,
   qualified,
-  type Relation,
   roleNames,
   schemasOf,
   signature,
 } from '../catalog/catalog.js';
 import { type AnalysedPolicy, type CheckedDatabase, listed } from '../database.js';
 import type { SettingRead } from '../expression.js';
-import type { Rule } from '../finding.js';
+import { type RlsRule, violation } from '../finding.js';
 import { settingsOfFunction } from '../statement.js';
 
 /** Conditions that depend on settings of the session or claims of a token. */
-export const SETTINGS: readonly Rule[] = [
+export const SETTINGS: readonly RlsRule[] = [
   {
     code: 'RLS032',
     severity: 'note',
@@ -56,7 +56,7 @@ export const SETTINGS: readonly Rule[] = [
         const names = new Set(settingNames(db, analysed).filter((name) => name.includes('.')));
         if (names.size === 0) return [];
         const detail = `setting ${listed([...names])}`;
-        return [{ object: policyObject(analysed.table, analysed.policy), detail, sql: [] }];
+        return [violation(policyObject(analysed.table, analysed.policy), detail)];
       }),
   },
   {
@@ -75,7 +75,7 @@ export const SETTINGS: readonly Rule[] = [
               calls.flatMap(db.functionsNamed).some(({ body }) => isUserMetadata(body)),
           ),
         )
-        .map(({ table, policy }) => ({ object: policyObject(table, policy), detail: null, sql: [] })),
+        .map(({ table, policy }) => violation(policyObject(table, policy))),
   },
 ];
 
@@ -91,7 +91,7 @@ function withSettings(
   return db.policies.flatMap(({ table, policy, parsed }) => {
     const names = new Set(parsed.flatMap(({ settings }) => settings.filter(matches)).map(({ name }) => name));
     if (names.size === 0) return [];
-    return [{ object: policyObject(table, policy), detail: detailOf(listed([...names])), sql: [] }];
+    return [violation(policyObject(table, policy), detailOf(listed([...names])))];
   });
 }
 
@@ -104,7 +104,7 @@ function settingNames(db: CheckedDatabase, { parsed }: AnalysedPolicy): readonly
 }
 
 /** Functions that policies call, and SECURITY DEFINER functions, which run with the rights of their owner. */
-export const FUNCTIONS: readonly Rule[] = [
+export const FUNCTIONS: readonly RlsRule[] = [
   {
     code: 'RLS014',
     severity: 'warning',
@@ -114,11 +114,11 @@ export const FUNCTIONS: readonly Rule[] = [
     check: (db) =>
       db.functions
         .filter(({ leakproof, language }) => leakproof && language !== 'c' && language !== 'internal')
-        .map((called) => ({
-          object: functionObject(called),
-          detail: `language ${called.language}`,
-          sql: [`ALTER FUNCTION ${signature(called)} NOT LEAKPROOF;`],
-        })),
+        .map((called) =>
+          violation(functionObject(called), `language ${called.language}`, [
+            `ALTER FUNCTION ${signature(called)} NOT LEAKPROOF;`,
+          ]),
+        ),
   },
   {
     code: 'RLS015',
@@ -137,7 +137,7 @@ export const FUNCTIONS: readonly Rule[] = [
         const names = [...new Set([...own.map(signature), ...system.map(({ name }) => `${name}()`)])];
         if (names.length === 0) return [];
         const sql = own.map((called) => `ALTER FUNCTION ${signature(called)} STABLE;`);
-        return [{ object: policyObject(table, policy), detail: `calls ${listed(names)}`, sql }];
+        return [violation(policyObject(table, policy), `calls ${listed(names)}`, sql)];
       }),
   },
   {
@@ -150,7 +150,7 @@ export const FUNCTIONS: readonly Rule[] = [
     check: (db) =>
       definers(db)
         .filter(({ searchPath, bound }) => searchPath === null && !bound)
-        .map((called) => ({ object: functionObject(called), detail: null, sql: [fixPath(called)] })),
+        .map((called) => violation(functionObject(called), null, [fixPath(called)])),
   },
   {
     code: 'RLS049',
@@ -165,11 +165,9 @@ export const FUNCTIONS: readonly Rule[] = [
           const schemas = schemasOf(searchPath ?? '');
           return schemas.length > 0 && schemas.at(-1) !== 'pg_temp' && !bound;
         })
-        .map((called) => ({
-          object: functionObject(called),
-          detail: `search_path = ${called.searchPath}`,
-          sql: [fixPath(called)],
-        })),
+        .map((called) =>
+          violation(functionObject(called), `search_path = ${called.searchPath}`, [fixPath(called)]),
+        ),
   },
   {
     code: 'RLS024',
@@ -184,7 +182,7 @@ export const FUNCTIONS: readonly Rule[] = [
         const read = db.readsOf(called).filter((table) => isExempt(db, called, table));
         if (!isForAll || read.length === 0) return [];
         const sql = [`REVOKE EXECUTE ON FUNCTION ${signature(called)} FROM PUBLIC;`];
-        return [{ object: functionObject(called), detail: `reads ${listed(read.map(qualified))}`, sql }];
+        return [violation(functionObject(called), `reads ${listed(read.map(qualified))}`, sql)];
       }),
   },
   {
@@ -207,7 +205,7 @@ export const FUNCTIONS: readonly Rule[] = [
         const detail = denied
           .map(({ called, roles }) => `${signature(called)}: ${roleNames(roles).join(', ')}`)
           .join('; ');
-        return [{ object: policyObject(analysed.table, analysed.policy), detail, sql: [...new Set(sql)] }];
+        return [violation(policyObject(analysed.table, analysed.policy), detail, [...new Set(sql)])];
       }),
   },
 ];
@@ -226,7 +224,7 @@ function isCallableByOthers(db: CheckedDatabase, called: DatabaseFunction): bool
   );
 }
 
-function isExempt(db: CheckedDatabase, called: DatabaseFunction, table: Relation): boolean {
+function isExempt(db: CheckedDatabase, called: DatabaseFunction, table: DatabaseRelation): boolean {
   return table.rowSecurity !== 'off' && db.access.exemption(called.owner, table) !== null;
 }
 

@@ -8,7 +8,7 @@ import { connectFault } from '../../../src/service/connector-url.js';
 import { usage } from '../../exit.js';
 
 /** A node of a plan, as EXPLAIN (FORMAT JSON) prints it, without what it does not say. */
-export interface PlanNode {
+export interface QueryPlanNode {
   readonly type: string;
   /** Table of a scan as `schema.name`; otherwise null. */
   readonly relation: string | null;
@@ -28,11 +28,11 @@ export interface PlanNode {
   readonly removed: number;
   /** Number of executions; 1 without ANALYZE. */
   readonly loops: number;
-  readonly children: readonly PlanNode[];
+  readonly children: readonly QueryPlanNode[];
 }
 
 export interface ExplainedPlan {
-  readonly root: PlanNode;
+  readonly root: QueryPlanNode;
   /** Planning and execution in ms; null without ANALYZE. */
   readonly ms: number | null;
   /** The planner's estimate, without a unit. */
@@ -69,7 +69,7 @@ export function explainedPlan(value: unknown): ExplainedPlan {
   };
 }
 
-function nodeOf(fields: Fields): PlanNode {
+function nodeOf(fields: Fields): QueryPlanNode {
   const text = (name: string): string | null =>
     typeof fields[name] === 'string' ? String(fields[name]) : null;
   const number = (name: string): number => Number(fields[name] ?? 0);
@@ -106,7 +106,7 @@ function listOf(value: unknown): readonly unknown[] {
 }
 
 /** All nodes of a plan, from the top. */
-export function nodesOf(node: PlanNode): readonly PlanNode[] {
+export function nodesOf(node: QueryPlanNode): readonly QueryPlanNode[] {
   return [node, ...node.children.flatMap(nodesOf)];
 }
 
