@@ -20,7 +20,7 @@ type Load = () => Promise<(root: Command) => void>;
 // biome-ignore format: one command a line
 const TOPICS: readonly (readonly [heading: string, commands: readonly (readonly [name: string, description: string, load: Load])[]])[] = [
   ['Start:', [
-    ['demo', 'start a gateway with demo data; needs no database', async () => (await import('./commands/serve.js')).addDemo],
+    ['demo', 'start a gateway with demo data; needs no database', async () => (await import('./commands/demo.js')).addDemo],
     ['init', 'create a manifest and a policy from your database', async () => (await import('./commands/init.js')).addInit],
     ['serve', 'start the gateway', async () => (await import('./commands/serve.js')).addServe],
     ['config', 'list and check settings', async () => (await import('./commands/config.js')).addConfig],

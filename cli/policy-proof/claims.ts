@@ -1,11 +1,11 @@
 import { obligationsOf, type ProvenPolicy } from '../../policy/proof/index.js';
 import type { PolicyTests } from '../policy-tests/document.js';
-import { counterexampleLines, decide, type ObligationVerdict, openTrials } from './decide.js';
+import { counterexampleLines, decide, openTrials, type ProofResult } from './decide.js';
 import { type Solver, SolverFault, withSolver } from './solver.js';
 
 export interface ProvenClaim {
   readonly name: string;
-  readonly verdict: ObligationVerdict;
+  readonly verdict: ProofResult;
 }
 
 /**
@@ -57,7 +57,7 @@ export function* claimLines({ name, verdict }: ProvenClaim): Generator<string> {
 /** A claim, its verdict, and lines that explain it if it is not proved. */
 interface ClaimReport {
   readonly name: string;
-  readonly verdict: ObligationVerdict['kind'];
+  readonly verdict: ProofResult['kind'];
   readonly shows: readonly string[];
 }
 

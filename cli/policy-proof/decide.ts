@@ -12,7 +12,7 @@ import type { PolicyTests } from '../policy-tests/document.js';
 import type { TestService } from '../policy-tests/test-service.js';
 import type { Solver } from './solver.js';
 
-export type ObligationVerdict =
+export type ProofResult =
   | { readonly kind: 'proved' }
   | { readonly kind: 'refuted'; readonly counterexample: Counterexample }
   | { readonly kind: 'unknown'; readonly because: string };
@@ -25,8 +25,8 @@ export async function decide(
   obligations: readonly Obligation[],
   solver: Solver,
   trial: Trial,
-): Promise<ObligationVerdict> {
-  let unknown: ObligationVerdict | null = null;
+): Promise<ProofResult> {
+  let unknown: ProofResult | null = null;
   for (const obligation of obligations) {
     const verdict = await decideOne(obligation, solver, trial);
     if (verdict.kind === 'refuted') return verdict;
@@ -35,7 +35,7 @@ export async function decide(
   return unknown ?? { kind: 'proved' };
 }
 
-async function decideOne(obligation: Obligation, solver: Solver, trial: Trial): Promise<ObligationVerdict> {
+async function decideOne(obligation: Obligation, solver: Solver, trial: Trial): Promise<ProofResult> {
   const search = await counterexample(obligation, solver);
   switch (search.kind) {
     case 'impossible':

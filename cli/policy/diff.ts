@@ -19,8 +19,8 @@ import { counted, print, printJson, visible } from '../output.js';
 import {
   counterexampleLines,
   decide,
-  type ObligationVerdict,
   openTrials,
+  type ProofResult,
   type Trial,
 } from '../policy-proof/decide.js';
 import type { Solver } from '../policy-proof/solver.js';
@@ -235,14 +235,9 @@ export function roleDifferences(
   return Promise.all(compared);
 }
 
-const PROVED: ObligationVerdict = { kind: 'proved' };
+const PROVED: ProofResult = { kind: 'proved' };
 
-function differenceOf(
-  role: string,
-  entity: string,
-  gained: ObligationVerdict,
-  lost: ObligationVerdict,
-): RoleDifference {
+function differenceOf(role: string, entity: string, gained: ProofResult, lost: ProofResult): RoleDifference {
   const unknown = [gained, lost].find((verdict) => verdict.kind === 'unknown');
   const gain = gained.kind === 'refuted' ? gained.counterexample : null;
   if (unknown?.kind === 'unknown') return { role, entity, change: 'unknown', gain, because: unknown.because };

@@ -13,8 +13,8 @@ import { usage } from '../exit.js';
 import { type RolePrivileges, roleAccess } from './catalog/access.js';
 import {
   type DatabaseFunction,
-  type DatabaseRelation,
   type Oid,
+  type PgRelation,
   type Policy,
   type PolicyCommand,
   PUBLIC,
@@ -140,7 +140,7 @@ export interface CheckScope {
 
 /** A policy with its analysed conditions; null without the clause. */
 export interface AnalysedPolicy {
-  readonly table: DatabaseRelation;
+  readonly table: PgRelation;
   readonly policy: Policy;
   readonly using: Expression | null;
   readonly check: Expression | null;
@@ -154,22 +154,22 @@ export interface CheckedDatabase {
   readonly access: RolePrivileges;
   /** Roles that findings are about. */
   readonly roles: readonly Role[];
-  readonly relations: readonly DatabaseRelation[];
+  readonly relations: readonly PgRelation[];
   /** Tables with row security enabled. */
-  readonly protectedTables: readonly DatabaseRelation[];
+  readonly protectedTables: readonly PgRelation[];
   /**
    * Policies of all tables, row security enabled or not. Those that `osl row-security` wrote are left out: it compares
    * them itself.
    */
   readonly policies: readonly AnalysedPolicy[];
   readonly functions: readonly DatabaseFunction[];
-  policiesOf(table: DatabaseRelation): readonly AnalysedPolicy[];
+  policiesOf(table: PgRelation): readonly AnalysedPolicy[];
   /** Relation by name; for a name without a schema, null if several or none have it. */
-  relationNamed(name: RelationName): DatabaseRelation | null;
+  relationNamed(name: RelationName): PgRelation | null;
   /** Functions of users that a condition calls by this name. */
   functionsNamed(call: CalledName): readonly DatabaseFunction[];
   /** Relations that the body of a function names. */
-  readsOf(called: DatabaseFunction): readonly DatabaseRelation[];
+  readsOf(called: DatabaseFunction): readonly PgRelation[];
   roleName(id: Oid): string;
   /** True if a policy is written for the role, or for one whose privileges it inherits. */
   isFor(policy: Policy, role: Role): boolean;
@@ -179,7 +179,7 @@ export interface CheckedDatabase {
    * Names of roles that hold a privilege on a relation or some column of it, and do not own it: PUBLIC alone if every
    * role does.
    */
-  holders(privilege: string, relation: DatabaseRelation): readonly string[];
+  holders(privilege: string, relation: PgRelation): readonly string[];
 }
 
 /** Requires `ready()` of osl-compiler. */
@@ -193,14 +193,14 @@ export function checkedDatabase(catalog: SecurityCatalog, scope: CheckScope): Ch
       table.policies.map((p) => analysedPolicy(table, p)),
     ]),
   );
-  const policiesOf = (table: DatabaseRelation): readonly AnalysedPolicy[] => analysed.get(table.id) ?? [];
+  const policiesOf = (table: PgRelation): readonly AnalysedPolicy[] => analysed.get(table.id) ?? [];
   const roles = [...catalog.roles.values()].filter((role) =>
     scope.roles === null ? !role.superuser && !role.name.startsWith('pg_') : scope.roles.has(role.name),
   );
   const isFor = (policy: Policy, { id }: Role): boolean =>
     policy.roles.some((role) => role === PUBLIC || access.privilegesOf(id).has(role));
   const lookups = lookupsOf(catalog);
-  const reads = new Map<Oid, readonly DatabaseRelation[]>();
+  const reads = new Map<Oid, readonly PgRelation[]>();
   return {
     catalog,
     access,
@@ -231,7 +231,7 @@ export function checkedDatabase(catalog: SecurityCatalog, scope: CheckScope): Ch
   };
 }
 
-function analysedPolicy(table: DatabaseRelation, policy: Policy): AnalysedPolicy {
+function analysedPolicy(table: PgRelation, policy: Policy): AnalysedPolicy {
   const using = policy.using === null ? null : analyseCondition(policy.using);
   const check = policy.check === null ? null : analyseCondition(policy.check);
   const parsed = [using, check].filter((e) => e?.kind === 'parsed');
@@ -244,8 +244,8 @@ export function isOfGateway({ name }: Policy, { schemas }: Pick<SecurityCatalog,
 }
 
 function lookupsOf({ relations, functions }: SecurityCatalog) {
-  const byName = new Map<string, readonly DatabaseRelation[]>();
-  const add = (key: string, relation: DatabaseRelation): void => {
+  const byName = new Map<string, readonly PgRelation[]>();
+  const add = (key: string, relation: PgRelation): void => {
     byName.set(key, [...(byName.get(key) ?? []), relation]);
   };
   for (const relation of relations.values()) {
@@ -258,7 +258,7 @@ function lookupsOf({ relations, functions }: SecurityCatalog) {
     functionsByName.set(key, [...(functionsByName.get(key) ?? []), called]);
   }
   return {
-    relationNamed: ({ schema, name }: RelationName): DatabaseRelation | null => {
+    relationNamed: ({ schema, name }: RelationName): PgRelation | null => {
       const named = byName.get(JSON.stringify([schema, name])) ?? [];
       return named.length === 1 ? (named[0] ?? null) : null;
     },
@@ -269,7 +269,7 @@ function lookupsOf({ relations, functions }: SecurityCatalog) {
 
 function holdersOf(
   privilege: string,
-  relation: DatabaseRelation,
+  relation: PgRelation,
   roles: readonly Role[],
   access: RolePrivileges,
 ): readonly string[] {

@@ -139,3 +139,19 @@ function unquoted(word: string): string {
 export function settingsOfFunction({ body }: DatabaseFunction): readonly string[] {
   return [...body.matchAll(/current_setting\s*\(\s*'([^']+)'/gi)].map(([, name = '']) => name);
 }
+
+/** The single query or returned expression of a function in SQL or PL/pgSQL, as a SELECT; null for any other body. */
+export function queryText({ language, body, bound }: DatabaseFunction): string | null {
+  if (language === 'sql' && !bound) return body;
+  if (bound) {
+    const [, returned] = /^\s*return\s([\s\S]+)$/i.exec(body) ?? [];
+    if (returned !== undefined) return `select ${returned}`;
+    const [, atomic] = /^\s*begin\s+atomic\s([\s\S]+?);?\s*end\s*$/i.exec(body) ?? [];
+    return atomic ?? null;
+  }
+  if (language !== 'plpgsql') return null;
+  const [, query] = /^\s*begin\s+return\s+query\s([\s\S]+?);\s*(?:return;\s*)?end\s*;?\s*$/i.exec(body) ?? [];
+  if (query !== undefined) return query;
+  const [, returned] = /^\s*begin\s+return\s([\s\S]+?);\s*end\s*;?\s*$/i.exec(body) ?? [];
+  return returned === undefined ? null : `select ${returned}`;
+}

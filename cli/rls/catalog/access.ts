@@ -1,8 +1,8 @@
 import {
   type DatabaseFunction,
-  type DatabaseRelation,
   type Grant,
   type Oid,
+  type PgRelation,
   PUBLIC,
   type Role,
   type SecurityCatalog,
@@ -18,12 +18,12 @@ export interface RolePrivileges {
   /** The role and all roles that it can become by SET ROLE. */
   reachable(role: Oid): ReadonlySet<Oid>;
   /** True for a privilege on the whole relation, with USAGE on its schema; ownership and superusers count. */
-  holds(role: Oid, privilege: string, relation: DatabaseRelation): boolean;
+  holds(role: Oid, privilege: string, relation: PgRelation): boolean;
   /** Columns on which the role has a privilege, by the relation's grants or the columns' own. */
-  columns(role: Oid, privilege: string, relation: DatabaseRelation): readonly string[];
+  columns(role: Oid, privilege: string, relation: PgRelation): readonly string[];
   mayExecute(role: Oid, called: DatabaseFunction): boolean;
   /** Null if row security applies to the role on this table once it is enabled. */
-  exemption(role: Oid, table: DatabaseRelation): Exemption | null;
+  exemption(role: Oid, table: PgRelation): Exemption | null;
 }
 
 /** Privileges that predefined roles give on every relation, and USAGE on every schema. */
@@ -49,7 +49,7 @@ export function roleAccess({ roles, schemas }: SecurityCatalog): RolePrivileges 
       privilegesOf(id).has(schema.owner) || grants(id, 'USAGE', schema.grants) || predefined(id).length > 0
     );
   };
-  const holds = (id: Oid, privilege: string, relation: DatabaseRelation): boolean => {
+  const holds = (id: Oid, privilege: string, relation: PgRelation): boolean => {
     if (isSuperuser(id)) return true;
     if (!mayUseSchema(id, relation.schema)) return false;
     if (privilegesOf(id).has(relation.owner)) return true;

@@ -8,16 +8,16 @@ export interface SecurityCatalog {
   /** Role of the connection that read the catalog. */
   readonly reader: string;
   readonly roles: ReadonlyMap<Oid, Role>;
-  readonly schemas: ReadonlyMap<string, DatabaseSchema>;
+  readonly schemas: ReadonlyMap<string, PgSchema>;
   /** Tables, views, sequences and foreign tables of all schemas but those of the system. */
-  readonly relations: ReadonlyMap<Oid, DatabaseRelation>;
+  readonly relations: ReadonlyMap<Oid, PgRelation>;
   /** Functions of all schemas but those of the system; aggregates are left out. */
   readonly functions: ReadonlyMap<Oid, DatabaseFunction>;
   /** Names in pg_catalog of which at least one function is not immutable; the most volatile one counts. */
   readonly systemFunctions: ReadonlyMap<string, Volatility>;
   /** Casts that change no byte, as `source>target` by type name. */
   readonly binaryCasts: ReadonlySet<string>;
-  readonly publications: readonly DatabasePublication[];
+  readonly publications: readonly PgPublication[];
   readonly defaultPrivileges: readonly DefaultPrivilege[];
   /** Parts that the connected role could not read. */
   readonly unread: readonly UnreadPart[];
@@ -63,13 +63,13 @@ export interface Grant {
   readonly privilege: string;
 }
 
-export interface DatabaseSchema {
+export interface PgSchema {
   readonly name: string;
   readonly owner: Oid;
   readonly grants: readonly Grant[];
 }
 
-export type DatabaseRelationKind =
+export type PgRelationKind =
   | 'table'
   | 'partitioned table'
   | 'view'
@@ -77,11 +77,11 @@ export type DatabaseRelationKind =
   | 'foreign table'
   | 'sequence';
 
-export interface DatabaseRelation {
+export interface PgRelation {
   readonly id: Oid;
   readonly schema: string;
   readonly name: string;
-  readonly kind: DatabaseRelationKind;
+  readonly kind: PgRelationKind;
   readonly owner: Oid;
   /** Extension that the relation belongs to; otherwise null. */
   readonly extension: string | null;
@@ -92,17 +92,17 @@ export interface DatabaseRelation {
   /** The planner's estimate; null if the table was never analysed. */
   readonly estimatedRows: number | null;
   readonly grants: readonly Grant[];
-  readonly columns: readonly DatabaseColumn[];
+  readonly columns: readonly PgColumn[];
   readonly policies: readonly Policy[];
   readonly indexes: readonly Index[];
-  readonly foreignKeys: readonly DatabaseForeignKey[];
+  readonly foreignKeys: readonly PgForeignKey[];
   /** Only of a view or materialized view. */
   readonly view: ViewDefinition | null;
   /** Table of the column that a sequence belongs to; otherwise null. */
   readonly sequenceOf: Oid | null;
 }
 
-export interface DatabaseColumn {
+export interface PgColumn {
   readonly name: string;
   /** As `format_type` writes it without modifiers, such as `character varying`. */
   readonly type: string;
@@ -153,7 +153,7 @@ export interface IndexKey {
   readonly hasLeakproofOperator: boolean;
 }
 
-export interface DatabaseForeignKey {
+export interface PgForeignKey {
   readonly name: string;
   readonly columns: readonly string[];
   readonly references: Oid;
@@ -202,7 +202,7 @@ export interface DatabaseFunction {
   readonly grants: readonly Grant[];
 }
 
-export interface DatabasePublication {
+export interface PgPublication {
   readonly name: string;
   readonly tables: readonly PublishedTable[];
 }
@@ -256,7 +256,7 @@ export interface ObjectIdentity {
 }
 
 type ObjectKind =
-  | DatabaseRelation['kind']
+  | PgRelation['kind']
   | 'column'
   | 'policy'
   | 'index'
@@ -273,11 +273,11 @@ export function qualified({ schema, name }: { readonly schema: string; readonly 
   return `${identifier(schema)}.${identifier(name)}`;
 }
 
-export function relationObject(relation: DatabaseRelation): ObjectIdentity {
+export function relationObject(relation: PgRelation): ObjectIdentity {
   return { kind: relation.kind, identity: qualified(relation), schema: relation.schema };
 }
 
-export function columnObject(relation: DatabaseRelation, column: string): ObjectIdentity {
+export function columnObject(relation: PgRelation, column: string): ObjectIdentity {
   return {
     kind: 'column',
     identity: `${qualified(relation)}.${identifier(column)}`,
@@ -285,13 +285,13 @@ export function columnObject(relation: DatabaseRelation, column: string): Object
   };
 }
 
-export function policyObject(table: DatabaseRelation, policy: Policy): ObjectIdentity {
+export function policyObject(table: PgRelation, policy: Policy): ObjectIdentity {
   return partOf('policy', table, policy.name);
 }
 
 export function partOf(
   kind: 'policy' | 'index' | 'constraint',
-  table: DatabaseRelation,
+  table: PgRelation,
   name: string,
 ): ObjectIdentity {
   return { kind, identity: `${identifier(name)} on ${qualified(table)}`, schema: table.schema };

@@ -1,9 +1,9 @@
 import { type Sql, sql } from '../../../src/base/sql.js';
 import type {
   DatabaseFunction,
-  DatabaseSchema,
   DefaultPrivilege,
   Oid,
+  PgSchema,
   Role,
   SecurityCatalog,
   UnreadPart,
@@ -261,7 +261,7 @@ function decodeRoles(
   );
 }
 
-function decodeSchemas(rows: readonly SecurityRow[]): ReadonlyMap<string, DatabaseSchema> {
+function decodeSchemas(rows: readonly SecurityRow[]): ReadonlyMap<string, PgSchema> {
   return new Map(
     rows.map((row) => {
       const name = textIn(row, 'name');

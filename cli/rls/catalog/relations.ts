@@ -1,14 +1,14 @@
 import { sql } from '../../../src/base/sql.js';
 import type {
-  DatabaseColumn,
-  DatabaseForeignKey,
-  DatabasePublication,
-  DatabaseRelation,
-  DatabaseRelationKind,
   Grant,
   Index,
   IndexKey,
   Oid,
+  PgColumn,
+  PgForeignKey,
+  PgPublication,
+  PgRelation,
+  PgRelationKind,
   Policy,
   PolicyCommand,
   ViewDefinition,
@@ -199,7 +199,7 @@ export interface RelationRows {
   readonly foreignKeys: readonly SecurityRow[];
 }
 
-export function decodeRelations(rows: RelationRows): ReadonlyMap<Oid, DatabaseRelation> {
+export function decodeRelations(rows: RelationRows): ReadonlyMap<Oid, PgRelation> {
   const of = (list: readonly SecurityRow[]) => groupBy(list, (row) => numberIn(row, 'relation'));
   const [columns, policies, indexes, keys] = [
     of(rows.columns),
@@ -210,7 +210,7 @@ export function decodeRelations(rows: RelationRows): ReadonlyMap<Oid, DatabaseRe
   return new Map(
     rows.relations.map((row) => {
       const id = numberIn(row, 'id');
-      const relation: DatabaseRelation = {
+      const relation: PgRelation = {
         id,
         schema: textIn(row, 'schema'),
         name: textIn(row, 'name'),
@@ -233,7 +233,7 @@ export function decodeRelations(rows: RelationRows): ReadonlyMap<Oid, DatabaseRe
   );
 }
 
-const KINDS: ReadonlyMap<string, DatabaseRelationKind> = new Map([
+const KINDS: ReadonlyMap<string, PgRelationKind> = new Map([
   ['r', 'table'],
   ['p', 'partitioned table'],
   ['v', 'view'],
@@ -242,13 +242,13 @@ const KINDS: ReadonlyMap<string, DatabaseRelationKind> = new Map([
   ['S', 'sequence'],
 ]);
 
-function kindOf(letter: string): DatabaseRelationKind {
+function kindOf(letter: string): PgRelationKind {
   const kind = KINDS.get(letter);
   if (kind === undefined) throw new TypeError(`unknown kind of relation: ${letter}`);
   return kind;
 }
 
-function decodeColumn(row: SecurityRow): DatabaseColumn {
+function decodeColumn(row: SecurityRow): PgColumn {
   return {
     name: textIn(row, 'name'),
     type: textIn(row, 'type'),
@@ -300,7 +300,7 @@ function decodeIndex(row: SecurityRow): Index {
   };
 }
 
-function decodeForeignKey(row: SecurityRow): DatabaseForeignKey {
+function decodeForeignKey(row: SecurityRow): PgForeignKey {
   return {
     name: textIn(row, 'name'),
     columns: textsIn(row, 'columns'),
@@ -322,7 +322,7 @@ function decodeView(row: SecurityRow): ViewDefinition | null {
   };
 }
 
-export function decodePublications(rows: readonly SecurityRow[]): readonly DatabasePublication[] {
+export function decodePublications(rows: readonly SecurityRow[]): readonly PgPublication[] {
   return [...groupBy(rows, (row) => textIn(row, 'name'))].map(([name, tables]) => ({
     name,
     tables: tables.map((row) => ({ relation: numberIn(row, 'relation'), filtered: flagIn(row, 'filtered') })),

@@ -5,14 +5,7 @@ import type { Translation } from './function-call.js';
 import { type InlinedCall, inlined, membershipOfRole } from './function-call.js';
 import { membership } from './membership.js';
 import { rowExpression } from './row-expression.js';
-import {
-  boundNode,
-  operatorOf,
-  resolve,
-  type TranslationRange,
-  type TranslationScope,
-  Untranslatable,
-} from './scope.js';
+import { boundNode, type FromTable, type NameScope, operatorOf, resolve, Untranslatable } from './scope.js';
 
 /**
  * Writes a condition as a row filter over `range`. The filter accepts no row that the condition does not accept.
@@ -22,8 +15,8 @@ import {
  */
 export function condition(
   node: Node,
-  scope: TranslationScope,
-  range: TranslationRange,
+  scope: NameScope,
+  range: FromTable,
   context: Translation,
   positive = true,
 ): string {
@@ -124,7 +117,7 @@ function callerValue(node: Node, { user }: Translation): CallerValue | null {
   return value;
 }
 
-function resolvedArgument(node: Node, scope: TranslationScope) {
+function resolvedArgument(node: Node, scope: NameScope) {
   const found = resolve(node, scope);
   return found !== null && 'node' in found ? found : null;
 }
@@ -145,8 +138,8 @@ function isWrappedSelect(node: Node): boolean {
 /** A comparison with a value of the caller, or with values from a table; null for one of other things. */
 function comparison(
   node: Node,
-  scope: TranslationScope,
-  range: TranslationRange,
+  scope: NameScope,
+  range: FromTable,
   context: Translation,
   positive: boolean,
 ): string | null {
@@ -201,12 +194,12 @@ type ComparisonOperand =
   | {
       readonly kind: 'rows';
       readonly node: Node;
-      readonly scope: TranslationScope;
+      readonly scope: NameScope;
       readonly context: Translation;
     };
 
 /** A value of the caller, or the rows of a subquery; null for anything else. */
-function comparedValue(node: Node, scope: TranslationScope, context: Translation): ComparisonOperand | null {
+function comparedValue(node: Node, scope: NameScope, context: Translation): ComparisonOperand | null {
   const caller = callerValue(node, context);
   if (caller !== null) return { kind: 'caller', value: caller };
   const inner = unwrapped(node);
@@ -228,8 +221,8 @@ function comparedValue(node: Node, scope: TranslationScope, context: Translation
 function matches(
   node: Node,
   value: CallerValue | null,
-  scope: TranslationScope,
-  range: TranslationRange,
+  scope: NameScope,
+  range: FromTable,
   { attributes }: Translation,
 ): string {
   if (value === null) throw new Untranslatable('a list that is no value of the caller');
@@ -240,8 +233,8 @@ function callerAmong(
   value: CallerValue,
   items: readonly Node[],
   operator: string,
-  scope: TranslationScope,
-  range: TranslationRange,
+  scope: NameScope,
+  range: FromTable,
   context: Translation,
 ): string {
   const each = items.map((item) => matches(item, value, scope, range, context));
@@ -252,8 +245,8 @@ function callerAmong(
 function ofRows(
   compared: Node,
   rows: Extract<ComparisonOperand, { kind: 'rows' }>,
-  scope: TranslationScope,
-  range: TranslationRange,
+  scope: NameScope,
+  range: FromTable,
   positive: boolean,
 ): string {
   if (!('SubLink' in rows.node)) throw new Untranslatable('a list of rows');

@@ -3,15 +3,16 @@ import { parse, QueryError } from 'osl-compiler';
 import type { RolePrivileges } from '../catalog/access.js';
 import { type DatabaseFunction, type Oid, type SecurityCatalog, schemasOf } from '../catalog/catalog.js';
 import { calledName, firstTarget, literalOf, namesOf } from '../nodes.js';
+import { queryText } from '../statement.js';
 import { type ImportedAttributes, isCallerFunction } from './caller-value.js';
 import {
   type BoundNode,
   FailsInDatabase,
+  type FromTable,
+  type NameScope,
   NO_ARGUMENTS,
   type ReadableRows,
   type TableLookup,
-  type TranslationRange,
-  type TranslationScope,
   Untranslatable,
 } from './scope.js';
 
@@ -120,7 +121,7 @@ const DEPTH = 8;
 /** The body of a user's function in place of its call; null for any other node. @throws Untranslatable */
 export function inlined(
   node: Node,
-  scope: TranslationScope,
+  scope: NameScope,
   functions: FunctionBodies,
   searchPath: readonly string[],
   user: CurrentUser,
@@ -160,7 +161,7 @@ export function inlined(
 
 /** The single expression of a function, or its single SELECT as a subquery. */
 function expressionOf(called: DatabaseFunction, name: string): Node {
-  const statement = statementOf(called);
+  const statement = queryText(called);
   if (statement === null) throw new Untranslatable(`${name}, which is no single expression of SQL`);
   const { node } = parsed(statement, name);
   const select = 'SelectStmt' in node ? node.SelectStmt : null;
@@ -170,21 +171,6 @@ function expressionOf(called: DatabaseFunction, name: string): Node {
   const plain = select.fromClause === undefined && select.whereClause === undefined;
   if (plain) return target;
   return { SubLink: { subLinkType: called.returnsSet ? 'ARRAY_SUBLINK' : 'EXPR_SUBLINK', subselect: node } };
-}
-
-function statementOf({ language, body, bound }: DatabaseFunction): string | null {
-  if (language === 'sql' && !bound) return body;
-  if (bound) {
-    const [, returned] = /^\s*return\s([\s\S]+)$/i.exec(body) ?? [];
-    if (returned !== undefined) return `select ${returned}`;
-    const [, atomic] = /^\s*begin\s+atomic\s([\s\S]+?);?\s*end\s*$/i.exec(body) ?? [];
-    return atomic ?? null;
-  }
-  if (language !== 'plpgsql') return null;
-  const [, query] = /^\s*begin\s+return\s+query\s([\s\S]+?);\s*(?:return;\s*)?end\s*;?\s*$/i.exec(body) ?? [];
-  if (query !== undefined) return query;
-  const [, returned] = /^\s*begin\s+return\s([\s\S]+?);\s*end\s*;?\s*$/i.exec(body) ?? [];
-  return returned === undefined ? null : `select ${returned}`;
 }
 
 function parsed(statement: string, name: string): { readonly node: Node } {
@@ -213,11 +199,5 @@ export interface Translation {
   /** The current user. */
   readonly user: CurrentUser;
   /** Writes a condition inside a subquery; see `condition`. */
-  filterOf(
-    node: Node,
-    scope: TranslationScope,
-    range: TranslationRange,
-    context: Translation,
-    positive: boolean,
-  ): string;
+  filterOf(node: Node, scope: NameScope, range: FromTable, context: Translation, positive: boolean): string;
 }

@@ -25,13 +25,7 @@ import {
   draftManifest,
   type ExcludedTable,
 } from '../../proposal/index.js';
-import {
-  type DatabaseRelation,
-  type Policy,
-  PUBLIC,
-  qualified,
-  type SecurityCatalog,
-} from '../catalog/catalog.js';
+import { type PgRelation, type Policy, PUBLIC, qualified, type SecurityCatalog } from '../catalog/catalog.js';
 import { type CheckedDatabase, type CheckScope, checkedDatabase, governs } from '../database.js';
 import { type ImportedPolicy, importedPolicy } from './draft.js';
 import { Untranslatable } from './scope.js';
@@ -153,11 +147,7 @@ const RESTRICTIVE = `
 -- they read. They are limited to the roles that exist now: name further roles in them when you create some.`;
 
 /** Statements that create the role with which the gateway reads `relations`. */
-function readerScript(
-  role: string,
-  relations: readonly DatabaseRelation[],
-  catalog: SecurityCatalog,
-): string {
+function readerScript(role: string, relations: readonly PgRelation[], catalog: SecurityCatalog): string {
   const name = identifier(role);
   const schemas = [...new Set(relations.map((relation) => relation.schema))];
   const secured = relations.filter((relation) => relation.rowSecurity !== 'off');

@@ -8,12 +8,12 @@ import { rowExpression } from './row-expression.js';
 import {
   boundNode,
   type FromClause,
+  type FromTable,
   fromClauseOf,
+  type NameScope,
   NO_ARGUMENTS,
   operatorOf,
   resolve,
-  type TranslationRange,
-  type TranslationScope,
   Untranslatable,
 } from './scope.js';
 
@@ -28,8 +28,8 @@ import {
 export function membership(
   link: SubLink,
   isScalar: boolean,
-  scope: TranslationScope,
-  range: TranslationRange,
+  scope: NameScope,
+  range: FromTable,
   context: Translation,
   positive: boolean,
 ): string {
@@ -39,7 +39,7 @@ export function membership(
   const isExists = subLinkType === 'EXISTS_SUBLINK';
   requirePlain(select, isExists || isScalar);
   const from = fromClauseOf(select, context.tables, context.searchPath);
-  const inner: TranslationScope = {
+  const inner: NameScope = {
     ranges: from.ranges,
     arguments: NO_ARGUMENTS,
     outer: scope,
@@ -79,7 +79,7 @@ export function membership(
 }
 
 /** True for a column that is NOT NULL, and for a value of no table, which is translated by itself. */
-function isNeverNull(value: Node, { ranges }: FromClause, inner: TranslationScope): boolean {
+function isNeverNull(value: Node, { ranges }: FromClause, inner: NameScope): boolean {
   if (ranges.length === 0) return true;
   const found = columnIn(value, inner);
   if (found === null || !ranges.includes(found.range)) return false;
@@ -89,8 +89,8 @@ function isNeverNull(value: Node, { ranges }: FromClause, inner: TranslationScop
 function callerMembership(
   testexpr: Node,
   list: CallerValue,
-  scope: TranslationScope,
-  range: TranslationRange,
+  scope: NameScope,
+  range: FromTable,
   { attributes }: Translation,
 ): string {
   return `${rowExpression(testexpr, scope, range)} = attribute('${attributes.caller(list)}')`;
@@ -131,7 +131,7 @@ function requireOneRow(
   select: SelectStmt,
   { ranges }: FromClause,
   conditions: readonly Node[],
-  inner: TranslationScope,
+  inner: NameScope,
 ): void {
   const [only, another] = ranges;
   if (only === undefined || isArrayAgg(select) || !namesColumnOf(targetOf(select), ranges, inner)) return;
@@ -152,7 +152,7 @@ function requireOneRow(
     throw new Untranslatable('a subquery for one value that may have several rows');
 }
 
-function namesColumnOf(node: Node, ranges: readonly TranslationRange[], scope: TranslationScope): boolean {
+function namesColumnOf(node: Node, ranges: readonly FromTable[], scope: NameScope): boolean {
   let found = false;
   eachRange(node, scope, (range) => {
     found ||= ranges.includes(range);
@@ -180,26 +180,26 @@ function equality(left: Node, right: Node): Node {
 /** A condition with the tables of the subquery that it is about. */
 interface MembershipPart {
   readonly node: Node;
-  readonly about: ReadonlySet<TranslationRange>;
+  readonly about: ReadonlySet<FromTable>;
   /** True if it names a column of the row outside. */
   readonly outside: boolean;
 }
 
 interface JoinEdge {
-  readonly ends: readonly [TranslationRange, TranslationRange];
+  readonly ends: readonly [FromTable, FromTable];
   readonly columns: readonly [string, string];
 }
 
 function joined(
   from: FromClause,
   conditions: readonly Node[],
-  inner: TranslationScope,
-  range: TranslationRange,
+  inner: NameScope,
+  range: FromTable,
   context: Translation,
   { positive, isExists }: { readonly positive: boolean; readonly isExists: boolean },
 ): string {
   const parts = conditions.map((node): MembershipPart => {
-    const about = new Set<TranslationRange>();
+    const about = new Set<FromTable>();
     let outside = false;
     eachRange(node, inner, (found) => {
       if (from.ranges.includes(found)) about.add(found);
@@ -215,7 +215,7 @@ function joined(
     if (before.length === 0) throw new Untranslatable('a subquery without a table');
     return `(${before.join(' and ')})`;
   }
-  const filters = new Map<TranslationRange, string[]>(from.ranges.map((one) => [one, []]));
+  const filters = new Map<FromTable, string[]>(from.ranges.map((one) => [one, []]));
   for (const { node, about, outside } of parts) {
     const [only, another] = about;
     if (only !== undefined && another === undefined && !outside)
@@ -251,10 +251,10 @@ function joined(
 /** The condition that links the subquery to the row: a column of it, and what it must be equal to. */
 function linkOf(
   { node, about }: MembershipPart,
-  inner: TranslationScope,
-  range: TranslationRange,
+  inner: NameScope,
+  range: FromTable,
   from: FromClause,
-): { readonly range: TranslationRange; readonly column: string; readonly outside: string } {
+): { readonly range: FromTable; readonly column: string; readonly outside: string } {
   const sides = equalSides(node);
   if (sides === null || about.size !== 1)
     throw new Untranslatable('a subquery that is linked to the row by something else than =');
@@ -266,7 +266,7 @@ function linkOf(
   throw new Untranslatable('a subquery that is linked to the row by an expression');
 }
 
-function edgeOf({ node }: MembershipPart, inner: TranslationScope): JoinEdge {
+function edgeOf({ node }: MembershipPart, inner: NameScope): JoinEdge {
   const sides = equalSides(node);
   const [left, right] = [
     sides === null ? null : columnIn(sides[0], inner),
@@ -278,10 +278,10 @@ function edgeOf({ node }: MembershipPart, inner: TranslationScope): JoinEdge {
 
 /** The filter of the root, after each other table became an attribute of the one that it is joined to. */
 function rootFilter(
-  root: TranslationRange,
-  ranges: readonly TranslationRange[],
+  root: FromTable,
+  ranges: readonly FromTable[],
   edges: readonly JoinEdge[],
-  filters: ReadonlyMap<TranslationRange, string[]>,
+  filters: ReadonlyMap<FromTable, string[]>,
   { attributes }: Translation,
 ): string {
   let left = [...edges];
@@ -315,7 +315,7 @@ function allOf(filters: readonly string[]): string {
   return filters.length === 0 ? 'true' : [...new Set(filters)].join(' and ');
 }
 
-function columnName({ table, alias }: TranslationRange, column: string): string {
+function columnName({ table, alias }: FromTable, column: string): string {
   const name = table.columns.get(column);
   if (name === undefined) throw new Untranslatable(`\`${alias}.${column}\`, which is not part of the model`);
   return name;
@@ -331,15 +331,15 @@ function equalSides(node: Node): readonly [Node, Node] | null {
 /** The column that a node is, through arguments of functions; null for any other node. */
 function columnIn(
   node: Node,
-  scope: TranslationScope,
-): { readonly range: TranslationRange; readonly column: string } | null {
+  scope: NameScope,
+): { readonly range: FromTable; readonly column: string } | null {
   const found = resolve(node, scope);
   if (found === null) return null;
   return 'node' in found ? columnIn(found.node, found.scope) : found;
 }
 
 /** Calls `visit` with the table of each column in a tree, those of subqueries inside it included. */
-function eachRange(value: unknown, scope: TranslationScope, visit: (range: TranslationRange) => void): void {
+function eachRange(value: unknown, scope: NameScope, visit: (range: FromTable) => void): void {
   if (typeof value !== 'object' || value === null) return;
   if (Array.isArray(value)) {
     for (const item of value) eachRange(item, scope, visit);
@@ -362,11 +362,7 @@ function eachRange(value: unknown, scope: TranslationScope, visit: (range: Trans
 }
 
 /** Columns of a nested subquery that belong to the scope around it, by their qualifiers. */
-function eachOuterColumn(
-  value: unknown,
-  scope: TranslationScope,
-  visit: (range: TranslationRange) => void,
-): void {
+function eachOuterColumn(value: unknown, scope: NameScope, visit: (range: FromTable) => void): void {
   if (typeof value !== 'object' || value === null) return;
   if (Array.isArray(value)) {
     for (const item of value) eachOuterColumn(item, scope, visit);
@@ -376,7 +372,7 @@ function eachOuterColumn(
   if ('ColumnRef' in node) {
     const names = namesOf(node.ColumnRef.fields);
     const qualifier = names.length > 1 ? names.at(-2) : undefined;
-    for (let at: TranslationScope | null = scope; at !== null && qualifier !== undefined; at = at.outer)
+    for (let at: NameScope | null = scope; at !== null && qualifier !== undefined; at = at.outer)
       for (const one of at.ranges)
         if (one.alias === qualifier) {
           visit(one);

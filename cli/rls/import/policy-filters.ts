@@ -3,7 +3,7 @@ import { bindPredicate, type Relation as ModelRelation, QueryError } from 'osl-c
 import type { GrantDocument } from '../../../policy/document.js';
 import { nameFrom } from '../../../src/model/manifest/index.js';
 import {
-  type DatabaseRelation,
+  type PgRelation,
   type Policy,
   policyObject,
   qualified,
@@ -12,7 +12,7 @@ import {
 } from '../catalog/catalog.js';
 import type { CheckedDatabase } from '../database.js';
 import { partsOf } from '../nodes.js';
-import { FailsInDatabase, type ImportedTable, type TranslationRange, Untranslatable } from './scope.js';
+import { FailsInDatabase, type FromTable, type ImportedTable, Untranslatable } from './scope.js';
 import { conditionOf, type ReadRights, type Translations } from './translations.js';
 import type { TableView } from './view-plan.js';
 
@@ -36,7 +36,7 @@ export interface ImportNote {
 }
 
 /** Why a table has no entity. */
-export function whyNoEntity({ kind, parents }: DatabaseRelation): string {
+export function whyNoEntity({ kind, parents }: PgRelation): string {
   if (kind === 'table' && parents.length > 0)
     return 'a partition or a child: its rows are read through its parent, under the policies of that';
   if (kind === 'foreign table')
@@ -45,7 +45,7 @@ export function whyNoEntity({ kind, parents }: DatabaseRelation): string {
 }
 
 /** Why a role sees all rows of a table or view. */
-function whyAllRows({ kind }: DatabaseRelation): string {
+function whyAllRows({ kind }: PgRelation): string {
   switch (kind) {
     case 'view':
       return 'everybody who may read the view sees the same rows, as in the database';
@@ -82,7 +82,7 @@ const keyOf = (role: string, entity: string, filter: string | null): string =>
 /** The role that reads, and the view through which it does, or null; for the notes. */
 export interface Subject {
   readonly role: Role;
-  readonly view: DatabaseRelation | null;
+  readonly view: PgRelation | null;
 }
 
 /**
@@ -149,7 +149,7 @@ export class PolicyFilters {
     reading: ReadRights,
     node: Node,
   ): readonly (string | null)[] {
-    const range: TranslationRange = { alias: query.alias, table };
+    const range: FromTable = { alias: query.alias, table };
     return alternativesOf(node).flatMap((alternative): (string | null)[] => {
       const text = this.#attempt(role, relationObject(view).identity, () => {
         const filter = this.#translations.viewFilter(reading, range, alternative);

@@ -1,7 +1,7 @@
 import type { Node } from '@pgsql/types';
 import { QueryError } from 'osl-compiler';
 import { OTHERS_POLICY, SCHEMA } from '../../../src/model/row-security/index.js';
-import type { DatabaseFunction, DatabaseRelation, Oid, Policy, Role } from '../catalog/catalog.js';
+import type { DatabaseFunction, Oid, PgRelation, Policy, Role } from '../catalog/catalog.js';
 import { qualified, searchPathOf } from '../catalog/catalog.js';
 import { type CheckedDatabase, governs, isOfGateway } from '../database.js';
 import { expressionNode } from '../nodes.js';
@@ -11,11 +11,11 @@ import type { FunctionBodies, Translation } from './function-call.js';
 import { currentUser } from './function-call.js';
 import {
   FailsInDatabase,
+  type FromTable,
   type ImportedTable,
+  type NameScope,
   NO_ARGUMENTS,
   type TableLookup,
-  type TranslationRange,
-  type TranslationScope,
   Untranslatable,
 } from './scope.js';
 
@@ -45,17 +45,17 @@ export class Translations {
 
   /** The condition of a policy of `table` as a filter. @throws Untranslatable */
   policyFilter(reading: ReadRights, table: ImportedTable, node: Node): string {
-    const range: TranslationRange = { alias: table.relation.name, table };
+    const range: FromTable = { alias: table.relation.name, table };
     return this.#filter(node, range, this.#translation(reading, new Set([table.relation.id])));
   }
 
   /** A condition of a view over one table as a filter. @throws Untranslatable */
-  viewFilter(reading: ReadRights, range: TranslationRange, node: Node): string {
+  viewFilter(reading: ReadRights, range: FromTable, node: Node): string {
     return this.#filter(node, range, this.#translation(reading, new Set()));
   }
 
   /** Policies that decide on the rows that a role reads. */
-  policiesFor(role: Role, relation: DatabaseRelation): readonly Policy[] {
+  policiesFor(role: Role, relation: PgRelation): readonly Policy[] {
     const { catalog, isFor } = this.#database;
     // A policy without USING adds no condition for SELECT: a permissive one opens nothing.
     return relation.policies
@@ -63,8 +63,8 @@ export class Translations {
       .flatMap((policy) => (isOfGateway(policy, catalog) ? secondLineFor(policy, role) : policy));
   }
 
-  #filter(node: Node, range: TranslationRange, translation: Translation): string {
-    const scope: TranslationScope = { ranges: [range], arguments: NO_ARGUMENTS, outer: null, depth: 0 };
+  #filter(node: Node, range: FromTable, translation: Translation): string {
+    const scope: NameScope = { ranges: [range], arguments: NO_ARGUMENTS, outer: null, depth: 0 };
     return condition(node, scope, range, translation);
   }
 
@@ -74,7 +74,7 @@ export class Translations {
     const { user, isCaller } = reading;
     const rowsOf =
       (as: ReadRights) =>
-      (range: TranslationRange): string | null =>
+      (range: FromTable): string | null =>
         this.#readable(as, range, open);
     const tables: TableLookup = {
       table: (schema, name, searchPath) => this.#tableNamed(schema, name, searchPath),
@@ -133,7 +133,7 @@ export class Translations {
   }
 
   /** The filter of the rows that a role may read in a subquery; null for all rows. */
-  #readable(reading: ReadRights, { table }: TranslationRange, open: ReadonlySet<Oid>): string | null {
+  #readable(reading: ReadRights, { table }: FromTable, open: ReadonlySet<Oid>): string | null {
     const { relation } = table;
     const { reader } = reading;
     const { access, catalog } = this.#database;
@@ -148,7 +148,7 @@ export class Translations {
       );
     const policies = this.policiesFor(role, relation);
     const context = this.#translation(reading, new Set([...open, relation.id]));
-    const range: TranslationRange = { alias: relation.name, table };
+    const range: FromTable = { alias: relation.name, table };
     const of = (policy: Policy): string => this.#filter(conditionOf(policy), range, context);
     const either = policies.filter(({ permissive }) => permissive).map(of);
     const all = policies.filter(({ permissive }) => !permissive).map(of);

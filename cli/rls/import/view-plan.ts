@@ -1,7 +1,7 @@
 import type { MaskKind, Relation as ModelRelation } from 'osl-compiler';
 import type { GrantDocument } from '../../../policy/document.js';
 import { type Manifest, modelNameFrom, tableName } from '../../../src/model/manifest/index.js';
-import type { DatabaseRelation, Oid } from '../catalog/catalog.js';
+import type { Oid, PgRelation } from '../catalog/catalog.js';
 import type { CheckedDatabase } from '../database.js';
 import { Untranslatable } from './scope.js';
 import { sessionDependence } from './session-dependence.js';
@@ -10,14 +10,14 @@ import { type SimpleView, simpleView, type ViewColumn } from './simple-view.js';
 /** The way in which a view is imported, or the reason why it is not. */
 export type ViewPlan =
   /** As an entity over the view: everybody who may read it gets the same rows. */
-  | { readonly kind: 'view'; readonly view: DatabaseRelation }
+  | { readonly kind: 'view'; readonly view: PgRelation }
   /** As a further entity over the table below it, with the conditions and masks of the view in grants. */
   | TableView
-  | { readonly kind: 'refused'; readonly view: DatabaseRelation; readonly reason: string };
+  | { readonly kind: 'refused'; readonly view: PgRelation; readonly reason: string };
 
 export interface TableView {
   readonly kind: 'table';
-  readonly view: DatabaseRelation;
+  readonly view: PgRelation;
   readonly query: SimpleView;
 }
 
@@ -32,11 +32,11 @@ export function viewPlans(db: CheckedDatabase): ReadonlyMap<Oid, ViewPlan> {
   );
 }
 
-function isReadable({ roles, access }: CheckedDatabase, view: DatabaseRelation): boolean {
+function isReadable({ roles, access }: CheckedDatabase, view: PgRelation): boolean {
   return roles.some(({ id }) => access.columns(id, 'SELECT', view).length > 0);
 }
 
-function planOf(db: CheckedDatabase, view: DatabaseRelation): ViewPlan {
+function planOf(db: CheckedDatabase, view: PgRelation): ViewPlan {
   const dependence = sessionDependence(db, view);
   if (dependence === null) return { kind: 'view', view };
   try {
@@ -98,7 +98,7 @@ export function entityRoles(manifest: Manifest, plans: ReadonlyMap<Oid, ViewPlan
 }
 
 /** `schema.name` as manifests write it. */
-export function nameOf({ schema, name }: Pick<DatabaseRelation, 'schema' | 'name'>): string {
+export function nameOf({ schema, name }: Pick<PgRelation, 'schema' | 'name'>): string {
   return tableName({ schema, table: name });
 }
 

@@ -1,6 +1,6 @@
 import type { Relation as Entity } from 'osl-compiler';
 import { type Encoder, type Formula, scriptOf } from '../../../policy/proof/index.js';
-import type { DatabaseRelation } from '../catalog/catalog.js';
+import type { PgRelation } from '../catalog/catalog.js';
 import { type CallerAttribute, type CallerSource, sameSource, sourceText } from '../import/caller-value.js';
 
 /** Setting in which PostgREST and hosted services pass all claims, and the prefix of those for each claim. */
@@ -54,7 +54,7 @@ export class CallerValueNames {
  */
 export interface RowSet {
   readonly id: string;
-  readonly relation: DatabaseRelation;
+  readonly relation: PgRelation;
   /** Null if the model does not have the table. */
   readonly entity: Entity | null;
   /** Physical name; null if only the existence of a row counts. */

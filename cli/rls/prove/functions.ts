@@ -3,6 +3,7 @@ import { parse, QueryError } from 'osl-compiler';
 import { type DatabaseFunction, schemasOf } from '../catalog/catalog.js';
 import type { CheckedDatabase } from '../database.js';
 import { calledName, firstTarget } from '../nodes.js';
+import { queryText } from '../statement.js';
 import { at, NO_ARGUMENTS, NotUnderstood, type PlacedExpression, referenceOf } from './scope.js';
 
 /** A call of a user's function, as the query that is its body. */
@@ -74,33 +75,15 @@ function countOf(types: string): number {
 }
 
 /** The only statement of a body, a SELECT. */
-function bodyOf({ language, body, bound }: DatabaseFunction, name: string): Node {
-  const statement = language === 'plpgsql' ? returnedBy(body) : bound ? boundStatement(body) : body;
-  if (statement === null || (language !== 'sql' && language !== 'plpgsql'))
-    throw new NotUnderstood(`the body of the function ${name}`);
+function bodyOf(called: DatabaseFunction, name: string): Node {
+  const statement = queryText(called);
   try {
-    const { node } = parse(statement.trim().replace(/;$/, ''));
-    if ('SelectStmt' in node) return node;
+    const node = statement === null ? null : parse(statement.trim().replace(/;$/, '')).node;
+    if (node !== null && 'SelectStmt' in node) return node;
   } catch (error) {
     if (!(error instanceof QueryError)) throw error;
   }
   throw new NotUnderstood(`the body of the function ${name}`);
-}
-
-/** The query of a PL/pgSQL block that has a single statement, RETURN; null for any other. */
-function returnedBy(body: string): string | null {
-  const [, block] = /^\s*begin\s([\s\S]+?);\s*end\s*;?\s*$/i.exec(body) ?? [];
-  const [, query] = /^\s*return\s+query\s+([\s\S]+)$/i.exec(block ?? '') ?? [];
-  if (query !== undefined) return query.replace(/;\s*return\s*$/i, '');
-  const [, value] = /^\s*return\s+([\s\S]+)$/i.exec(block ?? '') ?? [];
-  return value === undefined ? null : `select ${value}`;
-}
-
-function boundStatement(body: string): string | null {
-  const [, value] = /^\s*return\s+([\s\S]+)$/i.exec(body) ?? [];
-  if (value !== undefined) return `select ${value}`;
-  const [, statement] = /^\s*begin\s+atomic\s+([\s\S]+?);\s*end\s*$/i.exec(body) ?? [];
-  return statement ?? null;
 }
 
 /** A subquery in a condition. */

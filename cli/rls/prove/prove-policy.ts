@@ -12,7 +12,7 @@ import {
 } from '../../../policy/proof/index.js';
 import { type Manifest, nameFrom, tableName } from '../../../src/model/manifest/index.js';
 import type { Solver } from '../../policy-proof/solver.js';
-import type { DatabaseRelation, Role } from '../catalog/catalog.js';
+import type { PgRelation, Role } from '../catalog/catalog.js';
 import type { CheckedDatabase } from '../database.js';
 import type { CallerAttribute } from '../import/caller-value.js';
 import { CallerValueNames } from './caller-values.js';
@@ -91,7 +91,7 @@ export async function provePolicy(
   return [...proofs, ...unknownRoles(input)];
 }
 
-function relationOf(entity: Entity, { catalog }: CheckedDatabase): DatabaseRelation | null {
+function relationOf(entity: Entity, { catalog }: CheckedDatabase): PgRelation | null {
   return (
     [...catalog.relations.values()].find(({ schema, name }) => `${schema}.${name}` === tableName(entity)) ??
     null

@@ -2,7 +2,7 @@ import type { Node, SelectStmt } from '@pgsql/types';
 import { type Relation as Entity, QueryError } from 'osl-compiler';
 import { and, Encoder, expressionKey, FALSE, type Formula, or, TRUE } from '../../../policy/proof/index.js';
 import { type Manifest, tableName } from '../../../src/model/manifest/index.js';
-import type { DatabaseRelation, Policy, Role } from '../catalog/catalog.js';
+import type { PgRelation, Policy, Role } from '../catalog/catalog.js';
 import { qualified, searchPathOf } from '../catalog/catalog.js';
 import { type CheckedDatabase, governs } from '../database.js';
 import { expressionNode } from '../nodes.js';
@@ -15,8 +15,8 @@ import {
   NO_ARGUMENTS,
   NotUnderstood,
   type PlacedExpression,
-  type ProofRange,
   type QueryRights,
+  type RangeTable,
 } from './scope.js';
 import { AlwaysFails, subqueryHasRow } from './subqueries.js';
 
@@ -60,12 +60,12 @@ export class RowSecurityEncoder {
     });
   }
 
-  entityOf({ schema, name }: DatabaseRelation): Entity | null {
+  entityOf({ schema, name }: PgRelation): Entity | null {
     return this.#entities.get(`${schema}.${name}`) ?? null;
   }
 
   /** The rows that a role sees; `encoder` has the variables of the row. */
-  rowsOf(role: Role, relation: DatabaseRelation, entity: Entity): VisibleInDatabase {
+  rowsOf(role: Role, relation: PgRelation, entity: Entity): VisibleInDatabase {
     const encoder = new Encoder(entity, 'caller', null, expressionKey);
     this.#assumed.clear();
     const rights: QueryRights = {
@@ -132,7 +132,7 @@ export class RowSecurityEncoder {
   }
 
   #from({ fromClause = [] }: SelectStmt, { searchPath }: QueryRights): From {
-    const ranges: ProofRange[] = [];
+    const ranges: RangeTable[] = [];
     const conditions: Node[] = [];
     const add = (node: Node): void => {
       if ('RangeVar' in node) {
@@ -154,7 +154,7 @@ export class RowSecurityEncoder {
     return { ranges, conditions };
   }
 
-  #table(schema: string | null, name: string, searchPath: readonly string[]): DatabaseRelation {
+  #table(schema: string | null, name: string, searchPath: readonly string[]): PgRelation {
     for (const one of schema === null ? searchPath : [schema]) {
       const relation = this.#database.relationNamed({ schema: one, name });
       if (relation !== null) return relation;

@@ -1,7 +1,7 @@
 import type { A_Expr, Node, SelectStmt } from '@pgsql/types';
 import type { Relation as Entity } from 'osl-compiler';
 import type { Encoder } from '../../../policy/proof/index.js';
-import type { DatabaseRelation, Oid } from '../catalog/catalog.js';
+import type { Oid, PgRelation } from '../catalog/catalog.js';
 import { namesOf } from '../nodes.js';
 import { isTree } from '../statement.js';
 
@@ -11,22 +11,22 @@ export class NotUnderstood extends Error {
 }
 
 /** One table of a FROM clause, or the table of a policy. */
-export interface ProofRange {
+export interface RangeTable {
   readonly alias: string;
-  readonly relation: DatabaseRelation;
+  readonly relation: PgRelation;
   /** Null if the model does not have the table. */
   readonly entity: Entity | null;
 }
 
 /** The row that a condition is about: one of a table, with the encoder of its columns. */
 export interface Home {
-  readonly range: ProofRange;
+  readonly range: RangeTable;
   readonly encoder: Encoder;
 }
 
 /** Names that an expression may use, the innermost first. */
 interface ProofScope {
-  readonly ranges: readonly ProofRange[];
+  readonly ranges: readonly RangeTable[];
   /** Arguments of the function whose body it is, by name and by `$1`. */
   readonly arguments: ReadonlyMap<string, PlacedExpression>;
   readonly outer: ProofScope | null;
@@ -62,7 +62,7 @@ export function at(place: PlacedExpression, node: Node | undefined): PlacedExpre
 export const NO_ARGUMENTS: ReadonlyMap<string, PlacedExpression> = new Map();
 
 export interface ColumnOf {
-  readonly range: ProofRange;
+  readonly range: RangeTable;
   readonly column: string;
 }
 
@@ -105,7 +105,7 @@ export function operatorOf({ name }: A_Expr): string {
 
 /** A FROM clause: its tables, and the conditions of its inner joins. */
 export interface From {
-  readonly ranges: readonly ProofRange[];
+  readonly ranges: readonly RangeTable[];
   readonly conditions: readonly Node[];
 }
 

@@ -1,6 +1,6 @@
 import type { Node } from '@pgsql/types';
 import { and, Encoder, expressionKey, FALSE, type Formula, not } from '../../../policy/proof/index.js';
-import type { DatabaseRelation, Oid } from '../catalog/catalog.js';
+import type { Oid, PgRelation } from '../catalog/catalog.js';
 import { calledName, firstTarget, partsOf } from '../nodes.js';
 import type { RowSets } from './caller-values.js';
 import type { ConditionEncoder } from './conditions.js';
@@ -14,8 +14,8 @@ import {
   NotUnderstood,
   operatorOf,
   type PlacedExpression,
-  type ProofRange,
   type QueryRights,
+  type RangeTable,
   referenceOf,
 } from './scope.js';
 import { comparedValue, isNull } from './terms.js';
@@ -33,7 +33,7 @@ export interface SubqueryContext {
   conditions(): ConditionEncoder;
   /** The rows of a table that a role sees, as a formula over `home`. */
   visible(home: Home, rights: QueryRights): Formula;
-  mayRead(role: Oid, relation: DatabaseRelation): boolean;
+  mayRead(role: Oid, relation: PgRelation): boolean;
 }
 
 /**
@@ -95,7 +95,7 @@ function requirePlain({ select, equalTo, isTrue }: Subquery): void {
 }
 
 function requireReadable(
-  relation: DatabaseRelation,
+  relation: PgRelation,
   { role, depth }: QueryRights,
   { mayRead }: SubqueryContext,
 ): void {
@@ -121,7 +121,7 @@ function withoutArrayAgg(target: Node): Node {
 
 /** Requires that a unique key of the only table has values that do not depend on it, so that there is one row at most. */
 function requireOneRow(
-  ranges: readonly ProofRange[],
+  ranges: readonly RangeTable[],
   parts: readonly SubqueryPart[],
   from: FromReader,
 ): void {
@@ -146,7 +146,7 @@ function requireOneRow(
 }
 
 interface Links {
-  readonly range: ProofRange;
+  readonly range: RangeTable;
   readonly own: readonly SubqueryPart[];
   /** Parts that also depend on other tables or on the row outside. */
   readonly links: readonly SubqueryPart[];
@@ -157,7 +157,7 @@ interface Links {
 
 /** Replaces one table by a set of rows. */
 function withoutOne(
-  left: Set<ProofRange>,
+  left: Set<RangeTable>,
   parts: readonly SubqueryPart[],
   place: PlacedExpression,
   context: SubqueryContext,
@@ -176,8 +176,8 @@ function withoutOne(
 }
 
 function linksOf(
-  range: ProofRange,
-  left: ReadonlySet<ProofRange>,
+  range: RangeTable,
+  left: ReadonlySet<RangeTable>,
   parts: readonly SubqueryPart[],
   from: FromReader,
 ): Links {
@@ -222,7 +222,7 @@ function sidesOf(part: SubqueryPart): readonly [PlacedExpression, PlacedExpressi
 
 function linkSides(
   part: SubqueryPart,
-  range: ProofRange,
+  range: RangeTable,
 ): { readonly column: string; readonly other: PlacedExpression } {
   const sides = sidesOf(part);
   if (sides === null) throw new NotUnderstood('a subquery that is linked by another condition than =');
@@ -256,7 +256,7 @@ const TRUE_NODE: Node = { A_Const: { boolval: { boolval: true } } };
 
 /** The name of the set of rows of one table that meet its own conditions and that the role sees. */
 function setOf(
-  range: ProofRange,
+  range: RangeTable,
   column: string | null,
   own: readonly SubqueryPart[],
   rights: QueryRights,

@@ -1,5 +1,5 @@
 import { identifier } from 'osl-compiler/sql-text';
-import type { DatabaseColumn, DatabaseForeignKey, DatabaseRelation, Index } from '../catalog/catalog.js';
+import type { Index, PgColumn, PgForeignKey, PgRelation } from '../catalog/catalog.js';
 import { partOf, qualified } from '../catalog/catalog.js';
 import { type CheckedDatabase, governs, listed } from '../database.js';
 import { type RlsRule, violation } from '../finding.js';
@@ -70,38 +70,34 @@ export const CHANNELS: readonly RlsRule[] = [
 ];
 
 /** Columns of the table that its policies read. */
-function policyColumns(db: CheckedDatabase, table: DatabaseRelation): ReadonlySet<string> {
+function policyColumns(db: CheckedDatabase, table: PgRelation): ReadonlySet<string> {
   return new Set(db.policiesOf(table).flatMap(({ parsed }) => parsed.flatMap((e) => [...e.columns])));
 }
 
-function writers(db: CheckedDatabase, table: DatabaseRelation): readonly string[] {
+function writers(db: CheckedDatabase, table: PgRelation): readonly string[] {
   return [...db.holders('INSERT', table), ...db.holders('UPDATE', table)];
 }
 
 /** True if all columns of the key are made by the database, so that a value tells little. */
-function isGenerated(table: DatabaseRelation, { keys }: Index): boolean {
+function isGenerated(table: PgRelation, { keys }: Index): boolean {
   return keys.every((key) => {
     const column = table.columns.find(({ name }) => name === key.column);
     return column !== undefined && isSurrogate(column);
   });
 }
 
-function isSurrogate({ identity, type, default: initial }: DatabaseColumn): boolean {
+function isSurrogate({ identity, type, default: initial }: PgColumn): boolean {
   return identity || type === 'uuid' || /\bnextval\(|uuid/.test(initial ?? '');
 }
 
 /** True if the key holds a column of the target's policies beside others, such as `(tenant, id)`. */
-function isPinned(
-  db: CheckedDatabase,
-  target: DatabaseRelation,
-  { referencedColumns }: DatabaseForeignKey,
-): boolean {
+function isPinned(db: CheckedDatabase, target: PgRelation, { referencedColumns }: PgForeignKey): boolean {
   const columns = policyColumns(db, target);
   return referencedColumns.length > 1 && referencedColumns.some((column) => columns.has(column));
 }
 
 /** True if each policy by which rows are inserted looks whether the referenced row is visible. */
-function isChecked(db: CheckedDatabase, table: DatabaseRelation, target: DatabaseRelation): boolean {
+function isChecked(db: CheckedDatabase, table: PgRelation, target: PgRelation): boolean {
   const inserting = db
     .policiesOf(table)
     .filter(({ policy }) => policy.permissive && governs(policy, 'INSERT'));

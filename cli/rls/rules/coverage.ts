@@ -1,4 +1,4 @@
-import { type DatabaseRelation, qualified, relationObject } from '../catalog/catalog.js';
+import { type PgRelation, qualified, relationObject } from '../catalog/catalog.js';
 import { type AnalysedPolicy, type CheckedDatabase, governs, listed } from '../database.js';
 import { type RlsRule, violation } from '../finding.js';
 import { contentOf } from './unused-policies.js';
@@ -83,11 +83,11 @@ function reads(db: CheckedDatabase, { policy }: AnalysedPolicy, roles: readonly 
   return roles.some((role) => policy.roles.some((id) => id === 0 || db.access.privilegesOf(role).has(id)));
 }
 
-function tables({ relations }: CheckedDatabase): readonly DatabaseRelation[] {
+function tables({ relations }: CheckedDatabase): readonly PgRelation[] {
   return relations.filter(({ kind }) => kind === 'table' || kind === 'partitioned table');
 }
 
-function enable(table: DatabaseRelation): string {
+function enable(table: PgRelation): string {
   return `ALTER TABLE ${qualified(table)} ENABLE ROW LEVEL SECURITY;`;
 }
 
@@ -125,8 +125,8 @@ export const PARTITIONS: readonly RlsRule[] = [
 ];
 
 interface ReadableChild {
-  readonly child: DatabaseRelation;
-  readonly parent: DatabaseRelation;
+  readonly child: PgRelation;
+  readonly parent: PgRelation;
   readonly readers: readonly string[];
 }
 
@@ -139,7 +139,7 @@ function readableChildren(db: CheckedDatabase): readonly ReadableChild[] {
 }
 
 /** Nearest first. */
-function ancestorsOf({ catalog }: CheckedDatabase, child: DatabaseRelation): readonly DatabaseRelation[] {
+function ancestorsOf({ catalog }: CheckedDatabase, child: PgRelation): readonly PgRelation[] {
   const seen = new Set([child]);
   for (const { parents } of seen)
     for (const id of parents) {
@@ -149,6 +149,6 @@ function ancestorsOf({ catalog }: CheckedDatabase, child: DatabaseRelation): rea
   return [...seen].slice(1);
 }
 
-function policiesOf({ policies }: DatabaseRelation): string {
+function policiesOf({ policies }: PgRelation): string {
   return JSON.stringify([...new Set(policies.map(contentOf))].sort());
 }

@@ -1,5 +1,5 @@
 import { identifier } from 'osl-compiler/sql-text';
-import type { DatabaseRelation, Index, IndexKey } from '../catalog/catalog.js';
+import type { Index, IndexKey, PgRelation } from '../catalog/catalog.js';
 import { partOf, policyObject, qualified } from '../catalog/catalog.js';
 import { type AnalysedPolicy, type CheckedDatabase, governs, listed } from '../database.js';
 import type { Call, ColumnComparison } from '../expression.js';
@@ -150,7 +150,7 @@ export const PERFORMANCE: readonly RlsRule[] = [
 /** Tables with fewer rows are read as a whole in any case. */
 const SMALL_ROWS = 1_000;
 
-function isSmall({ estimatedRows }: DatabaseRelation): boolean {
+function isSmall({ estimatedRows }: PgRelation): boolean {
   return estimatedRows !== null && estimatedRows < SMALL_ROWS;
 }
 
@@ -170,7 +170,7 @@ function comparisonsOf({ using }: AnalysedPolicy): readonly ColumnComparison[] {
 }
 
 /** True if some index can look the comparison up. */
-function isIndexed(table: DatabaseRelation, { column, cast, operator }: ColumnComparison): boolean {
+function isIndexed(table: PgRelation, { column, cast, operator }: ColumnComparison): boolean {
   if (cast !== null) return false;
   return table.indexes.some((index) => {
     const [first] = index.keys;
@@ -181,7 +181,7 @@ function isIndexed(table: DatabaseRelation, { column, cast, operator }: ColumnCo
 
 function changesBytes(
   { catalog }: CheckedDatabase,
-  table: DatabaseRelation,
+  table: PgRelation,
   { column, cast }: ColumnComparison,
 ): boolean {
   if (cast === null) return false;
@@ -190,13 +190,13 @@ function changesBytes(
 }
 
 /** True if values of the column have another collation than names of roles. */
-function hasOtherCollation({ columns }: DatabaseRelation, { column }: ColumnComparison): boolean {
+function hasOtherCollation({ columns }: PgRelation, { column }: ColumnComparison): boolean {
   const collation = columns.find(({ name }) => name === column)?.collation ?? null;
   return collation !== null && collation !== 'C';
 }
 
 /** True if an index begins with the cast of the column. */
-function hasExpression(table: DatabaseRelation, { column, cast }: ColumnComparison): boolean {
+function hasExpression(table: PgRelation, { column, cast }: ColumnComparison): boolean {
   const wanted = `${identifier(column)}::${cast}`;
   return table.indexes.some(({ keys: [first] }) => first?.text.replace(/[()]/g, '') === wanted);
 }

@@ -1,7 +1,7 @@
 import { identifier } from 'osl-compiler/sql-text';
 import {
-  type DatabaseRelation,
   type DefaultPrivilege,
+  type PgRelation,
   PUBLIC,
   qualified,
   relationObject,
@@ -63,7 +63,7 @@ export const PRIVILEGES: readonly RlsRule[] = [
 
 function granted(
   db: CheckedDatabase,
-  table: DatabaseRelation,
+  table: PgRelation,
   privileges: readonly string[],
 ): readonly Violation[] {
   const held = privileges.flatMap((privilege) => {
@@ -78,7 +78,7 @@ function granted(
   return [violation(relationObject(table), detail, sql)];
 }
 
-function uselessColumnGrants(db: CheckedDatabase, table: DatabaseRelation): readonly Violation[] {
+function uselessColumnGrants(db: CheckedDatabase, table: PgRelation): readonly Violation[] {
   const lists = new Map<string, string[]>();
   for (const { name, grants } of table.columns)
     for (const { grantee, privilege } of grants) {

@@ -1,8 +1,8 @@
 import { identifier } from 'osl-compiler/sql-text';
 import {
   type DatabaseFunction,
-  type DatabaseRelation,
   functionObject,
+  type PgRelation,
   PUBLIC,
   policyObject,
   qualified,
@@ -224,7 +224,7 @@ function isCallableByOthers(db: CheckedDatabase, called: DatabaseFunction): bool
   );
 }
 
-function isExempt(db: CheckedDatabase, called: DatabaseFunction, table: DatabaseRelation): boolean {
+function isExempt(db: CheckedDatabase, called: DatabaseFunction, table: PgRelation): boolean {
   return table.rowSecurity !== 'off' && db.access.exemption(called.owner, table) !== null;
 }
 

@@ -1,5 +1,5 @@
 import { identifier } from 'osl-compiler/sql-text';
-import type { DatabaseRelation } from '../catalog/catalog.js';
+import type { PgRelation } from '../catalog/catalog.js';
 import { columnObject, qualified, relationObject } from '../catalog/catalog.js';
 import { type CheckedDatabase, listed } from '../database.js';
 import { type RlsRule, violation } from '../finding.js';
@@ -68,14 +68,11 @@ export const VIEWS: readonly RlsRule[] = [
   },
 ];
 
-function viewsOf(
-  { relations }: CheckedDatabase,
-  kind: DatabaseRelation['kind'],
-): readonly DatabaseRelation[] {
+function viewsOf({ relations }: CheckedDatabase, kind: PgRelation['kind']): readonly PgRelation[] {
   return relations.filter((relation) => relation.kind === kind);
 }
 
-function readsOf({ catalog }: CheckedDatabase, { view }: DatabaseRelation): readonly DatabaseRelation[] {
+function readsOf({ catalog }: CheckedDatabase, { view }: PgRelation): readonly PgRelation[] {
   return (view?.reads ?? []).flatMap((id) => catalog.relations.get(id) ?? []);
 }
 
@@ -84,9 +81,9 @@ function readsOf({ catalog }: CheckedDatabase, { view }: DatabaseRelation): read
  */
 function exposedBy(
   db: CheckedDatabase,
-  view: DatabaseRelation,
-  seen: ReadonlySet<DatabaseRelation> = new Set(),
-): readonly DatabaseRelation[] {
+  view: PgRelation,
+  seen: ReadonlySet<PgRelation> = new Set(),
+): readonly PgRelation[] {
   if (seen.has(view)) return [];
   const within = new Set([...seen, view]);
   const exposed = readsOf(db, view).flatMap((read) => {
@@ -98,13 +95,13 @@ function exposedBy(
 }
 
 /** Tables that a view reads, directly or through views. */
-function tablesBehind(db: CheckedDatabase, view: DatabaseRelation): readonly DatabaseRelation[] {
+function tablesBehind(db: CheckedDatabase, view: PgRelation): readonly PgRelation[] {
   const seen = new Set([view]);
   for (const relation of seen) for (const read of readsOf(db, relation)) seen.add(read);
   return [...seen].filter(({ view }) => view === null);
 }
 
-function maskedColumns(db: CheckedDatabase, view: DatabaseRelation) {
+function maskedColumns(db: CheckedDatabase, view: PgRelation) {
   const outputs = (outputsOfView(view.view?.definition ?? '') ?? []).filter((output) => !output.isPlain);
   return readsOf(db, view).flatMap((table) =>
     outputs.flatMap(({ name, columns }) => {

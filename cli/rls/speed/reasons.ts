@@ -1,7 +1,7 @@
 import type { Node } from '@pgsql/types';
 import { QueryError } from 'osl-compiler';
 import { counted } from '../../output.js';
-import type { DatabaseFunction, DatabaseRelation } from '../catalog/catalog.js';
+import type { DatabaseFunction, PgRelation } from '../catalog/catalog.js';
 import type { CheckedDatabase } from '../database.js';
 import { calledName, expressionNode, namesOf, partsOf } from '../nodes.js';
 import { columnOf, eachNode } from '../statement.js';
@@ -141,7 +141,7 @@ function lostIndexes(
 function whyUnused(
   conjunct: Node,
   index: string,
-  relation: DatabaseRelation,
+  relation: PgRelation,
   context: ReasonContext,
 ): SpeedReason | null {
   const table = `${relation.schema}.${relation.name}`;
@@ -169,7 +169,7 @@ function whyUnused(
 /** Such as `~~ (textlike)`: an operator or function of a condition that is not leakproof. */
 function leakyIn(
   conjunct: Node,
-  relation: DatabaseRelation,
+  relation: PgRelation,
   { leakproofness: known, statement }: ReasonContext,
 ): string | null {
   const found: string[] = [];
@@ -200,7 +200,7 @@ function isOfStatement(
 }
 
 /** Type of an operand; null if it is not known. */
-function typeOf(node: Node | undefined, relation: DatabaseRelation): string | null {
+function typeOf(node: Node | undefined, relation: PgRelation): string | null {
   if (node === undefined) return null;
   if ('TypeCast' in node) {
     const name = namesOf(node.TypeCast.typeName?.names).at(-1) ?? null;
@@ -344,7 +344,7 @@ function columnsIn(node: Node): ReadonlySet<string> {
   return found;
 }
 
-function columnsOfIndex(index: string, relation: DatabaseRelation): ReadonlySet<string> {
+function columnsOfIndex(index: string, relation: PgRelation): ReadonlySet<string> {
   const keys = relation.indexes.find(({ name }) => name === index)?.keys ?? [];
   return new Set(
     keys.flatMap(({ column, text }) => {
@@ -358,7 +358,7 @@ function intersects(some: ReadonlySet<string>, others: ReadonlySet<string>): boo
   return [...some].some((one) => others.has(one));
 }
 
-function relationOf(table: string, { relations }: CheckedDatabase): DatabaseRelation | null {
+function relationOf(table: string, { relations }: CheckedDatabase): PgRelation | null {
   return relations.find(({ schema, name }) => `${schema}.${name}` === table) ?? null;
 }
 
