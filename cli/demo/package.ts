@@ -98,8 +98,7 @@ export function creditsOf(
   return { people: [...people.values()], credits: [...credits.values()] };
 }
 
-/** Tolerant readers for JSON from third parties: a value of an unexpected type is read as null. */
-
+/** An object in JSON from third parties: the readers below give null for a value of an unexpected type. */
 type UncheckedObject = Readonly<Record<string, unknown>>;
 
 export function objectAt(value: unknown, key: string): UncheckedObject | null {
@@ -107,7 +106,7 @@ export function objectAt(value: unknown, key: string): UncheckedObject | null {
 }
 
 /** Text without NUL, which Postgres cannot store; null if it is absent, blank or not text. */
-export function textAt(value: unknown, key: string): string | null {
+function textAt(value: unknown, key: string): string | null {
   return asText(memberOf(value, key));
 }
 
@@ -117,7 +116,7 @@ export function asText(value: unknown): string | null {
   return text === '' ? null : text;
 }
 
-export function asObject(value: unknown): UncheckedObject | null {
+function asObject(value: unknown): UncheckedObject | null {
   return isObject(value) ? value : null;
 }
 
@@ -127,7 +126,7 @@ function memberOf(value: unknown, key: string): unknown {
 }
 
 /** Returns a list unchanged, any other value as a one-element list, and an empty list if the key is missing. */
-export function listAt(value: unknown, key: string): readonly unknown[] {
+function listAt(value: unknown, key: string): readonly unknown[] {
   const member = memberOf(value, key);
   if (member === undefined || member === null) return [];
   return Array.isArray(member) ? member : [member];

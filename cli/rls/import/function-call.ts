@@ -199,5 +199,14 @@ export interface Translation {
   /** The current user. */
   readonly user: CurrentUser;
   /** Writes a condition inside a subquery; see `condition`. */
-  filterOf(node: Node, scope: NameScope, range: FromTable, context: Translation, positive: boolean): string;
+  filterOf(node: Node, place: ConditionPlace): string;
+}
+
+/** Where a condition stands, and the row that its filter is about. */
+export interface ConditionPlace {
+  readonly scope: NameScope;
+  readonly range: FromTable;
+  readonly context: Translation;
+  /** False inside NOT: parts that would then accept more rows than the condition are refused. */
+  readonly positive: boolean;
 }

@@ -3,7 +3,7 @@ import { identifier } from 'osl-compiler/sql-text';
 import type { TableAttributeDocument } from '../../../policy/document.js';
 import { calledName, firstTarget, namesOf, partsOf } from '../nodes.js';
 import { type CallerValue, callerListOf } from './caller-value.js';
-import type { Translation } from './function-call.js';
+import type { ConditionPlace, Translation } from './function-call.js';
 import { rowExpression } from './row-expression.js';
 import {
   boundNode,
@@ -25,14 +25,8 @@ import {
  * @param isScalar true unless all rows count, as of IN and ARRAY(…): then there must be one at most
  * @throws Untranslatable
  */
-export function membership(
-  link: SubLink,
-  isScalar: boolean,
-  scope: NameScope,
-  range: FromTable,
-  context: Translation,
-  positive: boolean,
-): string {
+export function membership(link: SubLink, isScalar: boolean, place: ConditionPlace): string {
+  const { scope, context, positive } = place;
   const { subLinkType, subselect, testexpr } = link;
   const select = subselect !== undefined && 'SelectStmt' in subselect ? subselect.SelectStmt : null;
   if (select === null) throw new Untranslatable('a subquery that is no SELECT');
@@ -61,7 +55,7 @@ export function membership(
       const list = callerListOf(value);
       if (testexpr === undefined) throw new Untranslatable('IN without a left side');
       if (list !== null && from.ranges.length === 0 && positive)
-        return callerMembership(testexpr, list, scope, range, context);
+        return callerMembership(testexpr, list, place);
       if (!positive && (list !== null || isArrayAgg(select) || !isNeverNull(value, from, inner)))
         throw new Untranslatable('NOT over IN with a subquery: a NULL in it hides all rows');
       conditions.push(equality(value, boundNode({ node: testexpr, scope })));
@@ -75,7 +69,7 @@ export function membership(
     default:
       throw new Untranslatable('a subquery with ALL');
   }
-  return joined(from, conditions, inner, range, context, { positive, isExists });
+  return joined(from, conditions, inner, place, isExists);
 }
 
 /** True for a column that is NOT NULL, and for a value of no table, which is translated by itself. */
@@ -89,11 +83,9 @@ function isNeverNull(value: Node, { ranges }: FromClause, inner: NameScope): boo
 function callerMembership(
   testexpr: Node,
   list: CallerValue,
-  scope: NameScope,
-  range: FromTable,
-  { attributes }: Translation,
+  { scope, range, context }: ConditionPlace,
 ): string {
-  return `${rowExpression(testexpr, scope, range)} = attribute('${attributes.caller(list)}')`;
+  return `${rowExpression(testexpr, scope, range)} = attribute('${context.attributes.caller(list)}')`;
 }
 
 /** Refuses what changes which rows there are. DISTINCT and ORDER BY do not, nor does LIMIT 1 of one row, or for EXISTS. */
@@ -194,10 +186,10 @@ function joined(
   from: FromClause,
   conditions: readonly Node[],
   inner: NameScope,
-  range: FromTable,
-  context: Translation,
-  { positive, isExists }: { readonly positive: boolean; readonly isExists: boolean },
+  place: ConditionPlace,
+  isExists: boolean,
 ): string {
+  const { range, context, positive } = place;
   const parts = conditions.map((node): MembershipPart => {
     const about = new Set<FromTable>();
     let outside = false;
@@ -209,7 +201,7 @@ function joined(
   });
   const before = parts
     .filter(({ about }) => about.size === 0)
-    .map(({ node }) => context.filterOf(node, inner, range, context, positive));
+    .map(({ node }) => context.filterOf(node, { ...place, scope: inner }));
   const links = parts.filter(({ about, outside }) => about.size > 0 && outside);
   if (from.ranges.length === 0) {
     if (before.length === 0) throw new Untranslatable('a subquery without a table');
@@ -219,7 +211,7 @@ function joined(
   for (const { node, about, outside } of parts) {
     const [only, another] = about;
     if (only !== undefined && another === undefined && !outside)
-      filters.get(only)?.push(context.filterOf(node, inner, only, context, positive));
+      filters.get(only)?.push(context.filterOf(node, { ...place, scope: inner, range: only }));
   }
   for (const one of from.ranges) {
     const readable = context.readableRows(one);

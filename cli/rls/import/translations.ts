@@ -65,7 +65,7 @@ export class Translations {
 
   #filter(node: Node, range: FromTable, translation: Translation): string {
     const scope: NameScope = { ranges: [range], arguments: NO_ARGUMENTS, outer: null, depth: 0 };
-    return condition(node, scope, range, translation);
+    return condition(node, { scope, range, context: translation, positive: true });
   }
 
   /** @param open tables whose policies are being translated */

@@ -53,21 +53,11 @@ export class ConditionEncoder {
   }
 
   truth(place: PlacedExpression, home: Home): Truth {
-    try {
-      return this.#truth(place, home);
-    } catch (error) {
-      if (!(error instanceof NotUnderstood)) throw error;
-      return this.#notUnderstood(error, home);
-    }
+    return this.#understood(home, () => this.#truth(place, home));
   }
 
   equal(left: PlacedExpression, right: PlacedExpression, home: Home): Truth {
-    try {
-      return this.#compared('=', left, right, home);
-    } catch (error) {
-      if (!(error instanceof NotUnderstood)) throw error;
-      return this.#notUnderstood(error, home);
-    }
+    return this.#understood(home, () => this.#compared('=', left, right, home));
   }
 
   /** A value of the row or a literal. @throws NotUnderstood for a value of the caller */
@@ -77,8 +67,13 @@ export class ConditionEncoder {
     throw new NotUnderstood('a value of the caller among rows of a subquery');
   }
 
-  #notUnderstood({ message }: NotUnderstood, { encoder }: Home): Truth {
-    return encoder.unknownTruth(`not understood ${this.#unknown++}`, message);
+  #understood({ encoder }: Home, work: () => Truth): Truth {
+    try {
+      return work();
+    } catch (error) {
+      if (!(error instanceof NotUnderstood)) throw error;
+      return encoder.unknownTruth(`not understood ${this.#unknown++}`, error.message);
+    }
   }
 
   #truth(place: PlacedExpression, home: Home): Truth {

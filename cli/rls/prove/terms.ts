@@ -240,8 +240,6 @@ export function isRowTerm(term: Term): term is ValueTerm | TruthTerm {
   return term.kind === 'value' || term.kind === 'truth';
 }
 
-/** Columns and literals as terms. */
-
 export const NULL_TERM: ValueTerm = {
   kind: 'value',
   value: { kind: 'opaque', isNull: TRUE },

@@ -402,7 +402,7 @@ export interface ExplainedComparison {
 /** Below this ratio, two times are about equal. */
 const EQUAL = 1.3;
 
-/** Says which side is faster, and why, as far as the plans tell. */
+/** The faster side of a comparison, and the reasons that the plans show. */
 export function explained(
   compared: StatementComparison,
   database: CheckedDatabase,

@@ -193,7 +193,7 @@ async function ofCallers(
   return results;
 }
 
-/** Says of operators and functions of these names which are leakproof, by `pg_proc.proleakproof`. */
+/** Operators and functions of these names, and if they are leakproof (`pg_proc.proleakproof`). */
 export async function leakproofnessOf(
   system: SystemEngine,
   names: ReadonlySet<string>,
