@@ -206,7 +206,7 @@ export function addReceipt(program: Command): void {
     .option('--witness <place>', 'and whether a witness of the log knows of it: a folder, s3:, postgres:')
     .option('--json', 'the record and what was compared, as JSON')
     .addHelpText('after', RECEIPT_HELP)
-    .action(async (file, flags) => (await import('../receipt/answer-rows.js')).runVerifyReceipt(file, flags));
+    .action(async (file, flags) => (await import('../receipt/verify.js')).runVerifyReceipt(file, flags));
   receipt
     .command('export')
     .description('write a receipt as COSE receipt (RFC 9942)')

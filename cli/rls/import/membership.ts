@@ -3,7 +3,7 @@ import { identifier } from 'osl-compiler/sql-text';
 import type { TableAttributeDocument } from '../../../policy/document.js';
 import { calledName, firstTarget, namesOf, partsOf } from '../nodes.js';
 import { type CallerValue, callerListOf } from './caller-value.js';
-import type { ConditionPlace, Translation } from './function-call.js';
+import type { ConditionPlace, Translation } from './translation.js';
 import { rowExpression } from './row-expression.js';
 import {
   boundNode,

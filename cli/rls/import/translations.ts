@@ -7,8 +7,8 @@ import { type CheckedDatabase, governs, isOfGateway } from '../database.js';
 import { expressionNode } from '../nodes.js';
 import { ImportedAttributes } from './caller-value.js';
 import { condition } from './condition.js';
-import type { FunctionBodies, Translation } from './function-call.js';
-import { currentUser } from './function-call.js';
+import type { FunctionBodies, Translation } from './translation.js';
+import { currentUser } from './translation.js';
 import {
   FailsInDatabase,
   type FromTable,

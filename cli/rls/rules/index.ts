@@ -8,7 +8,7 @@ import { DEPENDENCIES } from './dependencies.js';
 import { OPEN_CONDITIONS } from './open-conditions.js';
 import { PERFORMANCE } from './performance.js';
 import { PRIVILEGES } from './privileges.js';
-import { FUNCTIONS, SETTINGS } from './settings.js';
+import { FUNCTIONS, SETTINGS } from './functions.js';
 import { UNUSED_POLICIES } from './unused-policies.js';
 import { VIEWS } from './views.js';
 
