@@ -1,11 +1,11 @@
 import type { Node, SubLink } from '@pgsql/types';
 import { calledName, literalOf, namesOf } from '../nodes.js';
 import { asList, type CallerValue, callerValueOf, claimValue, unwrapped } from './caller-value.js';
-import type { ConditionPlace, Translation } from './translation.js';
-import { type InlinedCall, inlined, membershipOfRole } from './translation.js';
 import { membership } from './membership.js';
 import { rowExpression } from './row-expression.js';
 import { boundNode, type NameScope, operatorOf, resolve, Untranslatable } from './scope.js';
+import type { ConditionPlace, Translation } from './translation.js';
+import { type InlinedCall, inlined, membershipOfRole } from './translation.js';
 
 /**
  * Writes a condition as a row filter over `range`. The filter accepts no row that the condition does not accept.

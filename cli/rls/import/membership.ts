@@ -3,7 +3,6 @@ import { identifier } from 'osl-compiler/sql-text';
 import type { TableAttributeDocument } from '../../../policy/document.js';
 import { calledName, firstTarget, namesOf, partsOf } from '../nodes.js';
 import { type CallerValue, callerListOf } from './caller-value.js';
-import type { ConditionPlace, Translation } from './translation.js';
 import { rowExpression } from './row-expression.js';
 import {
   boundNode,
@@ -16,6 +15,7 @@ import {
   resolve,
   Untranslatable,
 } from './scope.js';
+import type { ConditionPlace, Translation } from './translation.js';
 
 /**
  * Writes a subquery in a condition as a comparison with an attribute whose values are read from the subquery's tables:

@@ -7,8 +7,6 @@ import { type CheckedDatabase, governs, isOfGateway } from '../database.js';
 import { expressionNode } from '../nodes.js';
 import { ImportedAttributes } from './caller-value.js';
 import { condition } from './condition.js';
-import type { FunctionBodies, Translation } from './translation.js';
-import { currentUser } from './translation.js';
 import {
   FailsInDatabase,
   type FromTable,
@@ -18,6 +16,8 @@ import {
   type TableLookup,
   Untranslatable,
 } from './scope.js';
+import type { FunctionBodies, Translation } from './translation.js';
+import { currentUser } from './translation.js';
 
 /** Whose rows are read: policies are those of `reader`, and `current_user` is `user`. */
 export interface ReadRights {

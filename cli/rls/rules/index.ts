@@ -5,10 +5,10 @@ import { BYPASS } from './bypass.js';
 import { CHANNELS } from './channels.js';
 import { COVERAGE, PARTITIONS } from './coverage.js';
 import { DEPENDENCIES } from './dependencies.js';
+import { FUNCTIONS, SETTINGS } from './functions.js';
 import { OPEN_CONDITIONS } from './open-conditions.js';
 import { PERFORMANCE } from './performance.js';
 import { PRIVILEGES } from './privileges.js';
-import { FUNCTIONS, SETTINGS } from './functions.js';
 import { UNUSED_POLICIES } from './unused-policies.js';
 import { VIEWS } from './views.js';
 
