@@ -317,7 +317,7 @@ interface ServedEngines {
 }
 
 /** Runs `work` with the served manifest and its databases. */
-export async function withEngines(
+async function withEngines(
   flags: ServerFlags,
   work: (served: ServedEngines) => Promise<void>,
 ): Promise<void> {

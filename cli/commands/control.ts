@@ -75,7 +75,7 @@ export function addKeys(program: Command): void {
 /** Stored next to the other two keys, unless OSL_EXCHANGE_KEY names another file. */
 const EXCHANGE = 'exchange.pem';
 
-export function runMakeKeys(given: string, { from }: { readonly from?: string }): void {
+function runMakeKeys(given: string, { from }: { readonly from?: string }): void {
   const dir = resolve(process.cwd(), given);
   if (existsSync(dir)) throw usage(`${dir} is there already: keys are never written over`);
   if (from === undefined) makeKeys(dirname(dir), dir);
@@ -92,7 +92,7 @@ export function runMakeKeys(given: string, { from }: { readonly from?: string })
   note('who can read these can mint tokens and undo masked hashes');
 }
 
-export function runShowKeys(flags: Pick<ServerFlags, 'dataDir'> & { readonly json?: true }): void {
+function runShowKeys(flags: Pick<ServerFlags, 'dataDir'> & { readonly json?: true }): void {
   const { dataDir, keysDir } = settingsOf(flags);
   const keys = existingKeys(dataDir, keysDir);
   if (keys === null) throw usage(`there are no keys in ${keysDir ?? join(dataDir, 'keys')}`);

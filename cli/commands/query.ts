@@ -247,7 +247,7 @@ async function fetchAnswer({ url, token, body, text, ...wishes }: QueryCall): Pr
 }
 
 /** Writes a receipt, and its salt beside it, readable for its owner only. @throws Failure if there is no receipt */
-export function keepReceipt(file: string, receipt: SaltedReceipt | undefined): void {
+function keepReceipt(file: string, receipt: SaltedReceipt | undefined): void {
   if (receipt === undefined)
     throw failure('the server answered without a receipt: it may be older than this osl');
   writeFileSync(file, receipt.proof);

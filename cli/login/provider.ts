@@ -52,7 +52,7 @@ export async function byBrowser(offer: LoginOffer, show: LoginPrompt): Promise<G
 }
 
 /** Returns new tokens for a login. Rejects if the provider has ended it. */
-export async function refreshed(offer: LoginOffer, refreshToken: string): Promise<GivenTokens> {
+async function refreshed(offer: LoginOffer, refreshToken: string): Promise<GivenTokens> {
   const provider = await discovered(offer);
   const next = given(await oauth.refreshTokenGrant(provider, refreshToken));
   return { ...next, refreshToken: next.refreshToken ?? refreshToken };

@@ -215,7 +215,7 @@ interface RoleDifference {
 }
 
 /** Compares each role of either policy on each entity that it is granted. */
-export function roleDifferences(
+function roleDifferences(
   before: ProvenPolicy,
   after: ProvenPolicy,
   solver: Solver,

@@ -110,7 +110,7 @@ function claimJson({ name, verdict }: ProvenClaim) {
 }
 
 /** Claims that are not proved, at their places in the file of tests, and rules that do nothing, in the policy file. */
-export async function proofDiagnostics(
+async function proofDiagnostics(
   testsFile: string,
   policyFile: string,
   claims: readonly ProvenClaim[],
