@@ -69,7 +69,7 @@ async function tokenOfLogin(
   const url = record === null ? (server ?? '') : localServerUrl(record);
   const { readLogin } = await import('./login/store.js');
   if (readLogin(url) === null) return null;
-  const { loginToken } = await import('./login/actor-token.js');
+  const { loginToken } = await import('./login/provider.js');
   return (await loginToken(url, admin))?.token ?? null;
 }
 

@@ -7,7 +7,7 @@ import type { MetricFormat } from 'osl-compiler';
 import { codeOf } from '../src/base/thrown.js';
 import { readSetting } from '../src/service/settings/table.js';
 import type { Settings } from '../src/service/settings.js';
-import { EXIT, Failure, systemFault } from './exit.js';
+import { EXIT, Failure, systemFault, usage } from './exit.js';
 import { isLoopback, restUrl, runningServer, type ServerRecord } from './server-file.js';
 
 interface HttpRequest {
@@ -59,11 +59,11 @@ export interface AnswerBody {
   readonly truncated: boolean;
   readonly redacted_columns: readonly string[];
   readonly redacted_conditions?: readonly string[];
-  readonly receipt?: AnswerReceipt;
+  readonly receipt?: SaltedReceipt;
 }
 
 /** The receipt of an answer: a proof that can be shown, and the salt that only the caller gets. */
-export interface AnswerReceipt {
+export interface SaltedReceipt {
   readonly proof: string;
   readonly salt: string;
 }
@@ -171,7 +171,7 @@ export async function postForm(
 ): Promise<HttpReply> {
   const { protocol, hostname } = new URL(url);
   if (protocol !== 'https:' && !isLoopback(hostname.replace(/^\[|\]$/g, '')))
-    throw new Failure(EXIT.usage, `error: ${url} is not https: a login would go in the clear`);
+    throw usage(`${url} is not https: a login would go in the clear`);
   return send(url, path, {
     method: 'POST',
     headers: { 'content-type': 'application/x-www-form-urlencoded' },

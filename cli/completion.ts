@@ -2,7 +2,7 @@ import { Argument, type Command, type Option } from 'commander';
 import { print } from './output.js';
 import { singleQuoted } from './serve/invocation.js';
 
-export type Offer =
+export type ShellCompletion =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'file' | 'folder' }
   | { readonly kind: 'choices'; readonly choices: readonly string[] };
@@ -12,7 +12,7 @@ interface OptionNode {
   readonly names: readonly string[];
   readonly about: string;
   /** Values to offer; null if the flag takes none. */
-  readonly value: Offer | null;
+  readonly value: ShellCompletion | null;
 }
 
 export interface CommandNode {
@@ -20,7 +20,7 @@ export interface CommandNode {
   readonly path: string;
   readonly about: string;
   readonly options: readonly OptionNode[];
-  readonly argument: Offer;
+  readonly argument: ShellCompletion;
   readonly children: readonly { readonly name: string; readonly about: string }[];
 }
 
@@ -46,14 +46,14 @@ function optionNode(option: Option): OptionNode {
   return { names, about: option.description, value: takes ? offerOf(option.flags, option.argChoices) : null };
 }
 
-function argumentOf(command: Command): Offer {
+function argumentOf(command: Command): ShellCompletion {
   const [first] = command.registeredArguments;
   if (first === undefined) return { kind: 'nothing' };
   return offerOf(`<${first.name()}>`, first.argChoices);
 }
 
 /** Suggestions for the value of a flag, according to its placeholder, such as `<file>` or `<dir>`. */
-function offerOf(flags: string, choices: readonly string[] | undefined): Offer {
+function offerOf(flags: string, choices: readonly string[] | undefined): ShellCompletion {
   if (choices !== undefined) return { kind: 'choices', choices };
   const [, word = ''] = /[<[]([a-z-]+)/.exec(flags) ?? [];
   if (word === 'file' || word === 'proposed') return { kind: 'file' };
@@ -61,16 +61,16 @@ function offerOf(flags: string, choices: readonly string[] | undefined): Offer {
 }
 
 /** An offer in the form that `_osl_value` stores in `offer`: kind, colon, choices. */
-export function offerText(offer: Offer): string {
+export function offerText(offer: ShellCompletion): string {
   return `${offer.kind}:${choicesOf(offer)}`;
 }
 
 /** An offer as the two arguments of `_osl_offer`. */
-export function offerWords(offer: Offer): string {
+export function offerWords(offer: ShellCompletion): string {
   return `${offer.kind} ${singleQuoted(choicesOf(offer))}`;
 }
 
-function choicesOf(offer: Offer): string {
+function choicesOf(offer: ShellCompletion): string {
   return offer.kind === 'choices' ? offer.choices.join(' ') : '';
 }
 
@@ -241,7 +241,7 @@ function linesOf(node: CommandNode): readonly string[] {
   ];
 }
 
-function wordsOf(offer: Offer): string {
+function wordsOf(offer: ShellCompletion): string {
   switch (offer.kind) {
     case 'nothing':
       return '-f';

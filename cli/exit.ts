@@ -40,6 +40,12 @@ export function failureJson({ exit, message, details }: Failure): string {
   return JSON.stringify({ error: { message: first, hint: null, ...details, exit } });
 }
 
+/** The request was refused, failed or found nothing. */
+export function failure(message: string): Failure {
+  return new Failure(EXIT.failed, `error: ${message}`);
+}
+
+/** The command line, environment, a file or the machine must be corrected first. */
 export function usage(message: string): Failure {
   return new Failure(EXIT.usage, `error: ${message}`);
 }

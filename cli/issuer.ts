@@ -182,9 +182,9 @@ function subjectOf(value: unknown): PolicySubject | null {
   return isTexts(ceiling) && isTexts(admin) ? { ceiling, admin } : null;
 }
 
-type Mapping = Readonly<Record<string, unknown>>;
+type RawMapping = Readonly<Record<string, unknown>>;
 
-function hasOnly(value: unknown, names: readonly string[]): value is Mapping {
+function hasOnly(value: unknown, names: readonly string[]): value is RawMapping {
   return isObject(value) && Object.keys(value).every((name) => names.includes(name));
 }
 

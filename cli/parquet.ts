@@ -3,9 +3,16 @@ import { type Data, DataType, type Field, Precision, type RecordBatch, TimeUnit,
 import type { SchemaElement } from 'hyparquet';
 import { ByteWriter, type ColumnSource, ParquetWriter } from 'hyparquet-writer';
 import { version } from '../src/base/package-root.js';
-import { type AnswerNotes, answerNotes } from './answer.js';
-import { bodyBytes, openArrow, type QueryCall, readBatches, refuseTerminal } from './answer-streams.js';
-import { EXIT, Failure } from './exit.js';
+import {
+  type AnswerNotes,
+  answerNotes,
+  bodyBytes,
+  openArrow,
+  type QueryCall,
+  readBatches,
+  refuseTerminal,
+} from './answer.js';
+import { failure } from './exit.js';
 import { note } from './output.js';
 
 /** Batches per row group, each of at most 8,192 rows or one megabyte; this bounds memory use. */
@@ -21,16 +28,16 @@ const GROUP_BATCHES = 8;
 export async function printParquet(asking: QueryCall): Promise<AnswerNotes> {
   refuseTerminal('parquet');
   const response = await openArrow(asking);
-  const file = new ParquetFile();
+  const file = new ParquetOutput();
   const answer = await readBatches(bodyBytes(response), asking, (batch) => file.add(batch));
   await file.end(answer);
   for (const line of answerNotes(answer)) note(line);
   return answer;
 }
 
-class ParquetFile {
+class ParquetOutput {
   readonly #out = new StandardOutput();
-  #columns: readonly ParquetColumn[] = [];
+  #columns: readonly ParquetField[] = [];
   #writer: ParquetWriter | null = null;
   #held: RecordBatch[] = [];
 
@@ -70,7 +77,7 @@ class ParquetFile {
   }
 }
 
-function valuesOf(batches: readonly RecordBatch[], column: number, value: ParquetColumn['value']): unknown[] {
+function valuesOf(batches: readonly RecordBatch[], column: number, value: ParquetField['value']): unknown[] {
   return batches.flatMap((batch) => {
     const data = batch.data.children[column];
     return Array.from({ length: batch.numRows }, (_, row) => (data === undefined ? null : value(data, row)));
@@ -89,7 +96,7 @@ class StandardOutput extends ByteWriter {
   }
 }
 
-export interface ParquetColumn {
+export interface ParquetField {
   readonly name: string;
   /** The element itself, then nested ones. */
   readonly schema: readonly SchemaElement[];
@@ -97,7 +104,7 @@ export interface ParquetColumn {
   readonly value: (data: Data, row: number) => unknown;
 }
 
-type Leaf = Omit<SchemaElement, 'name' | 'repetition_type'>;
+type ParquetElement = Omit<SchemaElement, 'name' | 'repetition_type'>;
 type ReadValue = (data: Data, row: number) => unknown;
 
 /**
@@ -106,7 +113,7 @@ type ReadValue = (data: Data, row: number) => unknown;
  *
  * @throws Failure for a type that answers do not contain
  */
-export function parquetColumn({ name, type, metadata }: Field): ParquetColumn {
+export function parquetColumn({ name, type, metadata }: Field): ParquetField {
   if (!DataType.isList(type)) {
     const { leaf, read } = scalar(type, metadata);
     return { name, schema: [{ name, ...OPTIONAL, ...leaf }], value: nullable(read) };
@@ -141,7 +148,7 @@ function elementsOf(data: Data, row: number, element: ReadValue): readonly unkno
 function scalar(
   type: DataType,
   metadata: ReadonlyMap<string, string>,
-): { readonly leaf: Leaf; readonly read: ReadValue } {
+): { readonly leaf: ParquetElement; readonly read: ReadValue } {
   if (DataType.isBool(type)) return { leaf: { type: 'BOOLEAN' }, read: bit };
   if (DataType.isInt(type)) return wholeNumber(type.bitWidth);
   if (DataType.isFloat(type))
@@ -160,30 +167,30 @@ function scalar(
   if (DataType.isTimestamp(type) && type.unit === TimeUnit.MICROSECOND)
     return { leaf: moment(type.timezone), read: plain };
   if (DataType.isInterval(type)) return { leaf: TEXT, read: duration };
-  throw new Failure(EXIT.failed, `error: --format parquet does not know ${type.toString()}`);
+  throw failure(`--format parquet does not know ${type.toString()}`);
 }
 
-const TEXT: Leaf = { type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } };
-const TIME: Leaf = {
+const TEXT: ParquetElement = { type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } };
+const TIME: ParquetElement = {
   type: 'INT64',
   converted_type: 'TIME_MICROS',
   logical_type: { type: 'TIME', isAdjustedToUTC: false, unit: 'MICROS' },
 };
 
-function textLeaf(metadata: ReadonlyMap<string, string>): Leaf {
+function textLeaf(metadata: ReadonlyMap<string, string>): ParquetElement {
   if (metadata.get('ARROW:extension:name') !== 'arrow.json') return TEXT;
   return { type: 'BYTE_ARRAY', logical_type: { type: 'JSON' } };
 }
 
 /** A timestamp with a time zone is stored as UTC; one without has no converted type. */
-function moment(zone: string | null | undefined): Leaf {
+function moment(zone: string | null | undefined): ParquetElement {
   const logical_type = { type: 'TIMESTAMP', isAdjustedToUTC: Boolean(zone), unit: 'MICROS' } as const;
   return zone
     ? { type: 'INT64', converted_type: 'TIMESTAMP_MICROS', logical_type }
     : { type: 'INT64', logical_type };
 }
 
-function wholeNumber(bitWidth: number): { readonly leaf: Leaf; readonly read: ReadValue } {
+function wholeNumber(bitWidth: number): { readonly leaf: ParquetElement; readonly read: ReadValue } {
   if (bitWidth === 64) return { leaf: { type: 'INT64' }, read: plain };
   if (bitWidth === 32) return { leaf: { type: 'INT32' }, read: plain };
   const logical_type = { type: 'INTEGER', bitWidth, isSigned: true } as const;
@@ -194,7 +201,7 @@ function decimal(
   precision: number,
   scale: number,
   bitWidth: number,
-): { readonly leaf: Leaf; readonly read: ReadValue } {
+): { readonly leaf: ParquetElement; readonly read: ReadValue } {
   const words = bitWidth / 32;
   return {
     leaf: {

@@ -1,6 +1,6 @@
 import { hintOn } from 'osl-compiler/surface-hints';
 import type { HttpReply, ProblemBody } from './client.js';
-import { EXIT, Failure } from './exit.js';
+import { EXIT, Failure, failure } from './exit.js';
 import { print, type ReplyFields, visible } from './output.js';
 import { widthOf } from './table.js';
 
@@ -34,7 +34,7 @@ export function refusal(reply: HttpReply, text: string): ServerRefusal {
 }
 
 export function unreadable(): Failure {
-  return new Failure(EXIT.failed, 'error: the answer is not one that this osl can read');
+  return failure('the answer is not one that this osl can read');
 }
 
 export function problemOf(body: Readonly<Record<string, unknown>>, status: number): ProblemBody {

@@ -13,10 +13,6 @@ export function formatFigure(value: string, format: MetricFormat): string {
       return withUnit(decimal(sign, whole, part, decimals), format.currency);
     case 'number':
       return withUnit(decimal(sign, whole, part, decimals), format.unit);
-    default: {
-      const unknown: never = format.kind;
-      return unknown;
-    }
   }
 }
 

@@ -12,11 +12,12 @@ import {
   readRecords,
   searchRecords,
 } from '../../audit/index.js';
+import { witnessAt } from '../../audit/witness/index.js';
 import { endedChains, workerChains } from '../../src/service/process-files.js';
 import { sinkUrl } from '../../src/service/settings/groups.js';
-import { EXIT, Failure, usage } from '../exit.js';
+import { readSetting } from '../../src/service/settings/table.js';
+import { failure, usage } from '../exit.js';
 import { settingsOf } from '../flags.js';
-
 import type { ReadLog } from './table.js';
 
 export interface AuditFlags {
@@ -106,9 +107,8 @@ export async function recordReading(
     await log.note({ command, by, at: new Date().toISOString(), filter });
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw new Failure(
-      EXIT.failed,
-      `error: reading the log is on record, and that cannot be noted in ${log.place} (${why}): read a copy that you may write beside`,
+    throw failure(
+      `reading the log is on record, and that cannot be noted in ${log.place} (${why}): read a copy that you may write beside`,
     );
   }
 }
@@ -128,4 +128,18 @@ export function nameOfKey(key: string): string {
 export async function chainName(chain: LogSource): Promise<string | null> {
   const key = await chain.verifierKey();
   return key === null ? null : nameOfKey(key);
+}
+
+/** Checkpoint notes that a witness keeps. @throws Failure if there are none, or it cannot be asked */
+export async function witnessedNotes(place: string): Promise<readonly string[]> {
+  const at = /^[\w+.-]+:/.test(place) ? place : resolve(place);
+  const witness = witnessAt(at, process.env, readSetting('OSL_AUDIT_WITNESS_SECRET'));
+  try {
+    const notes = await witness.kept();
+    if (notes === null) throw usage('a webhook cannot be asked what it keeps: give that as --anchor');
+    if (notes.length === 0) throw usage(`${witness.name} keeps no checkpoint`);
+    return notes;
+  } finally {
+    await witness.close();
+  }
 }

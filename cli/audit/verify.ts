@@ -12,9 +12,17 @@ import {
   verifyAuditLog,
 } from '../../audit/index.js';
 import { isEndedChain } from '../../src/service/process-files.js';
-import { EXIT, Failure, usage } from '../exit.js';
+import { EXIT, failure, usage } from '../exit.js';
 import { note, print, printJson } from '../output.js';
-import { type AuditFlags, chainName, keysIn, nameOfKey, recordReading, withLog } from './log.js';
+import {
+  type AuditFlags,
+  chainName,
+  keysIn,
+  nameOfKey,
+  recordReading,
+  withLog,
+  witnessedNotes,
+} from './log.js';
 
 export interface VerifyFlags extends AuditFlags {
   readonly key?: string;
@@ -38,7 +46,7 @@ async function verifyChains(flags: VerifyFlags, sources: readonly LogSource[]): 
     sources.map(async (source): Promise<NamedChain> => ({ source, name: await chainName(source) })),
   );
   const keys = flags.key === undefined ? null : keysIn(flags.key);
-  const witnessed = flags.witness === undefined ? [] : await notesOfWitness(flags.witness);
+  const witnessed = flags.witness === undefined ? [] : await witnessedNotes(flags.witness);
   const anchors = [...(flags.anchor === undefined ? [] : notesIn(flags.anchor)), ...witnessed];
   const checked: ChainResult[] = [];
   for (const chain of chains) {
@@ -69,11 +77,6 @@ async function verifyChains(flags: VerifyFlags, sources: readonly LogSource[]): 
     ...checked.map(({ verdict, stale }) => exitOf(verdict, stale)),
     ...missing.map(() => EXIT.incomplete),
   ]);
-}
-
-async function notesOfWitness(place: string): Promise<readonly string[]> {
-  const { witnessedNotes } = await import('./witness.js');
-  return witnessedNotes(place);
 }
 
 function progressOn(terminal: NodeJS.WriteStream): (progress: VerifyProgress) => void {
@@ -227,9 +230,8 @@ export async function runProve(requestId: string, flags: AuditFlags & ProveOptio
     for (const chain of log.chains) proofs.push(...(await prove(chain, requestId, flags)));
   });
   if (proofs.length === 0) {
-    throw new Failure(
-      EXIT.failed,
-      `error: the newest checkpoint covers no record of request ${requestId}: one is signed every second while records are added; try again in a moment`,
+    throw failure(
+      `the newest checkpoint covers no record of request ${requestId}: one is signed every second while records are added; try again in a moment`,
     );
   }
   if (flags.json) printJson(proofs);

@@ -20,7 +20,7 @@ import { endedChains, workerChains } from '../../src/service/process-files.js';
 import { sinkUrl } from '../../src/service/settings/groups.js';
 import type { Settings } from '../../src/service/settings.js';
 import { recordReading, withLog } from '../audit/log.js';
-import { EXIT, Failure, usage } from '../exit.js';
+import { failure, usage } from '../exit.js';
 import { settingsOf } from '../flags.js';
 import { counted, note, print, printJson } from '../output.js';
 import { runningServer } from '../server-file.js';
@@ -106,9 +106,8 @@ async function writeBackup(
     return made;
   } catch (error) {
     if (!(error instanceof ChangedDuringCopy)) throw error;
-    throw new Failure(
-      EXIT.failed,
-      `error: ${error.message}, and did not stand still within ${wait} s: try again (--wait has it try for longer), or stop the server`,
+    throw failure(
+      `${error.message}, and did not stand still within ${wait} s: try again (--wait has it try for longer), or stop the server`,
     );
   } finally {
     await handle.close();

@@ -1,11 +1,10 @@
 import { answerNotes, formatAnswer } from '../answer.js';
 import type { AnswerBody } from '../client.js';
-import { visible } from '../output.js';
+import { counted, visible } from '../output.js';
 import { cutTo, formatFigure, NULL_TEXT, padTo, rowCount, widthOf } from '../table.js';
-import { canvasColumns, dotOf, framed, numberAxis, PLOT_LINES, rangeOf } from './axis.js';
-import { canvasOf, type Glyphs, glyphsOf, type Style } from './canvas.js';
-import { drawLines, gapsText, nothingToDraw } from './line.js';
-import { type Chart, type ChartKind, chartOf, type MeasureColumn } from './shape.js';
+import { canvasColumns, dotOf, framed, numberAxis, PLOT_LINES, rangeOf, timeAxis } from './axis.js';
+import { canvasOf, coloured, type Glyphs, glyphsOf, MARKS, type Style, stroke } from './canvas.js';
+import { type Chart, type ChartKind, chartOf, type MeasureColumn, type Series } from './shape.js';
 
 type Scatter = Extract<Chart, { readonly kind: 'scatter' }>;
 
@@ -59,7 +58,7 @@ function withNotes(lines: readonly string[], answer: AnswerBody): string {
 }
 
 const MOST_BARS = 20;
-const MOST_PANELS = 4;
+const MOST_BAR_PANELS = 4;
 
 type Bars = Extract<Chart, { readonly kind: 'bars' }>;
 
@@ -75,12 +74,12 @@ function drawBars({ labels, measures }: Bars, style: Style): readonly string[] {
   const room = Math.min(widest, Math.max(8, Math.floor(style.width * 0.4)));
   const shown = names.map((name) => padTo(cutTo(name, room, glyphs.more), room, 'left'));
   const lines: string[] = [];
-  for (const measure of measures.slice(0, MOST_PANELS)) {
+  for (const measure of measures.slice(0, MOST_BAR_PANELS)) {
     lines.push(cutTo(visible(measure.name), style.width, glyphs.more));
     lines.push(...panel(measure, kept, shown, room, style, glyphs));
     if (left.length > 0) lines.push(`${padTo('', room, 'left')} ${othersText(measure, left)}`);
   }
-  const more = measures.slice(MOST_PANELS).map(({ name }) => visible(name));
+  const more = measures.slice(MOST_BAR_PANELS).map(({ name }) => visible(name));
   if (more.length > 0) lines.push(`not drawn: ${more.join(', ')}`);
   return lines;
 }
@@ -161,4 +160,112 @@ function leftBar(columns: number, room: number, { barLeft }: Glyphs): string {
 function partsOf(columns: number, room: number, each: number): number {
   if (columns === 0) return 0;
   return Math.max(1, Math.min(room * each, Math.round(columns * each)));
+}
+
+const MOST_SERIES = 6;
+const MOST_LINE_PANELS = 3;
+
+type LineChart = Extract<Chart, { readonly kind: 'line' }>;
+type LinePanel = LineChart['panels'][number];
+
+function drawLines({ panels, axis, astray }: LineChart, style: Style): readonly string[] {
+  const lines = panels.slice(0, MOST_LINE_PANELS).flatMap((panel) => drawPanel(panel, axis, style));
+  const more = panels.slice(MOST_LINE_PANELS).map(({ measure }) => visible(measure.name));
+  if (more.length > 0) lines.push(`not drawn: ${more.join(', ')}`);
+  if (astray > 0)
+    lines.push(`not drawn: ${counted(astray, 'row', 'rows')} without a place on ${visible(axis.name)}`);
+  return lines;
+}
+
+function drawPanel({ measure, series }: LinePanel, axis: LineChart['axis'], style: Style): readonly string[] {
+  const drawn = greatest(series);
+  const points = drawn.flatMap((one) => one.points).filter(({ value }) => value !== null);
+  const title = visible(measure.name);
+  if (points.length === 0) return [`${title}: ${nothingToDraw(measure)}`];
+  const up = numberAxis(
+    points.map(({ value }) => value ?? 0),
+    measure.format,
+    5,
+  );
+  const columns = canvasColumns(up, style);
+  const at = drawn.flatMap((one) => one.points.map((p) => p.at));
+  const along = axis.isTime
+    ? timeAxis(at, columns)
+    : numberAxis(at, null, Math.max(2, Math.floor(columns / 12)));
+  const canvas = canvasOf(columns, PLOT_LINES, style, drawn.length > 1);
+  for (const [n, { points: own }] of drawn.entries()) {
+    let before: readonly [number, number] | null = null;
+    for (const { at: place, value } of own) {
+      if (value === null) {
+        before = null; // leave the gap open
+        continue;
+      }
+      const dot = [
+        dotOf(along, place, canvas.width),
+        canvas.height - 1 - dotOf(up, value, canvas.height),
+      ] as const;
+      stroke(canvas, before ?? dot, dot, n);
+      before = dot;
+    }
+  }
+  return [
+    ...titleOf(title, drawn, style),
+    ...framed(canvas, up, along, style),
+    ...restOf(measure, series, drawn),
+  ];
+}
+
+function titleOf(title: string, drawn: readonly Series[], style: Style): readonly string[] {
+  const { more } = glyphsOf(style);
+  const lines = [cutTo(title, style.width, more)];
+  if (drawn.length < 2) return lines;
+  const signs = style.unicode ? MARKS.unicode : MARKS.ascii;
+  let legend = '';
+  let taken = 0;
+  for (const [n, { name }] of drawn.entries()) {
+    const sign = signs[n % signs.length] ?? '*';
+    const text = cutTo(visible(name), Math.min(24, style.width - 6), more);
+    const room = widthOf(text) + 5;
+    if (taken > 0 && taken + room > style.width) {
+      lines.push(legend);
+      [legend, taken] = ['', 0];
+    }
+    legend += `${taken === 0 ? ' ' : '  '} ${style.colour ? coloured(sign, n) : sign} ${text}`;
+    taken += room;
+  }
+  return [...lines, legend];
+}
+
+function greatest(series: readonly Series[]): readonly Series[] {
+  if (series.length <= MOST_SERIES) return series;
+  const size = new Map(
+    series.map((one) => [one, one.points.reduce((sum, { value }) => sum + Math.abs(value ?? 0), 0)]),
+  );
+  const kept = new Set(
+    [...series].sort((a, b) => (size.get(b) ?? 0) - (size.get(a) ?? 0)).slice(0, MOST_SERIES),
+  );
+  return series.filter((one) => kept.has(one));
+}
+
+function restOf(
+  measure: MeasureColumn,
+  series: readonly Series[],
+  drawn: readonly Series[],
+): readonly string[] {
+  const others = series.length - drawn.length;
+  const gaps = measure.values.filter((value) => value === null).length;
+  return [
+    ...(others === 0
+      ? []
+      : [`and ${counted(others, 'other', 'others')}, not drawn: these are the greatest ${drawn.length}`]),
+    ...(gaps === 0 ? [] : [`not drawn: ${gapsText(gaps, measure)}`]),
+  ];
+}
+
+function gapsText(gaps: number, { masked }: MeasureColumn): string {
+  return `${counted(gaps, 'value', 'values')} that ${gaps === 1 ? 'is' : 'are'} ${masked ? 'masked or NULL' : 'NULL or no number'}`;
+}
+
+function nothingToDraw({ masked }: MeasureColumn): string {
+  return masked ? 'every value is masked or NULL' : 'every value is NULL or no number';
 }

@@ -33,7 +33,7 @@ export function addConfig(program: Command): void {
     .option('--json', 'settings as JSON on standard output')
     .addHelpText('after', LIST_HELP)
     .action(async (names: readonly string[], flags: { readonly json?: true }) =>
-      (await import('../doctor/config.js')).runConfigList(names, flags),
+      (await import('../doctor/run.js')).runConfigList(names, flags),
     );
   const check = config
     .command('check')
@@ -43,7 +43,7 @@ export function addConfig(program: Command): void {
   addListenOptions(check)
     .option('--json', 'findings as JSON on standard output')
     .addHelpText('after', HELP)
-    .action(async (flags: ServerFlags) => (await import('../doctor/config.js')).runConfigCheck(flags));
+    .action(async (flags: ServerFlags) => (await import('../doctor/run.js')).runConfigCheck(flags));
 }
 
 const DOCTOR_HELP = `

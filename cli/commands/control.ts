@@ -1,6 +1,11 @@
+import { cpSync, existsSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { type Command, Option } from 'commander';
+import { newExchangeKey, existingKeys, fingerprintOf, makeKeys, type TenantKeys, tenantKeys } from '../../src/service/keys.js';
 import { splitList } from '../../src/service/settings/types.js';
-import { dataDirOption } from '../flags.js';
+import { usage } from '../exit.js';
+import { dataDirOption, type ServerFlags, settingsOf } from '../flags.js';
+import { note, print, printJson } from '../output.js';
 import type { MigrateFlags } from '../policy/versions.js';
 
 const HELP = `
@@ -50,12 +55,48 @@ export function addKeys(program: Command): void {
     .argument('<dir>', 'where; it must not be there yet')
     .option('--from <data-dir>', 'copy those of a gateway, so that its hashes and tokens stay good')
     .addHelpText('after', '\nExample:\n  $ osl keys make /etc/osl/keys')
-    .action(async (dir: string, flags) => (await import('../keys.js')).runMakeKeys(dir, flags));
+    .action(async (dir: string, flags) => runMakeKeys(dir, flags));
   keys
     .command('show')
     .description('show fingerprints, to compare gateways by; never a key')
     .addOption(dataDirOption())
     .option('--json', 'as JSON')
     .addHelpText('after', '\nExample:\n  $ osl keys show')
-    .action(async (flags) => (await import('../keys.js')).runShowKeys(flags));
+    .action(async (flags) => runShowKeys(flags));
+}
+
+/** Stored next to the other two keys, unless OSL_EXCHANGE_KEY names another file. */
+const EXCHANGE = 'exchange.pem';
+
+function runMakeKeys(given: string, { from }: { readonly from?: string }): void {
+  const dir = resolve(process.cwd(), given);
+  if (existsSync(dir)) throw usage(`${dir} is there already: keys are never written over`);
+  if (from === undefined) makeKeys(dirname(dir), dir);
+  else {
+    const keys = resolve(process.cwd(), from, 'keys');
+    if (!existsSync(keys)) throw usage(`there are no keys in ${keys}`);
+    cpSync(keys, dir, { recursive: true, errorOnExist: true });
+  }
+  writeFileSync(join(dir, EXCHANGE), newExchangeKey(), { mode: 0o600, flag: 'wx' });
+  tell(tenantKeys(dirname(dir), dir));
+  note(
+    `OSL_KEYS_DIR=${dir}\nOSL_EXCHANGE_KEY=${join(dir, EXCHANGE)}    # where accounts of a provider are exchanged`,
+  );
+  note('who can read these can mint tokens and undo masked hashes');
+}
+
+function runShowKeys(flags: Pick<ServerFlags, 'dataDir'> & { readonly json?: true }): void {
+  const { dataDir, keysDir } = settingsOf(flags);
+  const keys = existingKeys(dataDir, keysDir);
+  if (keys === null) throw usage(`there are no keys in ${keysDir ?? join(dataDir, 'keys')}`);
+  if (flags.json) printJson(fingerprints(keys));
+  else tell(keys);
+}
+
+function tell(keys: TenantKeys): void {
+  for (const [kind, fingerprint] of Object.entries(fingerprints(keys))) print(`${kind} ${fingerprint}`);
+}
+
+function fingerprints({ signing, masking }: TenantKeys): Readonly<Record<keyof TenantKeys, string>> {
+  return { signing: fingerprintOf('signing', signing), masking: fingerprintOf('masking', masking) };
 }

@@ -5,7 +5,7 @@ import type { Manifest } from '../../src/model/manifest/index.js';
 import { addClientOptions, type ClientFlags, serverAccess } from '../ask.js';
 import { postDocument } from '../client.js';
 import { diagnosticLines } from '../difference.js';
-import { EXIT, Failure, usage } from '../exit.js';
+import { failure, usage } from '../exit.js';
 import { dataDirOption, manifestOption, type ServerFlags, settingsOfModel } from '../flags.js';
 import { fieldsOf, listOf, note, print, printJson, terminalWidth, visible } from '../output.js';
 import { bodyOf, unreadable } from '../reply.js';
@@ -66,7 +66,7 @@ async function draft(
 ): Promise<void> {
   const { suggestRelation } = await import('../../src/model/authoring/index.js');
   const candidate = candidates.find((c) => c.id === id);
-  if (candidate === undefined) throw new Failure(EXIT.failed, `error: \`${visible(id)}\` is no candidate`);
+  if (candidate === undefined) throw failure(`\`${visible(id)}\` is no candidate`);
   const { fragment, diagnostics, notes } = suggestRelation(candidate, { manifest, snapshot: null });
   if (flags.json) return printJson({ fragment, diagnostics, notes });
   for (const text of notes) note(visible(`note: ${text}`));

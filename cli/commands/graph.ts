@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { cellOf } from '../answer.js';
 import { addClientOptions, type ClientFlags, serverAccess } from '../ask.js';
 import { getDocument, postDocument } from '../client.js';
-import { EXIT, Failure } from '../exit.js';
+import { failure } from '../exit.js';
 import { wholeNumber } from '../flags.js';
 import {
   fieldsOf,
@@ -87,8 +87,7 @@ async function runResolve(term: string, flags: ClientFlags): Promise<void> {
   const { url, token } = await serverAccess(flags);
   const reply = await getDocument(url, `/osl/schema/resolve?term=${encodeURIComponent(term)}`, token);
   const matches = membersOf(bodyOf(reply, flags.json)['matches']);
-  if (matches.length === 0)
-    throw new Failure(EXIT.failed, 'error: nothing of that name or meaning is to be seen');
+  if (matches.length === 0) throw failure('nothing of that name or meaning is to be seen');
   if (flags.json) return;
   const columns = ['name', 'kind', 'score', 'via'].map((name) => {
     return { name, align: name === 'score' ? ('right' as const) : ('left' as const) };
@@ -152,7 +151,7 @@ function details(schema: ReplyFields, name: string): string {
   const found = LISTS.flatMap((list) => membersOf(schema[list])).filter((one) =>
     [one['name'], one['fqn']].includes(name),
   );
-  if (found.length === 0) throw new Failure(EXIT.failed, `error: the schema shows nothing named \`${name}\``);
+  if (found.length === 0) throw failure(`the schema shows nothing named \`${name}\``);
   return found.map(described).join('\n\n');
 }
 

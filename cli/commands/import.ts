@@ -8,7 +8,7 @@ import type { UpstreamSchema } from '../../src/model/discovery/index.js';
 import type { Manifest } from '../../src/model/manifest/index.js';
 import { isName } from '../../src/model/manifest/name.js';
 import type { Settings } from '../../src/service/settings.js';
-import { EXIT, Failure } from '../exit.js';
+import { EXIT, usage } from '../exit.js';
 import { besideManifest, manifestOption, policyOption, type ServerFlags, settingsOfModel } from '../flags.js';
 import { note, print, printJson, visible } from '../output.js';
 
@@ -134,7 +134,7 @@ async function upstreamOf(url: string): Promise<UpstreamSchema> {
   }
 }
 
-interface ExportFlags extends ServerFlags {
+interface ModelExportFlags extends ServerFlags {
   readonly out?: string;
   readonly withPolicy?: true;
   readonly strict?: true;
@@ -167,7 +167,7 @@ export function addExport(program: Command): void {
     .action(runExport);
 }
 
-async function runExport(_format: 'ossie', flags: ExportFlags): Promise<void> {
+async function runExport(_format: 'ossie', flags: ModelExportFlags): Promise<void> {
   const settings = settingsOfModel(besideManifest(flags));
   const { manifestFile, policyFile } = settings;
   const { ready } = await import('osl-compiler');
@@ -224,20 +224,20 @@ export async function readSources(
     if (found.isDirectory()) await collect(path, format, files, 0);
     else files.push(path);
   }
-  if (files.length === 0) throw new Failure(EXIT.usage, 'error: there is no YAML file at the paths given');
+  if (files.length === 0) throw usage('there is no YAML file at the paths given');
   let total = 0;
   const texts: ImportText[] = [];
   for (const file of files) {
     const text = await readManifestText(file);
     total += text.length;
-    if (total > MOST_TEXT) throw new Failure(EXIT.usage, 'error: the files are larger than 64 MiB in all');
+    if (total > MOST_TEXT) throw usage('the files are larger than 64 MiB in all');
     texts.push({ file, text });
   }
   return texts;
 }
 
 async function collect(folder: string, format: ModelFormat, files: string[], depth: number): Promise<void> {
-  if (depth > DEEPEST) throw new Failure(EXIT.usage, `error: ${visible(folder)} is nested too deeply`);
+  if (depth > DEEPEST) throw usage(`${visible(folder)} is nested too deeply`);
   const entries: { readonly name: string; readonly isFolder: boolean; readonly isFile: boolean }[] = [];
   for await (const entry of await opendir(folder))
     entries.push({ name: entry.name, isFolder: entry.isDirectory(), isFile: entry.isFile() });
@@ -249,8 +249,7 @@ async function collect(folder: string, format: ModelFormat, files: string[], dep
     if (/\.ya?ml$/.test(name) && !isConfiguration(path, format)) files.push(path);
     else if (format === 'cube' && /\.(js|ts|py|jinja)$/.test(name))
       note(visible(`${path}: lost: only YAML models are read`));
-    if (files.length > MOST_FILES)
-      throw new Failure(EXIT.usage, `error: more than ${MOST_FILES} files; name fewer paths`);
+    if (files.length > MOST_FILES) throw usage(`more than ${MOST_FILES} files; name fewer paths`);
   }
 }
 
@@ -263,7 +262,6 @@ function isConfiguration(path: string, format: ModelFormat): boolean {
 /** Writes all files or none, and never overwrites existing ones. */
 export async function writeNew(files: readonly (readonly [string, string])[]): Promise<void> {
   for (const [file] of files)
-    if (existsSync(file))
-      throw new Failure(EXIT.usage, `error: ${visible(file)} exists, and is not overwritten`);
+    if (existsSync(file)) throw usage(`${visible(file)} exists, and is not overwritten`);
   for (const [file, text] of files) await writeFile(file, text, { flag: 'wx' });
 }

@@ -48,7 +48,7 @@ export function addLineage(program: Command): void {
     .option('--sql', 'the text is raw SQL')
     .option('--json', 'as a columnLineage facet of OpenLineage')
     .addHelpText('after', SHOW_HELP)
-    .action(async (text, flags) => (await import('../lineage/show.js')).runShow(text, flags));
+    .action(async (text, flags) => (await import('../lineage.js')).runShow(text, flags));
   for (const [which, what] of [
     ['pending', 'list events that wait to be delivered'],
     ['dead', 'list events that were given up after seven attempts, or a 410'],
@@ -60,7 +60,7 @@ export function addLineage(program: Command): void {
       .option('--endpoint <name>', 'of this endpoint only')
       .option('--json', 'as JSON, with the events themselves')
       .addHelpText('after', LIST_HELP.replace('WHICH', which))
-      .action(async (flags) => (await import('../lineage/outbox.js')).runList(which, flags));
+      .action(async (flags) => (await import('../lineage.js')).runList(which, flags));
   }
   lineage
     .command('replay')
@@ -71,5 +71,5 @@ export function addLineage(program: Command): void {
     .option('--endpoint <name>', 'to this endpoint only')
     .option('--json', 'say as JSON what was asked for')
     .addHelpText('after', REPLAY_HELP)
-    .action(async (id, flags) => (await import('../lineage/outbox.js')).runReplay(id, flags));
+    .action(async (id, flags) => (await import('../lineage.js')).runReplay(id, flags));
 }

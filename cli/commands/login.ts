@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import type { Command } from 'commander';
 import { messageOf } from '../../src/base/thrown.js';
 import { serverUrl } from '../client.js';
-import { EXIT, Failure, usage } from '../exit.js';
+import { failure, usage } from '../exit.js';
 import { dataDirOption, serverOption, settingsOf } from '../flags.js';
 import type { LoginOffer } from '../login/provider.js';
 import { note, print } from '../output.js';
@@ -41,10 +41,9 @@ export function addLogin(program: Command): void {
 
 async function runLogin(flags: LoginFlags): Promise<void> {
   const server = serverUrl(flags.server, settingsOf(flags));
-  const [provider, { writeLogin }, { loginToken }] = await Promise.all([
+  const [provider, { writeLogin }] = await Promise.all([
     import('../login/provider.js'),
     import('../login/store.js'),
-    import('../login/actor-token.js'),
   ]);
   if ((flags.issuer === undefined) !== (flags.clientId === undefined))
     throw usage('--issuer and --client-id go together');
@@ -58,11 +57,11 @@ async function runLogin(flags: LoginFlags): Promise<void> {
   };
   const tokens = await (flags.device === true ? provider.byDevice : provider.byBrowser)(offer, show).catch(
     (error: unknown) => {
-      throw new Failure(EXIT.failed, `error: ${offer.issuer} has not let you in: ${messageOf(error)}`);
+      throw failure(`${offer.issuer} has not let you in: ${messageOf(error)}`);
     },
   );
   writeLogin({ server, ...offer, ...tokens });
-  const who = await loginToken(server, false);
+  const who = await provider.loginToken(server, false);
   print(`logged in at ${server} as ${who?.subject ?? 'nobody'}`);
   if (tokens.refreshToken === null)
     note('the provider gave no refresh token: the login ends with its ID token');

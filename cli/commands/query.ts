@@ -1,12 +1,24 @@
+import { rmSync, writeFileSync } from 'node:fs';
 import { type Command, Option } from 'commander';
-import { type AnswerFormat, FORMATS } from '../answer.js';
+import {
+  type AnswerFormat,
+  answerNotes,
+  FORMATS,
+  formatAnswer,
+  formatAnswerCsv,
+  formatMarkdown,
+  parseAnswer,
+  printArrow,
+  printNdjson,
+  type QueryCall,
+} from '../answer.js';
 import { addQueryOptions, type QueryTextFlags, queryBody, queryText, serverAccess } from '../ask.js';
 import type { ChartKind } from '../chart/index.js';
-import { serverUrl } from '../client.js';
-import { EXIT, usage } from '../exit.js';
+import { type AnswerBody, postQuery, type SaltedReceipt, serverUrl } from '../client.js';
+import { EXIT, failure, usage } from '../exit.js';
 import { settingsOf, wholeNumber } from '../flags.js';
-import { CLEAR, print } from '../output.js';
-import { type AnswerWriter, loadWriter, type OutputOptions } from '../write-answer.js';
+import { CLEAR, note, print, terminalWidth } from '../output.js';
+import { bodyOf, unreadable } from '../reply.js';
 
 interface QueryFlags extends QueryTextFlags {
   readonly format: AnswerFormat;
@@ -83,7 +95,7 @@ async function runQuery(given: string | undefined, flags: QueryFlags): Promise<v
   const { url, token } = await serverAccess(flags);
   const { receipt: file, approvalReason } = flags;
   const answer = await ask({ url, token, body, text, receipt: file !== undefined, approvalReason }, print);
-  if (file !== undefined) (await import('../receipt/keep.js')).keepReceipt(file, answer.receipt);
+  if (file !== undefined) keepReceipt(file, answer.receipt);
   endWith(answer);
 }
 
@@ -156,4 +168,89 @@ async function watched(
     tokens,
     ask: async (token, signal) => endWith(await ask({ url, token, signal, ...question }, say)),
   });
+}
+
+interface OutputOptions {
+  readonly format: AnswerFormat;
+  readonly chart: ChartKind | 'auto' | null;
+  readonly ascii: boolean;
+  readonly exact: boolean;
+}
+
+type WrittenAnswer = Pick<AnswerBody, 'truncated' | 'receipt'>;
+
+/** Runs a query and writes the answer; `say` prints messages for the user. */
+type AnswerWriter = (asking: QueryCall, say: (text: string) => void) => Promise<WrittenAnswer>;
+
+/** Loads the writer for a format. A writer used repeatedly prints a CSV header only once. */
+async function loadWriter(writing: OutputOptions): Promise<AnswerWriter> {
+  switch (writing.format) {
+    case 'arrow':
+      return printArrow;
+    case 'parquet':
+      return (await import('../parquet.js')).printParquet;
+    case 'ndjson':
+      return printNdjson;
+    case 'json':
+      return writeJson;
+    case 'csv':
+      return csvWriter(writing.exact);
+    case 'markdown':
+      return textWriter(formatMarkdown);
+    case 'table': {
+      const { chart, ascii } = writing;
+      if (chart === null) return textWriter((answer) => formatAnswer(answer, terminalWidth()));
+      const { formatChart, styleOf } = await import('../chart/index.js');
+      const kind = chart === 'auto' ? null : chart;
+      return textWriter((answer) => formatChart(answer, kind, styleOf(process.stdout, process.env, ascii)));
+    }
+  }
+}
+
+/** Prints the response unchanged, even if it is a refusal. @throws Failure for a refusal */
+async function writeJson({ url, token, body, text, ...wishes }: QueryCall): Promise<WrittenAnswer> {
+  const answer = bodyOf(await postQuery(url, token, body, wishes), true, text);
+  const receipt = answer['receipt'] as SaltedReceipt | undefined; // the server's own format
+  return { truncated: answer['truncated'] === true, ...(receipt !== undefined && { receipt }) };
+}
+
+function textWriter(textOf: (answer: AnswerBody) => string): AnswerWriter {
+  return async (asking, say) => {
+    const answer = await fetchAnswer(asking);
+    say(textOf(answer));
+    return answer;
+  };
+}
+
+function csvWriter(exact: boolean): AnswerWriter {
+  let head: string | null = null;
+  let notes = '';
+  return async (asking) => {
+    const answer = await fetchAnswer(asking);
+    const text = formatAnswerCsv(answer, exact);
+    const own = formatAnswerCsv({ ...answer, rows: [] }, exact);
+    const rows = text.slice(own.length).replace(/^\r\n/, '');
+    if (own !== head) print(text);
+    else if (rows !== '') print(rows);
+    head = own;
+    const said = answerNotes(answer).join('\n');
+    if (said !== '' && said !== notes) note(said);
+    notes = said;
+    return answer;
+  };
+}
+
+async function fetchAnswer({ url, token, body, text, ...wishes }: QueryCall): Promise<AnswerBody> {
+  const answer = parseAnswer(bodyOf(await postQuery(url, token, body, wishes), false, text));
+  if (answer === null) throw unreadable();
+  return answer;
+}
+
+/** Writes a receipt, and its salt beside it, readable for its owner only. @throws Failure if there is no receipt */
+function keepReceipt(file: string, receipt: SaltedReceipt | undefined): void {
+  if (receipt === undefined)
+    throw failure('the server answered without a receipt: it may be older than this osl');
+  writeFileSync(file, receipt.proof);
+  rmSync(`${file}.salt`, { force: true }); // a file that is there would keep its mode
+  writeFileSync(`${file}.salt`, `${receipt.salt}\n`, { mode: 0o600 });
 }

@@ -1,7 +1,13 @@
 import { join } from 'node:path';
-import { asText, objectAt } from './json.js';
-import { type InstalledPackage, type LockEntry, readLock, readPackage } from './package.js';
-import { creditsOf } from './people.js';
+import {
+  asText,
+  creditsOf,
+  type InstalledPackage,
+  type LockEntry,
+  objectAt,
+  readLock,
+  readPackage,
+} from './package.js';
 import {
   DemoProblem,
   type DependencyKind,

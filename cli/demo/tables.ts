@@ -89,7 +89,7 @@ const PACKAGE_COLUMNS: readonly (keyof PackageRow)[] = [
   ...(['file_count', 'has_types', 'engines_node', 'homepage', 'repository', 'dependents'] as const),
 ];
 
-type CellValue = string | number | boolean | null;
+type DemoValue = string | number | boolean | null;
 
 function load<R extends object>(
   table: string,
@@ -98,7 +98,7 @@ function load<R extends object>(
 ): TableLoad {
   const cells = rows.map((row) =>
     columns.map((c): string | null => {
-      const cell = row[c] as CellValue; // every member has this type
+      const cell = row[c] as DemoValue; // every member has this type
       return cell === null ? null : `${cell}`;
     }),
   );

@@ -15,11 +15,10 @@ import {
   readUpstream,
 } from '../../src/model/discovery/index.js';
 import { isName, nameFrom, parseManifest } from '../../src/model/manifest/index.js';
+import { citusText } from '../doctor/citus.js';
 import { systemFault, usage } from '../exit.js';
-import { note, visible } from '../output.js';
-import { createProgress, type Progress } from '../progress.js';
+import { createProgress, note, type Progress, visible } from '../output.js';
 import {
-  citusText,
   columnId,
   countKey,
   type DraftedManifest,

@@ -30,9 +30,8 @@ import {
 import { runningServer } from '../server-file.js';
 import { type ConnectedDatabase, connectTo, roleToCreate, type UrlSource } from './connect.js';
 import { type Design, designModel } from './design.js';
-import { type FirstAnswer, firstAnswer } from './first-answer.js';
 import { assumedPrompt, type InitFlags, type Prompt, terminalPrompt } from './prompt.js';
-import { type InitOutcome, report, reportJson } from './report.js';
+import { type FirstAnswer, firstAnswer, type InitOutcome, report, reportJson } from './report.js';
 
 export async function runInit(folder: string, flags: InitFlags): Promise<void> {
   const prompt = promptOf(flags);

@@ -4,7 +4,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { codeOf } from '../../src/base/thrown.js';
-import { EXIT, Failure } from '../exit.js';
+import { failure } from '../exit.js';
 
 export interface StoredLogin {
   /** REST address of the gateway, without a trailing `/`. */
@@ -70,7 +70,7 @@ function taken(lock: string): boolean {
     return true;
   } catch (error) {
     if (codeOf(error) === 'EEXIST') return false;
-    throw new Failure(EXIT.failed, `error: ${lock} cannot be made (${codeOf(error) ?? 'unknown'})`);
+    throw failure(`${lock} cannot be made (${codeOf(error) ?? 'unknown'})`);
   }
 }
 

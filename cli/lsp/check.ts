@@ -16,7 +16,7 @@ import {
 } from '../../src/model/manifest/index.js';
 import { loadModel, PolicyFault } from '../../src/service/model.js';
 import { type ManifestNames, namesOf } from './names.js';
-import { statementsOf } from './osql/scope.js';
+import { statementsOf } from './osql-scope.js';
 
 export interface Project {
   readonly manifestFile: string;

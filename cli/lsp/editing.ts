@@ -20,10 +20,9 @@ import {
 import { TextDocument } from 'vscode-languageserver-textdocument';
 import type { Diagnostic as Fault, TextRange as FileRange } from '../../src/model/manifest/index.js';
 import type { Project } from './check.js';
-import { type Completion, completeYaml } from './complete.js';
+import { type Completion, completeQuestion, completeYaml } from './complete.js';
 import { type HoverTarget, objectText, questionTarget, schemaText, targetAt } from './hover.js';
-import { completeQuestion } from './osql/complete.js';
-import { type Statement, statementsOf } from './osql/scope.js';
+import { type Statement, statementsOf } from './osql-scope.js';
 import {
   CheckingThread,
   type DocumentKind,
@@ -48,7 +47,7 @@ interface OpenDocument {
   readonly state: ProjectState | null;
 }
 
-export class Editing {
+export class EditorSession {
   readonly #connection: Connection;
   readonly #options: LspOptions;
   readonly #documents = new TextDocuments(TextDocument);

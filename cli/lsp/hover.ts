@@ -1,6 +1,6 @@
-import { choicesOf, type FileKind, type Meaning, meaningOf, schemaAt } from './meaning.js';
+import { choicesOf, type FileKind, meaningOf, type PlaceMeaning, schemaAt } from './meaning.js';
 import type { ManifestNames } from './names.js';
-import { argumentOf, columnsIn, isName, type Statement, sourcesIn } from './osql/scope.js';
+import { argumentOf, columnsIn, isName, type Statement, sourcesIn } from './osql-scope.js';
 import type { YamlPlace } from './yaml/place.js';
 
 export interface HoverTarget {
@@ -21,7 +21,7 @@ export function targetAt(kind: FileKind, place: YamlPlace, names: ManifestNames)
 }
 
 function targetOf(
-  meaning: Meaning,
+  meaning: PlaceMeaning,
   word: string,
   place: YamlPlace,
   names: ManifestNames,

@@ -2,7 +2,7 @@ import { MANIFEST_SCHEMA, POLICY_SCHEMA } from '../../src/model/manifest/index.j
 import type { ManifestNames, NamedRelation } from './names.js';
 import type { YamlPlace } from './yaml/place.js';
 
-export type Meaning =
+export type PlaceMeaning =
   | { readonly kind: 'relation'; readonly only: NamedRelation['kind'] | null }
   /** A column of the relation `of`. */
   | { readonly kind: 'column'; readonly of: string }
@@ -14,37 +14,40 @@ export type Meaning =
   /** A column of the table behind the relation `of`. */
   | { readonly kind: 'table column'; readonly of: string };
 
-type Rule = readonly [path: string, meaning: (place: YamlPlace, steps: readonly string[]) => Meaning | null];
+type MeaningRule = readonly [
+  path: string,
+  meaning: (place: YamlPlace, steps: readonly string[]) => PlaceMeaning | null,
+];
 
-const ENTITY: Meaning = { kind: 'relation', only: 'entity' };
-const METRIC: Meaning = { kind: 'metric' };
-const ROLE: Meaning = { kind: 'role' };
-const LABEL: Meaning = { kind: 'label' };
-const SUBJECT: Meaning = { kind: 'subject' };
-const RELATION: Meaning = { kind: 'relation', only: null };
+const ENTITY: PlaceMeaning = { kind: 'relation', only: 'entity' };
+const METRIC: PlaceMeaning = { kind: 'metric' };
+const ROLE: PlaceMeaning = { kind: 'role' };
+const LABEL: PlaceMeaning = { kind: 'label' };
+const SUBJECT: PlaceMeaning = { kind: 'subject' };
+const RELATION: PlaceMeaning = { kind: 'relation', only: null };
 
-const always = (meaning: Meaning) => () => meaning;
-const ownColumn = (_: YamlPlace, [, of = '']: readonly string[]): Meaning => ({ kind: 'column', of });
-const ownTableColumn = (_: YamlPlace, [, of = '']: readonly string[]): Meaning => ({
+const always = (meaning: PlaceMeaning) => () => meaning;
+const ownColumn = (_: YamlPlace, [, of = '']: readonly string[]): PlaceMeaning => ({ kind: 'column', of });
+const ownTableColumn = (_: YamlPlace, [, of = '']: readonly string[]): PlaceMeaning => ({
   kind: 'table column',
   of,
 });
 /** Meaning of a value as a column of the relation that is given by `key` in the same mapping. */
 const columnOf =
   (key: string) =>
-  ({ beside }: YamlPlace): Meaning | null => {
+  ({ beside }: YamlPlace): PlaceMeaning | null => {
     const of = beside.get(key);
     return of === undefined ? null : { kind: 'column', of };
   };
-const tableBeside = ({ beside }: YamlPlace): Meaning => ({
+const tableBeside = ({ beside }: YamlPlace): PlaceMeaning => ({
   kind: 'table',
   of: beside.get('connector') ?? null,
 });
 
 /** Meanings of values by path, and of keys by path followed by `:key`; `*` matches any key. */
-const RULES: Readonly<Record<FileKind, readonly Rule[]>> = {
+const RULES: Readonly<Record<FileKind, readonly MeaningRule[]>> = {
   manifest: [
-    ...['entities', 'bridges', 'facets'].flatMap((section): Rule[] => [
+    ...['entities', 'bridges', 'facets'].flatMap((section): MeaningRule[] => [
       [`${section}/*/source`, always({ kind: 'table', of: null })],
       [`${section}/*/source/connector`, always({ kind: 'connector' })],
       [`${section}/*/source/table`, tableBeside],
@@ -84,7 +87,7 @@ const RULES: Readonly<Record<FileKind, readonly Rule[]>> = {
     ['facets/*/retrieval/rerankers/[]', always({ kind: 'reranker' })],
     ['metrics/*/entity', always(ENTITY)],
     ...['numerator', 'denominator', 'metric', 'base', 'conversion'].map(
-      (key): Rule => [`metrics/*/${key}`, always(METRIC)],
+      (key): MeaningRule => [`metrics/*/${key}`, always(METRIC)],
     ),
     ['metrics/*/numerator/metric', always(METRIC)],
     ['metrics/*/denominator/metric', always(METRIC)],
@@ -127,7 +130,7 @@ const RULES: Readonly<Record<FileKind, readonly Rule[]>> = {
 };
 
 /** Meaning of the word at a position, read as a key or as a value; null if it names nothing. */
-export function meaningOf(kind: FileKind, place: YamlPlace, as: 'key' | 'value'): Meaning | null {
+export function meaningOf(kind: FileKind, place: YamlPlace, as: 'key' | 'value'): PlaceMeaning | null {
   const suffix = as === 'key' ? ':key' : '';
   for (const [path, meaning] of RULES[kind]) {
     if (path.endsWith(':key') !== (as === 'key')) continue;
@@ -147,7 +150,7 @@ export interface NameCandidate {
   readonly description: string | null;
 }
 
-export function candidatesFor(meaning: Meaning, names: ManifestNames): readonly NameCandidate[] {
+export function candidatesFor(meaning: PlaceMeaning, names: ManifestNames): readonly NameCandidate[] {
   switch (meaning.kind) {
     case 'relation':
       return names.relations

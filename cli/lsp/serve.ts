@@ -9,7 +9,7 @@ import {
   TextDocumentSyncKind,
 } from 'vscode-languageserver/node';
 import { version } from '../../src/base/package-root.js';
-import { Editing } from './editing.js';
+import { EditorSession } from './editing.js';
 import type { LspOptions } from './projects.js';
 
 const CAPABILITIES: InitializeResult['capabilities'] = {
@@ -25,7 +25,7 @@ const CAPABILITIES: InitializeResult['capabilities'] = {
 export async function serveLsp(input: Readable, output: Writable, options: LspOptions): Promise<number> {
   const reader = new StreamMessageReader(wholeMessages(input));
   const connection = createConnection(ProposedFeatures.all, reader, new StreamMessageWriter(output));
-  const editing = new Editing(connection, options);
+  const editing = new EditorSession(connection, options);
   let orderly = false;
   connection.onInitialize(() => ({
     capabilities: CAPABILITIES,

@@ -1,13 +1,11 @@
 import { obligationsOf, type ProvenPolicy } from '../../policy/proof/index.js';
 import type { PolicyTests } from '../policy-tests/document.js';
-import { counterexampleLines } from './counterexample-lines.js';
-import { decide, type Verdict } from './decide.js';
+import { counterexampleLines, decide, openTrials, type ProofResult } from './decide.js';
 import { type Solver, SolverFault, withSolver } from './solver.js';
-import { openTrials } from './trials.js';
 
 export interface ProvenClaim {
   readonly name: string;
-  readonly verdict: Verdict;
+  readonly verdict: ProofResult;
 }
 
 /**
@@ -53,17 +51,13 @@ export function* claimLines({ name, verdict }: ProvenClaim): Generator<string> {
       yield `REFUTED  ${name}`;
       yield* counterexampleLines(verdict.counterexample);
       return;
-    default: {
-      const other: never = verdict;
-      return other;
-    }
   }
 }
 
 /** A claim, its verdict, and lines that explain it if it is not proved. */
 interface ClaimReport {
   readonly name: string;
-  readonly verdict: Verdict['kind'];
+  readonly verdict: ProofResult['kind'];
   readonly shows: readonly string[];
 }
 

@@ -8,9 +8,11 @@ import {
   scriptOf,
   wishesOf,
 } from '../../policy/proof/index.js';
+import type { PolicyTests } from '../policy-tests/document.js';
+import type { TestService } from '../policy-tests/test-service.js';
 import type { Solver } from './solver.js';
 
-export type Verdict =
+export type ProofResult =
   | { readonly kind: 'proved' }
   | { readonly kind: 'refuted'; readonly counterexample: Counterexample }
   | { readonly kind: 'unknown'; readonly because: string };
@@ -23,8 +25,8 @@ export async function decide(
   obligations: readonly Obligation[],
   solver: Solver,
   trial: Trial,
-): Promise<Verdict> {
-  let unknown: Verdict | null = null;
+): Promise<ProofResult> {
+  let unknown: ProofResult | null = null;
   for (const obligation of obligations) {
     const verdict = await decideOne(obligation, solver, trial);
     if (verdict.kind === 'refuted') return verdict;
@@ -33,7 +35,7 @@ export async function decide(
   return unknown ?? { kind: 'proved' };
 }
 
-async function decideOne(obligation: Obligation, solver: Solver, trial: Trial): Promise<Verdict> {
+async function decideOne(obligation: Obligation, solver: Solver, trial: Trial): Promise<ProofResult> {
   const search = await counterexample(obligation, solver);
   switch (search.kind) {
     case 'impossible':
@@ -46,10 +48,6 @@ async function decideOne(obligation: Obligation, solver: Solver, trial: Trial): 
       const { unknowns } = search.counterexample;
       const because = unknowns.length > 0 ? `it depends on ${unknowns.join(', ')}` : against;
       return { kind: 'unknown', because };
-    }
-    default: {
-      const other: never = search;
-      return other;
     }
   }
 }
@@ -93,4 +91,52 @@ async function counterexample(obligation: Obligation, solver: Solver): Promise<S
   return values === null
     ? { kind: 'unknown', because: 'the solver found values that the database does not have' }
     : { kind: 'possible', counterexample: values };
+}
+
+/** A counterexample for a person to read: what it shows, its row, its callers, and what must hold. */
+export function* counterexampleLines({
+  part,
+  relation,
+  row,
+  callers,
+  conditions,
+}: Counterexample): Generator<string> {
+  yield `           ${part.says}`;
+  const cells = [...row].map(([column, value]) => `${column} = ${value ?? 'NULL'}`);
+  yield `           row of ${relation.name}: ${cells.length === 0 ? 'any' : cells.join(', ')}`;
+  for (const caller of new Set(part.checks.map((c) => c.caller))) {
+    const { roles = [], attributes = new Map() } = callers[caller] ?? {};
+    const has = [...attributes].map(
+      ([name, value]) => `${name} = ${value === 'any' ? 'any' : `[${value.join(', ')}]`}`,
+    );
+    yield `           caller with ${roles.join(', ')}${has.length === 0 ? '' : `, ${has.join(', ')}`}`;
+  }
+  for (const key of conditions) yield `           while ${key}`;
+}
+
+/** Runs counterexamples one after the other, on an embedded database that is opened for the first one. */
+export function openTrials(files: Pick<PolicyTests, 'manifestFile' | 'policyFile'>): {
+  readonly run: Trial;
+  close(): Promise<void>;
+} {
+  let opened: Promise<TestService> | null = null;
+  let last: Promise<unknown> = Promise.resolve();
+  return {
+    run: (counterexample) => {
+      opened ??= open(files);
+      const stand = opened;
+      const result = last.then(async () => {
+        const { trial } = await import('./replay.js');
+        return trial(counterexample, await stand);
+      });
+      last = result.catch(() => undefined);
+      return result;
+    },
+    close: async () => (await opened)?.close(),
+  };
+}
+
+async function open(files: Pick<PolicyTests, 'manifestFile' | 'policyFile'>): Promise<TestService> {
+  const { openTestService } = await import('../policy-tests/test-service.js');
+  return openTestService({ ...files, data: new Map() });
 }

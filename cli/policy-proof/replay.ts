@@ -72,10 +72,6 @@ async function sees(
     }
     case 'other':
       return null;
-    default: {
-      const unknown: never = check;
-      return unknown;
-    }
   }
 }
 

@@ -254,7 +254,7 @@ interface TestDocument {
   readonly expect: Expectation;
 }
 
-interface Sight {
+interface VisibilityClaim {
   readonly role?: string;
   readonly roles?: readonly string[];
   readonly sees: string;
@@ -264,8 +264,8 @@ interface Sight {
 
 interface ClaimDocument {
   readonly name?: string;
-  readonly never?: Sight;
-  readonly always?: Sight;
+  readonly never?: VisibilityClaim;
+  readonly always?: VisibilityClaim;
   readonly same?: { readonly roles: readonly [string, string] };
   readonly narrower?: { readonly role: string; readonly than: string };
   readonly disjoint?: { readonly attribute: string; readonly on?: readonly string[] };
@@ -337,7 +337,7 @@ function* claimsIn({ never, always, same, narrower, disjoint }: ClaimDocument): 
     yield { kind: 'disjoint', attribute: disjoint.attribute, on: disjoint.on ?? null };
 }
 
-function rolesOf({ role, roles, sees }: Sight): readonly string[] {
+function rolesOf({ role, roles, sees }: VisibilityClaim): readonly string[] {
   const named = roles ?? (role === undefined ? [] : [role]);
   if (named.length === 0 || (role !== undefined && roles !== undefined))
     throw new UnclearTest(`a claim about \`${sees}\`: name the caller, either in \`role\` or in \`roles\``);

@@ -194,10 +194,6 @@ function judge({ expect }: PolicyTest, observed: TestOutcome): readonly string[]
     }
     case 'answer':
       return judgeAnswer(expect, observed);
-    default: {
-      const unknown: never = observed;
-      return unknown;
-    }
   }
 }
 

@@ -22,7 +22,7 @@ import {
 import type { Model } from '../../src/model/served-model.js';
 import { unseal } from '../../src/model/versions/versions.js';
 import { diagnosticLines, policyDifferenceLines } from '../difference.js';
-import { EXIT, Failure, usage } from '../exit.js';
+import { EXIT, Failure, failure, usage } from '../exit.js';
 import { type ServerFlags, settingsOf } from '../flags.js';
 import { note, print } from '../output.js';
 
@@ -67,8 +67,7 @@ async function publishedHead(
   if (number === 0) return null;
   const [head] = await publishedAfter(control, tenant, number - 1);
   const version = head === undefined ? null : unseal(head.id, head.bytes);
-  if (version === null)
-    throw new Failure(EXIT.failed, `error: published version ${number} is not what was published`);
+  if (version === null) throw failure(`published version ${number} is not what was published`);
   return version;
 }
 

@@ -1,4 +1,5 @@
 import { ready } from 'osl-compiler';
+import { type Counterexample, comparisons, type ProvenPolicy } from '../../policy/proof/index.js';
 import { policyText } from '../../src/base/control/index.js';
 import {
   type AccessDifference,
@@ -11,13 +12,20 @@ import type { Model } from '../../src/model/served-model.js';
 import { databasePlace } from '../../src/service/settings/groups.js';
 import { readSetting } from '../../src/service/settings/table.js';
 import { type AuditFlags, recordReading, withLog } from '../audit/log.js';
-import { parseTime } from '../audit/search.js';
+import { parseTime } from '../audit/read.js';
 import { EXIT, usage } from '../exit.js';
 import { type ServerFlags, settingsOfModel } from '../flags.js';
 import { counted, print, printJson, visible } from '../output.js';
-import { counterexampleLines } from '../policy-proof/counterexample-lines.js';
+import {
+  counterexampleLines,
+  decide,
+  openTrials,
+  type ProofResult,
+  type Trial,
+} from '../policy-proof/decide.js';
+import type { Solver } from '../policy-proof/solver.js';
 import { type PolicyFlags, policyBaseline, printJudgement } from './baseline.js';
-import type { RoleDifference } from './prove-difference.js';
+import { withInstalledSolver } from './prove.js';
 import { withControl } from './versions.js';
 
 export interface PolicyDiffFlags extends PolicyFlags, Pick<ServerFlags, 'policy' | 'dataDir'> {
@@ -57,9 +65,6 @@ async function provenDifferences(
   { manifest, snapshot }: Model,
   flags: PolicyDiffFlags,
 ): Promise<readonly RoleDifference[]> {
-  const { roleDifferences } = await import('./prove-difference.js');
-  const { openTrials } = await import('../policy-proof/trials.js');
-  const { withInstalledSolver } = await import('./solver.js');
   if (snapshot === null) throw usage('no policy serves, so there is nothing to compare with by proof');
   const { catalog } = manifest;
   const after = { catalog, snapshot: compiledPolicy(text, file, manifest) };
@@ -196,4 +201,47 @@ function callerLine({ chain, object, questions, loses, gains, terms }: PastCalle
     ...(loses.length + gains.length === 0 && terms ? ['other rows, masks or conditions'] : []),
   ].join('; ');
   return `${questions} of ${chain.join(' → ')}: ${object}: ${what}`;
+}
+
+/** Difference between what members of a role see of an entity under a proposed policy and under the one that serves. */
+interface RoleDifference {
+  readonly role: string;
+  readonly entity: string;
+  readonly change: 'equal' | 'narrower' | 'wider' | 'incomparable' | 'unknown';
+  /** A row and a caller that gain access; null unless it is wider or incomparable. */
+  readonly gain: Counterexample | null;
+  /** Why it is unknown; null if it is not. */
+  readonly because: string | null;
+}
+
+/** Compares each role of either policy on each entity that it is granted. */
+function roleDifferences(
+  before: ProvenPolicy,
+  after: ProvenPolicy,
+  solver: Solver,
+  trial: Trial,
+): Promise<readonly RoleDifference[]> {
+  const roles = [...new Set([...before.snapshot.roles.keys(), ...after.snapshot.roles.keys()])];
+  const compared = roles.flatMap((role) => {
+    const gains = new Map(comparisons([role, role], after, before).map((o) => [o.relation.name, [o]]));
+    const losses = new Map(comparisons([role, role], before, after).map((o) => [o.relation.name, [o]]));
+    return [...new Set([...gains.keys(), ...losses.keys()])].map(async (entity) => {
+      const [gained, lost] = await Promise.all(
+        [gains, losses].map((of) => decide(of.get(entity) ?? [], solver, trial)),
+      );
+      return differenceOf(role, entity, gained ?? PROVED, lost ?? PROVED);
+    });
+  });
+  return Promise.all(compared);
+}
+
+const PROVED: ProofResult = { kind: 'proved' };
+
+function differenceOf(role: string, entity: string, gained: ProofResult, lost: ProofResult): RoleDifference {
+  const unknown = [gained, lost].find((verdict) => verdict.kind === 'unknown');
+  const gain = gained.kind === 'refuted' ? gained.counterexample : null;
+  if (unknown?.kind === 'unknown') return { role, entity, change: 'unknown', gain, because: unknown.because };
+  const isLost = lost.kind === 'refuted';
+  const change = gain === null ? (isLost ? 'narrower' : 'equal') : isLost ? 'incomparable' : 'wider';
+  return { role, entity, change, gain, because: null };
 }

@@ -1,12 +1,18 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { lint, type PolicyFinding } from '../../policy/proof/index.js';
-import { EXIT, usage } from '../exit.js';
+import { type PolicyFinding, lint } from '../../policy/proof/index.js';
+import {
+  type Diagnostic,
+  type DiagnosticSeverity,
+  parseSource,
+  pointer,
+  readManifestText,
+} from '../../src/model/manifest/index.js';
+import { EXIT, failure, usage } from '../exit.js';
 import { counted, note, print, printJson, visible } from '../output.js';
 import { claimLines, type ProvenClaim, proveClaims } from '../policy-proof/claims.js';
-import { areImpossible } from '../policy-proof/decide.js';
-import { withInstalledSolver } from './solver.js';
-import { TESTS_FILE, withTestsFile } from './tests-file.js';
+import { areImpossible, counterexampleLines } from '../policy-proof/decide.js';
+import { type Solver, SolverFault, withSolver } from '../policy-proof/solver.js';
 
 export interface ProveFlags {
   readonly lint: boolean;
@@ -85,7 +91,6 @@ async function printSarif(
   claims: readonly ProvenClaim[],
   findings: readonly PolicyFinding[],
 ): Promise<void> {
-  const { proofDiagnostics } = await import('./proof-sarif.js');
   const { sarifLog } = await import('../sarif.js');
   printJson(sarifLog(await proofDiagnostics(file, policyFile, claims, findings)));
 }
@@ -102,4 +107,82 @@ function claimJson({ name, verdict }: ProvenClaim) {
     callers: callers.map(({ roles, attributes }) => ({ roles, attributes: Object.fromEntries(attributes) })),
     conditions,
   };
+}
+
+/** Claims that are not proved, at their places in the file of tests, and rules that do nothing, in the policy file. */
+async function proofDiagnostics(
+  testsFile: string,
+  policyFile: string,
+  claims: readonly ProvenClaim[],
+  findings: readonly PolicyFinding[],
+): Promise<readonly Diagnostic[]> {
+  const [inTests, inPolicy] = [await placesIn(testsFile), await placesIn(policyFile)];
+  const open = claims.flatMap((claim, i) => {
+    const problem = problemOf(claim);
+    return problem === null ? [] : [inTests(['claims', i], problem)];
+  });
+  const idle = findings.map(({ code, path, message }) =>
+    inPolicy(path, { severity: 'warning', code, message }),
+  );
+  return [...open, ...idle];
+}
+
+interface ClaimProblem {
+  readonly severity: DiagnosticSeverity;
+  readonly code: string;
+  readonly message: string;
+}
+
+/** Makes diagnostics at places of a YAML file. */
+export async function placesIn(file: string): Promise<(path: PolicyFinding['path'], problem: ClaimProblem) => Diagnostic> {
+  const source = parseSource(await readManifestText(file), file);
+  return (path, problem) => ({
+    ...problem,
+    file,
+    range: source.locate(path),
+    path: pointer(path),
+    hint: null,
+  });
+}
+
+function problemOf({ name, verdict }: ProvenClaim): ClaimProblem | null {
+  switch (verdict.kind) {
+    case 'proved':
+      return null;
+    case 'unknown':
+      return { severity: 'warning', code: 'claim_unknown', message: `${name}: ${verdict.because}` };
+    case 'refuted': {
+      const lines = [...counterexampleLines(verdict.counterexample)].map((line) => line.trim());
+      return { severity: 'error', code: 'claim_refuted', message: `${name}: ${lines.join('; ')}` };
+    }
+  }
+}
+
+/** Like `withSolver`. @throws Failure, which says how to install the solver if it is missing */
+export async function withInstalledSolver<T>(work: (starting: Promise<Solver>) => Promise<T>): Promise<T> {
+  try {
+    return await withSolver(work);
+  } catch (error) {
+    if (!(error instanceof SolverFault)) throw error;
+    throw error.isMissing
+      ? usage(`${error.message}\n  hint: npm install z3-solver`)
+      : failure(`${error.message}`);
+  }
+}
+
+/** Name of the file beside a policy that has its tests and claims. */
+export const TESTS_FILE = 'policy.test.yaml';
+
+/** Names of errors that a file of policy tests is to blame for. */
+const FILE_FAULTS: ReadonlySet<string> = new Set(['UnclearTest', 'UnclearClaim', 'UnfitRows']);
+
+/** Works with a file of policy tests. @throws Failure with the name of the file if it is to blame */
+export async function withTestsFile<T>(file: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof Error) || !FILE_FAULTS.has(error.name)) throw error;
+    const cause = error.cause instanceof Error ? `: ${error.cause.message}` : '';
+    throw usage(`${file}: ${error.message}${cause}`);
+  }
 }

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { EXIT, usage } from '../exit.js';
 import { counted, print, printJson, visible } from '../output.js';
 import type { Coverage, PolicyTestRun } from '../policy-tests/run.js';
-import { TESTS_FILE, withTestsFile } from './tests-file.js';
+import { TESTS_FILE, withTestsFile } from './prove.js';
 
 interface TestFlags {
   readonly minCoverage?: number;

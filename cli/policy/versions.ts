@@ -34,7 +34,7 @@ import {
   printJudgement,
   tenantFor,
 } from './baseline.js';
-import { TESTS_FILE, withTestsFile } from './tests-file.js';
+import { TESTS_FILE, withInstalledSolver, withTestsFile } from './prove.js';
 
 interface ClaimFlags {
   readonly claims?: string;
@@ -229,7 +229,6 @@ async function requireClaims(
     );
   const { loadPolicyTests } = await import('../policy-tests/document.js');
   const { claimLines, proveClaims } = await import('../policy-proof/claims.js');
-  const { withInstalledSolver } = await import('./solver.js');
   const tests = await withTestsFile(named, () => loadPolicyTests(resolve(named)));
   if (tests.claims.length === 0)
     throw usage(`the policy says \`claims: required\`, and ${named} has no \`claims\``);

@@ -7,8 +7,6 @@ export {
   type TableSelection,
   tableOf,
 } from './choose.js';
-
-export { citusText } from './citus.js';
 export { countKey, declaredKey, type FoundKey } from './find-key.js';
 export {
   alongViews,

@@ -1,5 +1,5 @@
 import { type Column, identifier, isNumber, type Joins, type Relation } from 'osl-compiler';
-import { type AdoptionCandidate, draftOf } from '../../src/model/discovery/index.js';
+import { type AdoptionCandidate, type CandidateLink, draftOf } from '../../src/model/discovery/index.js';
 import {
   type FragmentDocument,
   isModelName,
@@ -7,12 +7,12 @@ import {
   type ManifestDocument,
   ManifestProblems,
   parseManifest,
+  tableName,
   withSuffix,
 } from '../../src/model/manifest/index.js';
 import { columnId, type ExcludedTable, tableOf } from './choose.js';
 import { moneyOf } from './find-key.js';
 import type { Treatments } from './labels.js';
-import { type LostLink, lostLinks } from './links.js';
 
 /** Labels for masked columns: keys are hashed so that joins still work, everything else is redacted. */
 export const LABEL = 'pii';
@@ -298,4 +298,73 @@ function freeMetricName(name: string, taken: Set<string>): string | null {
   if (!isModelName(name) || taken.has(key)) return null;
   taken.add(key);
   return name;
+}
+
+export interface LostLink {
+  readonly table: string;
+  /** The foreign key as text: `loan_copy (isbn, copy) to lib.copy (isbn, number)`. */
+  readonly link: string;
+  readonly reason: string;
+}
+
+function lostLinks(candidates: readonly AdoptionCandidate[], manifest: Manifest): readonly LostLink[] {
+  const adopted = new Map([...manifest.catalog.relations.values()].map((r) => [tableName(r), r.name]));
+  return candidates.flatMap((candidate) =>
+    adopted.has(tableOf(candidate))
+      ? candidate.foreign_keys
+          .filter((link) => !isCarried(candidate, link, manifest, adopted))
+          .map((link) => ({
+            table: tableOf(candidate),
+            link: shown(link),
+            reason: reasonOf(candidate, link, manifest, adopted),
+          }))
+      : [],
+  );
+}
+
+type AdoptedTables = ReadonlyMap<string, string>;
+
+function shown({ name, columns, references }: CandidateLink): string {
+  return `${name} (${columns.join(', ')}) to ${tableOf(references)} (${references.columns.join(', ')})`;
+}
+
+function physical(entity: string, names: readonly string[], { catalog }: Manifest): readonly string[] {
+  const columns = catalog.relations.get(entity)?.columns ?? [];
+  return names.map((name) => columns.find((c) => c.name === name)?.physical ?? '');
+}
+
+function isCarried(
+  candidate: AdoptionCandidate,
+  { columns, references }: CandidateLink,
+  manifest: Manifest,
+  adopted: AdoptedTables,
+): boolean {
+  const own = adopted.get(tableOf(candidate)) ?? '';
+  const target = adopted.get(tableOf(references));
+  const same = (names: readonly string[]): boolean =>
+    [...names].sort().join('\n') === [...columns].sort().join('\n');
+  const bridge = manifest.bridges.get(own);
+  if (bridge !== undefined)
+    return [bridge.left, bridge.right].some(
+      (side) => side.entity === target && same(physical(own, side.columns, manifest)),
+    );
+  return [...manifest.relationships.values()].some(
+    ({ from, to }) =>
+      from.entity === own && to.entity === target && same(physical(own, from.columns, manifest)),
+  );
+}
+
+function reasonOf(
+  candidate: AdoptionCandidate,
+  { columns, references }: CandidateLink,
+  manifest: Manifest,
+  adopted: AdoptedTables,
+): string {
+  const target = adopted.get(tableOf(references));
+  if (target === undefined) return `${tableOf(references)} is not in the manifest`;
+  const own = manifest.catalog.relations.get(adopted.get(tableOf(candidate)) ?? '');
+  const hidden = columns.find((c) => own?.columns.every((x) => x.physical !== c));
+  if (hidden !== undefined) return `column ${hidden} is not in the manifest`;
+  if (manifest.bridges.has(target)) return `${target} is a bridge: relationships lead to entities`;
+  return `it refers to no primary key of ${target}; a query may join on it`;
 }

@@ -1,7 +1,7 @@
 import { Document, isMap, isPair, isScalar, visit } from 'yaml';
 import type { GrantDocument, PolicyDocument } from '../../policy/document.js';
 import type { ManifestDocument } from '../../src/model/manifest/index.js';
-import type { LostLink } from './links.js';
+import type { LostLink } from './manifest.js';
 import { CONNECTOR } from './manifest.js';
 
 const MANIFEST_HEAD = ` yaml-language-server: $schema=./manifest.schema.json

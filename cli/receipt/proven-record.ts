@@ -1,15 +1,19 @@
-import { readFileSync } from 'node:fs';
+import { createPrivateKey } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
 import {
   type AuditRecord,
   checkProof,
+  coseReceipt,
   type InclusionVerdict,
+  parseVerifierKey,
   type ReceiptDigests,
 } from '../../audit/index.js';
 import { questionDigest } from '../../src/ask/receipts/digests.js';
 import { fieldsIn } from '../../src/surfaces/rest/bodies/json.js';
 import { type QueryRequest, queryRequestIn } from '../../src/surfaces/rest/bodies/query.js';
 import { keysIn } from '../audit/log.js';
-import { EXIT, Failure, usage } from '../exit.js';
+import { type Failure, failure, usage } from '../exit.js';
+import { note } from '../output.js';
 
 type ValidProof = Extract<InclusionVerdict, { readonly ok: true }>;
 
@@ -39,7 +43,7 @@ function proven(text: string, keys: readonly string[]): ValidProof {
 }
 
 export function notHolding(reason: string): Failure {
-  return new Failure(EXIT.failed, `error: the receipt does not hold: ${reason}`);
+  return failure(`the receipt does not hold: ${reason}`);
 }
 
 /** The salt of a receipt, by default from the file beside it. @throws Failure */
@@ -60,4 +64,28 @@ export function questionOf(file: string, { receipt }: ProvenReceipt, salt: Uint8
   if (questionDigest(salt, question.body, question.parameters) !== receipt.question)
     throw notHolding('the question is not the one that was answered');
   return question;
+}
+
+export interface ExportReceiptFlags {
+  readonly key: string;
+  readonly signingKey: string;
+  readonly cose: string;
+}
+
+/** Writes a receipt that holds as COSE receipt, and its record. @throws Failure */
+export function runExportReceipt(file: string, { key, signingKey, cose }: ExportReceiptFlags): void {
+  const { checkpoint } = provenReceipt(file, key);
+  const verifierKey = keysIn(key).find((line) => line.startsWith(`${checkpoint.origin}+`));
+  if (verifierKey === undefined) throw usage(`${key} has no key of ${checkpoint.origin}`);
+  const record = `${cose}.record.json`;
+  try {
+    const privateKey = createPrivateKey(readFileSync(signingKey));
+    const made = coseReceipt(readFileSync(file, 'utf8'), parseVerifierKey(verifierKey), privateKey);
+    writeFileSync(cose, made.receipt);
+    writeFileSync(record, made.entry);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw usage(`${signingKey}: ${error.message}`);
+  }
+  note(`${cose} is about the record in ${record}`);
 }

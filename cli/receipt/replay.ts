@@ -66,10 +66,6 @@ function planOf(body: QuestionBody, catalog: Catalog, access: EffectiveAccess): 
     case 'osql':
     case 'wire':
       return compile(body.text, catalog, access, { world: body.kind === 'sql' ? 'physical' : 'semantic' });
-    default: {
-      const unknown: never = body;
-      return unknown;
-    }
   }
 }
 

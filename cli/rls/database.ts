@@ -1,11 +1,30 @@
+import { join, resolve } from 'node:path';
 import { nearest } from 'osl-compiler';
+import { identifier } from 'osl-compiler/sql-text';
+import type { PolicySnapshot } from '../../policy/index.js';
 import { sql } from '../../src/base/sql.js';
+import type { SystemEngine } from '../../src/engine/index.js';
 import { type Survey, surveyPostgres } from '../../src/engine/index.js';
+import type { Manifest } from '../../src/model/manifest/index.js';
+import { OTHERS_POLICY, ROWS_POLICY, SCHEMA } from '../../src/model/row-security/index.js';
 import { connectFault, connectorUrl, urlInFile, withoutPassword } from '../../src/service/connector-url.js';
+import { loadModel } from '../../src/service/model.js';
 import { usage } from '../exit.js';
-import type { SecurityCatalog } from './catalog/catalog.js';
+import { type RolePrivileges, roleAccess } from './catalog/access.js';
+import {
+  type DatabaseFunction,
+  type Oid,
+  type PgRelation,
+  type Policy,
+  type PolicyCommand,
+  PUBLIC,
+  type Role,
+  type SecurityCatalog,
+} from './catalog/catalog.js';
 import { readCatalog } from './catalog/read.js';
-import type { CheckScope } from './checked-database.js';
+import { analyseCondition, type Expression, type ParsedExpression } from './expression.js';
+import type { CalledName } from './nodes.js';
+import { type RelationName, relationsOfFunction } from './statement.js';
 
 /** Address of a database, and the part of it that is read. */
 export interface DatabaseFlags {
@@ -48,6 +67,47 @@ export function catalogOf({ system }: Survey): Promise<SecurityCatalog> {
   });
 }
 
+/** @throws Failure if a part of the catalog cannot be read: what it has could restrict rows */
+export async function wholeCatalogOf(survey: Survey): Promise<SecurityCatalog> {
+  const catalog = await catalogOf(survey);
+  const [unread] = catalog.unread;
+  if (unread !== undefined)
+    throw usage(`${catalog.reader} may not read the ${unread.part}: ${unread.reason}`);
+  return catalog;
+}
+
+/** Opens a database, reads its catalog, and closes it after the work. @throws Failure */
+export async function withDatabase<T>(
+  url: string,
+  flags: DatabaseFlags,
+  work: (database: CheckedDatabase, system: SystemEngine) => Promise<T>,
+): Promise<T> {
+  const survey = await openDatabase(url);
+  try {
+    const catalog = await catalogOf(survey);
+    return await work(checkedDatabase(catalog, scopeOf(flags, catalog)), survey.system);
+  } finally {
+    survey.close();
+  }
+}
+
+/** Manifest and policy of a folder. */
+export interface FolderModel {
+  readonly manifestFile: string;
+  readonly policyFile: string;
+  readonly manifest: Manifest;
+  readonly snapshot: PolicySnapshot;
+}
+
+/** @throws Failure if the policy does not serve; the errors of `loadModel` */
+export async function loadFolder(folder: string): Promise<FolderModel> {
+  const dir = resolve(process.cwd(), folder);
+  const [manifestFile, policyFile] = [join(dir, 'manifest.yaml'), join(dir, 'policy.yaml')];
+  const { manifest, snapshot } = await loadModel(manifestFile, policyFile, null);
+  if (snapshot === null) throw usage(`${policyFile} is no policy`);
+  return { manifestFile, policyFile, manifest, snapshot };
+}
+
 /** @throws Failure for names that the database does not have */
 export function scopeOf({ schema, role }: DatabaseFlags, { schemas, roles }: SecurityCatalog): CheckScope {
   for (const name of schema ?? []) requireKnown('schema', name, [...schemas.keys()]);
@@ -68,4 +128,172 @@ export function requireKnown(kind: string, name: string, known: readonly string[
   if (known.includes(name)) return;
   const near = nearest(name, known);
   throw usage(`there is no ${kind} ${name}${near === null ? '' : `: perhaps you meant ${near}`}`);
+}
+
+/** Limits of a check. */
+export interface CheckScope {
+  /** Null for all schemas. */
+  readonly schemas: ReadonlySet<string> | null;
+  /** Null for all roles but superusers and those of Postgres. */
+  readonly roles: ReadonlySet<string> | null;
+}
+
+/** A policy with its analysed conditions; null without the clause. */
+export interface AnalysedPolicy {
+  readonly table: PgRelation;
+  readonly policy: Policy;
+  readonly using: Expression | null;
+  readonly check: Expression | null;
+  /** The conditions that could be parsed. */
+  readonly parsed: readonly ParsedExpression[];
+}
+
+/** A catalog prepared for the rules. Objects outside the scope are left out of the lists, not of the lookups. */
+export interface CheckedDatabase {
+  readonly catalog: SecurityCatalog;
+  readonly access: RolePrivileges;
+  /** Roles that findings are about. */
+  readonly roles: readonly Role[];
+  readonly relations: readonly PgRelation[];
+  /** Tables with row security enabled. */
+  readonly protectedTables: readonly PgRelation[];
+  /**
+   * Policies of all tables, row security enabled or not. Those that `osl row-security` wrote are left out: it compares
+   * them itself.
+   */
+  readonly policies: readonly AnalysedPolicy[];
+  readonly functions: readonly DatabaseFunction[];
+  policiesOf(table: PgRelation): readonly AnalysedPolicy[];
+  /** Relation by name; for a name without a schema, null if several or none have it. */
+  relationNamed(name: RelationName): PgRelation | null;
+  /** Functions of users that a condition calls by this name. */
+  functionsNamed(call: CalledName): readonly DatabaseFunction[];
+  /** Relations that the body of a function names. */
+  readsOf(called: DatabaseFunction): readonly PgRelation[];
+  roleName(id: Oid): string;
+  /** True if a policy is written for the role, or for one whose privileges it inherits. */
+  isFor(policy: Policy, role: Role): boolean;
+  /** Checked roles that the policy applies to and that may read some column of its table. */
+  affectedRoles(analysed: AnalysedPolicy): readonly Role[];
+  /**
+   * Names of roles that hold a privilege on a relation or some column of it, and do not own it: PUBLIC alone if every
+   * role does.
+   */
+  holders(privilege: string, relation: PgRelation): readonly string[];
+}
+
+/** Requires `ready()` of osl-compiler. */
+export function checkedDatabase(catalog: SecurityCatalog, scope: CheckScope): CheckedDatabase {
+  const access = roleAccess(catalog);
+  const isInScope = ({ schema }: { readonly schema: string }): boolean => scope.schemas?.has(schema) ?? true;
+  const relations = [...catalog.relations.values()].filter((r) => isInScope(r) && r.extension === null);
+  const analysed = new Map(
+    [...catalog.relations.values()].map((table) => [
+      table.id,
+      table.policies.map((p) => analysedPolicy(table, p)),
+    ]),
+  );
+  const policiesOf = (table: PgRelation): readonly AnalysedPolicy[] => analysed.get(table.id) ?? [];
+  const roles = [...catalog.roles.values()].filter((role) =>
+    scope.roles === null ? !role.superuser && !role.name.startsWith('pg_') : scope.roles.has(role.name),
+  );
+  const isFor = (policy: Policy, { id }: Role): boolean =>
+    policy.roles.some((role) => role === PUBLIC || access.privilegesOf(id).has(role));
+  const lookups = lookupsOf(catalog);
+  const reads = new Map<Oid, readonly PgRelation[]>();
+  return {
+    catalog,
+    access,
+    roles,
+    relations,
+    protectedTables: relations.filter((r) => r.rowSecurity !== 'off'),
+    policies: relations.flatMap(policiesOf).filter(({ policy }) => !isOfGateway(policy, catalog)),
+    functions: [...catalog.functions.values()].filter((f) => isInScope(f) && f.extension === null),
+    policiesOf,
+    ...lookups,
+    readsOf: (called) => {
+      const known =
+        reads.get(called.id) ??
+        relationsOfFunction(called).flatMap((name) => lookups.relationNamed(name) ?? []);
+      reads.set(called.id, known);
+      return known;
+    },
+    roleName: (id) => (id === PUBLIC ? 'PUBLIC' : identifier(catalog.roles.get(id)?.name ?? String(id))),
+    isFor,
+    affectedRoles: ({ table, policy }) =>
+      roles.filter(
+        (role) =>
+          isFor(policy, role) &&
+          access.exemption(role.id, table) === null &&
+          access.columns(role.id, 'SELECT', table).length > 0,
+      ),
+    holders: (privilege, relation) => holdersOf(privilege, relation, roles, access),
+  };
+}
+
+function analysedPolicy(table: PgRelation, policy: Policy): AnalysedPolicy {
+  const using = policy.using === null ? null : analyseCondition(policy.using);
+  const check = policy.check === null ? null : analyseCondition(policy.check);
+  const parsed = [using, check].filter((e) => e?.kind === 'parsed');
+  return { table, policy, using, check, parsed };
+}
+
+/** True for a policy that `osl row-security` wrote. */
+export function isOfGateway({ name }: Policy, { schemas }: Pick<SecurityCatalog, 'schemas'>): boolean {
+  return schemas.has(SCHEMA) && (name === ROWS_POLICY || name === OTHERS_POLICY);
+}
+
+function lookupsOf({ relations, functions }: SecurityCatalog) {
+  const byName = new Map<string, readonly PgRelation[]>();
+  const add = (key: string, relation: PgRelation): void => {
+    byName.set(key, [...(byName.get(key) ?? []), relation]);
+  };
+  for (const relation of relations.values()) {
+    add(JSON.stringify([relation.schema, relation.name]), relation);
+    add(JSON.stringify([null, relation.name]), relation);
+  }
+  const functionsByName = new Map<string, readonly DatabaseFunction[]>();
+  for (const called of functions.values()) {
+    const key = JSON.stringify([called.schema, called.name]);
+    functionsByName.set(key, [...(functionsByName.get(key) ?? []), called]);
+  }
+  return {
+    relationNamed: ({ schema, name }: RelationName): PgRelation | null => {
+      const named = byName.get(JSON.stringify([schema, name])) ?? [];
+      return named.length === 1 ? (named[0] ?? null) : null;
+    },
+    functionsNamed: ({ schema, name }: CalledName): readonly DatabaseFunction[] =>
+      functionsByName.get(JSON.stringify([schema, name])) ?? [],
+  };
+}
+
+function holdersOf(
+  privilege: string,
+  relation: PgRelation,
+  roles: readonly Role[],
+  access: RolePrivileges,
+): readonly string[] {
+  const holders = roles.filter(
+    (role) =>
+      !role.superuser &&
+      !access.privilegesOf(role.id).has(relation.owner) &&
+      (access.holds(role.id, privilege, relation) || access.columns(role.id, privilege, relation).length > 0),
+  );
+  const isPublic = relation.grants.some((g) => g.grantee === PUBLIC && g.privilege === privilege);
+  if (isPublic && holders.length > 0) return ['PUBLIC'];
+  return holders.map((role) => identifier(role.name));
+}
+
+/** True if the policy applies to a command. */
+export function governs({ command }: Policy, wanted: Exclude<PolicyCommand, 'ALL'>): boolean {
+  return command === 'ALL' || command === wanted;
+}
+
+const MOST_NAMED = 5;
+
+/** A list for a message, such as `a, b and 3 more`. */
+export function listed(names: readonly string[]): string {
+  const more = names.length - MOST_NAMED;
+  if (more <= 0) return names.join(', ');
+  return `${names.slice(0, MOST_NAMED).join(', ')} and ${more} more`;
 }

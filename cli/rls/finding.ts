@@ -1,16 +1,16 @@
-import type { CheckedDatabase } from './checked-database.js';
-import type { ObjectIdentity } from './identity.js';
+import type { ObjectIdentity } from './catalog/catalog.js';
+import type { CheckedDatabase } from './database.js';
 
 /** From the gravest: rows are shown or changed that should not be; likely so; slow, or worth knowing. */
 export const SEVERITIES = ['error', 'warning', 'note'] as const;
 
-export type Severity = (typeof SEVERITIES)[number];
+export type RlsSeverity = (typeof SEVERITIES)[number];
 
 /** One kind of fault, as the documentation lists it. */
-export interface Rule {
+export interface RlsRule {
   /** Stable, such as `RLS001`. */
   readonly code: string;
-  readonly severity: Severity;
+  readonly severity: RlsSeverity;
   readonly title: string;
   /** One sentence on the harm that the fault does. */
   readonly consequence: string;
@@ -27,10 +27,18 @@ export interface Violation {
   readonly sql: readonly string[];
 }
 
-export interface Finding extends Violation {
+export interface RlsFinding extends Violation {
   readonly code: string;
-  readonly severity: Severity;
+  readonly severity: RlsSeverity;
   readonly title: string;
   readonly consequence: string;
   readonly mend: string;
+}
+
+export function violation(
+  object: ObjectIdentity,
+  detail: string | null = null,
+  sql: readonly string[] = [],
+): Violation {
+  return { object, detail, sql };
 }

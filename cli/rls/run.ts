@@ -3,16 +3,24 @@ import { EXIT } from '../exit.js';
 import { counted, print, printJson, visible } from '../output.js';
 import { logicalResult, sarifRun } from '../sarif.js';
 import type { SecurityCatalog } from './catalog/catalog.js';
-import { type CheckScope, checkedDatabase } from './checked-database.js';
-import { catalogOf, type DatabaseFlags, openDatabase, requireKnown, scopeOf, urlOf } from './database.js';
-import { type Finding, type Rule, SEVERITIES, type Severity } from './finding.js';
+import {
+  type CheckScope,
+  catalogOf,
+  checkedDatabase,
+  type DatabaseFlags,
+  openDatabase,
+  requireKnown,
+  scopeOf,
+  urlOf,
+} from './database.js';
+import { type RlsFinding, type RlsRule, type RlsSeverity, SEVERITIES } from './finding.js';
 import { RULES, UNREAD_CATALOG } from './rules/index.js';
 
 export interface RlsCheckFlags extends DatabaseFlags {
   readonly ignore?: readonly string[];
   readonly format: 'text' | 'json' | 'sarif';
   readonly json?: true;
-  readonly failOn: Severity;
+  readonly failOn: RlsSeverity;
 }
 
 /** Checks row security of a database, and sets exit status 1 for a finding as grave as `failOn`. @throws Failure */
@@ -56,13 +64,13 @@ export function checkCatalog(
   catalog: SecurityCatalog,
   scope: CheckScope,
   ignored: ReadonlySet<string> = new Set(),
-): readonly Finding[] {
+): readonly RlsFinding[] {
   const database = checkedDatabase(catalog, scope);
   const findings = rulesFor(catalog, ignored).flatMap((rule) => {
     const { check, ...described } = rule;
     return check(database)
       .filter(({ object }) => object.schema === null || (scope.schemas?.has(object.schema) ?? true))
-      .map((violation): Finding => ({ ...described, ...violation }));
+      .map((violation): RlsFinding => ({ ...described, ...violation }));
   });
   return findings.toSorted(
     (a, b) =>
@@ -73,7 +81,7 @@ export function checkCatalog(
 }
 
 /** An unread catalog is a finding that cannot be ignored. */
-function rulesFor({ unread }: SecurityCatalog, ignored: ReadonlySet<string>): readonly Rule[] {
+function rulesFor({ unread }: SecurityCatalog, ignored: ReadonlySet<string>): readonly RlsRule[] {
   if (unread.length > 0) return RULES.filter(({ code }) => code === UNREAD_CATALOG);
   return RULES.filter(({ code }) => !ignored.has(code));
 }
@@ -83,14 +91,14 @@ function compare(a: string, b: string): number {
 }
 
 /** True if a finding of this severity is at least as grave as `least`. */
-function isAtLeast(severity: Severity, least: Severity): boolean {
+function isAtLeast(severity: RlsSeverity, least: RlsSeverity): boolean {
   return SEVERITIES.indexOf(severity) <= SEVERITIES.indexOf(least);
 }
 
 /** Findings of one database. */
 interface Report {
   readonly catalog: SecurityCatalog;
-  readonly findings: readonly Finding[];
+  readonly findings: readonly RlsFinding[];
   /** True if no finding is grave enough to fail. */
   readonly ok: boolean;
 }
@@ -106,7 +114,7 @@ function textReport({ catalog, findings }: Report): readonly string[] {
   ];
 }
 
-function ruleLines(findings: readonly Finding[]): readonly string[] {
+function ruleLines(findings: readonly RlsFinding[]): readonly string[] {
   const [first] = findings;
   if (first === undefined) return [];
   return [
@@ -121,7 +129,7 @@ function ruleLines(findings: readonly Finding[]): readonly string[] {
   ];
 }
 
-function summary(findings: readonly Finding[]): string {
+function summary(findings: readonly RlsFinding[]): string {
   const counts = SEVERITIES.map((severity) => {
     const count = findings.filter((finding) => finding.severity === severity).length;
     return counted(count, severity, `${severity}s`);

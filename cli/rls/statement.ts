@@ -1,5 +1,6 @@
 import type { Node, RangeVar, SelectStmt } from '@pgsql/types';
 import { parse, QueryError } from 'osl-compiler';
+import { type DatabaseFunction, schemasOf } from './catalog/catalog.js';
 
 export interface RelationName {
   readonly schema: string | null;
@@ -7,7 +8,7 @@ export interface RelationName {
 }
 
 /** Relations that a statement reads or writes, common table expressions left out; null if it cannot be parsed. */
-export function relationsIn(text: string): readonly RelationName[] | null {
+function relationsIn(text: string): readonly RelationName[] | null {
   const statement = parsedStatement(text);
   return statement === null ? null : relationNames(statement);
 }
@@ -92,4 +93,65 @@ export function eachNode(value: unknown, visit: (node: Node) => void): void {
   if (!isTree(value)) return;
   if (!Array.isArray(value)) visit(value as Node); // members that are no node have no name of one
   for (const child of Object.values(value)) eachNode(child, visit);
+}
+
+/**
+ * Relations that the body of a function names: of SQL by the grammar, of other languages by the words after FROM, JOIN,
+ * INTO and UPDATE. Names without a schema are resolved in the function's own search_path, if it has a single schema.
+ */
+export function relationsOfFunction(called: DatabaseFunction): readonly RelationName[] {
+  if (called.language === 'c' || called.language === 'internal') return [];
+  const own = onlySchema(called.searchPath);
+  return namesIn(called).map(({ schema, name }) => ({ schema: schema ?? own, name }));
+}
+
+function namesIn({ language, body, bound }: DatabaseFunction): readonly RelationName[] {
+  // Only a body without BEGIN ATOMIC is a list of statements that the grammar knows.
+  const parsed = language === 'sql' && !bound ? relationsIn(body) : null;
+  return parsed ?? namesAfterKeywords(body);
+}
+
+/** Schema of a search_path such as `app, pg_temp`; null if there are several. */
+function onlySchema(searchPath: string | null): string | null {
+  const schemas = schemasOf(searchPath ?? '').filter((name) => !name.startsWith('pg_') && name !== '$user');
+  return schemas.length === 1 ? (schemas[0] ?? null) : null;
+}
+
+const IGNORED = /--[^\n]*|\/\*[\s\S]*?\*\/|'(?:[^']|'')*'/g;
+const WORD = String.raw`(?:"(?:[^"]|"")+"|[A-Za-z_][\w$]*)`;
+const NAMED = new RegExp(
+  String.raw`\b(?:from|join|into|update|only)\s+(?:only\s+)?(?:(${WORD})\s*\.\s*)?(${WORD})`,
+  'gi',
+);
+
+function namesAfterKeywords(body: string): readonly RelationName[] {
+  return [...body.replace(IGNORED, ' ').matchAll(NAMED)].map(([, schema, name = '']) => ({
+    schema: schema === undefined ? null : unquoted(schema),
+    name: unquoted(name),
+  }));
+}
+
+function unquoted(word: string): string {
+  return word.startsWith('"') ? word.slice(1, -1).replaceAll('""', '"') : word.toLowerCase();
+}
+
+/** Settings that the body reads by a literal name. */
+export function settingsOfFunction({ body }: DatabaseFunction): readonly string[] {
+  return [...body.matchAll(/current_setting\s*\(\s*'([^']+)'/gi)].map(([, name = '']) => name);
+}
+
+/** The single query or returned expression of a function in SQL or PL/pgSQL, as a SELECT; null for any other body. */
+export function queryText({ language, body, bound }: DatabaseFunction): string | null {
+  if (language === 'sql' && !bound) return body;
+  if (bound) {
+    const [, returned] = /^\s*return\s([\s\S]+)$/i.exec(body) ?? [];
+    if (returned !== undefined) return `select ${returned}`;
+    const [, atomic] = /^\s*begin\s+atomic\s([\s\S]+?);?\s*end\s*$/i.exec(body) ?? [];
+    return atomic ?? null;
+  }
+  if (language !== 'plpgsql') return null;
+  const [, query] = /^\s*begin\s+return\s+query\s([\s\S]+?);\s*(?:return;\s*)?end\s*;?\s*$/i.exec(body) ?? [];
+  if (query !== undefined) return query;
+  const [, returned] = /^\s*begin\s+return\s([\s\S]+?);\s*end\s*;?\s*$/i.exec(body) ?? [];
+  return returned === undefined ? null : `select ${returned}`;
 }

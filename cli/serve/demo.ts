@@ -4,9 +4,9 @@ import { indexContent } from '../../src/service/indexing/index-content.js';
 import type { OpenService } from '../../src/service/open.js';
 import { isThisMachine, type Settings } from '../../src/service/settings.js';
 import { demoSignIn } from '../../src/surfaces/console/demo.js';
-import { ensureDemo } from '../demo/index.js';
+import { ensureDemo } from '../demo/load.js';
 import { openIssuer } from '../issuer.js';
-import type { Progress } from '../progress.js';
+import type { Progress } from '../output.js';
 import { DEMO_CALLERS } from './examples.js';
 import { asStartProblem, type Demo } from './server.js';
 

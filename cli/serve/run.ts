@@ -7,11 +7,10 @@ import type { FirstModel } from '../../src/service/model.js';
 import { isSet } from '../../src/service/settings/table.js';
 import type { Settings } from '../../src/service/settings.js';
 import { workersFor } from '../../src/service/workers.js';
-import { EXIT, endOnUncaught, Failure, toFailure, usage } from '../exit.js';
+import { EXIT, endOnUncaught, failure, toFailure, usage } from '../exit.js';
 import { type ServerFlags, settingsOf } from '../flags.js';
 import { operatorLog } from '../log.js';
-import { note, print } from '../output.js';
-import { createProgress } from '../progress.js';
+import { createProgress, note, print } from '../output.js';
 import {
   addressOf,
   removeServerFile,
@@ -21,7 +20,7 @@ import {
   urlHost,
 } from '../server-file.js';
 import type { RunningWorkers } from '../workers/run.js';
-import { DEMO_EXAMPLES, genericExamples, type ShellExample } from './examples.js';
+import { DEMO_EXAMPLES, genericExamples, type ShellExample, tour } from './examples.js';
 import { commandName, dataDirFlag, quoted, shellText, singleQuoted } from './invocation.js';
 import { type Demo, type RunningServer, startServer } from './server.js';
 
@@ -126,10 +125,7 @@ function checkFirstSteps({ manifest }: ServerFlags, { manifestFile, dataDir }: S
   const running = runningServer(dataDir);
   if (running !== null) {
     const where = `${restUrl(running)} (process ${running.pid})`;
-    throw new Failure(
-      EXIT.failed,
-      `error: a server of ${dataDir} runs already, at ${where}: stop it, or name another --data-dir`,
-    );
+    throw failure(`a server of ${dataDir} runs already, at ${where}: stop it, or name another --data-dir`);
   }
   const named = manifest !== undefined || isSet('OSL_MANIFEST');
   if (named || existsSync(manifestFile)) return;
@@ -145,7 +141,7 @@ async function announce(server: RunningServer, dataDir: string, json: boolean): 
   }
   const model = server.open.service.model();
   print(banner(server.record, dataDir, model, server.settings.console !== 'off'));
-  if (server.record.demo && server.record.localTokens) print(await (await import('./tour.js')).tour(server));
+  if (server.record.demo && server.record.localTokens) print(await tour(server));
   print('Ctrl-C stops the server.');
 }
 

@@ -24,7 +24,7 @@ import { createPgFrontend, type OwnSessions, type SessionCounts } from '../../sr
 import type { CancelDirectory, WireServer } from '../../wire/index.js';
 import { systemFault } from '../exit.js';
 import { logLevelPart } from '../log.js';
-import type { Progress } from '../progress.js';
+import type { Progress } from '../output.js';
 import { removeServerFile, type ServerRecord, writeServerFile } from '../server-file.js';
 import {
   adminListener,
@@ -59,7 +59,7 @@ export interface RunningServer {
 }
 
 /** A server that is not listening yet, for the supervisor. */
-export interface OpenServer {
+export interface AssembledServer {
   prepare(change: ModelChange): Promise<PreparedChange>;
   losePolicy(why: string, since: number): Promise<void>;
   renewDraft(id: string): Promise<void>;
@@ -98,7 +98,7 @@ export interface ServerOptions {
   /** Parts shared between processes; set only if the server has several. */
   readonly common?: SharedAcrossProcesses;
   /** Resolves when requests may be accepted; a worker first catches up with the others. */
-  readonly admitted?: (open: OpenServer) => Promise<void>;
+  readonly admitted?: (open: AssembledServer) => Promise<void>;
 }
 
 /**
@@ -215,9 +215,9 @@ async function frontends(
   closing: ((deadlineMs: number) => Promise<void>)[],
 ): Promise<{
   readonly certificates: readonly SurfaceCertificate[];
-  readonly cancel: OpenServer['cancel'];
+  readonly cancel: AssembledServer['cancel'];
   readonly register: OwnSessions;
-  readonly figures: OpenServer['figures'];
+  readonly figures: AssembledServer['figures'];
   readonly own: ProcessControl;
   listen(): Promise<{ readonly httpPort: number; readonly pgPort: number }>;
 }> {

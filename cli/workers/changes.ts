@@ -3,7 +3,7 @@ import { Serial } from '../../src/base/serial.js';
 import { messageOf } from '../../src/base/thrown.js';
 import type { ReloadResult } from '../../src/service/reload/reload.js';
 import type { ChangeRefusal, SupervisorProtocol, Texts, WorkerChangeRequest } from './messages.js';
-import { type Handlers, PeerGone } from './peer.js';
+import { type Handlers, PeerGone } from './messages.js';
 import type { WorkerSlot } from './slot.js';
 
 type ChangeRequestName = 'admit' | 'enter' | 'leave' | 'published' | 'draftChanged' | 'revoked';

@@ -6,7 +6,7 @@ import type { ReloadResult } from '../../src/service/reload/reload.js';
 import type { Settings } from '../../src/service/settings.js';
 import { EXIT } from '../exit.js';
 import { logLevelPart, operatorLog } from '../log.js';
-import { createProgress } from '../progress.js';
+import { createProgress } from '../output.js';
 import { checkDataDir, checkPorts } from '../serve/ports.js';
 import { asStartProblem, recordOf } from '../serve/server.js';
 import { removeServerFile, type ServerRecord, writeServerFile } from '../server-file.js';

@@ -19,15 +19,16 @@ import type { Settings } from '../../src/service/settings.js';
 import { RemoteCatalogs } from '../../src/surfaces/catalog/index.js';
 import { countedBy, type SessionCaps } from '../../src/surfaces/pg/index.js';
 import { toFailure } from '../exit.js';
-import type { OpenServer, SharedAcrossProcesses } from '../serve/server.js';
+import type { AssembledServer, SharedAcrossProcesses } from '../serve/server.js';
 import type {
   ChangeRefusal,
+  Handlers,
+  Peer,
   SupervisorProtocol,
   Texts,
   WorkerChangeRequest,
   WorkerProtocol,
 } from './messages.js';
-import type { Handlers, Peer } from './peer.js';
 import type { WorkerChannel } from './slot.js';
 
 export type SupervisorChannel = Peer<WorkerProtocol, SupervisorProtocol>;
@@ -41,7 +42,7 @@ export class SharedParts implements SharedProcessFiles {
   readonly #settings: Settings;
   #texts: Texts;
   #limiter: LeasedLimiter | null = null;
-  #open: OpenServer | null = null;
+  #open: AssembledServer | null = null;
   #steady = true;
   #clockWrong = false;
   #prepared: PreparedChange | null = null;
@@ -153,7 +154,7 @@ export class SharedParts implements SharedProcessFiles {
   }
 
   /** Called with the open service; resolves when the worker may listen. */
-  async admit(open: OpenServer): Promise<void> {
+  async admit(open: AssembledServer): Promise<void> {
     this.#open = open;
     await this.#supervisor.ask('admit', null);
     // The worker was not notified of revocations made since the service opened.
@@ -195,7 +196,7 @@ export class SharedParts implements SharedProcessFiles {
     };
   }
 
-  #own(): OpenServer['own'] {
+  #own(): AssembledServer['own'] {
     if (this.#open === null) throw new InternalError('the worker is not open');
     return this.#open.own;
   }

@@ -3,13 +3,15 @@ import { messageOf } from '../../src/base/thrown.js';
 import type { Settings } from '../../src/service/settings.js';
 import { Failure } from '../exit.js';
 import {
+  type Handlers,
+  Peer,
+  PeerGone,
   SUPERVISOR_PROTOCOL,
   type SupervisorProtocol,
   type Texts,
   WORKER_PROTOCOL,
   type WorkerProtocol,
 } from './messages.js';
-import { type Handlers, Peer, PeerGone } from './peer.js';
 
 export type WorkerChannel = Peer<SupervisorProtocol, WorkerProtocol>;
 

@@ -6,8 +6,13 @@ import { workerFiles } from '../../src/service/process-files.js';
 import { endOnUncaught, toFailure } from '../exit.js';
 import { operatorLog } from '../log.js';
 import { type ListeningServer, openServer } from '../serve/server.js';
-import { SUPERVISOR_PROTOCOL, WORKER_PROTOCOL, type WorkerProtocol } from './messages.js';
-import { type Handlers, Peer } from './peer.js';
+import {
+  type Handlers,
+  Peer,
+  SUPERVISOR_PROTOCOL,
+  WORKER_PROTOCOL,
+  type WorkerProtocol,
+} from './messages.js';
 import { SharedParts } from './shared.js';
 
 /** Main module of a worker process, started by `node:cluster`; it serves on the supervisor's ports. */

@@ -22,7 +22,7 @@ const OTHER_READERS: ReadonlyMap<string, string> = new Map([
   ['src/content/http.ts', 'URLs and keys of models, by the names that the manifest gives'],
   ['src/service/settings/table.ts', 'the settings'],
   ['src/service/audit.ts', 'credentials of an object store, by the names of AWS'],
-  ['cli/audit/witness.ts', 'the same'],
+  ['cli/audit/log.ts', 'the same'],
   ['src/service/lineage/config/load.ts', 'secrets, by the names that files of the operator give'],
   ...[
     'src/service/data-epochs.ts',
@@ -41,12 +41,11 @@ const OTHER_READERS: ReadonlyMap<string, string> = new Map([
   ].map((file) => [file, 'URLs of databases, by the names that the manifest gives'] as const),
   ['cli/rls/database.ts', 'the URL of the database to check'],
   ['cli/commands/psql.ts', 'variables of libpq'],
-  ['cli/doctor/run.ts', 'names that the table does not have'],
-  ['cli/doctor/config.ts', 'values as they are written'],
+  ['cli/doctor/run.ts', 'names that the table does not have, and values as they are written'],
   ['cli/flags.ts', 'the whole environment, for the table'],
   ['cli/login/store.ts', 'the folder of the user'],
   ['cli/serve/invocation.ts', 'the name by which npm started the program'],
-  ['cli/write-answer.ts', 'the terminal'],
+  ['cli/commands/query.ts', 'the terminal'],
 ]);
 
 /** Variables whose names stand in the code outside the table, for messages and as defaults of what the manifest names. */

@@ -2,8 +2,8 @@ import {
   type DatabaseFunction,
   type Grant,
   type Oid,
+  type PgRelation,
   PUBLIC,
-  type Relation,
   type Role,
   type SecurityCatalog,
 } from './catalog.js';
@@ -12,18 +12,18 @@ import {
 type Exemption = 'superuser' | 'BYPASSRLS' | 'owner';
 
 /** Effective privileges of roles, computed from the grants and memberships of a catalog. */
-export interface RoleAccess {
+export interface RolePrivileges {
   /** The role and all roles whose privileges it has without SET ROLE. */
   privilegesOf(role: Oid): ReadonlySet<Oid>;
   /** The role and all roles that it can become by SET ROLE. */
   reachable(role: Oid): ReadonlySet<Oid>;
   /** True for a privilege on the whole relation, with USAGE on its schema; ownership and superusers count. */
-  holds(role: Oid, privilege: string, relation: Relation): boolean;
+  holds(role: Oid, privilege: string, relation: PgRelation): boolean;
   /** Columns on which the role has a privilege, by the relation's grants or the columns' own. */
-  columns(role: Oid, privilege: string, relation: Relation): readonly string[];
+  columns(role: Oid, privilege: string, relation: PgRelation): readonly string[];
   mayExecute(role: Oid, called: DatabaseFunction): boolean;
   /** Null if row security applies to the role on this table once it is enabled. */
-  exemption(role: Oid, table: Relation): Exemption | null;
+  exemption(role: Oid, table: PgRelation): Exemption | null;
 }
 
 /** Privileges that predefined roles give on every relation, and USAGE on every schema. */
@@ -32,7 +32,7 @@ const PREDEFINED: ReadonlyMap<string, readonly string[]> = new Map([
   ['pg_write_all_data', ['INSERT', 'UPDATE', 'DELETE']],
 ]);
 
-export function roleAccess({ roles, schemas }: SecurityCatalog): RoleAccess {
+export function roleAccess({ roles, schemas }: SecurityCatalog): RolePrivileges {
   const privilegesOf = memoized((id: Oid) => closure(id, roles, (m) => m.inherit));
   const reachable = memoized((id: Oid) => closure(id, roles, (m) => m.set));
   const isSuperuser = (id: Oid): boolean => roles.get(id)?.superuser === true;
@@ -49,7 +49,7 @@ export function roleAccess({ roles, schemas }: SecurityCatalog): RoleAccess {
       privilegesOf(id).has(schema.owner) || grants(id, 'USAGE', schema.grants) || predefined(id).length > 0
     );
   };
-  const holds = (id: Oid, privilege: string, relation: Relation): boolean => {
+  const holds = (id: Oid, privilege: string, relation: PgRelation): boolean => {
     if (isSuperuser(id)) return true;
     if (!mayUseSchema(id, relation.schema)) return false;
     if (privilegesOf(id).has(relation.owner)) return true;

@@ -1,3 +1,5 @@
+import { identifier } from 'osl-compiler/sql-text';
+
 /** The parts of a Postgres catalog that decide who may read and write rows. */
 
 export interface SecurityCatalog {
@@ -6,16 +8,16 @@ export interface SecurityCatalog {
   /** Role of the connection that read the catalog. */
   readonly reader: string;
   readonly roles: ReadonlyMap<Oid, Role>;
-  readonly schemas: ReadonlyMap<string, Schema>;
+  readonly schemas: ReadonlyMap<string, PgSchema>;
   /** Tables, views, sequences and foreign tables of all schemas but those of the system. */
-  readonly relations: ReadonlyMap<Oid, Relation>;
+  readonly relations: ReadonlyMap<Oid, PgRelation>;
   /** Functions of all schemas but those of the system; aggregates are left out. */
   readonly functions: ReadonlyMap<Oid, DatabaseFunction>;
   /** Names in pg_catalog of which at least one function is not immutable; the most volatile one counts. */
   readonly systemFunctions: ReadonlyMap<string, Volatility>;
   /** Casts that change no byte, as `source>target` by type name. */
   readonly binaryCasts: ReadonlySet<string>;
-  readonly publications: readonly Publication[];
+  readonly publications: readonly PgPublication[];
   readonly defaultPrivileges: readonly DefaultPrivilege[];
   /** Parts that the connected role could not read. */
   readonly unread: readonly UnreadPart[];
@@ -41,13 +43,13 @@ export interface Role {
   readonly bypassRowSecurity: boolean;
   readonly createRole: boolean;
   readonly replication: boolean;
-  readonly memberships: readonly Membership[];
+  readonly memberships: readonly RoleMembership[];
   /** Settings of ALTER ROLE and ALTER DATABASE that apply in this database, such as `row_security=off`. */
   readonly settings: readonly string[];
 }
 
 /** One role that another was granted. */
-interface Membership {
+interface RoleMembership {
   readonly role: Oid;
   /** True if the member has the privileges of `role` without SET ROLE. */
   readonly inherit: boolean;
@@ -61,13 +63,13 @@ export interface Grant {
   readonly privilege: string;
 }
 
-export interface Schema {
+export interface PgSchema {
   readonly name: string;
   readonly owner: Oid;
   readonly grants: readonly Grant[];
 }
 
-export type RelationKind =
+export type PgRelationKind =
   | 'table'
   | 'partitioned table'
   | 'view'
@@ -75,11 +77,11 @@ export type RelationKind =
   | 'foreign table'
   | 'sequence';
 
-export interface Relation {
+export interface PgRelation {
   readonly id: Oid;
   readonly schema: string;
   readonly name: string;
-  readonly kind: RelationKind;
+  readonly kind: PgRelationKind;
   readonly owner: Oid;
   /** Extension that the relation belongs to; otherwise null. */
   readonly extension: string | null;
@@ -90,17 +92,17 @@ export interface Relation {
   /** The planner's estimate; null if the table was never analysed. */
   readonly estimatedRows: number | null;
   readonly grants: readonly Grant[];
-  readonly columns: readonly Column[];
+  readonly columns: readonly PgColumn[];
   readonly policies: readonly Policy[];
   readonly indexes: readonly Index[];
-  readonly foreignKeys: readonly ForeignKey[];
+  readonly foreignKeys: readonly PgForeignKey[];
   /** Only of a view or materialized view. */
   readonly view: ViewDefinition | null;
   /** Table of the column that a sequence belongs to; otherwise null. */
   readonly sequenceOf: Oid | null;
 }
 
-export interface Column {
+export interface PgColumn {
   readonly name: string;
   /** As `format_type` writes it without modifiers, such as `character varying`. */
   readonly type: string;
@@ -151,7 +153,7 @@ export interface IndexKey {
   readonly hasLeakproofOperator: boolean;
 }
 
-export interface ForeignKey {
+export interface PgForeignKey {
   readonly name: string;
   readonly columns: readonly string[];
   readonly references: Oid;
@@ -200,7 +202,7 @@ export interface DatabaseFunction {
   readonly grants: readonly Grant[];
 }
 
-export interface Publication {
+export interface PgPublication {
   readonly name: string;
   readonly tables: readonly PublishedTable[];
 }
@@ -226,4 +228,88 @@ export interface UnreadPart {
   readonly part: string;
   /** Message of the database. */
   readonly reason: string;
+}
+
+/** Schemas of a search_path, in order. */
+export function schemasOf(searchPath: string): readonly string[] {
+  return searchPath
+    .split(',')
+    .map((part) => part.trim().replace(/^"(.*)"$/, '$1'))
+    .filter((name) => name !== '');
+}
+
+const SEARCH_PATH = 'search_path=';
+
+/** The search_path that ALTER ROLE gives a role, with its name in place of `$user`; null if it gives none. */
+export function searchPathOf({ name, settings }: Role): readonly string[] | null {
+  const own = settings.find((setting) => setting.startsWith(SEARCH_PATH));
+  if (own === undefined) return null;
+  return schemasOf(own.slice(SEARCH_PATH.length)).map((schema) => (schema === '$user' ? name : schema));
+}
+
+/** Names one object as `pg_identify_object` does, such as `tenants on app.doc` for a policy. */
+export interface ObjectIdentity {
+  readonly kind: ObjectKind;
+  readonly identity: string;
+  /** Null for an object of the whole database or server. */
+  readonly schema: string | null;
+}
+
+type ObjectKind =
+  | PgRelation['kind']
+  | 'column'
+  | 'policy'
+  | 'index'
+  | 'constraint'
+  | 'function'
+  | 'role'
+  | 'publication'
+  | 'default privileges'
+  | 'server'
+  | 'catalog';
+
+/** Such as `app.doc`, quoted where needed. */
+export function qualified({ schema, name }: { readonly schema: string; readonly name: string }): string {
+  return `${identifier(schema)}.${identifier(name)}`;
+}
+
+export function relationObject(relation: PgRelation): ObjectIdentity {
+  return { kind: relation.kind, identity: qualified(relation), schema: relation.schema };
+}
+
+export function columnObject(relation: PgRelation, column: string): ObjectIdentity {
+  return {
+    kind: 'column',
+    identity: `${qualified(relation)}.${identifier(column)}`,
+    schema: relation.schema,
+  };
+}
+
+export function policyObject(table: PgRelation, policy: Policy): ObjectIdentity {
+  return partOf('policy', table, policy.name);
+}
+
+export function partOf(
+  kind: 'policy' | 'index' | 'constraint',
+  table: PgRelation,
+  name: string,
+): ObjectIdentity {
+  return { kind, identity: `${identifier(name)} on ${qualified(table)}`, schema: table.schema };
+}
+
+export function signature(called: DatabaseFunction): string {
+  return `${qualified(called)}(${called.arguments})`;
+}
+
+export function functionObject(called: DatabaseFunction): ObjectIdentity {
+  return { kind: 'function', identity: signature(called), schema: called.schema };
+}
+
+export function roleObject({ name }: Role): ObjectIdentity {
+  return { kind: 'role', identity: identifier(name), schema: null };
+}
+
+/** Names of roles, quoted where needed. */
+export function roleNames(roles: readonly Role[]): readonly string[] {
+  return roles.map((role) => identifier(role.name));
 }

@@ -3,18 +3,27 @@ import type {
   DatabaseFunction,
   DefaultPrivilege,
   Oid,
+  PgSchema,
   Role,
-  Schema,
   SecurityCatalog,
   UnreadPart,
   Volatility,
 } from './catalog.js';
 import * as relations from './relations.js';
-import { type CatalogRow, flagIn, grantsIn, groupBy, numberIn, textIn, textOrNull, textsIn } from './row.js';
+import {
+  flagIn,
+  grantsIn,
+  groupBy,
+  numberIn,
+  type SecurityRow,
+  textIn,
+  textOrNull,
+  textsIn,
+} from './relations.js';
 
 /** A session inside a transaction. */
-export interface CatalogSession {
-  query(statement: Sql): Promise<readonly CatalogRow[]>;
+export interface CatalogTransaction {
+  query(statement: Sql): Promise<readonly SecurityRow[]>;
 }
 
 const SERVER = sql`
@@ -35,12 +44,12 @@ const SESSION = sql`
  *
  * @throws the session's error if the connection fails or the server is older than Postgres 14
  */
-export async function readCatalog(session: CatalogSession): Promise<SecurityCatalog> {
+export async function readCatalog(session: CatalogTransaction): Promise<SecurityCatalog> {
   await session.query(SESSION);
   const [server] = await session.query(SERVER);
   if (server === undefined) throw new Error('the server does not tell its version');
   const unread: UnreadPart[] = [];
-  const read = (part: string, statement: Sql): Promise<readonly CatalogRow[]> =>
+  const read = (part: string, statement: Sql): Promise<readonly SecurityRow[]> =>
     readPart(session, part, statement, unread);
   const roleRows = await read('roles', ROLES);
   const memberships = await read('role memberships', MEMBERSHIPS);
@@ -75,11 +84,11 @@ export async function readCatalog(session: CatalogSession): Promise<SecurityCata
 
 /** Runs a query in a savepoint. If the role may not read a catalog, the rest is still read. */
 async function readPart(
-  session: CatalogSession,
+  session: CatalogTransaction,
   part: string,
   statement: Sql,
   unread: UnreadPart[],
-): Promise<readonly CatalogRow[]> {
+): Promise<readonly SecurityRow[]> {
   await session.query(sql`savepoint part`);
   try {
     const rows = await session.query(statement);
@@ -97,7 +106,7 @@ const INSUFFICIENT_PRIVILEGE = '42501';
 
 function isDenied(error: unknown): error is Error {
   if (!(error instanceof Error)) return false;
-  const fields: CatalogRow = { ...error };
+  const fields: SecurityRow = { ...error };
   return fields['sqlstate'] === INSUFFICIENT_PRIVILEGE || fields['code'] === INSUFFICIENT_PRIVILEGE;
 }
 
@@ -141,13 +150,13 @@ const VOLATILITIES: ReadonlyMap<string, Volatility> = new Map([
   ['v', 'volatile'],
 ]);
 
-function volatilityOf(row: CatalogRow): Volatility {
+function volatilityOf(row: SecurityRow): Volatility {
   const volatility = VOLATILITIES.get(textIn(row, 'volatility'));
   if (volatility === undefined) throw new TypeError('unknown volatility of a function');
   return volatility;
 }
 
-function decodeFunctions(rows: readonly CatalogRow[]): ReadonlyMap<Oid, DatabaseFunction> {
+function decodeFunctions(rows: readonly SecurityRow[]): ReadonlyMap<Oid, DatabaseFunction> {
   return new Map(
     rows.map((row) => {
       const id = numberIn(row, 'id');
@@ -176,11 +185,11 @@ function decodeFunctions(rows: readonly CatalogRow[]): ReadonlyMap<Oid, Database
   );
 }
 
-function decodeSystemFunctions(rows: readonly CatalogRow[]): ReadonlyMap<string, Volatility> {
+function decodeSystemFunctions(rows: readonly SecurityRow[]): ReadonlyMap<string, Volatility> {
   return new Map(rows.map((row) => [textIn(row, 'name'), volatilityOf(row)]));
 }
 
-function decodeBinaryCasts(rows: readonly CatalogRow[]): ReadonlySet<string> {
+function decodeBinaryCasts(rows: readonly SecurityRow[]): ReadonlySet<string> {
   return new Set(rows.map((row) => textIn(row, 'cast')));
 }
 
@@ -225,8 +234,8 @@ const DEFAULT_PRIVILEGES = sql`
    order by 1, 2, 3, 4, 5`;
 
 function decodeRoles(
-  rows: readonly CatalogRow[],
-  memberships: readonly CatalogRow[],
+  rows: readonly SecurityRow[],
+  memberships: readonly SecurityRow[],
 ): ReadonlyMap<Oid, Role> {
   const byMember = groupBy(memberships, (row) => numberIn(row, 'member'));
   return new Map(
@@ -252,7 +261,7 @@ function decodeRoles(
   );
 }
 
-function decodeSchemas(rows: readonly CatalogRow[]): ReadonlyMap<string, Schema> {
+function decodeSchemas(rows: readonly SecurityRow[]): ReadonlyMap<string, PgSchema> {
   return new Map(
     rows.map((row) => {
       const name = textIn(row, 'name');
@@ -270,7 +279,7 @@ const OBJECTS: ReadonlyMap<string, DefaultPrivilege['objects']> = new Map([
   ['L', 'large objects'],
 ]);
 
-function decodeDefaultPrivileges(rows: readonly CatalogRow[]): readonly DefaultPrivilege[] {
+function decodeDefaultPrivileges(rows: readonly SecurityRow[]): readonly DefaultPrivilege[] {
   return rows.map((row) => {
     const objects = OBJECTS.get(textIn(row, 'objects'));
     if (objects === undefined) throw new TypeError(`unknown objects of default privileges`);

@@ -1,30 +1,89 @@
 import { sql } from '../../../src/base/sql.js';
 import type {
-  Column,
-  ForeignKey,
+  Grant,
   Index,
   IndexKey,
   Oid,
+  PgColumn,
+  PgForeignKey,
+  PgPublication,
+  PgRelation,
+  PgRelationKind,
   Policy,
   PolicyCommand,
-  Publication,
-  Relation,
-  RelationKind,
   ViewDefinition,
 } from './catalog.js';
-import {
-  type CatalogRow,
-  flagIn,
-  grantsIn,
-  groupBy,
-  numberIn,
-  numberOrNull,
-  numbersIn,
-  rowsIn,
-  textIn,
-  textOrNull,
-  textsIn,
-} from './row.js';
+
+/** A row of a catalog query, as the driver decodes it. */
+export type SecurityRow = Readonly<Record<string, unknown>>;
+
+export function textIn(row: SecurityRow, name: string): string {
+  const value = row[name];
+  if (typeof value !== 'string') throw new TypeError(`column ${name} of the catalog is not text`);
+  return value;
+}
+
+export function textOrNull(row: SecurityRow, name: string): string | null {
+  return row[name] === null ? null : textIn(row, name);
+}
+
+/** Decodes integers and OIDs, which the driver returns as numbers or, if 64 bits wide, as text. */
+export function numberIn(row: SecurityRow, name: string): number {
+  const value = row[name];
+  if (value === null || value === '' || !Number.isFinite(Number(value)))
+    throw new TypeError(`column ${name} of the catalog is not a number`);
+  return Number(value);
+}
+
+function numberOrNull(row: SecurityRow, name: string): number | null {
+  return row[name] === null ? null : numberIn(row, name);
+}
+
+export function flagIn(row: SecurityRow, name: string): boolean {
+  const value = row[name];
+  if (typeof value !== 'boolean') throw new TypeError(`column ${name} of the catalog is not boolean`);
+  return value;
+}
+
+/** Decodes an array, or JSON array, of texts. */
+export function textsIn(row: SecurityRow, name: string): readonly string[] {
+  return listIn(row, name).map(String);
+}
+
+/** Decodes an array, or JSON array, of numbers. */
+function numbersIn(row: SecurityRow, name: string): readonly number[] {
+  return listIn(row, name).map(Number);
+}
+
+/** Decodes a JSON array of objects. */
+function rowsIn(row: SecurityRow, name: string): readonly SecurityRow[] {
+  return listIn(row, name).map((item) => ({ ...(item as SecurityRow) })); // our own JSON
+}
+
+/** Decodes a JSON array of grants. */
+export function grantsIn(row: SecurityRow, name: string): readonly Grant[] {
+  return rowsIn(row, name).map((grant) => ({
+    grantee: numberIn(grant, 'grantee'),
+    privilege: textIn(grant, 'privilege'),
+  }));
+}
+
+function listIn(row: SecurityRow, name: string): readonly unknown[] {
+  const value = row[name];
+  if (!Array.isArray(value)) throw new TypeError(`column ${name} of the catalog is not a list`);
+  return value;
+}
+
+/** Groups items by a key. */
+export function groupBy<T, K>(items: readonly T[], key: (item: T) => K): ReadonlyMap<K, readonly T[]> {
+  const groups = new Map<K, T[]>();
+  for (const item of items) {
+    const group = groups.get(key(item));
+    if (group === undefined) groups.set(key(item), [item]);
+    else group.push(item);
+  }
+  return groups;
+}
 
 /** Relations of users: not those of the system, and no temporary ones. */
 const OF_USERS = sql`c.relkind in ('r', 'p', 'v', 'm', 'f', 'S') and n.nspname !~ '^pg_' and n.nspname <> 'information_schema'`;
@@ -133,15 +192,15 @@ export const PUBLICATIONS = sql`
 
 /** Rows of the queries above. */
 export interface RelationRows {
-  readonly relations: readonly CatalogRow[];
-  readonly columns: readonly CatalogRow[];
-  readonly policies: readonly CatalogRow[];
-  readonly indexes: readonly CatalogRow[];
-  readonly foreignKeys: readonly CatalogRow[];
+  readonly relations: readonly SecurityRow[];
+  readonly columns: readonly SecurityRow[];
+  readonly policies: readonly SecurityRow[];
+  readonly indexes: readonly SecurityRow[];
+  readonly foreignKeys: readonly SecurityRow[];
 }
 
-export function decodeRelations(rows: RelationRows): ReadonlyMap<Oid, Relation> {
-  const of = (list: readonly CatalogRow[]) => groupBy(list, (row) => numberIn(row, 'relation'));
+export function decodeRelations(rows: RelationRows): ReadonlyMap<Oid, PgRelation> {
+  const of = (list: readonly SecurityRow[]) => groupBy(list, (row) => numberIn(row, 'relation'));
   const [columns, policies, indexes, keys] = [
     of(rows.columns),
     of(rows.policies),
@@ -151,7 +210,7 @@ export function decodeRelations(rows: RelationRows): ReadonlyMap<Oid, Relation> 
   return new Map(
     rows.relations.map((row) => {
       const id = numberIn(row, 'id');
-      const relation: Relation = {
+      const relation: PgRelation = {
         id,
         schema: textIn(row, 'schema'),
         name: textIn(row, 'name'),
@@ -174,7 +233,7 @@ export function decodeRelations(rows: RelationRows): ReadonlyMap<Oid, Relation> 
   );
 }
 
-const KINDS: ReadonlyMap<string, RelationKind> = new Map([
+const KINDS: ReadonlyMap<string, PgRelationKind> = new Map([
   ['r', 'table'],
   ['p', 'partitioned table'],
   ['v', 'view'],
@@ -183,13 +242,13 @@ const KINDS: ReadonlyMap<string, RelationKind> = new Map([
   ['S', 'sequence'],
 ]);
 
-function kindOf(letter: string): RelationKind {
+function kindOf(letter: string): PgRelationKind {
   const kind = KINDS.get(letter);
   if (kind === undefined) throw new TypeError(`unknown kind of relation: ${letter}`);
   return kind;
 }
 
-function decodeColumn(row: CatalogRow): Column {
+function decodeColumn(row: SecurityRow): PgColumn {
   return {
     name: textIn(row, 'name'),
     type: textIn(row, 'type'),
@@ -209,7 +268,7 @@ const COMMANDS: ReadonlyMap<string, PolicyCommand> = new Map([
   ['d', 'DELETE'],
 ]);
 
-function decodePolicy(row: CatalogRow): Policy {
+function decodePolicy(row: SecurityRow): Policy {
   const command = COMMANDS.get(textIn(row, 'command'));
   if (command === undefined) throw new TypeError('unknown command of a policy');
   return {
@@ -222,7 +281,7 @@ function decodePolicy(row: CatalogRow): Policy {
   };
 }
 
-function decodeIndex(row: CatalogRow): Index {
+function decodeIndex(row: SecurityRow): Index {
   return {
     name: textIn(row, 'name'),
     method: textIn(row, 'method'),
@@ -241,7 +300,7 @@ function decodeIndex(row: CatalogRow): Index {
   };
 }
 
-function decodeForeignKey(row: CatalogRow): ForeignKey {
+function decodeForeignKey(row: SecurityRow): PgForeignKey {
   return {
     name: textIn(row, 'name'),
     columns: textsIn(row, 'columns'),
@@ -250,7 +309,7 @@ function decodeForeignKey(row: CatalogRow): ForeignKey {
   };
 }
 
-function decodeView(row: CatalogRow): ViewDefinition | null {
+function decodeView(row: SecurityRow): ViewDefinition | null {
   const definition = textOrNull(row, 'definition');
   if (definition === null) return null;
   return {
@@ -263,7 +322,7 @@ function decodeView(row: CatalogRow): ViewDefinition | null {
   };
 }
 
-export function decodePublications(rows: readonly CatalogRow[]): readonly Publication[] {
+export function decodePublications(rows: readonly SecurityRow[]): readonly PgPublication[] {
   return [...groupBy(rows, (row) => textIn(row, 'name'))].map(([name, tables]) => ({
     name,
     tables: tables.map((row) => ({ relation: numberIn(row, 'relation'), filtered: flagIn(row, 'filtered') })),

@@ -1,11 +1,19 @@
-import { readFileSync } from 'node:fs';
-import { parse, YAMLError } from 'yaml';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parse, stringify, YAMLError } from 'yaml';
 import { comparedColumns, type PolicySnapshot } from '../../../policy/index.js';
 import { sql, sqlName, sqlTable } from '../../../src/base/sql.js';
 import type { SystemEngine } from '../../../src/engine/index.js';
-import type { Manifest } from '../../../src/model/manifest/index.js';
+import { type Manifest, nameFrom } from '../../../src/model/manifest/index.js';
+import { openService } from '../../../src/service/open.js';
+import type { Service } from '../../../src/service/service.js';
+import { settingsFrom } from '../../../src/service/settings.js';
 import { systemFault, usage } from '../../exit.js';
-import type { CallerAttribute } from '../import/attributes.js';
+import { openIssuer } from '../../issuer.js';
+import { operatorLog } from '../../log.js';
+import type { CheckedDatabase } from '../database.js';
+import type { CallerAttribute } from '../import/caller-value.js';
 
 /** A caller, as the database knows it: by the role and the settings of its session. */
 export interface ComparedCaller {
@@ -20,7 +28,7 @@ export interface ComparedCaller {
 const FORM = 'a list of callers, each with `role`, and `settings` and `claims` as mappings';
 
 /** Reads callers from a YAML file. @throws Failure */
-export function callersIn(file: string): readonly ComparedCaller[] {
+function callersIn(file: string): readonly ComparedCaller[] {
   const found = read(file);
   if (!Array.isArray(found) || found.length === 0) throw usage(`${file} must be ${FORM}`);
   return found.map((entry: unknown, i) => callerOf(entry, i, file));
@@ -89,13 +97,36 @@ function callerValue(caller: ComparedCaller, source: CallerAttribute['source']):
   }
 }
 
+/** Callers of a comparison: those of the file that the flags name, else sampled ones. */
+export async function comparedCallers(
+  system: SystemEngine,
+  model: { readonly manifest: Manifest; readonly snapshot: PolicySnapshot },
+  attributes: readonly CallerAttribute[],
+  roles: readonly string[],
+  { callers, sample }: { readonly callers?: string; readonly sample: number },
+): Promise<readonly ComparedCaller[]> {
+  return callers === undefined
+    ? sampledCallers(system, model, attributes, roles, sample)
+    : callersIn(callers);
+}
+
+/** Names of the checked roles that the policy has. */
+export function rolesOfPolicy({ roles }: CheckedDatabase, snapshot: PolicySnapshot): readonly string[] {
+  return roles.map(({ name }) => name).filter((name) => snapshot.roles.has(nameFrom(name)));
+}
+
+/** The subject of a caller in the policy. */
+export function subjectOf(caller: ComparedCaller, attributes: readonly CallerAttribute[]) {
+  return { ceiling: [nameFrom(caller.role)], attributes: attributesOfCaller(caller, attributes) };
+}
+
 /**
  * Makes callers of each role from values that the database has: those of the columns that filters compare with an
  * attribute. The first caller of a role has none of them, and one has values that no row has.
  *
  * @param each callers of a role with values
  */
-export async function sampledCallers(
+async function sampledCallers(
   system: SystemEngine,
   { manifest, snapshot }: { readonly manifest: Manifest; readonly snapshot: PolicySnapshot },
   attributes: readonly CallerAttribute[],
@@ -152,4 +183,61 @@ function place(claims: Record<string, unknown>, path: readonly string[], value: 
   const inner: Record<string, unknown> = { ...Object(claims[first] ?? {}) };
   place(inner, rest, value);
   claims[first] = inner;
+}
+
+/** Files of an import, with callers who are no subjects of the policy yet. */
+export interface ServedFiles {
+  readonly manifestFile: string;
+  readonly policyFile: string;
+  /** Subjects of the policy, each with `ceiling` and `attributes`. */
+  readonly subjects: readonly object[];
+  /** Most rows of an answer. */
+  readonly maxRows: number;
+  /** Members that replace those of the manifest. */
+  readonly manifest?: Readonly<Record<string, unknown>>;
+}
+
+export interface OpenedFiles {
+  readonly service: Service;
+  /** A token of a subject, by its index. */
+  token(subject: number): Promise<string>;
+}
+
+/** Opens a service on the files in this process, and removes all that it wrote afterwards. */
+export async function withServedFiles(
+  files: ServedFiles,
+  work: (opened: OpenedFiles) => Promise<void>,
+): Promise<void> {
+  const dir = mkdtempSync(join(tmpdir(), 'osl-rls-'));
+  try {
+    const nameOf = (i: number): string => `caller:${i + 1}`;
+    const subjects = Object.fromEntries(files.subjects.map((subject, i) => [nameOf(i), subject]));
+    const policyFile = join(dir, 'policy.yaml');
+    writeWith(files.policyFile, policyFile, { subjects, limits: { query: 1_000_000 } });
+    const manifestFile = files.manifest === undefined ? files.manifestFile : join(dir, 'manifest.yaml');
+    if (files.manifest !== undefined) writeWith(files.manifestFile, manifestFile, files.manifest);
+    // Only the connectors' variables are those of this process.
+    const settings = settingsFrom({ OSL_MAX_ROWS: `${files.maxRows}` }, dir, {
+      manifestFile,
+      policyFile,
+      dataDir: join(dir, 'data'),
+    });
+    const open = await openService(settings, operatorLog());
+    try {
+      const issuer = await openIssuer(settings, policyFile);
+      await work({
+        service: open.service,
+        token: async (i) => (await issuer.mint({ subject: nameOf(i) })).token,
+      });
+    } finally {
+      await open.close();
+    }
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
+}
+
+function writeWith(from: string, to: string, members: Readonly<Record<string, unknown>>): void {
+  const document: unknown = parse(readFileSync(from, 'utf8'));
+  writeFileSync(to, stringify({ ...Object(document), ...members }));
 }

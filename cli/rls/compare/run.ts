@@ -1,17 +1,27 @@
-import { join, resolve } from 'node:path';
 import { type Relation, ready } from 'osl-compiler';
 import type { PolicySnapshot } from '../../../policy/index.js';
 import type { SystemEngine } from '../../../src/engine/index.js';
 import { type Manifest, nameFrom } from '../../../src/model/manifest/index.js';
-import { loadModel } from '../../../src/service/model.js';
 import { createHttpServer } from '../../../src/surfaces/http/server.js';
-import { EXIT, usage } from '../../exit.js';
+import { EXIT } from '../../exit.js';
 import { counted, print, printJson, visible } from '../../output.js';
-import { type CheckedDatabase, checkedDatabase } from '../checked-database.js';
-import { catalogOf, type DatabaseFlags, openDatabase, scopeOf, urlOf } from '../database.js';
+import {
+  type CheckedDatabase,
+  type DatabaseFlags,
+  type FolderModel,
+  loadFolder,
+  urlOf,
+  withDatabase,
+} from '../database.js';
 import { type ImportedPolicy, importedPolicy } from '../import/draft.js';
 import type { TableView } from '../import/view-plan.js';
-import { attributesOfCaller, type ComparedCaller, callersIn, sampledCallers } from './callers.js';
+import {
+  type ComparedCaller,
+  comparedCallers,
+  rolesOfPolicy,
+  subjectOf,
+  withServedFiles,
+} from './callers.js';
 import {
   type ComparedColumns,
   comparedColumns,
@@ -21,7 +31,6 @@ import {
   sampledRows,
   type VisibleRows,
 } from './rows.js';
-import { withServedFiles } from './served-files.js';
 
 export interface RlsCompareFlags extends DatabaseFlags {
   readonly callers?: string;
@@ -40,30 +49,16 @@ export interface RlsCompareFlags extends DatabaseFlags {
  */
 export async function runRlsCompare(folder: string, flags: RlsCompareFlags): Promise<void> {
   await ready();
-  const dir = resolve(process.cwd(), folder);
-  const url = await urlOf(flags);
-  const survey = await openDatabase(url);
-  try {
-    const catalog = await catalogOf(survey);
-    const files = [join(dir, 'manifest.yaml'), join(dir, 'policy.yaml')] as const;
-    const { manifest, snapshot } = await loadModel(...files, null);
-    if (snapshot === null) throw usage(`${files[1]} is no policy`);
-    const database = checkedDatabase(catalog, scopeOf(flags, catalog));
+  await withDatabase(await urlOf(flags), flags, async (database, system) => {
+    const model = await loadFolder(folder);
+    const { manifest, snapshot } = model;
     const { attributes, views } = importedPolicy({ database, manifest, tenant: snapshot.tenant });
-    const roles = database.roles
-      .filter(({ name }) => snapshot.roles.has(nameFrom(name)))
-      .map(({ name }) => name);
-    const callers =
-      flags.callers === undefined
-        ? await sampledCallers(survey.system, { manifest, snapshot }, attributes, roles, flags.sample)
-        : callersIn(flags.callers);
-    const subjects = callers.map((caller) => ({
-      ceiling: [nameFrom(caller.role)],
-      attributes: attributesOfCaller(caller, attributes),
-    }));
-    const found: Comparison[] = [];
-    const samples = new Samples(survey.system, flags.sampleRows ?? null);
-    await withGateway(files, subjects, flags.rows, async (gateway) => {
+    const roles = rolesOfPolicy(database, snapshot);
+    const callers = await comparedCallers(system, model, attributes, roles, flags);
+    const subjects = callers.map((caller) => subjectOf(caller, attributes));
+    const found: RlsComparison[] = [];
+    const samples = new Samples(system, flags.sampleRows ?? null);
+    await withGateway(model, subjects, flags.rows, async (gateway) => {
       for (const [i, caller] of callers.entries()) {
         const token = await gateway.token(i);
         for (const [name, columns] of entitiesOf(caller, { manifest, snapshot, views }, database)) {
@@ -72,16 +67,14 @@ export async function runRlsCompare(folder: string, flags: RlsCompareFlags): Pro
             continue;
           }
           const sample = await samples.of(columns);
-          const under = await rowsUnderRowSecurity(survey.system, columns, caller, flags.rows, sample);
+          const under = await rowsUnderRowSecurity(system, columns, caller, flags.rows, sample);
           const through = await rowsOfGateway(gateway.url, token, columns, flags.rows, sample);
           found.push(compared(caller, columns, under, through));
         }
       }
     });
     report(found, callers, flags);
-  } finally {
-    survey.close();
-  }
+  });
 }
 
 /** The entities that a role may read in the database or is granted; null for one without columns to compare. */
@@ -142,7 +135,7 @@ class Samples {
 }
 
 function report(
-  found: readonly Comparison[],
+  found: readonly RlsComparison[],
   callers: readonly ComparedCaller[],
   { json }: RlsCompareFlags,
 ): void {
@@ -159,7 +152,7 @@ interface ComparedGateway {
 
 /** Serves the files over REST in this process, with a subject for each caller. */
 function withGateway(
-  [manifestFile, policyFile]: readonly [string, string],
+  { manifestFile, policyFile }: FolderModel,
   subjects: readonly object[],
   most: number,
   work: (gateway: ComparedGateway) => Promise<void>,
@@ -176,7 +169,7 @@ function withGateway(
 }
 
 /** The rows of one caller in one entity, compared. */
-export interface Comparison {
+export interface RlsComparison {
   readonly caller: string;
   readonly role: string;
   readonly entity: string;
@@ -198,7 +191,7 @@ function compared(
   { entity, isKey }: ComparedColumns,
   under: VisibleRows,
   through: VisibleRows,
-): Comparison {
+): RlsComparison {
   const of = { caller, role, entity };
   if (under.kind === 'unknown' || through.kind === 'unknown') {
     const fails = under.kind === 'unknown' ? under.reason : null;
@@ -225,11 +218,11 @@ function compared(
 }
 
 /** The result for an entity without a column by which its rows could be compared. */
-function notCompared({ name: caller, role }: ComparedCaller, entity: string): Comparison {
+function notCompared({ name: caller, role }: ComparedCaller, entity: string): RlsComparison {
   return unknown({ caller, role, entity }, 'no column without a mask could be compared');
 }
 
-function unknown(of: Pick<Comparison, 'caller' | 'role' | 'entity'>, reason: string): Comparison {
+function unknown(of: Pick<RlsComparison, 'caller' | 'role' | 'entity'>, reason: string): RlsComparison {
   return { ...of, result: 'unknown', database: null, gateway: null, more: null, less: null, reason };
 }
 
@@ -239,8 +232,9 @@ function first(keys: ReadonlySet<string>): string | null {
 }
 
 /** Lines for a person: what is not equal, then the numbers. */
-function comparisonText(found: readonly Comparison[], callers: number): readonly string[] {
-  const count = (result: Comparison['result']): number => found.filter((one) => one.result === result).length;
+function comparisonText(found: readonly RlsComparison[], callers: number): readonly string[] {
+  const count = (result: RlsComparison['result']): number =>
+    found.filter((one) => one.result === result).length;
   const rows = found.reduce((sum, { database }) => sum + (database ?? 0), 0);
   const lines = found.filter(({ result }) => result !== 'equal').map(lineOf);
   return [
@@ -250,7 +244,7 @@ function comparisonText(found: readonly Comparison[], callers: number): readonly
   ];
 }
 
-function lineOf({ result, caller, entity, database, gateway, more, less, reason }: Comparison): string {
+function lineOf({ result, caller, entity, database, gateway, more, less, reason }: RlsComparison): string {
   const numbers =
     database === null || gateway === null
       ? ''

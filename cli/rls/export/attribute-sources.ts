@@ -4,7 +4,7 @@ import { parse } from 'yaml';
 import type { PolicyDocument } from '../../../policy/document.js';
 import { usage } from '../../exit.js';
 import { fieldsOf, membersOf } from '../../output.js';
-import type { CallerAttribute } from '../import/attributes.js';
+import type { CallerAttribute } from '../import/caller-value.js';
 import { type CallerSource, sourceFrom } from '../import/caller-value.js';
 
 /** Where values are if nothing says so: claims of the token in `request.jwt.claims`, or settings `app.<name>`. */

@@ -1,10 +1,19 @@
-import { type AttributeMatch, arrayOf, type Expr, isArray, predicateSql } from 'osl-compiler';
-import { attributesOf } from '../../../policy/index.js';
-import type { CallerAttribute } from '../import/attributes.js';
-import { presenceSql, valueSql } from './attribute-sources.js';
+import {
+  type AttributeMatch,
+  arrayOf,
+  columnOf,
+  type Expr,
+  isArray,
+  predicateSql,
+  quoteIdentifier,
+  tableSql,
+} from 'osl-compiler';
+import { attributesOf, type PolicySnapshot, type TableAttribute } from '../../../policy/index.js';
+import type { CallerAttribute } from '../import/caller-value.js';
+import { type AttributeSources, Inexpressible, presenceSql, valueSql } from './attribute-sources.js';
 
 /** An attribute that is read by a function. */
-export interface ReadAttribute {
+interface ReadAttribute {
   /** A call of the function. */
   readonly call: string;
   /** True if the function returns one truth value, false if it returns the values of a column. */
@@ -13,7 +22,7 @@ export interface ReadAttribute {
   readonly needs: ReadonlySet<string>;
 }
 
-export interface ExportedAttributes {
+interface ExportedAttributes {
   /** Null for an attribute of the caller. @throws Inexpressible */
   read(name: string): ReadAttribute | null;
   /** @throws Inexpressible */
@@ -60,7 +69,7 @@ function addNegated(expr: Expr, positive: boolean, attributes: ExportedAttribute
 }
 
 /** The attributes of callers that a filter names, or that readings need that it names. */
-export function callerAttributesOf(filter: Expr, attributes: ExportedAttributes): ReadonlySet<string> {
+function callerAttributesOf(filter: Expr, attributes: ExportedAttributes): ReadonlySet<string> {
   return new Set(
     [...attributesOf(filter)].flatMap((name) => {
       const read = attributes.read(name);
@@ -190,4 +199,62 @@ function isNeverFalse(expr: Expr, name: string, attributes: ExportedAttributes):
 /** False for a list in claims, whose elements are then an empty list. */
 function isNullIfMissing({ source, list }: CallerAttribute): boolean {
   return !list || source.kind !== 'claim';
+}
+
+/** Schema of the functions that an export creates. */
+export const EXPORT_SCHEMA = 'osl_export';
+
+/** A function that reads the values of an attribute for the caller. */
+export interface ReadingFunction {
+  readonly name: string;
+  readonly returns: string;
+  readonly body: string;
+}
+
+/**
+ * The attributes of a policy as SQL. Those that are read from entities become functions, which read as the owner of the
+ * tables: the gateway reads them without regard to grants, too.
+ */
+export class Readings implements ExportedAttributes {
+  readonly #connector: string;
+  readonly #snapshot: PolicySnapshot;
+  readonly #sources: AttributeSources;
+  readonly #functions = new Map<string, ReadingFunction>();
+
+  constructor(connector: string, snapshot: PolicySnapshot, sources: AttributeSources) {
+    this.#connector = connector;
+    this.#snapshot = snapshot;
+    this.#sources = sources;
+  }
+
+  /** Functions that conditions call, each after those that it calls. */
+  get functions(): readonly ReadingFunction[] {
+    return [...this.#functions.values()];
+  }
+
+  caller(name: string) {
+    return this.#sources.of(name);
+  }
+
+  read(name: string): ReadAttribute | null {
+    const attribute = this.#snapshot.tableAttributes.get(name);
+    if (attribute === undefined) return null;
+    const { relation, column, filter } = attribute;
+    if (relation.connector !== this.#connector)
+      throw new Inexpressible(`attribute \`${name}\` is read from connector \`${relation.connector}\``);
+    const needs = callerAttributesOf(filter, this);
+    if (!this.#functions.has(name)) this.#functions.set(name, this.#function(attribute));
+    return { call: `${EXPORT_SCHEMA}.${quoteIdentifier(name)}()`, exists: column === null, needs };
+  }
+
+  #function({ name, relation, column, type, filter }: TableAttribute): ReadingFunction {
+    const rows = conditionSql(filter, this);
+    const from = `from ${tableSql(relation)} where ${rows}`;
+    if (column === null) return { name, returns: 'boolean', body: `select exists (select ${from})` };
+    const declared = columnOf(relation, column);
+    if (declared === null) throw new Inexpressible(`attribute \`${name}\` is read from a column that is not`);
+    const { physical, stored } = declared;
+    const value: Expr = { kind: 'base', column: physical, type, ...(stored !== undefined && { stored }) };
+    return { name, returns: `setof ${type}`, body: `select ${predicateSql(value, () => '')} ${from}` };
+  }
 }

@@ -1,11 +1,10 @@
 import { existsSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { ready } from 'osl-compiler';
 import type { Connector, Manifest } from '../../../src/model/manifest/index.js';
-import { loadModel } from '../../../src/service/model.js';
 import { usage } from '../../exit.js';
 import { counted, note, printJson } from '../../output.js';
-import { requireKnown } from '../database.js';
+import { loadFolder, requireKnown } from '../database.js';
 import { sourceText } from '../import/caller-value.js';
 import { AttributeSources, type SettingsForm, statedSources } from './attribute-sources.js';
 import { type ExportedRowSecurity, exportedRowSecurity } from './design.js';
@@ -24,9 +23,7 @@ export interface RlsExportFlags {
 /** @throws Failure for wrong flags and a file that must not be overwritten; the errors of `loadModel` */
 export async function runRlsExport(folder: string, flags: RlsExportFlags): Promise<void> {
   await ready();
-  const dir = resolve(process.cwd(), folder);
-  const { manifest, snapshot } = await loadModel(join(dir, 'manifest.yaml'), join(dir, 'policy.yaml'), null);
-  if (snapshot === null) throw usage(`${join(dir, 'policy.yaml')} is no policy`);
+  const { manifest, snapshot } = await loadFolder(folder);
   const stated = flags.attributes === undefined ? [] : statedSources(flags.attributes);
   const sources = new AttributeSources(snapshot.document, stated, flags.settings);
   const exported = exportedRowSecurity(connectorOf(manifest, flags), manifest, snapshot, sources);

@@ -2,9 +2,8 @@ import { quoteLiteral } from 'osl-compiler';
 import { identifier } from 'osl-compiler/sql-text';
 import { counted, visible } from '../../output.js';
 import { sourceText } from '../import/caller-value.js';
-import type { ExportedRowSecurity, RoleOnTable, SecuredTable } from './design.js';
-import type { LeftPart } from './left.js';
-import { EXPORT_SCHEMA, type ReadingFunction } from './readings.js';
+import { EXPORT_SCHEMA, type ReadingFunction } from './condition.js';
+import type { ExportedRowSecurity, LeftPart, RoleOnTable, SecuredTable } from './design.js';
 
 /** First part of the names of policies; the numbers after it count those of a table. */
 const POLICY = 'osl_export_';

@@ -1,30 +1,23 @@
 import type { Node, SubLink } from '@pgsql/types';
 import { calledName, literalOf, namesOf } from '../nodes.js';
 import { asList, type CallerValue, callerValueOf, claimValue, unwrapped } from './caller-value.js';
-import { membershipOfRole } from './current-user.js';
-import { type InlinedCall, inlined } from './function-call.js';
 import { membership } from './membership.js';
 import { rowExpression } from './row-expression.js';
-import { boundNode, operatorOf, type Range, resolve, type Scope, Untranslatable } from './scope.js';
-import type { Translation } from './translation.js';
+import { boundNode, type NameScope, operatorOf, resolve, Untranslatable } from './scope.js';
+import type { ConditionPlace, Translation } from './translation.js';
+import { type InlinedCall, inlined, membershipOfRole } from './translation.js';
 
 /**
  * Writes a condition as a row filter over `range`. The filter accepts no row that the condition does not accept.
  *
- * @param positive false inside NOT: parts that would then accept more rows than the condition are refused
  * @throws Untranslatable
  */
-export function condition(
-  node: Node,
-  scope: Scope,
-  range: Range,
-  context: Translation,
-  positive = true,
-): string {
+export function condition(node: Node, place: ConditionPlace): string {
+  const { scope, range, context, positive } = place;
   const of = (inner: Node, isPositive = positive): string =>
-    condition(inner, scope, range, context, isPositive);
+    condition(inner, { ...place, positive: isPositive });
   const argument = resolvedArgument(node, scope);
-  if (argument !== null) return condition(argument.node, argument.scope, range, context, positive);
+  if (argument !== null) return condition(argument.node, { ...place, scope: argument.scope });
   if ('BoolExpr' in node) {
     const { boolop, args = [] } = node.BoolExpr;
     const [first] = args;
@@ -35,21 +28,20 @@ export function condition(
   const member = membershipOfRole(node, context.user);
   if (member !== null) return String(member);
   const call = inlined(node, scope, context.functions, context.searchPath, context.user);
-  if (call !== null) return condition(call.node, call.scope, range, callContext(context, call), positive);
+  if (call !== null)
+    return condition(call.node, { ...place, scope: call.scope, context: callContext(context, call) });
   if ('TypeCast' in node && node.TypeCast.arg !== undefined && isBoolean(node)) return of(node.TypeCast.arg);
   if (isWrappedSelect(node)) return of(unwrapped(node));
-  if ('SubLink' in node)
-    return membership(node.SubLink, isScalar(node.SubLink), scope, range, context, positive);
+  if ('SubLink' in node) return membership(node.SubLink, isScalar(node.SubLink), place);
   const caller = callerValue(node, context);
   if (caller !== null) return `true = attribute('${context.attributes.caller(caller)}')`;
   if ('NullTest' in node && node.NullTest.arg !== undefined) {
     const tested = callerValue(node.NullTest.arg, context);
-    if (tested !== null)
-      return presence(tested, node.NullTest.nulltesttype === 'IS_NOT_NULL', positive, context);
+    if (tested !== null) return presence(tested, node.NullTest.nulltesttype === 'IS_NOT_NULL', place);
   }
   const single = positive ? singleClaim(node) : null;
-  if (single !== null) return presence(single, true, positive, context);
-  const compared = comparison(node, scope, range, context, positive);
+  if (single !== null) return presence(single, true, place);
+  const compared = comparison(node, place);
   return compared ?? rowExpression(node, scope, range);
 }
 
@@ -87,14 +79,9 @@ function negated(text: string): string {
 }
 
 /** A filter that is the same for every row, for a caller with the attribute: without it a filter accepts none. */
-function presence(
-  value: CallerValue,
-  isPresent: boolean,
-  positive: boolean,
-  { attributes }: Translation,
-): string {
+function presence(value: CallerValue, isPresent: boolean, { context, positive }: ConditionPlace): string {
   if (isPresent !== positive) throw new Untranslatable('that a value of the caller is missing');
-  const known = `'' = attribute('${attributes.caller(value)}')`;
+  const known = `'' = attribute('${context.attributes.caller(value)}')`;
   return isPresent ? `(${known} or true)` : `(${known} and false)`;
 }
 
@@ -118,7 +105,7 @@ function callerValue(node: Node, { user }: Translation): CallerValue | null {
   return value;
 }
 
-function resolvedArgument(node: Node, scope: Scope) {
+function resolvedArgument(node: Node, scope: NameScope) {
   const found = resolve(node, scope);
   return found !== null && 'node' in found ? found : null;
 }
@@ -137,34 +124,27 @@ function isWrappedSelect(node: Node): boolean {
 }
 
 /** A comparison with a value of the caller, or with values from a table; null for one of other things. */
-function comparison(
-  node: Node,
-  scope: Scope,
-  range: Range,
-  context: Translation,
-  positive: boolean,
-): string | null {
+function comparison(node: Node, place: ConditionPlace): string | null {
+  const { scope, context, positive } = place;
   if (!('A_Expr' in node)) return null;
   const { kind, name, lexpr, rexpr } = node.A_Expr;
   if (lexpr === undefined || rexpr === undefined) return null;
   const operator = operatorOf(name);
   const [left, right] = [comparedValue(lexpr, scope, context), comparedValue(rexpr, scope, context)];
   if (kind === 'AEXPR_OP_ANY' && operator === '=') {
-    if (right?.kind === 'caller') return matches(lexpr, asList(right.value), scope, range, context);
-    if (right?.kind === 'rows') return ofRows(lexpr, right, scope, range, positive);
-    if (left?.kind === 'caller')
-      return callerAmong(left.value, elementsOf(rexpr), operator, scope, range, context);
-    return null;
+    if (right?.kind === 'caller') return matches(lexpr, asList(right.value), place);
+    if (right?.kind === 'rows') return ofRows(lexpr, right, place);
+    return left?.kind === 'caller' ? callerAmong(left.value, elementsOf(rexpr), operator, place) : null;
   }
   if (kind === 'AEXPR_IN' && left?.kind === 'caller')
-    return callerAmong(left.value, elementsOf(rexpr), operator, scope, range, context);
+    return callerAmong(left.value, elementsOf(rexpr), operator, place);
   if (kind !== 'AEXPR_OP') {
     if (left === null && right === null) return null;
     throw new Untranslatable(`a value of the caller in ${(kind ?? '').slice(6)}`);
   }
   if (operator === '?') {
     const list = claimValue(lexpr);
-    if (list !== null) return matches(rexpr, asList(list), scope, range, context);
+    if (list !== null) return matches(rexpr, asList(list), place);
   }
   const [value, other] = right === null ? [left, rexpr] : [right, lexpr];
   if (value === null) return null;
@@ -174,12 +154,12 @@ function comparison(
       `a value of the caller is compared by ${operator}: attributes are compared by = only`,
     );
   if (value.kind === 'caller') {
-    const text = matches(other, value.value, scope, range, context);
+    const text = matches(other, value.value, place);
     return operator === '=' ? text : `not (${text})`;
   }
   return operator === '='
-    ? ofRows(other, value, scope, range, positive)
-    : `not (${ofRows(other, value, scope, range, !positive)})`;
+    ? ofRows(other, value, place)
+    : `not (${ofRows(other, value, { ...place, positive: !positive })})`;
 }
 
 /** The elements of a list or of ARRAY[…]. @throws Untranslatable for other arrays */
@@ -190,12 +170,17 @@ function elementsOf(list: Node): readonly Node[] {
   throw new Untranslatable('a column that is a list, compared with a value of the caller');
 }
 
-type ComparedValue =
+type ComparisonOperand =
   | { readonly kind: 'caller'; readonly value: CallerValue }
-  | { readonly kind: 'rows'; readonly node: Node; readonly scope: Scope; readonly context: Translation };
+  | {
+      readonly kind: 'rows';
+      readonly node: Node;
+      readonly scope: NameScope;
+      readonly context: Translation;
+    };
 
 /** A value of the caller, or the rows of a subquery; null for anything else. */
-function comparedValue(node: Node, scope: Scope, context: Translation): ComparedValue | null {
+function comparedValue(node: Node, scope: NameScope, context: Translation): ComparisonOperand | null {
   const caller = callerValue(node, context);
   if (caller !== null) return { kind: 'caller', value: caller };
   const inner = unwrapped(node);
@@ -214,45 +199,35 @@ function comparedValue(node: Node, scope: Scope, context: Translation): Compared
 }
 
 /** `expression = attribute('name')`. */
-function matches(
-  node: Node,
-  value: CallerValue | null,
-  scope: Scope,
-  range: Range,
-  { attributes }: Translation,
-): string {
+function matches(node: Node, value: CallerValue | null, { scope, range, context }: ConditionPlace): string {
   if (value === null) throw new Untranslatable('a list that is no value of the caller');
-  return `${rowExpression(node, scope, range)} = attribute('${attributes.caller(value)}')`;
+  return `${rowExpression(node, scope, range)} = attribute('${context.attributes.caller(value)}')`;
 }
 
 function callerAmong(
   value: CallerValue,
   items: readonly Node[],
   operator: string,
-  scope: Scope,
-  range: Range,
-  context: Translation,
+  place: ConditionPlace,
 ): string {
-  const each = items.map((item) => matches(item, value, scope, range, context));
+  const each = items.map((item) => matches(item, value, place));
   return operator === '=' ? `(${each.join(' or ')})` : `not (${each.join(' or ')})`;
 }
 
 /** A comparison with the rows of a scalar subquery, or of one in ARRAY(…). */
 function ofRows(
   compared: Node,
-  rows: Extract<ComparedValue, { kind: 'rows' }>,
-  scope: Scope,
-  range: Range,
-  positive: boolean,
+  { node, scope, context }: Extract<ComparisonOperand, { kind: 'rows' }>,
+  place: ConditionPlace,
 ): string {
-  if (!('SubLink' in rows.node)) throw new Untranslatable('a list of rows');
+  if (!('SubLink' in node)) throw new Untranslatable('a list of rows');
   // An empty scalar subquery is NULL, so that NOT accepts no row; a list without values accepts all.
-  if (!positive && isScalar(rows.node.SubLink))
+  if (!place.positive && isScalar(node.SubLink))
     throw new Untranslatable('NOT over a comparison with a subquery');
   const link = {
-    ...rows.node.SubLink,
+    ...node.SubLink,
     subLinkType: 'ANY_SUBLINK' as const,
-    testexpr: boundNode({ node: compared, scope }),
+    testexpr: boundNode({ node: compared, scope: place.scope }),
   };
-  return membership(link, isScalar(rows.node.SubLink), rows.scope, range, rows.context, positive);
+  return membership(link, isScalar(node.SubLink), { ...place, scope, context });
 }

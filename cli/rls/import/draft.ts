@@ -2,18 +2,27 @@ import type { MaskKind, Relation as ModelRelation } from 'osl-compiler';
 import type { GrantDocument, PolicyDocument, RoleDocument } from '../../../policy/document.js';
 import { compileSnapshot, PolicyProblems } from '../../../policy/index.js';
 import { type Manifest, nameFrom } from '../../../src/model/manifest/index.js';
-import type { Oid, Relation, Role } from '../catalog/catalog.js';
-import type { CheckedDatabase } from '../checked-database.js';
-import { qualified, relationObject } from '../identity.js';
-import { attributesNamed, type CallerAttribute } from './attributes.js';
-import { type ImportNote, whyNoEntity } from './notes.js';
-import { type GrantOrigins, PolicyFilters } from './policy-filters.js';
+import type { Oid, PgRelation, Role } from '../catalog/catalog.js';
+import { qualified, relationObject } from '../catalog/catalog.js';
+import type { CheckedDatabase } from '../database.js';
+import { attributesNamed, type CallerAttribute } from './caller-value.js';
+import { type GrantOrigins, type ImportNote, PolicyFilters, whyNoEntity } from './policy-filters.js';
 import { FailsInDatabase, type ImportedTable } from './scope.js';
 import { readByCaller } from './session-dependence.js';
 import type { MaskedColumn, ViewColumn } from './simple-view.js';
 import { type ReadRights, Translations, withOwnRights } from './translations.js';
-import { bothOf, grantOn, type MaskedLabel, maskNote, viewGrants } from './view-grants.js';
-import { entityRoles, nameOf, type TableView, type ViewPlan, viewPlans } from './view-plan.js';
+import {
+  bothOf,
+  entityRoles,
+  grantOn,
+  type MaskedLabel,
+  maskNote,
+  nameOf,
+  type TableView,
+  type ViewPlan,
+  viewGrants,
+  viewPlans,
+} from './view-plan.js';
 
 export interface ImportedPolicy {
   readonly document: PolicyDocument;
@@ -83,7 +92,7 @@ class Importer {
     this.#database = database;
     this.#plans = viewPlans(database);
     const { own, ofViews } = entityRoles(manifest, this.#plans);
-    const imported = (relation: Relation, model: ModelRelation): ImportedTable => ({
+    const imported = (relation: PgRelation, model: ModelRelation): ImportedTable => ({
       relation,
       entity: model.name,
       columns: new Map(model.columns.map((c) => [c.physical, c.name])),
@@ -128,14 +137,14 @@ class Importer {
   }
 
   /** @throws FailsInDatabase, with a note about the condition */
-  #grantsOn(role: Role, relation: Relation): readonly GrantDocument[] {
+  #grantsOn(role: Role, relation: PgRelation): readonly GrantDocument[] {
     const plan = this.#plans.get(relation.id);
     if (plan?.kind === 'table') return this.#ofView(role, plan);
     return plan?.kind === 'refused' ? this.#leaveOut(role, relation) : this.#ofTable(role, relation);
   }
 
   /** Grants on a table, or on a view that gives everybody the same rows. */
-  #ofTable(role: Role, relation: Relation): readonly GrantDocument[] {
+  #ofTable(role: Role, relation: PgRelation): readonly GrantDocument[] {
     const table = this.#tables.get(relation.id);
     if (table === undefined) return relation.kind === 'sequence' ? [] : this.#leaveOut(role, relation);
     const readable = this.#database.access.columns(role.id, 'SELECT', relation);
@@ -150,7 +159,7 @@ class Importer {
   }
 
   /** Why a view with the rights of its caller fails for a role, or for the gateway; null if it does not. */
-  #unreadable(role: Role, view: Relation): string | null {
+  #unreadable(role: Role, view: PgRelation): string | null {
     for (const read of readByCaller(this.#database, view)) {
       if (!this.#database.access.holds(role.id, 'SELECT', read))
         return `it needs the right to read all of ${qualified(read)}`;
@@ -167,7 +176,7 @@ class Importer {
     return new Set(own.flatMap(({ name, sensitivity }) => (wanted.has(name) ? (sensitivity ?? []) : [])));
   }
 
-  #leaveOut(role: Role, relation: Relation, reason?: string): readonly GrantDocument[] {
+  #leaveOut(role: Role, relation: PgRelation, reason?: string): readonly GrantDocument[] {
     const plan = this.#plans.get(relation.id);
     const detail = reason ?? (plan?.kind === 'refused' ? plan.reason : whyNoEntity(relation));
     this.notes.push({ kind: 'refused', object: relationObject(relation).identity, role: role.name, detail });

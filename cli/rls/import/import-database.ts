@@ -25,15 +25,14 @@ import {
   draftManifest,
   type ExcludedTable,
 } from '../../proposal/index.js';
-import { type Policy, PUBLIC, type Relation, type SecurityCatalog } from '../catalog/catalog.js';
-import { type CheckedDatabase, type CheckScope, checkedDatabase, governs } from '../checked-database.js';
-import { qualified } from '../identity.js';
+import { type PgRelation, type Policy, PUBLIC, qualified, type SecurityCatalog } from '../catalog/catalog.js';
+import { type CheckedDatabase, type CheckScope, checkedDatabase, governs } from '../database.js';
 import { type ImportedPolicy, importedPolicy } from './draft.js';
 import { Untranslatable } from './scope.js';
 import { simpleView } from './simple-view.js';
 import { nameOf, type TableView, viewPlans } from './view-plan.js';
 
-export interface ImportOptions {
+export interface RlsImportOptions {
   readonly scope: CheckScope;
   readonly tenant: string;
   readonly urlEnv: string;
@@ -60,7 +59,7 @@ export interface ImportedDatabase {
 export async function importDatabase(
   { system }: Pick<Survey, 'system'>,
   catalog: SecurityCatalog,
-  { scope, tenant, urlEnv }: ImportOptions,
+  { scope, tenant, urlEnv }: RlsImportOptions,
 ): Promise<ImportedDatabase> {
   const upstream = await readUpstream(system, scope.schemas === null ? null : [...scope.schemas]);
   const nothing = parseManifest(
@@ -148,7 +147,7 @@ const RESTRICTIVE = `
 -- they read. They are limited to the roles that exist now: name further roles in them when you create some.`;
 
 /** Statements that create the role with which the gateway reads `relations`. */
-function readerScript(role: string, relations: readonly Relation[], catalog: SecurityCatalog): string {
+function readerScript(role: string, relations: readonly PgRelation[], catalog: SecurityCatalog): string {
   const name = identifier(role);
   const schemas = [...new Set(relations.map((relation) => relation.schema))];
   const secured = relations.filter((relation) => relation.rowSecurity !== 'off');

@@ -7,15 +7,15 @@ import { rowExpression } from './row-expression.js';
 import {
   boundNode,
   type FromClause,
+  type FromTable,
   fromClauseOf,
+  type NameScope,
   NO_ARGUMENTS,
   operatorOf,
-  type Range,
   resolve,
-  type Scope,
   Untranslatable,
 } from './scope.js';
-import type { Translation } from './translation.js';
+import type { ConditionPlace, Translation } from './translation.js';
 
 /**
  * Writes a subquery in a condition as a comparison with an attribute whose values are read from the subquery's tables:
@@ -25,21 +25,20 @@ import type { Translation } from './translation.js';
  * @param isScalar true unless all rows count, as of IN and ARRAY(…): then there must be one at most
  * @throws Untranslatable
  */
-export function membership(
-  link: SubLink,
-  isScalar: boolean,
-  scope: Scope,
-  range: Range,
-  context: Translation,
-  positive: boolean,
-): string {
+export function membership(link: SubLink, isScalar: boolean, place: ConditionPlace): string {
+  const { scope, context, positive } = place;
   const { subLinkType, subselect, testexpr } = link;
   const select = subselect !== undefined && 'SelectStmt' in subselect ? subselect.SelectStmt : null;
   if (select === null) throw new Untranslatable('a subquery that is no SELECT');
   const isExists = subLinkType === 'EXISTS_SUBLINK';
   requirePlain(select, isExists || isScalar);
   const from = fromClauseOf(select, context.tables, context.searchPath);
-  const inner: Scope = { ranges: from.ranges, arguments: NO_ARGUMENTS, outer: scope, depth: scope.depth };
+  const inner: NameScope = {
+    ranges: from.ranges,
+    arguments: NO_ARGUMENTS,
+    outer: scope,
+    depth: scope.depth,
+  };
   const conditions = [
     ...from.conditions,
     ...(select.whereClause === undefined ? [] : [select.whereClause]),
@@ -56,7 +55,7 @@ export function membership(
       const list = callerListOf(value);
       if (testexpr === undefined) throw new Untranslatable('IN without a left side');
       if (list !== null && from.ranges.length === 0 && positive)
-        return callerMembership(testexpr, list, scope, range, context);
+        return callerMembership(testexpr, list, place);
       if (!positive && (list !== null || isArrayAgg(select) || !isNeverNull(value, from, inner)))
         throw new Untranslatable('NOT over IN with a subquery: a NULL in it hides all rows');
       conditions.push(equality(value, boundNode({ node: testexpr, scope })));
@@ -70,11 +69,11 @@ export function membership(
     default:
       throw new Untranslatable('a subquery with ALL');
   }
-  return joined(from, conditions, inner, range, context, { positive, isExists });
+  return joined(from, conditions, inner, place, isExists);
 }
 
 /** True for a column that is NOT NULL, and for a value of no table, which is translated by itself. */
-function isNeverNull(value: Node, { ranges }: FromClause, inner: Scope): boolean {
+function isNeverNull(value: Node, { ranges }: FromClause, inner: NameScope): boolean {
   if (ranges.length === 0) return true;
   const found = columnIn(value, inner);
   if (found === null || !ranges.includes(found.range)) return false;
@@ -84,11 +83,9 @@ function isNeverNull(value: Node, { ranges }: FromClause, inner: Scope): boolean
 function callerMembership(
   testexpr: Node,
   list: CallerValue,
-  scope: Scope,
-  range: Range,
-  { attributes }: Translation,
+  { scope, range, context }: ConditionPlace,
 ): string {
-  return `${rowExpression(testexpr, scope, range)} = attribute('${attributes.caller(list)}')`;
+  return `${rowExpression(testexpr, scope, range)} = attribute('${context.attributes.caller(list)}')`;
 }
 
 /** Refuses what changes which rows there are. DISTINCT and ORDER BY do not, nor does LIMIT 1 of one row, or for EXISTS. */
@@ -126,7 +123,7 @@ function requireOneRow(
   select: SelectStmt,
   { ranges }: FromClause,
   conditions: readonly Node[],
-  inner: Scope,
+  inner: NameScope,
 ): void {
   const [only, another] = ranges;
   if (only === undefined || isArrayAgg(select) || !namesColumnOf(targetOf(select), ranges, inner)) return;
@@ -147,7 +144,7 @@ function requireOneRow(
     throw new Untranslatable('a subquery for one value that may have several rows');
 }
 
-function namesColumnOf(node: Node, ranges: readonly Range[], scope: Scope): boolean {
+function namesColumnOf(node: Node, ranges: readonly FromTable[], scope: NameScope): boolean {
   let found = false;
   eachRange(node, scope, (range) => {
     found ||= ranges.includes(range);
@@ -175,26 +172,26 @@ function equality(left: Node, right: Node): Node {
 /** A condition with the tables of the subquery that it is about. */
 interface MembershipPart {
   readonly node: Node;
-  readonly about: ReadonlySet<Range>;
+  readonly about: ReadonlySet<FromTable>;
   /** True if it names a column of the row outside. */
   readonly outside: boolean;
 }
 
 interface JoinEdge {
-  readonly ends: readonly [Range, Range];
+  readonly ends: readonly [FromTable, FromTable];
   readonly columns: readonly [string, string];
 }
 
 function joined(
   from: FromClause,
   conditions: readonly Node[],
-  inner: Scope,
-  range: Range,
-  context: Translation,
-  { positive, isExists }: { readonly positive: boolean; readonly isExists: boolean },
+  inner: NameScope,
+  place: ConditionPlace,
+  isExists: boolean,
 ): string {
+  const { range, context, positive } = place;
   const parts = conditions.map((node): MembershipPart => {
-    const about = new Set<Range>();
+    const about = new Set<FromTable>();
     let outside = false;
     eachRange(node, inner, (found) => {
       if (from.ranges.includes(found)) about.add(found);
@@ -204,17 +201,17 @@ function joined(
   });
   const before = parts
     .filter(({ about }) => about.size === 0)
-    .map(({ node }) => context.filterOf(node, inner, range, context, positive));
+    .map(({ node }) => context.filterOf(node, { ...place, scope: inner }));
   const links = parts.filter(({ about, outside }) => about.size > 0 && outside);
   if (from.ranges.length === 0) {
     if (before.length === 0) throw new Untranslatable('a subquery without a table');
     return `(${before.join(' and ')})`;
   }
-  const filters = new Map<Range, string[]>(from.ranges.map((one) => [one, []]));
+  const filters = new Map<FromTable, string[]>(from.ranges.map((one) => [one, []]));
   for (const { node, about, outside } of parts) {
     const [only, another] = about;
     if (only !== undefined && another === undefined && !outside)
-      filters.get(only)?.push(context.filterOf(node, inner, only, context, positive));
+      filters.get(only)?.push(context.filterOf(node, { ...place, scope: inner, range: only }));
   }
   for (const one of from.ranges) {
     const readable = context.readableRows(one);
@@ -246,10 +243,10 @@ function joined(
 /** The condition that links the subquery to the row: a column of it, and what it must be equal to. */
 function linkOf(
   { node, about }: MembershipPart,
-  inner: Scope,
-  range: Range,
+  inner: NameScope,
+  range: FromTable,
   from: FromClause,
-): { readonly range: Range; readonly column: string; readonly outside: string } {
+): { readonly range: FromTable; readonly column: string; readonly outside: string } {
   const sides = equalSides(node);
   if (sides === null || about.size !== 1)
     throw new Untranslatable('a subquery that is linked to the row by something else than =');
@@ -261,7 +258,7 @@ function linkOf(
   throw new Untranslatable('a subquery that is linked to the row by an expression');
 }
 
-function edgeOf({ node }: MembershipPart, inner: Scope): JoinEdge {
+function edgeOf({ node }: MembershipPart, inner: NameScope): JoinEdge {
   const sides = equalSides(node);
   const [left, right] = [
     sides === null ? null : columnIn(sides[0], inner),
@@ -273,10 +270,10 @@ function edgeOf({ node }: MembershipPart, inner: Scope): JoinEdge {
 
 /** The filter of the root, after each other table became an attribute of the one that it is joined to. */
 function rootFilter(
-  root: Range,
-  ranges: readonly Range[],
+  root: FromTable,
+  ranges: readonly FromTable[],
   edges: readonly JoinEdge[],
-  filters: ReadonlyMap<Range, string[]>,
+  filters: ReadonlyMap<FromTable, string[]>,
   { attributes }: Translation,
 ): string {
   let left = [...edges];
@@ -310,7 +307,7 @@ function allOf(filters: readonly string[]): string {
   return filters.length === 0 ? 'true' : [...new Set(filters)].join(' and ');
 }
 
-function columnName({ table, alias }: Range, column: string): string {
+function columnName({ table, alias }: FromTable, column: string): string {
   const name = table.columns.get(column);
   if (name === undefined) throw new Untranslatable(`\`${alias}.${column}\`, which is not part of the model`);
   return name;
@@ -324,14 +321,17 @@ function equalSides(node: Node): readonly [Node, Node] | null {
 }
 
 /** The column that a node is, through arguments of functions; null for any other node. */
-function columnIn(node: Node, scope: Scope): { readonly range: Range; readonly column: string } | null {
+function columnIn(
+  node: Node,
+  scope: NameScope,
+): { readonly range: FromTable; readonly column: string } | null {
   const found = resolve(node, scope);
   if (found === null) return null;
   return 'node' in found ? columnIn(found.node, found.scope) : found;
 }
 
 /** Calls `visit` with the table of each column in a tree, those of subqueries inside it included. */
-function eachRange(value: unknown, scope: Scope, visit: (range: Range) => void): void {
+function eachRange(value: unknown, scope: NameScope, visit: (range: FromTable) => void): void {
   if (typeof value !== 'object' || value === null) return;
   if (Array.isArray(value)) {
     for (const item of value) eachRange(item, scope, visit);
@@ -354,7 +354,7 @@ function eachRange(value: unknown, scope: Scope, visit: (range: Range) => void):
 }
 
 /** Columns of a nested subquery that belong to the scope around it, by their qualifiers. */
-function eachOuterColumn(value: unknown, scope: Scope, visit: (range: Range) => void): void {
+function eachOuterColumn(value: unknown, scope: NameScope, visit: (range: FromTable) => void): void {
   if (typeof value !== 'object' || value === null) return;
   if (Array.isArray(value)) {
     for (const item of value) eachOuterColumn(item, scope, visit);
@@ -364,7 +364,7 @@ function eachOuterColumn(value: unknown, scope: Scope, visit: (range: Range) => 
   if ('ColumnRef' in node) {
     const names = namesOf(node.ColumnRef.fields);
     const qualifier = names.length > 1 ? names.at(-2) : undefined;
-    for (let at: Scope | null = scope; at !== null && qualifier !== undefined; at = at.outer)
+    for (let at: NameScope | null = scope; at !== null && qualifier !== undefined; at = at.outer)
       for (const one of at.ranges)
         if (one.alias === qualifier) {
           visit(one);

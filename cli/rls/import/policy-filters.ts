@@ -2,14 +2,62 @@ import type { Node } from '@pgsql/types';
 import { bindPredicate, type Relation as ModelRelation, QueryError } from 'osl-compiler';
 import type { GrantDocument } from '../../../policy/document.js';
 import { nameFrom } from '../../../src/model/manifest/index.js';
-import type { Policy, Relation, Role } from '../catalog/catalog.js';
-import type { CheckedDatabase } from '../checked-database.js';
-import { policyObject, qualified, relationObject } from '../identity.js';
+import {
+  type PgRelation,
+  type Policy,
+  policyObject,
+  qualified,
+  type Role,
+  relationObject,
+} from '../catalog/catalog.js';
+import type { CheckedDatabase } from '../database.js';
 import { partsOf } from '../nodes.js';
-import { type ImportNote, whyAllRows } from './notes.js';
-import { FailsInDatabase, type ImportedTable, type Range, Untranslatable } from './scope.js';
+import { FailsInDatabase, type FromTable, type ImportedTable, Untranslatable } from './scope.js';
 import { conditionOf, type ReadRights, type Translations } from './translations.js';
 import type { TableView } from './view-plan.js';
+
+/** One policy, table or view, and what became of it for a role. */
+export interface ImportNote {
+  readonly kind:
+    | 'imported'
+    | 'refused'
+    | 'no row security'
+    | 'exempt'
+    | 'nothing visible'
+    /** A view that became an entity over its table. */
+    | 'view'
+    /** Columns that are masked or left out. */
+    | 'changed';
+  /** Such as `members on app.document`. */
+  readonly object: string;
+  readonly role: string;
+  /** Reason of a refusal, and its consequence; null if there is nothing to say. */
+  readonly detail: string | null;
+}
+
+/** Why a table has no entity. */
+export function whyNoEntity({ kind, parents }: PgRelation): string {
+  if (kind === 'table' && parents.length > 0)
+    return 'a partition or a child: its rows are read through its parent, under the policies of that';
+  if (kind === 'foreign table')
+    return 'a foreign table: whose rows another server shows depends on the login of each role there';
+  return 'it did not become an entity';
+}
+
+/** Why a role sees all rows of a table or view. */
+function whyAllRows({ kind }: PgRelation): string {
+  switch (kind) {
+    case 'view':
+      return 'everybody who may read the view sees the same rows, as in the database';
+    case 'materialized view':
+      return 'everybody who may read it sees the same rows, as of its last refresh';
+    case 'table':
+    case 'partitioned table':
+    case 'foreign table':
+    case 'sequence':
+      return 'the role sees all rows, as in the database';
+  }
+}
 
 /** The names of the database's policies from which grants were made. */
 export class GrantOrigins {
@@ -34,7 +82,7 @@ const keyOf = (role: string, entity: string, filter: string | null): string =>
 /** The role that reads, and the view through which it does, or null; for the notes. */
 export interface Subject {
   readonly role: Role;
-  readonly view: Relation | null;
+  readonly view: PgRelation | null;
 }
 
 /**
@@ -101,7 +149,7 @@ export class PolicyFilters {
     reading: ReadRights,
     node: Node,
   ): readonly (string | null)[] {
-    const range: Range = { alias: query.alias, table };
+    const range: FromTable = { alias: query.alias, table };
     return alternativesOf(node).flatMap((alternative): (string | null)[] => {
       const text = this.#attempt(role, relationObject(view).identity, () => {
         const filter = this.#translations.viewFilter(reading, range, alternative);

@@ -1,7 +1,7 @@
 import type { Node } from '@pgsql/types';
 import { identifier } from 'osl-compiler/sql-text';
 import { namesOf } from '../nodes.js';
-import { operatorOf, type Range, resolve, type Scope, Untranslatable } from './scope.js';
+import { type FromTable, type NameScope, operatorOf, resolve, Untranslatable } from './scope.js';
 
 /**
  * Writes an expression over the columns of `range` as a policy file has it. If its functions and operators exist there
@@ -9,7 +9,7 @@ import { operatorOf, type Range, resolve, type Scope, Untranslatable } from './s
  *
  * @throws Untranslatable for columns of other tables and for values of the caller
  */
-export function rowExpression(node: Node, scope: Scope, range: Range): string {
+export function rowExpression(node: Node, scope: NameScope, range: FromTable): string {
   const text = (inner: Node | undefined): string => {
     if (inner === undefined) throw new Untranslatable('an expression that is cut off');
     return rowExpression(inner, scope, range);

@@ -9,10 +9,10 @@ import { POLICY_SCHEMA } from '../../../src/model/manifest/schema/policy.js';
 import { usage } from '../../exit.js';
 import { counted, note, visible } from '../../output.js';
 import { manifestYaml, policyYaml } from '../../proposal/index.js';
-import { catalogOf, type DatabaseFlags, openDatabase, scopeOf, urlOf } from '../database.js';
+import { type DatabaseFlags, openDatabase, scopeOf, urlOf, wholeCatalogOf } from '../database.js';
 import { sourceText } from './caller-value.js';
 import { type ImportedDatabase, importDatabase } from './import-database.js';
-import type { ImportNote } from './notes.js';
+import type { ImportNote } from './policy-filters.js';
 
 export interface RlsImportFlags extends DatabaseFlags {
   readonly tenant?: string;
@@ -54,12 +54,8 @@ export async function runRlsImport(folder: string, flags: RlsImportFlags): Promi
   else note(importText(imported, files));
 }
 
-/** @throws Failure if a part of the catalog cannot be read: what it has could restrict rows */
 async function read(survey: Survey, flags: RlsImportFlags, tenant: string): Promise<ImportedDatabase> {
-  const catalog = await catalogOf(survey);
-  const [unread] = catalog.unread;
-  if (unread !== undefined)
-    throw usage(`${catalog.reader} may not read the ${unread.part}: ${unread.reason}`);
+  const catalog = await wholeCatalogOf(survey);
   return importDatabase(survey, catalog, { scope: scopeOf(flags, catalog), tenant, urlEnv: flags.urlEnv });
 }
 

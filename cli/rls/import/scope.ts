@@ -1,27 +1,27 @@
 import type { Node, SelectStmt } from '@pgsql/types';
-import type { Relation } from '../catalog/catalog.js';
+import type { PgRelation } from '../catalog/catalog.js';
 import { namesOf } from '../nodes.js';
 
 /** A table that became an entity. */
 export interface ImportedTable {
-  readonly relation: Relation;
+  readonly relation: PgRelation;
   readonly entity: string;
   /** Names of the entity's columns, by those of the table. */
   readonly columns: ReadonlyMap<string, string>;
 }
 
 /** A table in the FROM of a query, or the table of a policy. */
-export interface Range {
+export interface FromTable {
   readonly alias: string;
   readonly table: ImportedTable;
 }
 
 /** The names that an expression may use, from the inside out. */
-export interface Scope {
-  readonly ranges: readonly Range[];
+export interface NameScope {
+  readonly ranges: readonly FromTable[];
   /** Arguments of the function whose body the expression is in, by name and by number. */
   readonly arguments: ReadonlyMap<string, BoundNode>;
-  readonly outer: Scope | null;
+  readonly outer: NameScope | null;
   /** Number of function bodies around it. */
   readonly depth: number;
 }
@@ -29,7 +29,7 @@ export interface Scope {
 /** An expression with the names that it may use. */
 export interface BoundNode {
   readonly node: Node;
-  readonly scope: Scope;
+  readonly scope: NameScope;
 }
 
 const BOUND = Symbol('bound');
@@ -45,10 +45,10 @@ function isBound(node: object): node is { readonly [BOUND]: BoundNode } {
 }
 
 /** The filter of the rows of a table that a query may read; null for all rows. @throws Untranslatable */
-export type ReadableRows = (range: Range) => string | null;
+export type ReadableRows = (range: FromTable) => string | null;
 
-export interface ColumnReference {
-  readonly range: Range;
+export interface ScopedColumn {
+  readonly range: FromTable;
   readonly column: string;
 }
 
@@ -68,14 +68,14 @@ export function operatorOf(nodes: readonly Node[] | undefined): string {
 }
 
 /** The column that a node names, or the argument; null for any other node. @throws Untranslatable for unknown names */
-export function resolve(node: Node, scope: Scope): ColumnReference | BoundNode | null {
+export function resolve(node: Node, scope: NameScope): ScopedColumn | BoundNode | null {
   if (isBound(node)) return node[BOUND];
   if ('ParamRef' in node) return argumentOf(`$${node.ParamRef.number ?? 0}`, scope);
   if (!('ColumnRef' in node)) return null;
   const names = namesOf(node.ColumnRef.fields);
   const column = names.at(-1) ?? '';
   const qualifier = names.length > 1 ? (names.at(-2) ?? null) : null;
-  for (let at: Scope | null = scope; at !== null; at = at.outer) {
+  for (let at: NameScope | null = scope; at !== null; at = at.outer) {
     const found = at.ranges.filter(
       ({ alias, table }) =>
         (qualifier === null || alias === qualifier) && table.relation.columns.some((c) => c.name === column),
@@ -89,8 +89,8 @@ export function resolve(node: Node, scope: Scope): ColumnReference | BoundNode |
   throw new Untranslatable(`nothing is known of \`${names.join('.')}\``);
 }
 
-function argumentOf(name: string, scope: Scope): BoundNode {
-  for (let at: Scope | null = scope; at !== null; at = at.outer) {
+function argumentOf(name: string, scope: NameScope): BoundNode {
+  for (let at: NameScope | null = scope; at !== null; at = at.outer) {
     const found = at.arguments.get(name);
     if (found !== undefined) return found;
   }
@@ -99,7 +99,7 @@ function argumentOf(name: string, scope: Scope): BoundNode {
 
 /** A FROM clause: its tables, and the conditions of its joins. */
 export interface FromClause {
-  readonly ranges: readonly Range[];
+  readonly ranges: readonly FromTable[];
   readonly conditions: readonly Node[];
 }
 
@@ -108,7 +108,7 @@ export function fromClauseOf(
   tables: TableLookup,
   searchPath: readonly string[],
 ): FromClause {
-  const ranges: Range[] = [];
+  const ranges: FromTable[] = [];
   const conditions: Node[] = [];
   const add = (node: Node): void => {
     if ('RangeVar' in node) {

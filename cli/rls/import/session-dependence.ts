@@ -1,7 +1,13 @@
 import type { Node } from '@pgsql/types';
-import { type DatabaseFunction, PUBLIC, type Relation, type Role } from '../catalog/catalog.js';
-import { type CheckedDatabase, governs } from '../checked-database.js';
-import { qualified, signature } from '../identity.js';
+import {
+  type DatabaseFunction,
+  type PgRelation,
+  PUBLIC,
+  qualified,
+  type Role,
+  signature,
+} from '../catalog/catalog.js';
+import { type CheckedDatabase, governs } from '../database.js';
 import { calledName, namesOf } from '../nodes.js';
 import { eachNode, parsedStatement, relationNames } from '../statement.js';
 
@@ -10,11 +16,11 @@ import { eachNode, parsedStatement, relationNames } from '../statement.js';
  * may read it gets the same rows at the same time. Times depend on the time zone of a session; that is not counted.
  * Follows views that it reads, functions that it calls and policies that apply to the owners.
  */
-export function sessionDependence(db: CheckedDatabase, view: Relation): string | null {
+export function sessionDependence(db: CheckedDatabase, view: PgRelation): string | null {
   return ofView(db, view, new Set());
 }
 
-function ofView(db: CheckedDatabase, view: Relation, seen: ReadonlySet<Relation>): string | null {
+function ofView(db: CheckedDatabase, view: PgRelation, seen: ReadonlySet<PgRelation>): string | null {
   const { view: definition } = view;
   if (definition === null || seen.has(view)) return `${qualified(view)}, which is read in a circle`;
   // Also inside a view with the rights of its owner, such a view has those of the session.
@@ -36,14 +42,14 @@ function ofView(db: CheckedDatabase, view: Relation, seen: ReadonlySet<Relation>
   ]);
 }
 
-function readsOf({ catalog }: CheckedDatabase, { view }: Relation): readonly Relation[] {
+function readsOf({ catalog }: CheckedDatabase, { view }: PgRelation): readonly PgRelation[] {
   return (view?.reads ?? []).flatMap((id) => catalog.relations.get(id) ?? []);
 }
 
 /** Relations that a view reads with the rights of the caller, who must have them, by itself and by views below it. */
-export function readByCaller(db: CheckedDatabase, view: Relation): readonly Relation[] {
+export function readByCaller(db: CheckedDatabase, view: PgRelation): readonly PgRelation[] {
   const seen = new Set([view]);
-  const found = new Set<Relation>();
+  const found = new Set<PgRelation>();
   for (const one of seen)
     for (const read of readsOf(db, one)) {
       if (one.view?.securityInvoker === true) found.add(read);
@@ -65,7 +71,7 @@ function ofRelations(
   db: CheckedDatabase,
   tree: Node,
   reader: Role,
-  seen: ReadonlySet<Relation>,
+  seen: ReadonlySet<PgRelation>,
 ): string | null {
   return firstOf(
     relationNames(tree).map(({ schema, name }) => () => {
@@ -90,9 +96,9 @@ function ofRelations(
 /** The policies by which `reader` reads a table. */
 function ofPolicies(
   db: CheckedDatabase,
-  table: Relation,
+  table: PgRelation,
   reader: Role,
-  seen: ReadonlySet<Relation>,
+  seen: ReadonlySet<PgRelation>,
 ): string | null {
   if (table.rowSecurity === 'off' || db.access.exemption(reader.id, table) !== null) return null;
   const applying = table.policies.filter((policy) => governs(policy, 'SELECT') && db.isFor(policy, reader));

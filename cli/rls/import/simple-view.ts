@@ -1,14 +1,14 @@
 import type { Node, SelectStmt } from '@pgsql/types';
 import type { MaskKind } from 'osl-compiler';
-import type { Relation } from '../catalog/catalog.js';
-import type { CheckedDatabase } from '../checked-database.js';
+import type { PgRelation } from '../catalog/catalog.js';
+import type { CheckedDatabase } from '../database.js';
 import { calledName, literalOf, namesOf } from '../nodes.js';
 import { columnOf, eachNode, parsedStatement } from '../statement.js';
 import { Untranslatable } from './scope.js';
 
 /** A view that shows rows of one table, each at most once. */
 export interface SimpleView {
-  readonly base: Relation;
+  readonly base: PgRelation;
   /** Name of the table in the query. */
   readonly alias: string;
   /** Null: all rows. */
@@ -38,7 +38,7 @@ export interface MaskedColumn {
 }
 
 /** Requires `ready()` of osl-compiler. @throws Untranslatable with the reason why a view is not of this form */
-export function simpleView(db: CheckedDatabase, view: Relation): SimpleView {
+export function simpleView(db: CheckedDatabase, view: PgRelation): SimpleView {
   const tree = parsedStatement(view.view?.definition ?? '');
   if (tree === null || !('SelectStmt' in tree)) throw new Untranslatable('its query is not in the grammar');
   const select = tree.SelectStmt;
@@ -110,7 +110,7 @@ function requireRowWise(db: CheckedDatabase, value: Node, column: string): void 
   });
 }
 
-function columnsNamed(tree: Node, base: Relation): ReadonlySet<string> {
+function columnsNamed(tree: Node, base: PgRelation): ReadonlySet<string> {
   const known = new Set(base.columns.map(({ name }) => name));
   const found = new Set<string>();
   eachNode(tree, (node) => {
@@ -122,7 +122,7 @@ function columnsNamed(tree: Node, base: Relation): ReadonlySet<string> {
   return found;
 }
 
-function columnFor(name: string, value: Node, base: Relation): ViewColumn {
+function columnFor(name: string, value: Node, base: PgRelation): ViewColumn {
   if ('ColumnRef' in value) return { kind: 'plain', name, of: columnOf(value)?.name ?? '' };
   const cases = 'CaseExpr' in value ? maskedByCase(name, value, base) : null;
   if (cases !== null) return cases;
@@ -139,7 +139,7 @@ interface Arm {
 }
 
 /** `CASE WHEN condition THEN column ELSE mask END`, with any number of branches; null for any other value. */
-function maskedByCase(name: string, node: Node, base: Relation): ViewColumn | null {
+function maskedByCase(name: string, node: Node, base: PgRelation): ViewColumn | null {
   const arms = armsOf(node);
   const shown = arms.map(({ value }) => shownColumn(value, base));
   const [of, another] = new Set(shown.filter((column) => column !== null));
@@ -176,7 +176,7 @@ function armsOf(node: Node): readonly Arm[] {
 const NULL: Node = { A_Const: { isnull: true } };
 
 /** The column that a branch shows whole; null for anything else. */
-function shownColumn(node: Node, base: Relation): string | null {
+function shownColumn(node: Node, base: PgRelation): string | null {
   const inner = isTextCast(node) && 'TypeCast' in node ? (node.TypeCast.arg ?? node) : node;
   const name = columnOf(inner)?.name ?? null;
   if (name === null || inner === node) return name;

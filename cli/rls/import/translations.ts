@@ -1,25 +1,23 @@
 import type { Node } from '@pgsql/types';
 import { QueryError } from 'osl-compiler';
 import { OTHERS_POLICY, SCHEMA } from '../../../src/model/row-security/index.js';
-import type { DatabaseFunction, Oid, Policy, Relation, Role } from '../catalog/catalog.js';
-import { type CheckedDatabase, governs, isOfGateway } from '../checked-database.js';
-import { qualified } from '../identity.js';
+import type { DatabaseFunction, Oid, PgRelation, Policy, Role } from '../catalog/catalog.js';
+import { qualified, searchPathOf } from '../catalog/catalog.js';
+import { type CheckedDatabase, governs, isOfGateway } from '../database.js';
 import { expressionNode } from '../nodes.js';
-import { searchPathOf } from '../search-path.js';
-import { ImportedAttributes } from './attributes.js';
+import { ImportedAttributes } from './caller-value.js';
 import { condition } from './condition.js';
-import { currentUser } from './current-user.js';
-import type { FunctionBodies } from './function-call.js';
 import {
   FailsInDatabase,
+  type FromTable,
   type ImportedTable,
+  type NameScope,
   NO_ARGUMENTS,
-  type Range,
-  type Scope,
   type TableLookup,
   Untranslatable,
 } from './scope.js';
-import type { Translation } from './translation.js';
+import type { FunctionBodies, Translation } from './translation.js';
+import { currentUser } from './translation.js';
 
 /** Whose rows are read: policies are those of `reader`, and `current_user` is `user`. */
 export interface ReadRights {
@@ -47,17 +45,17 @@ export class Translations {
 
   /** The condition of a policy of `table` as a filter. @throws Untranslatable */
   policyFilter(reading: ReadRights, table: ImportedTable, node: Node): string {
-    const range: Range = { alias: table.relation.name, table };
+    const range: FromTable = { alias: table.relation.name, table };
     return this.#filter(node, range, this.#translation(reading, new Set([table.relation.id])));
   }
 
   /** A condition of a view over one table as a filter. @throws Untranslatable */
-  viewFilter(reading: ReadRights, range: Range, node: Node): string {
+  viewFilter(reading: ReadRights, range: FromTable, node: Node): string {
     return this.#filter(node, range, this.#translation(reading, new Set()));
   }
 
   /** Policies that decide on the rows that a role reads. */
-  policiesFor(role: Role, relation: Relation): readonly Policy[] {
+  policiesFor(role: Role, relation: PgRelation): readonly Policy[] {
     const { catalog, isFor } = this.#database;
     // A policy without USING adds no condition for SELECT: a permissive one opens nothing.
     return relation.policies
@@ -65,9 +63,9 @@ export class Translations {
       .flatMap((policy) => (isOfGateway(policy, catalog) ? secondLineFor(policy, role) : policy));
   }
 
-  #filter(node: Node, range: Range, translation: Translation): string {
-    const scope: Scope = { ranges: [range], arguments: NO_ARGUMENTS, outer: null, depth: 0 };
-    return condition(node, scope, range, translation);
+  #filter(node: Node, range: FromTable, translation: Translation): string {
+    const scope: NameScope = { ranges: [range], arguments: NO_ARGUMENTS, outer: null, depth: 0 };
+    return condition(node, { scope, range, context: translation, positive: true });
   }
 
   /** @param open tables whose policies are being translated */
@@ -76,7 +74,7 @@ export class Translations {
     const { user, isCaller } = reading;
     const rowsOf =
       (as: ReadRights) =>
-      (range: Range): string | null =>
+      (range: FromTable): string | null =>
         this.#readable(as, range, open);
     const tables: TableLookup = {
       table: (schema, name, searchPath) => this.#tableNamed(schema, name, searchPath),
@@ -135,7 +133,7 @@ export class Translations {
   }
 
   /** The filter of the rows that a role may read in a subquery; null for all rows. */
-  #readable(reading: ReadRights, { table }: Range, open: ReadonlySet<Oid>): string | null {
+  #readable(reading: ReadRights, { table }: FromTable, open: ReadonlySet<Oid>): string | null {
     const { relation } = table;
     const { reader } = reading;
     const { access, catalog } = this.#database;
@@ -150,7 +148,7 @@ export class Translations {
       );
     const policies = this.policiesFor(role, relation);
     const context = this.#translation(reading, new Set([...open, relation.id]));
-    const range: Range = { alias: relation.name, table };
+    const range: FromTable = { alias: relation.name, table };
     const of = (policy: Policy): string => this.#filter(conditionOf(policy), range, context);
     const either = policies.filter(({ permissive }) => permissive).map(of);
     const all = policies.filter(({ permissive }) => !permissive).map(of);

@@ -1,7 +1,8 @@
-import type { Relation as ModelRelation } from 'osl-compiler';
+import type { MaskKind, Relation as ModelRelation } from 'osl-compiler';
+import type { GrantDocument } from '../../../policy/document.js';
 import { type Manifest, modelNameFrom, tableName } from '../../../src/model/manifest/index.js';
-import type { Oid, Relation } from '../catalog/catalog.js';
-import type { CheckedDatabase } from '../checked-database.js';
+import type { Oid, PgRelation } from '../catalog/catalog.js';
+import type { CheckedDatabase } from '../database.js';
 import { Untranslatable } from './scope.js';
 import { sessionDependence } from './session-dependence.js';
 import { type SimpleView, simpleView, type ViewColumn } from './simple-view.js';
@@ -9,14 +10,14 @@ import { type SimpleView, simpleView, type ViewColumn } from './simple-view.js';
 /** The way in which a view is imported, or the reason why it is not. */
 export type ViewPlan =
   /** As an entity over the view: everybody who may read it gets the same rows. */
-  | { readonly kind: 'view'; readonly view: Relation }
+  | { readonly kind: 'view'; readonly view: PgRelation }
   /** As a further entity over the table below it, with the conditions and masks of the view in grants. */
   | TableView
-  | { readonly kind: 'refused'; readonly view: Relation; readonly reason: string };
+  | { readonly kind: 'refused'; readonly view: PgRelation; readonly reason: string };
 
 export interface TableView {
   readonly kind: 'table';
-  readonly view: Relation;
+  readonly view: PgRelation;
   readonly query: SimpleView;
 }
 
@@ -31,11 +32,11 @@ export function viewPlans(db: CheckedDatabase): ReadonlyMap<Oid, ViewPlan> {
   );
 }
 
-function isReadable({ roles, access }: CheckedDatabase, view: Relation): boolean {
+function isReadable({ roles, access }: CheckedDatabase, view: PgRelation): boolean {
   return roles.some(({ id }) => access.columns(id, 'SELECT', view).length > 0);
 }
 
-function planOf(db: CheckedDatabase, view: Relation): ViewPlan {
+function planOf(db: CheckedDatabase, view: PgRelation): ViewPlan {
   const dependence = sessionDependence(db, view);
   if (dependence === null) return { kind: 'view', view };
   try {
@@ -97,6 +98,82 @@ export function entityRoles(manifest: Manifest, plans: ReadonlyMap<Oid, ViewPlan
 }
 
 /** `schema.name` as manifests write it. */
-export function nameOf({ schema, name }: Pick<Relation, 'schema' | 'name'>): string {
+export function nameOf({ schema, name }: Pick<PgRelation, 'schema' | 'name'>): string {
   return tableName({ schema, table: name });
+}
+
+/** A filter of rows; null accepts all rows. */
+type RowFilter = string | null;
+
+/** A masked column of a view, and for which rows a role sees its values. */
+export interface MaskedLabel {
+  readonly name: string;
+  readonly label: string;
+  readonly mask: MaskKind;
+  /** Alternatives; empty: for none. */
+  readonly clear: readonly RowFilter[];
+}
+
+/**
+ * The grants of a role on the entity of a view: one for each alternative of its rows, and for each alternative under which
+ * the view shows a masked column the same rows again with that column unmasked.
+ *
+ * @param plain labels of columns that the view shows without a mask
+ */
+export function viewGrants(
+  entity: string,
+  columns: readonly string[],
+  rows: readonly RowFilter[],
+  plain: ReadonlySet<string>,
+  masked: readonly MaskedLabel[],
+): readonly GrantDocument[] {
+  const always = masked.filter(isAlwaysClear).map(({ label }) => label);
+  const unmask = new Set([...plain, ...always]);
+  const filters = widest(rows);
+  const clear = masked.flatMap((column) =>
+    isAlwaysClear(column)
+      ? []
+      : column.clear.flatMap((text) =>
+          widest(filters.map((filter) => bothOf(filter, text))).map((filter) =>
+            grantOn(entity, columns, filter, new Set([...unmask, column.label])),
+          ),
+        ),
+  );
+  return [...filters.map((filter) => grantOn(entity, columns, filter, unmask)), ...clear];
+}
+
+export function grantOn(
+  entity: string,
+  columns: readonly string[],
+  rows: RowFilter,
+  unmask: ReadonlySet<string>,
+): GrantDocument {
+  return {
+    on: entity,
+    columns: [...columns],
+    ...(rows !== null && { rows }),
+    ...(unmask.size > 0 && { unmask: [...unmask] }),
+  };
+}
+
+/** Note on a masked column for the report; null if the role always sees its values. */
+export function maskNote(column: MaskedLabel): string | null {
+  if (isAlwaysClear(column)) return null;
+  const others = column.clear.length > 0 ? ' unless the view shows the value' : '';
+  return `${column.name} has the mask \`${column.mask}\`${others}`;
+}
+
+function isAlwaysClear({ clear }: MaskedLabel): boolean {
+  return clear.includes(null);
+}
+
+/** Filters without those that another one contains. */
+function widest(filters: readonly RowFilter[]): readonly RowFilter[] {
+  return filters.includes(null) ? [null] : [...new Set(filters)];
+}
+
+/** Both filters. */
+export function bothOf(one: RowFilter, other: RowFilter): RowFilter {
+  if (one === null || other === null) return one ?? other;
+  return `${one} and ${other}`;
 }

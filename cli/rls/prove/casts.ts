@@ -2,9 +2,8 @@ import type { TypeName as TypeNode } from '@pgsql/types';
 import { arrayElements, type TypeName, typeNamed } from 'osl-compiler';
 import { castKey, type Encoder, literalKey, NULL_KEY } from '../../../policy/proof/index.js';
 import { namesOf } from '../nodes.js';
-import { NULL_TERM, truthLiteral } from './leaf-terms.js';
 import { NotUnderstood } from './scope.js';
-import { type CallerTerm, literalTerm, type Term, type ValueTerm } from './terms.js';
+import { type CallerTerm, literalTerm, NULL_TERM, type Term, truthLiteral, type ValueTerm } from './terms.js';
 
 export interface CastContext {
   /** Names of the types of columns whose labels the model declares, such as `app.status`. */

@@ -12,10 +12,8 @@ import {
   type Truth,
 } from '../../../policy/proof/index.js';
 import { firstTarget, namesOf } from '../nodes.js';
-import { type CalledQuery, calledQuery } from './functions.js';
-import { truthLiteral } from './leaf-terms.js';
+import { aloneIn, type CalledQuery, calledQuery, type Subquery, selectOf, subqueryOf } from './functions.js';
 import { at, type Home, NotUnderstood, operatorOf, type PlacedExpression } from './scope.js';
-import { aloneIn, type Subquery, selectOf, subqueryOf } from './subquery.js';
 import {
   COMPARISONS,
   callerEquals,
@@ -26,6 +24,7 @@ import {
   isRowTerm,
   type Term,
   type TruthTerm,
+  truthLiteral,
   typed,
   type ValueTerm,
 } from './terms.js';
@@ -40,7 +39,7 @@ export interface ConditionContext extends TranslationContext {
  * Translates conditions of row security, as Postgres has them, into formulas. What it does not understand becomes an
  * unknown truth value, which is equal to no other one.
  */
-export class Conditions {
+export class ConditionEncoder {
   readonly #context: ConditionContext;
   readonly #values: Values;
   #unknown = 0;
@@ -54,21 +53,11 @@ export class Conditions {
   }
 
   truth(place: PlacedExpression, home: Home): Truth {
-    try {
-      return this.#truth(place, home);
-    } catch (error) {
-      if (!(error instanceof NotUnderstood)) throw error;
-      return this.#notUnderstood(error, home);
-    }
+    return this.#understood(home, () => this.#truth(place, home));
   }
 
   equal(left: PlacedExpression, right: PlacedExpression, home: Home): Truth {
-    try {
-      return this.#compared('=', left, right, home);
-    } catch (error) {
-      if (!(error instanceof NotUnderstood)) throw error;
-      return this.#notUnderstood(error, home);
-    }
+    return this.#understood(home, () => this.#compared('=', left, right, home));
   }
 
   /** A value of the row or a literal. @throws NotUnderstood for a value of the caller */
@@ -78,8 +67,13 @@ export class Conditions {
     throw new NotUnderstood('a value of the caller among rows of a subquery');
   }
 
-  #notUnderstood({ message }: NotUnderstood, { encoder }: Home): Truth {
-    return encoder.unknownTruth(`not understood ${this.#unknown++}`, message);
+  #understood({ encoder }: Home, work: () => Truth): Truth {
+    try {
+      return work();
+    } catch (error) {
+      if (!(error instanceof NotUnderstood)) throw error;
+      return encoder.unknownTruth(`not understood ${this.#unknown++}`, error.message);
+    }
   }
 
   #truth(place: PlacedExpression, home: Home): Truth {

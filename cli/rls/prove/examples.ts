@@ -17,20 +17,52 @@ import {
   type SolverModel,
   scriptOf,
   text,
+  type View,
   variable,
 } from '../../../policy/proof/index.js';
+import type { Solver } from '../../policy-proof/solver.js';
+import type { Role } from '../catalog/catalog.js';
 import type { CallerSource } from '../import/caller-value.js';
-import { CLAIM_PREFIX, CLAIMS_SETTING } from './caller-values.js';
-import type { Difference, ExampleContext, Question } from './question.js';
-import type { RowSet } from './row-sets.js';
-import { instancesOf } from './ties.js';
+import { type CallerValueNames, CLAIM_PREFIX, CLAIMS_SETTING, type RowSet } from './caller-values.js';
+import type { RowSecurityEncoder } from './row-security.js';
+import { instancesOf, type Ties } from './ties.js';
+
+/** The rows of one table that one role sees in the database and through the gateway, to be compared. */
+export interface VisibilityQuestion {
+  readonly role: Role;
+  readonly policyRole: string;
+  readonly entity: Entity;
+  readonly encoder: Encoder;
+  /** The row is visible in the database. */
+  readonly row: Formula;
+  readonly view: View;
+  /** Physical names of the columns that the role may read in the database. */
+  readonly readable: ReadonlySet<string>;
+}
+
+/** A difference that may be possible: of rows, or of one column. */
+export interface VisibilityDifference {
+  readonly formula: Formula;
+  /** `more`: the gateway shows what the database hides. */
+  readonly direction: 'more' | 'less';
+  /** Name of the entity's column; null for the row. */
+  readonly column: string | null;
+}
+
+/** Inputs for an example of a difference. */
+export interface ExampleContext {
+  readonly ties: Ties;
+  readonly names: CallerValueNames;
+  readonly rowSecurity: RowSecurityEncoder;
+  readonly solver: Solver;
+}
 
 /** Values by physical column, in Postgres' text format. */
 export type ExampleRow = ReadonlyMap<string, string | null>;
 
 /** A row, a caller and the rows of other tables for which policy and row security differ; all values are made up. */
 export interface Example {
-  readonly direction: Difference['direction'];
+  readonly direction: VisibilityDifference['direction'];
   /** Name of the entity's column that is seen by one alone; null if it is the row. */
   readonly column: string | null;
   readonly entity: Entity;
@@ -67,8 +99,8 @@ interface SolverText {
 
 /** Makes an example of a model of the solver; returns the reason if there is none. */
 export async function exampleOf(
-  { direction, column }: Difference,
-  question: Question,
+  { direction, column }: VisibilityDifference,
+  question: VisibilityQuestion,
   context: ExampleContext,
   model: SolverModel,
 ): Promise<Example | string> {
@@ -279,12 +311,12 @@ class WitnessRows {
     return true;
   }
 
-  #hasSome({ name, attribute }: Source, encoder: Encoder, model: SolverModel): boolean {
+  #hasSome({ name, attribute }: ExampleSource, encoder: Encoder, model: SolverModel): boolean {
     if (attribute === null) return true;
     return ['missing', 'empty'].every((p) => model.value(`${encoder.caller} ${p} ${name}`) !== true);
   }
 
-  #sourceOf(name: string): Source | null {
+  #sourceOf(name: string): ExampleSource | null {
     const set = this.#context.rowSecurity.sets.named(name);
     if (set !== null && set.entity !== null)
       return { name, set, attribute: null, entity: set.entity, column: set.column };
@@ -297,13 +329,13 @@ class WitnessRows {
 
   /** @param groups all values of the question: the row must not give one to a set that has it not */
   async #addRow(
-    source: Source,
+    source: ExampleSource,
     { value, type }: RowGroup,
     groups: readonly RowGroup[],
     depth: number,
   ): Promise<boolean> {
     const encoder = source.set?.encoder ?? new Encoder(source.entity, 'caller', null, expressionKey);
-    const selects = ({ set, attribute }: Source): Formula => {
+    const selects = ({ set, attribute }: ExampleSource): Formula => {
       if (set !== null) return set.condition;
       return attribute === null ? or() : encoder.accepts(attribute.filter);
     };
@@ -371,7 +403,7 @@ class WitnessRows {
   }
 }
 
-interface Source {
+interface ExampleSource {
   readonly name: string;
   readonly set: RowSet | null;
   readonly attribute: TableAttribute | null;
@@ -383,12 +415,12 @@ interface Source {
 interface RowGroup {
   readonly value: string;
   readonly type: TypeName;
-  readonly positive: Map<string, Source>;
-  readonly negative: Map<string, Source>;
+  readonly positive: Map<string, ExampleSource>;
+  readonly negative: Map<string, ExampleSource>;
 }
 
 function linkTo(
-  { column, entity }: Source,
+  { column, entity }: ExampleSource,
   value: string,
   type: TypeName,
   encoder: Encoder,

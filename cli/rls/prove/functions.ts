@@ -1,10 +1,10 @@
-import type { Node } from '@pgsql/types';
+import type { Node, SelectStmt } from '@pgsql/types';
 import { parse, QueryError } from 'osl-compiler';
-import type { DatabaseFunction } from '../catalog/catalog.js';
-import type { CheckedDatabase } from '../checked-database.js';
-import { calledName } from '../nodes.js';
-import { schemasOf } from '../search-path.js';
-import { NO_ARGUMENTS, NotUnderstood, type PlacedExpression } from './scope.js';
+import { type DatabaseFunction, schemasOf } from '../catalog/catalog.js';
+import type { CheckedDatabase } from '../database.js';
+import { calledName, firstTarget } from '../nodes.js';
+import { queryText } from '../statement.js';
+import { at, NO_ARGUMENTS, NotUnderstood, type PlacedExpression, referenceOf } from './scope.js';
 
 /** A call of a user's function, as the query that is its body. */
 export interface CalledQuery {
@@ -75,31 +75,70 @@ function countOf(types: string): number {
 }
 
 /** The only statement of a body, a SELECT. */
-function bodyOf({ language, body, bound }: DatabaseFunction, name: string): Node {
-  const statement = language === 'plpgsql' ? returnedBy(body) : bound ? boundStatement(body) : body;
-  if (statement === null || (language !== 'sql' && language !== 'plpgsql'))
-    throw new NotUnderstood(`the body of the function ${name}`);
+function bodyOf(called: DatabaseFunction, name: string): Node {
+  const statement = queryText(called);
   try {
-    const { node } = parse(statement.trim().replace(/;$/, ''));
-    if ('SelectStmt' in node) return node;
+    const node = statement === null ? null : parse(statement.trim().replace(/;$/, '')).node;
+    if (node !== null && 'SelectStmt' in node) return node;
   } catch (error) {
     if (!(error instanceof QueryError)) throw error;
   }
   throw new NotUnderstood(`the body of the function ${name}`);
 }
 
-/** The query of a PL/pgSQL block that has a single statement, RETURN; null for any other. */
-function returnedBy(body: string): string | null {
-  const [, block] = /^\s*begin\s([\s\S]+?);\s*end\s*;?\s*$/i.exec(body) ?? [];
-  const [, query] = /^\s*return\s+query\s+([\s\S]+)$/i.exec(block ?? '') ?? [];
-  if (query !== undefined) return query.replace(/;\s*return\s*$/i, '');
-  const [, value] = /^\s*return\s+([\s\S]+)$/i.exec(block ?? '') ?? [];
-  return value === undefined ? null : `select ${value}`;
+/** A subquery in a condition. */
+export interface Subquery {
+  readonly select: SelectStmt;
+  /** Where it stands: its tables and arguments, and the rights under which it runs. */
+  readonly place: PlacedExpression;
+  /** Only its first row counts, as of a function; otherwise several rows where one is expected are an error. */
+  readonly firstRow: boolean;
+  /** A value that its select list must be equal to; null if there need only be a row. */
+  readonly equalTo: PlacedExpression | null;
+  /** The value of its select list must be true. */
+  readonly isTrue: boolean;
 }
 
-function boundStatement(body: string): string | null {
-  const [, value] = /^\s*return\s+([\s\S]+)$/i.exec(body) ?? [];
-  if (value !== undefined) return `select ${value}`;
-  const [, statement] = /^\s*begin\s+atomic\s+([\s\S]+?);\s*end\s*$/i.exec(body) ?? [];
-  return statement ?? null;
+/** The subquery that an operand is, through casts, arguments and functions; null for any other operand. */
+export function subqueryOf(place: PlacedExpression, database: CheckedDatabase): Subquery | null {
+  const { node } = place;
+  if ('TypeCast' in node && node.TypeCast.arg !== undefined)
+    return subqueryOf(at(place, node.TypeCast.arg), database);
+  const reference = referenceOf(place);
+  if (reference !== null) return 'node' in reference ? subqueryOf(reference, database) : null;
+  if ('FuncCall' in node) {
+    const called = calledQuery(place, database);
+    if (called === null) return null;
+    const select = selectOf(called.query.node);
+    const alone = aloneIn(select);
+    if (alone !== null) return called.returnsSet ? null : subqueryOf(at(called.query, alone), database);
+    if (called.strict && called.args.length > 0) throw new NotUnderstood('a STRICT function that reads rows');
+    const firstRow = !called.returnsSet;
+    return { select, place: called.query, firstRow, equalTo: null, isTrue: false };
+  }
+  if (!('SubLink' in node)) return null;
+  const { subLinkType, subselect } = node.SubLink;
+  if (subLinkType !== 'EXPR_SUBLINK' && subLinkType !== 'ARRAY_SUBLINK') return null;
+  const select = selectOf(subselect);
+  const alone = aloneIn(select);
+  if (alone !== null) return subLinkType === 'EXPR_SUBLINK' ? subqueryOf(at(place, alone), database) : null;
+  return { select, place, firstRow: false, equalTo: null, isTrue: false };
+}
+
+/** @throws NotUnderstood if it is another statement */
+export function selectOf(query: Node | undefined): SelectStmt {
+  if (query === undefined || !('SelectStmt' in query))
+    throw new NotUnderstood('a subquery that is no SELECT');
+  return query.SelectStmt;
+}
+
+/** The value of a query that is a single expression, such as `(SELECT auth.uid())`; null for any other query. */
+export function aloneIn(select: SelectStmt): Node | null {
+  const { fromClause, whereClause, groupClause, havingClause, limitCount, limitOffset, op, valuesLists } =
+    select;
+  const parts = [fromClause, whereClause, groupClause, havingClause, limitCount, limitOffset, valuesLists];
+  const isPlain = parts.every((part) => part === undefined) && (op === undefined || op === 'SETOP_NONE');
+  return isPlain && select.withClause === undefined && select.targetList?.length === 1
+    ? firstTarget(select)
+    : null;
 }

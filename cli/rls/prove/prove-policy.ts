@@ -12,13 +12,13 @@ import {
 } from '../../../policy/proof/index.js';
 import { type Manifest, nameFrom, tableName } from '../../../src/model/manifest/index.js';
 import type { Solver } from '../../policy-proof/solver.js';
-import type { Relation, Role } from '../catalog/catalog.js';
-import type { CheckedDatabase } from '../checked-database.js';
-import type { CallerAttribute } from '../import/attributes.js';
+import type { PgRelation, Role } from '../catalog/catalog.js';
+import type { CheckedDatabase } from '../database.js';
+import type { CallerAttribute } from '../import/caller-value.js';
 import { CallerValueNames } from './caller-values.js';
+import type { ExampleContext, VisibilityDifference, VisibilityQuestion } from './examples.js';
 import { type Example, exampleOf } from './examples.js';
-import type { Difference, ExampleContext, Question } from './question.js';
-import { RowSecurity } from './row-security.js';
+import { RowSecurityEncoder } from './row-security.js';
 import { Ties } from './ties.js';
 
 /** The rows, or one column, that a role sees of one table: through the gateway and in the database. */
@@ -28,7 +28,7 @@ export interface RoleProof {
   readonly entity: string;
   /** Such as `app.note`. */
   readonly table: string;
-  readonly verdict: ProofVerdict;
+  readonly verdict: PolicyProofVerdict;
   /** Conditions on a caller under which the database answers at all, such as `sub can be read as uuid`. */
   readonly assumes: readonly string[];
 }
@@ -39,7 +39,7 @@ export interface RoleProof {
  * - `wider`: more rows in the example. `differs`: more in one example, fewer in another.
  * - `unknown`: neither; `neverMore` if it is proved that the gateway shows no more than the database.
  */
-export type ProofVerdict =
+export type PolicyProofVerdict =
   | { readonly kind: 'equal' }
   | { readonly kind: 'narrower' | 'wider'; readonly example: Example }
   | { readonly kind: 'differs'; readonly example: Example; readonly less: Example }
@@ -64,7 +64,7 @@ export async function provePolicy(
 ): Promise<readonly RoleProof[]> {
   const { database, manifest, policy, attributes } = input;
   const names = new CallerValueNames(attributes);
-  const rowSecurity = new RowSecurity(database, manifest, names);
+  const rowSecurity = new RowSecurityEncoder(database, manifest, names);
   const ties = new Ties(policy, names, rowSecurity.sets, solver);
   const proofs: RoleProof[] = [];
   for (const entity of manifest.catalog.relations.values()) {
@@ -91,7 +91,7 @@ export async function provePolicy(
   return [...proofs, ...unknownRoles(input)];
 }
 
-function relationOf(entity: Entity, { catalog }: CheckedDatabase): Relation | null {
+function relationOf(entity: Entity, { catalog }: CheckedDatabase): PgRelation | null {
   return (
     [...catalog.relations.values()].find(({ schema, name }) => `${schema}.${name}` === tableName(entity)) ??
     null
@@ -120,11 +120,14 @@ function unknownRoles({ database, policy }: ProofInput): readonly RoleProof[] {
     );
 }
 
-interface ProofContext extends ExampleContext {
+interface PolicyProofContext extends ExampleContext {
   readonly trial: ExampleTrial;
 }
 
-async function decide(question: Question, context: ProofContext): Promise<ProofVerdict> {
+async function decide(
+  question: VisibilityQuestion,
+  context: PolicyProofContext,
+): Promise<PolicyProofVerdict> {
   const differences = differencesOf(question);
   const facts = await context.ties.factsOf(question.encoder, question.role.name);
   // The first case asks if there is a row and a caller at all: of contradictory facts everything would follow.
@@ -173,7 +176,7 @@ function verdictOf({
 }: {
   readonly more: SearchOutcome;
   readonly less: SearchOutcome;
-}): ProofVerdict {
+}): PolicyProofVerdict {
   if (more.kind === 'shown')
     return less.kind === 'shown'
       ? { kind: 'differs', example: more.example, less: less.example }
@@ -185,8 +188,8 @@ function verdictOf({
     : { kind: 'equal' };
 }
 
-function differencesOf({ entity, row, view, readable }: Question): readonly Difference[] {
-  const found: Difference[] = [
+function differencesOf({ entity, row, view, readable }: VisibilityQuestion): readonly VisibilityDifference[] {
+  const found: VisibilityDifference[] = [
     { formula: and(view.row, not(row)), direction: 'more', column: null },
     { formula: and(row, not(view.row)), direction: 'less', column: null },
   ];
@@ -194,7 +197,7 @@ function differencesOf({ entity, row, view, readable }: Question): readonly Diff
   const seen = new Set<string>();
   for (const { name, physical } of entity.columns) {
     const [shown, unmasked] = [view.shown.get(name) ?? FALSE, view.unmasked.get(name) ?? FALSE];
-    const difference: Difference = readable.has(physical)
+    const difference: VisibilityDifference = readable.has(physical)
       ? { formula: and(row, view.row, not(unmasked)), direction: 'less', column: name }
       : { formula: shown, direction: 'more', column: name };
     const key = `${difference.direction} ${textOf(difference.formula)}`;
@@ -210,9 +213,9 @@ function textOf(formula: Formula): string {
 }
 
 async function tried(
-  difference: Difference,
-  question: Question,
-  context: ProofContext,
+  difference: VisibilityDifference,
+  question: VisibilityQuestion,
+  context: PolicyProofContext,
   model: SolverModel,
 ): Promise<SearchOutcome> {
   const example = await exampleOf(difference, question, context, model);
@@ -225,8 +228,8 @@ async function tried(
 
 /** Names expressions on which the model depends, and whose meaning the solver does not know. */
 async function reasonsFor(
-  { encoder, role }: Question,
-  { ties }: ProofContext,
+  { encoder, role }: VisibilityQuestion,
+  { ties }: PolicyProofContext,
   model: SolverModel,
 ): Promise<readonly string[]> {
   const own = [...encoder.unknowns].filter(([name]) => model.value(name) !== null).map(([, what]) => what);

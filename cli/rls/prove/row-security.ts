@@ -2,22 +2,21 @@ import type { Node, SelectStmt } from '@pgsql/types';
 import { type Relation as Entity, QueryError } from 'osl-compiler';
 import { and, Encoder, expressionKey, FALSE, type Formula, or, TRUE } from '../../../policy/proof/index.js';
 import { type Manifest, tableName } from '../../../src/model/manifest/index.js';
-import type { Policy, Relation, Role } from '../catalog/catalog.js';
-import { type CheckedDatabase, governs } from '../checked-database.js';
-import { qualified } from '../identity.js';
+import type { PgRelation, Policy, Role } from '../catalog/catalog.js';
+import { qualified, searchPathOf } from '../catalog/catalog.js';
+import { type CheckedDatabase, governs } from '../database.js';
 import { expressionNode } from '../nodes.js';
-import { searchPathOf } from '../search-path.js';
 import type { CallerValueNames } from './caller-values.js';
-import { Conditions } from './conditions.js';
-import { RowSets } from './row-sets.js';
+import { RowSets } from './caller-values.js';
+import { ConditionEncoder } from './conditions.js';
 import {
   type From,
   type Home,
   NO_ARGUMENTS,
   NotUnderstood,
   type PlacedExpression,
-  type Range,
-  type Rights,
+  type QueryRights,
+  type RangeTable,
 } from './scope.js';
 import { AlwaysFails, subqueryHasRow } from './subqueries.js';
 
@@ -33,19 +32,19 @@ export interface VisibleInDatabase {
  * Translates the row security of a database into formulas, as Postgres combines it: one of the permissive policies that
  * apply to the role, and all restrictive ones. Independent of `osl rls import`.
  */
-export class RowSecurity {
+export class RowSecurityEncoder {
   readonly sets = new RowSets();
   readonly #database: CheckedDatabase;
   readonly #names: CallerValueNames;
   readonly #entities: ReadonlyMap<string, Entity>;
   readonly #assumed = new Set<string>();
-  readonly #conditions: Conditions;
+  readonly #conditions: ConditionEncoder;
 
   constructor(database: CheckedDatabase, manifest: Manifest, names: CallerValueNames) {
     this.#database = database;
     this.#names = names;
     this.#entities = new Map([...manifest.catalog.relations.values()].map((e) => [tableName(e), e]));
-    this.#conditions = new Conditions({
+    this.#conditions = new ConditionEncoder({
       database,
       names: this.#names,
       enums: this.#enums(),
@@ -61,15 +60,15 @@ export class RowSecurity {
     });
   }
 
-  entityOf({ schema, name }: Relation): Entity | null {
+  entityOf({ schema, name }: PgRelation): Entity | null {
     return this.#entities.get(`${schema}.${name}`) ?? null;
   }
 
   /** The rows that a role sees; `encoder` has the variables of the row. */
-  rowsOf(role: Role, relation: Relation, entity: Entity): VisibleInDatabase {
+  rowsOf(role: Role, relation: PgRelation, entity: Entity): VisibleInDatabase {
     const encoder = new Encoder(entity, 'caller', null, expressionKey);
     this.#assumed.clear();
-    const rights: Rights = {
+    const rights: QueryRights = {
       role: role.id,
       searchPath: [],
       sessionPath: sessionPathOf(role),
@@ -94,7 +93,7 @@ export class RowSecurity {
     }
   }
 
-  #visible({ range, encoder }: Home, rights: Rights): Formula {
+  #visible({ range, encoder }: Home, rights: QueryRights): Formula {
     const { relation } = range;
     if (relation.kind !== 'table' && relation.kind !== 'partitioned table')
       return encoder.unknownTruth(`rows of ${relation.id}`, `the rows of a ${relation.kind}`).isTrue;
@@ -121,7 +120,7 @@ export class RowSecurity {
     return and(or(...conditions(true)), ...conditions(false));
   }
 
-  #holds({ name, using }: Policy, home: Home, rights: Rights): Formula {
+  #holds({ name, using }: Policy, home: Home, rights: QueryRights): Formula {
     const node = conditionIn(using ?? '');
     if (node === null) return home.encoder.unknownTruth(`policy ${name}`, `the policy ${name}`).isTrue;
     const place: PlacedExpression = {
@@ -132,8 +131,8 @@ export class RowSecurity {
     return this.#conditions.truth(place, home).isTrue;
   }
 
-  #from({ fromClause = [] }: SelectStmt, { searchPath }: Rights): From {
-    const ranges: Range[] = [];
+  #from({ fromClause = [] }: SelectStmt, { searchPath }: QueryRights): From {
+    const ranges: RangeTable[] = [];
     const conditions: Node[] = [];
     const add = (node: Node): void => {
       if ('RangeVar' in node) {
@@ -155,7 +154,7 @@ export class RowSecurity {
     return { ranges, conditions };
   }
 
-  #table(schema: string | null, name: string, searchPath: readonly string[]): Relation {
+  #table(schema: string | null, name: string, searchPath: readonly string[]): PgRelation {
     for (const one of schema === null ? searchPath : [schema]) {
       const relation = this.#database.relationNamed({ schema: one, name });
       if (relation !== null) return relation;

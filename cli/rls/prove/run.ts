@@ -1,15 +1,21 @@
-import { join, resolve } from 'node:path';
 import { ready } from 'osl-compiler';
-import { loadModel } from '../../../src/service/model.js';
-import { EXIT, usage } from '../../exit.js';
-import { note, print, printJson } from '../../output.js';
-import { withInstalledSolver } from '../../policy/solver.js';
+import type { Diagnostic } from '../../../src/model/manifest/index.js';
+import { EXIT } from '../../exit.js';
+import { counted, note, print, printJson, visible } from '../../output.js';
+import { placesIn, withInstalledSolver } from '../../policy/prove.js';
 import { sarifLog } from '../../sarif.js';
-import { checkedDatabase } from '../checked-database.js';
-import { catalogOf, type DatabaseFlags, openDatabase, scopeOf, urlOf } from '../database.js';
+import {
+  checkedDatabase,
+  type DatabaseFlags,
+  loadFolder,
+  openDatabase,
+  scopeOf,
+  urlOf,
+  wholeCatalogOf,
+} from '../database.js';
 import { importedPolicy } from '../import/draft.js';
-import { provePolicy, type RoleProof } from './prove-policy.js';
-import { proofJson, proofLines, proofProblems } from './report.js';
+import type { Example, ExampleRow } from './examples.js';
+import { type PolicyProofVerdict, provePolicy, type RoleProof } from './prove-policy.js';
 import { scratchDefinitions } from './scratch.js';
 import { ExampleTrials } from './trial.js';
 
@@ -26,13 +32,10 @@ export interface RlsProveFlags extends DatabaseFlags {
  * solver; the errors of `loadModel`
  */
 export async function runRlsProve(folder: string, flags: RlsProveFlags): Promise<void> {
-  const dir = resolve(process.cwd(), folder);
   const url = await urlOf(flags);
   await withInstalledSolver(async (starting) => {
     await ready();
-    const [manifestFile, policyFile] = [join(dir, 'manifest.yaml'), join(dir, 'policy.yaml')];
-    const { manifest, snapshot } = await loadModel(manifestFile, policyFile, null);
-    if (snapshot === null) throw usage(`${policyFile} is no policy`);
+    const { manifestFile, policyFile, manifest, snapshot } = await loadFolder(folder);
     const { catalog, definitions } = await readDatabase(url);
     const database = checkedDatabase(catalog, scopeOf(flags, catalog));
     const { attributes } = importedPolicy({ database, manifest, tenant: snapshot.tenant });
@@ -53,11 +56,10 @@ export async function runRlsProve(folder: string, flags: RlsProveFlags): Promise
 async function readDatabase(url: string) {
   const survey = await openDatabase(url);
   try {
-    const catalog = await catalogOf(survey);
-    const [unread] = catalog.unread;
-    if (unread !== undefined)
-      throw usage(`${catalog.reader} may not read the ${unread.part}: ${unread.reason}`);
-    return { catalog, definitions: await scratchDefinitions(survey.system) };
+    return {
+      catalog: await wholeCatalogOf(survey),
+      definitions: await scratchDefinitions(survey.system),
+    };
   } finally {
     survey.close();
   }
@@ -73,4 +75,128 @@ function report(proofs: readonly RoleProof[], { json, sarif }: RlsProveFlags): v
   const kinds = new Set(proofs.map(({ verdict }) => verdict.kind));
   if (kinds.has('wider') || kinds.has('differs')) process.exitCode = EXIT.failed;
   else if (kinds.has('unknown')) process.exitCode = UNKNOWN;
+}
+
+/** Proofs as data for `--json`. All values of examples are made up. */
+export function proofJson(proofs: readonly RoleProof[]) {
+  return {
+    proofs: proofs.map(({ role, entity, table, verdict, assumes }) => ({
+      role,
+      entity,
+      table: table === '' ? null : table,
+      ...verdictJson(verdict),
+      assumes,
+    })),
+  };
+}
+
+function verdictJson(verdict: PolicyProofVerdict) {
+  switch (verdict.kind) {
+    case 'equal':
+      return { verdict: verdict.kind };
+    case 'narrower':
+    case 'wider':
+      return { verdict: verdict.kind, example: exampleJson(verdict.example) };
+    case 'differs':
+      return {
+        verdict: verdict.kind,
+        example: exampleJson(verdict.example),
+        less: exampleJson(verdict.less),
+      };
+    case 'unknown':
+      return { verdict: verdict.kind, because: verdict.because, never_more: verdict.neverMore };
+  }
+}
+
+function exampleJson({ column, row, others, caller }: Example) {
+  return {
+    column,
+    row: Object.fromEntries(row),
+    others: others.map((one) => ({ entity: one.entity.name, row: Object.fromEntries(one.row) })),
+    settings: Object.fromEntries(caller.settings),
+    claims: caller.claims,
+    attributes: caller.attributes,
+  };
+}
+
+const PROBLEMS = {
+  narrower: { severity: 'warning', code: 'narrower_than_row_security' },
+  wider: { severity: 'error', code: 'wider_than_row_security' },
+  differs: { severity: 'error', code: 'differs_from_row_security' },
+  unknown: { severity: 'warning', code: 'row_security_not_compared' },
+} as const;
+
+/** Verdicts other than `equal` for SARIF, at the grants of the role in the policy file. */
+async function proofProblems(
+  policyFile: string,
+  proofs: readonly RoleProof[],
+): Promise<readonly Diagnostic[]> {
+  const place = await placesIn(policyFile);
+  return proofs.flatMap(({ role, entity, table, verdict }) => {
+    if (verdict.kind === 'equal') return [];
+    const lines = [...verdictLines(verdict)].map((line) => line.trim());
+    const message = `${role} on ${table === '' ? entity : table}: ${lines.join('; ')}`;
+    return [place(['roles', role, 'grants'], { ...PROBLEMS[verdict.kind], message })];
+  });
+}
+
+const LABELS = {
+  equal: 'equal   ',
+  narrower: 'narrower',
+  wider: 'WIDER   ',
+  differs: 'DIFFERS ',
+  unknown: 'unknown ',
+} as const;
+
+/** The same for a person. */
+export function* proofLines(proofs: readonly RoleProof[]): Generator<string> {
+  for (const { role, entity, table, verdict } of proofs) {
+    const never = verdict.kind === 'unknown' && verdict.neverMore ? ' (never more)' : '';
+    yield visible(`${LABELS[verdict.kind]} ${role} on ${table === '' ? entity : table}${never}`);
+    yield* verdictLines(verdict);
+  }
+  const of = (kind: PolicyProofVerdict['kind']): number =>
+    proofs.filter(({ verdict }) => verdict.kind === kind).length;
+  const assumed = [...new Set(proofs.flatMap(({ assumes }) => assumes))];
+  if (assumed.length > 0)
+    yield visible(`for callers for whom the database does not fail: ${assumed.join('; ')}`);
+  yield `${counted(proofs.length, 'proof', 'proofs')}: ${of('equal')} equal, ${of('narrower')} narrower, ` +
+    `${of('wider')} wider, ${of('differs')} different, ${of('unknown')} unknown`;
+}
+
+function* verdictLines(verdict: PolicyProofVerdict): Generator<string> {
+  switch (verdict.kind) {
+    case 'equal':
+      return;
+    case 'narrower':
+    case 'wider':
+      yield* exampleLines(verdict.example);
+      return;
+    case 'differs':
+      yield* exampleLines(verdict.example);
+      yield* exampleLines(verdict.less);
+      return;
+    case 'unknown':
+      yield visible(`           ${verdict.because}`);
+      return;
+  }
+}
+
+function* exampleLines({ direction, column, entity, row, others, caller }: Example): Generator<string> {
+  const where = direction === 'more' ? 'the gateway alone' : 'the database alone';
+  yield `           ${where} shows ${column === null ? 'the row' : `the column ${column}`}`;
+  yield visible(`           row of ${entity.name}: ${cells(row)}`);
+  for (const one of others) yield visible(`           with a row of ${one.entity.name}: ${cells(one.row)}`);
+  const values = [
+    ...[...caller.settings].map(([name, value]) => `setting ${name} = ${JSON.stringify(value)}`),
+    ...Object.entries(caller.claims).map(([name, value]) => `claim ${name} = ${JSON.stringify(value)}`),
+  ];
+  yield visible(
+    `           caller: ${caller.role} with ${values.length === 0 ? 'no values' : values.join(', ')}`,
+  );
+}
+
+function cells(row: ExampleRow): string {
+  const known = [...row].filter(([, value]) => value !== null);
+  return known.length === 0 ? 'all NULL' : known.map(([column, value]) => `${column} = ${value}`).join(', ');
 }

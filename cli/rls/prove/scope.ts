@@ -1,7 +1,7 @@
 import type { A_Expr, Node, SelectStmt } from '@pgsql/types';
 import type { Relation as Entity } from 'osl-compiler';
 import type { Encoder } from '../../../policy/proof/index.js';
-import type { Oid, Relation } from '../catalog/catalog.js';
+import type { Oid, PgRelation } from '../catalog/catalog.js';
 import { namesOf } from '../nodes.js';
 import { isTree } from '../statement.js';
 
@@ -11,29 +11,29 @@ export class NotUnderstood extends Error {
 }
 
 /** One table of a FROM clause, or the table of a policy. */
-export interface Range {
+export interface RangeTable {
   readonly alias: string;
-  readonly relation: Relation;
+  readonly relation: PgRelation;
   /** Null if the model does not have the table. */
   readonly entity: Entity | null;
 }
 
 /** The row that a condition is about: one of a table, with the encoder of its columns. */
 export interface Home {
-  readonly range: Range;
+  readonly range: RangeTable;
   readonly encoder: Encoder;
 }
 
 /** Names that an expression may use, the innermost first. */
-interface Scope {
-  readonly ranges: readonly Range[];
+interface ProofScope {
+  readonly ranges: readonly RangeTable[];
   /** Arguments of the function whose body it is, by name and by `$1`. */
   readonly arguments: ReadonlyMap<string, PlacedExpression>;
-  readonly outer: Scope | null;
+  readonly outer: ProofScope | null;
 }
 
 /** Rights and settings under which Postgres evaluates an expression. */
-export interface Rights {
+export interface QueryRights {
   /** Role whose privileges and row security count; it is also `current_user`. */
   readonly role: Oid;
   /** Schemas in which names without a schema are looked up. */
@@ -49,8 +49,8 @@ export interface Rights {
 /** An expression with what it depends on. */
 export interface PlacedExpression {
   readonly node: Node;
-  readonly scope: Scope;
-  readonly rights: Rights;
+  readonly scope: ProofScope;
+  readonly rights: QueryRights;
 }
 
 /** Another expression of the same place. @throws NotUnderstood if there is none */
@@ -62,7 +62,7 @@ export function at(place: PlacedExpression, node: Node | undefined): PlacedExpre
 export const NO_ARGUMENTS: ReadonlyMap<string, PlacedExpression> = new Map();
 
 export interface ColumnOf {
-  readonly range: Range;
+  readonly range: RangeTable;
   readonly column: string;
 }
 
@@ -72,7 +72,7 @@ export function referenceOf({ node, scope }: PlacedExpression): ColumnOf | Place
   if (!('ColumnRef' in node)) return null;
   const names = namesOf(node.ColumnRef.fields);
   const [column = '', qualifier = null] = [...names].reverse();
-  for (let at: Scope | null = scope; at !== null; at = at.outer) {
+  for (let at: ProofScope | null = scope; at !== null; at = at.outer) {
     const having = at.ranges.filter(
       ({ alias, relation }) =>
         (qualifier === null || alias === qualifier) && relation.columns.some(({ name }) => name === column),
@@ -86,8 +86,8 @@ export function referenceOf({ node, scope }: PlacedExpression): ColumnOf | Place
   throw new NotUnderstood(`the name \`${names.join('.')}\``);
 }
 
-function namedArgument(name: string, scope: Scope): PlacedExpression {
-  for (let at: Scope | null = scope; at !== null; at = at.outer) {
+function namedArgument(name: string, scope: ProofScope): PlacedExpression {
+  for (let at: ProofScope | null = scope; at !== null; at = at.outer) {
     const argument = at.arguments.get(name);
     if (argument !== undefined) return argument;
   }
@@ -105,12 +105,12 @@ export function operatorOf({ name }: A_Expr): string {
 
 /** A FROM clause: its tables, and the conditions of its inner joins. */
 export interface From {
-  readonly ranges: readonly Range[];
+  readonly ranges: readonly RangeTable[];
   readonly conditions: readonly Node[];
 }
 
 /** Reads the FROM clause of a query. @throws NotUnderstood */
-export type FromReader = (select: SelectStmt, rights: Rights) => From;
+export type FromReader = (select: SelectStmt, rights: QueryRights) => From;
 
 /** The columns that an expression names, those that nested queries take from around them included. @throws NotUnderstood */
 export function columnsIn(placed: PlacedExpression, from: FromReader): readonly ColumnOf[] {

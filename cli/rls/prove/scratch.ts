@@ -7,11 +7,10 @@ import {
   type SystemQueries,
   UpstreamFailure,
 } from '../../../src/engine/index.js';
-import type { Oid, Policy, Relation, Role } from '../catalog/catalog.js';
-import { PUBLIC } from '../catalog/catalog.js';
-import type { CheckedDatabase } from '../checked-database.js';
+import type { Oid, PgRelation, Policy, Role } from '../catalog/catalog.js';
+import { PUBLIC, qualified, signature } from '../catalog/catalog.js';
 import { sessionSettings } from '../compare/callers.js';
-import { qualified, signature } from '../identity.js';
+import type { CheckedDatabase } from '../database.js';
 import type { Example, ExampleRow } from './examples.js';
 
 /** Definitions that a copy of the row security needs and that the security catalog does not have. */
@@ -250,7 +249,7 @@ function* statementsFor(
 /** Roles that the examples become, and those that own something or have a policy or a membership of theirs. */
 function rolesFor(
   { catalog, roles, access }: CheckedDatabase,
-  tables: readonly Relation[],
+  tables: readonly PgRelation[],
 ): ReadonlyMap<Oid, Role> {
   const wanted = new Set<Oid>([
     ...roles.map(({ id }) => id),
@@ -283,7 +282,7 @@ function nameIn(id: Oid, roles: ReadonlyMap<Oid, Role>): string | null {
 }
 
 function granteesOf(
-  grants: Relation['grants'],
+  grants: PgRelation['grants'],
   privilege: string,
   roles: ReadonlyMap<Oid, Role>,
 ): readonly string[] {
@@ -293,7 +292,7 @@ function granteesOf(
 }
 
 function* tableStatements(
-  table: Relation,
+  table: PgRelation,
   { types }: ScratchDefinitions,
   roles: ReadonlyMap<Oid, Role>,
 ): Generator<ScratchStatement> {
@@ -313,7 +312,7 @@ function* tableStatements(
   if (table.rowSecurity === 'forced') yield own(`alter table ${name} force row level security`);
 }
 
-function policyStatement(table: Relation, policy: Policy, roles: ReadonlyMap<Oid, Role>): ScratchStatement {
+function policyStatement(table: PgRelation, policy: Policy, roles: ReadonlyMap<Oid, Role>): ScratchStatement {
   const { name, permissive, command, using } = policy;
   const to = policy.roles.flatMap((id) => (id === PUBLIC ? 'public' : (nameIn(id, roles) ?? [])));
   const rule = using === null || command === 'INSERT' ? '' : `using (${using})`;

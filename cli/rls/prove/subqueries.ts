@@ -1,9 +1,10 @@
 import type { Node } from '@pgsql/types';
 import { and, Encoder, expressionKey, FALSE, type Formula, not } from '../../../policy/proof/index.js';
-import type { Oid, Relation } from '../catalog/catalog.js';
+import type { Oid, PgRelation } from '../catalog/catalog.js';
 import { calledName, firstTarget, partsOf } from '../nodes.js';
-import type { Conditions } from './conditions.js';
-import type { RowSets } from './row-sets.js';
+import type { RowSets } from './caller-values.js';
+import type { ConditionEncoder } from './conditions.js';
+import type { Subquery } from './functions.js';
 import {
   type ColumnOf,
   columnsIn,
@@ -13,11 +14,10 @@ import {
   NotUnderstood,
   operatorOf,
   type PlacedExpression,
-  type Range,
-  type Rights,
+  type QueryRights,
+  type RangeTable,
   referenceOf,
 } from './scope.js';
-import type { Subquery } from './subquery.js';
 import { comparedValue, isNull } from './terms.js';
 
 /** A part of a subquery's condition, or of the row outside once other tables are gone. */
@@ -30,10 +30,10 @@ type SubqueryPart =
 export interface SubqueryContext {
   readonly sets: RowSets;
   readonly from: FromReader;
-  conditions(): Conditions;
+  conditions(): ConditionEncoder;
   /** The rows of a table that a role sees, as a formula over `home`. */
-  visible(home: Home, rights: Rights): Formula;
-  mayRead(role: Oid, relation: Relation): boolean;
+  visible(home: Home, rights: QueryRights): Formula;
+  mayRead(role: Oid, relation: PgRelation): boolean;
 }
 
 /**
@@ -94,7 +94,11 @@ function requirePlain({ select, equalTo, isTrue }: Subquery): void {
   }
 }
 
-function requireReadable(relation: Relation, { role, depth }: Rights, { mayRead }: SubqueryContext): void {
+function requireReadable(
+  relation: PgRelation,
+  { role, depth }: QueryRights,
+  { mayRead }: SubqueryContext,
+): void {
   if (mayRead(role, relation)) return;
   const name = `${relation.schema}.${relation.name}`;
   throw depth === 0
@@ -116,7 +120,11 @@ function withoutArrayAgg(target: Node): Node {
 }
 
 /** Requires that a unique key of the only table has values that do not depend on it, so that there is one row at most. */
-function requireOneRow(ranges: readonly Range[], parts: readonly SubqueryPart[], from: FromReader): void {
+function requireOneRow(
+  ranges: readonly RangeTable[],
+  parts: readonly SubqueryPart[],
+  from: FromReader,
+): void {
   const [only, another] = ranges;
   if (only === undefined) return;
   const given = new Set(
@@ -138,7 +146,7 @@ function requireOneRow(ranges: readonly Range[], parts: readonly SubqueryPart[],
 }
 
 interface Links {
-  readonly range: Range;
+  readonly range: RangeTable;
   readonly own: readonly SubqueryPart[];
   /** Parts that also depend on other tables or on the row outside. */
   readonly links: readonly SubqueryPart[];
@@ -149,7 +157,7 @@ interface Links {
 
 /** Replaces one table by a set of rows. */
 function withoutOne(
-  left: Set<Range>,
+  left: Set<RangeTable>,
   parts: readonly SubqueryPart[],
   place: PlacedExpression,
   context: SubqueryContext,
@@ -168,8 +176,8 @@ function withoutOne(
 }
 
 function linksOf(
-  range: Range,
-  left: ReadonlySet<Range>,
+  range: RangeTable,
+  left: ReadonlySet<RangeTable>,
   parts: readonly SubqueryPart[],
   from: FromReader,
 ): Links {
@@ -214,7 +222,7 @@ function sidesOf(part: SubqueryPart): readonly [PlacedExpression, PlacedExpressi
 
 function linkSides(
   part: SubqueryPart,
-  range: Range,
+  range: RangeTable,
 ): { readonly column: string; readonly other: PlacedExpression } {
   const sides = sidesOf(part);
   if (sides === null) throw new NotUnderstood('a subquery that is linked by another condition than =');
@@ -248,10 +256,10 @@ const TRUE_NODE: Node = { A_Const: { boolval: { boolval: true } } };
 
 /** The name of the set of rows of one table that meet its own conditions and that the role sees. */
 function setOf(
-  range: Range,
+  range: RangeTable,
   column: string | null,
   own: readonly SubqueryPart[],
-  rights: Rights,
+  rights: QueryRights,
   context: SubqueryContext,
 ): string {
   const { entity, relation } = range;

@@ -12,8 +12,7 @@ import {
   text,
 } from '../../../policy/proof/index.js';
 import type { Solver } from '../../policy-proof/solver.js';
-import type { CallerValueNames } from './caller-values.js';
-import type { RowSet, RowSets } from './row-sets.js';
+import type { CallerValueNames, RowSet, RowSets } from './caller-values.js';
 
 /** The values of an attribute, compared with a set of rows that a policy of the database names. */
 type SetRelation = 'same' | 'within' | 'around' | 'unrelated';

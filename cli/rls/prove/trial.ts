@@ -3,7 +3,7 @@ import { compileSnapshot, type PolicyDocument, PolicyProblems } from '../../../p
 import { observe } from '../../policy-tests/observe.js';
 import { UnfitRows } from '../../policy-tests/tables.js';
 import { openTestService, type TestService } from '../../policy-tests/test-service.js';
-import type { CheckedDatabase } from '../checked-database.js';
+import type { CheckedDatabase } from '../database.js';
 import type { Example, ExampleRow } from './examples.js';
 import type { ExampleTrial } from './prove-policy.js';
 import { ScratchDatabase, type ScratchDefinitions } from './scratch.js';

@@ -11,20 +11,22 @@ import {
   TRUE,
   type Truth,
 } from '../../../policy/proof/index.js';
-import type { CheckedDatabase } from '../checked-database.js';
+import type { CheckedDatabase } from '../database.js';
 import { calledName, literalOf, namesOf } from '../nodes.js';
 import { type CallerValueNames, CLAIMS_SETTING, sourceOfSetting } from './caller-values.js';
 import { type CastContext, castTerm } from './casts.js';
-import { type CalledQuery, calledQuery } from './functions.js';
-import { columnTerm, constantTerm, isSameCaller, NULL_TERM } from './leaf-terms.js';
+import { aloneIn, type CalledQuery, calledQuery, selectOf } from './functions.js';
 import { at, type Home, NotUnderstood, operatorOf, type PlacedExpression, referenceOf } from './scope.js';
-import { aloneIn, selectOf } from './subquery.js';
 import {
   type CallerTerm,
   COMPARISONS,
+  columnTerm,
+  constantTerm,
   type ElementsTerm,
   isNull,
+  isSameCaller,
   literalTerm,
+  NULL_TERM,
   type Term,
   typed,
 } from './terms.js';

@@ -1,11 +1,11 @@
 import { identifier } from 'osl-compiler/sql-text';
 import type { Role } from '../catalog/catalog.js';
-import { type CheckedDatabase, listed } from '../checked-database.js';
-import type { Rule, Violation } from '../finding.js';
-import { policyObject, qualified, relationObject, roleNames, roleObject } from '../identity.js';
+import { policyObject, qualified, relationObject, roleNames, roleObject } from '../catalog/catalog.js';
+import { type CheckedDatabase, listed } from '../database.js';
+import { type RlsRule, type Violation, violation } from '../finding.js';
 
 /** Roles that row security does not apply to, or that have a way around it. */
-export const BYPASS: readonly Rule[] = [
+export const BYPASS: readonly RlsRule[] = [
   {
     code: 'RLS004',
     severity: 'warning',
@@ -21,7 +21,7 @@ export const BYPASS: readonly Rule[] = [
         );
         if (owners.length === 0) return [];
         const sql = [`ALTER TABLE ${qualified(table)} FORCE ROW LEVEL SECURITY;`];
-        return [{ object: relationObject(table), detail: `owner: ${listed(roleNames(owners))}`, sql }];
+        return [violation(relationObject(table), `owner: ${listed(roleNames(owners))}`, sql)];
       }),
   },
   {
@@ -44,9 +44,7 @@ export const BYPASS: readonly Rule[] = [
           .flatMap((id) => db.catalog.roles.get(id) ?? [])
           .filter((role) => role.superuser || role.bypassRowSecurity);
         if (exempt.length === 0) return [];
-        return [
-          { object: policyObject(table, policy), detail: `roles ${listed(roleNames(exempt))}`, sql: [] },
-        ];
+        return [violation(policyObject(table, policy), `roles ${listed(roleNames(exempt))}`)];
       }),
   },
   {
@@ -69,11 +67,9 @@ export const BYPASS: readonly Rule[] = [
         .filter((role) => role.settings.some((setting) => /^row_security=(off|false|no|0|f)$/i.test(setting)))
         .filter((role) => !role.superuser && !role.bypassRowSecurity)
         .map((role) => {
-          return {
-            object: roleObject(role),
-            detail: null,
-            sql: [`ALTER ROLE ${identifier(role.name)} RESET row_security;`],
-          };
+          return violation(roleObject(role), null, [
+            `ALTER ROLE ${identifier(role.name)} RESET row_security;`,
+          ]);
         }),
   },
   {
@@ -124,7 +120,7 @@ function loginsThat(
       const own = has(role);
       const detail = own ? null : `by SET ROLE ${listed(roleNames(holders))}`;
       const sql = own ? [`ALTER ROLE ${identifier(role.name)} NO${attribute};`] : [];
-      return [{ object: roleObject(role), detail, sql }];
+      return [violation(roleObject(role), detail, sql)];
     });
 }
 
@@ -140,6 +136,6 @@ function membersOf(db: CheckedDatabase, predefined: readonly string[]): readonly
       const sql = held
         .filter((name) => direct.includes(name))
         .map((name) => `REVOKE ${name} FROM ${identifier(role.name)};`);
-      return [{ object: roleObject(role), detail: `member of ${held.join(', ')}`, sql }];
+      return [violation(roleObject(role), `member of ${held.join(', ')}`, sql)];
     });
 }

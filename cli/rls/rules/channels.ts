@@ -1,11 +1,11 @@
 import { identifier } from 'osl-compiler/sql-text';
-import type { Column, ForeignKey, Index, Relation } from '../catalog/catalog.js';
-import { type CheckedDatabase, governs, listed } from '../checked-database.js';
-import type { Rule } from '../finding.js';
-import { partOf, qualified } from '../identity.js';
+import type { Index, PgColumn, PgForeignKey, PgRelation } from '../catalog/catalog.js';
+import { partOf, qualified } from '../catalog/catalog.js';
+import { type CheckedDatabase, governs, listed } from '../database.js';
+import { type RlsRule, violation } from '../finding.js';
 
 /** Ways by which hidden rows become known although no query shows them. */
-export const CHANNELS: readonly Rule[] = [
+export const CHANNELS: readonly RlsRule[] = [
   {
     code: 'RLS027',
     severity: 'note',
@@ -19,15 +19,16 @@ export const CHANNELS: readonly Rule[] = [
         return table.indexes
           .filter((index) => index.unique && !index.keys.some((key) => columns.has(key.column ?? '')))
           .filter((index) => !isGenerated(table, index))
-          .map((index) => ({
-            object: partOf(
-              index.constraint === null ? 'index' : 'constraint',
-              table,
-              index.constraint ?? index.name,
+          .map((index) =>
+            violation(
+              partOf(
+                index.constraint === null ? 'index' : 'constraint',
+                table,
+                index.constraint ?? index.name,
+              ),
+              `key (${index.keys.map(({ text }) => text).join(', ')})`,
             ),
-            detail: `key (${index.keys.map(({ text }) => text).join(', ')})`,
-            sql: [],
-          }));
+          );
       }),
   },
   {
@@ -44,7 +45,7 @@ export const CHANNELS: readonly Rule[] = [
           if (target === undefined || writers(db, table).length === 0) return [];
           if (isPinned(db, target, key) || isChecked(db, table, target)) return [];
           const detail = `references ${qualified(target)}`;
-          return [{ object: partOf('constraint', table, key.name), detail, sql: [] }];
+          return [violation(partOf('constraint', table, key.name), detail)];
         }),
       ),
   },
@@ -62,45 +63,41 @@ export const CHANNELS: readonly Rule[] = [
         if (open.length === 0) return [];
         const detail = `publishes ${listed(open.map(qualified))}`;
         return [
-          {
-            object: { kind: 'publication' as const, identity: identifier(name), schema: null },
-            detail,
-            sql: [],
-          },
+          violation({ kind: 'publication' as const, identity: identifier(name), schema: null }, detail),
         ];
       }),
   },
 ];
 
 /** Columns of the table that its policies read. */
-function policyColumns(db: CheckedDatabase, table: Relation): ReadonlySet<string> {
+function policyColumns(db: CheckedDatabase, table: PgRelation): ReadonlySet<string> {
   return new Set(db.policiesOf(table).flatMap(({ parsed }) => parsed.flatMap((e) => [...e.columns])));
 }
 
-function writers(db: CheckedDatabase, table: Relation): readonly string[] {
+function writers(db: CheckedDatabase, table: PgRelation): readonly string[] {
   return [...db.holders('INSERT', table), ...db.holders('UPDATE', table)];
 }
 
 /** True if all columns of the key are made by the database, so that a value tells little. */
-function isGenerated(table: Relation, { keys }: Index): boolean {
+function isGenerated(table: PgRelation, { keys }: Index): boolean {
   return keys.every((key) => {
     const column = table.columns.find(({ name }) => name === key.column);
     return column !== undefined && isSurrogate(column);
   });
 }
 
-function isSurrogate({ identity, type, default: initial }: Column): boolean {
+function isSurrogate({ identity, type, default: initial }: PgColumn): boolean {
   return identity || type === 'uuid' || /\bnextval\(|uuid/.test(initial ?? '');
 }
 
 /** True if the key holds a column of the target's policies beside others, such as `(tenant, id)`. */
-function isPinned(db: CheckedDatabase, target: Relation, { referencedColumns }: ForeignKey): boolean {
+function isPinned(db: CheckedDatabase, target: PgRelation, { referencedColumns }: PgForeignKey): boolean {
   const columns = policyColumns(db, target);
   return referencedColumns.length > 1 && referencedColumns.some((column) => columns.has(column));
 }
 
 /** True if each policy by which rows are inserted looks whether the referenced row is visible. */
-function isChecked(db: CheckedDatabase, table: Relation, target: Relation): boolean {
+function isChecked(db: CheckedDatabase, table: PgRelation, target: PgRelation): boolean {
   const inserting = db
     .policiesOf(table)
     .filter(({ policy }) => policy.permissive && governs(policy, 'INSERT'));

@@ -1,10 +1,10 @@
-import type { Relation } from '../catalog/catalog.js';
-import { type AnalysedPolicy, type CheckedDatabase, governs, listed } from '../checked-database.js';
-import type { Rule } from '../finding.js';
-import { qualified, relationObject } from '../identity.js';
+import { type PgRelation, qualified, relationObject } from '../catalog/catalog.js';
+import { type AnalysedPolicy, type CheckedDatabase, governs, listed } from '../database.js';
+import { type RlsRule, violation } from '../finding.js';
+import { contentOf } from './unused-policies.js';
 
 /** Tables whose row security or policies are missing, so that they show all rows or none. */
-export const COVERAGE: readonly Rule[] = [
+export const COVERAGE: readonly RlsRule[] = [
   {
     code: 'RLS001',
     severity: 'warning',
@@ -17,9 +17,7 @@ export const COVERAGE: readonly Rule[] = [
         const readers = db.holders('SELECT', table);
         if (table.rowSecurity !== 'off' || table.policies.length > 0) return [];
         if (table.parents.length > 0 || !schemas.has(table.schema) || readers.length === 0) return [];
-        return [
-          { object: relationObject(table), detail: `read by ${listed(readers)}`, sql: [enable(table)] },
-        ];
+        return [violation(relationObject(table), `read by ${listed(readers)}`, [enable(table)])];
       });
     },
   },
@@ -33,7 +31,7 @@ export const COVERAGE: readonly Rule[] = [
       db.protectedTables.flatMap((table) => {
         const readers = db.holders('SELECT', table);
         if (table.policies.length > 0 || readers.length === 0) return [];
-        return [{ object: relationObject(table), detail: `granted to ${listed(readers)}`, sql: [] }];
+        return [violation(relationObject(table), `granted to ${listed(readers)}`)];
       }),
   },
   {
@@ -45,7 +43,7 @@ export const COVERAGE: readonly Rule[] = [
     check: (db) =>
       tables(db)
         .filter((table) => table.rowSecurity === 'off' && table.policies.length > 0)
-        .map((table) => ({ object: relationObject(table), detail: null, sql: [enable(table)] })),
+        .map((table) => violation(relationObject(table), null, [enable(table)])),
   },
   {
     code: 'RLS010',
@@ -56,7 +54,7 @@ export const COVERAGE: readonly Rule[] = [
     check: (db) =>
       db.protectedTables
         .filter(({ policies }) => policies.length > 0 && policies.every((policy) => !policy.permissive))
-        .map((table) => ({ object: relationObject(table), detail: null, sql: [] })),
+        .map((table) => violation(relationObject(table))),
   },
   {
     code: 'RLS011',
@@ -74,7 +72,7 @@ export const COVERAGE: readonly Rule[] = [
         );
         if (unread.length === 0) return [];
         const names = unread.map(({ policy }) => policy.name);
-        return [{ object: relationObject(table), detail: `policies ${listed(names)}`, sql: [] }];
+        return [violation(relationObject(table), `policies ${listed(names)}`)];
       }),
   },
 ];
@@ -85,10 +83,72 @@ function reads(db: CheckedDatabase, { policy }: AnalysedPolicy, roles: readonly 
   return roles.some((role) => policy.roles.some((id) => id === 0 || db.access.privilegesOf(role).has(id)));
 }
 
-function tables({ relations }: CheckedDatabase): readonly Relation[] {
+function tables({ relations }: CheckedDatabase): readonly PgRelation[] {
   return relations.filter(({ kind }) => kind === 'table' || kind === 'partitioned table');
 }
 
-function enable(table: Relation): string {
+function enable(table: PgRelation): string {
   return `ALTER TABLE ${qualified(table)} ENABLE ROW LEVEL SECURITY;`;
+}
+
+/** Partitions and inheriting tables, to which policies of the parent do not apply when they are named themselves. */
+export const PARTITIONS: readonly RlsRule[] = [
+  {
+    code: 'RLS030',
+    severity: 'error',
+    title: 'partition or child of a protected table, without row security',
+    consequence:
+      'Whoever names the child itself reads all its rows: the policies of the parent do not apply.',
+    mend: 'revoke the privileges on the child; queries on the parent do not need them',
+    check: (db) =>
+      readableChildren(db)
+        .filter(({ child }) => child.rowSecurity === 'off')
+        .map(({ child, parent, readers }) => {
+          const sql = [`REVOKE ALL ON ${qualified(child)} FROM ${readers.join(', ')};`];
+          const detail = `child of ${qualified(parent)}, read by ${listed(readers)}`;
+          return violation(relationObject(child), detail, sql);
+        }),
+  },
+  {
+    code: 'RLS031',
+    severity: 'warning',
+    title: 'partition or child whose policies differ from those of its parent',
+    consequence: 'The same row is visible or not, depending on which of the two tables a query names.',
+    mend: 'give both the same policies, or revoke the privileges on the child',
+    check: (db) =>
+      readableChildren(db)
+        .filter(
+          ({ child, parent }) => child.rowSecurity !== 'off' && policiesOf(child) !== policiesOf(parent),
+        )
+        .map(({ child, parent }) => violation(relationObject(child), `child of ${qualified(parent)}`)),
+  },
+];
+
+interface ReadableChild {
+  readonly child: PgRelation;
+  readonly parent: PgRelation;
+  readonly readers: readonly string[];
+}
+
+function readableChildren(db: CheckedDatabase): readonly ReadableChild[] {
+  return db.relations.flatMap((child) => {
+    const parent = ancestorsOf(db, child).find(({ rowSecurity }) => rowSecurity !== 'off');
+    const readers = parent === undefined ? [] : db.holders('SELECT', child);
+    return parent === undefined || readers.length === 0 ? [] : [{ child, parent, readers }];
+  });
+}
+
+/** Nearest first. */
+function ancestorsOf({ catalog }: CheckedDatabase, child: PgRelation): readonly PgRelation[] {
+  const seen = new Set([child]);
+  for (const { parents } of seen)
+    for (const id of parents) {
+      const parent = catalog.relations.get(id);
+      if (parent !== undefined) seen.add(parent);
+    }
+  return [...seen].slice(1);
+}
+
+function policiesOf({ policies }: PgRelation): string {
+  return JSON.stringify([...new Set(policies.map(contentOf))].sort());
 }

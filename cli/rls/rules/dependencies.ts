@@ -1,11 +1,11 @@
-import type { Oid, Relation, Role } from '../catalog/catalog.js';
-import { type AnalysedPolicy, type CheckedDatabase, governs, listed } from '../checked-database.js';
+import type { Oid, PgRelation, Role } from '../catalog/catalog.js';
+import { policyObject, qualified, roleNames } from '../catalog/catalog.js';
+import { type AnalysedPolicy, type CheckedDatabase, governs, listed } from '../database.js';
 import { isAlwaysTrue } from '../expression.js';
-import type { Rule } from '../finding.js';
-import { policyObject, qualified, roleNames } from '../identity.js';
+import { type RlsRule, violation } from '../finding.js';
 
 /** Policies whose conditions read other tables. */
-export const DEPENDENCIES: readonly Rule[] = [
+export const DEPENDENCIES: readonly RlsRule[] = [
   {
     code: 'RLS019',
     severity: 'error',
@@ -22,7 +22,7 @@ export const DEPENDENCIES: readonly Rule[] = [
         if (through.length === 0) return [];
         const others = through.filter((read) => read.id !== table.id);
         const detail = others.length === 0 ? null : `through ${listed(others.map(qualified))}`;
-        return [{ object: policyObject(table, policy), detail, sql: [] }];
+        return [violation(policyObject(table, policy), detail)];
       });
     },
   },
@@ -40,7 +40,7 @@ export const DEPENDENCIES: readonly Rule[] = [
         });
         if (read.length === 0) return [];
         const detail = `reads ${listed(read.map(qualified))}`;
-        return [{ object: policyObject(analysed.table, analysed.policy), detail, sql: [] }];
+        return [violation(policyObject(analysed.table, analysed.policy), detail)];
       }),
   },
   {
@@ -58,9 +58,7 @@ export const DEPENDENCIES: readonly Rule[] = [
           return roles.length === 0 ? [] : [`${qualified(read)}: ${listed(roleNames(roles))}`];
         });
         if (denied.length === 0) return [];
-        return [
-          { object: policyObject(analysed.table, analysed.policy), detail: denied.join('; '), sql: [] },
-        ];
+        return [violation(policyObject(analysed.table, analysed.policy), denied.join('; '))];
       }),
   },
   {
@@ -77,7 +75,7 @@ export const DEPENDENCIES: readonly Rule[] = [
           return roles.length === 0 ? [] : [`${qualified(read)}: ${listed(roleNames(roles))}`];
         });
         if (open.length === 0) return [];
-        return [{ object: policyObject(analysed.table, analysed.policy), detail: open.join('; '), sql: [] }];
+        return [violation(policyObject(analysed.table, analysed.policy), open.join('; '))];
       }),
   },
 ];
@@ -87,13 +85,13 @@ function readingPolicies({ policies }: CheckedDatabase): readonly AnalysedPolicy
 }
 
 /** Relations in the subqueries of a condition. */
-function subqueryTables(db: CheckedDatabase, { parsed }: AnalysedPolicy): readonly Relation[] {
+function subqueryTables(db: CheckedDatabase, { parsed }: AnalysedPolicy): readonly PgRelation[] {
   const named = parsed.flatMap((e) => e.subqueries.flatMap(({ relations }) => relations));
   return [...new Set(named.flatMap((name) => db.relationNamed(name) ?? []))];
 }
 
 /** Relations in the subqueries of a condition and in the functions that it calls, the policy's own left out. */
-function allReads(db: CheckedDatabase, analysed: AnalysedPolicy): readonly Relation[] {
+function allReads(db: CheckedDatabase, analysed: AnalysedPolicy): readonly PgRelation[] {
   const called = analysed.parsed.flatMap((e) => e.calls).flatMap(db.functionsNamed);
   const read = new Set([...subqueryTables(db, analysed), ...called.flatMap(db.readsOf)]);
   return [...read].filter((relation) => relation.id !== analysed.table.id && relation.kind.includes('table'));
@@ -103,12 +101,12 @@ function allReads(db: CheckedDatabase, analysed: AnalysedPolicy): readonly Relat
  * Protected tables whose policies apply while the condition is evaluated: those of its subqueries, of views that it
  * reads, and of functions that run as a role to which row security applies.
  */
-function dependenciesOf(db: CheckedDatabase, analysed: AnalysedPolicy): readonly Relation[] {
+function dependenciesOf(db: CheckedDatabase, analysed: AnalysedPolicy): readonly PgRelation[] {
   const called = analysed.parsed.flatMap((e) => e.calls).flatMap(db.functionsNamed);
   const inFunctions = called.flatMap((f) =>
     db.readsOf(f).filter((read) => !f.securityDefiner || db.access.exemption(f.owner, read) === null),
   );
-  const seen = new Set<Relation>();
+  const seen = new Set<PgRelation>();
   const open = [...subqueryTables(db, analysed), ...inFunctions];
   for (let read = open.pop(); read !== undefined; read = open.pop()) {
     if (seen.has(read)) continue;
@@ -121,8 +119,8 @@ function dependenciesOf(db: CheckedDatabase, analysed: AnalysedPolicy): readonly
 /** Tables of a view to which the policies apply, for its owner or the caller. */
 function relationsBehind(
   { catalog, access }: CheckedDatabase,
-  { view, owner, kind }: Relation,
-): readonly Relation[] {
+  { view, owner, kind }: PgRelation,
+): readonly PgRelation[] {
   if (view === null || kind === 'materialized view') return [];
   return view.reads
     .flatMap((id) => catalog.relations.get(id) ?? [])
@@ -147,7 +145,7 @@ function isReachable(graph: ReadonlyMap<Oid, ReadonlySet<Oid>>, from: Oid, to: O
 }
 
 /** True if the role may insert or change any row of the table; owners are left out, as they may do all. */
-function canWriteAny(db: CheckedDatabase, role: Role, table: Relation): boolean {
+function canWriteAny(db: CheckedDatabase, role: Role, table: PgRelation): boolean {
   if (db.access.privilegesOf(role.id).has(table.owner)) return false;
   return (['INSERT', 'UPDATE'] as const).some((command) => {
     if (db.access.columns(role.id, command, table).length === 0) return false;

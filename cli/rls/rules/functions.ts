@@ -1,12 +1,110 @@
 import { identifier } from 'osl-compiler/sql-text';
-import { type DatabaseFunction, PUBLIC, type Relation } from '../catalog/catalog.js';
-import { type CheckedDatabase, listed } from '../checked-database.js';
-import type { Rule } from '../finding.js';
-import { functionObject, policyObject, qualified, roleNames, signature } from '../identity.js';
-import { schemasOf } from '../search-path.js';
+import {
+  type DatabaseFunction,
+  functionObject,
+  type PgRelation,
+  PUBLIC,
+  policyObject,
+  qualified,
+  roleNames,
+  schemasOf,
+  signature,
+} from '../catalog/catalog.js';
+import { type AnalysedPolicy, type CheckedDatabase, listed } from '../database.js';
+import type { SettingRead } from '../expression.js';
+import { type RlsRule, violation } from '../finding.js';
+import { settingsOfFunction } from '../statement.js';
+
+/** Conditions that depend on settings of the session or claims of a token. */
+export const SETTINGS: readonly RlsRule[] = [
+  {
+    code: 'RLS032',
+    severity: 'note',
+    title: 'current_setting without missing_ok',
+    consequence: 'Each query on the table fails with 42704 in a session that has not set the setting.',
+    mend: "write current_setting('…', true), which is NULL if the setting is not set, and then shows no row",
+    check: (db) =>
+      withSettings(
+        db,
+        ({ name, missingOk }) => name.includes('.') && !missingOk,
+        (names) => `setting ${names}`,
+      ),
+  },
+  {
+    code: 'RLS033',
+    severity: 'note',
+    title: 'setting cast to another type without NULLIF',
+    consequence:
+      "The setting is '' after a transaction that used SET LOCAL, and the cast of '' fails with 22P02.",
+    mend: "write NULLIF(current_setting('…', true), '')::type",
+    check: (db) =>
+      withSettings(
+        db,
+        ({ name, cast }) => name.includes('.') && cast !== null,
+        (names) => `setting ${names}`,
+      ),
+  },
+  {
+    code: 'RLS034',
+    severity: 'note',
+    title: 'condition that depends on a setting of the session',
+    consequence:
+      'Whoever can run SQL of their own as the role sets it to any value, and sees the rows of anybody.',
+    mend: 'let only trusted code run SQL as the role, or derive the rows from current_user or a signed value',
+    check: (db) =>
+      db.policies.flatMap((analysed) => {
+        const names = new Set(settingNames(db, analysed).filter((name) => name.includes('.')));
+        if (names.size === 0) return [];
+        const detail = `setting ${listed([...names])}`;
+        return [violation(policyObject(analysed.table, analysed.policy), detail)];
+      }),
+  },
+  {
+    code: 'RLS038',
+    severity: 'error',
+    title: 'condition on user_metadata of a token',
+    consequence:
+      'Users of Supabase Auth can change their own user_metadata, and with it which rows they see.',
+    mend: 'use app_metadata, which only the server can change',
+    check: (db) =>
+      db.policies
+        .filter(({ parsed }) =>
+          parsed.some(
+            ({ literals, calls }) =>
+              literals.some(isUserMetadata) ||
+              calls.flatMap(db.functionsNamed).some(({ body }) => isUserMetadata(body)),
+          ),
+        )
+        .map(({ table, policy }) => violation(policyObject(table, policy))),
+  },
+];
+
+function isUserMetadata(text: string): boolean {
+  return /\b(user_metadata|raw_user_meta_data)\b/.test(text);
+}
+
+function withSettings(
+  db: CheckedDatabase,
+  matches: (read: SettingRead) => boolean,
+  detailOf: (names: string) => string,
+) {
+  return db.policies.flatMap(({ table, policy, parsed }) => {
+    const names = new Set(parsed.flatMap(({ settings }) => settings.filter(matches)).map(({ name }) => name));
+    if (names.size === 0) return [];
+    return [violation(policyObject(table, policy), detailOf(listed([...names])))];
+  });
+}
+
+/** Settings that the condition, or a function that it calls, reads. */
+function settingNames(db: CheckedDatabase, { parsed }: AnalysedPolicy): readonly string[] {
+  return parsed.flatMap(({ settings, calls }) => [
+    ...settings.map(({ name }) => name),
+    ...calls.flatMap(db.functionsNamed).flatMap(settingsOfFunction),
+  ]);
+}
 
 /** Functions that policies call, and SECURITY DEFINER functions, which run with the rights of their owner. */
-export const FUNCTIONS: readonly Rule[] = [
+export const FUNCTIONS: readonly RlsRule[] = [
   {
     code: 'RLS014',
     severity: 'warning',
@@ -16,11 +114,11 @@ export const FUNCTIONS: readonly Rule[] = [
     check: (db) =>
       db.functions
         .filter(({ leakproof, language }) => leakproof && language !== 'c' && language !== 'internal')
-        .map((called) => ({
-          object: functionObject(called),
-          detail: `language ${called.language}`,
-          sql: [`ALTER FUNCTION ${signature(called)} NOT LEAKPROOF;`],
-        })),
+        .map((called) =>
+          violation(functionObject(called), `language ${called.language}`, [
+            `ALTER FUNCTION ${signature(called)} NOT LEAKPROOF;`,
+          ]),
+        ),
   },
   {
     code: 'RLS015',
@@ -39,7 +137,7 @@ export const FUNCTIONS: readonly Rule[] = [
         const names = [...new Set([...own.map(signature), ...system.map(({ name }) => `${name}()`)])];
         if (names.length === 0) return [];
         const sql = own.map((called) => `ALTER FUNCTION ${signature(called)} STABLE;`);
-        return [{ object: policyObject(table, policy), detail: `calls ${listed(names)}`, sql }];
+        return [violation(policyObject(table, policy), `calls ${listed(names)}`, sql)];
       }),
   },
   {
@@ -52,7 +150,7 @@ export const FUNCTIONS: readonly Rule[] = [
     check: (db) =>
       definers(db)
         .filter(({ searchPath, bound }) => searchPath === null && !bound)
-        .map((called) => ({ object: functionObject(called), detail: null, sql: [fixPath(called)] })),
+        .map((called) => violation(functionObject(called), null, [fixPath(called)])),
   },
   {
     code: 'RLS049',
@@ -67,11 +165,9 @@ export const FUNCTIONS: readonly Rule[] = [
           const schemas = schemasOf(searchPath ?? '');
           return schemas.length > 0 && schemas.at(-1) !== 'pg_temp' && !bound;
         })
-        .map((called) => ({
-          object: functionObject(called),
-          detail: `search_path = ${called.searchPath}`,
-          sql: [fixPath(called)],
-        })),
+        .map((called) =>
+          violation(functionObject(called), `search_path = ${called.searchPath}`, [fixPath(called)]),
+        ),
   },
   {
     code: 'RLS024',
@@ -86,7 +182,7 @@ export const FUNCTIONS: readonly Rule[] = [
         const read = db.readsOf(called).filter((table) => isExempt(db, called, table));
         if (!isForAll || read.length === 0) return [];
         const sql = [`REVOKE EXECUTE ON FUNCTION ${signature(called)} FROM PUBLIC;`];
-        return [{ object: functionObject(called), detail: `reads ${listed(read.map(qualified))}`, sql }];
+        return [violation(functionObject(called), `reads ${listed(read.map(qualified))}`, sql)];
       }),
   },
   {
@@ -109,7 +205,7 @@ export const FUNCTIONS: readonly Rule[] = [
         const detail = denied
           .map(({ called, roles }) => `${signature(called)}: ${roleNames(roles).join(', ')}`)
           .join('; ');
-        return [{ object: policyObject(analysed.table, analysed.policy), detail, sql: [...new Set(sql)] }];
+        return [violation(policyObject(analysed.table, analysed.policy), detail, [...new Set(sql)])];
       }),
   },
 ];
@@ -128,7 +224,7 @@ function isCallableByOthers(db: CheckedDatabase, called: DatabaseFunction): bool
   );
 }
 
-function isExempt(db: CheckedDatabase, called: DatabaseFunction, table: Relation): boolean {
+function isExempt(db: CheckedDatabase, called: DatabaseFunction, table: PgRelation): boolean {
   return table.rowSecurity !== 'off' && db.access.exemption(called.owner, table) !== null;
 }
 

@@ -1,12 +1,11 @@
 import { identifier } from 'osl-compiler/sql-text';
-import { type Policy, PUBLIC } from '../catalog/catalog.js';
-import { type AnalysedPolicy, type CheckedDatabase, governs, listed } from '../checked-database.js';
+import { type Policy, PUBLIC, policyObject, qualified, roleNames } from '../catalog/catalog.js';
+import { type AnalysedPolicy, type CheckedDatabase, governs, listed } from '../database.js';
 import { isAlwaysTrue } from '../expression.js';
-import type { Rule } from '../finding.js';
-import { policyObject, qualified, roleNames } from '../identity.js';
+import { type RlsRule, violation } from '../finding.js';
 
 /** Policies that let more rows through than they seem to. */
-export const OPEN_CONDITIONS: readonly Rule[] = [
+export const OPEN_CONDITIONS: readonly RlsRule[] = [
   {
     code: 'RLS007',
     severity: 'warning',
@@ -18,7 +17,7 @@ export const OPEN_CONDITIONS: readonly Rule[] = [
         .filter(
           ({ policy, using }) => policy.permissive && policy.command !== 'INSERT' && isAlwaysTrue(using),
         )
-        .map((p) => violation(db, p)),
+        .map((p) => openPolicy(db, p)),
   },
   {
     code: 'RLS008',
@@ -33,7 +32,7 @@ export const OPEN_CONDITIONS: readonly Rule[] = [
           const { table, policy } = analysed;
           const roles = roleNames(db.affectedRoles(analysed)).join(', ');
           const sql = [`ALTER POLICY ${identifier(policy.name)} ON ${qualified(table)} TO ${roles};`];
-          return { object: policyObject(table, policy), detail: null, sql: roles === '' ? [] : sql };
+          return violation(policyObject(table, policy), null, roles === '' ? [] : sql);
         }),
   },
   {
@@ -53,7 +52,7 @@ export const OPEN_CONDITIONS: readonly Rule[] = [
           );
         if (open === undefined) return [];
         const detail = `beside ${identifier(open.policy.name)}`;
-        return [{ object: policyObject(narrow.table, narrow.policy), detail, sql: [] }];
+        return [violation(policyObject(narrow.table, narrow.policy), detail)];
       }),
   },
   {
@@ -71,7 +70,7 @@ export const OPEN_CONDITIONS: readonly Rule[] = [
         })
         .map((p) => {
           const condition = p.policy.using ?? '…';
-          return { ...violation(db, p), sql: [alterCheck(p, condition)] };
+          return { ...openPolicy(db, p), sql: [alterCheck(p, condition)] };
         }),
   },
   {
@@ -85,7 +84,7 @@ export const OPEN_CONDITIONS: readonly Rule[] = [
         .filter(
           ({ policy, check }) => policy.permissive && policy.command === 'INSERT' && isAlwaysTrue(check),
         )
-        .map((p) => violation(db, p)),
+        .map((p) => openPolicy(db, p)),
   },
   {
     code: 'RLS060',
@@ -96,7 +95,7 @@ export const OPEN_CONDITIONS: readonly Rule[] = [
     check: (db) =>
       db.policies
         .filter(({ policy }) => policy.permissive && policy.command === 'INSERT' && policy.check === null)
-        .map((p) => violation(db, p)),
+        .map((p) => openPolicy(db, p)),
   },
   {
     code: 'RLS044',
@@ -121,7 +120,7 @@ export const OPEN_CONDITIONS: readonly Rule[] = [
           ),
         );
         if (!policy.permissive || open.size === 0) return [];
-        return [{ object: policyObject(table, policy), detail: `column ${listed([...open])}`, sql: [] }];
+        return [violation(policyObject(table, policy), `column ${listed([...open])}`)];
       }),
   },
   {
@@ -136,7 +135,7 @@ export const OPEN_CONDITIONS: readonly Rule[] = [
           if (!policy.permissive || using === null || using.kind === 'unparsed') return false;
           return using.constant === null && parsed.every(({ columns }) => columns.size === 0);
         })
-        .map((p) => violation(db, p)),
+        .map((p) => openPolicy(db, p)),
   },
 ];
 
@@ -149,9 +148,9 @@ function covers({ access }: CheckedDatabase, wide: Policy, narrow: Policy): bool
   );
 }
 
-function violation(db: CheckedDatabase, { table, policy }: AnalysedPolicy) {
+function openPolicy(db: CheckedDatabase, { table, policy }: AnalysedPolicy) {
   const roles = listed(policy.roles.map(db.roleName));
-  return { object: policyObject(table, policy), detail: `${policy.command} for ${roles}`, sql: [] };
+  return violation(policyObject(table, policy), `${policy.command} for ${roles}`);
 }
 
 function alterCheck({ table, policy }: AnalysedPolicy, condition: string): string {

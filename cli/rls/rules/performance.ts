@@ -1,12 +1,12 @@
 import { identifier } from 'osl-compiler/sql-text';
-import type { Index, IndexKey, Relation } from '../catalog/catalog.js';
-import { type AnalysedPolicy, type CheckedDatabase, governs, listed } from '../checked-database.js';
+import type { Index, IndexKey, PgRelation } from '../catalog/catalog.js';
+import { partOf, policyObject, qualified } from '../catalog/catalog.js';
+import { type AnalysedPolicy, type CheckedDatabase, governs, listed } from '../database.js';
 import type { Call, ColumnComparison } from '../expression.js';
-import type { Rule } from '../finding.js';
-import { partOf, policyObject, qualified } from '../identity.js';
+import { type RlsRule, violation } from '../finding.js';
 
 /** Conditions that run for each row, or that keep the database from using an index. */
-export const PERFORMANCE: readonly Rule[] = [
+export const PERFORMANCE: readonly RlsRule[] = [
   {
     code: 'RLS016',
     severity: 'note',
@@ -19,7 +19,7 @@ export const PERFORMANCE: readonly Rule[] = [
         const calls = parsed.flatMap((e) => e.calls.filter((c) => c.perRow && !c.perRowArguments));
         const names = new Set(calls.filter((call) => isStable(db, call)).map(callName));
         if (names.size === 0) return [];
-        return [{ object: policyObject(table, policy), detail: `calls ${listed([...names])}`, sql: [] }];
+        return [violation(policyObject(table, policy), `calls ${listed([...names])}`)];
       }),
   },
   {
@@ -37,9 +37,7 @@ export const PERFORMANCE: readonly Rule[] = [
         if (isSmall(table) || compared.length === 0 || compared.some((c) => isIndexed(table, c))) return [];
         const [{ column } = { column: '' }] = compared;
         const sql = [`CREATE INDEX CONCURRENTLY ON ${qualified(table)} (${identifier(column)});`];
-        return [
-          { object: policyObject(table, analysed.policy), detail: `column ${identifier(column)}`, sql },
-        ];
+        return [violation(policyObject(table, analysed.policy), `column ${identifier(column)}`, sql)];
       }),
   },
   {
@@ -51,7 +49,7 @@ export const PERFORMANCE: readonly Rule[] = [
     check: (db) =>
       db.policies
         .filter(({ parsed }) => parsed.some(({ subqueries }) => subqueries.some((s) => s.correlated)))
-        .map(({ table, policy }) => ({ object: policyObject(table, policy), detail: null, sql: [] })),
+        .map(({ table, policy }) => violation(policyObject(table, policy))),
   },
   {
     code: 'RLS062',
@@ -66,7 +64,7 @@ export const PERFORMANCE: readonly Rule[] = [
         const compared = comparisonsOf(analysed).filter(({ operator }) => operator === 'IN');
         if (isSmall(table) || compared.length === 0) return [];
         const detail = `column ${listed(compared.map(({ column }) => identifier(column)))}`;
-        return [{ object: policyObject(table, policy), detail, sql: [] }];
+        return [violation(policyObject(table, policy), detail)];
       }),
   },
   {
@@ -83,7 +81,7 @@ export const PERFORMANCE: readonly Rule[] = [
         );
         if (cast.length === 0) return [];
         const names = cast.map(({ column, cast }) => `${identifier(column)}::${cast}`);
-        return [{ object: policyObject(table, policy), detail: listed([...new Set(names)]), sql: [] }];
+        return [violation(policyObject(table, policy), listed([...new Set(names)]))];
       }),
   },
   {
@@ -99,7 +97,7 @@ export const PERFORMANCE: readonly Rule[] = [
         const compared = comparisonsOf(analysed).filter((c) => c.toRoleName && hasOtherCollation(table, c));
         if (compared.length === 0) return [];
         const names = compared.map(({ column }) => identifier(column));
-        return [{ object: policyObject(table, policy), detail: `column ${listed(names)}`, sql: [] }];
+        return [violation(policyObject(table, policy), `column ${listed(names)}`)];
       }),
   },
   {
@@ -119,7 +117,7 @@ export const PERFORMANCE: readonly Rule[] = [
             );
             return indexed.length > 0 && indexed.length < alternatives.length;
           });
-        return lost.length === 0 ? [] : [{ object: policyObject(table, policy), detail: null, sql: [] }];
+        return lost.length === 0 ? [] : [violation(policyObject(table, policy))];
       }),
   },
   {
@@ -139,11 +137,12 @@ export const PERFORMANCE: readonly Rule[] = [
         );
         return table.indexes
           .filter((index) => isLeaky(index) && !index.keys.some((k) => columns.has(k.column ?? '')))
-          .map((index) => ({
-            object: partOf('index', table, index.name),
-            detail: `${index.method}, ${listed(index.keys.map((key) => key.operatorClass))}`,
-            sql: [],
-          }));
+          .map((index) =>
+            violation(
+              partOf('index', table, index.name),
+              `${index.method}, ${listed(index.keys.map((key) => key.operatorClass))}`,
+            ),
+          );
       }),
   },
 ];
@@ -151,7 +150,7 @@ export const PERFORMANCE: readonly Rule[] = [
 /** Tables with fewer rows are read as a whole in any case. */
 const SMALL_ROWS = 1_000;
 
-function isSmall({ estimatedRows }: Relation): boolean {
+function isSmall({ estimatedRows }: PgRelation): boolean {
   return estimatedRows !== null && estimatedRows < SMALL_ROWS;
 }
 
@@ -171,7 +170,7 @@ function comparisonsOf({ using }: AnalysedPolicy): readonly ColumnComparison[] {
 }
 
 /** True if some index can look the comparison up. */
-function isIndexed(table: Relation, { column, cast, operator }: ColumnComparison): boolean {
+function isIndexed(table: PgRelation, { column, cast, operator }: ColumnComparison): boolean {
   if (cast !== null) return false;
   return table.indexes.some((index) => {
     const [first] = index.keys;
@@ -182,7 +181,7 @@ function isIndexed(table: Relation, { column, cast, operator }: ColumnComparison
 
 function changesBytes(
   { catalog }: CheckedDatabase,
-  table: Relation,
+  table: PgRelation,
   { column, cast }: ColumnComparison,
 ): boolean {
   if (cast === null) return false;
@@ -191,13 +190,13 @@ function changesBytes(
 }
 
 /** True if values of the column have another collation than names of roles. */
-function hasOtherCollation({ columns }: Relation, { column }: ColumnComparison): boolean {
+function hasOtherCollation({ columns }: PgRelation, { column }: ColumnComparison): boolean {
   const collation = columns.find(({ name }) => name === column)?.collation ?? null;
   return collation !== null && collation !== 'C';
 }
 
 /** True if an index begins with the cast of the column. */
-function hasExpression(table: Relation, { column, cast }: ColumnComparison): boolean {
+function hasExpression(table: PgRelation, { column, cast }: ColumnComparison): boolean {
   const wanted = `${identifier(column)}::${cast}`;
   return table.indexes.some(({ keys: [first] }) => first?.text.replace(/[()]/g, '') === wanted);
 }

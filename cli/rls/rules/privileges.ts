@@ -1,11 +1,16 @@
 import { identifier } from 'osl-compiler/sql-text';
-import { type DefaultPrivilege, PUBLIC, type Relation } from '../catalog/catalog.js';
-import { type CheckedDatabase, listed } from '../checked-database.js';
-import type { Rule, Violation } from '../finding.js';
-import { qualified, relationObject } from '../identity.js';
+import {
+  type DefaultPrivilege,
+  type PgRelation,
+  PUBLIC,
+  qualified,
+  relationObject,
+} from '../catalog/catalog.js';
+import { type CheckedDatabase, listed } from '../database.js';
+import { type RlsRule, type Violation, violation } from '../finding.js';
 
 /** Privileges that row security does not restrict, or that give more than they seem to. */
-export const PRIVILEGES: readonly Rule[] = [
+export const PRIVILEGES: readonly RlsRule[] = [
   {
     code: 'RLS025',
     severity: 'warning',
@@ -26,7 +31,7 @@ export const PRIVILEGES: readonly Rule[] = [
         const readers = db.holders('SELECT', sequence);
         if (table === undefined || sequence.kind !== 'sequence' || readers.length === 0) return [];
         const sql = [`REVOKE SELECT ON SEQUENCE ${qualified(sequence)} FROM ${readers.join(', ')};`];
-        return [{ object: relationObject(sequence), detail: `read by ${listed(readers)}`, sql }];
+        return [violation(relationObject(sequence), `read by ${listed(readers)}`, sql)];
       }),
   },
   {
@@ -56,7 +61,11 @@ export const PRIVILEGES: readonly Rule[] = [
   },
 ];
 
-function granted(db: CheckedDatabase, table: Relation, privileges: readonly string[]): readonly Violation[] {
+function granted(
+  db: CheckedDatabase,
+  table: PgRelation,
+  privileges: readonly string[],
+): readonly Violation[] {
   const held = privileges.flatMap((privilege) => {
     const roles = db.holders(privilege, table);
     return roles.length === 0 ? [] : [{ privilege, roles }];
@@ -66,10 +75,10 @@ function granted(db: CheckedDatabase, table: Relation, privileges: readonly stri
   const sql = held.map(
     ({ privilege, roles }) => `REVOKE ${privilege} ON ${qualified(table)} FROM ${roles.join(', ')};`,
   );
-  return [{ object: relationObject(table), detail, sql }];
+  return [violation(relationObject(table), detail, sql)];
 }
 
-function uselessColumnGrants(db: CheckedDatabase, table: Relation): readonly Violation[] {
+function uselessColumnGrants(db: CheckedDatabase, table: PgRelation): readonly Violation[] {
   const lists = new Map<string, string[]>();
   for (const { name, grants } of table.columns)
     for (const { grantee, privilege } of grants) {
@@ -82,7 +91,7 @@ function uselessColumnGrants(db: CheckedDatabase, table: Relation): readonly Vio
     }
   if (lists.size === 0) return [];
   const detail = [...lists].map(([key, columns]) => `${key} on (${listed(columns)})`).join('; ');
-  return [{ object: relationObject(table), detail, sql: [] }];
+  return [violation(relationObject(table), detail)];
 }
 
 function futureGrant(db: CheckedDatabase, privilege: DefaultPrivilege): readonly Violation[] {
@@ -92,10 +101,10 @@ function futureGrant(db: CheckedDatabase, privilege: DefaultPrivilege): readonly
   const [owner, reader] = [db.roleName(creator), db.roleName(grant.grantee)];
   const place = schema === null ? '' : ` IN SCHEMA ${identifier(schema)}`;
   return [
-    {
-      object: { kind: 'default privileges', identity: `FOR ROLE ${owner}${place} TO ${reader}`, schema },
-      detail: null,
-      sql: [`ALTER DEFAULT PRIVILEGES FOR ROLE ${owner}${place} REVOKE SELECT ON TABLES FROM ${reader};`],
-    },
+    violation(
+      { kind: 'default privileges', identity: `FOR ROLE ${owner}${place} TO ${reader}`, schema },
+      null,
+      [`ALTER DEFAULT PRIVILEGES FOR ROLE ${owner}${place} REVOKE SELECT ON TABLES FROM ${reader};`],
+    ),
   ];
 }

@@ -1,11 +1,10 @@
 import { identifier } from 'osl-compiler/sql-text';
-import { type Policy, PUBLIC } from '../catalog/catalog.js';
-import type { AnalysedPolicy, CheckedDatabase } from '../checked-database.js';
-import type { Rule } from '../finding.js';
-import { policyObject, qualified } from '../identity.js';
+import { type Policy, PUBLIC, policyObject, qualified } from '../catalog/catalog.js';
+import type { AnalysedPolicy, CheckedDatabase } from '../database.js';
+import { type RlsRule, violation } from '../finding.js';
 
 /** Policies that change nothing. */
-export const UNUSED_POLICIES: readonly Rule[] = [
+export const UNUSED_POLICIES: readonly RlsRule[] = [
   {
     code: 'RLS042',
     severity: 'note',
@@ -15,7 +14,7 @@ export const UNUSED_POLICIES: readonly Rule[] = [
     check: (db) =>
       db.policies
         .filter((analysed) => !analysed.policy.roles.includes(PUBLIC) && !isUsable(db, analysed))
-        .map(({ table, policy }) => ({ object: policyObject(table, policy), detail: null, sql: [] })),
+        .map(({ table, policy }) => violation(policyObject(table, policy))),
   },
   {
     code: 'RLS043',
@@ -30,7 +29,7 @@ export const UNUSED_POLICIES: readonly Rule[] = [
         );
         if (same === undefined || same.name > policy.name) return [];
         const sql = [`DROP POLICY ${identifier(policy.name)} ON ${qualified(table)};`];
-        return [{ object: policyObject(table, policy), detail: `as ${identifier(same.name)}`, sql }];
+        return [violation(policyObject(table, policy), `as ${identifier(same.name)}`, sql)];
       }),
   },
 ];

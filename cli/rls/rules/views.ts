@@ -1,12 +1,12 @@
 import { identifier } from 'osl-compiler/sql-text';
-import type { Relation } from '../catalog/catalog.js';
-import { type CheckedDatabase, listed } from '../checked-database.js';
-import type { Rule } from '../finding.js';
-import { columnObject, qualified, relationObject } from '../identity.js';
+import type { PgRelation } from '../catalog/catalog.js';
+import { columnObject, qualified, relationObject } from '../catalog/catalog.js';
+import { type CheckedDatabase, listed } from '../database.js';
+import { type RlsRule, violation } from '../finding.js';
 import { outputsOfView } from '../statement.js';
 
 /** Views and foreign tables, for which there are no policies. */
-export const VIEWS: readonly Rule[] = [
+export const VIEWS: readonly RlsRule[] = [
   {
     code: 'RLS021',
     severity: 'error',
@@ -21,7 +21,7 @@ export const VIEWS: readonly Rule[] = [
         const isSettable = db.catalog.server.number >= 150_000 && view.view?.securityInvoker === false;
         const sql = isSettable ? [`ALTER VIEW ${qualified(view)} SET (security_invoker = true);`] : [];
         const detail = `shows ${listed(shown.map(qualified))} to ${listed(readers)}`;
-        return [{ object: relationObject(view), detail, sql }];
+        return [violation(relationObject(view), detail, sql)];
       }),
   },
   {
@@ -38,7 +38,7 @@ export const VIEWS: readonly Rule[] = [
         if (shown.length === 0 || readers.length === 0) return [];
         const sql = readers.map((role) => `REVOKE SELECT ON ${qualified(view)} FROM ${role};`);
         const detail = `shows ${listed(shown.map(qualified))} to ${listed(readers)}`;
-        return [{ object: relationObject(view), detail, sql }];
+        return [violation(relationObject(view), detail, sql)];
       }),
   },
   {
@@ -55,7 +55,7 @@ export const VIEWS: readonly Rule[] = [
             const readers = table.kind === 'foreign table' ? db.holders('SELECT', table) : [];
             if (readers.length === 0) return [];
             const sql = readers.map((role) => `REVOKE SELECT ON ${qualified(table)} FROM ${role};`);
-            return [{ object: relationObject(table), detail: `read by ${listed(readers)}`, sql }];
+            return [violation(relationObject(table), `read by ${listed(readers)}`, sql)];
           }),
   },
   {
@@ -68,11 +68,11 @@ export const VIEWS: readonly Rule[] = [
   },
 ];
 
-function viewsOf({ relations }: CheckedDatabase, kind: Relation['kind']): readonly Relation[] {
+function viewsOf({ relations }: CheckedDatabase, kind: PgRelation['kind']): readonly PgRelation[] {
   return relations.filter((relation) => relation.kind === kind);
 }
 
-function readsOf({ catalog }: CheckedDatabase, { view }: Relation): readonly Relation[] {
+function readsOf({ catalog }: CheckedDatabase, { view }: PgRelation): readonly PgRelation[] {
   return (view?.reads ?? []).flatMap((id) => catalog.relations.get(id) ?? []);
 }
 
@@ -81,9 +81,9 @@ function readsOf({ catalog }: CheckedDatabase, { view }: Relation): readonly Rel
  */
 function exposedBy(
   db: CheckedDatabase,
-  view: Relation,
-  seen: ReadonlySet<Relation> = new Set(),
-): readonly Relation[] {
+  view: PgRelation,
+  seen: ReadonlySet<PgRelation> = new Set(),
+): readonly PgRelation[] {
   if (seen.has(view)) return [];
   const within = new Set([...seen, view]);
   const exposed = readsOf(db, view).flatMap((read) => {
@@ -95,13 +95,13 @@ function exposedBy(
 }
 
 /** Tables that a view reads, directly or through views. */
-function tablesBehind(db: CheckedDatabase, view: Relation): readonly Relation[] {
+function tablesBehind(db: CheckedDatabase, view: PgRelation): readonly PgRelation[] {
   const seen = new Set([view]);
   for (const relation of seen) for (const read of readsOf(db, relation)) seen.add(read);
   return [...seen].filter(({ view }) => view === null);
 }
 
-function maskedColumns(db: CheckedDatabase, view: Relation) {
+function maskedColumns(db: CheckedDatabase, view: PgRelation) {
   const outputs = (outputsOfView(view.view?.definition ?? '') ?? []).filter((output) => !output.isPlain);
   return readsOf(db, view).flatMap((table) =>
     outputs.flatMap(({ name, columns }) => {
@@ -115,7 +115,7 @@ function maskedColumns(db: CheckedDatabase, view: Relation) {
       if (readers.length === 0) return [];
       const names = readers.map((role) => identifier(role.name));
       const detail = `changed in ${qualified(view)}, read by ${listed(names)}`;
-      return [{ object: columnObject(table, name), detail, sql: [] }];
+      return [violation(columnObject(table, name), detail)];
     }),
   );
 }

@@ -4,8 +4,13 @@ import { slotValues } from '../../../src/ask/data/runtime/slot-values.js';
 import { explainPlan } from '../../../src/ask/index.js';
 import type { Service } from '../../../src/service/service.js';
 import { type ComparedCaller, sessionSettings } from '../compare/callers.js';
-import type { ExplainedPlan } from './plan.js';
-import type { RowSetDigest, SpeedSession, StatementExecution, StatementOutcome } from './session.js';
+import type {
+  ExplainedPlan,
+  RowSetDigest,
+  SpeedSession,
+  StatementExecution,
+  StatementOutcome,
+} from './session.js';
 import type { GivenStatement } from './statements.js';
 import type { ReadyStatement } from './values.js';
 
@@ -44,7 +49,7 @@ export interface StatementComparison {
 }
 
 /** A statement that could not be compared. */
-export interface NotCompared {
+export interface SkippedStatement {
   readonly kind: 'not compared';
   readonly statement: GivenStatement;
   readonly caller: ComparedCaller | null;
@@ -95,8 +100,8 @@ export async function compareStatement(
   token: string,
   searchPath: readonly string[] | null,
   ready: ReadyStatement,
-): Promise<StatementComparison | NotCompared> {
-  const refused = (reason: string): NotCompared => ({ kind: 'not compared', statement, caller, reason });
+): Promise<StatementComparison | SkippedStatement> {
+  const refused = (reason: string): SkippedStatement => ({ kind: 'not compared', statement, caller, reason });
   if (ready.kind === 'refused') return refused(ready.reason);
   const { direct, reader, service, analyze } = sides;
   const under = underRowSecurity(ready.text, caller, searchPath);

@@ -1,14 +1,16 @@
 import type { Node } from '@pgsql/types';
 import { QueryError } from 'osl-compiler';
 import { counted } from '../../output.js';
-import type { DatabaseFunction, Relation } from '../catalog/catalog.js';
-import type { CheckedDatabase } from '../checked-database.js';
+import type { DatabaseFunction, PgRelation } from '../catalog/catalog.js';
+import type { CheckedDatabase } from '../database.js';
 import { calledName, expressionNode, namesOf, partsOf } from '../nodes.js';
 import { columnOf, eachNode } from '../statement.js';
-import { nodesOf, type PlanNode, withoutValues } from './plan.js';
+import type { StatementComparison } from './comparison.js';
+import { nodesOf, type QueryPlanNode, withoutValues } from './session.js';
+import { type GivenStatement, selectIn } from './statements.js';
 
 /** A difference of two plans that explains why one of them takes longer. */
-export interface Reason {
+export interface SpeedReason {
   readonly kind:
     | 'not leakproof'
     | 'function per row'
@@ -46,7 +48,7 @@ export interface ReasonContext {
 }
 
 /** An operator or function in a statement. */
-export interface StatementTest {
+interface StatementTest {
   readonly name: string;
   readonly columns: ReadonlySet<string>;
 }
@@ -67,7 +69,11 @@ function testName(node: Node): string | null {
 }
 
 /** Reasons why `slow` takes longer than `fast`, the most telling first. Empty if the plans do not tell. */
-export function reasonsFor(slow: PlanNode, fast: PlanNode, context: ReasonContext): readonly Reason[] {
+export function reasonsFor(
+  slow: QueryPlanNode,
+  fast: QueryPlanNode,
+  context: ReasonContext,
+): readonly SpeedReason[] {
   const nodes = nodesOf(slow);
   const found = [
     ...nodes.flatMap((node) => callsPerRow(node, context)),
@@ -80,24 +86,24 @@ export function reasonsFor(slow: PlanNode, fast: PlanNode, context: ReasonContex
   return [...new Map(found.map((reason) => [reason.text, reason])).values()];
 }
 
-function tablesIn(plan: PlanNode): readonly string[] {
+function tablesIn(plan: QueryPlanNode): readonly string[] {
   return [...new Set(nodesOf(plan).flatMap(({ relation }) => relation ?? []))];
 }
 
 /** A scan of one table, with the indexes below it. */
 interface Scan {
-  readonly node: PlanNode;
+  readonly node: QueryPlanNode;
   readonly indexes: ReadonlySet<string>;
 }
 
-function scansOf(plan: PlanNode, table: string): readonly Scan[] {
+function scansOf(plan: QueryPlanNode, table: string): readonly Scan[] {
   return nodesOf(plan)
     .filter(({ relation }) => relation === table)
     .map((node) => ({ node, indexes: indexesOf(node) }));
 }
 
 /** The index of a scan with a condition on it, or those of the bitmap below it. */
-function indexesOf(node: PlanNode): ReadonlySet<string> {
+function indexesOf(node: QueryPlanNode): ReadonlySet<string> {
   const all = node.type === 'Bitmap Heap Scan' ? node.children.flatMap(nodesOf) : [node];
   return new Set(
     all.flatMap(({ index, conditions }) => (index !== null && conditions.has('Index Cond') ? [index] : [])),
@@ -107,10 +113,10 @@ function indexesOf(node: PlanNode): ReadonlySet<string> {
 /** Conditions that are checked row by row in `slow`, while an index finds the rows in `fast`. */
 function lostIndexes(
   table: string,
-  slow: PlanNode,
-  fast: PlanNode,
+  slow: QueryPlanNode,
+  fast: QueryPlanNode,
   context: ReasonContext,
-): readonly Reason[] {
+): readonly SpeedReason[] {
   const { database } = context;
   const relation = relationOf(table, database);
   if (relation === null) return [];
@@ -121,7 +127,7 @@ function lostIndexes(
     const conjuncts = conjunctsOf(filter);
     return [...used]
       .filter((index) => !indexes.has(index))
-      .flatMap((index): readonly Reason[] => {
+      .flatMap((index): readonly SpeedReason[] => {
         const columns = columnsOfIndex(index, relation);
         const own = conjuncts.filter(
           // A hashed subquery does not show the column that it is compared with.
@@ -132,7 +138,12 @@ function lostIndexes(
   });
 }
 
-function whyUnused(conjunct: Node, index: string, relation: Relation, context: ReasonContext): Reason | null {
+function whyUnused(
+  conjunct: Node,
+  index: string,
+  relation: PgRelation,
+  context: ReasonContext,
+): SpeedReason | null {
   const table = `${relation.schema}.${relation.name}`;
   if (partsOf(conjunct, 'OR_EXPR').length > 1)
     return {
@@ -158,7 +169,7 @@ function whyUnused(conjunct: Node, index: string, relation: Relation, context: R
 /** Such as `~~ (textlike)`: an operator or function of a condition that is not leakproof. */
 function leakyIn(
   conjunct: Node,
-  relation: Relation,
+  relation: PgRelation,
   { leakproofness: known, statement }: ReasonContext,
 ): string | null {
   const found: string[] = [];
@@ -189,7 +200,7 @@ function isOfStatement(
 }
 
 /** Type of an operand; null if it is not known. */
-function typeOf(node: Node | undefined, relation: Relation): string | null {
+function typeOf(node: Node | undefined, relation: PgRelation): string | null {
   if (node === undefined) return null;
   if ('TypeCast' in node) {
     const name = namesOf(node.TypeCast.typeName?.names).at(-1) ?? null;
@@ -204,14 +215,14 @@ const PER_ROW: ReadonlySet<string> = new Set(['Filter', 'Join Filter']);
 
 /** Functions of users in a condition, which run for each row. */
 function callsPerRow(
-  { conditions, rows, removed, relation }: PlanNode,
+  { conditions, rows, removed, relation }: QueryPlanNode,
   { database, analyzed }: ReasonContext,
-): readonly Reason[] {
+): readonly SpeedReason[] {
   const of = analyzed ? `each of up to ${counted(rows + removed, 'row', 'rows')}` : 'each row';
   return [...conditions].flatMap(([kind, text]) => {
     if (!PER_ROW.has(kind)) return [];
     return conjunctsOf(text).flatMap((conjunct) =>
-      functionsIn(conjunct, database).map((called): Reason => {
+      functionsIn(conjunct, database).map((called): SpeedReason => {
         const name = `${called.schema}.${called.name}`;
         const what = `${name}() (${called.language}${called.securityDefiner ? ', SECURITY DEFINER' : ''})`;
         return {
@@ -239,14 +250,14 @@ function functionsIn(conjunct: Node, database: CheckedDatabase): readonly Databa
 }
 
 /** A subquery that runs again for each row. */
-function subplanPerRow(node: PlanNode): readonly Reason[] {
+function subplanPerRow(node: QueryPlanNode): readonly SpeedReason[] {
   const filter = [...node.conditions.values()].join(' ');
   return node.children
     .filter(({ relationship, subplan, loops }) => {
       const isHashed = filter.includes(`hashed ${subplan})`);
       return relationship === 'SubPlan' && loops > 1 && !isHashed && filter.includes(`${subplan})`);
     })
-    .map((child): Reason => {
+    .map((child): SpeedReason => {
       const tables = tablesIn(child).join(', ') || 'no table';
       return {
         kind: 'subquery per row',
@@ -257,7 +268,7 @@ function subplanPerRow(node: PlanNode): readonly Reason[] {
 }
 
 /** A filter above a subquery that Postgres did not merge, such as a view with security_barrier. */
-function fence(node: PlanNode): readonly Reason[] {
+function fence(node: QueryPlanNode): readonly SpeedReason[] {
   if (node.type !== 'Subquery Scan' || !node.conditions.has('Filter')) return [];
   const below = node.children.flatMap(tablesIn).join(', ') || 'no table';
   return [
@@ -274,8 +285,8 @@ const MANY = 2;
 /** Fewer rows than this explain no difference. */
 const FEW = 100;
 
-function rowsRead(table: string, slow: PlanNode, fast: PlanNode): readonly Reason[] {
-  const read = (plan: PlanNode): number =>
+function rowsRead(table: string, slow: QueryPlanNode, fast: QueryPlanNode): readonly SpeedReason[] {
+  const read = (plan: QueryPlanNode): number =>
     scansOf(plan, table).reduce((sum, { node }) => sum + node.rows + node.removed, 0);
   const removed = scansOf(slow, table).reduce((sum, { node }) => sum + node.removed, 0);
   const [more, less] = [read(slow), read(fast)];
@@ -291,7 +302,7 @@ function rowsRead(table: string, slow: PlanNode, fast: PlanNode): readonly Reaso
 }
 
 /** A sort that the other plan does without, such as one by more columns. */
-function sorts(slow: PlanNode, fast: PlanNode): readonly Reason[] {
+function sorts(slow: QueryPlanNode, fast: QueryPlanNode): readonly SpeedReason[] {
   const [more, less] = [slow, fast].map((plan) => nodesOf(plan).filter(({ sortKey }) => sortKey.length > 0));
   const [first] = more ?? [];
   if (first === undefined || (less ?? []).length >= (more ?? []).length) return [];
@@ -333,7 +344,7 @@ function columnsIn(node: Node): ReadonlySet<string> {
   return found;
 }
 
-function columnsOfIndex(index: string, relation: Relation): ReadonlySet<string> {
+function columnsOfIndex(index: string, relation: PgRelation): ReadonlySet<string> {
   const keys = relation.indexes.find(({ name }) => name === index)?.keys ?? [];
   return new Set(
     keys.flatMap(({ column, text }) => {
@@ -347,12 +358,12 @@ function intersects(some: ReadonlySet<string>, others: ReadonlySet<string>): boo
   return [...some].some((one) => others.has(one));
 }
 
-function relationOf(table: string, { relations }: CheckedDatabase): Relation | null {
+function relationOf(table: string, { relations }: CheckedDatabase): PgRelation | null {
   return relations.find(({ schema, name }) => `${schema}.${name}` === table) ?? null;
 }
 
 /** The reason of governed SQL that takes longer only because it reads attributes first. */
-export function attributesReason(ms: string): Reason {
+function attributesReason(ms: string): SpeedReason {
   return {
     kind: 'attributes',
     table: null,
@@ -361,12 +372,12 @@ export function attributesReason(ms: string): Reason {
 }
 
 /** A part of a difference that the plans do not explain. */
-export function untold(what: string): Reason {
+function untold(what: string): SpeedReason {
   return { kind: 'not told', table: null, text: `${what}, and the plans do not tell why` };
 }
 
 /** Names of operators and functions in the conditions of plans, for which the database is asked. */
-export function operatorsIn(plans: readonly PlanNode[]): ReadonlySet<string> {
+export function operatorsIn(plans: readonly QueryPlanNode[]): ReadonlySet<string> {
   const found = new Set<string>();
   for (const { conditions } of plans.flatMap(nodesOf))
     for (const text of conditions.values())
@@ -376,4 +387,56 @@ export function operatorsIn(plans: readonly PlanNode[]): ReadonlySet<string> {
           if (name !== null) found.add(name);
         });
   return found;
+}
+
+/** A comparison with its reasons. */
+export interface ExplainedComparison {
+  readonly compared: StatementComparison;
+  /** `about equal` if neither takes much longer. */
+  readonly faster: 'governed' | 'row security' | 'about equal';
+  /** Time, or cost without ANALYZE, under row security over that of governed SQL; above 1 governed SQL is faster. */
+  readonly ratio: number;
+  readonly reasons: readonly SpeedReason[];
+}
+
+/** Below this ratio, two times are about equal. */
+const EQUAL = 1.3;
+
+/** The faster side of a comparison, and the reasons that the plans show. */
+export function explained(
+  compared: StatementComparison,
+  database: CheckedDatabase,
+  leakproofness: readonly Leakproofness[],
+): ExplainedComparison {
+  const { rowSecurity, governed } = compared;
+  const [theirs, ours] = [rowSecurity.ms ?? rowSecurity.cost, governed.ms ?? governed.cost];
+  const ratio = theirs / ours;
+  if (ratio < EQUAL && ratio > 1 / EQUAL) return { compared, faster: 'about equal', ratio, reasons: [] };
+  const context = {
+    database,
+    leakproofness,
+    statement: testsIn(compared.statement),
+    analyzed: rowSecurity.ms !== null,
+  };
+  const [under, through] = [rowSecurity.plan.root, governed.plan.root];
+  if (ratio >= EQUAL)
+    return { compared, faster: 'governed', ratio, reasons: reasonsFor(under, through, context) };
+  const { attributesMs } = governed;
+  const reading = attributesMs > 0 ? [attributesReason(figure(attributesMs))] : [];
+  // If the statement alone takes no longer, its plan is no reason.
+  const alone = ours - attributesMs > EQUAL * theirs ? reasonsFor(through, under, context) : null;
+  const rest =
+    alone?.length === 0 && reading.length > 0 ? [untold('the statement itself takes longer, too')] : [];
+  return { compared, faster: 'row security', ratio, reasons: [...(alone ?? []), ...reading, ...rest] };
+}
+
+function testsIn({ text }: GivenStatement): readonly StatementTest[] {
+  const parsed = selectIn(text);
+  return parsed.kind === 'select' ? testsOf(parsed.node) : [];
+}
+
+/** Rounds to two or three digits. */
+export function figure(value: number): string {
+  if (value >= 100) return String(Math.round(value));
+  return String(Number(value.toPrecision(value >= 10 ? 3 : 2)));
 }

@@ -1,34 +1,47 @@
-import { join, resolve } from 'node:path';
 import { quoteIdentifier, ready } from 'osl-compiler';
 import { identifier } from 'osl-compiler/sql-text';
-import type { PolicySnapshot } from '../../../policy/index.js';
 import { sql } from '../../../src/base/sql.js';
 import type { SystemEngine } from '../../../src/engine/index.js';
-import { type Manifest, nameFrom, tableName } from '../../../src/model/manifest/index.js';
+import { type Manifest, tableName } from '../../../src/model/manifest/index.js';
 import { connectorUrl } from '../../../src/service/connector-url.js';
-import { loadModel } from '../../../src/service/model.js';
 import { usage } from '../../exit.js';
 import { counted, print, printJson, visible } from '../../output.js';
 import { cutTo, formatTable } from '../../table.js';
-import { type CheckedDatabase, checkedDatabase } from '../checked-database.js';
-import { attributesOfCaller, type ComparedCaller, callersIn, sampledCallers } from '../compare/callers.js';
-import { withServedFiles } from '../compare/served-files.js';
-import { catalogOf, type DatabaseFlags, openDatabase, scopeOf, urlOf } from '../database.js';
+import { searchPathOf } from '../catalog/catalog.js';
+import {
+  type ComparedCaller,
+  comparedCallers,
+  rolesOfPolicy,
+  subjectOf,
+  withServedFiles,
+} from '../compare/callers.js';
+import {
+  type CheckedDatabase,
+  type DatabaseFlags,
+  type FolderModel,
+  loadFolder,
+  urlOf,
+  withDatabase,
+} from '../database.js';
 import { importedPolicy } from '../import/draft.js';
-import { searchPathOf } from '../search-path.js';
 import {
   compareStatement,
-  type NotCompared,
   type Sides,
+  type SkippedStatement,
   type StatementComparison,
   underRowSecurity,
 } from './comparison.js';
-import { withoutValues } from './plan.js';
-import { type Leakproofness, operatorsIn, type Reason } from './reasons.js';
-import { SpeedSession } from './session.js';
+import {
+  type ExplainedComparison,
+  explained,
+  figure,
+  type Leakproofness,
+  operatorsIn,
+  type SpeedReason,
+} from './reasons.js';
+import { SpeedSession, withoutValues } from './session.js';
 import { type GivenStatement, recordedStatements, statementsIn } from './statements.js';
 import { type ColumnSample, readyStatement } from './values.js';
-import { type ExplainedComparison, explained, figure } from './verdict.js';
 
 export interface RlsSpeedFlags extends DatabaseFlags {
   readonly callers?: string;
@@ -55,26 +68,18 @@ export async function runRlsSpeed(folder: string, flags: RlsSpeedFlags): Promise
 
 async function rlsSpeed(folder: string, flags: RlsSpeedFlags): Promise<readonly SpeedResult[]> {
   await ready();
-  const dir = resolve(process.cwd(), folder);
   const url = await urlOf(flags);
-  const files = { manifestFile: join(dir, 'manifest.yaml'), policyFile: join(dir, 'policy.yaml') };
-  const { manifest, snapshot } = await loadModel(files.manifestFile, files.policyFile, null);
-  if (snapshot === null) throw usage(`${files.policyFile} is no policy`);
-  const readerUrl = await gatewayUrl(manifest.connectors);
-  const survey = await openDatabase(url);
-  try {
-    const catalog = await catalogOf(survey);
-    const database = checkedDatabase(catalog, scopeOf(flags, catalog));
-    const input = await inputOf(survey.system, database, { manifest, snapshot }, flags);
-    const results = await compareAll({ ...input, database, files, manifest }, [url, readerUrl], flags);
+  const model = await loadFolder(folder);
+  const readerUrl = await gatewayUrl(model.manifest.connectors);
+  return withDatabase(url, flags, async (database, system) => {
+    const input = await inputOf(system, database, model, flags);
+    const results = await compareAll({ ...input, database, model }, [url, readerUrl], flags);
     const plans = results.flatMap((one) =>
       one.kind === 'compared' ? [one.rowSecurity.plan.root, one.governed.plan.root] : [],
     );
-    const leakproofness = await leakproofnessOf(survey.system, operatorsIn(plans));
+    const leakproofness = await leakproofnessOf(system, operatorsIn(plans));
     return results.map((one) => (one.kind === 'compared' ? explained(one, database, leakproofness) : one));
-  } finally {
-    survey.close();
-  }
+  });
 }
 
 interface Input {
@@ -87,26 +92,20 @@ interface Input {
 async function inputOf(
   system: SystemEngine,
   database: CheckedDatabase,
-  model: { readonly manifest: Manifest; readonly snapshot: PolicySnapshot },
+  model: FolderModel,
   flags: RlsSpeedFlags,
 ): Promise<Input> {
   const { manifest, snapshot } = model;
   const { attributes } = importedPolicy({ database, manifest, tenant: snapshot.tenant });
-  const roles = database.roles.map(({ name }) => name).filter((name) => snapshot.roles.has(nameFrom(name)));
-  const callers =
-    flags.callers === undefined
-      ? (await sampledCallers(system, model, attributes, roles, flags.sample)).filter(mayHaveRows)
-      : callersIn(flags.callers);
+  const roles = rolesOfPolicy(database, snapshot);
+  const all = await comparedCallers(system, model, attributes, roles, flags);
+  const callers = flags.callers === undefined ? all.filter(mayHaveRows) : all;
   const tables = new Set([...manifest.catalog.relations.values()].map(tableName));
   const statements =
     flags.statements === undefined
       ? await recordedStatements(system, database, roles, (table) => tables.has(table), flags.limit)
       : statementsIn(flags.statements);
-  const subjects = callers.map((caller) => ({
-    ceiling: [nameFrom(caller.role)],
-    attributes: attributesOfCaller(caller, attributes),
-  }));
-  return { statements, callers, subjects };
+  return { statements, callers, subjects: callers.map((caller) => subjectOf(caller, attributes)) };
 }
 
 /** False for the sampled caller without values, who sees what everybody sees. */
@@ -116,17 +115,18 @@ function mayHaveRows({ name }: ComparedCaller): boolean {
 
 interface SpeedWork extends Input {
   readonly database: CheckedDatabase;
-  readonly files: { readonly manifestFile: string; readonly policyFile: string };
-  readonly manifest: Manifest;
+  readonly model: FolderModel;
 }
 
 async function compareAll(
-  { statements, callers, subjects, database, files, manifest }: SpeedWork,
+  { statements, callers, subjects, database, model }: SpeedWork,
   [url, readerUrl]: readonly [string, string],
   { timeout, analyze }: RlsSpeedFlags,
-): Promise<readonly (StatementComparison | NotCompared)[]> {
-  const results: (StatementComparison | NotCompared)[] = [];
-  const served = { ...files, maxRows: 1, subjects, manifest: { raw_sql: { allow: rawTables(manifest) } } };
+): Promise<readonly (StatementComparison | SkippedStatement)[]> {
+  const results: (StatementComparison | SkippedStatement)[] = [];
+  const { manifestFile, policyFile } = model;
+  const manifest = { raw_sql: { allow: rawTables(model.manifest) } };
+  const served = { manifestFile, policyFile, maxRows: 1, subjects, manifest };
   const direct = await SpeedSession.open(url, timeout * 1_000);
   try {
     const reader = await SpeedSession.open(readerUrl, timeout * 1_000);
@@ -174,8 +174,8 @@ async function ofCallers(
   callers: readonly ComparedCaller[],
   token: (caller: number) => Promise<string>,
   database: CheckedDatabase,
-): Promise<readonly (StatementComparison | NotCompared)[]> {
-  const results: (StatementComparison | NotCompared)[] = [];
+): Promise<readonly (StatementComparison | SkippedStatement)[]> {
+  const results: (StatementComparison | SkippedStatement)[] = [];
   for (const [i, caller] of callers.entries()) {
     if (statement.role !== null && statement.role !== caller.role) continue;
     const role = [...database.catalog.roles.values()].find(({ name }) => name === caller.role);
@@ -193,7 +193,7 @@ async function ofCallers(
   return results;
 }
 
-/** Says of operators and functions of these names which are leakproof, by `pg_proc.proleakproof`. */
+/** Operators and functions of these names, and if they are leakproof (`pg_proc.proleakproof`). */
 export async function leakproofnessOf(
   system: SystemEngine,
   names: ReadonlySet<string>,
@@ -215,7 +215,7 @@ export async function leakproofnessOf(
   }));
 }
 
-type SpeedResult = ExplainedComparison | NotCompared;
+type SpeedResult = ExplainedComparison | SkippedStatement;
 
 const WIDTH = 60;
 
@@ -260,7 +260,7 @@ function sideJson({ ms, rounds, cost, rows, plan }: StatementComparison['rowSecu
 /** A table for a person, then the reasons of each line, then what was not compared. */
 function speedText(results: readonly SpeedResult[]): string {
   const explained = results.filter((result): result is ExplainedComparison => 'compared' in result);
-  const rest = results.filter((result): result is NotCompared => !('compared' in result));
+  const rest = results.filter((result): result is SkippedStatement => !('compared' in result));
   const parts: string[] = [];
   if (explained.length > 0) parts.push(tableOf(explained), explained.map(reasonLines).join('\n'));
   if (rest.length > 0) parts.push(['Not compared:', ...rest.map(refusalLine)].join('\n'));
@@ -308,14 +308,14 @@ function reasonLines({ faster, reasons }: ExplainedComparison, index: number): s
     .join('\n');
 }
 
-function linesOf(faster: ExplainedComparison['faster'], reasons: readonly Reason[]): readonly string[] {
+function linesOf(faster: ExplainedComparison['faster'], reasons: readonly SpeedReason[]): readonly string[] {
   if (faster === 'about equal') return ['about equal'];
   const slow = faster === 'governed' ? 'row security' : 'governed SQL';
   if (reasons.length === 0) return [`${slow} takes longer, and the plans do not tell why`];
   return [`${slow} takes longer:`, ...reasons.map(({ text }) => `  ${text}`)];
 }
 
-function refusalLine({ statement, caller, reason }: NotCompared): string {
+function refusalLine({ statement, caller, reason }: SkippedStatement): string {
   const who =
     caller === null
       ? statement.role === null

@@ -4,7 +4,7 @@ import { parse, QueryError, splitStatements } from 'osl-compiler';
 import { sql, sqlName } from '../../../src/base/sql.js';
 import type { SystemEngine } from '../../../src/engine/index.js';
 import { systemFault, usage } from '../../exit.js';
-import type { CheckedDatabase } from '../checked-database.js';
+import type { CheckedDatabase } from '../database.js';
 import { eachNode, relationNames } from '../statement.js';
 
 /** A statement to compare, with the role that ran it. */

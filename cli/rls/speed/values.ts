@@ -1,7 +1,7 @@
 import type { Node, SelectStmt } from '@pgsql/types';
 import { identifier, quoteLiteral } from 'osl-compiler';
-import type { Relation } from '../catalog/catalog.js';
-import type { CheckedDatabase } from '../checked-database.js';
+import type { PgRelation } from '../catalog/catalog.js';
+import type { CheckedDatabase } from '../database.js';
 import { namesOf } from '../nodes.js';
 import { columnOf, eachNode } from '../statement.js';
 import type { GivenStatement } from './statements.js';
@@ -13,7 +13,7 @@ export type ReadyStatement =
   | { readonly kind: 'refused'; readonly reason: string };
 
 /** A value of a column in a row that the caller sees; null if there is none. */
-export type ColumnSample = (table: Relation, column: string) => Promise<string | null>;
+export type ColumnSample = (table: PgRelation, column: string) => Promise<string | null>;
 
 interface ParameterEdit {
   /** Offset in UTF-8 bytes. */
@@ -72,7 +72,7 @@ function edited(text: string, edits: readonly ParameterEdit[]): string {
 
 interface NamedTables {
   /** By alias or name. */
-  readonly byAlias: ReadonlyMap<string, Relation>;
+  readonly byAlias: ReadonlyMap<string, PgRelation>;
   readonly unqualified: readonly { readonly at: number; readonly schema: string }[];
 }
 
@@ -81,7 +81,7 @@ function tablesOf(statement: Node, database: CheckedDatabase, searchPath: readon
   eachNode(statement, (node) => {
     if ('CommonTableExpr' in node) common.add(node.CommonTableExpr.ctename ?? '');
   });
-  const byAlias = new Map<string, Relation>();
+  const byAlias = new Map<string, PgRelation>();
   const unqualified: { at: number; schema: string }[] = [];
   eachNode(statement, (node) => {
     if (!('RangeVar' in node)) return;
@@ -101,7 +101,7 @@ function tableNamed(
   name: string,
   database: CheckedDatabase,
   searchPath: readonly string[],
-): Relation | null {
+): PgRelation | null {
   for (const one of schema === null ? searchPath : [schema]) {
     const found = database.relationNamed({ schema: one, name });
     if (found !== null) return found;

@@ -1,5 +1,5 @@
 import { type GovernedPlan, InternalError, queryError } from 'osl-compiler';
-import { stopAfter, TimeLimitError } from '../../base/threads/time-limit.js';
+import { stopAfter, TimeLimitError } from '../../base/threads/main-thread-time.js';
 import type { Caller } from '../request/caller.js';
 import { quotasFor } from '../request/limit.js';
 import type { RecordingParts } from '../request/parts.js';

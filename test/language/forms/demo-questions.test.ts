@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
-import { ensureDemo } from '../../../cli/demo/index.js';
+import { ensureDemo } from '../../../cli/demo/load.js';
 import { indexContent } from '../../../src/service/indexing/index-content.js';
 import { openService } from '../../../src/service/open.js';
 import { settingsFrom } from '../../../src/service/settings.js';

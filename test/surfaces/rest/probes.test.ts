@@ -1,5 +1,5 @@
 import t, { test } from 'tap';
-import { recordLine } from '../../../cli/audit/tail.js';
+import { recordLine } from '../../../cli/audit/read.js';
 import { settingsFrom } from '../../../src/service/settings.js';
 import { eventually, freshAddress, type RestFixture, startRest } from './fixture.js';
 

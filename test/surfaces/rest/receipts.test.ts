@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { Client } from 'pg';
 import { type Test, test } from 'tap';
 import { type AuditRecord, checkProof, type RowOrder, recordOfProof } from '../../../audit/index.js';
-import { readAnswer } from '../../../cli/receipt/answer-rows.js';
+import { readAnswer } from '../../../cli/receipt/verify.js';
 import { questionDigest, rowDigest } from '../../../src/ask/receipts/digests.js';
 import { type Caller, type Frontends, startFrontends } from '../../support/frontends.js';
 import { startTestService, type TestService } from '../../support/service.js';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import t from 'tap';
-import { watchIndex } from '../../../cli/commands/index-watch.js';
+import { watchIndex } from '../../../cli/commands/content.js';
 import { sql } from '../../../src/base/sql.js';
 import { openEngine } from '../../../src/engine/index.js';
 import { IndexSignals } from '../../../src/service/indexing/index-content.js';

@@ -1,4 +1,5 @@
-import { loadDemo, readSupplyChain } from '../../../cli/demo/index.js';
+import { loadDemo } from '../../../cli/demo/load.js';
+import { readSupplyChain } from '../../../cli/demo/read.js';
 import { openEngine } from '../../../src/engine/index.js';
 
 /** Loads the demo into the data directory that the argument names, and kills itself after half of the rows. */

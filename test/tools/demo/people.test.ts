@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { licenseOf } from '../../../cli/demo/license.js';
-import { creditsOf, peopleIn, personOf } from '../../../cli/demo/people.js';
+import { creditsOf, peopleIn, personOf } from '../../../cli/demo/package.js';
 
 const PEOPLE: readonly (readonly [entry: unknown, name: string, email: string | null, url: string | null])[] =
   [

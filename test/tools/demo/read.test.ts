@@ -2,7 +2,9 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { test } from 'tap';
-import { DemoProblem, lockFingerprint, readSupplyChain } from '../../../cli/demo/index.js';
+import { lockFingerprint } from '../../../cli/demo/package.js';
+import { readSupplyChain } from '../../../cli/demo/read.js';
+import { DemoProblem } from '../../../cli/demo/tables.js';
 
 /** An installation with what real ones have: nesting, scopes, a link, another platform's package, symlinks. */
 async function installation(): Promise<string> {

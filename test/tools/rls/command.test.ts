@@ -5,7 +5,7 @@ import { ready } from 'osl-compiler';
 import t, { test } from 'tap';
 import type { SecurityCatalog } from '../../../cli/rls/catalog/catalog.js';
 import { readCatalog } from '../../../cli/rls/catalog/read.js';
-import { checkedDatabase } from '../../../cli/rls/checked-database.js';
+import { checkedDatabase } from '../../../cli/rls/database.js';
 import { viewPlans } from '../../../cli/rls/import/view-plan.js';
 import { RULES } from '../../../cli/rls/rules/index.js';
 import { checkCatalog } from '../../../cli/rls/run.js';

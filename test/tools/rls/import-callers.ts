@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import type { SecurityCatalog } from '../../../cli/rls/catalog/catalog.js';
-import type { CallerAttribute } from '../../../cli/rls/import/attributes.js';
+import type { CallerAttribute } from '../../../cli/rls/import/caller-value.js';
 import { FIXTURES, type RlsFixture } from './import-fixtures.js';
 
 export interface Caller {

@@ -1,4 +1,4 @@
-import type { ProofVerdict } from '../../../cli/rls/prove/prove-policy.js';
+import type { PolicyProofVerdict } from '../../../cli/rls/prove/prove-policy.js';
 import type { GrantDocument, PolicyDocument, TableAttributeDocument } from '../../../policy/document.js';
 import type { RlsFixture } from './import-fixtures.js';
 
@@ -12,7 +12,7 @@ export interface Mutant {
   /** Changes the attributes that are read from the fixture's tables. */
   readonly attribute?: (attribute: TableAttributeDocument) => TableAttributeDocument;
   readonly columns?: readonly string[];
-  readonly verdict: ProofVerdict['kind'];
+  readonly verdict: PolicyProofVerdict['kind'];
 }
 
 const replaced =

@@ -1,9 +1,9 @@
 import { ready } from 'osl-compiler';
 import t, { type Test } from 'tap';
 import { Solver } from '../../../cli/policy-proof/solver.js';
-import { checkedDatabase } from '../../../cli/rls/checked-database.js';
+import { checkedDatabase } from '../../../cli/rls/database.js';
 import { provePolicy, type RoleProof } from '../../../cli/rls/prove/prove-policy.js';
-import { proofJson, proofLines } from '../../../cli/rls/prove/report.js';
+import { proofJson, proofLines } from '../../../cli/rls/prove/run.js';
 import { ExampleTrials } from '../../../cli/rls/prove/trial.js';
 import { compileSnapshot, type PolicyDocument } from '../../../policy/index.js';
 import { tableName } from '../../../src/model/manifest/index.js';

@@ -5,14 +5,13 @@ import { ready } from 'osl-compiler';
 import pg from 'pg';
 import t, { type Test } from 'tap';
 import { stringify } from 'yaml';
-import { checkedDatabase } from '../../../cli/rls/checked-database.js';
 import {
   attributesOfCaller,
   type ComparedCaller,
   sessionSettings,
 } from '../../../cli/rls/compare/callers.js';
-import type { Comparison } from '../../../cli/rls/compare/run.js';
-import { catalogOf } from '../../../cli/rls/database.js';
+import type { RlsComparison } from '../../../cli/rls/compare/run.js';
+import { catalogOf, checkedDatabase } from '../../../cli/rls/database.js';
 import { importDatabase } from '../../../cli/rls/import/import-database.js';
 import { entityRoles, viewPlans } from '../../../cli/rls/import/view-plan.js';
 import { surveyPostgres } from '../../../src/engine/index.js';
@@ -271,7 +270,7 @@ else {
       env: { RLS_VIEWS_TEST_URL: urlAs(postgres.url, `reader_${mark}`, 'osl') },
     });
     t.equal(code, 1, stderr);
-    const comparisons: readonly Comparison[] = JSON.parse(stdout).comparisons;
+    const comparisons: readonly RlsComparison[] = JSON.parse(stdout).comparisons;
     const notEqual = comparisons.filter(({ result }) => result !== 'equal');
     t.strictSame(
       new Set(notEqual.map(({ entity, result }) => `${entity} ${result}`)),

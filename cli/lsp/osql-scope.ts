@@ -1,4 +1,4 @@
-import type { ManifestNames, NamedColumn } from '../names.js';
+import type { ManifestNames, NamedColumn } from './names.js';
 
 /** A token of a query. Offsets count UTF-16 code units. */
 export interface OsqlToken {
