@@ -1,6 +1,5 @@
 import type { Answer, Plan, Problem } from '../../../clients/typescript/types.js';
-import { TURN_MS } from '../parts/rows/in-turns.js';
-import type { JsonValue } from '../parts/rows/row-store.js';
+import { type JsonValue, TURN_MS } from '../parts/rows/row-store.js';
 import type { SignedInCaller } from './caller.js';
 import { BROKEN, isAbort, ProblemError, postJson, send, UnreachedError, UnreadableError } from './http.js';
 

@@ -12,16 +12,15 @@ import {
   useState,
 } from 'react';
 import type { SignedInCaller } from '../api/caller.js';
-import type { ServerSettings } from '../api/settings.js';
 import { Dialog } from '../parts/Dialog.js';
 import { Empty } from '../parts/Empty.js';
 import { ErrorBox, RELOAD } from '../parts/ErrorBox.js';
 import { Loading } from '../parts/load/Loaded.js';
 import { ADMIN_SCREENS, hashOf, SCREENS, type ScreenName, TITLES, usePlace } from './routes.js';
 import { SignIn } from './SignIn.js';
-import { SessionContext } from './session.js';
+import { type ServerSettings, SessionContext } from './session.js';
+import type { SignedInState } from './sign-in.js';
 import { applyTheme, nextTheme, storedTheme, type Theme } from './theme.js';
-import type { SignedInState } from './useSignedIn.js';
 
 interface FrameProps {
   readonly caller: SignedInCaller;

@@ -1,6 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { adminGet, adminPost } from '../../api/admin.js';
 import { useSession } from '../../shell/session.js';
+import { QueryableThread, type ThreadQuestions } from '../thread.js';
 
 export interface LoadState<T> {
   /** Last loaded value, kept while loading again. */
@@ -114,3 +115,42 @@ export function useJob<J extends Job>(path: string): JobState<J> {
   };
   return { job: value, error: fault ?? error, begin, again };
 }
+
+/** Worker thread of an open screen; null until it has started. `begin` must be the same function on each render. */
+export function useThread<Q extends ThreadQuestions>(begin: () => Worker): QueryableThread<Q> | null {
+  const [thread, setThread] = useState<QueryableThread<Q> | null>(null);
+  useEffect(() => {
+    const begun = new QueryableThread<Q>(begin());
+    setThread(begun);
+    return () => begun.stop();
+  }, [begin]);
+  return thread;
+}
+
+/** Last result of an asynchronous request; null before the first. Results of superseded requests are dropped. */
+export function useAnswer<T>(ask: (() => Promise<T>) | null): {
+  readonly answer: T | null;
+  readonly fault: unknown;
+} {
+  const [state, setState] = useState<{ readonly answer: T | null; readonly fault: unknown }>({
+    answer: null,
+    fault: null,
+  });
+  useEffect(() => {
+    if (ask === null) return;
+    let isLatest = true;
+    ask().then(
+      (answer) => {
+        if (isLatest) setState({ answer, fault: null });
+      },
+      (fault: unknown) => {
+        if (isLatest) setState({ answer: null, fault });
+      },
+    );
+    return () => {
+      isLatest = false;
+    };
+  }, [ask]);
+  return state;
+}
+

@@ -1,7 +1,10 @@
 import { useState } from 'react';
+import type { LoadedSchema } from '../../api/schema.js';
+import { Empty, NoAccess, SchemaFault } from '../../parts/Empty.js';
+import { Loading } from '../../parts/load/Loaded.js';
 import { Tabs } from '../../parts/Tabs.js';
-import type { LibraryEntry, LibraryState, SavedQuery } from './library.js';
-import type { QuestionDraft } from './useDraft.js';
+import { examplesOf } from './examples-of.js';
+import type { LibraryEntry, LibraryState, QuestionDraft, SavedQuery } from './library.js';
 
 interface LibraryViewProps {
   readonly library: LibraryState;
@@ -85,5 +88,33 @@ function SavedList({ saved, onTake, onForget }: SavedListProps) {
         </li>
       ))}
     </ul>
+  );
+}
+
+interface ExamplesProps {
+  readonly known: LoadedSchema;
+  readonly onTake: (text: string) => void;
+}
+
+/** Shown before the first query: examples that this caller can run unchanged. */
+export function Examples({ known: { schema, error, again }, onTake }: ExamplesProps) {
+  if (error !== null)
+    return <SchemaFault title="The schema could not be loaded" error={error} again={again} />;
+  if (schema === null) return <Loading what="the schema" />;
+  const examples = examplesOf(schema);
+  if (examples.length === 0) return <NoAccess />;
+  return (
+    <Empty title="Query your data" text="Write a query, or start with one of these.">
+      <ul className="ask-examples">
+        {examples.map(({ about, text }) => (
+          <li key={text}>
+            <button type="button" onClick={() => onTake(text)}>
+              <span>{about}</span>
+              <code>{text}</code>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </Empty>
   );
 }

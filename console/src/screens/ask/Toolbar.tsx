@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'react';
+import type { QuestionLanguage } from './library.js';
 import { type AnswerState, MOST_ROWS } from './useAnswer.js';
-import type { QuestionLanguage } from './useDraft.js';
 
 interface ToolbarProps {
   readonly kind: QuestionLanguage;

@@ -7,19 +7,18 @@ import { ErrorBox } from '../../parts/ErrorBox.js';
 import { Loading } from '../../parts/load/Loaded.js';
 import { useSession } from '../../shell/session.js';
 import { AnswerView } from './AnswerView.js';
+import { useSorting } from './answer-grid.js';
 import { type DialogName, Dialogs } from './Dialogs.js';
 import { shownAnswer } from './download/answer-file.js';
-import { Examples } from './Examples.js';
 import { Editor, type EditorHandle, type ErrorMark } from './editor/Editor.js';
 import { applied, fixOf, placeOf } from './fix.js';
-import { useLibrary } from './library.js';
+import { Examples } from './LibraryView.js';
+import { type QuestionDraft, useDraft, useLibrary } from './library.js';
 import { PlanView } from './PlanView.js';
 import { SchemaPanel } from './schema/SchemaPanel.js';
 import { insertionAt } from './schema/schema-lines.js';
 import { StatusLine, Toolbar } from './Toolbar.js';
 import { useAnswer } from './useAnswer.js';
-import { type QuestionDraft, useDraft } from './useDraft.js';
-import { useSorting } from './useSorting.js';
 import './ask.css';
 
 export function Screen() {

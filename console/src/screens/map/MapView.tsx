@@ -1,20 +1,19 @@
 import { type RefObject, useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import type { SignedInCaller } from '../../api/caller.js';
+import { NoAccess } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
 import { Loading } from '../../parts/load/Loaded.js';
-import { NoAccess } from '../../parts/SchemaFault.js';
-import { useAnswer } from '../../parts/thread/queryable-thread.js';
 import { hashOf, usePlace } from '../../shell/routes.js';
-import { Differences, SecondCaller } from './callers/Differences.js';
 import { KINDS, type ThingKind } from './graph/model.js';
 import { Panel } from './panel/Panel.js';
 import { Legend, MarkLegend } from './picture/Legend.js';
-import { Pictures } from './picture/Pictures.js';
+import { Pictures } from './picture/Picture.js';
 import { type MapPlace, mapPlaceOf, parametersOf, scopeOf, withinOf } from './place.js';
 import { SearchBox } from './SearchBox.js';
-import { ThingList } from './ThingList.js';
+import { Differences, SecondCaller, ThingList } from './ThingList.js';
 import type { MapState } from './useMapOf.js';
 import type { DrawnPicture, LoadedMap, MapThread } from './worker/protocol.js';
+import { useAnswer } from '../../parts/load/useLoad.js';
 
 export interface MapViewProps {
   readonly thread: MapThread;

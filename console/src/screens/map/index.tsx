@@ -1,14 +1,14 @@
 import { useState } from 'react';
 import type { SignedInCaller } from '../../api/caller.js';
+import { SchemaFault } from '../../parts/Empty.js';
 import { Loading } from '../../parts/load/Loaded.js';
-import { SchemaFault } from '../../parts/SchemaFault.js';
-import { useThread } from '../../parts/thread/queryable-thread.js';
 import { useSession } from '../../shell/session.js';
 import { MapView } from './MapView.js';
-import './map.css';
 import { useMapOf } from './useMapOf.js';
 import { beginMapThread } from './worker/begin.js';
 import type { MapQuestions } from './worker/protocol.js';
+import { useThread } from '../../parts/load/useLoad.js';
+import './map.css';
 
 export function Screen() {
   const { caller } = useSession();

@@ -3,9 +3,7 @@ import type { SignedInCaller } from '../../api/caller.js';
 import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
 import { Loaded, Loading } from '../../parts/load/Loaded.js';
-import { useAnswer } from '../../parts/thread/queryable-thread.js';
-import { goTo, isOwn, trust } from '../../parts/trusted-addresses.js';
-import { usePlace } from '../../shell/routes.js';
+import { goTo, isOwn, trust, usePlace } from '../../shell/routes.js';
 import { AnswerBar } from './answer/AnswerBar.js';
 import { AnswerView } from './answer/AnswerView.js';
 import { DrillableAnswer } from './answer/DrillableAnswer.js';
@@ -13,16 +11,14 @@ import { type MetricsAnswerState, useMetricsAnswer } from './answer/useMetricsAn
 import { Gallery } from './cards/Gallery.js';
 import { type CommonGroups, findCommonGroups } from './catalog/common-groups.js';
 import type { CatalogMetric, CatalogThread } from './catalog/protocol.js';
-import { type Choice, keyOf, NOTHING, withGroups, withMetrics } from './choice/choice.js';
-import { choiceOf, linkOf } from './choice/link.js';
+import { type Choice, NOTHING, choiceOf, keyOf, linkOf, withGroups, withMetrics } from './choice/choice.js';
 import { AddDialog } from './dashboards/AddDialog.js';
 import { DashboardList, ProblemList } from './dashboards/DashboardList.js';
 import { DashboardView } from './dashboards/DashboardView.js';
-import { type DashboardPlace, dashboardAt } from './dashboards/dashboard-place.js';
-import { type DashboardShelf, useShelf } from './dashboards/dashboard-shelf.js';
-import { useSharedDashboards } from './dashboards/shared-dashboards.js';
+import { type DashboardPlace, type DashboardShelf, dashboardAt, useSharedDashboards, useShelf } from './dashboards/dashboard-shelf.js';
 import { FilterPick, RangePick } from './pick/FilterPick.js';
 import { GroupList, PickList } from './pick/GroupList.js';
+import { useAnswer } from '../../parts/load/useLoad.js';
 
 export interface MetricsViewProps {
   readonly caller: SignedInCaller;

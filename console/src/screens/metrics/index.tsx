@@ -1,14 +1,13 @@
 import { useEffect, useState } from 'react';
 import type { SignedInCaller } from '../../api/caller.js';
 import { takeSchema } from '../../api/schema.js';
-import { Empty } from '../../parts/Empty.js';
+import { Empty, SchemaFault } from '../../parts/Empty.js';
 import { Loading } from '../../parts/load/Loaded.js';
-import { SchemaFault } from '../../parts/SchemaFault.js';
-import { useThread } from '../../parts/thread/queryable-thread.js';
 import { useSession } from '../../shell/session.js';
 import { beginCatalogThread } from './catalog/begin.js';
 import type { CatalogQuestions, CatalogThread } from './catalog/protocol.js';
 import { MetricsView } from './MetricsView.js';
+import { useThread } from '../../parts/load/useLoad.js';
 import './metrics.css';
 import './dashboards/dashboards.css';
 

@@ -4,11 +4,10 @@ import { type KeyboardEvent, useEffect, useId, useLayoutEffect, useRef, useState
 import type { MatrixPage, Sight } from '../../api/admin-types.js';
 import { scrollTo, windowOf } from '../../parts/grid/grid-data.js';
 import { shortName } from '../../parts/load/format.js';
-import '../../parts/sight/sight.css';
-import { VISIBILITY_WORDS } from '../../parts/sight/Visibility.js';
+import { VISIBILITY_WORDS } from '../../parts/Visibility.js';
 import type { ExplainedCell } from './Explain.js';
-import type { MatrixState } from './matrix-filter.js';
-import { rowAt } from './matrix-filter.js';
+import { type MatrixState, rowAt } from './matrix-filter.js';
+import '../../parts/sight/sight.css';
 
 interface MatrixGridProps {
   readonly state: MatrixState;

@@ -2,8 +2,7 @@ import { useState } from 'react';
 import type { Approval, ApprovalVerdict } from '../../../../clients/typescript/types.js';
 import { adminPost } from '../../api/admin.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
-import { grantText } from '../../parts/grant-text.js';
-import { formatTime } from '../../parts/load/format.js';
+import { formatTime, grantText } from '../../parts/load/format.js';
 import { useSession } from '../../shell/session.js';
 
 const STATES = { open: 'Open', approved: 'Approved', declined: 'Declined', revoked: 'Ended early' } as const;

@@ -1,10 +1,9 @@
 import type { AnswerColumn } from '../../../api/ask.js';
-import { inTurns } from '../../../parts/rows/in-turns.js';
-import { type JsonValue, textOf } from '../../../parts/rows/row-store.js';
-import { QueryableThread } from '../../../parts/thread/queryable-thread.js';
+import { inTurns, type JsonValue, textOf } from '../../../parts/rows/row-store.js';
+import { QueryableThread } from '../../../parts/thread.js';
 import { headsOf } from '../answer-grid.js';
 import type { AnswerState } from '../useAnswer.js';
-import type { ParquetQuestions } from './parquet-thread.js';
+import type { ParquetQuestions } from './parquet-file.js';
 
 /** Rows of an answer that the page has, in the order in which it shows them. */
 export interface ShownAnswer {

@@ -1,8 +1,8 @@
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer';
 import { SCALAR_TYPES, type ScalarType, typeRow } from 'osl-compiler/types';
 import type { AnswerColumn } from '../../../api/ask.js';
-import { momentOf } from '../../../parts/rows/moment.js';
-import { type JsonValue, textOf } from '../../../parts/rows/row-store.js';
+import { type JsonValue, momentOf, textOf } from '../../../parts/rows/row-store.js';
+import { answerWith } from '../../../parts/thread.js';
 
 /** Cells per row group, which bounds the memory that writing needs. */
 const GROUP_CELLS = 262_144;
@@ -213,3 +213,28 @@ function microsOf(text: string, end = Number.POSITIVE_INFINITY): bigint | null {
   if (moment === null || moment.seconds >= end) return null;
   return BigInt(moment.seconds) * 1_000_000n + BigInt(moment.micros);
 }
+
+/** Requests to the worker thread that writes one file. */
+export type ParquetQuestions = {
+  readonly begin: {
+    readonly ask: { readonly columns: readonly AnswerColumn[]; readonly trailer: object };
+    readonly answer: undefined;
+  };
+  /** Rows, column by column. */
+  readonly add: { readonly ask: readonly (readonly JsonValue[])[]; readonly answer: undefined };
+  readonly end: { readonly ask: null; readonly answer: Blob };
+};
+
+let file = new ParquetFile([], {});
+
+answerWith<ParquetQuestions>({
+  begin: ({ columns, trailer }) => {
+    file = new ParquetFile(columns, trailer);
+    return undefined;
+  },
+  add: (values) => {
+    file.add(values);
+    return undefined;
+  },
+  end: () => file.end(),
+});

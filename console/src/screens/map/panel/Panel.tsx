@@ -1,6 +1,5 @@
 import { useEffect, useRef, useState } from 'react';
-import { trust } from '../../../parts/trusted-addresses.js';
-import { hashOf } from '../../../shell/routes.js';
+import { hashOf, trust } from '../../../shell/routes.js';
 import type { Tie } from '../graph/model.js';
 import { Shape } from '../picture/Legend.js';
 import { KIND_WORDS, markWords, questionFor } from '../words.js';

@@ -1,8 +1,7 @@
 import { isNumber } from 'osl-compiler/types';
 import type { ChartSeries, ChartSpec } from '../../../parts/chart/option.js';
 import { timeOf } from '../choice/period.js';
-import { type MetricsColumn, type MetricsReading, type MetricsRow, wordOf } from './columns.js';
-import { numberOf } from './figure.js';
+import { type MetricsColumn, type MetricsReading, type MetricsRow, numberOf, wordOf } from './columns.js';
 import type { AnswerPoint, RowAndEarlier } from './table.js';
 
 /** Maximum number of lines that can be told apart, and of bars that can be read. */

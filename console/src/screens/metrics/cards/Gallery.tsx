@@ -1,11 +1,11 @@
 import { type ReactNode, useMemo, useReducer, useState } from 'react';
 import type { SignedInCaller } from '../../../api/caller.js';
-import { useAnswer } from '../../../parts/thread/queryable-thread.js';
 import { forgetAnswers } from '../answer/session-answers.js';
 import type { CatalogThread } from '../catalog/protocol.js';
 import { type Choice, NOTHING } from '../choice/choice.js';
 import { CARD_GRAINS, type CardGrain } from './card-figure.js';
 import { MetricCard } from './MetricCard.js';
+import { useAnswer } from '../../../parts/load/useLoad.js';
 
 interface GalleryProps {
   readonly caller: SignedInCaller;

@@ -1,7 +1,6 @@
 import { isNumber } from 'osl-compiler/types';
 import type { Answer } from '../../../../../clients/typescript/types.js';
-import { notesOf } from '../answer/columns.js';
-import { type FigureFormat, numberOf } from '../answer/figure.js';
+import { type FigureFormat, notesOf, numberOf } from '../answer/columns.js';
 import type { CatalogMetric } from '../catalog/protocol.js';
 import type { MetricsQuestion } from '../choice/body.js';
 import type { TimeGrain } from '../choice/choice.js';

@@ -1,5 +1,5 @@
-import type { QueryableThread } from '../../../parts/thread/queryable-thread.js';
-import type { FigureFormat } from '../answer/figure.js';
+import type { QueryableThread } from '../../../parts/thread.js';
+import type { FigureFormat } from '../answer/columns.js';
 import type { DimensionChoice } from './dimensions.js';
 import type { DrillQuery, DrillQuestion } from './drill.js';
 

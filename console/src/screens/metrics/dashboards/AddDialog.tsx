@@ -1,6 +1,6 @@
 import { type FormEvent, useId, useState } from 'react';
 import { Dialog } from '../../../parts/Dialog.js';
-import { goTo } from '../../../parts/trusted-addresses.js';
+import { goTo } from '../../../shell/routes.js';
 import { type Choice, keyOf } from '../choice/choice.js';
 import {
   type Dashboard,
@@ -10,8 +10,7 @@ import {
   type PanelForm,
   panelOf,
 } from './dashboard.js';
-import { addressOf } from './dashboard-place.js';
-import type { DashboardShelf } from './dashboard-shelf.js';
+import { addressOf, type DashboardShelf } from './dashboard-shelf.js';
 
 interface AddDialogProps {
   readonly choice: Choice;

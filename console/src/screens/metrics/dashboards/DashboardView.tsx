@@ -3,13 +3,12 @@ import type { SignedInCaller } from '../../../api/caller.js';
 import { CopyText, download } from '../../../parts/CopyText.js';
 import { Dialog } from '../../../parts/Dialog.js';
 import { Empty } from '../../../parts/Empty.js';
-import { goTo, isOwn, trust } from '../../../parts/trusted-addresses.js';
+import { goTo, isOwn, trust } from '../../../shell/routes.js';
 import { forgetAnswers } from '../answer/session-answers.js';
 import type { CatalogThread } from '../catalog/protocol.js';
 import type { Choice } from '../choice/choice.js';
 import { type Dashboard, fileOf, LONGEST_LINK, type Panel } from './dashboard.js';
-import { addressOf, linkTo } from './dashboard-place.js';
-import type { DashboardShelf } from './dashboard-shelf.js';
+import { addressOf, type DashboardShelf, linkTo } from './dashboard-shelf.js';
 import { PanelView } from './PanelView.js';
 
 interface DashboardViewProps {

@@ -6,8 +6,7 @@ import { DrillableAnswer } from '../answer/DrillableAnswer.js';
 import { type QueuedAnswer, useInView, useQueuedAnswer } from '../answer/session-answers.js';
 import { askMetrics, type MetricsAnswer } from '../answer/useMetricsAnswer.js';
 import type { CatalogThread } from '../catalog/protocol.js';
-import type { Choice } from '../choice/choice.js';
-import { linkOf } from '../choice/link.js';
+import { type Choice, linkOf } from '../choice/choice.js';
 import { choiceOn, type Panel, type PanelForm } from './dashboard.js';
 
 interface PanelViewProps {

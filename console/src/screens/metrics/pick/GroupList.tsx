@@ -1,9 +1,9 @@
 import { type ReactNode, useId, useMemo, useState } from 'react';
-import { useAnswer } from '../../../parts/thread/queryable-thread.js';
 import type { CommonGroups } from '../catalog/common-groups.js';
 import type { DimensionChoice } from '../catalog/dimensions.js';
 import type { CatalogThread } from '../catalog/protocol.js';
 import { GRAINS, type Group, type TimeGrain } from '../choice/choice.js';
+import { useAnswer } from '../../../parts/load/useLoad.js';
 
 export interface GroupListProps {
   readonly thread: CatalogThread;

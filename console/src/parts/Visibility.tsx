@@ -1,5 +1,5 @@
-import './sight.css';
-import type { Sight } from '../../api/admin-types.js';
+import type { Sight } from '../api/admin-types.js';
+import './sight/sight.css';
 
 interface VisibilityWords {
   readonly sign: string;
