@@ -1,9 +1,9 @@
 // biome-ignore-all lint/a11y/useSemanticElements: an HTML table would need all rows, but only some are rendered.
 // biome-ignore-all lint/a11y/useFocusableInteractive: the grid handles the keyboard as a whole.
-import { type KeyboardEvent, useId, useLayoutEffect, useRef, useState } from 'react';
+import { type KeyboardEvent, useId } from 'react';
 import type { AuditRecord } from '../../api/admin-types.js';
-import { scrollTo, windowOf } from '../../parts/grid/grid-data.js';
 import { formatCount, formatDuration, formatTime, shortName } from '../../parts/load/format.js';
+import { useRowWindow } from '../../parts/grid/grid-data.js';
 
 interface RecordListProps {
   readonly records: readonly AuditRecord[];
@@ -22,47 +22,20 @@ const COLUMNS = ['time', 'who', 'what', 'about', 'result'] as const;
 /** List that renders only the records in view. Arrow keys move, Enter shows all records of a request. */
 export function RecordList({ records, chosen, onChoose, onEnd }: RecordListProps) {
   const id = useId();
-  const scroller = useRef<HTMLDivElement>(null);
-  const [view, setView] = useState({ scrollTop: 0, viewHeight: 400 });
-  const [active, setActive] = useState(0);
   const rows = records.length;
-  useLayoutEffect(() => {
-    const element = scroller.current;
-    if (element === null) return;
-    const look = (): void =>
-      setView({ scrollTop: element.scrollTop, viewHeight: Math.max(ROW, element.clientHeight - HEAD) });
-    const observer = new ResizeObserver(look);
-    observer.observe(element);
-    look();
-    return () => observer.disconnect();
-  }, []);
-  const shown = windowOf({ rows, rowHeight: ROW, ...view });
-  const move = (row: number): void => {
-    const next = Math.min(Math.max(0, row), rows - 1);
-    setActive(next);
-    if (scroller.current !== null)
-      scroller.current.scrollTop = scrollTo(next, { rows, rowHeight: ROW, ...view });
-    if (next >= rows - NEAR) onEnd();
-  };
+  const { scroller, active, setActive, moveByKey, onScroll, shown } = useRowWindow({
+    rows,
+    columns: null,
+    rowHeight: ROW,
+    headHeight: () => HEAD,
+  });
   const onKey = (event: KeyboardEvent): void => {
-    const page = Math.max(1, Math.floor(view.viewHeight / ROW) - 1);
-    const steps: Readonly<Record<string, number>> = {
-      ArrowDown: active + 1,
-      ArrowUp: active - 1,
-      PageDown: active + page,
-      PageUp: active - page,
-      Home: 0,
-      End: rows - 1,
-    };
-    const to = steps[event.key];
-    const record = records[active];
-    if (to !== undefined) {
-      event.preventDefault();
-      move(to);
-    } else if (event.key === 'Enter' && record !== undefined) {
-      event.preventDefault();
-      onChoose(record);
-    }
+    const next = moveByKey(event);
+    const record = records[active.row];
+    if (next !== null && next.row >= rows - NEAR) onEnd();
+    if (next !== null || event.key !== 'Enter' || record === undefined) return;
+    event.preventDefault();
+    onChoose(record);
   };
   const drawn = records.slice(shown.first, shown.end);
   return (
@@ -72,12 +45,12 @@ export function RecordList({ records, chosen, onChoose, onEnd }: RecordListProps
       role="grid"
       aria-label="Records"
       aria-rowcount={rows + 1}
-      aria-activedescendant={`${id}-${active}`}
+      aria-activedescendant={`${id}-${active.row}`}
       tabIndex={0}
       onKeyDown={onKey}
       onScroll={(event) => {
         const { scrollTop, scrollHeight, clientHeight } = event.currentTarget;
-        setView((now) => ({ ...now, scrollTop }));
+        onScroll(event);
         if (scrollTop > 0 && scrollTop + clientHeight > scrollHeight - NEAR * ROW) onEnd();
       }}
     >
@@ -96,10 +69,10 @@ export function RecordList({ records, chosen, onChoose, onEnd }: RecordListProps
               id={`${id}-${shown.first + i}`}
               record={record}
               index={shown.first + i}
-              isActive={shown.first + i === active}
+              isActive={shown.first + i === active.row}
               isChosen={record.request_id === chosen}
               onClick={() => {
-                setActive(shown.first + i);
+                setActive({ row: shown.first + i, column: 0 });
                 onChoose(record);
               }}
             />

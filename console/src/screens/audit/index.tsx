@@ -8,47 +8,28 @@ import { formatCount } from '../../parts/load/format.js';
 import { Loading } from '../../parts/load/Loaded.js';
 import { useDebounced } from '../../parts/load/useLoad.js';
 import { ProofFileCheck } from '../../parts/proof/ProofFileCheck.js';
-import { Tabs } from '../../parts/Tabs.js';
-import { useKept, useKeptTab } from '../../parts/useKept.js';
+import { useKept } from '../../parts/useKept.js';
 import { useSession } from '../../shell/session.js';
 import { RecordList } from './RecordList.js';
 import { type ChosenRequest, RequestRecords } from './RequestRecords.js';
 import { ALL, type RecordFilter, SINCE, searchParameters } from './record-filter.js';
 import { Verify } from './Verify.js';
+import { KeptTabs } from '../../parts/Tabs.js';
 import './audit.css';
 
 const TABS = [
-  { name: 'search', title: 'Search' },
-  { name: 'verify', title: 'Verify' },
-  { name: 'check', title: 'Check a proof' },
-] as const;
-type AuditTab = (typeof TABS)[number]['name'];
+  { name: 'search', title: 'Search', panel: () => <Search /> },
+  { name: 'verify', title: 'Verify', panel: () => <Verify /> },
+  { name: 'check', title: 'Check a proof', panel: () => <ProofFileCheck /> },
+];
 
 /** Audit screen: search, verification of the log, and checking of proofs. */
 export function Screen() {
-  const [tab, setTab] = useKeptTab<AuditTab>('audit', TABS);
   return (
-    <div className="audit">
-      <Tabs label="Audit log" tabs={TABS} chosen={tab} onChoose={setTab}>
-        <Panel tab={tab} />
-      </Tabs>
+    <div className="tabbed">
+      <KeptTabs label="Audit log" name="audit" tabs={TABS} />
     </div>
   );
-}
-
-function Panel({ tab }: { readonly tab: AuditTab }) {
-  switch (tab) {
-    case 'search':
-      return <Search />;
-    case 'verify':
-      return <Verify />;
-    case 'check':
-      return <ProofFileCheck />;
-    default: {
-      const unknown: never = tab;
-      return unknown;
-    }
-  }
 }
 
 function Search() {

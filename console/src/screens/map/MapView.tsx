@@ -10,17 +10,20 @@ import { Legend, MarkLegend } from './picture/Legend.js';
 import { Pictures } from './picture/Picture.js';
 import { type MapPlace, mapPlaceOf, parametersOf, scopeOf, withinOf } from './place.js';
 import { SearchBox } from './SearchBox.js';
-import { Differences, SecondCaller, ThingList } from './ThingList.js';
-import type { MapState } from './useMapOf.js';
+import { Differences, ThingList } from './ThingList.js';
 import type { DrawnPicture, LoadedMap, MapThread } from './worker/protocol.js';
 import { useAnswer } from '../../parts/load/useLoad.js';
+import type { SchemaInThread } from '../../api/schema.js';
+import { Dialog } from '../../parts/Dialog.js';
+import { SignIn } from '../../shell/SignIn.js';
+import { useSession } from '../../shell/session.js';
 
 export interface MapViewProps {
   readonly thread: MapThread;
   readonly loaded: LoadedMap;
   readonly caller: SignedInCaller;
   readonly second: SignedInCaller | null;
-  readonly other: MapState;
+  readonly other: SchemaInThread<LoadedMap>;
   readonly onSecond: (caller: SignedInCaller | null) => void;
 }
 
@@ -36,7 +39,7 @@ export function MapView({ thread, loaded, caller, second, other, onSecond }: Map
   const [narrow, setNarrow] = useState<'picture' | 'list'>('picture');
   const input = useRef<HTMLInputElement>(null);
   useSlash(input);
-  const both = other.kind === 'ready' ? other.loaded : null;
+  const both = other.kind === 'ready' ? other.value : null;
   // Requests to the thread are repeated when it has loaded another map.
   const version = `${loaded.version} ${both?.version ?? ''}`;
   const total = KINDS.reduce((sum, kind) => sum + loaded.counts[kind], 0);
@@ -245,4 +248,34 @@ function wordsOf(
   if (within === null)
     return drawn === total ? `all ${count(total)} things` : `${count(drawn)} of ${count(total)} things`;
   return `${count(drawn)} of ${count(total)} things${left}`;
+}
+
+interface SecondCallerProps {
+  readonly open: boolean;
+  readonly onClose: () => void;
+  readonly onCaller: (caller: SignedInCaller) => void;
+}
+
+/**
+ * Dialog to choose a second caller, whose token is required. The comparison shows only what the gateway returns for
+ * either token. This screen alone keeps the second token, until the user leaves it.
+ */
+function SecondCaller({ open, onClose, onCaller }: SecondCallerProps) {
+  const { settings } = useSession();
+  return (
+    <Dialog title="Compare with another caller" open={open} onClose={onClose}>
+      <p className="quiet">
+        Both maps are drawn side by side. Each shows what its own token is given; the second token is kept
+        nowhere.
+      </p>
+      <SignIn
+        settings={settings}
+        stored={false}
+        onCaller={(caller) => {
+          onCaller(caller);
+          onClose();
+        }}
+      />
+    </Dialog>
+  );
 }

@@ -1,7 +1,3 @@
-import type { SignedInCaller } from '../../api/caller.js';
-import { Dialog } from '../../parts/Dialog.js';
-import { SignIn } from '../../shell/SignIn.js';
-import { useSession } from '../../shell/session.js';
 import type { ViewerMark } from './graph/difference.js';
 import { KINDS, type ThingKind } from './graph/model.js';
 import type { PictureNode } from './graph/picture.js';
@@ -122,35 +118,5 @@ export function Differences({ changes: { total, first }, callers, open, onOpen, 
         </button>
       )}
     </nav>
-  );
-}
-
-interface SecondCallerProps {
-  readonly open: boolean;
-  readonly onClose: () => void;
-  readonly onCaller: (caller: SignedInCaller) => void;
-}
-
-/**
- * Dialog to choose a second caller, whose token is required. The comparison shows only what the gateway returns for
- * either token. This screen alone keeps the second token, until the user leaves it.
- */
-export function SecondCaller({ open, onClose, onCaller }: SecondCallerProps) {
-  const { settings } = useSession();
-  return (
-    <Dialog title="Compare with another caller" open={open} onClose={onClose}>
-      <p className="quiet">
-        Both maps are drawn side by side. Each shows what its own token is given; the second token is kept
-        nowhere.
-      </p>
-      <SignIn
-        settings={settings}
-        stored={false}
-        onCaller={(caller) => {
-          onCaller(caller);
-          onClose();
-        }}
-      />
-    </Dialog>
   );
 }

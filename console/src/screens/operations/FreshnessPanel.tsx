@@ -5,7 +5,7 @@ import { formatAge, formatCount, formatTime } from '../../parts/load/format.js';
 import { Loaded } from '../../parts/load/Loaded.js';
 import { useLoad } from '../../parts/load/useLoad.js';
 import { useSession } from '../../shell/session.js';
-import { Scroll } from './Processes.js';
+import { PlainTable, numberColumns } from './Processes.js';
 
 export function FreshnessPanel() {
   const { caller } = useSession();
@@ -94,20 +94,7 @@ export function LineagePanel({ figures: { lineage, lineage_lag } }: { readonly f
     );
   return (
     <>
-      <Scroll label="Lineage receivers">
-        <table className="plain-table">
-          <thead>
-            <tr>
-              <th scope="col">receiver</th>
-              {COLUMNS.map((name) => (
-                <th key={name} scope="col" className="number">
-                  {name}
-                </th>
-              ))}
-              <th scope="col">state</th>
-            </tr>
-          </thead>
-          <tbody>
+      <PlainTable label="Lineage receivers" columns={['receiver', ...numberColumns(...COLUMNS), 'state']}>
             {lineage.map((one) => (
               <tr key={one.endpoint}>
                 <th scope="row">{one.endpoint}</th>
@@ -121,9 +108,7 @@ export function LineagePanel({ figures: { lineage, lineage_lag } }: { readonly f
                 </td>
               </tr>
             ))}
-          </tbody>
-        </table>
-      </Scroll>
+      </PlainTable>
       {lineage_lag !== null && lineage_lag > 0 && (
         <p className="quiet">{formatCount(lineage_lag)} records of the audit log are not events yet.</p>
       )}

@@ -5,7 +5,7 @@ import type { ChartSpec } from '../../parts/chart/option.js';
 import { Empty } from '../../parts/Empty.js';
 import { formatCount } from '../../parts/load/format.js';
 import { type LatencyLine, latencyLines, msText } from './figures.js';
-import { Scroll } from './Processes.js';
+import { PlainTable, numberColumns } from './Processes.js';
 
 /** Durations of requests by form, and refusals, since the server started, from the metrics that `/metrics` exports. */
 export function Latency({ figures: { latency, refusals } }: { readonly figures: Figures }) {
@@ -16,20 +16,7 @@ export function Latency({ figures: { latency, refusals } }: { readonly figures: 
     return <Empty title="No requests yet" text="Request durations appear here, by query form." />;
   return (
     <div className="latency">
-      <Scroll label="Latency">
-        <table className="plain-table">
-          <thead>
-            <tr>
-              <th scope="col">form</th>
-              <th scope="col">over</th>
-              {['requests', 'mean', 'p50', 'p95', 'p99'].map((name) => (
-                <th key={name} scope="col" className="number">
-                  {name}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
+      <PlainTable label="Latency" columns={['form', 'over', ...numberColumns('requests', 'mean', 'p50', 'p95', 'p99')]}>
             {lines.map(({ form, surface, count, mean, p50, p95, p99 }) => (
               <tr key={`${form} ${surface}`}>
                 <th scope="row">{form === '' ? 'other requests' : form}</th>
@@ -43,9 +30,7 @@ export function Latency({ figures: { latency, refusals } }: { readonly figures: 
                 ))}
               </tr>
             ))}
-          </tbody>
-        </table>
-      </Scroll>
+      </PlainTable>
       <div className="latency-chart">
         <Chart spec={spec} name="latency" />
       </div>

@@ -18,21 +18,7 @@ export function Processes({ processes, workers }: ProcessesProps) {
         </p>
       )}
       <PolicyWarning processes={processes} now={now} />
-      <Scroll label="Processes">
-        <table className="plain-table">
-          <thead>
-            <tr>
-              <th scope="col">process</th>
-              <th scope="col">up for</th>
-              <th scope="col">policy</th>
-              <th scope="col">manifest</th>
-              <th scope="col" className="number">
-                audit records
-              </th>
-              <th scope="col">state</th>
-            </tr>
-          </thead>
-          <tbody>
+      <PlainTable label="Processes" columns={['process', 'up for', 'policy', 'manifest', ...numberColumns('audit records'), 'state']}>
             {processes.map((one) => (
               <tr key={one.process}>
                 <th scope="row">
@@ -54,9 +40,7 @@ export function Processes({ processes, workers }: ProcessesProps) {
                 <td>{stateOf(one)}</td>
               </tr>
             ))}
-          </tbody>
-        </table>
-      </Scroll>
+      </PlainTable>
     </div>
   );
 }
@@ -84,17 +68,44 @@ function stateOf({ draining, policy, policy_kept_until, audit, out_of_service }:
   return out_of_service.length > 0 ? `out of service: ${out_of_service.join(', ')}` : 'running';
 }
 
-interface ScrollProps {
+interface PlainTableProps {
   readonly label: string;
+  readonly columns: readonly (string | TableColumn)[];
+  /** Rows, as `tr` elements. */
   readonly children: ReactNode;
 }
 
-/** Container for wide content that scrolls on its own, also by keyboard. */
-export function Scroll({ label, children }: ScrollProps) {
+interface TableColumn {
+  readonly name: string;
+  /** Class of the header: right-aligned, wide, or for screen readers only. */
+  readonly look: 'number' | 'wide-column' | 'hidden';
+}
+
+/** Columns of numbers, which are right-aligned. */
+export function numberColumns(...names: readonly string[]): readonly TableColumn[] {
+  return names.map((name) => ({ name, look: 'number' }));
+}
+
+/** Table that scrolls on its own if it is too wide, also by keyboard. */
+export function PlainTable({ label, columns, children }: PlainTableProps) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys scroll it.
     <section className="scroll" aria-label={label} tabIndex={0}>
-      {children}
+      <table className="plain-table">
+        <thead>
+          <tr>
+            {columns.map((column) => {
+              const { name, look } = typeof column === 'string' ? { name: column, look: '' } : column;
+              return (
+                <th key={name} scope="col" className={look === 'hidden' ? '' : look}>
+                  {look === 'hidden' ? <span className="hidden">{name}</span> : name}
+                </th>
+              );
+            })}
+          </tr>
+        </thead>
+        <tbody>{children}</tbody>
+      </table>
     </section>
   );
 }

@@ -6,13 +6,19 @@ import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
 import { formatAge, shortName } from '../../parts/load/format.js';
 import { useSession } from '../../shell/session.js';
-import { Scroll } from './Processes.js';
+import { PlainTable } from './Processes.js';
 
 interface SessionsProps {
   readonly sessions: readonly SessionView[];
   /** Called after an action on a session. */
   readonly onDone: () => void;
 }
+
+const COLUMNS = [
+  ...['who', 'by', 'since', 'state'],
+  { name: 'what runs', look: 'wide-column' },
+  { name: 'actions', look: 'hidden' },
+] as const;
 
 type SessionAction = 'cancel' | 'end';
 
@@ -28,23 +34,7 @@ export function Sessions({ sessions, onDone }: SessionsProps) {
   const now = Date.now();
   return (
     <>
-      <Scroll label="Sessions">
-        <table className="plain-table">
-          <thead>
-            <tr>
-              <th scope="col">who</th>
-              <th scope="col">by</th>
-              <th scope="col">since</th>
-              <th scope="col">state</th>
-              <th scope="col" className="wide-column">
-                what runs
-              </th>
-              <th scope="col">
-                <span className="hidden">actions</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
+      <PlainTable label="Sessions" columns={COLUMNS}>
             {sessions.map((session) => (
               <tr key={session.id}>
                 <th scope="row" title={session.chain.join(' → ')}>
@@ -70,9 +60,7 @@ export function Sessions({ sessions, onDone }: SessionsProps) {
                 </td>
               </tr>
             ))}
-          </tbody>
-        </table>
-      </Scroll>
+      </PlainTable>
       <Dialog
         title={asked?.what === 'cancel' ? 'Cancel what it runs?' : 'End the session?'}
         open={asked !== null}

@@ -4,26 +4,15 @@ import { Empty } from '../../parts/Empty.js';
 import { formatCount } from '../../parts/load/format.js';
 import { Loaded } from '../../parts/load/Loaded.js';
 import { useLoad, usePolling } from '../../parts/load/useLoad.js';
-import { Tabs } from '../../parts/Tabs.js';
-import { useKeptTab } from '../../parts/useKept.js';
 import { useSession } from '../../shell/session.js';
 import { FreshnessPanel, LineagePanel } from './FreshnessPanel.js';
 import { HistoryPanel } from './history/HistoryPanel.js';
 import { Latency } from './Latency.js';
 import { LimitsPanel } from './LimitsPanel.js';
-import { Processes, Scroll } from './Processes.js';
+import { PlainTable, Processes, numberColumns } from './Processes.js';
 import { Sessions } from './Sessions.js';
+import { KeptTabs } from '../../parts/Tabs.js';
 import './operations.css';
-
-const TABS = [
-  { name: 'sessions', title: 'Sessions' },
-  { name: 'latency', title: 'Latency' },
-  { name: 'pools', title: 'Pools' },
-  { name: 'limits', title: 'Limits' },
-  { name: 'freshness', title: 'Freshness' },
-  { name: 'lineage', title: 'Lineage' },
-] as const;
-type OperationsTab = (typeof TABS)[number]['name'];
 
 interface Live {
   readonly processes: readonly ProcessView[];
@@ -37,7 +26,6 @@ const EVERY_MS = 5_000;
 /** Current state of the server, polled while the page is visible. */
 export function Screen() {
   const { caller } = useSession();
-  const [tab, setTab] = useKeptTab<OperationsTab>('operations', TABS);
   const state = useLoad('live', async (signal): Promise<Live> => {
     const { processes } = await adminGet<Pick<Live, 'processes'>>(caller, '/admin/standing', {}, signal);
     const { sessions } = await adminGet<Pick<Live, 'sessions'>>(caller, '/admin/sessions', {}, signal);
@@ -57,11 +45,7 @@ export function Screen() {
             <Summary live={live} />
             <Processes processes={live.processes} workers={live.figures.workers} />
             <HistoryPanel sessions={live.sessions} />
-            <Tabs label="Operations" tabs={TABS} chosen={tab} onChoose={setTab}>
-              <div className="operations-panel">
-                <Panel tab={tab} live={live} again={state.again} />
-              </div>
-            </Tabs>
+            <KeptTabs label="Operations" name="operations" tabs={tabsOf(live, state.again)} />
           </>
         )}
       </Loaded>
@@ -69,33 +53,16 @@ export function Screen() {
   );
 }
 
-function Panel({
-  tab,
-  live,
-  again,
-}: {
-  readonly tab: OperationsTab;
-  readonly live: Live;
-  readonly again: () => void;
-}) {
-  switch (tab) {
-    case 'sessions':
-      return <Sessions sessions={live.sessions} onDone={again} />;
-    case 'latency':
-      return <Latency figures={live.figures} />;
-    case 'pools':
-      return <Pools pools={live.pools} />;
-    case 'limits':
-      return <LimitsPanel sessions={live.sessions} figures={live.figures} />;
-    case 'freshness':
-      return <FreshnessPanel />;
-    case 'lineage':
-      return <LineagePanel figures={live.figures} />;
-    default: {
-      const unknown: never = tab;
-      return unknown;
-    }
-  }
+function tabsOf(live: Live, again: () => void) {
+  const { sessions, pools, figures } = live;
+  return [
+    { name: 'sessions', title: 'Sessions', panel: () => <Sessions sessions={sessions} onDone={again} /> },
+    { name: 'latency', title: 'Latency', panel: () => <Latency figures={figures} /> },
+    { name: 'pools', title: 'Pools', panel: () => <Pools pools={pools} /> },
+    { name: 'limits', title: 'Limits', panel: () => <LimitsPanel sessions={sessions} figures={figures} /> },
+    { name: 'freshness', title: 'Freshness', panel: () => <FreshnessPanel /> },
+    { name: 'lineage', title: 'Lineage', panel: () => <LineagePanel figures={figures} /> },
+  ];
 }
 
 function Summary({ live: { processes, sessions, pools, figures } }: { readonly live: Live }) {
@@ -134,24 +101,7 @@ function Pools({ pools }: { readonly pools: readonly PoolView[] }) {
   if (pools.length === 0)
     return <Empty title="No connection pools" text="They appear here with the first query of a database." />;
   return (
-    <Scroll label="Pools">
-      <table className="plain-table">
-        <thead>
-          <tr>
-            <th scope="col">connector</th>
-            <th scope="col">process</th>
-            <th scope="col">for</th>
-            <th scope="col">in use</th>
-            <th scope="col" className="number">
-              open
-            </th>
-            <th scope="col" className="number">
-              wait
-            </th>
-            <th scope="col">database</th>
-          </tr>
-        </thead>
-        <tbody>
+    <PlainTable label="Pools" columns={['connector', 'process', 'for', 'in use', ...numberColumns('open', 'wait'), 'database']}>
           {pools.map((pool) => (
             <tr key={`${pool.process} ${pool.connector} ${pool.purpose}`}>
               <th scope="row">{pool.connector}</th>
@@ -173,9 +123,7 @@ function Pools({ pools }: { readonly pools: readonly PoolView[] }) {
               <td>{REACH[pool.reach] ?? pool.reach}</td>
             </tr>
           ))}
-        </tbody>
-      </table>
-    </Scroll>
+    </PlainTable>
   );
 }
 

@@ -5,6 +5,7 @@ import { Loaded } from '../../parts/load/Loaded.js';
 import { useLoad } from '../../parts/load/useLoad.js';
 import { VisibilityPill } from '../../parts/Visibility.js';
 import { useSession } from '../../shell/session.js';
+import { Words } from '../../parts/ErrorBox.js';
 
 export interface ExplainedCell {
   readonly object: string;
@@ -70,7 +71,9 @@ function Reasons({ value }: { readonly value: AccessExplanation }) {
       </p>
       <ul className="why-because">
         {because.map((line) => (
-          <li key={line}>{line}</li>
+          <li key={line}>
+            <Words text={line} />
+          </li>
         ))}
       </ul>
       {taken_away_by.length > 0 && (

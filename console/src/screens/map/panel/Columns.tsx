@@ -6,6 +6,8 @@ import { useSession } from '../../../shell/session.js';
 import type { ColumnChange } from '../graph/difference.js';
 import type { Thing, ThingColumn } from '../graph/model.js';
 import { SIGHT_WORDS, sightWord } from '../words.js';
+import { Words } from '../../../parts/ErrorBox.js';
+import type { Why } from '../../../../../clients/typescript/types.js';
 
 export interface ColumnsProps {
   readonly thing: Thing;
@@ -95,7 +97,7 @@ function ColumnRow({ column, object, change, callers, isWanted }: ColumnRowProps
         )}
       </div>
       {description !== null && <p className="map-about">{description}</p>}
-      {isAsked && <Why object={object} />}
+      {isAsked && <WhyList object={object} />}
     </li>
   );
 }
@@ -120,32 +122,25 @@ function Seen({
   );
 }
 
-/** Response of `GET /osl/why`. */
-interface WhyAnswer {
-  readonly masked_as: string | null;
-  readonly because: readonly string[];
-}
-
-function Why({ object }: { readonly object: string }) {
+function WhyList({ object }: { readonly object: string }) {
   const { caller } = useSession();
   const state = useLoad(object, (signal) =>
-    getJson<WhyAnswer>(caller, `/osl/why?object=${encodeURIComponent(object)}`, { signal }),
+    getJson<Why>(caller, `/osl/why?object=${encodeURIComponent(object)}`, { signal }),
   );
   return (
     <Loaded what="the reason" state={state}>
       {({ masked_as, because }) => (
         <ul className="map-why">
-          {masked_as !== null && <li>shown as {plain(masked_as)}</li>}
+          {masked_as !== null && <li>
+              shown as <Words text={masked_as} />
+            </li>}
           {because.map((line) => (
-            <li key={line}>{line}</li>
+            <li key={line}>
+              <Words text={line} />
+            </li>
           ))}
         </ul>
       )}
     </Loaded>
   );
-}
-
-/** Removes the backticks around names. */
-function plain(text: string): string {
-  return text.replaceAll('`', '');
 }

@@ -5,9 +5,9 @@ import { Chart } from '../../../parts/chart/Chart.js';
 import { DataGrid } from '../../../parts/grid/DataGrid.js';
 import type { Choice } from '../choice/choice.js';
 import type { PanelForm } from '../dashboards/dashboard.js';
-import { changeOf, notesOf, shownFigure } from './columns.js';
-import { type AnswerDrawing, drawingOf, type Tile } from './plot.js';
-import { type AnswerPoint, csvOf, shownChange, tableOf } from './table.js';
+import { changeOf, notesOf, shownChange, shownFigure } from './columns.js';
+import { type AnswerDrawing, type Tile, drawingOf } from './plot.js';
+import { type AnswerPoint, csvOf, tableOf } from './table.js';
 import type { MetricsAnswer } from './useMetricsAnswer.js';
 
 export interface MetricsAnswerViewProps {

@@ -151,3 +151,14 @@ export function changeOf(now: unknown, before: unknown): number | null {
   const [a, b] = [numberOf(now), numberOf(before)];
   return a === null || b === null || b === 0 ? null : (a - b) / Math.abs(b);
 }
+
+const PERCENT = new Intl.NumberFormat('en', {
+  style: 'percent',
+  maximumFractionDigits: 1,
+  signDisplay: 'exceptZero',
+});
+
+/** Formats a relative change: `+3.1%`. */
+export function shownChange(change: number): string {
+  return PERCENT.format(change);
+}

@@ -1,14 +1,7 @@
 import type { GridCell, GridColumn, GridData } from '../../../parts/grid/grid-data.js';
 import type { MetricsQuestion } from '../choice/body.js';
 import { type Days, lastDayOf, periodOf, placeIn } from '../choice/period.js';
-import {
-  changeOf,
-  type MetricsColumn,
-  type MetricsReading,
-  type MetricsRow,
-  numberOf,
-  shownFigure,
-} from './columns.js';
+import { type MetricsColumn, type MetricsReading, type MetricsRow, changeOf, numberOf, shownChange, shownFigure } from './columns.js';
 
 /** A column of the table, with a function that returns its value for a pair of rows. */
 interface PairColumn extends GridColumn {
@@ -140,16 +133,6 @@ function changeCell(value: unknown): GridCell {
   return typeof value === 'number'
     ? { kind: 'number', text: shownChange(value) }
     : { kind: 'null', text: '—' };
-}
-
-const PERCENT = new Intl.NumberFormat('en', {
-  style: 'percent',
-  maximumFractionDigits: 1,
-  signDisplay: 'exceptZero',
-});
-
-export function shownChange(change: number): string {
-  return PERCENT.format(change);
 }
 
 /** Request body as formatted JSON. */

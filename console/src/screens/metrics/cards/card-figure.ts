@@ -1,10 +1,10 @@
 import { isNumber } from 'osl-compiler/types';
 import type { Answer } from '../../../../../clients/typescript/types.js';
-import { type FigureFormat, notesOf, numberOf } from '../answer/columns.js';
+import { type FigureFormat, notesOf, numberOf, shownChange } from '../answer/columns.js';
 import type { CatalogMetric } from '../catalog/protocol.js';
 import type { MetricsQuestion } from '../choice/body.js';
 import type { TimeGrain } from '../choice/choice.js';
-import { addDays, addMonths, type Days, lastDayOf, periodOf, placeIn } from '../choice/period.js';
+import { type Days, addDays, addPeriods, lastDayOf, periodOf, placeIn } from '../choice/period.js';
 
 /** Grains that a card can have, with the number of periods that it shows. */
 export const CARD_PERIODS = { day: 30, week: 26, month: 24, quarter: 12, year: 12 } as const;
@@ -65,26 +65,7 @@ export async function cardFigure(
 /** The last whole periods before the one that contains `today`. */
 export function lastPeriods(grain: CardGrain, today: string): Days {
   const current = periodOf(today, grain);
-  return { start: backFrom(current, grain, CARD_PERIODS[grain]), end: addDays(current, -1) };
-}
-
-function backFrom(day: string, grain: CardGrain, periods: number): string {
-  switch (grain) {
-    case 'day':
-      return addDays(day, -periods);
-    case 'week':
-      return addDays(day, -7 * periods);
-    case 'month':
-      return addMonths(day, -periods);
-    case 'quarter':
-      return addMonths(day, -3 * periods);
-    case 'year':
-      return addMonths(day, -12 * periods);
-    default: {
-      const unknown: never = grain;
-      return unknown;
-    }
-  }
+  return { start: addPeriods(current, grain, -CARD_PERIODS[grain]), end: addDays(current, -1) };
 }
 
 function periodsBody(
@@ -180,11 +161,6 @@ export interface CardChange {
   readonly text: string;
 }
 
-const PERCENT = new Intl.NumberFormat('en', {
-  style: 'percent',
-  maximumFractionDigits: 1,
-  signDisplay: 'exceptZero',
-});
 const POINTS = new Intl.NumberFormat('en', { maximumFractionDigits: 1, signDisplay: 'exceptZero' });
 
 /** Change between two values; null if one is missing, or if there is no relative change because `before` is 0. */
@@ -198,6 +174,6 @@ export function changeBetween(
   if (!isShare && before === 0) return null;
   const text = isShare
     ? `${POINTS.format((now - before) * 100)} points`
-    : PERCENT.format((now - before) / Math.abs(before));
+    : shownChange((now - before) / Math.abs(before));
   return { direction: now > before ? 'up' : now < before ? 'down' : 'same', text };
 }

@@ -63,26 +63,23 @@ export function shiftOf(days: Days, compare: Exclude<Comparison, 'none'>): Shift
   }
 }
 
+const STEPS: Readonly<Record<Exclude<TimeGrain, 'hour'>, Shift>> = {
+  day: { months: 0, days: 1 },
+  week: { months: 0, days: 7 },
+  month: { months: 1, days: 0 },
+  quarter: { months: 3, days: 0 },
+  year: { months: 12, days: 0 },
+};
+
 /** Length of one period of a grain, which is the distance if no range was selected; null for hours. */
 export function stepOf(grain: TimeGrain): Shift | null {
-  switch (grain) {
-    case 'hour':
-      return null;
-    case 'day':
-      return { months: 0, days: 1 };
-    case 'week':
-      return { months: 0, days: 7 };
-    case 'month':
-      return { months: 1, days: 0 };
-    case 'quarter':
-      return { months: 3, days: 0 };
-    case 'year':
-      return { months: 12, days: 0 };
-    default: {
-      const unknown: never = grain;
-      return unknown;
-    }
-  }
+  return grain === 'hour' ? null : STEPS[grain];
+}
+
+/** The day that is a number of periods after `day`; before it if the number is negative. */
+export function addPeriods(day: string, grain: Exclude<TimeGrain, 'hour'>, periods: number): string {
+  const { months, days } = STEPS[grain];
+  return months === 0 ? addDays(day, days * periods) : addMonths(day, months * periods);
 }
 
 /** The earlier period. If the range consists of whole months, so does the earlier one, even if their lengths differ. */
@@ -120,23 +117,7 @@ export function periodOf(day: string, grain: TimeGrain): string {
 
 /** Last day of the period that begins with `day`. */
 export function lastDayOf(day: string, grain: TimeGrain): string {
-  switch (grain) {
-    case 'hour':
-    case 'day':
-      return day.slice(0, 10);
-    case 'week':
-      return addDays(day, 6);
-    case 'month':
-      return addDays(addMonths(day, 1), -1);
-    case 'quarter':
-      return addDays(addMonths(day, 3), -1);
-    case 'year':
-      return addDays(addMonths(day, 12), -1);
-    default: {
-      const unknown: never = grain;
-      return unknown;
-    }
-  }
+  return grain === 'hour' ? day.slice(0, 10) : addDays(addPeriods(day, grain, 1), -1);
 }
 
 /**

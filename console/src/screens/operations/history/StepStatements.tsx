@@ -5,10 +5,18 @@ import { Loaded } from '../../../parts/load/Loaded.js';
 import { useLoad, usePolling } from '../../../parts/load/useLoad.js';
 import { useSession } from '../../../shell/session.js';
 import { msText } from '../figures.js';
-import { Scroll } from '../Processes.js';
 import { timeText } from './charts.js';
+import { PlainTable, numberColumns } from '../Processes.js';
 
 const MINUTE_MS = 60_000;
+
+const COLUMNS = [
+  ...numberColumns('took'),
+  ...['ended', 'by'],
+  { name: 'statement', look: 'wide-column' },
+  ...numberColumns('rows'),
+  ...['outcome', 'request'],
+] as const;
 
 interface StepStatementsProps {
   /** Start of the step in ms since 1970. */
@@ -75,26 +83,7 @@ function Statements({ statements }: { readonly statements: readonly SlowStatemen
     return <p className="quiet">None is kept: no statement ended then, or it is over a day ago.</p>;
   return (
     <>
-      <Scroll label="Slowest statements">
-        <table className="plain-table">
-          <thead>
-            <tr>
-              <th scope="col" className="number">
-                took
-              </th>
-              <th scope="col">ended</th>
-              <th scope="col">by</th>
-              <th scope="col" className="wide-column">
-                statement
-              </th>
-              <th scope="col" className="number">
-                rows
-              </th>
-              <th scope="col">outcome</th>
-              <th scope="col">request</th>
-            </tr>
-          </thead>
-          <tbody>
+      <PlainTable label="Slowest statements" columns={COLUMNS}>
             {statements.map((one) => (
               <tr key={`${one.process} ${one.request_id} ${one.at}`}>
                 <th scope="row" className="number">
@@ -116,9 +105,7 @@ function Statements({ statements }: { readonly statements: readonly SlowStatemen
                 </td>
               </tr>
             ))}
-          </tbody>
-        </table>
-      </Scroll>
+      </PlainTable>
       <p className="quiet">
         Each process keeps the five slowest of each minute of the last hour, and the slowest of each older
         minute of the last day. The audit log has who asked, by the ID of the request.

@@ -1,6 +1,6 @@
 import { type KeyboardEvent, type PointerEvent, useMemo, useState } from 'react';
-import { Scroll } from '../Processes.js';
-import { HEIGHT, pathOf, roundedTop, type TimeChart, type TimeLine, timeText } from './charts.js';
+import { HEIGHT, type TimeChart, type TimeLine, pathOf, roundedTop, timeText } from './charts.js';
+import { PlainTable, numberColumns } from '../Processes.js';
 
 /** The steps of all charts, and which of them is pointed at and chosen; null if none. */
 export interface TimeAxis {
@@ -153,19 +153,7 @@ function Table({ chart: { title, lines, text }, axis: { from, everyMs, count } }
     <details className="time-table" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>Table</summary>
       {isOpen && (
-        <Scroll label={`${title}, as a table`}>
-          <table className="plain-table">
-            <thead>
-              <tr>
-                <th scope="col">time</th>
-                {lines.map(({ name }) => (
-                  <th key={name} scope="col" className="number">
-                    {name}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
+        <PlainTable label={`${title}, as a table`} columns={['time', ...numberColumns(...lines.map(({ name }) => name))]}>
               {steps.map((step) => (
                 <tr key={step}>
                   <th scope="row">{timeText(from + step * everyMs, everyMs)}</th>
@@ -176,9 +164,7 @@ function Table({ chart: { title, lines, text }, axis: { from, everyMs, count } }
                   ))}
                 </tr>
               ))}
-            </tbody>
-          </table>
-        </Scroll>
+        </PlainTable>
       )}
     </details>
   );
