@@ -3,8 +3,6 @@ import type { Schema } from '../../../clients/typescript/types.js';
 import type { SignedInCaller } from './caller.js';
 import { BROKEN, getJson, isAbort, send, UnreachedError, UnreadableError } from './http.js';
 
-export type { Schema };
-
 const PATH = '/osl/schema?governed=true';
 
 const known = new WeakMap<SignedInCaller, Promise<Schema>>();

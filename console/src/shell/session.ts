@@ -32,7 +32,7 @@ export async function serverSettings(): Promise<ServerSettings> {
 }
 
 /** The signed-in caller, and the server's settings. */
-export interface Session {
+export interface PageSession {
   readonly caller: SignedInCaller;
   readonly settings: ServerSettings;
   /** True if the token has expired and the user has not signed in again. */
@@ -41,10 +41,10 @@ export interface Session {
   readonly signInAgain: () => void;
 }
 
-export const SessionContext = createContext<Session | null>(null);
+export const SessionContext = createContext<PageSession | null>(null);
 
-/** Session of the page, which exists whenever a screen is shown. */
-export function useSession(): Session {
+/** PageSession of the page, which exists whenever a screen is shown. */
+export function useSession(): PageSession {
   const session = useContext(SessionContext);
   if (session === null) throw new Error('nobody has signed in');
   return session;

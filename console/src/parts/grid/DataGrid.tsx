@@ -1,7 +1,14 @@
 // biome-ignore-all lint/a11y/useSemanticElements: an HTML table would need all rows, but only some are rendered.
 // biome-ignore-all lint/a11y/useFocusableInteractive: the grid handles the keyboard as a whole.
 import { type KeyboardEvent, type ReactNode, useId, useMemo } from 'react';
-import { type GridCell, type GridData, type GridSort, isAmount, useRowWindow, widthsOf } from './grid-data.js';
+import {
+  type GridCell,
+  type GridData,
+  type GridSort,
+  isAmount,
+  useRowWindow,
+  widthsOf,
+} from './grid-data.js';
 import './grid.css';
 
 interface DataGridProps {

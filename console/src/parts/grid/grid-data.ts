@@ -138,8 +138,7 @@ export function useRowWindow({ rows, columns, rowHeight, headHeight }: RowWindow
     event.preventDefault();
     const next = { row: within(to.row, rows), column: within(to.column, columns ?? 1) };
     setActive(next);
-    if (scroller.current !== null)
-      scroller.current.scrollTop = scrollTo(next.row, view);
+    if (scroller.current !== null) scroller.current.scrollTop = scrollTo(next.row, view);
     return next;
   };
   const onScroll = ({ currentTarget: { scrollTop } }: UIEvent): void =>

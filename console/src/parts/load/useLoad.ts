@@ -95,7 +95,7 @@ interface Job {
   readonly state: string;
 }
 
-interface JobState<J extends Job> {
+interface LoadedJob<J extends Job> {
   /** State and last result; null before the first response. */
   readonly job: J | null;
   readonly error: unknown;
@@ -104,7 +104,7 @@ interface JobState<J extends Job> {
 }
 
 /** Reads the state of the server's job at `path`, polls it while it is running, and can start it. */
-export function useJob<J extends Job>(path: string): JobState<J> {
+export function useJob<J extends Job>(path: string): LoadedJob<J> {
   const { caller } = useSession();
   const { value, error, again } = useLoad(path, (signal) => adminGet<J>(caller, path, {}, signal));
   const [fault, setFault] = useState<unknown>(null);
@@ -153,4 +153,3 @@ export function useAnswer<T>(ask: (() => Promise<T>) | null): {
   }, [ask]);
   return state;
 }
-

@@ -1,5 +1,5 @@
 import { useMemo, useState } from 'react';
-import type { Schema } from '../../api/schema.js';
+import type { Schema } from '../../../../clients/typescript/types.js';
 import { Chart } from '../../parts/chart/Chart.js';
 import { Empty } from '../../parts/Empty.js';
 import { DataGrid } from '../../parts/grid/DataGrid.js';
@@ -11,11 +11,11 @@ import { type Passage, passageOf } from './passages.js';
 import type { AnswerState } from './useAnswer.js';
 import { WhyPanel } from './WhyPanel.js';
 
-type ShownAnswer = Extract<AnswerState, { readonly kind: 'running' | 'answered' | 'cancelled' }>;
+type AnswerWithRows = Extract<AnswerState, { readonly kind: 'running' | 'answered' | 'cancelled' }>;
 type AnswerTab = 'table' | 'chart' | 'passages';
 
 interface AnswerViewProps {
-  readonly state: ShownAnswer;
+  readonly state: AnswerWithRows;
   readonly schema: Schema | null;
   readonly sorting: Sorting;
 }
@@ -97,7 +97,7 @@ export function AnswerView({ state, schema, sorting }: AnswerViewProps) {
   );
 }
 
-function NoRows({ kind }: { readonly kind: ShownAnswer['kind'] }) {
+function NoRows({ kind }: { readonly kind: AnswerWithRows['kind'] }) {
   switch (kind) {
     case 'running':
       return (

@@ -1,5 +1,5 @@
 import { type FormEvent, useEffect, useId, useRef, useState } from 'react';
-import type { AnswerTrailer } from '../../api/ask.js';
+import type { Answer } from '../../../../clients/typescript/types.js';
 import { CopyText, download } from '../../parts/CopyText.js';
 import { Dialog } from '../../parts/Dialog.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
@@ -9,25 +9,25 @@ import { useSession } from '../../shell/session.js';
 import { type CopyTarget, copyAs, WAY_TITLES, WAYS } from './copy-as.js';
 import {
   answerFile,
+  type ExportedAnswer,
   FILE_FORMATS,
   type FileFormat,
   fileName,
-  type ShownAnswer,
 } from './download/answer-file.js';
 import { LibraryView } from './LibraryView.js';
 import { type LibraryState, linkTo, type QuestionDraft } from './library.js';
 
 export type DialogName = 'library' | 'save' | 'share' | 'copy' | 'download' | 'receipt';
 
-type AnswerReceipt = NonNullable<AnswerTrailer['receipt']>;
+type ReceiptWithSalt = NonNullable<Answer['receipt']>;
 
 interface DialogsProps {
   readonly open: DialogName | null;
   readonly draft: QuestionDraft;
   readonly library: LibraryState;
   /** The rows to download; null if there are none. */
-  readonly answer: ShownAnswer | null;
-  readonly receipt: AnswerReceipt | null;
+  readonly answer: ExportedAnswer | null;
+  readonly receipt: ReceiptWithSalt | null;
   readonly onClose: () => void;
   readonly onTake: (draft: QuestionDraft) => void;
 }
@@ -97,7 +97,7 @@ function SaveForm({ onSave }: { readonly onSave: (name: string) => boolean }) {
   );
 }
 
-function Receipt({ receipt: { proof, salt } }: { readonly receipt: AnswerReceipt }) {
+function Receipt({ receipt: { proof, salt } }: { readonly receipt: ReceiptWithSalt }) {
   return (
     <>
       <p>
@@ -148,7 +148,7 @@ const ABOUT: Readonly<Record<FileFormat, string>> = {
 };
 
 interface DownloadFormProps {
-  readonly answer: ShownAnswer;
+  readonly answer: ExportedAnswer;
 }
 
 /** Saves the rows that the page has; nothing is requested from the gateway. */

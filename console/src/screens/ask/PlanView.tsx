@@ -1,5 +1,5 @@
-import type { Plan } from '../../api/ask.js';
-import { type PlanNode, planTree } from './plan-tree.js';
+import type { Plan } from '../../../../clients/typescript/types.js';
+import { type PlanTreeNode, planTree } from './plan-tree.js';
 
 interface PlanViewProps {
   readonly plan: Plan;
@@ -67,7 +67,7 @@ export function PlanView({ plan }: PlanViewProps) {
   );
 }
 
-function Node({ node }: { readonly node: PlanNode }) {
+function Node({ node }: { readonly node: PlanTreeNode }) {
   return (
     <li>
       <div className="plan-step">

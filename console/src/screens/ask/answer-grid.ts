@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'react';
-import type { AnswerColumn } from '../../api/ask.js';
+import type { AnswerColumn } from '../../../../clients/typescript/types.js';
 import { type GridCell, type GridData, type GridSort, isAmount } from '../../parts/grid/grid-data.js';
 import { inTurns, type RowStore, textOf } from '../../parts/rows/row-store.js';
 import { sortRows } from '../../parts/rows/sort-rows.js';

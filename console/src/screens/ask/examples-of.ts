@@ -1,5 +1,5 @@
 import { identifier, quoteLiteral } from 'osl-compiler/sql-text';
-import type { Schema } from '../../api/schema.js';
+import type { Schema } from '../../../../clients/typescript/types.js';
 
 export interface ExampleQuestion {
   readonly about: string;

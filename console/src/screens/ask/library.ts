@@ -1,4 +1,5 @@
 import { useCallback, useEffect, useState } from 'react';
+import type { Query } from '../../../../clients/typescript/types.js';
 import { usePlace } from '../../shell/routes.js';
 
 /** Language of a query: OSL-SQL, or SQL over tables. */
@@ -7,6 +8,11 @@ export type QuestionLanguage = 'osql' | 'sql';
 export interface QuestionDraft {
   readonly text: string;
   readonly kind: QuestionLanguage;
+}
+
+/** Request body of a query. */
+export function bodyOf({ text, kind }: QuestionDraft): Query {
+  return kind === 'sql' ? { sql: text } : { osql: text };
 }
 
 const KEY = 'osl.draft';

@@ -2,8 +2,8 @@
 // biome-ignore-all lint/a11y/useFocusableInteractive: the grid handles the keyboard as a whole.
 import { type KeyboardEvent, useId } from 'react';
 import type { AuditRecord } from '../../api/admin-types.js';
-import { formatCount, formatDuration, formatTime, shortName } from '../../parts/load/format.js';
 import { useRowWindow } from '../../parts/grid/grid-data.js';
+import { formatCount, formatDuration, formatTime, shortName } from '../../parts/load/format.js';
 
 interface RecordListProps {
   readonly records: readonly AuditRecord[];
@@ -168,10 +168,6 @@ export function sentenceOf(record: AuditRecord): string {
     }
     case 'event':
       return action;
-    default: {
-      const unknown: never = kind;
-      return unknown;
-    }
   }
 }
 

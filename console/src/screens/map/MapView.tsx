@@ -1,9 +1,14 @@
 import { type RefObject, useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import type { SignedInCaller } from '../../api/caller.js';
+import type { SchemaInThread } from '../../api/schema.js';
+import { Dialog } from '../../parts/Dialog.js';
 import { NoAccess } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
 import { Loading } from '../../parts/load/Loaded.js';
+import { useAnswer } from '../../parts/load/useLoad.js';
 import { hashOf, usePlace } from '../../shell/routes.js';
+import { SignIn } from '../../shell/SignIn.js';
+import { useSession } from '../../shell/session.js';
 import { KINDS, type ThingKind } from './graph/model.js';
 import { Panel } from './panel/Panel.js';
 import { Legend, MarkLegend } from './picture/Legend.js';
@@ -12,11 +17,6 @@ import { type MapPlace, mapPlaceOf, parametersOf, scopeOf, withinOf } from './pl
 import { SearchBox } from './SearchBox.js';
 import { Differences, ThingList } from './ThingList.js';
 import type { DrawnPicture, LoadedMap, MapThread } from './worker/protocol.js';
-import { useAnswer } from '../../parts/load/useLoad.js';
-import type { SchemaInThread } from '../../api/schema.js';
-import { Dialog } from '../../parts/Dialog.js';
-import { SignIn } from '../../shell/SignIn.js';
-import { useSession } from '../../shell/session.js';
 
 export interface MapViewProps {
   readonly thread: MapThread;

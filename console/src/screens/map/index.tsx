@@ -32,10 +32,6 @@ export function Screen() {
           onSecond={setSecond}
         />
       );
-    default: {
-      const unknown: never = own;
-      return unknown;
-    }
   }
 }
 
@@ -50,8 +46,7 @@ function useMapOf(
   side: MapSide,
 ): SchemaInThread<LoadedMap> {
   const load = useMemo(
-    () =>
-      thread === null ? null : (body: ArrayBuffer) => thread.ask('load', { side, body }, [body]),
+    () => (thread === null ? null : (body: ArrayBuffer) => thread.ask('load', { side, body }, [body])),
     [thread, side],
   );
   useEffect(() => {

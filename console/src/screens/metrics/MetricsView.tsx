@@ -3,6 +3,7 @@ import type { SignedInCaller } from '../../api/caller.js';
 import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
 import { Loaded, Loading } from '../../parts/load/Loaded.js';
+import { useAnswer } from '../../parts/load/useLoad.js';
 import { goTo, isOwn, trust, usePlace } from '../../shell/routes.js';
 import { AnswerBar } from './answer/AnswerBar.js';
 import { AnswerView } from './answer/AnswerView.js';
@@ -11,14 +12,28 @@ import { type MetricsAnswerState, useMetricsAnswer } from './answer/useMetricsAn
 import { Gallery } from './cards/Gallery.js';
 import { type CommonGroups, findCommonGroups } from './catalog/common-groups.js';
 import type { CatalogMetric, CatalogThread } from './catalog/protocol.js';
-import { type Choice, NOTHING, choiceOf, keyOf, linkOf, withGroups, withMetrics } from './choice/choice.js';
+import {
+  type Choice,
+  choiceOf,
+  keyOf,
+  linkOf,
+  NOTHING,
+  toggled,
+  withGroups,
+  withMetrics,
+} from './choice/choice.js';
 import { AddDialog } from './dashboards/AddDialog.js';
 import { DashboardList, ProblemList } from './dashboards/DashboardList.js';
 import { DashboardView } from './dashboards/DashboardView.js';
-import { type DashboardPlace, type DashboardShelf, dashboardAt, useSharedDashboards, useShelf } from './dashboards/dashboard-shelf.js';
+import {
+  type DashboardPlace,
+  type DashboardShelf,
+  dashboardAt,
+  useSharedDashboards,
+  useShelf,
+} from './dashboards/dashboard-shelf.js';
 import { FilterPick, RangePick } from './pick/FilterPick.js';
 import { GroupList, PickList } from './pick/GroupList.js';
-import { useAnswer } from '../../parts/load/useLoad.js';
 
 export interface MetricsViewProps {
   readonly caller: SignedInCaller;
@@ -49,12 +64,7 @@ export function MetricsView({ caller, thread }: MetricsViewProps) {
   const go = (next: Choice): void => {
     goTo(`#/metrics?${linkOf(next)}`);
   };
-  const toggle = (name: string): void => {
-    const picked = choice.metrics.includes(name)
-      ? choice.metrics.filter((m) => m !== name)
-      : [...choice.metrics, name];
-    go(withMetrics(choice, picked));
-  };
+  const toggle = (name: string): void => go(withMetrics(choice, toggled(choice.metrics, name)));
   if (board.kind === 'missing' && shared.value === null)
     return (
       <Loaded what="the dashboard" state={shared}>
@@ -147,10 +157,6 @@ function DashboardAt({ caller, thread, place, shelf, onOpen }: DashboardAtProps)
           onOpen={onOpen}
         />
       );
-    default: {
-      const unknown: never = place;
-      return unknown;
-    }
   }
 }
 
@@ -193,10 +199,6 @@ function Answered({ caller, state, thread, ground }: AnsweredProps) {
       return <ErrorBox error={state.error} again={state.again} />;
     case 'answered':
       return <DrillableAnswer caller={caller} thread={thread} ground={ground} asked={state.asked} />;
-    default: {
-      const unknown: never = state;
-      return unknown;
-    }
   }
 }
 

@@ -1,11 +1,11 @@
+import { useMemo } from 'react';
+import { useSchemaInThread } from '../../api/schema.js';
 import { Empty, SchemaFault } from '../../parts/Empty.js';
 import { Loading } from '../../parts/load/Loaded.js';
+import { useThread } from '../../parts/load/useLoad.js';
 import { useSession } from '../../shell/session.js';
 import type { CatalogQuestions } from './catalog/protocol.js';
 import { MetricsView } from './MetricsView.js';
-import { useThread } from '../../parts/load/useLoad.js';
-import { useMemo } from 'react';
-import { useSchemaInThread } from '../../api/schema.js';
 import './metrics.css';
 import './dashboards/dashboards.css';
 
@@ -36,10 +36,6 @@ export function Screen() {
           </Empty>
         );
       return thread === null ? null : <MetricsView caller={caller} thread={thread} />;
-    default: {
-      const unknown: never = catalog;
-      return unknown;
-    }
   }
 }
 

@@ -5,7 +5,7 @@ import { formatAge, formatCount, formatTime } from '../../parts/load/format.js';
 import { Loaded } from '../../parts/load/Loaded.js';
 import { useLoad } from '../../parts/load/useLoad.js';
 import { useSession } from '../../shell/session.js';
-import { PlainTable, numberColumns } from './Processes.js';
+import { numberColumns, PlainTable } from './Processes.js';
 
 export function FreshnessPanel() {
   const { caller } = useSession();
@@ -95,19 +95,17 @@ export function LineagePanel({ figures: { lineage, lineage_lag } }: { readonly f
   return (
     <>
       <PlainTable label="Lineage receivers" columns={['receiver', ...numberColumns(...COLUMNS), 'state']}>
-            {lineage.map((one) => (
-              <tr key={one.endpoint}>
-                <th scope="row">{one.endpoint}</th>
-                {COLUMNS.map((name) => (
-                  <td key={name} className="number">
-                    {formatCount(one[name])}
-                  </td>
-                ))}
-                <td>
-                  {one.disabled ? 'wants no more (410)' : one.dead > 0 ? 'has dead letters' : 'is told'}
-                </td>
-              </tr>
+        {lineage.map((one) => (
+          <tr key={one.endpoint}>
+            <th scope="row">{one.endpoint}</th>
+            {COLUMNS.map((name) => (
+              <td key={name} className="number">
+                {formatCount(one[name])}
+              </td>
             ))}
+            <td>{one.disabled ? 'wants no more (410)' : one.dead > 0 ? 'has dead letters' : 'is told'}</td>
+          </tr>
+        ))}
       </PlainTable>
       {lineage_lag !== null && lineage_lag > 0 && (
         <p className="quiet">{formatCount(lineage_lag)} records of the audit log are not events yet.</p>

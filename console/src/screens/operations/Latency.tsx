@@ -5,7 +5,7 @@ import type { ChartSpec } from '../../parts/chart/option.js';
 import { Empty } from '../../parts/Empty.js';
 import { formatCount } from '../../parts/load/format.js';
 import { type LatencyLine, latencyLines, msText } from './figures.js';
-import { PlainTable, numberColumns } from './Processes.js';
+import { numberColumns, PlainTable } from './Processes.js';
 
 /** Durations of requests by form, and refusals, since the server started, from the metrics that `/metrics` exports. */
 export function Latency({ figures: { latency, refusals } }: { readonly figures: Figures }) {
@@ -16,20 +16,23 @@ export function Latency({ figures: { latency, refusals } }: { readonly figures: 
     return <Empty title="No requests yet" text="Request durations appear here, by query form." />;
   return (
     <div className="latency">
-      <PlainTable label="Latency" columns={['form', 'over', ...numberColumns('requests', 'mean', 'p50', 'p95', 'p99')]}>
-            {lines.map(({ form, surface, count, mean, p50, p95, p99 }) => (
-              <tr key={`${form} ${surface}`}>
-                <th scope="row">{form === '' ? 'other requests' : form}</th>
-                <td>{surface}</td>
-                <td className="number">{formatCount(count)}</td>
-                {[mean, p50, p95, p99].map((ms, i) => (
-                  // biome-ignore lint/suspicious/noArrayIndexKey: columns are identified by position.
-                  <td key={i} className="number">
-                    {msText(ms)}
-                  </td>
-                ))}
-              </tr>
+      <PlainTable
+        label="Latency"
+        columns={['form', 'over', ...numberColumns('requests', 'mean', 'p50', 'p95', 'p99')]}
+      >
+        {lines.map(({ form, surface, count, mean, p50, p95, p99 }) => (
+          <tr key={`${form} ${surface}`}>
+            <th scope="row">{form === '' ? 'other requests' : form}</th>
+            <td>{surface}</td>
+            <td className="number">{formatCount(count)}</td>
+            {[mean, p50, p95, p99].map((ms, i) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: columns are identified by position.
+              <td key={i} className="number">
+                {msText(ms)}
+              </td>
             ))}
+          </tr>
+        ))}
       </PlainTable>
       <div className="latency-chart">
         <Chart spec={spec} name="latency" />

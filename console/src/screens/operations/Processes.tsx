@@ -18,28 +18,29 @@ export function Processes({ processes, workers }: ProcessesProps) {
         </p>
       )}
       <PolicyWarning processes={processes} now={now} />
-      <PlainTable label="Processes" columns={['process', 'up for', 'policy', 'manifest', ...numberColumns('audit records'), 'state']}>
-            {processes.map((one) => (
-              <tr key={one.process}>
-                <th scope="row">
-                  {one.process} <span className="quiet">pid {one.pid}</span>
-                </th>
-                <td>{formatAge(one.since, now)}</td>
-                <td>
-                  <code>{one.policy === null ? 'none' : one.policy.slice(0, 10)}</code>
-                </td>
-                <td>
-                  <code>{one.manifest.slice(0, 10)}</code>
-                </td>
-                <td className="number">
-                  {formatCount(one.audit.records)}
-                  {one.audit.waiting > 0 && (
-                    <span className="quiet"> {formatCount(one.audit.waiting)} wait</span>
-                  )}
-                </td>
-                <td>{stateOf(one)}</td>
-              </tr>
-            ))}
+      <PlainTable
+        label="Processes"
+        columns={['process', 'up for', 'policy', 'manifest', ...numberColumns('audit records'), 'state']}
+      >
+        {processes.map((one) => (
+          <tr key={one.process}>
+            <th scope="row">
+              {one.process} <span className="quiet">pid {one.pid}</span>
+            </th>
+            <td>{formatAge(one.since, now)}</td>
+            <td>
+              <code>{one.policy === null ? 'none' : one.policy.slice(0, 10)}</code>
+            </td>
+            <td>
+              <code>{one.manifest.slice(0, 10)}</code>
+            </td>
+            <td className="number">
+              {formatCount(one.audit.records)}
+              {one.audit.waiting > 0 && <span className="quiet"> {formatCount(one.audit.waiting)} wait</span>}
+            </td>
+            <td>{stateOf(one)}</td>
+          </tr>
+        ))}
       </PlainTable>
     </div>
   );
@@ -70,19 +71,19 @@ function stateOf({ draining, policy, policy_kept_until, audit, out_of_service }:
 
 interface PlainTableProps {
   readonly label: string;
-  readonly columns: readonly (string | TableColumn)[];
+  readonly columns: readonly (string | PlainColumn)[];
   /** Rows, as `tr` elements. */
   readonly children: ReactNode;
 }
 
-interface TableColumn {
+interface PlainColumn {
   readonly name: string;
   /** Class of the header: right-aligned, wide, or for screen readers only. */
   readonly look: 'number' | 'wide-column' | 'hidden';
 }
 
 /** Columns of numbers, which are right-aligned. */
-export function numberColumns(...names: readonly string[]): readonly TableColumn[] {
+export function numberColumns(...names: readonly string[]): readonly PlainColumn[] {
   return names.map((name) => ({ name, look: 'number' }));
 }
 

@@ -35,31 +35,31 @@ export function Sessions({ sessions, onDone }: SessionsProps) {
   return (
     <>
       <PlainTable label="Sessions" columns={COLUMNS}>
-            {sessions.map((session) => (
-              <tr key={session.id}>
-                <th scope="row" title={session.chain.join(' → ')}>
-                  {whoOf(session)}
-                </th>
-                <td>
-                  {session.surface} <span className="quiet">{session.application ?? ''}</span>
-                </td>
-                <td title={session.since}>{formatAge(session.since, now)}</td>
-                <td>
-                  {session.state} <span className="quiet">{formatAge(session.state_since, now)}</span>
-                </td>
-                <td className="shape" title={session.shape ?? undefined}>
-                  {session.shape ?? session.objects.map(shortName).join(', ')}
-                </td>
-                <td className="actions">
-                  <button type="button" onClick={() => setAsked({ session, what: 'cancel' })}>
-                    Cancel
-                  </button>
-                  <button type="button" className="danger" onClick={() => setAsked({ session, what: 'end' })}>
-                    End
-                  </button>
-                </td>
-              </tr>
-            ))}
+        {sessions.map((session) => (
+          <tr key={session.id}>
+            <th scope="row" title={session.chain.join(' → ')}>
+              {whoOf(session)}
+            </th>
+            <td>
+              {session.surface} <span className="quiet">{session.application ?? ''}</span>
+            </td>
+            <td title={session.since}>{formatAge(session.since, now)}</td>
+            <td>
+              {session.state} <span className="quiet">{formatAge(session.state_since, now)}</span>
+            </td>
+            <td className="shape" title={session.shape ?? undefined}>
+              {session.shape ?? session.objects.map(shortName).join(', ')}
+            </td>
+            <td className="actions">
+              <button type="button" onClick={() => setAsked({ session, what: 'cancel' })}>
+                Cancel
+              </button>
+              <button type="button" className="danger" onClick={() => setAsked({ session, what: 'end' })}>
+                End
+              </button>
+            </td>
+          </tr>
+        ))}
       </PlainTable>
       <Dialog
         title={asked?.what === 'cancel' ? 'Cancel what it runs?' : 'End the session?'}

@@ -1,17 +1,18 @@
 import { adminGet } from '../../api/admin.js';
 import type { Figures, PoolView, ProcessView, SessionView } from '../../api/admin-types.js';
 import { Empty } from '../../parts/Empty.js';
+import { FigureCard } from '../../parts/FigureCard.js';
 import { formatCount } from '../../parts/load/format.js';
 import { Loaded } from '../../parts/load/Loaded.js';
 import { useLoad, usePolling } from '../../parts/load/useLoad.js';
+import { KeptTabs } from '../../parts/Tabs.js';
 import { useSession } from '../../shell/session.js';
 import { FreshnessPanel, LineagePanel } from './FreshnessPanel.js';
 import { HistoryPanel } from './history/HistoryPanel.js';
 import { Latency } from './Latency.js';
 import { LimitsPanel } from './LimitsPanel.js';
-import { PlainTable, Processes, numberColumns } from './Processes.js';
+import { numberColumns, PlainTable, Processes } from './Processes.js';
 import { Sessions } from './Sessions.js';
-import { KeptTabs } from '../../parts/Tabs.js';
 import './operations.css';
 
 interface Live {
@@ -71,27 +72,12 @@ function Summary({ live: { processes, sessions, pools, figures } }: { readonly l
   const waiting = pools.reduce((sum, pool) => sum + pool.waiting, 0);
   const failing = processes.some(({ audit }) => audit.failing !== null);
   return (
-    <div className="summary">
-      <Figure title="sessions and requests" value={formatCount(sessions.length)} />
-      <Figure title="requests since start" value={formatCount(asked)} />
-      <Figure title="refused" value={formatCount(refused)} />
-      <Figure title="waiting for the database" value={formatCount(waiting)} bad={waiting > 0} />
-      <Figure title="audit log" value={failing ? 'failing' : 'healthy'} bad={failing} />
-    </div>
-  );
-}
-
-interface FigureProps {
-  readonly title: string;
-  readonly value: string;
-  readonly bad?: boolean;
-}
-
-function Figure({ title, value, bad = false }: FigureProps) {
-  return (
-    <div className={`figure${bad ? ' figure-bad' : ''}`}>
-      <span className="figure-value">{value}</span>
-      <span className="quiet">{title}</span>
+    <div className="figures">
+      <FigureCard title="sessions and requests" figure={formatCount(sessions.length)} />
+      <FigureCard title="requests since start" figure={formatCount(asked)} />
+      <FigureCard title="refused" figure={formatCount(refused)} />
+      <FigureCard title="waiting for the database" figure={formatCount(waiting)} bad={waiting > 0} />
+      <FigureCard title="audit log" figure={failing ? 'failing' : 'healthy'} bad={failing} />
     </div>
   );
 }
@@ -101,28 +87,31 @@ function Pools({ pools }: { readonly pools: readonly PoolView[] }) {
   if (pools.length === 0)
     return <Empty title="No connection pools" text="They appear here with the first query of a database." />;
   return (
-    <PlainTable label="Pools" columns={['connector', 'process', 'for', 'in use', ...numberColumns('open', 'wait'), 'database']}>
-          {pools.map((pool) => (
-            <tr key={`${pool.process} ${pool.connector} ${pool.purpose}`}>
-              <th scope="row">{pool.connector}</th>
-              <td>{pool.process}</td>
-              <td>{pool.purpose}</td>
-              <td>
-                <span className="meter-line">
-                  <meter
-                    aria-label={`${pool.connector} ${pool.purpose} in use`}
-                    value={pool.running}
-                    max={Math.max(1, pool.size)}
-                    high={Math.max(1, pool.size * 0.8)}
-                  />
-                  {pool.running} of {pool.size}
-                </span>
-              </td>
-              <td className="number">{pool.open}</td>
-              <td className="number">{pool.waiting}</td>
-              <td>{REACH[pool.reach] ?? pool.reach}</td>
-            </tr>
-          ))}
+    <PlainTable
+      label="Pools"
+      columns={['connector', 'process', 'for', 'in use', ...numberColumns('open', 'wait'), 'database']}
+    >
+      {pools.map((pool) => (
+        <tr key={`${pool.process} ${pool.connector} ${pool.purpose}`}>
+          <th scope="row">{pool.connector}</th>
+          <td>{pool.process}</td>
+          <td>{pool.purpose}</td>
+          <td>
+            <span className="meter-line">
+              <meter
+                aria-label={`${pool.connector} ${pool.purpose} in use`}
+                value={pool.running}
+                max={Math.max(1, pool.size)}
+                high={Math.max(1, pool.size * 0.8)}
+              />
+              {pool.running} of {pool.size}
+            </span>
+          </td>
+          <td className="number">{pool.open}</td>
+          <td className="number">{pool.waiting}</td>
+          <td>{REACH[pool.reach] ?? pool.reach}</td>
+        </tr>
+      ))}
     </PlainTable>
   );
 }

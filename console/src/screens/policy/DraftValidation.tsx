@@ -1,18 +1,15 @@
 import { useState } from 'react';
-import type { Judgement, Publications } from '../../../../clients/typescript/types.js';
+import type { Difference, Draft, Judgement, Publications } from '../../../../clients/typescript/types.js';
 import { adminGet, adminPost } from '../../api/admin.js';
 import { Empty } from '../../parts/Empty.js';
+import { Words } from '../../parts/ErrorBox.js';
 import { formatCount, formatTime } from '../../parts/load/format.js';
 import { Loaded } from '../../parts/load/Loaded.js';
 import { useLoad } from '../../parts/load/useLoad.js';
 import { useSession } from '../../shell/session.js';
 
-export type PublicationDraft = Publications['drafts'][number];
-type JudgementDiff = NonNullable<Judgement['diff']>;
-type DraftAccessChange = JudgementDiff['access'][number]['changes'][number];
-
 interface DraftValidationProps {
-  readonly draft: PublicationDraft;
+  readonly draft: Draft;
   readonly name: string;
 }
 
@@ -51,7 +48,7 @@ function Verdict({ judged: { ok, diagnostics, diff } }: { readonly judged: Judge
         <ul className="diagnostics">
           {diagnostics.map(({ code, path, message, hint }) => (
             <li key={`${code} ${path} ${message}`}>
-              <span className="error-code">{code}</span> <code>{path}</code> {message}
+              <span className="error-code">{code}</span> <code>{path}</code> <Words text={message} />
               {hint !== null && <span className="quiet"> {hint}</span>}
             </li>
           ))}
@@ -62,7 +59,7 @@ function Verdict({ judged: { ok, diagnostics, diff } }: { readonly judged: Judge
   );
 }
 
-function Gains({ diff: { access, changes } }: { readonly diff: JudgementDiff }) {
+function Gains({ diff: { access, changes } }: { readonly diff: Difference }) {
   return (
     <>
       <section>
@@ -102,7 +99,11 @@ function Gains({ diff: { access, changes } }: { readonly diff: JudgementDiff }) 
 
 const SIGNS = { gains: '+', loses: '−', differs: '≠' } as const;
 
-function Change({ change: { object, effect, before, after } }: { readonly change: DraftAccessChange }) {
+function Change({
+  change: { object, effect, before, after },
+}: {
+  readonly change: Difference['access'][number]['changes'][number];
+}) {
   return (
     <li className={`change change-${effect}`}>
       <span className="change-sign" aria-hidden="true">
@@ -172,6 +173,6 @@ function DraftList({ drafts }: Pick<Publications, 'drafts'>) {
   );
 }
 
-function nameOf({ id }: PublicationDraft): string {
+function nameOf({ id }: Draft): string {
   return `Draft ${id.slice(0, 8)}`;
 }

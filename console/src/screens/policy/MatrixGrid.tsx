@@ -2,11 +2,11 @@
 // biome-ignore-all lint/a11y/useFocusableInteractive: the grid handles the keyboard as a whole.
 import { type KeyboardEvent, useEffect, useId } from 'react';
 import type { MatrixPage, Sight } from '../../api/admin-types.js';
+import { useRowWindow } from '../../parts/grid/grid-data.js';
 import { shortName } from '../../parts/load/format.js';
 import { VISIBILITY_WORDS } from '../../parts/Visibility.js';
 import type { ExplainedCell } from './Explain.js';
 import { type MatrixState, rowAt } from './matrix-filter.js';
-import { useRowWindow } from '../../parts/grid/grid-data.js';
 import '../../parts/sight/sight.css';
 
 interface MatrixGridProps {

@@ -1,8 +1,9 @@
-import { type ReactNode, useState } from 'react';
+import { useState } from 'react';
 import { adminGet } from '../../api/admin.js';
 import type { Freshness, PolicyTestsJob } from '../../api/admin-types.js';
 import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
+import { FigureCard } from '../../parts/FigureCard.js';
 import { formatCount, formatTime } from '../../parts/load/format.js';
 import { Loading } from '../../parts/load/Loaded.js';
 import { useJob, useLoad } from '../../parts/load/useLoad.js';
@@ -66,10 +67,6 @@ function Standing({ job: { state, progress, ended_at, by } }: { readonly job: Po
       return <span className="quiet">Not run since the server started.</span>;
     case 'none':
       return null;
-    default: {
-      const unknown: never = state;
-      return unknown;
-    }
   }
 }
 
@@ -87,43 +84,43 @@ function Results({ result, serving }: ResultsProps) {
   const shown = all || failed.length === 0 ? results : failed;
   return (
     <>
-      <div className="cards">
-        <Card
+      <div className="figures">
+        <FigureCard
           title="Tests"
           figure={`${results.length - failed.length} / ${results.length}`}
-          good={failed.length === 0}
+          bad={failed.length > 0}
         >
           {failed.length === 0 ? 'all pass' : `${failed.length} failed`}
-        </Card>
+        </FigureCard>
         {coverage !== null && (
-          <Card
+          <FigureCard
             title="Rule coverage"
             figure={`${coverage.changes === 0 ? 100 : Math.floor((100 * coverage.held) / coverage.changes)} %`}
-            good={coverage.unheld.length === 0}
+            bad={coverage.unheld.length > 0}
           >
             {formatCount(coverage.held)} of {formatCount(coverage.changes)} changed rules were caught
-          </Card>
+          </FigureCard>
         )}
         {claims.length > 0 && (
-          <Card
+          <FigureCard
             title="Claims"
             figure={`${claims.filter((c) => c.verdict === 'proved').length} / ${claims.length}`}
-            good={claims.every((c) => c.verdict === 'proved')}
+            bad={claims.some((c) => c.verdict !== 'proved')}
           >
             proved for all rows and callers
-          </Card>
+          </FigureCard>
         )}
-        <Card
+        <FigureCard
           title="Tested policy"
           figure={tested.policy === null ? 'none' : tested.policy.slice(0, 8)}
-          good={serving === null || tested.policy === serving}
+          bad={serving !== null && tested.policy !== serving}
         >
           {serving === null
             ? ''
             : tested.policy === serving
               ? 'is in force'
               : `another one is in force: ${serving.slice(0, 8)}`}
-        </Card>
+        </FigureCard>
       </div>
       <ul className="test-list" aria-label="Tests">
         {shown.map(({ name, ok, faults }) => (
@@ -175,22 +172,5 @@ function Claims({ claims }: { readonly claims: TestRun['claims'] }) {
         ))}
       </ul>
     </section>
-  );
-}
-
-interface CardProps {
-  readonly title: string;
-  readonly figure: string;
-  readonly good: boolean;
-  readonly children: ReactNode;
-}
-
-function Card({ title, figure, good, children }: CardProps) {
-  return (
-    <div className={`card${good ? '' : ' card-bad'}`}>
-      <p className="quiet">{title}</p>
-      <p className="card-figure">{figure}</p>
-      <p className="quiet">{children}</p>
-    </div>
   );
 }

@@ -1,6 +1,7 @@
 import { adminGet } from '../../api/admin.js';
 import type { ShadowRow, ShadowView } from '../../api/admin-types.js';
 import { Empty } from '../../parts/Empty.js';
+import { FigureCard } from '../../parts/FigureCard.js';
 import { formatCount, formatTime } from '../../parts/load/format.js';
 import { Loaded } from '../../parts/load/Loaded.js';
 import { useLoad, usePolling } from '../../parts/load/useLoad.js';
@@ -77,12 +78,9 @@ function Totals({ shadow }: { readonly shadow: Shadow }) {
     ['Not compared', left],
   ] as const;
   return (
-    <div className="cards">
+    <div className="figures">
       {cards.map(([title, figure]) => (
-        <div key={title} className="card">
-          <p className="quiet">{title}</p>
-          <p className="card-figure">{formatCount(figure)}</p>
-        </div>
+        <FigureCard key={title} title={title} figure={formatCount(figure)} />
       ))}
     </div>
   );

@@ -1,8 +1,8 @@
+import { KeptTabs } from '../../parts/Tabs.js';
 import { Drafts } from './DraftValidation.js';
 import { Matrix } from './Matrix.js';
 import { PolicyTestsPanel } from './PolicyTests.js';
 import { ShadowPolicyPanel } from './ShadowPolicy.js';
-import { KeptTabs } from '../../parts/Tabs.js';
 import './policy.css';
 
 const TABS = [

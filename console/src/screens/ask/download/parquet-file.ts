@@ -1,6 +1,6 @@
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer';
 import { SCALAR_TYPES, type ScalarType, typeRow } from 'osl-compiler/types';
-import type { AnswerColumn } from '../../../api/ask.js';
+import type { AnswerColumn } from '../../../../../clients/typescript/types.js';
 import { type JsonValue, momentOf, textOf } from '../../../parts/rows/row-store.js';
 import { answerWith } from '../../../parts/thread.js';
 
@@ -11,9 +11,9 @@ const GROUP_CELLS = 262_144;
  * A Parquet file with the types of `osl query --format parquet`, except that numeric and interval are text as in JSON.
  * The other members of the answer are in the file's metadata as `osl.trailer`.
  */
-export class ParquetFile {
+export class ParquetAnswer {
   readonly #out = new FileParts();
-  readonly #columns: readonly ParquetColumn[];
+  readonly #columns: readonly ConvertedColumn[];
   readonly #writer: ParquetWriter;
   #held: unknown[][];
 
@@ -68,9 +68,9 @@ class FileParts extends ByteWriter {
 }
 
 type SchemaElement = ConstructorParameters<typeof ParquetWriter>[0]['schema'][number];
-type Leaf = Omit<SchemaElement, 'name' | 'repetition_type'>;
+type ScalarElement = Omit<SchemaElement, 'name' | 'repetition_type'>;
 
-interface ParquetColumn {
+interface ConvertedColumn {
   readonly name: string;
   readonly elements: readonly SchemaElement[];
   /** Value as the writer expects it. */
@@ -84,7 +84,7 @@ function unfit(column: string, value: NonNullable<JsonValue>): Error {
 
 const OPTIONAL = { repetition_type: 'OPTIONAL' } as const;
 
-function parquetColumn(name: string, type: string): ParquetColumn {
+function parquetColumn(name: string, type: string): ConvertedColumn {
   const isList = type.endsWith('[]');
   const { leaf, read } = scalarColumn(isList ? type.slice(0, -2) : type);
   const scalar = (value: JsonValue): unknown => {
@@ -110,7 +110,7 @@ function parquetColumn(name: string, type: string): ParquetColumn {
 }
 
 interface ScalarColumn {
-  readonly leaf: Leaf;
+  readonly leaf: ScalarElement;
   /** Converts a value that is not NULL; null if the type cannot represent it. */
   readonly read: (value: NonNullable<JsonValue>) => unknown;
 }
@@ -189,10 +189,6 @@ function scalarColumn(name: string): ScalarColumn {
     case 'utf8':
     case 'text':
       return TEXT;
-    default: {
-      const unknown: never = form;
-      throw new Error(`unexpected form ${String(unknown)}`);
-    }
   }
 }
 
@@ -225,11 +221,11 @@ export type ParquetQuestions = {
   readonly end: { readonly ask: null; readonly answer: Blob };
 };
 
-let file = new ParquetFile([], {});
+let file = new ParquetAnswer([], {});
 
 answerWith<ParquetQuestions>({
   begin: ({ columns, trailer }) => {
-    file = new ParquetFile(columns, trailer);
+    file = new ParquetAnswer(columns, trailer);
     return undefined;
   },
   add: (values) => {

@@ -1,13 +1,27 @@
-import { type Completion, type CompletionContext, type CompletionResult, acceptCompletion, autocompletion, closeBrackets, completionKeymap } from '@codemirror/autocomplete';
+import {
+  acceptCompletion,
+  autocompletion,
+  type Completion,
+  type CompletionContext,
+  type CompletionResult,
+  closeBrackets,
+  completionKeymap,
+} from '@codemirror/autocomplete';
 import { defaultKeymap, history, historyKeymap } from '@codemirror/commands';
-import { HighlightStyle, StreamLanguage, type StreamParser, bracketMatching, syntaxHighlighting } from '@codemirror/language';
+import {
+  bracketMatching,
+  HighlightStyle,
+  StreamLanguage,
+  type StreamParser,
+  syntaxHighlighting,
+} from '@codemirror/language';
 import { type Diagnostic, setDiagnostics } from '@codemirror/lint';
 import { EditorState } from '@codemirror/state';
-import { EditorView, drawSelection, keymap, lineNumbers, placeholder } from '@codemirror/view';
+import { drawSelection, EditorView, keymap, lineNumbers, placeholder } from '@codemirror/view';
 import { tags } from '@lezer/highlight';
 import { useEffect, useImperativeHandle, useRef } from 'react';
 import type { Schema } from '../../../../../clients/typescript/types.js';
-import { type CompletionOffer, KEYWORDS, completionsAt } from './completions-at.js';
+import { type CompletionOffer, completionsAt, KEYWORDS } from './completions-at.js';
 
 /** Colours are custom properties, because these also apply inside the editor's shadow root. */
 const HIGHLIGHTING = syntaxHighlighting(

@@ -1,13 +1,13 @@
 import { useEffect, useRef, useState } from 'react';
+import type { Why } from '../../../../../clients/typescript/types.js';
 import { getJson } from '../../../api/http.js';
+import { Words } from '../../../parts/ErrorBox.js';
 import { Loaded } from '../../../parts/load/Loaded.js';
 import { useLoad } from '../../../parts/load/useLoad.js';
 import { useSession } from '../../../shell/session.js';
 import type { ColumnChange } from '../graph/difference.js';
 import type { Thing, ThingColumn } from '../graph/model.js';
 import { SIGHT_WORDS, sightWord } from '../words.js';
-import { Words } from '../../../parts/ErrorBox.js';
-import type { Why } from '../../../../../clients/typescript/types.js';
 
 export interface ColumnsProps {
   readonly thing: Thing;
@@ -131,9 +131,11 @@ function WhyList({ object }: { readonly object: string }) {
     <Loaded what="the reason" state={state}>
       {({ masked_as, because }) => (
         <ul className="map-why">
-          {masked_as !== null && <li>
+          {masked_as !== null && (
+            <li>
               shown as <Words text={masked_as} />
-            </li>}
+            </li>
+          )}
           {because.map((line) => (
             <li key={line}>
               <Words text={line} />

@@ -187,9 +187,5 @@ function wordsOf({ kind, label, source, on }: Tie, id: string): string {
     case 'text':
     case 'figure':
       return '';
-    default: {
-      const unknown: never = kind;
-      return unknown;
-    }
   }
 }

@@ -2,7 +2,15 @@ import { useState } from 'react';
 import { CopyText } from '../../../parts/CopyText.js';
 import { Dialog } from '../../../parts/Dialog.js';
 import { bodyOf } from '../choice/body.js';
-import { type Choice, COMPARISONS, type Comparison, keyOf, LIMITS, type Order } from '../choice/choice.js';
+import {
+  type Choice,
+  COMPARISONS,
+  type ComparedPeriod,
+  keyOf,
+  LIMITS,
+  type Order,
+  oneOf,
+} from '../choice/choice.js';
 import { curlOf, jsonOf } from './table.js';
 
 export interface AnswerBarProps {
@@ -11,7 +19,7 @@ export interface AnswerBarProps {
   readonly onAdd: () => void;
 }
 
-const WORDS: Readonly<Record<Comparison, string>> = {
+const WORDS: Readonly<Record<ComparedPeriod, string>> = {
   none: 'no comparison',
   previous_period: 'previous period',
   previous_year: 'previous year',
@@ -28,7 +36,7 @@ export function AnswerBar({ choice, onChoice, onAdd }: AnswerBarProps) {
         Compare with
         <select
           value={choice.compare}
-          onChange={(e) => onChoice({ ...choice, compare: oneOf(COMPARISONS, e.target.value) })}
+          onChange={(e) => onChoice({ ...choice, compare: oneOf(COMPARISONS, e.target.value) ?? 'none' })}
         >
           {COMPARISONS.map((one) => (
             <option key={one} value={one}>
@@ -98,10 +106,6 @@ function signed({ name, descending }: Order): string {
 
 function orderOf(text: string): Order | null {
   return text === '' ? null : { name: text.replace(/^-/, ''), descending: text.startsWith('-') };
-}
-
-function oneOf(all: readonly Comparison[], text: string): Comparison {
-  return all.find((one) => one === text) ?? 'none';
 }
 
 interface CopyDialogProps {

@@ -6,7 +6,7 @@ import { DataGrid } from '../../../parts/grid/DataGrid.js';
 import type { Choice } from '../choice/choice.js';
 import type { PanelForm } from '../dashboards/dashboard.js';
 import { changeOf, notesOf, shownChange, shownFigure } from './columns.js';
-import { type AnswerDrawing, type Tile, drawingOf } from './plot.js';
+import { type AnswerDrawing, drawingOf, type Tile } from './plot.js';
 import { type AnswerPoint, csvOf, tableOf } from './table.js';
 import type { MetricsAnswer } from './useMetricsAnswer.js';
 
@@ -95,10 +95,6 @@ function Drawing({ drawing, name, onDrill }: DrawingProps) {
           />
         </div>
       ));
-    default: {
-      const unknown: never = drawing;
-      return unknown;
-    }
   }
 }
 

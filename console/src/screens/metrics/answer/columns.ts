@@ -1,13 +1,8 @@
-import type { Answer } from '../../../../../clients/typescript/types.js';
+import type { Answer, AnswerColumn, ValueFormat } from '../../../../../clients/typescript/types.js';
 import { type Choice, keyOf, type TimeGrain } from '../choice/choice.js';
 
 /** A column of an answer, as described by the server. */
-export interface MetricsColumn {
-  readonly name: string;
-  readonly type: string;
-  readonly redacted: boolean;
-  readonly format?: FigureFormat | undefined;
-}
+export type MetricsColumn = Pick<AnswerColumn, 'name' | 'type' | 'redacted' | 'format'>;
 
 export type MetricsRow = Readonly<Record<string, unknown>>;
 
@@ -80,14 +75,6 @@ function of(names: readonly string[] | undefined, lead: string): readonly string
   return names === undefined || names.length === 0 ? [] : [`${lead}${names.join(', ')}.`];
 }
 
-/** Display format of a figure, as declared in the manifest. */
-export interface FigureFormat {
-  readonly kind: 'number' | 'percent' | 'currency';
-  readonly currency?: string | undefined;
-  readonly unit?: string | undefined;
-  readonly decimals?: number | undefined;
-}
-
 /** Converts a figure to a number; null if it is not one. Numbers too precise for a double arrive as text. */
 export function numberOf(value: unknown): number | null {
   if (typeof value === 'number') return Number.isFinite(value) ? value : null;
@@ -97,7 +84,7 @@ export function numberOf(value: unknown): number | null {
 }
 
 /** Formats a figure for display; returns other values unchanged. */
-export function shownFigure(value: unknown, format: FigureFormat | null | undefined): string {
+export function shownFigure(value: unknown, format: ValueFormat | null | undefined): string {
   if (value === null || value === undefined) return '';
   const number = numberOf(value);
   if (number === null) return typeof value === 'object' ? JSON.stringify(value) : String(value);
@@ -114,7 +101,7 @@ function exact(value: unknown, number: number): number | Intl.StringNumericLiter
     : number;
 }
 
-function formatter(format: FigureFormat | null): Intl.NumberFormat {
+function formatter(format: ValueFormat | null): Intl.NumberFormat {
   const decimals =
     format?.decimals === undefined
       ? { maximumFractionDigits: 2 }
@@ -134,15 +121,11 @@ function formatter(format: FigureFormat | null): Intl.NumberFormat {
     case 'number':
     case undefined:
       return new Intl.NumberFormat('en', decimals);
-    default: {
-      const unknown: never = format as never;
-      return unknown;
-    }
   }
 }
 
 /** Currency style if the manifest's code has three letters as in ISO 4217, otherwise none. */
-function currencyOf({ currency = '' }: FigureFormat): Intl.NumberFormatOptions {
+function currencyOf({ currency = '' }: ValueFormat): Intl.NumberFormatOptions {
   return /^[A-Z]{3}$/.test(currency) ? { style: 'currency', currency } : {};
 }
 

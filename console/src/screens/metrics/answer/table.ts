@@ -1,7 +1,15 @@
 import type { GridCell, GridColumn, GridData } from '../../../parts/grid/grid-data.js';
 import type { MetricsQuestion } from '../choice/body.js';
 import { type Days, lastDayOf, periodOf, placeIn } from '../choice/period.js';
-import { type MetricsColumn, type MetricsReading, type MetricsRow, changeOf, numberOf, shownChange, shownFigure } from './columns.js';
+import {
+  changeOf,
+  type MetricsColumn,
+  type MetricsReading,
+  type MetricsRow,
+  numberOf,
+  shownChange,
+  shownFigure,
+} from './columns.js';
 
 /** A column of the table, with a function that returns its value for a pair of rows. */
 interface PairColumn extends GridColumn {

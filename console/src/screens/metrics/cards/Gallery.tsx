@@ -1,11 +1,11 @@
 import { type ReactNode, useMemo, useReducer, useState } from 'react';
 import type { SignedInCaller } from '../../../api/caller.js';
+import { useAnswer } from '../../../parts/load/useLoad.js';
 import { forgetAnswers } from '../answer/session-answers.js';
 import type { CatalogThread } from '../catalog/protocol.js';
-import { type Choice, NOTHING } from '../choice/choice.js';
+import { type Choice, NOTHING, oneOf, toggled } from '../choice/choice.js';
 import { CARD_GRAINS, type CardGrain } from './card-figure.js';
 import { MetricCard } from './MetricCard.js';
-import { useAnswer } from '../../../parts/load/useLoad.js';
 
 interface GalleryProps {
   readonly caller: SignedInCaller;
@@ -49,7 +49,10 @@ export function Gallery({ caller, thread, onOpen, children }: GalleryProps) {
           )}
           <label>
             Periods
-            <select value={grain} onChange={(event) => setGrain(grainOf(event.target.value))}>
+            <select
+              value={grain}
+              onChange={(event) => setGrain(oneOf(CARD_GRAINS, event.target.value) ?? 'auto')}
+            >
               <option value="auto">that suit</option>
               {CARD_GRAINS.map((one) => (
                 <option key={one} value={one}>
@@ -100,12 +103,4 @@ export function Gallery({ caller, thread, onOpen, children }: GalleryProps) {
       )}
     </div>
   );
-}
-
-function grainOf(value: string): CardGrain | 'auto' {
-  return CARD_GRAINS.find((one) => one === value) ?? 'auto';
-}
-
-function toggled(all: readonly string[], one: string): readonly string[] {
-  return all.includes(one) ? all.filter((other) => other !== one) : [...all, one];
 }

@@ -72,10 +72,6 @@ function CardState({ state, metric }: CardStateProps) {
       return <Refusal error={state.error} />;
     case 'answered':
       return <Figure figure={state.answer} metric={metric} />;
-    default: {
-      const unknown: never = state;
-      return unknown;
-    }
   }
 }
 
@@ -89,12 +85,12 @@ function Refusal({ error }: { readonly error: unknown }) {
   );
 }
 
-interface FigureProps {
+interface CardFigureProps {
   readonly figure: CardFigure;
   readonly metric: CatalogMetric;
 }
 
-function Figure({ figure, metric }: FigureProps) {
+function Figure({ figure, metric }: CardFigureProps) {
   switch (figure.kind) {
     case 'none':
       return (
@@ -110,16 +106,12 @@ function Figure({ figure, metric }: FigureProps) {
       );
     case 'series':
       return <Series figure={figure} metric={metric} />;
-    default: {
-      const unknown: never = figure;
-      return unknown;
-    }
   }
 }
 
 const ARROWS = { up: '▲', down: '▼', same: '=' } as const;
 
-interface SeriesProps extends FigureProps {
+interface SeriesProps extends CardFigureProps {
   readonly figure: Extract<CardFigure, { readonly kind: 'series' }>;
 }
 

@@ -1,10 +1,10 @@
 import { isNumber } from 'osl-compiler/types';
-import type { Answer } from '../../../../../clients/typescript/types.js';
-import { type FigureFormat, notesOf, numberOf, shownChange } from '../answer/columns.js';
+import type { Answer, ValueFormat } from '../../../../../clients/typescript/types.js';
+import { notesOf, numberOf, shownChange } from '../answer/columns.js';
 import type { CatalogMetric } from '../catalog/protocol.js';
 import type { MetricsQuestion } from '../choice/body.js';
 import type { TimeGrain } from '../choice/choice.js';
-import { type Days, addDays, addPeriods, lastDayOf, periodOf, placeIn } from '../choice/period.js';
+import { addDays, addPeriods, type Days, lastDayOf, periodOf, placeIn } from '../choice/period.js';
 
 /** Grains that a card can have, with the number of periods that it shows. */
 export const CARD_PERIODS = { day: 30, week: 26, month: 24, quarter: 12, year: 12 } as const;
@@ -147,10 +147,6 @@ export function periodName(start: string, grain: TimeGrain): string {
       return `Q${Math.floor(date.getUTCMonth() / 3) + 1} ${date.getUTCFullYear()}`;
     case 'year':
       return String(date.getUTCFullYear());
-    default: {
-      const unknown: never = grain;
-      return unknown;
-    }
   }
 }
 
@@ -167,7 +163,7 @@ const POINTS = new Intl.NumberFormat('en', { maximumFractionDigits: 1, signDispl
 export function changeBetween(
   now: number | null,
   before: number | null,
-  format: FigureFormat | null,
+  format: ValueFormat | null,
 ): CardChange | null {
   if (now === null || before === null) return null;
   const isShare = format?.kind === 'percent';

@@ -1,5 +1,5 @@
 import { isMoment } from 'osl-compiler/types';
-import type { Schema } from '../../../../../clients/typescript/types.js';
+import type { Schema, SchemaColumn } from '../../../../../clients/typescript/types.js';
 
 /** A dimension by which all selected metrics can be grouped according to the schema; the server has the final say. */
 export interface DimensionChoice {
@@ -37,10 +37,7 @@ export function dimensionsFor(entities: readonly string[], schema: Schema): read
   return [...all.filter((o) => !o.isKey), ...all.filter((o) => o.isKey)];
 }
 
-function offeredOf(
-  prefix: string,
-  column: Schema['entities'][number]['columns'][number],
-): Omit<DimensionChoice, 'isKey'> {
+function offeredOf(prefix: string, column: SchemaColumn): Omit<DimensionChoice, 'isKey'> {
   const name = `${prefix}__${column.name}`;
   return {
     name,

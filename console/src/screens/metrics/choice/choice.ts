@@ -2,7 +2,7 @@ export const GRAINS = ['hour', 'day', 'week', 'month', 'quarter', 'year'] as con
 export type TimeGrain = (typeof GRAINS)[number];
 
 export const COMPARISONS = ['none', 'previous_period', 'previous_year'] as const;
-export type Comparison = (typeof COMPARISONS)[number];
+export type ComparedPeriod = (typeof COMPARISONS)[number];
 
 export const OPERATORS = ['is', 'is_not', 'empty', 'not_empty'] as const;
 export type Operator = (typeof OPERATORS)[number];
@@ -43,7 +43,7 @@ export interface Choice {
   readonly range: DayRange;
   readonly order: Order | null;
   readonly limit: number;
-  readonly compare: Comparison;
+  readonly compare: ComparedPeriod;
 }
 
 export const LIMITS = [10, 20, 50, 100, 500, 1000] as const;
@@ -153,6 +153,12 @@ function limitOf(text: string | null): number {
   return Number.isInteger(limit) && limit > 0 && limit <= 100_000 ? limit : NOTHING.limit;
 }
 
-function oneOf<T extends string>(all: readonly T[], text: unknown): T | null {
+/** The word that equals `text`; null if there is none. */
+export function oneOf<T extends string>(all: readonly T[], text: unknown): T | null {
   return all.find((one) => one === text) ?? null;
+}
+
+/** Adds an element to a selection, or removes it if it is selected. */
+export function toggled<T>(picked: readonly T[], one: T): readonly T[] {
+  return picked.includes(one) ? picked.filter((other) => other !== one) : [...picked, one];
 }

@@ -1,4 +1,4 @@
-import type { Comparison, DayRange, TimeGrain } from './choice.js';
+import type { ComparedPeriod, DayRange, TimeGrain } from './choice.js';
 
 /** Range of days with both ends given, in the form `2026-01-31`. */
 export interface Days {
@@ -49,17 +49,13 @@ function monthsIn({ start, end }: Days): number {
 }
 
 /** Distance to the earlier period: a year, or the length of the range, in whole months if possible, else in days. */
-export function shiftOf(days: Days, compare: Exclude<Comparison, 'none'>): Shift {
+export function shiftOf(days: Days, compare: Exclude<ComparedPeriod, 'none'>): Shift {
   switch (compare) {
     case 'previous_year':
       return { months: 12, days: 0 };
     case 'previous_period':
       if (isWholeMonths(days)) return { months: monthsIn(days), days: 0 };
       return { months: 0, days: Math.round((at(days.end) - at(days.start)) / DAY) + 1 };
-    default: {
-      const unknown: never = compare;
-      return unknown;
-    }
   }
 }
 
@@ -108,10 +104,6 @@ export function periodOf(day: string, grain: TimeGrain): string {
       return dayOf(Date.UTC(year, month - (month % 3), 1));
     case 'year':
       return dayOf(Date.UTC(year, 0, 1));
-    default: {
-      const unknown: never = grain;
-      return unknown;
-    }
   }
 }
 
@@ -142,10 +134,6 @@ export function placeIn(period: string, start: string, grain: TimeGrain): number
       return Math.floor(months / 3);
     case 'year':
       return Math.floor(months / 12);
-    default: {
-      const unknown: never = grain;
-      return unknown;
-    }
   }
 }
 

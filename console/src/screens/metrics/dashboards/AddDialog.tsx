@@ -1,7 +1,7 @@
 import { type FormEvent, useId, useState } from 'react';
 import { Dialog } from '../../../parts/Dialog.js';
 import { goTo } from '../../../shell/routes.js';
-import { type Choice, keyOf } from '../choice/choice.js';
+import { type Choice, keyOf, oneOf } from '../choice/choice.js';
 import {
   type Dashboard,
   LONGEST_TITLE,
@@ -77,7 +77,7 @@ export function AddDialog({ choice, shelf, onClose }: AddDialogProps) {
           Show
           <select
             value={show}
-            onChange={(event) => setShow(PANEL_FORMS.find((one) => one === event.target.value) ?? 'chart')}
+            onChange={(event) => setShow(oneOf(PANEL_FORMS, event.target.value) ?? 'chart')}
           >
             {PANEL_FORMS.map((one) => (
               <option key={one} value={one}>

@@ -7,7 +7,7 @@ import { goTo, isOwn, trust } from '../../../shell/routes.js';
 import { forgetAnswers } from '../answer/session-answers.js';
 import type { CatalogThread } from '../catalog/protocol.js';
 import type { Choice } from '../choice/choice.js';
-import { type Dashboard, fileOf, LONGEST_LINK, type Panel } from './dashboard.js';
+import { type Dashboard, type DashboardPanel, fileOf, LONGEST_LINK } from './dashboard.js';
 import { addressOf, type DashboardShelf, linkTo } from './dashboard-shelf.js';
 import { PanelView } from './PanelView.js';
 
@@ -45,7 +45,7 @@ export function DashboardView({ caller, thread, dashboard, isKept, shelf, onOpen
       </Empty>
     );
   const today = new Date().toISOString().slice(0, 10);
-  const keep = (next: readonly Panel[]): void => void shelf.save({ ...dashboard, panels: next });
+  const keep = (next: readonly DashboardPanel[]): void => void shelf.save({ ...dashboard, panels: next });
   return (
     <div className="dashboard">
       <DashboardBar
@@ -83,7 +83,7 @@ export function DashboardView({ caller, thread, dashboard, isKept, shelf, onOpen
   );
 }
 
-function moved(panels: readonly Panel[], at: number, by: -1 | 1): readonly Panel[] {
+function moved(panels: readonly DashboardPanel[], at: number, by: -1 | 1): readonly DashboardPanel[] {
   const panel = panels[at];
   const to = at + by;
   if (panel === undefined || to < 0 || to >= panels.length) return panels;

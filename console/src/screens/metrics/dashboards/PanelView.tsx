@@ -7,12 +7,12 @@ import { type QueuedAnswer, useInView, useQueuedAnswer } from '../answer/session
 import { askMetrics, type MetricsAnswer } from '../answer/useMetricsAnswer.js';
 import type { CatalogThread } from '../catalog/protocol.js';
 import { type Choice, linkOf } from '../choice/choice.js';
-import { choiceOn, type Panel, type PanelForm } from './dashboard.js';
+import { choiceOn, type DashboardPanel, type PanelForm } from './dashboard.js';
 
 interface PanelViewProps {
   readonly caller: SignedInCaller;
   readonly thread: CatalogThread;
-  readonly panel: Panel;
+  readonly panel: DashboardPanel;
   /** Today in UTC, the time zone of metrics. */
   readonly today: string;
   readonly turn: number;
@@ -86,9 +86,5 @@ function PanelAnswer({ caller, thread, state, show }: PanelAnswerProps) {
       return (
         <DrillableAnswer caller={caller} thread={thread} ground={null} asked={state.answer} show={show} />
       );
-    default: {
-      const unknown: never = state;
-      return unknown;
-    }
   }
 }

@@ -18,7 +18,7 @@ export const PANEL_FORMS = ['chart', 'table', 'both'] as const;
 export type PanelForm = (typeof PANEL_FORMS)[number];
 
 /** A metrics query with a title, as a part of a dashboard. */
-export interface Panel {
+export interface DashboardPanel {
   readonly title: string;
   readonly show: PanelForm;
   readonly choice: Choice;
@@ -30,7 +30,7 @@ export interface Dashboard {
   readonly title: string;
   /** Roles for which the server lists the dashboard. Only files that the server reads need them. */
   readonly roles: readonly string[];
-  readonly panels: readonly Panel[];
+  readonly panels: readonly DashboardPanel[];
 }
 
 export const MOST_PANELS = 30;
@@ -49,7 +49,7 @@ export const PERIODS: readonly string[] = namedRanges('2000-01-01')
   .filter((name) => name !== ALL_TIME);
 
 /** A panel for a choice. A range that has a name today is kept by its name, so that it moves with the days. */
-export function panelOf(choice: Choice, title: string, show: PanelForm, today: string): Panel {
+export function panelOf(choice: Choice, title: string, show: PanelForm, today: string): DashboardPanel {
   const { start, end } = choice.range;
   const named = namedRanges(today).find(({ range }) => range.start === start && range.end === end);
   const period = named?.name.toLowerCase() ?? null;
@@ -57,7 +57,7 @@ export function panelOf(choice: Choice, title: string, show: PanelForm, today: s
 }
 
 /** The query of a panel on a day, in UTC. */
-export function choiceOn({ choice, period }: Panel, today: string): Choice {
+export function choiceOn({ choice, period }: DashboardPanel, today: string): Choice {
   const named = namedRanges(today).find(({ name }) => name.toLowerCase() === period);
   return named === undefined ? choice : { ...choice, range: named.range };
 }
@@ -72,7 +72,7 @@ export function fileOf({ title, roles, panels }: Dashboard): Readonly<Record<str
   };
 }
 
-function panelFile({ title, show, choice, period }: Panel): Readonly<Record<string, unknown>> {
+function panelFile({ title, show, choice, period }: DashboardPanel): Readonly<Record<string, unknown>> {
   const { metrics, groups, filters, range, order, limit, compare } = choice;
   return {
     title,
@@ -126,7 +126,7 @@ function refused(at: string, text: string): DashboardReading {
 
 /** Reads the content of a dashboard's file. */
 export function dashboardIn(content: unknown): DashboardReading {
-  const reader = new FileReader();
+  const reader = new DashboardReader();
   const top = reader.object(content, '', ['osl_dashboard', 'title', 'roles', 'panels']);
   if (top['osl_dashboard'] !== VERSION) reader.fault('osl_dashboard', `must be ${VERSION}`);
   const dashboard: Dashboard = {
@@ -144,7 +144,7 @@ const PANEL_MEMBERS = [
   ...['title', 'show', 'metrics', 'group_by', 'filters', 'period', 'compare', 'order_by', 'limit'],
 ];
 
-function panelIn(reader: FileReader, value: unknown, at: string): Panel {
+function panelIn(reader: DashboardReader, value: unknown, at: string): DashboardPanel {
   const panel = reader.object(value, at, PANEL_MEMBERS);
   const named = typeof panel['period'] === 'string' ? panel['period'] : null;
   const metrics = reader.list(panel['metrics'], `${at}.metrics`, 50, (one, where) =>
@@ -172,13 +172,13 @@ function panelIn(reader: FileReader, value: unknown, at: string): Panel {
   };
 }
 
-function nameIn(reader: FileReader, value: unknown, at: string): string {
+function nameIn(reader: DashboardReader, value: unknown, at: string): string {
   const name = reader.text(value, at, 200);
   if (name !== '' && !isName(name)) reader.fault(at, 'is not a name');
   return name;
 }
 
-function groupIn(reader: FileReader, value: unknown, at: string): Group {
+function groupIn(reader: DashboardReader, value: unknown, at: string): Group {
   if (typeof value === 'string') return { name: nameIn(reader, value, at), grain: null };
   const group = reader.object(value, at, ['name', 'grain']);
   return {
@@ -187,7 +187,7 @@ function groupIn(reader: FileReader, value: unknown, at: string): Group {
   };
 }
 
-function filterIn(reader: FileReader, value: unknown, at: string): Filter {
+function filterIn(reader: DashboardReader, value: unknown, at: string): Filter {
   const filter = reader.object(value, at, ['name', 'operator', 'values']);
   const operator = reader.word(filter['operator'], `${at}.operator`, OPERATORS);
   const values = reader.list(filter['values'] ?? [], `${at}.values`, 200, (one, where): FilterValue => {
@@ -202,7 +202,7 @@ function filterIn(reader: FileReader, value: unknown, at: string): Filter {
   return { name: nameIn(reader, filter['name'], `${at}.name`), operator, values };
 }
 
-function rangeIn(reader: FileReader, value: unknown, at: string): DayRange {
+function rangeIn(reader: DashboardReader, value: unknown, at: string): DayRange {
   const range = reader.object(value, at, ['start', 'end']);
   return {
     start: reader.day(range['start'], `${at}.start`),
@@ -210,7 +210,12 @@ function rangeIn(reader: FileReader, value: unknown, at: string): DayRange {
   };
 }
 
-function orderIn(reader: FileReader, value: unknown, at: string, names: readonly string[]): Order | null {
+function orderIn(
+  reader: DashboardReader,
+  value: unknown,
+  at: string,
+  names: readonly string[],
+): Order | null {
   if (value === undefined) return null;
   const text = reader.text(value, at, 201);
   const name = text.replace(/^-/, '');
@@ -225,7 +230,7 @@ export interface FileProblem {
 }
 
 /** Checks members of a file and collects all that is wrong. Returns a valid placeholder for an invalid member. */
-export class FileReader {
+export class DashboardReader {
   readonly problems: FileProblem[] = [];
 
   fault(at: string, text: string): void {

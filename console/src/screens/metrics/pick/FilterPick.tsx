@@ -8,7 +8,15 @@ import { useSession } from '../../../shell/session.js';
 import { wordOf } from '../answer/columns.js';
 import type { CommonGroups } from '../catalog/common-groups.js';
 import type { CatalogThread } from '../catalog/protocol.js';
-import { type DayRange, type Filter, type FilterValue, OPERATORS, type Operator } from '../choice/choice.js';
+import {
+  type DayRange,
+  type Filter,
+  type FilterValue,
+  OPERATORS,
+  type Operator,
+  oneOf,
+  toggled,
+} from '../choice/choice.js';
 import { namedRanges } from '../choice/period.js';
 
 export interface FilterPickProps {
@@ -153,10 +161,6 @@ function filterWords({ name, operator, values }: Filter): string {
       return `${name} is ${listed(values)}`;
     case 'is_not':
       return `${name} is not ${listed(values)}`;
-    default: {
-      const unknown: never = operator;
-      return unknown;
-    }
   }
 }
 
@@ -202,7 +206,7 @@ export function FilterValues({ name, metric, filter, onFilter, onClose }: Filter
         <select
           aria-label="Condition"
           value={operator}
-          onChange={(event) => set(OPERATORS.find((o) => o === event.target.value) ?? 'is', picked)}
+          onChange={(event) => set(oneOf(OPERATORS, event.target.value) ?? 'is', picked)}
         >
           <option value="is">is one of</option>
           <option value="is_not">is none of</option>
@@ -253,8 +257,4 @@ export function FilterValues({ name, metric, filter, onFilter, onClose }: Filter
       </div>
     </Dialog>
   );
-}
-
-function toggled(picked: readonly FilterValue[], value: FilterValue): readonly FilterValue[] {
-  return picked.includes(value) ? picked.filter((v) => v !== value) : [...picked, value];
 }

@@ -1,9 +1,9 @@
 import { type ReactNode, useId, useMemo, useState } from 'react';
+import { useAnswer } from '../../../parts/load/useLoad.js';
 import type { CommonGroups } from '../catalog/common-groups.js';
 import type { DimensionChoice } from '../catalog/dimensions.js';
 import type { CatalogThread } from '../catalog/protocol.js';
-import { GRAINS, type Group, type TimeGrain } from '../choice/choice.js';
-import { useAnswer } from '../../../parts/load/useLoad.js';
+import { GRAINS, type Group, oneOf, type TimeGrain } from '../choice/choice.js';
 
 export interface GroupListProps {
   readonly thread: CatalogThread;
@@ -103,7 +103,7 @@ function unshared({ name, grain }: Group): DimensionChoice {
 }
 
 function withGrain(groups: readonly Group[], name: string, value: string): readonly Group[] {
-  const grain = GRAINS.find((g) => g === value) ?? FIRST_GRAIN;
+  const grain = oneOf(GRAINS, value) ?? FIRST_GRAIN;
   return groups.map((group) => (group.name === name ? { name, grain } : group));
 }
 

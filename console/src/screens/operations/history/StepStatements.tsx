@@ -5,8 +5,8 @@ import { Loaded } from '../../../parts/load/Loaded.js';
 import { useLoad, usePolling } from '../../../parts/load/useLoad.js';
 import { useSession } from '../../../shell/session.js';
 import { msText } from '../figures.js';
+import { numberColumns, PlainTable } from '../Processes.js';
 import { timeText } from './charts.js';
-import { PlainTable, numberColumns } from '../Processes.js';
 
 const MINUTE_MS = 60_000;
 
@@ -84,27 +84,27 @@ function Statements({ statements }: { readonly statements: readonly SlowStatemen
   return (
     <>
       <PlainTable label="Slowest statements" columns={COLUMNS}>
-            {statements.map((one) => (
-              <tr key={`${one.process} ${one.request_id} ${one.at}`}>
-                <th scope="row" className="number">
-                  {msText(one.duration_ms)}
-                </th>
-                <td>{timeText(Date.parse(one.at), 1_000)}</td>
-                <td>
-                  {one.surface} <span className="quiet">{one.process}</span>
-                </td>
-                <td className="shape" title={one.shape}>
-                  {one.shape}
-                </td>
-                <td className="number">{formatCount(one.rows)}</td>
-                <td>
-                  {one.outcome} {one.code !== null && <code>{one.code}</code>}
-                </td>
-                <td>
-                  <code>{one.request_id}</code>
-                </td>
-              </tr>
-            ))}
+        {statements.map((one) => (
+          <tr key={`${one.process} ${one.request_id} ${one.at}`}>
+            <th scope="row" className="number">
+              {msText(one.duration_ms)}
+            </th>
+            <td>{timeText(Date.parse(one.at), 1_000)}</td>
+            <td>
+              {one.surface} <span className="quiet">{one.process}</span>
+            </td>
+            <td className="shape" title={one.shape}>
+              {one.shape}
+            </td>
+            <td className="number">{formatCount(one.rows)}</td>
+            <td>
+              {one.outcome} {one.code !== null && <code>{one.code}</code>}
+            </td>
+            <td>
+              <code>{one.request_id}</code>
+            </td>
+          </tr>
+        ))}
       </PlainTable>
       <p className="quiet">
         Each process keeps the five slowest of each minute of the last hour, and the slowest of each older

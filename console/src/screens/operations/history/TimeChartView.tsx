@@ -1,6 +1,6 @@
 import { type KeyboardEvent, type PointerEvent, useMemo, useState } from 'react';
-import { HEIGHT, type TimeChart, type TimeLine, pathOf, roundedTop, timeText } from './charts.js';
-import { PlainTable, numberColumns } from '../Processes.js';
+import { numberColumns, PlainTable } from '../Processes.js';
+import { HEIGHT, pathOf, roundedTop, type TimeChart, type TimeLine, timeText } from './charts.js';
 
 /** The steps of all charts, and which of them is pointed at and chosen; null if none. */
 export interface TimeAxis {
@@ -153,17 +153,20 @@ function Table({ chart: { title, lines, text }, axis: { from, everyMs, count } }
     <details className="time-table" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>Table</summary>
       {isOpen && (
-        <PlainTable label={`${title}, as a table`} columns={['time', ...numberColumns(...lines.map(({ name }) => name))]}>
-              {steps.map((step) => (
-                <tr key={step}>
-                  <th scope="row">{timeText(from + step * everyMs, everyMs)}</th>
-                  {lines.map((line) => (
-                    <td key={line.name} className="number">
-                      {valueText(line, step, text)}
-                    </td>
-                  ))}
-                </tr>
+        <PlainTable
+          label={`${title}, as a table`}
+          columns={['time', ...numberColumns(...lines.map(({ name }) => name))]}
+        >
+          {steps.map((step) => (
+            <tr key={step}>
+              <th scope="row">{timeText(from + step * everyMs, everyMs)}</th>
+              {lines.map((line) => (
+                <td key={line.name} className="number">
+                  {valueText(line, step, text)}
+                </td>
               ))}
+            </tr>
+          ))}
         </PlainTable>
       )}
     </details>
