@@ -28,7 +28,7 @@ function Shell() {
   if (fault !== null)
     return (
       <main className="front">
-        <div className="front-card">
+        <div className="box front-card">
           <Brand />
           <ErrorBox error={fault} again={() => setTries(tries + 1)} />
         </div>
@@ -43,7 +43,7 @@ function Shell() {
   if (signedIn.caller === null)
     return (
       <main className="front">
-        <div className="front-card">
+        <div className="box front-card">
           <Brand />
           <p className="quiet">Query governed data. You see what the policy allows you to see, and why.</p>
           {signedIn.fault !== null && <ErrorBox error={signedIn.fault} />}

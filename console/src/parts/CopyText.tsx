@@ -20,7 +20,7 @@ export function CopyText({ label, text }: CopyTextProps) {
     );
   };
   return (
-    <div className="copy-text">
+    <div className="stack copy-text">
       <textarea
         ref={area}
         readOnly
@@ -29,7 +29,7 @@ export function CopyText({ label, text }: CopyTextProps) {
         rows={Math.min(14, text.split('\n').length + 1)}
         spellCheck={false}
       />
-      <div className="copy-text-row">
+      <div className="row">
         <button type="button" className="primary" onClick={copy}>
           Copy
         </button>

@@ -1,3 +1,4 @@
+import './parts.css';
 import type { ReactNode } from 'react';
 
 interface FigureCardProps {
@@ -11,7 +12,7 @@ interface FigureCardProps {
 /** A figure with its title, and what it means. */
 export function FigureCard({ title, figure, bad = false, children }: FigureCardProps) {
   return (
-    <div className={`figure${bad ? ' figure-bad' : ''}`}>
+    <div className={`box figure${bad ? ' figure-bad' : ''}`}>
       <p className="quiet">{title}</p>
       <p className="figure-value">{figure}</p>
       {children !== undefined && <p className="quiet">{children}</p>}

@@ -1,3 +1,5 @@
+import './parts.css';
+
 interface FieldProps {
   readonly title: string;
   readonly value: string;

@@ -159,7 +159,7 @@ interface EndedBarProps {
 /** Notice that the token has expired, with a way to sign in again; the screen stays unchanged. */
 function EndedBar({ onSignIn }: EndedBarProps) {
   return (
-    <div className="ended" role="alert">
+    <div className="row ended warn" role="alert">
       <span>Your token has expired. What you typed is kept.</span>
       <button type="button" className="primary" onClick={onSignIn}>
         Sign in again

@@ -1,9 +1,9 @@
+import '../parts.css';
 import { useEffect, useRef, useState } from 'react';
 import { isDark, watchDark } from '../../shell/theme.js';
 import { download } from '../CopyText.js';
 import type { ChartSpec } from './option.js';
 import { type ChartColours, DARK_SERIES, LIGHT_SERIES, optionOf } from './option.js';
-import './chart.css';
 
 interface ChartProps {
   readonly spec: ChartSpec;

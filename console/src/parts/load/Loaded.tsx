@@ -18,7 +18,7 @@ export function Loading({ what }: LoadingProps) {
     return () => clearTimeout(timer);
   }, []);
   return (
-    <div className="loading quiet" role="status">
+    <div className="stack pad quiet" role="status">
       <p>Loading {what} …</p>
       {isSlow && <p>The gateway has not answered yet. This goes on as soon as it does.</p>}
     </div>

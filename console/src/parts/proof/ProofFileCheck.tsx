@@ -51,7 +51,7 @@ export function ProofFileCheck() {
     void take(event.dataTransfer.files[0]);
   };
   return (
-    <div className="check">
+    <div className="stack wide pad check">
       <label htmlFor={`${id}-key`}>
         <h2>The key</h2>
         <span className="quiet">checkpoint.vkey, as it was kept elsewhere; of several chains one a line</span>
@@ -68,7 +68,7 @@ export function ProofFileCheck() {
         }}
       />
       {/* biome-ignore lint/a11y/noStaticElementInteractions: the input inside handles the keyboard. */}
-      <div className="drop" onDragOver={(event) => event.preventDefault()} onDrop={drop}>
+      <div className="row drop" onDragOver={(event) => event.preventDefault()} onDrop={drop}>
         <label htmlFor={`${id}-file`} className="button">
           Choose a proof
         </label>

@@ -79,7 +79,7 @@ export function AnswerView({ state, schema, sorting }: AnswerViewProps) {
               data.columns[column]?.masked === true ? (
                 <button
                   type="button"
-                  className="ask-why"
+                  className="ask-why masked"
                   onClick={() => setChosen({ row: null, column })}
                   aria-label={`Why is ${data.columns[column]?.name ?? ''} masked?`}
                 >
@@ -139,7 +139,7 @@ export function PassagesView({ store }: PassagesViewProps) {
     passageOf(rowOf(store, row)),
   );
   return (
-    <ol className="passages">
+    <ol className="stack wide passages">
       {passages.map((passage, i) =>
         // biome-ignore lint/suspicious/noArrayIndexKey: passages are identified by position.
         passage === null ? null : <PassageItem key={i} passage={passage} />,
@@ -179,7 +179,7 @@ function PassageItem({ passage }: { readonly passage: Passage }) {
       <blockquote>
         {stretches.map(({ text, isHighlight }, i) =>
           // biome-ignore lint/suspicious/noArrayIndexKey: segments are identified by position.
-          isHighlight ? <mark key={i}>{text}</mark> : <span key={i}>{text}</span>,
+          isHighlight ? <mark key={i} className="warn">{text}</mark> : <span key={i}>{text}</span>,
         )}
       </blockquote>
       {redacted.length > 0 && <p className="passage-redacted">redacted in it: {redacted.join(', ')}</p>}

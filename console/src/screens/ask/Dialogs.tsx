@@ -79,7 +79,7 @@ function SaveForm({ onSave }: { readonly onSave: (name: string) => boolean }) {
     if (name.trim() !== '') setLost(!onSave(name.trim()));
   };
   return (
-    <form className="ask-save" onSubmit={submit}>
+    <form className="stack" onSubmit={submit}>
       <label htmlFor={id}>Name</label>
       <input
         id={id}
@@ -175,7 +175,7 @@ export function DownloadForm({ answer }: DownloadFormProps) {
   const rows = answer.rows === 1 ? '1 row' : `${answer.rows.toLocaleString('en')} rows`;
   const masked = answer.columns.filter(({ redacted }) => redacted).map(({ name }) => name);
   return (
-    <div className="ask-download" aria-busy={writing !== null}>
+    <div className="stack ask-download" aria-busy={writing !== null}>
       <p>
         {rows}, {answer.isSorted ? 'sorted as shown' : 'in the order in which they came'}. The file is made
         from the rows in this page: the query does not run again.
@@ -186,7 +186,7 @@ export function DownloadForm({ answer }: DownloadFormProps) {
         </p>
       )}
       {masked.length > 0 && <p>Masked here, and therefore in the file: {masked.join(', ')}.</p>}
-      <ul>
+      <ul className="stack">
         {FILE_FORMATS.map((format) => (
           <li key={format}>
             <button type="button" disabled={writing !== null} onClick={() => save(format)}>

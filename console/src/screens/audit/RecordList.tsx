@@ -41,7 +41,7 @@ export function RecordList({ records, chosen, onChoose, onEnd }: RecordListProps
   return (
     <div
       ref={scroller}
-      className="records"
+      className="grid-frame records"
       role="grid"
       aria-label="Records"
       aria-rowcount={rows + 1}
@@ -61,8 +61,8 @@ export function RecordList({ records, chosen, onChoose, onEnd }: RecordListProps
           </div>
         ))}
       </div>
-      <div className="records-body" role="presentation" style={{ height: shown.height }}>
-        <div role="rowgroup" className="records-rows" style={{ transform: `translateY(${shown.top}px)` }}>
+      <div className="grid-body records-body" role="presentation" style={{ height: shown.height }}>
+        <div role="rowgroup" className="grid-rows" style={{ transform: `translateY(${shown.top}px)` }}>
           {drawn.map((record, i) => (
             <Row
               key={`${record.writer} ${record.seq}`}
@@ -118,14 +118,14 @@ function Row({ id, record, index, isActive, isChosen, onClick }: RowProps) {
         {aboutOf(record)}
       </div>
       <div role="gridcell">
-        <span className={`badge badge-${tone}`}>{text}</span>
+        <span className={`pill badge ${tone}`}>{text}</span>
       </div>
     </div>
   );
 }
 
 /** Colour of a record's result badge. */
-type Tone = 'good' | 'bad' | 'quiet';
+type Tone = 'good' | 'bad' | 'neutral';
 
 /** Caller in a record: its chain, else its subject, else a text for an unauthenticated caller. */
 export function whoOf({ subject, chain }: AuditRecord): string {
@@ -145,7 +145,7 @@ export function resultOf({ kind, decision, outcome, code }: AuditRecord): {
   readonly tone: Tone;
 } {
   const text = kind === 'decision' ? (decision ?? '') : kind === 'outcome' ? (outcome ?? '') : 'event';
-  const tone = text === 'allow' || text === 'ok' ? 'good' : text === 'event' ? 'quiet' : 'bad';
+  const tone = text === 'allow' || text === 'ok' ? 'good' : text === 'event' ? 'neutral' : 'bad';
   return { text: code === null ? text : `${text} ${code}`, tone };
 }
 

@@ -35,8 +35,8 @@ export function RequestRecords({ request, onClose }: RequestRecordsProps) {
   );
   const first = state.value?.records[0];
   return (
-    <aside className="story" aria-label="One request">
-      <header className="story-head">
+    <aside className="aside" aria-label="One request">
+      <header>
         <div>
           <h2>{first === undefined ? 'One request' : whoOf(first)}</h2>
           <p className="quiet">
@@ -50,7 +50,7 @@ export function RequestRecords({ request, onClose }: RequestRecordsProps) {
       <Loaded what="its records" state={state}>
         {({ records }) => (
           <>
-            <ol className="story-line">
+            <ol className="stack wide story-line">
               {records.map((record) => (
                 <Happened key={`${record.writer} ${record.seq}`} record={record} />
               ))}
@@ -112,8 +112,8 @@ function Proofs({ requestId }: { readonly requestId: string }) {
     }
   };
   return (
-    <section className="proofs">
-      <div className="proofs-head">
+    <section className="stack">
+      <div className="row">
         <button type="button" className="primary" disabled={isBusy} onClick={() => void prove()}>
           {isBusy ? 'Proving …' : 'Prove and check'}
         </button>

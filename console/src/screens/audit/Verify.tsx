@@ -7,8 +7,8 @@ import { useJob } from '../../parts/load/useLoad.js';
 export function Verify() {
   const { job, error, begin, again } = useJob<VerificationJob>('/admin/audit/verification');
   return (
-    <div className="verify audit-pad">
-      <div className="verify-head">
+    <div className="stack wide pad verify">
+      <div className="row">
         <button
           type="button"
           className="primary"
@@ -21,10 +21,10 @@ export function Verify() {
       </div>
       {error !== null && <ErrorBox error={error} again={again} />}
       {job === null && error === null && <Loading what="the last verification" />}
-      {job?.state === 'failed' && <p className="verdict verdict-bad">It could not be verified: {job.why}</p>}
+      {job?.state === 'failed' && <p className="verdict bad">It could not be verified: {job.why}</p>}
       {job?.result != null && (
         <>
-          <p className={job.result.ok ? 'verdict verdict-good' : 'verdict verdict-bad'} role="status">
+          <p className={job.result.ok ? 'verdict good' : 'verdict bad'} role="status">
             {job.result.ok ? 'Every chain holds.' : 'Not every chain holds.'}
           </p>
           <div className="chains">
@@ -57,7 +57,7 @@ function Progress({ progress }: { readonly progress: VerificationJob['progress']
   const at = (name: string): number => progress?.[name] ?? 0;
   const all = Math.max(1, at('all_segments'));
   return (
-    <span className="verify-progress">
+    <span className="row">
       <progress aria-label="Verified" value={progress === null ? 0 : at('segments')} max={all} />
       <span role="status" className="quiet">
         chain {at('chain')} of {at('chains')}, {formatCount(at('records'))} records
@@ -70,7 +70,7 @@ function Chain({ chain }: { readonly chain: ChainVerdict }) {
   const { integrity, completeness, records, unanchored, anchor, problem, kept, openDecisions } = chain;
   const isGood = integrity === 'intact' && completeness === 'complete';
   return (
-    <article className={`chain ${isGood ? 'chain-good' : 'chain-bad'}`}>
+    <article className={`box chain ${isGood ? 'chain-good' : 'chain-bad'}`}>
       <h3>{chain.chain}</h3>
       <p className="chain-figure">{formatCount(records)} records</p>
       <dl>
@@ -99,7 +99,7 @@ function Chain({ chain }: { readonly chain: ChainVerdict }) {
         )}
       </dl>
       {problem !== null && (
-        <p className="chain-problem">
+        <p className="chain-problem bad">
           <strong>{problem.kind}</strong>: {problem.message}, {problem.segment} at byte{' '}
           {formatCount(problem.offset)}, record {formatCount(problem.seq)}
         </p>

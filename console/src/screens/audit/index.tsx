@@ -39,11 +39,11 @@ function Search() {
   const [chosen, setChosen] = useState<ChosenRequest | null>(null);
   const { records, isLoading, error, hasMore, more, again } = useSearch(caller, useDebounced(filter, 300));
   return (
-    <div className={`audit-search${chosen === null ? '' : ' audit-with-story'}`}>
-      <div className="audit-side">
+    <div className={`beside${chosen === null ? '' : ' has-aside'}`}>
+      <div className="beside-list">
         <RecordFilterBar filter={filter} onChange={setFilter} onAgain={again} />
         {error !== null && (
-          <div className="audit-pad">
+          <div className="pad">
             <ErrorBox error={error} again={again} />
           </div>
         )}
@@ -60,7 +60,7 @@ function Search() {
           <Empty title="No record matches" text="Remove a filter or widen the time range." />
         )}
         {(records.length > 0 || !isLoading) && (
-          <p className="audit-foot quiet" role="status">
+          <p className="row list-foot quiet" role="status">
             <span>
               {isLoading
                 ? 'Loading older records …'

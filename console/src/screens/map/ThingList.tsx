@@ -39,7 +39,7 @@ export function ThingList({ nodes, open, onOpen, callers }: ThingListProps) {
                   >
                     {node.kind !== 'cluster' && <Shape kind={node.kind} />}
                     <span className="map-list-name">{node.label}</span>
-                    {node.deprecated && <span className="map-tag">deprecated</span>}
+                    {node.deprecated && <span className="tag">deprecated</span>}
                     {callers !== null && <MarkSign mark={node.mark} callers={callers} />}
                   </button>
                 </li>

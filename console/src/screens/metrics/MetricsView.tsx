@@ -227,7 +227,7 @@ function MetricList({ thread, picked, onToggle }: MetricListProps) {
       row={(m) => (
         <span className="pick-words" title={m.description ?? undefined}>
           <span className="pick-name">{m.name}</span>
-          {m.deprecated !== null && <span className="pick-tag">deprecated</span>}
+          {m.deprecated !== null && <span className="tag">deprecated</span>}
           <span className="pick-about">{m.entity ?? 'several entities'}</span>
         </span>
       )}

@@ -20,7 +20,7 @@ export function FreshnessPanel() {
 function Ages({ indexes, rollups, published, activation, versions }: Freshness) {
   const now = Date.now();
   return (
-    <div className="freshness">
+    <div className="stack wide">
       <section>
         <h3>Versions</h3>
         <dl className="pairs">

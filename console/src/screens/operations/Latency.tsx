@@ -15,7 +15,7 @@ export function Latency({ figures: { latency, refusals } }: { readonly figures: 
   if (lines.length === 0)
     return <Empty title="No requests yet" text="Request durations appear here, by query form." />;
   return (
-    <div className="latency">
+    <div className="stack wide">
       <PlainTable
         label="Latency"
         columns={['form', 'over', ...numberColumns('requests', 'mean', 'p50', 'p95', 'p99')]}
@@ -40,9 +40,9 @@ export function Latency({ figures: { latency, refusals } }: { readonly figures: 
       {refusals.length > 0 && (
         <section>
           <h3>Refusals by code</h3>
-          <ul className="codes">
+          <ul className="row codes">
             {refusals.map(({ code, count }) => (
-              <li key={code}>
+              <li key={code} className="box">
                 <code>{code}</code> {formatCount(count)}
               </li>
             ))}

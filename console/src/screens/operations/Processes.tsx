@@ -13,7 +13,7 @@ export function Processes({ processes, workers }: ProcessesProps) {
   return (
     <div className="processes">
       {workers !== null && workers.serving < workers.wanted && (
-        <p className="warning" role="alert">
+        <p className="warning warn" role="alert">
           {workers.serving} of {workers.wanted} workers serve
         </p>
       )}
@@ -52,7 +52,7 @@ function PolicyWarning({ processes, now }: Pick<ProcessesProps, 'processes'> & {
   if (one === undefined) return null;
   const until = one.policy_kept_until;
   return (
-    <p className="warning" role="alert">
+    <p className="warning warn" role="alert">
       The newest policy is missing or invalid: <code>{one.policy_fault}</code>.{' '}
       {until === null
         ? 'Every request is refused.'
@@ -91,7 +91,7 @@ export function numberColumns(...names: readonly string[]): readonly PlainColumn
 export function PlainTable({ label, columns, children }: PlainTableProps) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys scroll it.
-    <section className="scroll" aria-label={label} tabIndex={0}>
+    <section className="box scroll" aria-label={label} tabIndex={0}>
       <table className="plain-table">
         <thead>
           <tr>

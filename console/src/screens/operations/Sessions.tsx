@@ -107,7 +107,7 @@ function Confirm({ session, what, onClose, onDone }: ConfirmProps) {
     });
   };
   return (
-    <div className="confirm">
+    <div className="stack">
       <p>
         <strong>{whoOf(session)}</strong>, {session.surface} session {session.id}.
       </p>
@@ -118,7 +118,7 @@ function Confirm({ session, what, onClose, onDone }: ConfirmProps) {
         It is on record under your name.
       </p>
       {error !== null && <ErrorBox error={error} />}
-      <p className="confirm-buttons">
+      <p className="row confirm-buttons">
         <button type="button" onClick={onClose}>
           Keep it
         </button>

@@ -39,7 +39,7 @@ export function Screen() {
     if (!state.isLoading) state.again();
   }, EVERY_MS);
   return (
-    <div className="operations">
+    <div className="stack wide pad operations">
       <Loaded what="the state of the server" state={state}>
         {(live) => (
           <>
@@ -97,7 +97,7 @@ function Pools({ pools }: { readonly pools: readonly PoolView[] }) {
           <td>{pool.process}</td>
           <td>{pool.purpose}</td>
           <td>
-            <span className="meter-line">
+            <span className="row meter-line">
               <meter
                 aria-label={`${pool.connector} ${pool.purpose} in use`}
                 value={pool.running}

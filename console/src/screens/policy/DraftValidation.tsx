@@ -23,7 +23,7 @@ export function DraftValidation({ draft, name }: DraftValidationProps) {
     adminPost<Judgement>(caller, '/osl/validate', { draft: draft.id }),
   );
   return (
-    <article className="draft">
+    <article className="stack wide draft">
       <h2>{name}</h2>
       <Loaded what="the check of the draft" state={judged}>
         {(judgement) => <Verdict judged={judgement} />}
@@ -31,7 +31,7 @@ export function DraftValidation({ draft, name }: DraftValidationProps) {
       {text.value?.draft !== undefined && (
         <details open={judged.value?.ok === false}>
           <summary>Draft source</summary>
-          <pre className="draft-text">{text.value.draft.text}</pre>
+          <pre className="box draft-text">{text.value.draft.text}</pre>
         </details>
       )}
     </article>
@@ -41,7 +41,7 @@ export function DraftValidation({ draft, name }: DraftValidationProps) {
 function Verdict({ judged: { ok, diagnostics, diff } }: { readonly judged: Judgement }) {
   return (
     <>
-      <p className={ok ? 'verdict verdict-good' : 'verdict verdict-bad'} role="status">
+      <p className={ok ? 'verdict good' : 'verdict bad'} role="status">
         {ok ? 'It could serve.' : 'It could not serve.'}
       </p>
       {diagnostics.length > 0 && (
@@ -66,7 +66,7 @@ function Gains({ diff: { access, changes } }: { readonly diff: Difference }) {
         <h3>Access gained and lost</h3>
         {access.length === 0 && <p className="quiet">No role gains or loses access.</p>}
         {access.map(({ role, subjects, changes: of }) => (
-          <div key={role} className="gain">
+          <div key={role} className="box gain">
             <p>
               <strong>{role}</strong>{' '}
               <span className="quiet">
@@ -105,7 +105,7 @@ function Change({
   readonly change: Difference['access'][number]['changes'][number];
 }) {
   return (
-    <li className={`change change-${effect}`}>
+    <li className={`row change-${effect}`}>
       <span className="change-sign" aria-hidden="true">
         {SIGNS[effect]}
       </span>

@@ -31,8 +31,8 @@ export function Explain({ cell, onClose }: ExplainProps) {
     }),
   );
   return (
-    <aside className="why" aria-label="Why" aria-busy={state.isLoading}>
-      <header className="why-head">
+    <aside className="aside" aria-label="Why" aria-busy={state.isLoading}>
+      <header>
         <div>
           <h2>Why?</h2>
           <p className="why-who">
@@ -56,7 +56,7 @@ function Reasons({ value }: { readonly value: AccessExplanation }) {
   const { sees, label, mask, because, grants, taken_away_by } = value;
   return (
     <>
-      <p className="why-line">
+      <p className="row">
         <VisibilityPill sight={sees} />
         {label !== null && (
           <span>

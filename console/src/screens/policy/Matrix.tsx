@@ -27,11 +27,11 @@ export function Matrix() {
     setStarts([]);
   };
   return (
-    <div className={`matrix-screen${cell === null ? '' : ' matrix-with-why'}`}>
-      <div className="matrix-side">
+    <div className={`beside${cell === null ? '' : ' has-aside'}`}>
+      <div className="beside-list">
         <MatrixFilterBar filter={filter} onChange={change} />
         {error !== null && (
-          <div className="policy-pad">
+          <div className="pad">
             <ErrorBox error={error} again={state.again} />
           </div>
         )}
@@ -46,7 +46,7 @@ export function Matrix() {
           <MatrixGrid state={state} first={first} chosen={cell} onChoose={setCell} />
         )}
         {first !== null && (
-          <p className="matrix-foot quiet" role="status">
+          <p className="row list-foot quiet" role="status">
             <span>
               {formatCount(first.row_count)} columns, {formatCount(first.subject_count)} subjects
             </span>

@@ -7,7 +7,6 @@ import { shortName } from '../../parts/load/format.js';
 import { VISIBILITY_WORDS } from '../../parts/Visibility.js';
 import type { ExplainedCell } from './Explain.js';
 import { type MatrixState, rowAt } from './matrix-filter.js';
-import '../../parts/sight/sight.css';
 
 interface MatrixGridProps {
   readonly state: MatrixState;
@@ -59,7 +58,7 @@ export function MatrixGrid({ state, first, chosen, onChoose }: MatrixGridProps) 
   return (
     <div
       ref={scroller}
-      className={`matrix${isRoomy ? ' matrix-roomy' : ''}`}
+      className={`grid-frame matrix${isRoomy ? ' matrix-roomy' : ''}`}
       role="grid"
       aria-label="Who sees what"
       aria-rowcount={rows + 1}
@@ -79,8 +78,8 @@ export function MatrixGrid({ state, first, chosen, onChoose }: MatrixGridProps) 
           </div>
         ))}
       </div>
-      <div className="matrix-body" role="presentation" style={{ height: shown.height }}>
-        <div role="rowgroup" className="matrix-rows" style={{ transform: `translateY(${shown.top}px)` }}>
+      <div className="grid-body matrix-body" role="presentation" style={{ height: shown.height }}>
+        <div role="rowgroup" className="grid-rows" style={{ transform: `translateY(${shown.top}px)` }}>
           {drawn.map((index) => {
             const row = rowAt(pages, index);
             const isNew = row !== null && rowAt(pages, index - 1)?.object !== row.object;
@@ -103,7 +102,7 @@ export function MatrixGrid({ state, first, chosen, onChoose }: MatrixGridProps) 
                     <>
                       <span className="matrix-object">{shortName(row.object)}.</span>
                       <span className="matrix-column">{row.column}</span>
-                      {row.label !== null && <span className="matrix-label">{row.label}</span>}
+                      {row.label !== null && <span className="tag matrix-label">{row.label}</span>}
                     </>
                   )}
                 </div>
@@ -170,7 +169,7 @@ function MatrixCell({ id, sight, isNarrowed, isActive, isChosen, onClick }: Matr
       onClick={onClick}
     >
       {words !== null && (
-        <span className={`matrix-mark sight-${sight}`}>
+        <span className={`matrix-mark ${words.tone}`}>
           <span aria-hidden="true">{words.sign}</span>
           <span className="matrix-word">{words.word}</span>
           {isNarrowed && (

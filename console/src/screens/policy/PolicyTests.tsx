@@ -18,7 +18,7 @@ export function PolicyTestsPanel() {
   );
   if (job === null)
     return (
-      <div className="policy-pad">
+      <div className="pad">
         {error === null ? <Loading what="the tests" /> : <ErrorBox error={error} again={again} />}
       </div>
     );
@@ -30,15 +30,15 @@ export function PolicyTestsPanel() {
       />
     );
   return (
-    <div className="tests policy-pad">
-      <div className="tests-head">
+    <div className="stack wide pad tests">
+      <div className="row">
         <button type="button" className="primary" disabled={job.state === 'running'} onClick={begin}>
           {job.state === 'running' ? 'Running …' : 'Run the tests'}
         </button>
         <Standing job={job} />
       </div>
       {error !== null && <ErrorBox error={error} again={again} />}
-      {job.state === 'failed' && <p className="verdict verdict-bad">They could not be run: {job.why}</p>}
+      {job.state === 'failed' && <p className="verdict bad">They could not be run: {job.why}</p>}
       {job.result !== null && (
         <Results result={job.result} serving={serving.value?.versions.policy ?? null} />
       )}

@@ -17,7 +17,7 @@ export function ShadowPolicyPanel() {
   );
   usePolling(state.again, state.value?.shadow?.state === 'running' ? POLL_MS : null);
   return (
-    <div className="policy-pad">
+    <div className="pad">
       <Loaded what="the comparison" state={state}>
         {(view) => <Comparison {...view} />}
       </Loaded>
@@ -33,7 +33,7 @@ function Comparison({ shadow, processes }: ShadowView) {
       </Empty>
     );
   return (
-    <div className="shadow">
+    <div className="stack wide shadow">
       <Standing shadow={shadow} processes={processes} />
       <Totals shadow={shadow} />
       {shadow.rows.length === 0 ? (
@@ -88,9 +88,9 @@ function Totals({ shadow }: { readonly shadow: Shadow }) {
 
 function Differences({ rows }: { readonly rows: readonly ShadowRow[] }) {
   return (
-    <ul className="requests" aria-label="Differences">
+    <ul className="stack" aria-label="Differences">
       {rows.map((row) => (
-        <li key={`${row.chain.join(' ')} ${row.object}`} className="request">
+        <li key={`${row.chain.join(' ')} ${row.object}`} className="box stack request">
           <p>
             <strong>{row.chain.join(' → ')}</strong> on <code>{row.object}</code>{' '}
             <span className="quiet">

@@ -59,7 +59,7 @@ export function Screen() {
     })),
   ];
   return (
-    <div className="requests-pad">
+    <div className="pad requests-pad">
       {items.length === 0 && next === null && (
         <Empty
           title="No requests"
@@ -67,10 +67,10 @@ export function Screen() {
         />
       )}
       {items.length === 0 && next !== null && <p className="quiet">None in the newest records.</p>}
-      <ul className="requests" aria-label="Requests">
+      <ul className="stack" aria-label="Requests">
         {[...items].sort((a, b) => (a.at < b.at ? 1 : -1)).map(({ shown }) => shown)}
       </ul>
-      <p className="pager">
+      <p className="row requests-pager">
         {from.length > 0 && (
           <button type="button" onClick={() => setFrom(from.slice(0, -1))}>
             Newer
@@ -94,7 +94,7 @@ interface Item {
 
 function Failed({ of: { error, again } }: { readonly of: Pick<LoadState<unknown>, 'error' | 'again'> }) {
   return (
-    <div className="requests-pad">
+    <div className="pad requests-pad">
       <ErrorBox error={error} again={again} />
     </div>
   );
@@ -104,9 +104,9 @@ function Failed({ of: { error, again } }: { readonly of: Pick<LoadState<unknown>
 export function AccessRequest({ request }: { readonly request: AccessRequestView }) {
   const { chain, object, at, offer } = request;
   return (
-    <li className="request">
+    <li className="box stack request">
       <p>
-        <span className="request-kind">Access</span> <strong>{chain.join(' → ')}</strong> asked for{' '}
+        <span className="pill request-kind">Access</span> <strong>{chain.join(' → ')}</strong> asked for{' '}
         {object === null ? <em>an object that does not exist</em> : <code>{object}</code>}{' '}
         <span className="quiet">{formatTime(at).slice(0, 19)}</span>
       </p>
@@ -133,7 +133,7 @@ function Offered({ offer: { declared, sees, roles, grant } }: { readonly offer: 
         <p>
           Or a role:{' '}
           {roles.map(({ role, sees: would, also }) => (
-            <span key={role} className="offer-role">
+            <span key={role} className="row offer-role">
               <code>{role}</code> <VisibilityPill sight={would} />
               {also.count > 0 && (
                 <span className="quiet" title={also.first.join(', ')}>
@@ -152,9 +152,9 @@ function Offered({ offer: { declared, sees, roles, grant } }: { readonly offer: 
 export function BreakGlassUse({ record }: { readonly record: AuditRecord }) {
   const { reason, ends } = detailOf(record);
   return (
-    <li className="request">
+    <li className="box stack request">
       <p>
-        <span className="request-kind request-alarm">Break-glass</span>{' '}
+        <span className="pill request-kind request-alarm">Break-glass</span>{' '}
         <strong>{record.chain.join(' → ')}</strong> used emergency access{' '}
         <span className="quiet">{formatTime(record.ts).slice(0, 19)}</span>
       </p>

@@ -69,7 +69,7 @@ export async function answerFile(
 
 /** Sends the rows to a worker thread, which loads the Parquet library. */
 async function parquetFile(answer: ExportedAnswer, signal: AbortSignal): Promise<Blob> {
-  const worker = new Worker(new URL('./parquet-thread.ts', import.meta.url), { type: 'module' });
+  const worker = new Worker(new URL('./parquet-file.ts', import.meta.url), { type: 'module' });
   const thread = new QueryableThread<ParquetQuestions>(worker);
   try {
     const { columns, rows, at } = answer;

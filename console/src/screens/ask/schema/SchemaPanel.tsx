@@ -185,7 +185,7 @@ function LineWords({ line: { kind, name, detail, masked } }: { readonly line: Sc
         {detail}
       </span>
       {masked !== 'none' && (
-        <span className="ask-line-masked">{masked === 'all' ? 'masked' : 'masked in some rows'}</span>
+        <span className="pill masked">{masked === 'all' ? 'masked' : 'masked in some rows'}</span>
       )}
     </>
   );

@@ -79,8 +79,8 @@ function ColumnRow({ column, object, change, callers, isWanted }: ColumnRowProps
           {type}
           {nullable ? '' : ' · required'}
         </span>
-        {isKey && <span className="map-tag">key</span>}
-        {joins && !isKey && <span className="map-tag">joins</span>}
+        {isKey && <span className="tag">key</span>}
+        {joins && !isKey && <span className="tag">joins</span>}
         <span className={`map-sight is-${change === null ? sight : 'changed'}`}>
           {change === null ? SIGHT_WORDS[sight] : <Seen change={change} callers={callers} />}
         </span>

@@ -105,7 +105,7 @@ export function Panel({ details, wanted, callers, onOpen, onAround, onClose }: P
           <ul className="map-examples">
             {examples.slice(0, 12).map((example) => (
               <li key={example}>
-                <a href={hashOf('ask', { q: example })} aria-label={`Ask this: ${example}`}>
+                <a href={hashOf('ask', { q: example })} aria-label={`Ask this: ${example}`} className="box">
                   <code>{example}</code>
                 </a>
               </li>
@@ -160,7 +160,7 @@ function TieGroup({ id, title, of, onOpen }: TieGroupProps) {
               <Shape kind={kind} />
               <span className="map-list-name">{name}</span>
               <span className="map-tie-words">{wordsOf(tie, id)}</span>
-              {tie.deprecated !== null && <span className="map-tag">deprecated</span>}
+              {tie.deprecated !== null && <span className="tag">deprecated</span>}
             </button>
             {tie.description !== null && <p className="map-about">{tie.description}</p>}
           </li>

@@ -117,7 +117,7 @@ interface CopyDialogProps {
 function CopyDialog({ title, text, onClose }: CopyDialogProps) {
   return (
     <Dialog title={title} open onClose={onClose}>
-      <div className="copied">
+      <div className="stack">
         <CopyText label={title} text={text} />
         <p className="quiet">
           It holds the question, no answer and no token: whoever asks it sees what their own rights show.

@@ -99,7 +99,7 @@ export function DrillDialog({ thread, asked, point, metric, entities, onClose }:
   const { answer, fault } = useAnswer(reason === null ? find : null);
   return (
     <Dialog title={`Rows behind ${metric.name}`} open onClose={onClose}>
-      <div className="copied">
+      <div className="stack">
         <p className="quiet">{pointWords(asked, point)}</p>
         {reason !== null && <p>{reason}</p>}
         {fault !== null && <p role="alert">{fault instanceof Error ? fault.message : String(fault)}</p>}
@@ -107,7 +107,7 @@ export function DrillDialog({ thread, asked, point, metric, entities, onClose }:
           query.kind === 'refused' ? (
             <p key={query.entity}>{query.why}</p>
           ) : (
-            <section key={query.entity} className="copied">
+            <section key={query.entity} className="stack">
               <CopyText label={`Rows of ${query.entity}`} text={query.text} />
               <p>
                 <a className="button" href={hashOf('ask', { q: query.text })}>

@@ -29,7 +29,7 @@ export function Gallery({ caller, thread, onOpen, children }: GalleryProps) {
   const { answer } = useAnswer(find);
   const today = new Date().toISOString().slice(0, 10);
   return (
-    <div className="gallery">
+    <div className="stack wide gallery">
       <header>
         <h2>Choose a metric</h2>
         <p className="quiet">
@@ -37,7 +37,7 @@ export function Gallery({ caller, thread, onOpen, children }: GalleryProps) {
           show whole periods.
         </p>
         {children}
-        <div className="gallery-bar">
+        <div className="row gallery-bar">
           {((answer?.total ?? 0) > SEARCHED || term !== '') && (
             <input
               type="search"
@@ -77,7 +77,7 @@ export function Gallery({ caller, thread, onOpen, children }: GalleryProps) {
           )}
         </div>
       </header>
-      <ul className="cards">
+      <ul className="metric-cards">
         {(answer?.first ?? []).map((metric) => (
           <MetricCard
             key={metric.name}

@@ -38,21 +38,21 @@ export function MetricCard(props: MetricCardProps) {
   });
   const figure = state.kind === 'answered' ? state.answer : null;
   return (
-    <li ref={place} className="card" aria-busy={state.kind === 'waiting'}>
+    <li ref={place} className="metric-card" aria-busy={state.kind === 'waiting'}>
       <button
         type="button"
-        className="card-open"
+        className="metric-card-open"
         onClick={() => onOpen(figure?.kind === 'series' ? figure.grain : null)}
       >
-        <span className="card-name">{metric.name}</span>
-        <span className="card-about">{metric.description ?? ''}</span>
+        <span className="metric-card-name">{metric.name}</span>
+        <span className="metric-card-about">{metric.description ?? ''}</span>
         <CardState state={state} metric={metric} />
-        <span className="card-of">
+        <span className="metric-card-of">
           {metric.kind} · {metric.entity ?? 'several entities'}
           {metric.deprecated === null ? '' : ' · deprecated'}
         </span>
       </button>
-      <label className="card-pick">
+      <label className="metric-card-pick">
         <input type="checkbox" checked={isPicked} onChange={onPick} aria-label={`Choose ${metric.name}`} />
       </label>
     </li>
@@ -67,7 +67,7 @@ interface CardStateProps {
 function CardState({ state, metric }: CardStateProps) {
   switch (state.kind) {
     case 'waiting':
-      return <span className="card-figure is-waiting">…</span>;
+      return <span className="metric-card-figure is-waiting">…</span>;
     case 'failed':
       return <Refusal error={state.error} />;
     case 'answered':
@@ -78,7 +78,7 @@ function CardState({ state, metric }: CardStateProps) {
 /** Reason why there is no figure, in the gateway's words. */
 function Refusal({ error }: { readonly error: unknown }) {
   return (
-    <span className="card-why">
+    <span className="metric-card-why">
       {error instanceof ProblemError && <code>{error.problem.code} </code>}
       <Words text={errorText(error)} />
     </span>
@@ -94,13 +94,13 @@ function Figure({ figure, metric }: CardFigureProps) {
   switch (figure.kind) {
     case 'none':
       return (
-        <span className="card-why">No rows that you may see, or no group large enough to be shown.</span>
+        <span className="metric-card-why">No rows that you may see, or no group large enough to be shown.</span>
       );
     case 'total':
       return (
         <>
-          <span className="card-figure">{shownFigure(figure.value, metric.format) || '—'}</span>
-          <span className="card-change">over all rows: {metric.name} has no time</span>
+          <span className="metric-card-figure">{shownFigure(figure.value, metric.format) || '—'}</span>
+          <span className="metric-card-change">over all rows: {metric.name} has no time</span>
           <Notes notes={figure.notes} />
         </>
       );
@@ -122,11 +122,11 @@ function Series({ figure, metric }: SeriesProps) {
   const beforeName = before === undefined ? null : periodName(before.start, grain);
   return (
     <>
-      <span className="card-figure">
+      <span className="metric-card-figure">
         {shownFigure(last, metric.format) || '—'}
-        <span className="card-period">{now === undefined ? '' : periodName(now.start, grain)}</span>
+        <span className="metric-card-period">{now === undefined ? '' : periodName(now.start, grain)}</span>
       </span>
-      <span className="card-change">
+      <span className="metric-card-change">
         {change === null ? (
           beforeName !== null && before?.value === null && `no value for ${beforeName}`
         ) : (
@@ -146,7 +146,7 @@ function Series({ figure, metric }: SeriesProps) {
 
 function Notes({ notes }: { readonly notes: readonly string[] }) {
   return notes.map((note) => (
-    <span key={note} className="card-note">
+    <span key={note} className="metric-card-note">
       {note}
     </span>
   ));

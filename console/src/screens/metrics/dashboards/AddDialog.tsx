@@ -46,7 +46,7 @@ export function AddDialog({ choice, shelf, onClose }: AddDialogProps) {
   };
   return (
     <Dialog title="Add to dashboard" open onClose={onClose}>
-      <form className="add-panel" onSubmit={add}>
+      <form className="stack add-panel" onSubmit={add}>
         <label>
           Dashboard
           <input

@@ -26,9 +26,9 @@ export function DashboardList({ shelf, shared }: DashboardListProps) {
     else setProblems([{ at: '', text: 'cannot be stored by this browser' }]);
   };
   return (
-    <section className="dashboards" aria-label="Dashboards">
+    <section className="row dashboards" aria-label="Dashboards">
       <h3>Dashboards</h3>
-      <ul>
+      <ul className="row">
         {shelf.dashboards.map(({ title, panels }) => (
           <Entry key={`own ${title}`} kind="dashboard" title={title} about={count(panels.length)} />
         ))}

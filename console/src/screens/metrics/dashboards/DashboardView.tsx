@@ -164,7 +164,7 @@ function ShareDialog({ dashboard, onClose }: ShareDialogProps) {
   const link = linkTo(dashboard, location.origin);
   return (
     <Dialog title="Link" open onClose={onClose}>
-      <div className="copied">
+      <div className="stack">
         {link.length > LONGEST_LINK ? (
           <p>
             {`The link would have ${link.length.toLocaleString('en')} characters; at most ${LONGEST_LINK.toLocaleString('en')} work everywhere. Save the dashboard as a file instead.`}

@@ -33,7 +33,7 @@ export function PanelView({ caller, thread, panel, today, turn, onOpen, change }
     ask: () => askMetrics(caller, choice),
   });
   return (
-    <section ref={place} className="panel" aria-labelledby={id} aria-busy={state.kind === 'waiting'}>
+    <section ref={place} className="box panel" aria-labelledby={id} aria-busy={state.kind === 'waiting'}>
       <header>
         <h3 id={id}>{panel.title}</h3>
         <span className="panel-tools">

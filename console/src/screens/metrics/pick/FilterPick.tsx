@@ -202,7 +202,7 @@ export function FilterValues({ name, metric, filter, onFilter, onClose }: Filter
     .filter((v) => wordOf(v).toLowerCase().includes(term.toLowerCase()));
   return (
     <Dialog title={`Filter by ${name}`} open onClose={onClose}>
-      <div className="filter">
+      <div className="stack">
         <select
           aria-label="Condition"
           value={operator}

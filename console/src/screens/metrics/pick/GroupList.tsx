@@ -62,8 +62,8 @@ export function GroupList({ thread, ground, groups, onGroups }: GroupListProps) 
         <>
           <span className="pick-words" title={one.description ?? one.name}>
             <span className="pick-name">{one.column}</span>
-            {!names.has(one.name) && <span className="pick-tag">not shared</span>}
-            {one.masked !== 'none' && <span className="pick-tag is-masked">masked</span>}
+            {!names.has(one.name) && <span className="tag">not shared</span>}
+            {one.masked !== 'none' && <span className="tag pick-masked">masked</span>}
             <span className="pick-about">{one.name === TIME.name ? 'of the metric' : one.from}</span>
           </span>
           {one.isTime && picked.has(one.name) && (

@@ -44,8 +44,8 @@ export function HistoryPanel({ sessions }: { readonly sessions: readonly Session
   const charts = useMemo(() => (last === null ? [] : chartsOf(last.history, last.by)), [last]);
   const axis = last === null ? null : axisOf(last.history);
   return (
-    <section className="history" aria-label="Over time">
-      <div className="history-choices">
+    <section className="stack" aria-label="Over time">
+      <div className="row history-choices">
         <h3>Over time</h3>
         <Choice label="Span" options={SPANS} chosen={span} onChoose={setSpan} />
         <Choice label="Lines" options={GROUPINGS} chosen={by} onChoose={setBy} />

@@ -41,8 +41,8 @@ export function StepStatements({ at, everyMs, sessions, onClose }: StepStatement
   const running = isCurrent ? sessions.filter(({ state }) => state === 'active') : [];
   const end = until - from > MINUTE_MS ? ` to ${timeText(until, MINUTE_MS)}` : '';
   return (
-    <section className="step-statements" aria-label="Statements of the chosen time">
-      <div className="history-choices">
+    <section className="stack step-statements" aria-label="Statements of the chosen time">
+      <div className="row history-choices">
         <h3>
           {timeText(from, MINUTE_MS)}
           {end}
@@ -65,7 +65,7 @@ function Running({ sessions }: { readonly sessions: readonly SessionView[] }) {
   return (
     <>
       <h4>Running now</h4>
-      <ul className="running">
+      <ul className="stack running">
         {sessions.map((session) => (
           <li key={session.id}>
             <strong>{formatAge(session.state_since, now)}</strong> {session.subject ?? 'not known yet'}{' '}

@@ -27,7 +27,7 @@ export function TimeChartView({ chart, axis }: TimeChartViewProps) {
   const at = pointed ?? count - 1;
   const label = (step: number): string => timeText(from + step * everyMs, Math.max(everyMs, 60_000));
   return (
-    <figure className="time-chart" aria-label={title}>
+    <figure className="box time-chart" aria-label={title}>
       <figcaption>
         <h4>{title}</h4>
         <span className="quiet">{text(top)}</span>
