@@ -68,7 +68,7 @@ function Brand() {
  * `innerHTML = ''`. Any other HTML throws, so values in answers are always shown as text. Workers can be started only
  * from the console's own files.
  */
-export function refuseMarkup(): void {
+function refuseMarkup(): void {
   window.trustedTypes?.createPolicy('default', {
     createHTML: (text) => {
       if (text === '') return text;

@@ -7,7 +7,7 @@ export type AnswerTrailer = Omit<Answer, 'rows'>;
 
 type AnswerRow = Readonly<Record<string, JsonValue>>;
 
-export interface AskOptions {
+interface AskOptions {
   readonly signal: AbortSignal;
   /** Receives each row and its length in characters; returning false cancels the query. */
   readonly row: (row: AnswerRow, characters: number) => boolean;

@@ -43,7 +43,7 @@ export async function faultOf(response: Response): Promise<ProblemError | Unread
   return new ProblemError(body as Problem, Number.isNaN(retryAfter) ? null : retryAfter);
 }
 
-export interface FetchOptions {
+interface FetchOptions {
   readonly signal?: AbortSignal;
   readonly accept?: string;
   readonly headers?: Readonly<Record<string, string>>;

@@ -8,7 +8,7 @@ const PATH = '/osl/schema?governed=true';
 const known = new WeakMap<SignedInCaller, Promise<Schema>>();
 
 /** Schema visible to `caller`; requested once, then cached. Throws like `getJson`. */
-export function schemaOf(caller: SignedInCaller): Promise<Schema> {
+function schemaOf(caller: SignedInCaller): Promise<Schema> {
   const asked = known.get(caller) ?? getJson<Schema>(caller, PATH);
   known.set(caller, asked);
   asked.catch(() => known.delete(caller));

@@ -1,13 +1,13 @@
 /** Request and response types of a worker thread, by request name. */
 export type ThreadQuestions = Readonly<Record<string, { readonly ask: unknown; readonly answer: unknown }>>;
 
-export interface ThreadMessage<Q extends ThreadQuestions> {
+interface ThreadMessage<Q extends ThreadQuestions> {
   readonly number: number;
   readonly name: keyof Q;
   readonly ask: Q[keyof Q]['ask'];
 }
 
-export type ThreadReply =
+type ThreadReply =
   | { readonly number: number; readonly answer: unknown }
   | { readonly number: number; readonly fault: string };
 
@@ -61,7 +61,7 @@ export class QueryableThread<Q extends ThreadQuestions> {
 }
 
 /** Request handlers of a worker thread, by request name. */
-export type ThreadAnswers<Q extends ThreadQuestions> = {
+type ThreadAnswers<Q extends ThreadQuestions> = {
   readonly [Name in keyof Q]: (ask: Q[Name]['ask']) => Q[Name]['answer'];
 };
 

@@ -4,7 +4,7 @@ import { ErrorBox } from '../parts/ErrorBox.js';
 import type { IdentityProvider, ServerSettings } from './session.js';
 import { demoToken, type SignedIn, signedInCaller } from './sign-in.js';
 
-export interface SignInProps {
+interface SignInProps {
   readonly settings: ServerSettings;
   readonly onCaller: (caller: SignedInCaller) => void;
   /** True if the tab stores the sign-in, so that it survives a reload; false for a second caller. */

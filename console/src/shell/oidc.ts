@@ -64,7 +64,7 @@ export async function redirectToProvider(issuer: IdentityProvider): Promise<void
   location.assign(url);
 }
 
-export interface ProviderReturn {
+interface ProviderReturn {
   readonly issuer: IdentityProvider;
   readonly idToken: string;
 }

@@ -14,7 +14,7 @@ export const SCREENS = [
 export type ScreenName = (typeof SCREENS)[number];
 
 /** Page address: `#/ask?q=…`. */
-export interface PageAddress {
+interface PageAddress {
   readonly screen: ScreenName;
   readonly parameters: URLSearchParams;
 }

@@ -12,7 +12,7 @@ export interface ServerSettings {
   readonly issuers: readonly IdentityProvider[];
 }
 
-export interface DemoCaller {
+interface DemoCaller {
   readonly chain: readonly string[];
   readonly about: string;
 }
@@ -32,7 +32,7 @@ export async function serverSettings(): Promise<ServerSettings> {
 }
 
 /** The signed-in caller, and the server's settings. */
-export interface PageSession {
+interface PageSession {
   readonly caller: SignedInCaller;
   readonly settings: ServerSettings;
   /** True if the token has expired and the user has not signed in again. */

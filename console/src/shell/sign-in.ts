@@ -19,7 +19,7 @@ const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
 const ID_TOKEN = 'urn:ietf:params:oauth:token-type:id_token';
 
 /** Exchanges a provider's ID token for a token of the gateway (RFC 8693). Throws like `demoToken`. */
-export async function exchangedToken(idToken: string, admin: boolean): Promise<string> {
+async function exchangedToken(idToken: string, admin: boolean): Promise<string> {
   const body = new URLSearchParams({
     grant_type: EXCHANGE,
     subject_token: idToken,
@@ -87,7 +87,7 @@ export type SignedIn =
 const KEY = 'osl.signed-in';
 
 /** Removes the sign-in and unfinished input. */
-export function forgetTab(): void {
+function forgetTab(): void {
   sessionStorage.clear();
 }
 

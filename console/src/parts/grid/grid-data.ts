@@ -21,7 +21,7 @@ export interface GridSort {
   readonly direction: 'ascending' | 'descending';
 }
 
-export type CellKind = 'text' | 'number' | 'flag' | 'null' | 'masked' | 'empty';
+type CellKind = 'text' | 'number' | 'flag' | 'null' | 'masked' | 'empty';
 
 export interface GridCell {
   readonly kind: CellKind;

@@ -61,7 +61,7 @@ function valueText(value: unknown): string {
     : JSON.stringify(text);
 }
 
-export interface Caret {
+interface Caret {
   readonly line: number;
   readonly shown: string;
   /** Spaces, followed by one mark for each character of the word at the position. */

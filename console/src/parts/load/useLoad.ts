@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useRef, useState } from 'react';
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { adminGet, adminPost } from '../../api/admin.js';
 import { useSession } from '../../shell/session.js';
 import { QueryableThread, type ThreadQuestions } from '../thread.js';
@@ -152,4 +152,22 @@ export function useAnswer<T>(ask: (() => Promise<T>) | null): {
     };
   }, [ask]);
   return state;
+}
+
+/**
+ * Answer of a thread to a request, repeated if the request changes or `version`, that of what the thread has loaded.
+ * Nothing is sent for null.
+ */
+export function useThreadAnswer<Q extends ThreadQuestions, Name extends keyof Q>(
+  thread: QueryableThread<Q>,
+  name: Name,
+  ask: Q[Name]['ask'] | null,
+  version = '',
+): { readonly answer: Q[Name]['answer'] | null; readonly fault: unknown } {
+  const key = ask === null ? null : JSON.stringify(ask);
+  const send = useMemo(() => {
+    void version;
+    return key === null ? null : () => thread.ask(name, JSON.parse(key) as Q[Name]['ask']); // serialized above
+  }, [thread, name, key, version]);
+  return useAnswer<Q[Name]['answer']>(send);
 }

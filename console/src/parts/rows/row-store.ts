@@ -140,7 +140,7 @@ export function textOf(value: JsonValue): string {
 }
 
 /** Point in time, or a day at midnight, without a time zone of its own. */
-export interface Moment {
+interface Moment {
   /** Whole seconds since 1970. */
   readonly seconds: number;
   /** Microseconds since then, from 0 to 999,999. */

@@ -3,7 +3,7 @@ import type { GridSort } from '../grid/grid-data.js';
 import { type JsonValue, momentOf, textOf } from './row-store.js';
 
 /** Column to sort by. */
-export interface SortColumn {
+interface SortColumn {
   readonly rows: number;
   /** Type in the model; an unknown one is sorted as text. */
   readonly type: string;

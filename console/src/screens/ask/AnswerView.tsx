@@ -134,7 +134,7 @@ interface PassagesViewProps {
 const MOST = 200;
 
 /** Passages of an answer as text, each with its source. */
-export function PassagesView({ store }: PassagesViewProps) {
+function PassagesView({ store }: PassagesViewProps) {
   const passages = Array.from({ length: Math.min(MOST, store.rows) }, (_, row) =>
     passageOf(rowOf(store, row)),
   );
@@ -153,7 +153,7 @@ export function PassagesView({ store }: PassagesViewProps) {
   );
 }
 
-export function hasPassages(store: RowStore): boolean {
+function hasPassages(store: RowStore): boolean {
   return store.rows > 0 && store.names.includes('text') && store.names.includes('cite');
 }
 

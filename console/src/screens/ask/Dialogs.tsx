@@ -152,7 +152,7 @@ interface DownloadFormProps {
 }
 
 /** Saves the rows that the page has; nothing is requested from the gateway. */
-export function DownloadForm({ answer }: DownloadFormProps) {
+function DownloadForm({ answer }: DownloadFormProps) {
   const [writing, setWriting] = useState<FileFormat | null>(null);
   const [error, setError] = useState<unknown>(null);
   const closed = useRef<AbortController>(null);

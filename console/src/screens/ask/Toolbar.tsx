@@ -15,6 +15,13 @@ interface ToolbarProps {
   readonly onOpen: (dialog: 'library' | 'save' | 'share' | 'copy') => void;
 }
 
+const DIALOGS = [
+  ['library', 'History'],
+  ['save', 'Save'],
+  ['share', 'Share'],
+  ['copy', 'Copy as'],
+] as const;
+
 /** Controls to run, cancel and explain the query, and to open its dialogs. */
 export function Toolbar(props: ToolbarProps) {
   const { kind, isRunning, isEmpty, hasSchema, onSchema, onKind, onRun, onCancel, onExplain, onOpen } = props;
@@ -50,18 +57,17 @@ export function Toolbar(props: ToolbarProps) {
       >
         Schema
       </button>
-      <button type="button" className="plain" onClick={() => onOpen('library')}>
-        History
-      </button>
-      <button type="button" className="plain" disabled={isEmpty} onClick={() => onOpen('save')}>
-        Save
-      </button>
-      <button type="button" className="plain" disabled={isEmpty} onClick={() => onOpen('share')}>
-        Share
-      </button>
-      <button type="button" className="plain" disabled={isEmpty} onClick={() => onOpen('copy')}>
-        Copy as
-      </button>
+      {DIALOGS.map(([name, title]) => (
+        <button
+          key={name}
+          type="button"
+          className="plain"
+          disabled={isEmpty && name !== 'library'}
+          onClick={() => onOpen(name)}
+        >
+          {title}
+        </button>
+      ))}
     </div>
   );
 }

@@ -6,7 +6,7 @@ import { sortRows } from '../../parts/rows/sort-rows.js';
 import type { AnswerDescription } from './useAnswer.js';
 
 /** Text shown in a masked cell of type text, whatever its value. */
-export const REDACTED = '[redacted]';
+const REDACTED = '[redacted]';
 
 /**
  * Mask state of a cell: masked if its column is masked in all rows or if it contains `REDACTED`; any other NULL may or
@@ -18,7 +18,7 @@ export function maskOf(value: unknown, redacted: boolean, masked: 'none' | 'some
   return value === null ? 'perhaps' : 'none';
 }
 
-export type CellMask = 'none' | 'masked' | 'perhaps';
+type CellMask = 'none' | 'masked' | 'perhaps';
 
 /**
  * Returns the mask state of a column for the caller, from the governed schema; null if the schema does not contain it.

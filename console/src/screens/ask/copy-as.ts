@@ -9,7 +9,7 @@ export const WAY_TITLES: Readonly<Record<CopyTarget, string>> = {
   mcp: 'MCP',
 };
 
-export interface QuestionToCopy {
+interface QuestionToCopy {
   readonly text: string;
   readonly kind: 'osql' | 'sql';
   /** Origin of the gateway: `https://osl.example`. */

@@ -1,7 +1,7 @@
 import type { Problem } from '../../../../clients/typescript/types.js';
 
 /** Text change that would fix an error. Offsets are in UTF-16 code units. */
-export interface SuggestedEdit {
+interface SuggestedEdit {
   readonly from: number;
   readonly to: number;
   readonly insert: string;

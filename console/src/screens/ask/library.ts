@@ -75,7 +75,7 @@ export interface SavedQuery extends LibraryEntry {
   readonly name: string;
 }
 
-export interface Library {
+interface Library {
   /** Newest first. */
   readonly history: readonly LibraryEntry[];
   /** Sorted by name. */
@@ -83,14 +83,14 @@ export interface Library {
 }
 
 /** Storage for the library: the browser's `Storage`, or a substitute. */
-export type LibraryStorage = Pick<Storage, 'getItem' | 'setItem'>;
+type LibraryStorage = Pick<Storage, 'getItem' | 'setItem'>;
 
 const MOST_HISTORY = 100;
 const MOST_SAVED = 500;
 const EMPTY: Library = { history: [], saved: [] };
 
 /** Storage key for a caller; browsers already keep storage separate for each server. */
-export function shelfKey(caller: string): string {
+function shelfKey(caller: string): string {
   return `osl.questions ${caller}`;
 }
 
@@ -138,7 +138,7 @@ export function withSaved(library: Library, saved: SavedQuery): Library {
   return { ...library, saved: all.slice(0, MOST_SAVED) };
 }
 
-export function withoutSaved(library: Library, name: string): Library {
+function withoutSaved(library: Library, name: string): Library {
   return { ...library, saved: library.saved.filter((one) => one.name !== name) };
 }
 

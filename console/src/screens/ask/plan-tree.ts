@@ -5,7 +5,7 @@ export interface PlanTreeNode {
   readonly below: readonly PlanTreeNode[];
 }
 
-export interface PlanFact {
+interface PlanFact {
   readonly text: string;
   readonly tone: 'plain' | 'masked' | 'filtered';
 }

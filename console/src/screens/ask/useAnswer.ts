@@ -7,7 +7,7 @@ import { RowStore } from '../../parts/rows/row-store.js';
 /** Maximum number of rows kept in the page; further rows are not requested. */
 export const MOST_ROWS = 1_000_000;
 /** Maximum total size of the rows, in characters of JSON. */
-export const MOST_CHARACTERS = 300_000_000;
+const MOST_CHARACTERS = 300_000_000;
 
 export type AnswerState =
   | { readonly kind: 'idle' }
@@ -45,7 +45,7 @@ export interface AnswerDescription {
 
 const UNDESCRIBED: AnswerDescription = { columns: [], redacted_columns: [] };
 
-export interface QuestionRun {
+interface QuestionRun {
   readonly state: AnswerState;
   /** Runs `body` and cancels the previous query. `text` is what the user typed. */
   run(text: string, body: Query): void;

@@ -1,11 +1,10 @@
-import { type RefObject, useCallback, useEffect, useMemo, useRef, useState } from 'react';
+import { type RefObject, useCallback, useEffect, useRef, useState } from 'react';
 import type { SignedInCaller } from '../../api/caller.js';
 import type { SchemaInThread } from '../../api/schema.js';
 import { Dialog } from '../../parts/Dialog.js';
 import { NoAccess } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
 import { Loading } from '../../parts/load/Loaded.js';
-import { useAnswer } from '../../parts/load/useLoad.js';
 import { hashOf, usePlace } from '../../shell/routes.js';
 import { SignIn } from '../../shell/SignIn.js';
 import { useSession } from '../../shell/session.js';
@@ -17,8 +16,9 @@ import { type MapPlace, mapPlaceOf, parametersOf, scopeOf, withinOf } from './pl
 import { SearchBox } from './SearchBox.js';
 import { Differences, ThingList } from './ThingList.js';
 import type { DrawnPicture, LoadedMap, MapThread } from './worker/protocol.js';
+import { useThreadAnswer } from '../../parts/load/useLoad.js';
 
-export interface MapViewProps {
+interface MapViewProps {
   readonly thread: MapThread;
   readonly loaded: LoadedMap;
   readonly caller: SignedInCaller;
@@ -50,30 +50,21 @@ export function MapView({ thread, loaded, caller, second, other, onSecond }: Map
   const within = withinOf(scope);
   const { at } = place;
 
-  const draw = useMemo(() => {
-    const asked = {
-      scope: scopeOf({ at: within, column: null, within }, 0),
-      kinds: [...kinds],
-      ratio: both === null ? 1.4 : 0.8,
-    };
-    return () => ofVersion(version, thread.ask('draw', asked));
-  }, [thread, version, within, kinds, both]);
-  const details = useMemo(
-    () => (at === null ? null : () => ofVersion(version, thread.ask('details', { id: at }))),
-    [thread, version, at],
-  );
-  const changes = useMemo(
-    () => (both === null ? null : () => ofVersion(version, thread.ask('changes', { most }))),
-    [thread, version, both, most],
-  );
+  const drawing = {
+    scope: scopeOf({ at: within, column: null, within }, 0),
+    kinds: [...kinds],
+    ratio: both === null ? 1.4 : 0.8,
+  };
+  const { answer: drawn, fault } = useThreadAnswer(thread, 'draw', drawing, version);
+  const shown = useThreadAnswer(thread, 'details', at === null ? null : { id: at }, version).answer;
+  const differences = useThreadAnswer(thread, 'changes', both === null ? null : { most }, version).answer;
   const search = useCallback(
-    (term: string) => ofVersion(version, thread.ask('search', { term, most: MOST_FOUND })),
+    (term: string) => {
+      void version;
+      return thread.ask('search', { term, most: MOST_FOUND });
+    },
     [thread, version],
   );
-  const { answer: drawn, fault } = useAnswer(draw);
-  const shown = useAnswer(details).answer;
-  const differences = useAnswer(changes).answer;
-
   const go = (next: MapPlace): void => {
     location.hash = hashOf('map', parametersOf(next));
   };
@@ -167,12 +158,6 @@ export function MapView({ thread, loaded, caller, second, other, onSecond }: Map
       </div>
     </div>
   );
-}
-
-/** Returns `answer`. Mentions `version`, so that a hook that calls this depends on it and asks again if it changes. */
-function ofVersion<T>(version: string, answer: Promise<T>): Promise<T> {
-  void version;
-  return answer;
 }
 
 function nameOf(caller: SignedInCaller): string {

@@ -5,7 +5,7 @@ import { Shape } from './picture/Legend.js';
 import { KIND_WORDS, MARK_SIGNS, markWords, sightWord } from './words.js';
 import type { MapChanges } from './worker/protocol.js';
 
-export interface ThingListProps {
+interface ThingListProps {
   readonly nodes: readonly PictureNode[];
   readonly open: string | null;
   readonly onOpen: (id: string) => void;
@@ -52,7 +52,7 @@ export function ThingList({ nodes, open, onOpen, callers }: ThingListProps) {
   );
 }
 
-export function MarkSign({
+function MarkSign({
   mark,
   callers,
 }: {
@@ -68,7 +68,7 @@ export function MarkSign({
   );
 }
 
-export interface DifferencesProps {
+interface DifferencesProps {
   readonly changes: MapChanges;
   readonly callers: readonly [first: string, second: string];
   readonly open: string | null;

@@ -43,10 +43,6 @@ export function markWords(mark: ViewerMark, first: string, second: string): stri
   }
 }
 
-export function counted(count: number, kind: ThingKind): string {
-  return `${count.toLocaleString('en')} ${count === 1 ? KIND_WORDS[kind].one : KIND_WORDS[kind].many}`;
-}
-
 /** Maximum number of columns named in a generated query, so that it fits on a screen. */
 const MOST_COLUMNS = 8;
 

@@ -3,7 +3,7 @@ import type { SignedInCaller } from '../../api/caller.js';
 import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
 import { Loaded, Loading } from '../../parts/load/Loaded.js';
-import { useAnswer } from '../../parts/load/useLoad.js';
+import { useAnswer, useThreadAnswer } from '../../parts/load/useLoad.js';
 import { goTo, isOwn, trust, usePlace } from '../../shell/routes.js';
 import { AnswerBar } from './answer/AnswerBar.js';
 import { AnswerView } from './answer/AnswerView.js';
@@ -12,30 +12,15 @@ import { type MetricsAnswerState, useMetricsAnswer } from './answer/useMetricsAn
 import { Gallery } from './cards/Gallery.js';
 import { type CommonGroups, findCommonGroups } from './catalog/common-groups.js';
 import type { CatalogMetric, CatalogThread } from './catalog/protocol.js';
-import {
-  type Choice,
-  choiceOf,
-  keyOf,
-  linkOf,
-  NOTHING,
-  toggled,
-  withGroups,
-  withMetrics,
-} from './choice/choice.js';
+import { type Choice, NOTHING, choiceOf, keyOf, linkOf, toggled, withGroups, withMetrics } from './choice/choice.js';
 import { AddDialog } from './dashboards/AddDialog.js';
 import { DashboardList, ProblemList } from './dashboards/DashboardList.js';
 import { DashboardView } from './dashboards/DashboardView.js';
-import {
-  type DashboardPlace,
-  type DashboardShelf,
-  dashboardAt,
-  useSharedDashboards,
-  useShelf,
-} from './dashboards/dashboard-shelf.js';
+import { type DashboardPlace, type DashboardShelf, dashboardAt, useSharedDashboards, useShelf } from './dashboards/dashboard-shelf.js';
 import { FilterPick, RangePick } from './pick/FilterPick.js';
 import { GroupList, PickList } from './pick/GroupList.js';
 
-export interface MetricsViewProps {
+interface MetricsViewProps {
   readonly caller: SignedInCaller;
   readonly thread: CatalogThread;
 }
@@ -212,8 +197,7 @@ const MOST = 60;
 
 function MetricList({ thread, picked, onToggle }: MetricListProps) {
   const [term, setTerm] = useState('');
-  const find = useMemo(() => () => thread.ask('metrics', { term, most: MOST }), [thread, term]);
-  const { answer } = useAnswer(find);
+  const { answer } = useThreadAnswer(thread, 'metrics', { term, most: MOST });
   return (
     <PickList
       title="Metrics"

@@ -179,7 +179,7 @@ interface RowCellsProps {
 }
 
 /** Cells of one row for the subject, with the grants that open them, or that it sees no such row. */
-export function RowCells({ object, chain, row }: RowCellsProps) {
+function RowCells({ object, chain, row }: RowCellsProps) {
   const { caller } = useSession();
   const relation = object.slice(0, object.lastIndexOf('.'));
   const state = useLoad(JSON.stringify([relation, chain, row]), () =>

@@ -101,7 +101,7 @@ function Failed({ of: { error, again } }: { readonly of: Pick<LoadState<unknown>
 }
 
 /** An access request from the audit log, with the grant that would allow it. */
-export function AccessRequest({ request }: { readonly request: AccessRequestView }) {
+function AccessRequest({ request }: { readonly request: AccessRequestView }) {
   const { chain, object, at, offer } = request;
   return (
     <li className="box stack request">
@@ -149,7 +149,7 @@ function Offered({ offer: { declared, sees, roles, grant } }: { readonly offer: 
 }
 
 /** A use of break-glass access, from the audit log. */
-export function BreakGlassUse({ record }: { readonly record: AuditRecord }) {
+function BreakGlassUse({ record }: { readonly record: AuditRecord }) {
   const { reason, ends } = detailOf(record);
   return (
     <li className="box stack request">

@@ -11,7 +11,7 @@ const GROUP_CELLS = 262_144;
  * A Parquet file with the types of `osl query --format parquet`, except that numeric and interval are text as in JSON.
  * The other members of the answer are in the file's metadata as `osl.trailer`.
  */
-export class ParquetAnswer {
+class ParquetAnswer {
   readonly #out = new FileParts();
   readonly #columns: readonly ConvertedColumn[];
   readonly #writer: ParquetWriter;

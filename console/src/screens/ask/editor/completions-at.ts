@@ -11,7 +11,7 @@ export interface CompletionOffer {
   readonly text?: string;
 }
 
-export interface CompletionOffers {
+interface CompletionOffers {
   /** Offset at which the word to complete begins. */
   readonly from: number;
   readonly offers: readonly CompletionOffer[];

@@ -14,7 +14,7 @@ export interface SchemaLine {
   readonly description: string | null;
 }
 
-export type ListedSchema = Pick<Schema, 'entities' | 'metrics' | 'relationships'>;
+type ListedSchema = Pick<Schema, 'entities' | 'metrics' | 'relationships'>;
 
 type NamedThing = Pick<SchemaLine, 'name' | 'description'> & { readonly synonyms?: readonly string[] };
 

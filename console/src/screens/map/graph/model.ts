@@ -22,7 +22,7 @@ export interface ThingColumn {
 }
 
 /** An attribute extracted from text. */
-export type DerivedField = Schema['entities'][number]['derived'][number];
+type DerivedField = Schema['entities'][number]['derived'][number];
 
 export interface Fact {
   readonly what: string;

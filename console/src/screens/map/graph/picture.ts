@@ -21,7 +21,7 @@ export interface PictureNode {
   readonly deprecated: boolean;
 }
 
-export interface PictureEdge {
+interface PictureEdge {
   readonly id: string;
   readonly kind: TieKind | 'between';
   readonly source: string;

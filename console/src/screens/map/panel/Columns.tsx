@@ -9,7 +9,7 @@ import type { ColumnChange } from '../graph/difference.js';
 import type { Thing, ThingColumn } from '../graph/model.js';
 import { SIGHT_WORDS, sightWord } from '../words.js';
 
-export interface ColumnsProps {
+interface ColumnsProps {
   readonly thing: Thing;
   /** Differences between two compared callers. */
   readonly changes: readonly ColumnChange[];

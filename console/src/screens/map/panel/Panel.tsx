@@ -6,7 +6,7 @@ import { KIND_WORDS, markWords, questionFor } from '../words.js';
 import type { Details, Neighbour } from '../worker/protocol.js';
 import { Columns } from './Columns.js';
 
-export interface PanelProps {
+interface PanelProps {
   readonly details: Details;
   readonly wanted: string | null;
   readonly callers: readonly [first: string, second: string] | null;

@@ -6,7 +6,7 @@ import { MARK_SIGNS } from '../words.js';
 import type { DrawnPicture, MapSide } from '../worker/protocol.js';
 import { DIRECTIONS, MapCanvas } from './canvas.js';
 
-export interface PictureProps {
+interface PictureProps {
   readonly drawn: DrawnPicture;
   /** The caller to whom the picture belongs in a comparison; null if there is only one caller. */
   readonly side: MapSide | null;
@@ -127,7 +127,7 @@ function classOf(mark: ViewerMark, isSeen: boolean, side: MapSide): string {
   return mark === side ? 'own' : '';
 }
 
-export interface PicturesProps
+interface PicturesProps
   extends Pick<PictureProps, 'drawn' | 'here' | 'open' | 'onHere' | 'onOpen' | 'onBack' | 'onSearch'> {
   readonly first: string;
   /** Name of the second caller; null if there is only one. */

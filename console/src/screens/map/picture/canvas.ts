@@ -120,7 +120,7 @@ export class MapCanvas {
   }
 }
 
-export interface NodePosition {
+interface NodePosition {
   readonly id: string;
   /** Position; x grows to the right and y downwards. */
   readonly x: number;
@@ -128,7 +128,7 @@ export interface NodePosition {
 }
 
 export const DIRECTIONS = ['ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown'] as const;
-export type Direction = (typeof DIRECTIONS)[number];
+type Direction = (typeof DIRECTIONS)[number];
 
 const VECTORS: Readonly<Record<Direction, readonly [number, number]>> = {
   ArrowLeft: [-1, 0],

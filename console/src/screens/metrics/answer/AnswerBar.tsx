@@ -13,7 +13,7 @@ import {
 } from '../choice/choice.js';
 import { curlOf, jsonOf } from './table.js';
 
-export interface AnswerBarProps {
+interface AnswerBarProps {
   readonly choice: Choice;
   readonly onChoice: (choice: Choice) => void;
   readonly onAdd: () => void;

@@ -1,9 +1,9 @@
-import { useMemo, useState } from 'react';
+import { useState } from 'react';
 import type { SignedInCaller } from '../../../api/caller.js';
 import { CopyText } from '../../../parts/CopyText.js';
 import { Dialog } from '../../../parts/Dialog.js';
 import { Loaded } from '../../../parts/load/Loaded.js';
-import { useAnswer, useLoad } from '../../../parts/load/useLoad.js';
+import { useLoad, useThreadAnswer } from '../../../parts/load/useLoad.js';
 import { hashOf } from '../../../shell/routes.js';
 import { type CommonGroups, findCommonGroups } from '../catalog/common-groups.js';
 import type { DrillCondition } from '../catalog/drill.js';
@@ -84,19 +84,15 @@ interface DrillDialogProps {
 }
 
 /** Queries for the rows behind a value, to be opened on the screen for queries. They do not run by themselves. */
-export function DrillDialog({ thread, asked, point, metric, entities, onClose }: DrillDialogProps) {
+function DrillDialog({ thread, asked, point, metric, entities, onClose }: DrillDialogProps) {
   const reason = notByRows(metric);
-  const find = useMemo(
-    () => () =>
-      thread.ask('drill', {
-        entities: metric.entity === null ? entities : [metric.entity],
-        metric: metric.name,
-        conditions: conditionsOf(asked, point),
-        range: (point.isBefore ? asked.compared?.before : null) ?? asked.choice.range,
-      }),
-    [thread, metric, entities, asked, point],
-  );
-  const { answer, fault } = useAnswer(reason === null ? find : null);
+  const question = {
+    entities: metric.entity === null ? entities : [metric.entity],
+    metric: metric.name,
+    conditions: conditionsOf(asked, point),
+    range: (point.isBefore ? asked.compared?.before : null) ?? asked.choice.range,
+  };
+  const { answer, fault } = useThreadAnswer(thread, 'drill', reason === null ? question : null);
   return (
     <Dialog title={`Rows behind ${metric.name}`} open onClose={onClose}>
       <div className="stack">

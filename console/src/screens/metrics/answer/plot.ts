@@ -16,7 +16,7 @@ export interface Tile {
 }
 
 /** A chart, with the row of the answer that each point stands for. */
-export interface PlottedChart extends ChartSpec {
+interface PlottedChart extends ChartSpec {
   /** By series and point; null if there is no row. */
   readonly points: readonly (readonly (AnswerPoint | null)[])[];
   /** Column of the answer that each series draws. */

@@ -7,7 +7,7 @@ interface WaitingRequest {
 }
 
 /** Runs requests in the order in which they arrive, at most `most` at a time. */
-export class RequestQueue {
+class RequestQueue {
   readonly #most: number;
   readonly #waiting: WaitingRequest[] = [];
   #running = 0;
@@ -50,7 +50,7 @@ export class RequestQueue {
 }
 
 /** Maximum number of queries that cards and panels run at the same time. */
-export const MOST_AT_ONCE = 3;
+const MOST_AT_ONCE = 3;
 
 /** Answers of cards and panels for one caller, kept until they are refreshed or the page is left. */
 interface SessionAnswers {

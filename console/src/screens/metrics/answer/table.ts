@@ -26,7 +26,7 @@ export interface AnswerPoint {
   readonly isBefore: boolean;
 }
 
-export interface MetricsTable extends GridData {
+interface MetricsTable extends GridData {
   /** Value as the server returned it; a change is a fraction. */
   valueAt(row: number, column: number): unknown;
   /** Row of the answer that a cell belongs to; null if that period has none. */

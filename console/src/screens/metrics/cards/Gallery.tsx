@@ -1,11 +1,11 @@
-import { type ReactNode, useMemo, useReducer, useState } from 'react';
+import { type ReactNode, useReducer, useState } from 'react';
 import type { SignedInCaller } from '../../../api/caller.js';
-import { useAnswer } from '../../../parts/load/useLoad.js';
 import { forgetAnswers } from '../answer/session-answers.js';
 import type { CatalogThread } from '../catalog/protocol.js';
 import { type Choice, NOTHING, oneOf, toggled } from '../choice/choice.js';
 import { CARD_GRAINS, type CardGrain } from './card-figure.js';
 import { MetricCard } from './MetricCard.js';
+import { useThreadAnswer } from '../../../parts/load/useLoad.js';
 
 interface GalleryProps {
   readonly caller: SignedInCaller;
@@ -25,8 +25,7 @@ export function Gallery({ caller, thread, onOpen, children }: GalleryProps) {
   const [grain, setGrain] = useState<CardGrain | 'auto'>('auto');
   const [picked, setPicked] = useState<readonly string[]>([]);
   const [turn, refresh] = useReducer((n: number) => n + 1, 0);
-  const find = useMemo(() => () => thread.ask('metrics', { term, most: MOST_IN_GALLERY }), [thread, term]);
-  const { answer } = useAnswer(find);
+  const { answer } = useThreadAnswer(thread, 'metrics', { term, most: MOST_IN_GALLERY });
   const today = new Date().toISOString().slice(0, 10);
   return (
     <div className="stack wide gallery">

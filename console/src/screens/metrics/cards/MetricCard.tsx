@@ -177,7 +177,7 @@ interface SparklineProps {
 }
 
 /** Small line chart. A period without a value is a gap in the line; a value between two gaps is a dot. */
-export function Sparkline({ periods, label }: SparklineProps) {
+function Sparkline({ periods, label }: SparklineProps) {
   const values = periods.flatMap(({ value }) => (value === null ? [] : [value]));
   const [low, high] = [Math.min(...values), Math.max(...values)];
   const x = (i: number): number => EDGE + (i / Math.max(1, periods.length - 1)) * (WIDTH - 2 * EDGE);

@@ -7,7 +7,7 @@ import type { TimeGrain } from '../choice/choice.js';
 import { addDays, addPeriods, type Days, lastDayOf, periodOf, placeIn } from '../choice/period.js';
 
 /** Grains that a card can have, with the number of periods that it shows. */
-export const CARD_PERIODS = { day: 30, week: 26, month: 24, quarter: 12, year: 12 } as const;
+const CARD_PERIODS = { day: 30, week: 26, month: 24, quarter: 12, year: 12 } as const;
 export type CardGrain = keyof typeof CARD_PERIODS;
 export const CARD_GRAINS = Object.keys(CARD_PERIODS) as readonly CardGrain[];
 
@@ -32,7 +32,7 @@ export type CardFigure =
   | { readonly kind: 'total'; readonly value: unknown; readonly notes: readonly string[] }
   | { readonly kind: 'none' };
 
-export type AskMetrics = (body: MetricsQuestion) => Promise<Answer>;
+type AskMetrics = (body: MetricsQuestion) => Promise<Answer>;
 
 /** Fewest rows for which months are shown if the grain is not chosen. */
 const FEWEST = 4;
@@ -63,7 +63,7 @@ export async function cardFigure(
 }
 
 /** The last whole periods before the one that contains `today`. */
-export function lastPeriods(grain: CardGrain, today: string): Days {
+function lastPeriods(grain: CardGrain, today: string): Days {
   const current = periodOf(today, grain);
   return { start: addPeriods(current, grain, -CARD_PERIODS[grain]), end: addDays(current, -1) };
 }
@@ -151,7 +151,7 @@ export function periodName(start: string, grain: TimeGrain): string {
 }
 
 /** A change since the period before, in words and as a direction. */
-export interface CardChange {
+interface CardChange {
   readonly direction: 'up' | 'down' | 'same';
   /** `+3.1%`, or for percentages the difference in points. */
   readonly text: string;

@@ -7,7 +7,7 @@ export interface Days {
 }
 
 /** Distance back to the other period, in calendar months and days. */
-export interface Shift {
+interface Shift {
   readonly months: number;
   readonly days: number;
 }

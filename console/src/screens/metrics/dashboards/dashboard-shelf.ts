@@ -14,7 +14,7 @@ import {
 } from './dashboard.js';
 
 /** Storage for dashboards: the browser's `Storage`, or a substitute. */
-export type DashboardStorage = Pick<Storage, 'getItem' | 'setItem'>;
+type DashboardStorage = Pick<Storage, 'getItem' | 'setItem'>;
 
 const MOST = 100;
 
@@ -47,7 +47,7 @@ function writeShelf(shelf: DashboardStorage, caller: string, all: readonly Dashb
 }
 
 /** Adds a dashboard, replacing the one of the same title. */
-export function withDashboard(all: readonly Dashboard[], dashboard: Dashboard): readonly Dashboard[] {
+function withDashboard(all: readonly Dashboard[], dashboard: Dashboard): readonly Dashboard[] {
   const others = all.filter(({ title }) => title !== dashboard.title);
   return [...others, dashboard].toSorted((a, b) => a.title.localeCompare(b.title)).slice(0, MOST);
 }

@@ -44,7 +44,7 @@ const VERSION = 1;
 const ALL_TIME = 'all time';
 
 /** Names of ranges that a panel can have, such as `last 12 months`. */
-export const PERIODS: readonly string[] = namedRanges('2000-01-01')
+const PERIODS: readonly string[] = namedRanges('2000-01-01')
   .map(({ name }) => name.toLowerCase())
   .filter((name) => name !== ALL_TIME);
 
@@ -230,7 +230,7 @@ export interface FileProblem {
 }
 
 /** Checks members of a file and collects all that is wrong. Returns a valid placeholder for an invalid member. */
-export class DashboardReader {
+class DashboardReader {
   readonly problems: FileProblem[] = [];
 
   fault(at: string, text: string): void {

@@ -1,25 +1,17 @@
-import { useId, useMemo, useState } from 'react';
+import { useId, useState } from 'react';
 import type { Answer } from '../../../../../clients/typescript/types.js';
 import { postJson } from '../../../api/http.js';
 import { Dialog } from '../../../parts/Dialog.js';
 import { Loaded } from '../../../parts/load/Loaded.js';
-import { useAnswer, useLoad } from '../../../parts/load/useLoad.js';
+import { useLoad, useThreadAnswer } from '../../../parts/load/useLoad.js';
 import { useSession } from '../../../shell/session.js';
 import { wordOf } from '../answer/columns.js';
 import type { CommonGroups } from '../catalog/common-groups.js';
 import type { CatalogThread } from '../catalog/protocol.js';
-import {
-  type DayRange,
-  type Filter,
-  type FilterValue,
-  OPERATORS,
-  type Operator,
-  oneOf,
-  toggled,
-} from '../choice/choice.js';
+import { type DayRange, type Filter, type FilterValue, OPERATORS, type Operator, oneOf, toggled } from '../choice/choice.js';
 import { namedRanges } from '../choice/period.js';
 
-export interface FilterPickProps {
+interface FilterPickProps {
   readonly thread: CatalogThread;
   readonly ground: CommonGroups;
   readonly filters: readonly Filter[];
@@ -34,11 +26,7 @@ export function FilterPick({ thread, ground, filters, onFilters }: FilterPickPro
   const id = useId();
   const [open, setOpen] = useState<string | null>(null);
   const { entities } = ground;
-  const find = useMemo(
-    () => () => thread.ask('offered', { entities, term: '', most: MOST }),
-    [thread, entities],
-  );
-  const { answer } = useAnswer(find);
+  const { answer } = useThreadAnswer(thread, 'offered', { entities, term: '', most: MOST });
   const offered = (answer?.first ?? []).filter((o) => o.filterable && !o.isTime);
   const metric = ground.metrics[0]?.name ?? null;
   const set = (name: string, filter: Filter | null): void => {
@@ -169,7 +157,7 @@ function listed(values: readonly unknown[]): string {
   return values.length > NAMED ? `${named} and ${values.length - NAMED} more` : named;
 }
 
-export interface FilterValuesProps {
+interface FilterValuesProps {
   readonly name: string;
   /** Metric by which the values are sorted, largest first. */
   readonly metric: string;
@@ -179,7 +167,7 @@ export interface FilterValuesProps {
 }
 
 /** Values of a dimension, from a governed query, so that users can select only values that they may see. */
-export function FilterValues({ name, metric, filter, onFilter, onClose }: FilterValuesProps) {
+function FilterValues({ name, metric, filter, onFilter, onClose }: FilterValuesProps) {
   const { caller } = useSession();
   const [term, setTerm] = useState('');
   const state = useLoad(`${metric} ${name}`, (signal) => {

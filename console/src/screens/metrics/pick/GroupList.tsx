@@ -1,11 +1,11 @@
-import { type ReactNode, useId, useMemo, useState } from 'react';
-import { useAnswer } from '../../../parts/load/useLoad.js';
+import { type ReactNode, useId, useState } from 'react';
 import type { CommonGroups } from '../catalog/common-groups.js';
 import type { DimensionChoice } from '../catalog/dimensions.js';
 import type { CatalogThread } from '../catalog/protocol.js';
-import { GRAINS, type Group, oneOf, type TimeGrain } from '../choice/choice.js';
+import { GRAINS, type Group, type TimeGrain, oneOf } from '../choice/choice.js';
+import { useThreadAnswer } from '../../../parts/load/useLoad.js';
 
-export interface GroupListProps {
+interface GroupListProps {
   readonly thread: CatalogThread;
   readonly ground: CommonGroups;
   readonly groups: readonly Group[];
@@ -27,17 +27,13 @@ const TIME: DimensionChoice = {
   isKey: false,
 };
 
-export const FIRST_GRAIN: TimeGrain = 'month';
+const FIRST_GRAIN: TimeGrain = 'month';
 
 /** Dimensions that the selected metrics have in common. Each time has a control for its grain. */
 export function GroupList({ thread, ground, groups, onGroups }: GroupListProps) {
   const [term, setTerm] = useState('');
   const { entities, hasTime } = ground;
-  const find = useMemo(
-    () => () => thread.ask('offered', { entities, term, most: MOST }),
-    [thread, entities, term],
-  );
-  const { answer } = useAnswer(find);
+  const { answer } = useThreadAnswer(thread, 'offered', { entities, term, most: MOST });
   const time = hasTime && 'metric_time'.includes(term.trim().toLowerCase()) ? [TIME] : [];
   const picked = new Map(groups.map((g) => [g.name, g]));
   const offered = [...time, ...(answer?.first ?? [])];
