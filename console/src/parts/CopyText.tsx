@@ -1,13 +1,8 @@
 import './parts.css';
 import { useRef, useState } from 'react';
 
-interface CopyTextProps {
-  readonly label: string;
-  readonly text: string;
-}
-
 /** Text with a button that copies it; if the page has no access to the clipboard, the text is selected instead. */
-export function CopyText({ label, text }: CopyTextProps) {
+export function CopyText({ label, text }: { readonly label: string; readonly text: string }) {
   const area = useRef<HTMLTextAreaElement>(null);
   const [said, setSaid] = useState('');
   const copy = (): void => {

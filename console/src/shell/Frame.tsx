@@ -88,12 +88,12 @@ export function Frame({ caller, settings, signedIn }: FrameProps) {
   );
 }
 
-function Shown({ name }: { readonly name: Parameters<typeof screenNamed>[0] }) {
-  const Screen = screenNamed(name);
-  return Screen === null ? null : <Screen />;
+function Shown({ name }: { readonly name: ScreenName }) {
+  const Screen = LOADED.get(name);
+  return Screen === undefined ? null : <Screen />;
 }
 
-function NotHere({ name }: { readonly name: Parameters<typeof screenNamed>[0] }) {
+function NotHere({ name }: { readonly name: ScreenName }) {
   return (
     <Empty
       title={`${TITLES[name]} is not here`}
@@ -152,12 +152,8 @@ class Boundary extends Component<BoundaryProps, BoundaryState> {
   }
 }
 
-interface EndedBarProps {
-  readonly onSignIn: () => void;
-}
-
 /** Notice that the token has expired, with a way to sign in again; the screen stays unchanged. */
-function EndedBar({ onSignIn }: EndedBarProps) {
+function EndedBar({ onSignIn }: { readonly onSignIn: () => void }) {
   return (
     <div className="row ended warn" role="alert">
       <span>Your token has expired. What you typed is kept.</span>
@@ -242,10 +238,6 @@ const LOADED: ReadonlyMap<ScreenName, LazyExoticComponent<ComponentType>> = new 
       : [[name, lazy(async () => ({ default: (await load()).Screen }))] as const];
   }),
 );
-
-function screenNamed(name: ScreenName): LazyExoticComponent<ComponentType> | null {
-  return LOADED.get(name) ?? null;
-}
 
 function screensFor(isAdmin: boolean): readonly ScreenName[] {
   return SCREENS.filter((name) => LOADED.has(name) && (isAdmin || !ADMIN_SCREENS.has(name)));

@@ -1,25 +1,7 @@
 import { useSyncExternalStore } from 'react';
 
-/** Screens of the console, named by the word after `#/`. */
-export const SCREENS = [
-  'ask',
-  'map',
-  'metrics',
-  'receipts',
-  'requests',
-  'policy',
-  'audit',
-  'operations',
-] as const;
-export type ScreenName = (typeof SCREENS)[number];
-
-/** Page address: `#/ask?q=…`. */
-interface PageAddress {
-  readonly screen: ScreenName;
-  readonly parameters: URLSearchParams;
-}
-
-export const TITLES: Readonly<Record<ScreenName, string>> = {
+/** Screens of the console by the word after `#/`, with their titles. */
+export const TITLES = {
   ask: 'Ask',
   map: 'Map',
   metrics: 'Metrics',
@@ -28,7 +10,15 @@ export const TITLES: Readonly<Record<ScreenName, string>> = {
   policy: 'Policy',
   audit: 'Audit',
   operations: 'Operations',
-};
+} as const;
+export type ScreenName = keyof typeof TITLES;
+export const SCREENS = Object.keys(TITLES) as readonly ScreenName[]; // the object has no other keys
+
+/** Page address: `#/ask?q=…`. */
+interface PageAddress {
+  readonly screen: ScreenName;
+  readonly parameters: URLSearchParams;
+}
 
 /** Screens that require an admin role. */
 export const ADMIN_SCREENS: ReadonlySet<ScreenName> = new Set(['policy', 'audit', 'operations']);

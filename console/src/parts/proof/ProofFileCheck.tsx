@@ -2,7 +2,8 @@ import { type ChangeEvent, type DragEvent, useId, useState } from 'react';
 import { Empty } from '../Empty.js';
 import { formatTime } from '../load/format.js';
 import { useKept } from '../useKept.js';
-import { checkProof, type ProofCheck, proofsIn } from './proof.js';
+import { type ProofCheck, checkProof, proofsIn } from './proof.js';
+import { FactList } from '../FactList.js';
 import './proof.css';
 
 /** Proofs that were pasted, or read from a file of this name. */
@@ -150,20 +151,10 @@ const FACTS = [
 function Facts({ record }: { readonly record: NonNullable<ProofCheck['record']> }) {
   const { receipt } = record;
   if (typeof receipt !== 'object' || receipt === null || !('masked' in receipt)) return null;
-  const facts = [
-    ...FACTS.map(([title, name]) => [title, record[name]] as const),
-    ['masked', receipt.masked] as const,
-  ];
-  return (
-    <dl className="proof-facts">
-      {facts.map(([title, value]) => (
-        <div key={title}>
-          <dt>{title}</dt>
-          <dd>{Array.isArray(value) ? value.join(', ') || 'nothing' : String(value)}</dd>
-        </div>
-      ))}
-    </dl>
-  );
+  const words = (value: unknown): string =>
+    Array.isArray(value) ? value.join(', ') || 'nothing' : String(value);
+  const facts = FACTS.map(([title, name]) => [title, words(record[name])] as const);
+  return <FactList facts={[...facts, ['masked', words(receipt.masked)]]} />;
 }
 
 function titleOf(record: ProofCheck['record']): string {

@@ -127,14 +127,10 @@ function maskedInSchema(schema: Pick<Schema, 'entities' | 'relationships'> | nul
   return ({ source }) => (source === null ? null : (known.get(source) ?? null));
 }
 
-interface PassagesViewProps {
-  readonly store: RowStore;
-}
-
 const MOST = 200;
 
 /** Passages of an answer as text, each with its source. */
-function PassagesView({ store }: PassagesViewProps) {
+function PassagesView({ store }: { readonly store: RowStore }) {
   const passages = Array.from({ length: Math.min(MOST, store.rows) }, (_, row) =>
     passageOf(rowOf(store, row)),
   );

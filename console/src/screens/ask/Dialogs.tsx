@@ -147,12 +147,8 @@ const ABOUT: Readonly<Record<FileFormat, string>> = {
   parquet: 'Columns with types; numeric and interval are text.',
 };
 
-interface DownloadFormProps {
-  readonly answer: ExportedAnswer;
-}
-
 /** Saves the rows that the page has; nothing is requested from the gateway. */
-function DownloadForm({ answer }: DownloadFormProps) {
+function DownloadForm({ answer }: { readonly answer: ExportedAnswer }) {
   const [writing, setWriting] = useState<FileFormat | null>(null);
   const [error, setError] = useState<unknown>(null);
   const closed = useRef<AbortController>(null);

@@ -4,7 +4,7 @@ import { Empty, NoAccess, SchemaFault } from '../../parts/Empty.js';
 import { Loading } from '../../parts/load/Loaded.js';
 import { Tabs } from '../../parts/Tabs.js';
 import { examplesOf } from './examples-of.js';
-import type { LibraryEntry, LibraryState, QuestionDraft, SavedQuery } from './library.js';
+import type { LibraryState, QuestionDraft } from './library.js';
 
 interface LibraryViewProps {
   readonly library: LibraryState;
@@ -25,69 +25,42 @@ export function LibraryView({ library, onTake }: LibraryViewProps) {
       chosen={tab}
       onChoose={setTab}
     >
-      {tab === 'history' ? (
-        <History history={history} onTake={onTake} onForget={library.forgetHistory} />
-      ) : (
-        <SavedList saved={saved} onTake={onTake} onForget={library.forget} />
+      {(tab === 'history' ? history : saved).length === 0 && (
+        <p className="quiet ask-none">{tab === 'history' ? 'No queries yet.' : 'No saved queries yet.'}</p>
+      )}
+      <ul className="ask-kept">
+        {tab === 'history'
+          ? history.map((kept) => (
+              <li key={`${kept.kind} ${kept.text}`}>
+                <button type="button" onClick={() => onTake(kept)}>
+                  <code>{kept.text}</code>
+                  <time className="quiet">{new Date(kept.at).toLocaleString()}</time>
+                </button>
+              </li>
+            ))
+          : saved.map((kept) => (
+              <li key={kept.name}>
+                <button type="button" onClick={() => onTake(kept)}>
+                  <strong>{kept.name}</strong>
+                  <code>{kept.text}</code>
+                </button>
+                <button
+                  type="button"
+                  className="plain"
+                  onClick={() => library.forget(kept.name)}
+                  aria-label={`Forget ${kept.name}`}
+                >
+                  ✕
+                </button>
+              </li>
+            ))}
+      </ul>
+      {tab === 'history' && history.length > 0 && (
+        <button type="button" onClick={library.forgetHistory}>
+          Forget all
+        </button>
       )}
     </Tabs>
-  );
-}
-
-interface HistoryProps {
-  readonly history: readonly LibraryEntry[];
-  readonly onTake: (draft: QuestionDraft) => void;
-  readonly onForget: () => void;
-}
-
-function History({ history, onTake, onForget }: HistoryProps) {
-  if (history.length === 0) return <p className="quiet ask-none">No queries yet.</p>;
-  return (
-    <>
-      <ul className="ask-kept">
-        {history.map((kept) => (
-          <li key={`${kept.kind} ${kept.text}`}>
-            <button type="button" onClick={() => onTake(kept)}>
-              <code>{kept.text}</code>
-              <time className="quiet">{new Date(kept.at).toLocaleString()}</time>
-            </button>
-          </li>
-        ))}
-      </ul>
-      <button type="button" onClick={onForget}>
-        Forget all
-      </button>
-    </>
-  );
-}
-
-interface SavedListProps {
-  readonly saved: readonly SavedQuery[];
-  readonly onTake: (draft: QuestionDraft) => void;
-  readonly onForget: (name: string) => void;
-}
-
-function SavedList({ saved, onTake, onForget }: SavedListProps) {
-  if (saved.length === 0) return <p className="quiet ask-none">No saved queries yet.</p>;
-  return (
-    <ul className="ask-kept">
-      {saved.map((one) => (
-        <li key={one.name}>
-          <button type="button" onClick={() => onTake(one)}>
-            <strong>{one.name}</strong>
-            <code>{one.text}</code>
-          </button>
-          <button
-            type="button"
-            className="plain"
-            onClick={() => onForget(one.name)}
-            aria-label={`Forget ${one.name}`}
-          >
-            ✕
-          </button>
-        </li>
-      ))}
-    </ul>
   );
 }
 

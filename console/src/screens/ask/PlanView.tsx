@@ -1,12 +1,8 @@
 import type { Plan } from '../../../../clients/typescript/types.js';
 import { type PlanTreeNode, planTree } from './plan-tree.js';
 
-interface PlanViewProps {
-  readonly plan: Plan;
-}
-
 /** Plan of a query, and the grants that apply to it. */
-export function PlanView({ plan }: PlanViewProps) {
+export function PlanView({ plan }: { readonly plan: Plan }) {
   return (
     <div className="plan">
       <section className="stack">

@@ -1,13 +1,7 @@
-/** Formats in which a query can be copied. */
-export const WAYS = ['curl', 'psql', 'python', 'mcp'] as const;
-export type CopyTarget = (typeof WAYS)[number];
-
-export const WAY_TITLES: Readonly<Record<CopyTarget, string>> = {
-  curl: 'curl',
-  psql: 'psql',
-  python: 'Python',
-  mcp: 'MCP',
-};
+/** Formats in which a query can be copied, with their titles. */
+export const WAY_TITLES = { curl: 'curl', psql: 'psql', python: 'Python', mcp: 'MCP' } as const;
+export type CopyTarget = keyof typeof WAY_TITLES;
+export const WAYS = Object.keys(WAY_TITLES) as readonly CopyTarget[]; // the object has no other keys
 
 interface QuestionToCopy {
   readonly text: string;

@@ -171,10 +171,12 @@ export function sentenceOf(record: AuditRecord): string {
   }
 }
 
-/** Members of a record that its sentence omits, in reading order. */
-export function particularsOf(record: AuditRecord): readonly (readonly [name: string, value: string])[] {
+/** Members of a record that its sentence omits, in reading order; null for those that it does not have. */
+export function particularsOf(
+  record: AuditRecord,
+): readonly (readonly [name: string, value: string | null])[] {
   const { versions, objects, statement_hmac, standby, detail, writer, epoch, seq } = record;
-  const all: readonly (readonly [string, string | null])[] = [
+  return [
     ['objects', objects.length === 0 ? null : objects.join(', ')],
     ['policy', versions?.policy ?? null],
     ['manifest', versions?.manifest ?? null],
@@ -183,5 +185,4 @@ export function particularsOf(record: AuditRecord): readonly (readonly [name: st
     ['detail', detail ?? null],
     ['place', `record ${seq} of ${writer}, opening ${epoch}`],
   ];
-  return all.filter((entry): entry is readonly [string, string] => entry[1] !== null);
 }

@@ -7,9 +7,10 @@ import { formatTime } from '../../parts/load/format.js';
 import { Loaded } from '../../parts/load/Loaded.js';
 import { useLoad } from '../../parts/load/useLoad.js';
 import { Verdict } from '../../parts/proof/ProofFileCheck.js';
-import { checkProof, type ProofCheck } from '../../parts/proof/proof.js';
+import { type ProofCheck, checkProof } from '../../parts/proof/proof.js';
 import { useSession } from '../../shell/session.js';
 import { particularsOf, resultOf, sentenceOf, whoOf } from './RecordList.js';
+import { FactList } from '../../parts/FactList.js';
 
 export interface ChosenRequest {
   readonly id: string;
@@ -71,14 +72,7 @@ function Happened({ record }: { readonly record: AuditRecord }) {
       <p>{sentenceOf(record)}</p>
       <details>
         <summary>Details</summary>
-        <dl>
-          {particularsOf(record).map(([name, value]) => (
-            <div key={name}>
-              <dt>{name}</dt>
-              <dd>{value}</dd>
-            </div>
-          ))}
-        </dl>
+        <FactList facts={particularsOf(record)} />
       </details>
     </li>
   );

@@ -24,10 +24,7 @@ export function ThingList({ nodes, open, onOpen, callers }: ThingListProps) {
         own.sort((a, b) => (a.label < b.label ? -1 : 1));
         return (
           <section key={kind}>
-            <h3>
-              {kind === 'cluster' ? 'clusters' : KIND_WORDS[kind].many}{' '}
-              <span className="map-count">{own.length}</span>
-            </h3>
+            <CountedTitle title={kind === 'cluster' ? 'clusters' : KIND_WORDS[kind].many} count={own.length} />
             <ul>
               {own.map((node) => (
                 <li key={node.id}>
@@ -79,9 +76,7 @@ interface DifferencesProps {
 export function Differences({ changes: { total, first }, callers, open, onOpen, onMore }: DifferencesProps) {
   return (
     <nav className="map-list map-differences" aria-label="Differences">
-      <h3>
-        Differences <span className="map-count">{total.toLocaleString('en')}</span>
-      </h3>
+      <CountedTitle title="Differences" count={total} />
       {total === 0 && <p className="quiet">Both see the same map.</p>}
       <ul>
         {first.map(({ id, kind, name, mark, columns }) => (
@@ -112,11 +107,26 @@ export function Differences({ changes: { total, first }, callers, open, onOpen, 
           </li>
         ))}
       </ul>
-      {total > first.length && (
-        <button type="button" onClick={onMore}>
-          {`${(total - first.length).toLocaleString('en')} more`}
-        </button>
-      )}
+      <MoreButton left={total - first.length} onMore={onMore} />
     </nav>
+  );
+}
+
+/** Title of a list, with the number of its elements. */
+export function CountedTitle({ title, count }: { readonly title: string; readonly count: number }) {
+  return (
+    <h3>
+      {title} <span className="map-count">{count.toLocaleString('en')}</span>
+    </h3>
+  );
+}
+
+/** Button that shows more of a list; nothing if all of it is shown. */
+export function MoreButton({ left, onMore }: { readonly left: number; readonly onMore: () => void }) {
+  if (left <= 0) return null;
+  return (
+    <button type="button" onClick={onMore}>
+      {`${left.toLocaleString('en')} more`}
+    </button>
   );
 }

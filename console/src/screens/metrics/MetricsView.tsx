@@ -1,5 +1,4 @@
 import { useMemo, useReducer, useState } from 'react';
-import type { SignedInCaller } from '../../api/caller.js';
 import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
 import { Loaded, Loading } from '../../parts/load/Loaded.js';
@@ -19,15 +18,16 @@ import { DashboardView } from './dashboards/DashboardView.js';
 import { type DashboardPlace, type DashboardShelf, dashboardAt, useSharedDashboards, useShelf } from './dashboards/dashboard-shelf.js';
 import { FilterPick, RangePick } from './pick/FilterPick.js';
 import { GroupList, PickList } from './pick/GroupList.js';
+import { useSession } from '../../shell/session.js';
 
 interface MetricsViewProps {
-  readonly caller: SignedInCaller;
   readonly thread: CatalogThread;
 }
 
 const NO_GROUND: CommonGroups = { metrics: [], entities: [], hasTime: false };
 
-export function MetricsView({ caller, thread }: MetricsViewProps) {
+export function MetricsView({ thread }: MetricsViewProps) {
+  const { caller } = useSession();
   const { parameters } = usePlace();
   const choice = choiceOf(parameters.toString());
   const shelf = useShelf(caller.key);
@@ -57,10 +57,10 @@ export function MetricsView({ caller, thread }: MetricsViewProps) {
       </Loaded>
     );
   if (board.kind !== 'none')
-    return <DashboardAt caller={caller} thread={thread} place={board} shelf={shelf} onOpen={go} />;
+    return <DashboardAt thread={thread} place={board} shelf={shelf} onOpen={go} />;
   if (choice.metrics.length === 0)
     return (
-      <Gallery caller={caller} thread={thread} onOpen={go}>
+      <Gallery thread={thread} onOpen={go}>
         <DashboardList shelf={shelf} shared={shared} />
       </Gallery>
     );
@@ -92,7 +92,7 @@ export function MetricsView({ caller, thread }: MetricsViewProps) {
         <AnswerBar choice={choice} onChoice={go} onAdd={() => setAdding(true)} />
         {isAdding && <AddDialog choice={choice} shelf={shelf} onClose={() => setAdding(false)} />}
         {mayAsk ? (
-          <Answered caller={caller} state={state} thread={thread} ground={ground} />
+          <Answered state={state} thread={thread} ground={ground} />
         ) : (
           <LinkedQuestion
             choice={choice}
@@ -108,14 +108,13 @@ export function MetricsView({ caller, thread }: MetricsViewProps) {
 }
 
 interface DashboardAtProps {
-  readonly caller: SignedInCaller;
   readonly thread: CatalogThread;
   readonly place: Exclude<DashboardPlace, { readonly kind: 'none' }>;
   readonly shelf: DashboardShelf;
   readonly onOpen: (choice: Choice) => void;
 }
 
-function DashboardAt({ caller, thread, place, shelf, onOpen }: DashboardAtProps) {
+function DashboardAt({ thread, place, shelf, onOpen }: DashboardAtProps) {
   switch (place.kind) {
     case 'missing':
       return (
@@ -134,7 +133,6 @@ function DashboardAt({ caller, thread, place, shelf, onOpen }: DashboardAtProps)
       return (
         <DashboardView
           key={location.hash}
-          caller={caller}
           thread={thread}
           dashboard={place.dashboard}
           isKept={place.isKept}
@@ -145,13 +143,8 @@ function DashboardAt({ caller, thread, place, shelf, onOpen }: DashboardAtProps)
   }
 }
 
-interface LinkedQuestionProps {
-  readonly choice: Choice;
-  readonly onAsk: () => void;
-}
-
 /** A query from a link, which runs only after the user confirms it. */
-function LinkedQuestion({ choice, onAsk }: LinkedQuestionProps) {
+function LinkedQuestion({ choice, onAsk }: { readonly choice: Choice; readonly onAsk: () => void }) {
   const groups = choice.groups.map(keyOf);
   return (
     <Empty
@@ -168,13 +161,12 @@ function LinkedQuestion({ choice, onAsk }: LinkedQuestionProps) {
 }
 
 interface AnsweredProps {
-  readonly caller: SignedInCaller;
   readonly state: MetricsAnswerState;
   readonly thread: CatalogThread;
   readonly ground: CommonGroups | null;
 }
 
-function Answered({ caller, state, thread, ground }: AnsweredProps) {
+function Answered({ state, thread, ground }: AnsweredProps) {
   switch (state.kind) {
     case 'nothing':
       return null;
@@ -183,7 +175,7 @@ function Answered({ caller, state, thread, ground }: AnsweredProps) {
     case 'failed':
       return <ErrorBox error={state.error} again={state.again} />;
     case 'answered':
-      return <DrillableAnswer caller={caller} thread={thread} ground={ground} asked={state.asked} />;
+      return <DrillableAnswer thread={thread} ground={ground} asked={state.asked} />;
   }
 }
 

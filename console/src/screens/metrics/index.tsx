@@ -35,7 +35,7 @@ export function Screen() {
             <a href="#/map">Open your map</a>
           </Empty>
         );
-      return thread === null ? null : <MetricsView caller={caller} thread={thread} />;
+      return thread === null ? null : <MetricsView thread={thread} />;
   }
 }
 

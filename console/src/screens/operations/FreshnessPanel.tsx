@@ -5,7 +5,8 @@ import { formatAge, formatCount, formatTime } from '../../parts/load/format.js';
 import { Loaded } from '../../parts/load/Loaded.js';
 import { useLoad } from '../../parts/load/useLoad.js';
 import { useSession } from '../../shell/session.js';
-import { numberColumns, PlainTable } from './Processes.js';
+import { PlainTable, numberColumns } from './Processes.js';
+import { FactList } from '../../parts/FactList.js';
 
 export function FreshnessPanel() {
   const { caller } = useSession();
@@ -23,25 +24,26 @@ function Ages({ indexes, rollups, published, activation, versions }: Freshness) 
     <div className="stack wide">
       <section>
         <h3>Versions</h3>
-        <dl className="pairs">
-          <dt>manifest</dt>
-          <dd>
-            <code>{versions.manifest}</code>
-          </dd>
-          <dt>policy</dt>
-          <dd>
-            <code>{versions.policy}</code>
-            {activation !== null && (
-              <span className="quiet"> activation {activation} of the control database</span>
-            )}
-          </dd>
-          <dt>published</dt>
-          <dd>
-            {published === null
-              ? 'nothing: the manifest file alone'
-              : `version ${published.number}, ${formatTime(published.at).slice(0, 16)}`}
-          </dd>
-        </dl>
+        <FactList
+          facts={[
+            ['manifest', <code key="manifest">{versions.manifest}</code>],
+            [
+              'policy',
+              <>
+                <code>{versions.policy}</code>
+                {activation !== null && (
+                  <span className="quiet"> activation {activation} of the control database</span>
+                )}
+              </>,
+            ],
+            [
+              'published',
+              published === null
+                ? 'nothing: the manifest file alone'
+                : `version ${published.number}, ${formatTime(published.at).slice(0, 16)}`,
+            ],
+          ]}
+        />
       </section>
       <section>
         <h3>Indexes of text</h3>

@@ -8,13 +8,8 @@ import { Loaded } from '../../parts/load/Loaded.js';
 import { useLoad } from '../../parts/load/useLoad.js';
 import { useSession } from '../../shell/session.js';
 
-interface DraftValidationProps {
-  readonly draft: Draft;
-  readonly name: string;
-}
-
 /** Result of validating a draft: its diagnostics, its source, and who gains and loses access. */
-export function DraftValidation({ draft, name }: DraftValidationProps) {
+export function DraftValidation({ draft, name }: { readonly draft: Draft; readonly name: string }) {
   const { caller } = useSession();
   const text = useLoad(`text ${draft.id}`, (signal) =>
     adminGet<{ readonly draft?: { readonly text: string } }>(caller, `/osl/objects/${draft.id}`, {}, signal),

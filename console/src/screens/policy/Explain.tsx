@@ -6,19 +6,15 @@ import { Loaded } from '../../parts/load/Loaded.js';
 import { useLoad } from '../../parts/load/useLoad.js';
 import { VisibilityPill } from '../../parts/Visibility.js';
 import { useSession } from '../../shell/session.js';
+import { FactList } from '../../parts/FactList.js';
 
 export interface ExplainedCell {
   readonly object: string;
   readonly chain: readonly string[];
 }
 
-interface ExplainProps {
-  readonly cell: ExplainedCell;
-  readonly onClose: () => void;
-}
-
 /** Explains what a subject can see of a column, also for a particular row. */
-export function Explain({ cell, onClose }: ExplainProps) {
+export function Explain({ cell, onClose }: { readonly cell: ExplainedCell; readonly onClose: () => void }) {
   const { caller } = useSession();
   const [row, setRow] = useState<readonly string[] | null>(null);
   const key = JSON.stringify(cell);
@@ -105,37 +101,20 @@ function Grant({ grant }: { readonly grant: AccessExplanation['grants'][number] 
       <p className="grant-rule">
         <code>{rule}</code> <span className="quiet">{counts ? 'counts' : 'does not count now'}</span>
       </p>
-      <dl>
-        <dt>columns</dt>
-        <dd>{typeof columns === 'string' ? 'all' : columns.join(', ')}</dd>
-        <dt>rows</dt>
-        <dd>{rows === null ? 'all' : <code>{rows}</code>}</dd>
-        {unmask.length > 0 && (
-          <>
-            <dt>unmasks</dt>
-            <dd>{unmask.join(', ')}</dd>
-          </>
-        )}
-        {min_group_size !== null && (
-          <>
-            <dt>groups of</dt>
-            <dd>{min_group_size} at least</dd>
-          </>
-        )}
-        {conditions !== null && (
-          <>
-            <dt>only</dt>
-            <dd>
-              <code>{JSON.stringify(conditions)}</code>
-            </dd>
-          </>
-        )}
-        {lacking.map(({ subject, attribute }) => (
-          <div key={`${subject} ${attribute}`} className="grant-lacks">
-            {subject} has no attribute <code>{attribute}</code>
-          </div>
-        ))}
-      </dl>
+      <FactList
+        facts={[
+          ['columns', typeof columns === 'string' ? 'all' : columns.join(', ')],
+          ['rows', rows === null ? 'all' : <code key="rows">{rows}</code>],
+          ['unmasks', unmask.length === 0 ? null : unmask.join(', ')],
+          ['groups of', min_group_size === null ? null : `${min_group_size} at least`],
+          ['only', conditions === null ? null : <code key="only">{JSON.stringify(conditions)}</code>],
+        ]}
+      />
+      {lacking.map(({ subject, attribute }) => (
+        <p key={`${subject} ${attribute}`} className="grant-lacks">
+          {subject} has no attribute <code>{attribute}</code>
+        </p>
+      ))}
     </div>
   );
 }

@@ -4,10 +4,16 @@ import type { Freshness, PolicyTestsJob } from '../../api/admin-types.js';
 import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
 import { FigureCard } from '../../parts/FigureCard.js';
-import { formatCount, formatTime } from '../../parts/load/format.js';
-import { Loading } from '../../parts/load/Loaded.js';
+import { formatCount } from '../../parts/load/format.js';
+import { JobHead, Loading } from '../../parts/load/Loaded.js';
 import { useJob, useLoad } from '../../parts/load/useLoad.js';
 import { useSession } from '../../shell/session.js';
+
+const WORDS = {
+  begin: 'Run the tests',
+  running: 'Running …',
+  never: 'Not run since the server started.',
+};
 
 /** Results of the policy tests, and the rules that no test covers. */
 export function PolicyTestsPanel() {
@@ -31,12 +37,17 @@ export function PolicyTestsPanel() {
     );
   return (
     <div className="stack wide pad tests">
-      <div className="row">
-        <button type="button" className="primary" disabled={job.state === 'running'} onClick={begin}>
-          {job.state === 'running' ? 'Running …' : 'Run the tests'}
-        </button>
-        <Standing job={job} />
-      </div>
+      <JobHead
+        job={job}
+        begin={begin}
+        words={WORDS}
+        progress={
+          <span role="status" className="quiet">
+            {formatCount(job.progress?.['tests'] ?? 0)} tests, {formatCount(job.progress?.['changes'] ?? 0)}{' '}
+            changed rules so far
+          </span>
+        }
+      />
       {error !== null && <ErrorBox error={error} again={again} />}
       {job.state === 'failed' && <p className="verdict bad">They could not be run: {job.why}</p>}
       {job.result !== null && (
@@ -46,38 +57,9 @@ export function PolicyTestsPanel() {
   );
 }
 
-function Standing({ job: { state, progress, ended_at, by } }: { readonly job: PolicyTestsJob }) {
-  switch (state) {
-    case 'running':
-      return (
-        <span role="status" className="quiet">
-          {formatCount(progress?.['tests'] ?? 0)} tests, {formatCount(progress?.['changes'] ?? 0)} changed
-          rules so far
-        </span>
-      );
-    case 'done':
-    case 'failed':
-      return (
-        <span role="status" className="quiet">
-          {ended_at === null ? '' : formatTime(ended_at).slice(0, 19)}
-          {by === null ? '' : ` by ${by}`}
-        </span>
-      );
-    case 'never':
-      return <span className="quiet">Not run since the server started.</span>;
-    case 'none':
-      return null;
-  }
-}
-
 type TestRun = NonNullable<PolicyTestsJob['result']>;
 
-interface ResultsProps {
-  readonly result: TestRun;
-  readonly serving: string | null;
-}
-
-function Results({ result, serving }: ResultsProps) {
+function Results({ result, serving }: { readonly result: TestRun; readonly serving: string | null }) {
   const { results, coverage, claims, tested } = result;
   const [all, setAll] = useState(false);
   const failed = results.filter(({ ok }) => !ok);

@@ -122,77 +122,63 @@ const TEXT: ScalarColumn = {
 
 function scalarColumn(name: string): ScalarColumn {
   const type: ScalarType | undefined = SCALAR_TYPES.find((known) => known === name);
-  if (type === undefined) return TEXT;
-  const form = typeRow(type).arrow;
-  switch (form) {
-    case 'bool':
-      return { leaf: { type: 'BOOLEAN' }, read: (value) => value };
-    case 'int16':
-      return {
-        leaf: {
-          type: 'INT32',
-          converted_type: 'INT_16',
-          logical_type: { type: 'INTEGER', bitWidth: 16, isSigned: true },
-        },
-        read: Number,
-      };
-    case 'int32':
-      return { leaf: { type: 'INT32' }, read: Number };
-    case 'int64':
-      return { leaf: { type: 'INT64' }, read: (value) => BigInt(String(value)) };
-    case 'float32':
-      return { leaf: { type: 'FLOAT' }, read: Number };
-    case 'float64':
-      return { leaf: { type: 'DOUBLE' }, read: Number };
-    case 'binary':
-      return { leaf: { type: 'BYTE_ARRAY' }, read: (value) => bytesOf(String(value)) };
-    case 'uuid':
-      return {
-        leaf: { type: 'FIXED_LEN_BYTE_ARRAY', type_length: 16, logical_type: { type: 'UUID' } },
-        read: (value) => value,
-      };
-    case 'jsonb':
-      return {
-        leaf: { type: 'BYTE_ARRAY', logical_type: { type: 'JSON' } },
-        read: (value) => UTF8.encode(JSON.stringify(value)),
-      };
-    case 'date':
-      return {
-        leaf: { type: 'INT32', converted_type: 'DATE', logical_type: { type: 'DATE' } },
-        read: (value) => daysOf(String(value)),
-      };
-    case 'time':
-      return {
-        leaf: {
-          type: 'INT64',
-          converted_type: 'TIME_MICROS',
-          logical_type: { type: 'TIME', isAdjustedToUTC: false, unit: 'MICROS' },
-        },
-        read: (value) => microsOf(`1970-01-01 ${String(value)}`, 86_400),
-      };
-    case 'timestamp':
-      return {
-        leaf: { type: 'INT64', logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: false, unit: 'MICROS' } },
-        read: (value) => microsOf(String(value)),
-      };
-    case 'timestamptz':
-      return {
-        leaf: {
-          type: 'INT64',
-          converted_type: 'TIMESTAMP_MICROS',
-          logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MICROS' },
-        },
-        read: (value) => microsOf(String(value)),
-      };
-    case 'numeric':
-    case 'interval':
-    case 'utf8':
-    case 'text':
-      return TEXT;
-  }
+  return type === undefined ? TEXT : FORMS[typeRow(type).arrow];
 }
 
 const UTF8 = new TextEncoder();
+
+const FORMS: Readonly<Record<ReturnType<typeof typeRow>['arrow'], ScalarColumn>> = {
+  bool: { leaf: { type: 'BOOLEAN' }, read: (value) => value },
+  int16: {
+    leaf: {
+      type: 'INT32',
+      converted_type: 'INT_16',
+      logical_type: { type: 'INTEGER', bitWidth: 16, isSigned: true },
+    },
+    read: Number,
+  },
+  int32: { leaf: { type: 'INT32' }, read: Number },
+  int64: { leaf: { type: 'INT64' }, read: (value) => BigInt(String(value)) },
+  float32: { leaf: { type: 'FLOAT' }, read: Number },
+  float64: { leaf: { type: 'DOUBLE' }, read: Number },
+  binary: { leaf: { type: 'BYTE_ARRAY' }, read: (value) => bytesOf(String(value)) },
+  uuid: {
+    leaf: { type: 'FIXED_LEN_BYTE_ARRAY', type_length: 16, logical_type: { type: 'UUID' } },
+    read: (value) => value,
+  },
+  jsonb: {
+    leaf: { type: 'BYTE_ARRAY', logical_type: { type: 'JSON' } },
+    read: (value) => UTF8.encode(JSON.stringify(value)),
+  },
+  date: {
+    leaf: { type: 'INT32', converted_type: 'DATE', logical_type: { type: 'DATE' } },
+    read: (value) => daysOf(String(value)),
+  },
+  time: {
+    leaf: {
+      type: 'INT64',
+      converted_type: 'TIME_MICROS',
+      logical_type: { type: 'TIME', isAdjustedToUTC: false, unit: 'MICROS' },
+    },
+    read: (value) => microsOf(`1970-01-01 ${String(value)}`, 86_400),
+  },
+  timestamp: {
+    leaf: { type: 'INT64', logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: false, unit: 'MICROS' } },
+    read: (value) => microsOf(String(value)),
+  },
+  timestamptz: {
+    leaf: {
+      type: 'INT64',
+      converted_type: 'TIMESTAMP_MICROS',
+      logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MICROS' },
+    },
+    read: (value) => microsOf(String(value)),
+  },
+  numeric: TEXT,
+  interval: TEXT,
+  utf8: TEXT,
+  text: TEXT,
+};
 
 function bytesOf(base64: string): Uint8Array {
   return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));

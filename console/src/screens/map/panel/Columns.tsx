@@ -8,6 +8,7 @@ import { useSession } from '../../../shell/session.js';
 import type { ColumnChange } from '../graph/difference.js';
 import type { Thing, ThingColumn } from '../graph/model.js';
 import { SIGHT_WORDS, sightWord } from '../words.js';
+import { CountedTitle, MoreButton } from '../ThingList.js';
 
 interface ColumnsProps {
   readonly thing: Thing;
@@ -30,9 +31,7 @@ export function Columns({ thing, changes, callers, wanted }: ColumnsProps) {
   if (thing.columns.length === 0) return null;
   return (
     <section>
-      <h3>
-        Columns <span className="map-count">{thing.columns.length}</span>
-      </h3>
+      <CountedTitle title="Columns" count={thing.columns.length} />
       <ul className="map-columns">
         {shown.map((column) => (
           <ColumnRow
@@ -45,11 +44,7 @@ export function Columns({ thing, changes, callers, wanted }: ColumnsProps) {
           />
         ))}
       </ul>
-      {shown.length < thing.columns.length && (
-        <button type="button" onClick={() => setMost(most + 500)}>
-          {`${(thing.columns.length - shown.length).toLocaleString('en')} more`}
-        </button>
-      )}
+      <MoreButton left={thing.columns.length - shown.length} onMore={() => setMost(most + 500)} />
     </section>
   );
 }

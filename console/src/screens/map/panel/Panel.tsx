@@ -5,6 +5,8 @@ import { Shape } from '../picture/Legend.js';
 import { KIND_WORDS, markWords, questionFor } from '../words.js';
 import type { Details, Neighbour } from '../worker/protocol.js';
 import { Columns } from './Columns.js';
+import { CountedTitle, MoreButton } from '../ThingList.js';
+import { FactList } from '../../../parts/FactList.js';
 
 interface PanelProps {
   readonly details: Details;
@@ -62,27 +64,17 @@ export function Panel({ details, wanted, callers, onOpen, onAround, onClose }: P
         </div>
       </header>
       {facts.length + synonyms.length > 0 && (
-        <dl className="map-facts">
-          {facts.map(({ what, value }) => (
-            <div key={what}>
-              <dt>{what}</dt>
-              <dd>{value}</dd>
-            </div>
-          ))}
-          {synonyms.length > 0 && (
-            <div>
-              <dt>also called</dt>
-              <dd>{synonyms.join(', ')}</dd>
-            </div>
-          )}
-        </dl>
+        <FactList
+          facts={[
+            ...facts.map(({ what, value }) => [what, value] as const),
+            ['also called', synonyms.length === 0 ? null : synonyms.join(', ')],
+          ]}
+        />
       )}
       <Columns key={id} thing={thing} changes={columns} callers={callers} wanted={wanted} />
       {derived.length > 0 && (
         <section>
-          <h3>
-            Taken from text <span className="map-count">{derived.length}</span>
-          </h3>
+          <CountedTitle title="Taken from text" count={derived.length} />
           <ul className="map-columns">
             {derived.map((d) => (
               <li key={d.name} className={d.name === wanted ? 'is-wanted' : ''}>
@@ -150,9 +142,7 @@ function TieGroup({ id, title, of, onOpen }: TieGroupProps) {
   const [most, setMost] = useState(FIRST);
   return (
     <section>
-      <h3>
-        {title} <span className="map-count">{of.length}</span>
-      </h3>
+      <CountedTitle title={title} count={of.length} />
       <ul className="map-ties">
         {of.slice(0, most).map(({ tie, id: other, name, kind }) => (
           <li key={`${tie.id} ${other}`}>
@@ -166,11 +156,7 @@ function TieGroup({ id, title, of, onOpen }: TieGroupProps) {
           </li>
         ))}
       </ul>
-      {of.length > most && (
-        <button type="button" onClick={() => setMost(most + 500)}>
-          {`${(of.length - most).toLocaleString('en')} more`}
-        </button>
-      )}
+      <MoreButton left={of.length - most} onMore={() => setMost(most + 500)} />
     </section>
   );
 }

@@ -184,11 +184,7 @@ function follow(moved: MapCanvas | null, other: MapCanvas | null): void {
   other.cy.viewport({ zoom, pan: { ...pan } });
 }
 
-interface ZoomButtonsProps {
-  readonly canvas: RefObject<MapCanvas | null>;
-}
-
-function ZoomButtons({ canvas }: ZoomButtonsProps) {
+function ZoomButtons({ canvas }: { readonly canvas: RefObject<MapCanvas | null> }) {
   return (
     <fieldset className="map-zoom">
       <legend className="hidden">Zoom</legend>

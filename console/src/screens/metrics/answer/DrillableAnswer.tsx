@@ -1,5 +1,4 @@
 import { useState } from 'react';
-import type { SignedInCaller } from '../../../api/caller.js';
 import { CopyText } from '../../../parts/CopyText.js';
 import { Dialog } from '../../../parts/Dialog.js';
 import { Loaded } from '../../../parts/load/Loaded.js';
@@ -12,9 +11,9 @@ import { type Choice, keyOf } from '../choice/choice.js';
 import { AnswerView, type MetricsAnswerViewProps } from './AnswerView.js';
 import type { AnswerPoint } from './table.js';
 import type { MetricsAnswer } from './useMetricsAnswer.js';
+import { useSession } from '../../../shell/session.js';
 
 interface DrillableAnswerProps extends Pick<MetricsAnswerViewProps, 'asked' | 'show'> {
-  readonly caller: SignedInCaller;
   readonly thread: CatalogThread;
   /** Common properties of the metrics; null if they are read when the first point is chosen. */
   readonly ground: CommonGroups | null;
@@ -26,7 +25,8 @@ interface ChosenPoint {
 }
 
 /** An answer whose points, bars and cells lead to the rows behind them. */
-export function DrillableAnswer({ caller, thread, ground, asked, show = 'both' }: DrillableAnswerProps) {
+export function DrillableAnswer({ thread, ground, asked, show = 'both' }: DrillableAnswerProps) {
+  const { caller } = useSession();
   const [chosen, setChosen] = useState<ChosenPoint | null>(null);
   const [isWanted, setWanted] = useState(false);
   const { metrics } = asked.choice;

@@ -1,14 +1,13 @@
 import { type ReactNode, useReducer, useState } from 'react';
-import type { SignedInCaller } from '../../../api/caller.js';
 import { forgetAnswers } from '../answer/session-answers.js';
 import type { CatalogThread } from '../catalog/protocol.js';
 import { type Choice, NOTHING, oneOf, toggled } from '../choice/choice.js';
 import { CARD_GRAINS, type CardGrain } from './card-figure.js';
 import { MetricCard } from './MetricCard.js';
 import { useThreadAnswer } from '../../../parts/load/useLoad.js';
+import { useSession } from '../../../shell/session.js';
 
 interface GalleryProps {
-  readonly caller: SignedInCaller;
   readonly thread: CatalogThread;
   readonly onOpen: (choice: Choice) => void;
   /** Shown between the title and the cards. */
@@ -20,7 +19,8 @@ const MOST_IN_GALLERY = 90;
 const SEARCHED = 12;
 
 /** All metrics of the caller, each with its last values. */
-export function Gallery({ caller, thread, onOpen, children }: GalleryProps) {
+export function Gallery({ thread, onOpen, children }: GalleryProps) {
+  const { caller } = useSession();
   const [term, setTerm] = useState('');
   const [grain, setGrain] = useState<CardGrain | 'auto'>('auto');
   const [picked, setPicked] = useState<readonly string[]>([]);
@@ -80,7 +80,6 @@ export function Gallery({ caller, thread, onOpen, children }: GalleryProps) {
         {(answer?.first ?? []).map((metric) => (
           <MetricCard
             key={metric.name}
-            caller={caller}
             metric={metric}
             grain={grain}
             today={today}

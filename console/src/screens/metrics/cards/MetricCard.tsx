@@ -1,20 +1,12 @@
-import type { SignedInCaller } from '../../../api/caller.js';
 import { ProblemError, postJson } from '../../../api/http.js';
-import { errorText, Words } from '../../../parts/ErrorBox.js';
+import { Words, errorText } from '../../../parts/ErrorBox.js';
 import { shownFigure } from '../answer/columns.js';
 import { type QueuedAnswer, useInView, useQueuedAnswer } from '../answer/session-answers.js';
 import type { CatalogMetric } from '../catalog/protocol.js';
-import {
-  type CardFigure,
-  type CardGrain,
-  type CardPeriod,
-  cardFigure,
-  changeBetween,
-  periodName,
-} from './card-figure.js';
+import { type CardFigure, type CardGrain, type CardPeriod, cardFigure, changeBetween, periodName } from './card-figure.js';
+import { useSession } from '../../../shell/session.js';
 
 interface MetricCardProps {
-  readonly caller: SignedInCaller;
   readonly metric: CatalogMetric;
   readonly grain: CardGrain | 'auto';
   /** Today in UTC, the time zone of metrics. */
@@ -28,7 +20,8 @@ interface MetricCardProps {
 
 /** A metric with its last value, the change since the period before, and a line of the last periods. */
 export function MetricCard(props: MetricCardProps) {
-  const { caller, metric, grain, today, turn, isPicked, onPick, onOpen } = props;
+  const { caller } = useSession();
+  const { metric, grain, today, turn, isPicked, onPick, onOpen } = props;
   const [place, isInView] = useInView<HTMLLIElement>();
   const state = useQueuedAnswer<CardFigure>(caller, {
     key: `card ${grain} ${metric.name}`,
@@ -41,7 +34,7 @@ export function MetricCard(props: MetricCardProps) {
     <li ref={place} className="metric-card" aria-busy={state.kind === 'waiting'}>
       <button
         type="button"
-        className="metric-card-open"
+        className="box metric-card-open"
         onClick={() => onOpen(figure?.kind === 'series' ? figure.grain : null)}
       >
         <span className="metric-card-name">{metric.name}</span>

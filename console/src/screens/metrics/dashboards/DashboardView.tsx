@@ -1,5 +1,4 @@
 import { useReducer, useState } from 'react';
-import type { SignedInCaller } from '../../../api/caller.js';
 import { CopyText, download } from '../../../parts/CopyText.js';
 import { Dialog } from '../../../parts/Dialog.js';
 import { Empty } from '../../../parts/Empty.js';
@@ -7,12 +6,12 @@ import { goTo, isOwn, trust } from '../../../shell/routes.js';
 import { forgetAnswers } from '../answer/session-answers.js';
 import type { CatalogThread } from '../catalog/protocol.js';
 import type { Choice } from '../choice/choice.js';
-import { type Dashboard, type DashboardPanel, fileOf, LONGEST_LINK } from './dashboard.js';
-import { addressOf, type DashboardShelf, linkTo } from './dashboard-shelf.js';
+import { type Dashboard, type DashboardPanel, LONGEST_LINK, fileOf } from './dashboard.js';
+import { type DashboardShelf, addressOf, linkTo } from './dashboard-shelf.js';
 import { PanelView } from './PanelView.js';
+import { useSession } from '../../../shell/session.js';
 
 interface DashboardViewProps {
-  readonly caller: SignedInCaller;
   readonly thread: CatalogThread;
   readonly dashboard: Dashboard;
   /** True if the dashboard is kept in this browser and can be changed. */
@@ -22,7 +21,8 @@ interface DashboardViewProps {
 }
 
 /** A dashboard. One whose address came from elsewhere queries nothing until its reader starts it. */
-export function DashboardView({ caller, thread, dashboard, isKept, shelf, onOpen }: DashboardViewProps) {
+export function DashboardView({ thread, dashboard, isKept, shelf, onOpen }: DashboardViewProps) {
+  const { caller } = useSession();
   const [, agreed] = useReducer((n: number) => n + 1, 0);
   const [turn, refresh] = useReducer((n: number) => n + 1, 0);
   const { title, panels } = dashboard;
@@ -62,7 +62,6 @@ export function DashboardView({ caller, thread, dashboard, isKept, shelf, onOpen
           <PanelView
             // biome-ignore lint/suspicious/noArrayIndexKey: panels may be equal.
             key={`${i} ${panel.title}`}
-            caller={caller}
             thread={thread}
             panel={panel}
             today={today}

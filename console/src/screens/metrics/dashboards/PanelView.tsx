@@ -1,16 +1,15 @@
 import { useId } from 'react';
-import type { SignedInCaller } from '../../../api/caller.js';
 import { ErrorBox } from '../../../parts/ErrorBox.js';
 import { Loading } from '../../../parts/load/Loaded.js';
 import { DrillableAnswer } from '../answer/DrillableAnswer.js';
 import { type QueuedAnswer, useInView, useQueuedAnswer } from '../answer/session-answers.js';
-import { askMetrics, type MetricsAnswer } from '../answer/useMetricsAnswer.js';
+import { type MetricsAnswer, askMetrics } from '../answer/useMetricsAnswer.js';
 import type { CatalogThread } from '../catalog/protocol.js';
 import { type Choice, linkOf } from '../choice/choice.js';
-import { choiceOn, type DashboardPanel, type PanelForm } from './dashboard.js';
+import { type DashboardPanel, type PanelForm, choiceOn } from './dashboard.js';
+import { useSession } from '../../../shell/session.js';
 
 interface PanelViewProps {
-  readonly caller: SignedInCaller;
   readonly thread: CatalogThread;
   readonly panel: DashboardPanel;
   /** Today in UTC, the time zone of metrics. */
@@ -22,7 +21,8 @@ interface PanelViewProps {
 }
 
 /** A panel of a dashboard, which queries its metrics once it comes into view. */
-export function PanelView({ caller, thread, panel, today, turn, onOpen, change }: PanelViewProps) {
+export function PanelView({ thread, panel, today, turn, onOpen, change }: PanelViewProps) {
+  const { caller } = useSession();
   const id = useId();
   const [place, isInView] = useInView<HTMLElement>();
   const choice = choiceOn(panel, today);
@@ -50,7 +50,7 @@ export function PanelView({ caller, thread, panel, today, turn, onOpen, change }
         </span>
       </header>
       {panel.period !== null && <p className="panel-about">{panel.period}</p>}
-      <PanelAnswer caller={caller} thread={thread} state={state} show={panel.show} />
+      <PanelAnswer thread={thread} state={state} show={panel.show} />
     </section>
   );
 }
@@ -70,13 +70,12 @@ function Tool({ label, sign, onClick }: ToolProps) {
 }
 
 interface PanelAnswerProps {
-  readonly caller: SignedInCaller;
   readonly thread: CatalogThread;
   readonly state: QueuedAnswer<MetricsAnswer>;
   readonly show: PanelForm;
 }
 
-function PanelAnswer({ caller, thread, state, show }: PanelAnswerProps) {
+function PanelAnswer({ thread, state, show }: PanelAnswerProps) {
   switch (state.kind) {
     case 'waiting':
       return <Loading what="the answer" />;
@@ -84,7 +83,7 @@ function PanelAnswer({ caller, thread, state, show }: PanelAnswerProps) {
       return <ErrorBox error={state.error} again={state.again} />;
     case 'answered':
       return (
-        <DrillableAnswer caller={caller} thread={thread} ground={null} asked={state.answer} show={show} />
+        <DrillableAnswer thread={thread} ground={null} asked={state.answer} show={show} />
       );
   }
 }

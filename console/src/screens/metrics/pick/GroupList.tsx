@@ -84,18 +84,7 @@ export function GroupList({ thread, ground, groups, onGroups }: GroupListProps) 
 function unshared({ name, grain }: Group): DimensionChoice {
   const at = name.lastIndexOf('__');
   const [from, column] = at < 0 ? ['', name] : [name.slice(0, at), name.slice(at + 2)];
-  const isTime = grain !== null;
-  return {
-    name,
-    from,
-    column,
-    type: '',
-    description: null,
-    masked: 'none',
-    isTime,
-    filterable: false,
-    isKey: false,
-  };
+  return { ...TIME, name, from, column, type: '', description: null, isTime: grain !== null };
 }
 
 function withGrain(groups: readonly Group[], name: string, value: string): readonly Group[] {
