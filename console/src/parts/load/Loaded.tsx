@@ -1,8 +1,8 @@
 import { type ReactNode, useEffect, useState } from 'react';
-import { ErrorBox } from '../ErrorBox.js';
-import type { LoadState } from './useLoad.js';
 import type { VerificationJob } from '../../api/admin-types.js';
+import { ErrorBox } from '../ErrorBox.js';
 import { formatTime } from './format.js';
+import type { LoadState } from './useLoad.js';
 
 /** Time in ms after which the page says that the gateway is slow. */
 const SLOW_MS = 4_000;

@@ -1,9 +1,9 @@
 import { type ChangeEvent, type DragEvent, useId, useState } from 'react';
 import { Empty } from '../Empty.js';
+import { FactList } from '../FactList.js';
 import { formatTime } from '../load/format.js';
 import { useKept } from '../useKept.js';
-import { type ProofCheck, checkProof, proofsIn } from './proof.js';
-import { FactList } from '../FactList.js';
+import { checkProof, type ProofCheck, proofsIn } from './proof.js';
 import './proof.css';
 
 /** Proofs that were pasted, or read from a file of this name. */

@@ -173,10 +173,11 @@ function PassageItem({ passage }: { readonly passage: Passage }) {
         {score !== null && <span className="quiet"> score {score.toFixed(3)}</span>}
       </div>
       <blockquote>
-        {stretches.map(({ text, isHighlight }, i) =>
+        {stretches.map(({ text, isHighlight }, i) => {
+          const Part = isHighlight ? 'mark' : 'span';
           // biome-ignore lint/suspicious/noArrayIndexKey: segments are identified by position.
-          isHighlight ? <mark key={i} className="warn">{text}</mark> : <span key={i}>{text}</span>,
-        )}
+          return <Part key={i}>{text}</Part>;
+        })}
       </blockquote>
       {redacted.length > 0 && <p className="passage-redacted">redacted in it: {redacted.join(', ')}</p>}
     </li>

@@ -69,7 +69,10 @@ function Node({ node }: { readonly node: PlanTreeNode }) {
       <div className="plan-step">
         <strong>{node.title}</strong>
         {node.facts.map(({ text, tone }) => (
-          <span key={text} className={`pill plan-fact ${tone === 'plain' ? '' : tone === 'masked' ? 'masked' : 'plan-filtered'}`}>
+          <span
+            key={text}
+            className={`pill plan-fact ${tone === 'plain' ? '' : tone === 'masked' ? 'masked' : 'plan-filtered'}`}
+          >
             {text}
           </span>
         ))}

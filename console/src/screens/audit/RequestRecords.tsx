@@ -3,14 +3,14 @@ import { adminGet } from '../../api/admin.js';
 import type { AuditRecord, RecordPage, RecordProof } from '../../api/admin-types.js';
 import { download } from '../../parts/CopyText.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
+import { FactList } from '../../parts/FactList.js';
 import { formatTime } from '../../parts/load/format.js';
 import { Loaded } from '../../parts/load/Loaded.js';
 import { useLoad } from '../../parts/load/useLoad.js';
 import { Verdict } from '../../parts/proof/ProofFileCheck.js';
-import { type ProofCheck, checkProof } from '../../parts/proof/proof.js';
+import { checkProof, type ProofCheck } from '../../parts/proof/proof.js';
 import { useSession } from '../../shell/session.js';
 import { particularsOf, resultOf, sentenceOf, whoOf } from './RecordList.js';
-import { FactList } from '../../parts/FactList.js';
 
 export interface ChosenRequest {
   readonly id: string;

@@ -1,9 +1,9 @@
 import type { ChainVerdict, VerificationJob } from '../../api/admin-types.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
+import { FactList } from '../../parts/FactList.js';
 import { formatCount, formatTime } from '../../parts/load/format.js';
 import { JobHead, Loading } from '../../parts/load/Loaded.js';
 import { useJob } from '../../parts/load/useLoad.js';
-import { FactList } from '../../parts/FactList.js';
 
 const WORDS = {
   begin: 'Verify the log',

@@ -5,6 +5,7 @@ import { Dialog } from '../../parts/Dialog.js';
 import { NoAccess } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
 import { Loading } from '../../parts/load/Loaded.js';
+import { useThreadAnswer } from '../../parts/load/useLoad.js';
 import { hashOf, usePlace } from '../../shell/routes.js';
 import { SignIn } from '../../shell/SignIn.js';
 import { useSession } from '../../shell/session.js';
@@ -16,7 +17,6 @@ import { type MapPlace, mapPlaceOf, parametersOf, scopeOf, withinOf } from './pl
 import { SearchBox } from './SearchBox.js';
 import { Differences, ThingList } from './ThingList.js';
 import type { DrawnPicture, LoadedMap, MapThread } from './worker/protocol.js';
-import { useThreadAnswer } from '../../parts/load/useLoad.js';
 
 interface MapViewProps {
   readonly thread: MapThread;

@@ -24,7 +24,10 @@ export function ThingList({ nodes, open, onOpen, callers }: ThingListProps) {
         own.sort((a, b) => (a.label < b.label ? -1 : 1));
         return (
           <section key={kind}>
-            <CountedTitle title={kind === 'cluster' ? 'clusters' : KIND_WORDS[kind].many} count={own.length} />
+            <CountedTitle
+              title={kind === 'cluster' ? 'clusters' : KIND_WORDS[kind].many}
+              count={own.length}
+            />
             <ul>
               {own.map((node) => (
                 <li key={node.id}>

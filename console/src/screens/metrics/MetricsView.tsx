@@ -4,6 +4,7 @@ import { ErrorBox } from '../../parts/ErrorBox.js';
 import { Loaded, Loading } from '../../parts/load/Loaded.js';
 import { useAnswer, useThreadAnswer } from '../../parts/load/useLoad.js';
 import { goTo, isOwn, trust, usePlace } from '../../shell/routes.js';
+import { useSession } from '../../shell/session.js';
 import { AnswerBar } from './answer/AnswerBar.js';
 import { AnswerView } from './answer/AnswerView.js';
 import { DrillableAnswer } from './answer/DrillableAnswer.js';
@@ -11,14 +12,28 @@ import { type MetricsAnswerState, useMetricsAnswer } from './answer/useMetricsAn
 import { Gallery } from './cards/Gallery.js';
 import { type CommonGroups, findCommonGroups } from './catalog/common-groups.js';
 import type { CatalogMetric, CatalogThread } from './catalog/protocol.js';
-import { type Choice, NOTHING, choiceOf, keyOf, linkOf, toggled, withGroups, withMetrics } from './choice/choice.js';
+import {
+  type Choice,
+  choiceOf,
+  keyOf,
+  linkOf,
+  NOTHING,
+  toggled,
+  withGroups,
+  withMetrics,
+} from './choice/choice.js';
 import { AddDialog } from './dashboards/AddDialog.js';
 import { DashboardList, ProblemList } from './dashboards/DashboardList.js';
 import { DashboardView } from './dashboards/DashboardView.js';
-import { type DashboardPlace, type DashboardShelf, dashboardAt, useSharedDashboards, useShelf } from './dashboards/dashboard-shelf.js';
+import {
+  type DashboardPlace,
+  type DashboardShelf,
+  dashboardAt,
+  useSharedDashboards,
+  useShelf,
+} from './dashboards/dashboard-shelf.js';
 import { FilterPick, RangePick } from './pick/FilterPick.js';
 import { GroupList, PickList } from './pick/GroupList.js';
-import { useSession } from '../../shell/session.js';
 
 interface MetricsViewProps {
   readonly thread: CatalogThread;
@@ -56,8 +71,7 @@ export function MetricsView({ thread }: MetricsViewProps) {
         {() => null}
       </Loaded>
     );
-  if (board.kind !== 'none')
-    return <DashboardAt thread={thread} place={board} shelf={shelf} onOpen={go} />;
+  if (board.kind !== 'none') return <DashboardAt thread={thread} place={board} shelf={shelf} onOpen={go} />;
   if (choice.metrics.length === 0)
     return (
       <Gallery thread={thread} onOpen={go}>

@@ -1,12 +1,12 @@
 import { adminGet } from '../../api/admin.js';
 import type { Figures, Freshness } from '../../api/admin-types.js';
 import { Empty } from '../../parts/Empty.js';
+import { FactList } from '../../parts/FactList.js';
 import { formatAge, formatCount, formatTime } from '../../parts/load/format.js';
 import { Loaded } from '../../parts/load/Loaded.js';
 import { useLoad } from '../../parts/load/useLoad.js';
 import { useSession } from '../../shell/session.js';
-import { PlainTable, numberColumns } from './Processes.js';
-import { FactList } from '../../parts/FactList.js';
+import { numberColumns, PlainTable } from './Processes.js';
 
 export function FreshnessPanel() {
   const { caller } = useSession();

@@ -2,11 +2,11 @@ import { useEffect, useState } from 'react';
 import type { AccessExplanation } from '../../../../clients/typescript/types.js';
 import { adminPost } from '../../api/admin.js';
 import { Words } from '../../parts/ErrorBox.js';
+import { FactList } from '../../parts/FactList.js';
 import { Loaded } from '../../parts/load/Loaded.js';
 import { useLoad } from '../../parts/load/useLoad.js';
 import { VisibilityPill } from '../../parts/Visibility.js';
 import { useSession } from '../../shell/session.js';
-import { FactList } from '../../parts/FactList.js';
 
 export interface ExplainedCell {
   readonly object: string;

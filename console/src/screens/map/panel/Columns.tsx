@@ -7,8 +7,8 @@ import { useLoad } from '../../../parts/load/useLoad.js';
 import { useSession } from '../../../shell/session.js';
 import type { ColumnChange } from '../graph/difference.js';
 import type { Thing, ThingColumn } from '../graph/model.js';
-import { SIGHT_WORDS, sightWord } from '../words.js';
 import { CountedTitle, MoreButton } from '../ThingList.js';
+import { SIGHT_WORDS, sightWord } from '../words.js';
 
 interface ColumnsProps {
   readonly thing: Thing;

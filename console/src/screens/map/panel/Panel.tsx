@@ -1,12 +1,12 @@
 import { useEffect, useRef, useState } from 'react';
+import { FactList } from '../../../parts/FactList.js';
 import { hashOf, trust } from '../../../shell/routes.js';
 import type { Tie } from '../graph/model.js';
 import { Shape } from '../picture/Legend.js';
+import { CountedTitle, MoreButton } from '../ThingList.js';
 import { KIND_WORDS, markWords, questionFor } from '../words.js';
 import type { Details, Neighbour } from '../worker/protocol.js';
 import { Columns } from './Columns.js';
-import { CountedTitle, MoreButton } from '../ThingList.js';
-import { FactList } from '../../../parts/FactList.js';
 
 interface PanelProps {
   readonly details: Details;

@@ -4,6 +4,7 @@ import { Dialog } from '../../../parts/Dialog.js';
 import { Loaded } from '../../../parts/load/Loaded.js';
 import { useLoad, useThreadAnswer } from '../../../parts/load/useLoad.js';
 import { hashOf } from '../../../shell/routes.js';
+import { useSession } from '../../../shell/session.js';
 import { type CommonGroups, findCommonGroups } from '../catalog/common-groups.js';
 import type { DrillCondition } from '../catalog/drill.js';
 import type { CatalogMetric, CatalogThread } from '../catalog/protocol.js';
@@ -11,7 +12,6 @@ import { type Choice, keyOf } from '../choice/choice.js';
 import { AnswerView, type MetricsAnswerViewProps } from './AnswerView.js';
 import type { AnswerPoint } from './table.js';
 import type { MetricsAnswer } from './useMetricsAnswer.js';
-import { useSession } from '../../../shell/session.js';
 
 interface DrillableAnswerProps extends Pick<MetricsAnswerViewProps, 'asked' | 'show'> {
   readonly thread: CatalogThread;

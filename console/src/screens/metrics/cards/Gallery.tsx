@@ -1,11 +1,11 @@
 import { type ReactNode, useReducer, useState } from 'react';
+import { useThreadAnswer } from '../../../parts/load/useLoad.js';
+import { useSession } from '../../../shell/session.js';
 import { forgetAnswers } from '../answer/session-answers.js';
 import type { CatalogThread } from '../catalog/protocol.js';
 import { type Choice, NOTHING, oneOf, toggled } from '../choice/choice.js';
 import { CARD_GRAINS, type CardGrain } from './card-figure.js';
 import { MetricCard } from './MetricCard.js';
-import { useThreadAnswer } from '../../../parts/load/useLoad.js';
-import { useSession } from '../../../shell/session.js';
 
 interface GalleryProps {
   readonly thread: CatalogThread;

@@ -1,10 +1,17 @@
 import { ProblemError, postJson } from '../../../api/http.js';
-import { Words, errorText } from '../../../parts/ErrorBox.js';
+import { errorText, Words } from '../../../parts/ErrorBox.js';
+import { useSession } from '../../../shell/session.js';
 import { shownFigure } from '../answer/columns.js';
 import { type QueuedAnswer, useInView, useQueuedAnswer } from '../answer/session-answers.js';
 import type { CatalogMetric } from '../catalog/protocol.js';
-import { type CardFigure, type CardGrain, type CardPeriod, cardFigure, changeBetween, periodName } from './card-figure.js';
-import { useSession } from '../../../shell/session.js';
+import {
+  type CardFigure,
+  type CardGrain,
+  type CardPeriod,
+  cardFigure,
+  changeBetween,
+  periodName,
+} from './card-figure.js';
 
 interface MetricCardProps {
   readonly metric: CatalogMetric;
@@ -87,7 +94,9 @@ function Figure({ figure, metric }: CardFigureProps) {
   switch (figure.kind) {
     case 'none':
       return (
-        <span className="metric-card-why">No rows that you may see, or no group large enough to be shown.</span>
+        <span className="metric-card-why">
+          No rows that you may see, or no group large enough to be shown.
+        </span>
       );
     case 'total':
       return (

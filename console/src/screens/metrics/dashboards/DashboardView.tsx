@@ -3,13 +3,13 @@ import { CopyText, download } from '../../../parts/CopyText.js';
 import { Dialog } from '../../../parts/Dialog.js';
 import { Empty } from '../../../parts/Empty.js';
 import { goTo, isOwn, trust } from '../../../shell/routes.js';
+import { useSession } from '../../../shell/session.js';
 import { forgetAnswers } from '../answer/session-answers.js';
 import type { CatalogThread } from '../catalog/protocol.js';
 import type { Choice } from '../choice/choice.js';
-import { type Dashboard, type DashboardPanel, LONGEST_LINK, fileOf } from './dashboard.js';
-import { type DashboardShelf, addressOf, linkTo } from './dashboard-shelf.js';
+import { type Dashboard, type DashboardPanel, fileOf, LONGEST_LINK } from './dashboard.js';
+import { addressOf, type DashboardShelf, linkTo } from './dashboard-shelf.js';
 import { PanelView } from './PanelView.js';
-import { useSession } from '../../../shell/session.js';
 
 interface DashboardViewProps {
   readonly thread: CatalogThread;

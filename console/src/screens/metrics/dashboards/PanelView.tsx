@@ -1,13 +1,13 @@
 import { useId } from 'react';
 import { ErrorBox } from '../../../parts/ErrorBox.js';
 import { Loading } from '../../../parts/load/Loaded.js';
+import { useSession } from '../../../shell/session.js';
 import { DrillableAnswer } from '../answer/DrillableAnswer.js';
 import { type QueuedAnswer, useInView, useQueuedAnswer } from '../answer/session-answers.js';
-import { type MetricsAnswer, askMetrics } from '../answer/useMetricsAnswer.js';
+import { askMetrics, type MetricsAnswer } from '../answer/useMetricsAnswer.js';
 import type { CatalogThread } from '../catalog/protocol.js';
 import { type Choice, linkOf } from '../choice/choice.js';
-import { type DashboardPanel, type PanelForm, choiceOn } from './dashboard.js';
-import { useSession } from '../../../shell/session.js';
+import { choiceOn, type DashboardPanel, type PanelForm } from './dashboard.js';
 
 interface PanelViewProps {
   readonly thread: CatalogThread;
@@ -82,8 +82,6 @@ function PanelAnswer({ thread, state, show }: PanelAnswerProps) {
     case 'failed':
       return <ErrorBox error={state.error} again={state.again} />;
     case 'answered':
-      return (
-        <DrillableAnswer thread={thread} ground={null} asked={state.answer} show={show} />
-      );
+      return <DrillableAnswer thread={thread} ground={null} asked={state.answer} show={show} />;
   }
 }

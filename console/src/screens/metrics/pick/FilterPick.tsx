@@ -8,7 +8,15 @@ import { useSession } from '../../../shell/session.js';
 import { wordOf } from '../answer/columns.js';
 import type { CommonGroups } from '../catalog/common-groups.js';
 import type { CatalogThread } from '../catalog/protocol.js';
-import { type DayRange, type Filter, type FilterValue, OPERATORS, type Operator, oneOf, toggled } from '../choice/choice.js';
+import {
+  type DayRange,
+  type Filter,
+  type FilterValue,
+  OPERATORS,
+  type Operator,
+  oneOf,
+  toggled,
+} from '../choice/choice.js';
 import { namedRanges } from '../choice/period.js';
 
 interface FilterPickProps {

@@ -1,9 +1,9 @@
 import { type ReactNode, useId, useState } from 'react';
+import { useThreadAnswer } from '../../../parts/load/useLoad.js';
 import type { CommonGroups } from '../catalog/common-groups.js';
 import type { DimensionChoice } from '../catalog/dimensions.js';
 import type { CatalogThread } from '../catalog/protocol.js';
-import { GRAINS, type Group, type TimeGrain, oneOf } from '../choice/choice.js';
-import { useThreadAnswer } from '../../../parts/load/useLoad.js';
+import { GRAINS, type Group, oneOf, type TimeGrain } from '../choice/choice.js';
 
 interface GroupListProps {
   readonly thread: CatalogThread;
