@@ -14,3 +14,11 @@ interface ImportMeta {
   /** Provided by Vite: the modules that match `pattern`, each loaded on demand. */
   glob<T>(pattern: string): Readonly<Record<string, () => Promise<T>>>;
 }
+
+declare module 'cytoscape-fcose' {
+  import type { Ext } from 'cytoscape';
+
+  const fcose: Ext;
+  // biome-ignore lint/style/noDefaultExport: the package exports it this way
+  export default fcose;
+}

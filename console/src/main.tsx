@@ -1,13 +1,12 @@
 import { useEffect, useState } from 'react';
 import { createRoot } from 'react-dom/client';
-import { type ServerSettings, serverSettings } from './api/settings.js';
 import { ErrorBox } from './parts/ErrorBox.js';
 import { Loading } from './parts/load/Loaded.js';
 import { Frame } from './shell/Frame.js';
 import { SignIn } from './shell/SignIn.js';
+import { type ServerSettings, serverSettings } from './shell/session.js';
+import { useSignedIn } from './shell/sign-in.js';
 import { applyTheme, storedTheme } from './shell/theme.js';
-import { useSignedIn } from './shell/useSignedIn.js';
-import { refuseMarkup } from './trusted-types.js';
 import './shell/base.css';
 import './shell/shell.css';
 
@@ -29,7 +28,7 @@ function Shell() {
   if (fault !== null)
     return (
       <main className="front">
-        <div className="front-card">
+        <div className="box front-card">
           <Brand />
           <ErrorBox error={fault} again={() => setTries(tries + 1)} />
         </div>
@@ -44,7 +43,7 @@ function Shell() {
   if (signedIn.caller === null)
     return (
       <main className="front">
-        <div className="front-card">
+        <div className="box front-card">
           <Brand />
           <p className="quiet">Query governed data. You see what the policy allows you to see, and why.</p>
           {signedIn.fault !== null && <ErrorBox error={signedIn.fault} />}
@@ -62,4 +61,23 @@ function Brand() {
       OSL Gateway
     </h1>
   );
+}
+
+/**
+ * Trusted Types policy required by the server's Content-Security-Policy. Libraries may clear an element with
+ * `innerHTML = ''`. Any other HTML throws, so values in answers are always shown as text. Workers can be started only
+ * from the console's own files.
+ */
+function refuseMarkup(): void {
+  window.trustedTypes?.createPolicy('default', {
+    createHTML: (text) => {
+      if (text === '') return text;
+      throw new TypeError('nothing is shown as markup here');
+    },
+    createScriptURL: (url) => {
+      const { origin, pathname } = new URL(url, location.href);
+      if (origin === location.origin && pathname.startsWith('/console/assets/')) return url;
+      throw new TypeError('scripts come from the console alone');
+    },
+  });
 }

@@ -199,7 +199,7 @@ test('Ask, task by task', { skip: SKIP }, async (t) => {
     const pasted = page.getByRole('textbox', { name: 'Or paste a receipt' });
     await pasted.fill(receipt);
     await page.getByText(/^Proved: the outcome/).waitFor();
-    t.strictSame(await page.locator('.proof-facts dd').allTextContents(), [
+    t.strictSame(await page.locator('.proof dd').allTextContents(), [
       'user:ann',
       ...(await rest.test.records()).slice(-1).map(({ ts }) => ts),
       'osl.entities.customer',

@@ -4,7 +4,7 @@ import { graphOfSchema } from 'osl-console/screens/map/graph/graph-of-schema';
 import { type Graph, KINDS, packBoxes, type ThingKind } from 'osl-console/screens/map/graph/model';
 import { MOST_DRAWN, pictureOf } from 'osl-console/screens/map/graph/picture';
 import { searchIn } from 'osl-console/screens/map/graph/search';
-import { towards } from 'osl-console/screens/map/picture/arrow-keys';
+import { towards } from 'osl-console/screens/map/picture/canvas';
 import { mapPlaceOf, parametersOf, scopeOf } from 'osl-console/screens/map/place';
 import { questionFor } from 'osl-console/screens/map/words';
 import { MapStore } from 'osl-console/screens/map/worker/map-store';

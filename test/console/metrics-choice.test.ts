@@ -1,12 +1,33 @@
-import { type MetricsColumn, type MetricsReading, notesOf, readingOf, wordOf } from 'osl-console/screens/metrics/answer/columns';
-import { changeOf, numberOf, shownFigure } from 'osl-console/screens/metrics/answer/figure';
+import {
+  changeOf,
+  type MetricsColumn,
+  type MetricsReading,
+  notesOf,
+  numberOf,
+  readingOf,
+  shownFigure,
+  wordOf,
+} from 'osl-console/screens/metrics/answer/columns';
 import { drawingOf, MOST_BARS, MOST_LINES } from 'osl-console/screens/metrics/answer/plot';
 import { compareAnswers, curlOf, daysOf, tableOf } from 'osl-console/screens/metrics/answer/table';
 import { dimensionsFor, entitiesIn } from 'osl-console/screens/metrics/catalog/dimensions';
 import { bodyOf, conditionOf, literalOf } from 'osl-console/screens/metrics/choice/body';
-import { type Choice, NOTHING, withGroups, withMetrics } from 'osl-console/screens/metrics/choice/choice';
-import { choiceOf, linkOf } from 'osl-console/screens/metrics/choice/link';
-import { addMonths, earlier, namedRanges, periodOf, placeIn, shiftOf } from 'osl-console/screens/metrics/choice/period';
+import {
+  type Choice,
+  choiceOf,
+  linkOf,
+  NOTHING,
+  withGroups,
+  withMetrics,
+} from 'osl-console/screens/metrics/choice/choice';
+import {
+  addMonths,
+  earlier,
+  namedRanges,
+  periodOf,
+  placeIn,
+  shiftOf,
+} from 'osl-console/screens/metrics/choice/period';
 import { test } from 'tap';
 import { column, entity, relationship, schema } from './support/schema.js';
 

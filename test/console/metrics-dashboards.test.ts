@@ -12,8 +12,7 @@ import {
   panelOf,
   readDashboard,
 } from 'osl-console/screens/metrics/dashboards/dashboard';
-import { dashboardAt, linkTo } from 'osl-console/screens/metrics/dashboards/dashboard-place';
-import { readShelf } from 'osl-console/screens/metrics/dashboards/dashboard-shelf';
+import { dashboardAt, linkTo, readShelf } from 'osl-console/screens/metrics/dashboards/dashboard-shelf';
 import type { Locator, Page } from 'playwright-core';
 import { test } from 'tap';
 import { temporary } from '../tools/cli/support.js';

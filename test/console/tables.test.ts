@@ -1,9 +1,8 @@
 import { LineSplitter } from 'osl-console/api/ask';
 import { identityOf } from 'osl-console/api/caller';
-import { caretOf } from 'osl-console/parts/caret';
 import { scrollTo, TALLEST, windowOf } from 'osl-console/parts/grid/grid-data';
-import { momentOf } from 'osl-console/parts/rows/moment';
-import { type JsonValue, RowStore } from 'osl-console/parts/rows/row-store';
+import { caretOf } from 'osl-console/parts/load/format';
+import { type JsonValue, momentOf, RowStore } from 'osl-console/parts/rows/row-store';
 import { sortRows } from 'osl-console/parts/rows/sort-rows';
 import { maskOf, whyObjects } from 'osl-console/screens/ask/answer-grid';
 import { chartFor, timeAt } from 'osl-console/screens/ask/chart-for';

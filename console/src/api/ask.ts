@@ -1,19 +1,13 @@
-import type { Answer, Plan, Problem } from '../../../clients/typescript/types.js';
-import { TURN_MS } from '../parts/rows/in-turns.js';
-import type { JsonValue } from '../parts/rows/row-store.js';
+import type { Answer, Plan, Problem, Query } from '../../../clients/typescript/types.js';
+import { type JsonValue, TURN_MS } from '../parts/rows/row-store.js';
 import type { SignedInCaller } from './caller.js';
 import { BROKEN, isAbort, ProblemError, postJson, send, UnreachedError, UnreadableError } from './http.js';
 
-export type { Answer, Plan };
 export type AnswerTrailer = Omit<Answer, 'rows'>;
-export type AnswerColumn = Answer['columns'][number];
-
-/** Query body: OSL-SQL, raw SQL, or metrics. */
-export type QuestionBody = Readonly<Record<string, unknown>>;
 
 type AnswerRow = Readonly<Record<string, JsonValue>>;
 
-export interface AskOptions {
+interface AskOptions {
   readonly signal: AbortSignal;
   /** Receives each row and its length in characters; returning false cancels the query. */
   readonly row: (row: AnswerRow, characters: number) => boolean;
@@ -30,7 +24,7 @@ export interface AskOptions {
  */
 export async function ask(
   caller: SignedInCaller,
-  body: QuestionBody,
+  body: Query,
   { signal, row, receipt = false }: AskOptions,
 ): Promise<AnswerTrailer | null> {
   const enough = new AbortController();
@@ -91,7 +85,7 @@ function trailerOf(line: string | null, status: number): AnswerTrailer {
 }
 
 /** Returns the plan of a query without running it. Throws like `ask`. */
-export function explain(caller: SignedInCaller, body: QuestionBody, signal: AbortSignal): Promise<Plan> {
+export function explain(caller: SignedInCaller, body: Query, signal: AbortSignal): Promise<Plan> {
   return postJson<Plan>(caller, '/osl/query', { ...body, explain: true }, { signal });
 }
 

@@ -25,7 +25,7 @@ export class EndedError extends Error {
 }
 
 /** Source of new tokens for a caller, and callbacks for changes. */
-export interface CallerTokens {
+interface CallerTokens {
   /** Issues the next token, or null if the user must sign in again; null if the user must supply each token. */
   readonly renew: (() => Promise<string | null>) | null;
   /** Called with each renewed token so that it can be stored. */

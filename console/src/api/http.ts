@@ -1,8 +1,6 @@
 import type { Problem } from '../../../clients/typescript/types.js';
 import type { SignedInCaller } from './caller.js';
 
-export type { Problem };
-
 export class ProblemError extends Error {
   readonly problem: Problem;
   /** Seconds to wait before retrying; null if the gateway did not specify any. */
@@ -45,7 +43,7 @@ export async function faultOf(response: Response): Promise<ProblemError | Unread
   return new ProblemError(body as Problem, Number.isNaN(retryAfter) ? null : retryAfter);
 }
 
-export interface HttpOptions {
+interface FetchOptions {
   readonly signal?: AbortSignal;
   readonly accept?: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -57,7 +55,7 @@ export interface HttpOptions {
 export async function getJson<T>(
   caller: SignedInCaller,
   path: string,
-  options: HttpOptions = {},
+  options: FetchOptions = {},
 ): Promise<T> {
   const response = await send(caller, 'GET', path, null, options);
   return readJson<T>(response);
@@ -68,7 +66,7 @@ export async function postJson<T>(
   caller: SignedInCaller,
   path: string,
   body: unknown,
-  options: HttpOptions = {},
+  options: FetchOptions = {},
 ): Promise<T> {
   return readJson<T>(await send(caller, 'POST', path, body, options));
 }
@@ -79,7 +77,7 @@ export async function send(
   method: 'GET' | 'POST',
   path: string,
   body: unknown,
-  { signal, accept, headers, changes = false }: HttpOptions = {},
+  { signal, accept, headers, changes = false }: FetchOptions = {},
 ): Promise<Response> {
   const ask = async (token: string): Promise<Response> =>
     reach(path, {

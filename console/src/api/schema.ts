@@ -3,25 +3,61 @@ import type { Schema } from '../../../clients/typescript/types.js';
 import type { SignedInCaller } from './caller.js';
 import { BROKEN, getJson, isAbort, send, UnreachedError, UnreadableError } from './http.js';
 
-export type { Schema };
-
 const PATH = '/osl/schema?governed=true';
 
 const known = new WeakMap<SignedInCaller, Promise<Schema>>();
 
 /** Schema visible to `caller`; requested once, then cached. Throws like `getJson`. */
-export function schemaOf(caller: SignedInCaller): Promise<Schema> {
+function schemaOf(caller: SignedInCaller): Promise<Schema> {
   const asked = known.get(caller) ?? getJson<Schema>(caller, PATH);
   known.set(caller, asked);
   asked.catch(() => known.delete(caller));
   return asked;
 }
 
+/** State of loading a caller's schema into a worker thread. */
+export type SchemaInThread<T> =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'loading' }
+  | { readonly kind: 'failed'; readonly error: unknown; readonly again: () => void }
+  | { readonly kind: 'ready'; readonly value: T; readonly of: string };
+
 /**
  * Requests the caller's schema and passes its bytes to `take`, which reads them in a worker thread, so that this never
- * blocks the page. Throws like `getJson`; UnreadableError also if `take` fails.
+ * blocks the page. Nothing is loaded without a caller or `take`, which must be the same function on each render.
  */
-export async function takeSchema<T>(
+export function useSchemaInThread<T>(
+  caller: SignedInCaller | null,
+  take: ((body: ArrayBuffer) => Promise<T>) | null,
+): SchemaInThread<T> {
+  const [state, setState] = useState<SchemaInThread<T>>({ kind: 'none' });
+  const [tries, setTries] = useState(0);
+  useEffect(() => {
+    void tries;
+    if (caller === null || take === null) {
+      setState({ kind: 'none' });
+      return;
+    }
+    const { key } = caller;
+    const leaving = new AbortController();
+    const { signal } = leaving;
+    // After a new sign-in of the same caller, the screen stays while the schema is loaded again.
+    setState((now) => (now.kind === 'ready' && now.of === key ? now : { kind: 'loading' }));
+    takeSchema(caller, signal, take).then(
+      (value) => {
+        if (!signal.aborted) setState({ kind: 'ready', value, of: key });
+      },
+      (error: unknown) => {
+        if (!signal.aborted) setState({ kind: 'failed', error, again: () => setTries((n) => n + 1) });
+      },
+    );
+    return () => leaving.abort();
+  }, [caller, take, tries]);
+  return state;
+}
+
+/** Throws like `getJson`; UnreadableError also if `take` fails. */
+async function takeSchema<T>(
   caller: SignedInCaller,
   signal: AbortSignal,
   take: (body: ArrayBuffer) => Promise<T>,

@@ -1,13 +1,8 @@
 import './parts.css';
 import { useRef, useState } from 'react';
 
-interface CopyTextProps {
-  readonly label: string;
-  readonly text: string;
-}
-
 /** Text with a button that copies it; if the page has no access to the clipboard, the text is selected instead. */
-export function CopyText({ label, text }: CopyTextProps) {
+export function CopyText({ label, text }: { readonly label: string; readonly text: string }) {
   const area = useRef<HTMLTextAreaElement>(null);
   const [said, setSaid] = useState('');
   const copy = (): void => {
@@ -20,7 +15,7 @@ export function CopyText({ label, text }: CopyTextProps) {
     );
   };
   return (
-    <div className="copy-text">
+    <div className="stack copy-text">
       <textarea
         ref={area}
         readOnly
@@ -29,7 +24,7 @@ export function CopyText({ label, text }: CopyTextProps) {
         rows={Math.min(14, text.split('\n').length + 1)}
         spellCheck={false}
       />
-      <div className="copy-text-row">
+      <div className="row">
         <button type="button" className="primary" onClick={copy}>
           Copy
         </button>

@@ -1,10 +1,9 @@
-import './parts.css';
 import { useContext } from 'react';
 import { EndedError } from '../api/caller.js';
 import { ProblemError, UnreachedError, UnreadableError } from '../api/http.js';
 import { SessionContext } from '../shell/session.js';
-import { caretOf } from './caret.js';
-import { formatTimeLeft } from './load/format.js';
+import { caretOf, formatTimeLeft } from './load/format.js';
+import './parts.css';
 
 /** Message from the gateway; names in backticks are displayed as code. */
 export function Words({ text }: { readonly text: string }) {

@@ -1,5 +1,30 @@
 import { type KeyboardEvent, type ReactNode, useId, useRef } from 'react';
+import { useKept } from './useKept.js';
 import './parts.css';
+
+interface KeptTabsProps {
+  readonly label: string;
+  /** Name under which the tab stores the choice. */
+  readonly name: string;
+  readonly tabs: readonly KeptTab[];
+}
+
+interface KeptTab {
+  readonly name: string;
+  readonly title: string;
+  readonly panel: () => ReactNode;
+}
+
+/** Tabs of a screen, of which the chosen one survives a reload; the first one at the beginning. */
+export function KeptTabs({ label, name, tabs }: KeptTabsProps) {
+  const [kept, setKept] = useKept(`${name}-tab`, tabs[0]?.name ?? '');
+  const chosen = tabs.find((tab) => tab.name === kept) ?? tabs[0];
+  return (
+    <Tabs label={label} tabs={tabs} chosen={chosen?.name ?? ''} onChoose={setKept}>
+      {chosen?.panel()}
+    </Tabs>
+  );
+}
 
 interface TabsProps<T extends string> {
   readonly label: string;

@@ -17,16 +17,6 @@ export function useKept<T>(name: string, initial: T): readonly [T, (value: T) =>
   return [value, setValue];
 }
 
-/** Chosen tab of a screen, kept like `useKept`; the first one at the beginning. */
-export function useKeptTab<T extends string>(
-  name: string,
-  tabs: readonly [{ readonly name: T }, ...{ readonly name: T }[]],
-): readonly [T, (tab: T) => void] {
-  const [first] = tabs;
-  const [kept, setKept] = useKept<string>(`${name}-tab`, first.name);
-  return [tabs.find((tab) => tab.name === kept)?.name ?? first.name, setKept];
-}
-
 function keyOf(name: string): string {
   return `osl.kept.${name}`;
 }

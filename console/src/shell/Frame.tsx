@@ -12,16 +12,15 @@ import {
   useState,
 } from 'react';
 import type { SignedInCaller } from '../api/caller.js';
-import type { ServerSettings } from '../api/settings.js';
 import { Dialog } from '../parts/Dialog.js';
 import { Empty } from '../parts/Empty.js';
 import { ErrorBox, RELOAD } from '../parts/ErrorBox.js';
 import { Loading } from '../parts/load/Loaded.js';
 import { ADMIN_SCREENS, hashOf, SCREENS, type ScreenName, TITLES, usePlace } from './routes.js';
 import { SignIn } from './SignIn.js';
-import { SessionContext } from './session.js';
+import { type ServerSettings, SessionContext } from './session.js';
+import type { SignedInState } from './sign-in.js';
 import { applyTheme, nextTheme, storedTheme, type Theme } from './theme.js';
-import type { SignedInState } from './useSignedIn.js';
 
 interface FrameProps {
   readonly caller: SignedInCaller;
@@ -89,12 +88,12 @@ export function Frame({ caller, settings, signedIn }: FrameProps) {
   );
 }
 
-function Shown({ name }: { readonly name: Parameters<typeof screenNamed>[0] }) {
-  const Screen = screenNamed(name);
-  return Screen === null ? null : <Screen />;
+function Shown({ name }: { readonly name: ScreenName }) {
+  const Screen = LOADED.get(name);
+  return Screen === undefined ? null : <Screen />;
 }
 
-function NotHere({ name }: { readonly name: Parameters<typeof screenNamed>[0] }) {
+function NotHere({ name }: { readonly name: ScreenName }) {
   return (
     <Empty
       title={`${TITLES[name]} is not here`}
@@ -153,14 +152,10 @@ class Boundary extends Component<BoundaryProps, BoundaryState> {
   }
 }
 
-interface EndedBarProps {
-  readonly onSignIn: () => void;
-}
-
 /** Notice that the token has expired, with a way to sign in again; the screen stays unchanged. */
-function EndedBar({ onSignIn }: EndedBarProps) {
+function EndedBar({ onSignIn }: { readonly onSignIn: () => void }) {
   return (
-    <div className="ended" role="alert">
+    <div className="row ended warn" role="alert">
       <span>Your token has expired. What you typed is kept.</span>
       <button type="button" className="primary" onClick={onSignIn}>
         Sign in again
@@ -243,10 +238,6 @@ const LOADED: ReadonlyMap<ScreenName, LazyExoticComponent<ComponentType>> = new 
       : [[name, lazy(async () => ({ default: (await load()).Screen }))] as const];
   }),
 );
-
-function screenNamed(name: ScreenName): LazyExoticComponent<ComponentType> | null {
-  return LOADED.get(name) ?? null;
-}
 
 function screensFor(isAdmin: boolean): readonly ScreenName[] {
   return SCREENS.filter((name) => LOADED.has(name) && (isAdmin || !ADMIN_SCREENS.has(name)));

@@ -1,11 +1,10 @@
 import { type FormEvent, useId, useState } from 'react';
 import type { SignedInCaller } from '../api/caller.js';
-import type { IdentityProvider, ServerSettings } from '../api/settings.js';
 import { ErrorBox } from '../parts/ErrorBox.js';
-import type { SignedIn } from './sign-in.js';
-import { demoToken, signedInCaller } from './sign-in.js';
+import type { IdentityProvider, ServerSettings } from './session.js';
+import { demoToken, type SignedIn, signedInCaller } from './sign-in.js';
 
-export interface SignInProps {
+interface SignInProps {
   readonly settings: ServerSettings;
   readonly onCaller: (caller: SignedInCaller) => void;
   /** True if the tab stores the sign-in, so that it survives a reload; false for a second caller. */

@@ -1,7 +1,8 @@
-/** OIDC sign-in in the browser: authorization code flow with PKCE (RFC 7636, RFC 9700), using oauth4webapi. */
 import * as oauth from 'oauth4webapi';
-import type { IdentityProvider } from '../api/settings.js';
-import { isOwn, trust } from '../parts/trusted-addresses.js';
+import { isOwn, trust } from './routes.js';
+import type { IdentityProvider } from './session.js';
+
+/** OIDC sign-in in the browser: authorization code flow with PKCE (RFC 7636, RFC 9700), using oauth4webapi. */
 
 /** State stored in the tab between leaving for the provider and returning. */
 interface PendingSignIn {
@@ -63,7 +64,7 @@ export async function redirectToProvider(issuer: IdentityProvider): Promise<void
   location.assign(url);
 }
 
-export interface ProviderReturn {
+interface ProviderReturn {
   readonly issuer: IdentityProvider;
   readonly idToken: string;
 }

@@ -1,25 +1,7 @@
 import { useSyncExternalStore } from 'react';
 
-/** Screens of the console, named by the word after `#/`. */
-export const SCREENS = [
-  'ask',
-  'map',
-  'metrics',
-  'receipts',
-  'requests',
-  'policy',
-  'audit',
-  'operations',
-] as const;
-export type ScreenName = (typeof SCREENS)[number];
-
-/** Page address: `#/ask?q=…`. */
-export interface PageAddress {
-  readonly screen: ScreenName;
-  readonly parameters: URLSearchParams;
-}
-
-export const TITLES: Readonly<Record<ScreenName, string>> = {
+/** Screens of the console by the word after `#/`, with their titles. */
+export const TITLES = {
   ask: 'Ask',
   map: 'Map',
   metrics: 'Metrics',
@@ -28,7 +10,15 @@ export const TITLES: Readonly<Record<ScreenName, string>> = {
   policy: 'Policy',
   audit: 'Audit',
   operations: 'Operations',
-};
+} as const;
+export type ScreenName = keyof typeof TITLES;
+export const SCREENS = Object.keys(TITLES) as readonly ScreenName[]; // the object has no other keys
+
+/** Page address: `#/ask?q=…`. */
+interface PageAddress {
+  readonly screen: ScreenName;
+  readonly parameters: URLSearchParams;
+}
 
 /** Screens that require an admin role. */
 export const ADMIN_SCREENS: ReadonlySet<ScreenName> = new Set(['policy', 'audit', 'operations']);
@@ -53,4 +43,29 @@ function subscribe(changed: () => void): () => void {
 export function usePlace(): PageAddress {
   const hash = useSyncExternalStore(subscribe, () => location.hash);
   return placeOf(hash);
+}
+
+/**
+ * Addresses that this page itself created in this tab. Any other address may have been written by someone else, so its
+ * query does not run until the user confirms it.
+ */
+const own = new Set<string>();
+
+/**
+ * Navigates to an address that this page created, such as `#/metrics?…`. The browser reports the change only later.
+ * This reports it immediately, so that a ticked box is shown as ticked and a second click starts from the new address.
+ */
+export function goTo(hash: string): void {
+  own.add(hash);
+  location.hash = hash;
+  dispatchEvent(new Event('hashchange'));
+}
+
+/** Adds an address to the trusted ones, because a link to it was clicked within the page or the user confirmed it. */
+export function trust(hash: string): void {
+  own.add(hash);
+}
+
+export function isOwn(hash: string): boolean {
+  return own.has(hash);
 }

@@ -1,9 +1,8 @@
 import { useEffect, useRef, useState } from 'react';
-import { isDark, watchDark } from '../../shell/theme.js';
+import { watchDark } from '../../shell/theme.js';
 import { download } from '../CopyText.js';
-import type { ChartSpec } from './option.js';
-import { type ChartColours, DARK_SERIES, LIGHT_SERIES, optionOf } from './option.js';
-import './chart.css';
+import { type ChartColours, type ChartSpec, optionOf } from './option.js';
+import '../parts.css';
 
 interface ChartProps {
   readonly spec: ChartSpec;
@@ -100,13 +99,16 @@ function colourOf(name: string): string {
   return color;
 }
 
+/** Number of colours for series, in base.css. */
+const SERIES = 8;
+
 function chartColours(): ChartColours {
   return {
     text: colourOf('text'),
     quiet: colourOf('quiet'),
     line: colourOf('line'),
     panel: colourOf('panel'),
-    series: isDark() ? DARK_SERIES : LIGHT_SERIES,
+    series: Array.from({ length: SERIES }, (_, i) => colourOf(`series-${i}`)),
   };
 }
 

@@ -23,27 +23,6 @@ export interface ChartColours {
   readonly series: readonly string[];
 }
 
-export const LIGHT_SERIES = [
-  '#12664f',
-  '#b4690e',
-  '#64409a',
-  '#0d5c8c',
-  '#a3221b',
-  '#5d6b18',
-  '#8f3a75',
-  '#44566c',
-];
-export const DARK_SERIES = [
-  '#4fc3a1',
-  '#eabb7a',
-  '#cbb0f5',
-  '#82c4ec',
-  '#ff9c94',
-  '#c5d36c',
-  '#eda0d3',
-  '#aebccb',
-];
-
 /** ECharts options for `spec`. Tooltips are drawn, never inserted as HTML. */
 export function optionOf(spec: ChartSpec, colours: ChartColours): EChartsCoreOption {
   const isBar = spec.kind === 'bar';

@@ -1,16 +1,15 @@
 // biome-ignore-all lint/a11y/useSemanticElements: an HTML table would need all rows, but only some are rendered.
 // biome-ignore-all lint/a11y/useFocusableInteractive: the grid handles the keyboard as a whole.
-import { type KeyboardEvent, type ReactNode, useId, useLayoutEffect, useMemo, useRef, useState } from 'react';
-import './grid.css';
+import { type KeyboardEvent, type ReactNode, useId, useMemo } from 'react';
 import {
   type GridCell,
   type GridData,
   type GridSort,
   isAmount,
-  scrollTo,
+  useRowWindow,
   widthsOf,
-  windowOf,
 } from './grid-data.js';
+import './grid.css';
 
 interface DataGridProps {
   readonly label: string;
@@ -35,49 +34,23 @@ const CHARACTER = 7.4;
 export function DataGrid(props: DataGridProps) {
   const { label, data, version = 0, onChoose, chosen, headOf, sort = null, onSort } = props;
   const id = useId();
-  const scroller = useRef<HTMLDivElement>(null);
-  const [view, setView] = useState({ scrollTop: 0, viewHeight: 400 });
-  const [active, setActive] = useState({ row: 0, column: 0 });
+  const { rows: count, columns } = data;
+  const { scroller, active, setActive, moveByKey, onScroll, shown } = useRowWindow({
+    rows: count,
+    columns: columns.length,
+    rowHeight: ROW,
+    headHeight: () => ROW,
+  });
   // biome-ignore lint/correctness/useExhaustiveDependencies: `data` is mutated when rows arrive.
   const widths = useMemo(() => widthsOf(data, CHARACTER), [data, version > 0]);
-  useLayoutEffect(() => {
-    const element = scroller.current;
-    if (element === null) return;
-    const look = (): void =>
-      setView({ scrollTop: element.scrollTop, viewHeight: Math.max(ROW, element.clientHeight - ROW) });
-    const observer = new ResizeObserver(look);
-    observer.observe(element);
-    look();
-    return () => observer.disconnect();
-  }, []);
-  const shown = windowOf({ rows: data.rows, rowHeight: ROW, ...view });
   const total = widths.reduce((sum, width) => sum + width, 0);
   const place = { gridTemplateColumns: widths.map((width) => `${width}px`).join(' '), minWidth: total };
-  const move = (row: number, column: number): void => {
-    const next = {
-      row: Math.min(Math.max(0, row), Math.max(0, data.rows - 1)),
-      column: Math.min(Math.max(0, column), Math.max(0, data.columns.length - 1)),
-    };
-    setActive(next);
-    const element = scroller.current;
-    if (element === null) return;
-    element.scrollTop = scrollTo(next.row, { rows: data.rows, rowHeight: ROW, ...view });
-    const left = widths.slice(0, next.column).reduce((sum, width) => sum + width, 0);
-    const width = widths[next.column] ?? 0;
-    if (left < element.scrollLeft) element.scrollLeft = left;
-    else if (left + width > element.scrollLeft + element.clientWidth)
-      element.scrollLeft = left + width - element.clientWidth;
-  };
   const onKey = (event: KeyboardEvent): void => {
-    const { row, column } = active;
-    const page = Math.max(1, Math.floor(view.viewHeight / ROW) - 1);
-    const to = KEYS[event.key]?.(row, column, page, data.rows, event.ctrlKey || event.metaKey);
-    if (to !== undefined) {
+    const next = moveByKey(event);
+    if (next !== null) scrollToColumn(scroller.current, next.column, widths);
+    else if (event.key === 'Enter' && count > 0) {
       event.preventDefault();
-      move(to[0], to[1]);
-    } else if (event.key === 'Enter' && data.rows > 0) {
-      event.preventDefault();
-      onChoose?.(row, column);
+      onChoose?.(active.row, active.column);
     }
   };
   const rows = Array.from({ length: Math.max(0, shown.end - shown.first) }, (_, i) => shown.first + i);
@@ -87,18 +60,15 @@ export function DataGrid(props: DataGridProps) {
       className="grid"
       role="grid"
       aria-label={label}
-      aria-rowcount={data.rows + 1}
-      aria-colcount={data.columns.length}
-      aria-activedescendant={data.rows > 0 ? `${id}-${active.row}-${active.column}` : undefined}
+      aria-rowcount={count + 1}
+      aria-colcount={columns.length}
+      aria-activedescendant={count > 0 ? `${id}-${active.row}-${active.column}` : undefined}
       tabIndex={0}
       onKeyDown={onKey}
-      onScroll={(event) => {
-        const { scrollTop } = event.currentTarget;
-        setView((now) => ({ ...now, scrollTop }));
-      }}
+      onScroll={onScroll}
     >
       <div className="grid-head" role="row" aria-rowindex={1} style={place}>
-        {data.columns.map((column, i) => (
+        {columns.map((column, i) => (
           <div
             // biome-ignore lint/suspicious/noArrayIndexKey: columns are identified by position.
             key={i}
@@ -121,7 +91,7 @@ export function DataGrid(props: DataGridProps) {
         <div role="rowgroup" className="grid-rows" style={{ transform: `translateY(${shown.top}px)` }}>
           {rows.map((row) => (
             <div key={row} role="row" aria-rowindex={row + 2} className="grid-row" style={place}>
-              {data.columns.map((column, i) => (
+              {columns.map((column, i) => (
                 <Cell
                   // biome-ignore lint/suspicious/noArrayIndexKey: columns are identified by position.
                   key={i}
@@ -167,24 +137,13 @@ function HeadName({ name, direction, onSort }: HeadNameProps) {
   );
 }
 
-type CellMove = (
-  row: number,
-  column: number,
-  page: number,
-  rows: number,
-  far: boolean,
-) => readonly [number, number];
-
-const KEYS: Readonly<Record<string, CellMove>> = {
-  ArrowDown: (row, column) => [row + 1, column],
-  ArrowUp: (row, column) => [row - 1, column],
-  ArrowRight: (row, column) => [row, column + 1],
-  ArrowLeft: (row, column) => [row, column - 1],
-  PageDown: (row, column, page) => [row + page, column],
-  PageUp: (row, column, page) => [row - page, column],
-  Home: (row, column, _page, _rows, far) => (far ? [0, column] : [row, 0]),
-  End: (row, column, _page, rows, far) => (far ? [rows - 1, column] : [row, Number.MAX_SAFE_INTEGER]),
-};
+function scrollToColumn(element: HTMLElement | null, column: number, widths: readonly number[]): void {
+  if (element === null) return;
+  const left = widths.slice(0, column).reduce((sum, width) => sum + width, 0);
+  const right = left + (widths[column] ?? 0);
+  if (left < element.scrollLeft) element.scrollLeft = left;
+  else if (right > element.scrollLeft + element.clientWidth) element.scrollLeft = right - element.clientWidth;
+}
 
 interface CellProps {
   readonly id: string;

@@ -1,4 +1,5 @@
 import { isNumber } from 'osl-compiler/types';
+import { type KeyboardEvent, type UIEvent, useLayoutEffect, useRef, useState } from 'react';
 
 /** Content of a grid: columns, and cells as text. */
 export interface GridData {
@@ -20,7 +21,7 @@ export interface GridSort {
   readonly direction: 'ascending' | 'descending';
 }
 
-export type CellKind = 'text' | 'number' | 'flag' | 'null' | 'masked' | 'empty';
+type CellKind = 'text' | 'number' | 'flag' | 'null' | 'masked' | 'empty';
 
 export interface GridCell {
   readonly kind: CellKind;
@@ -93,3 +94,78 @@ export function scrollTo(row: number, view: GridView): number {
   const wanted = top < wholeTop ? top : top + rowHeight - viewHeight;
   return (wanted / (whole - viewHeight)) * scrollable;
 }
+
+interface RowWindowOptions {
+  readonly rows: number;
+  /** Number of columns among which arrow keys move; null if a row is chosen as a whole. */
+  readonly columns: number | null;
+  /** Height in pixels. */
+  readonly rowHeight: number;
+  /** Height in pixels of the column headers, for a table of this width. */
+  readonly headHeight: (width: number) => number;
+}
+
+interface GridPlace {
+  readonly row: number;
+  readonly column: number;
+}
+
+/** Scroll position of a table that renders only the rows in view, and the cell at the keyboard position. */
+export function useRowWindow({ rows, columns, rowHeight, headHeight }: RowWindowOptions) {
+  const scroller = useRef<HTMLDivElement>(null);
+  const [frame, setFrame] = useState({ scrollTop: 0, width: 800, height: 400 });
+  const [active, setActive] = useState<GridPlace>({ row: 0, column: 0 });
+  useLayoutEffect(() => {
+    const element = scroller.current;
+    if (element === null) return;
+    const look = (): void => {
+      const { scrollTop, clientWidth, clientHeight } = element;
+      setFrame({ scrollTop, width: clientWidth, height: clientHeight });
+    };
+    const observer = new ResizeObserver(look);
+    observer.observe(element);
+    look();
+    return () => observer.disconnect();
+  }, []);
+  const { scrollTop, width, height } = frame;
+  const view = { rows, rowHeight, scrollTop, viewHeight: Math.max(rowHeight, height - headHeight(width)) };
+  /** Moves to the cell to which a key leads, and returns it; null for keys without such a meaning. */
+  const moveByKey = (event: KeyboardEvent): GridPlace | null => {
+    const page = Math.max(1, Math.floor(view.viewHeight / rowHeight) - 1);
+    const far = event.ctrlKey || event.metaKey || columns === null;
+    const to = KEYS[event.key]?.({ ...active, page, rows, far }) ?? null;
+    if (to === null || (columns === null && to.column !== active.column)) return null;
+    event.preventDefault();
+    const next = { row: within(to.row, rows), column: within(to.column, columns ?? 1) };
+    setActive(next);
+    if (scroller.current !== null) scroller.current.scrollTop = scrollTo(next.row, view);
+    return next;
+  };
+  const onScroll = ({ currentTarget: { scrollTop } }: UIEvent): void =>
+    setFrame((now) => ({ ...now, scrollTop }));
+  return { scroller, width, active, setActive, moveByKey, onScroll, shown: windowOf(view) };
+}
+
+function within(index: number, count: number): number {
+  return Math.min(Math.max(0, index), Math.max(0, count - 1));
+}
+
+interface KeyMove extends GridPlace {
+  /** Number of rows in view. */
+  readonly page: number;
+  readonly rows: number;
+  /** True if Home and End lead to the first and last row, otherwise to the first and last column. */
+  readonly far: boolean;
+}
+
+const KEYS: Readonly<Record<string, (from: KeyMove) => GridPlace>> = {
+  ArrowDown: ({ row, column }) => ({ row: row + 1, column }),
+  ArrowUp: ({ row, column }) => ({ row: row - 1, column }),
+  ArrowRight: ({ row, column }) => ({ row, column: column + 1 }),
+  ArrowLeft: ({ row, column }) => ({ row, column: column - 1 }),
+  PageDown: ({ row, column, page }) => ({ row: row + page, column }),
+  PageUp: ({ row, column, page }) => ({ row: row - page, column }),
+  Home: ({ row, column, far }) => (far ? { row: 0, column } : { row, column: 0 }),
+  End: ({ row, column, rows, far }) =>
+    far ? { row: rows - 1, column } : { row, column: Number.MAX_SAFE_INTEGER },
+};

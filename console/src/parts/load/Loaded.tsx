@@ -1,5 +1,7 @@
 import { type ReactNode, useEffect, useState } from 'react';
+import type { VerificationJob } from '../../api/admin-types.js';
 import { ErrorBox } from '../ErrorBox.js';
+import { formatTime } from './format.js';
 import type { LoadState } from './useLoad.js';
 
 /** Time in ms after which the page says that the gateway is slow. */
@@ -18,7 +20,7 @@ export function Loading({ what }: LoadingProps) {
     return () => clearTimeout(timer);
   }, []);
   return (
-    <div className="loading quiet" role="status">
+    <div className="stack pad quiet" role="status">
       <p>Loading {what} …</p>
       {isSlow && <p>The gateway has not answered yet. This goes on as soon as it does.</p>}
     </div>
@@ -39,5 +41,34 @@ export function Loaded<T>({ what, state, children }: LoadedProps<T>) {
       {value !== null && children(value)}
       {value === null && error === null && <Loading what={what} />}
     </>
+  );
+}
+
+interface JobHeadProps {
+  /** Null before the first response. */
+  readonly job: Pick<VerificationJob, 'state' | 'ended_at' | 'by'> | null;
+  readonly begin: () => void;
+  /** Words of the button before and during the job, and what is said if the job never ran. */
+  readonly words: { readonly begin: string; readonly running: string; readonly never: string };
+  /** Shown while the job runs. */
+  readonly progress: ReactNode;
+}
+
+/** Button that starts a job of the server, and its progress, or when it ended and who started it. */
+export function JobHead({ job, begin, words, progress }: JobHeadProps) {
+  const isRunning = job?.state === 'running';
+  return (
+    <div className="row">
+      <button type="button" className="primary" disabled={job === null || isRunning} onClick={begin}>
+        {isRunning ? words.running : words.begin}
+      </button>
+      {isRunning && progress}
+      {job !== null && !isRunning && (
+        <span role="status" className="quiet">
+          {job.ended_at === null ? words.never : formatTime(job.ended_at).slice(0, 19)}
+          {job.by !== null && ` by ${job.by}`}
+        </span>
+      )}
+    </div>
   );
 }

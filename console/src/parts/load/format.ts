@@ -42,3 +42,40 @@ export function formatDuration(us: number): string {
 export function shortName(object: string): string {
   return object.replace(/^osl\.(entities|facets|metrics)\./, '');
 }
+
+/** Formats a grant as in a policy file, on one line. */
+export function grantText(grant: Readonly<Record<string, unknown>>): string {
+  return `- ${valueText(grant)}`;
+}
+
+function valueText(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(valueText).join(', ')}]`;
+  if (typeof value === 'object' && value !== null) {
+    const members = Object.entries(value).map(([name, member]) => `${name}: ${valueText(member)}`);
+    return `{ ${members.join(', ')} }`;
+  }
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
+  const text = String(value);
+  return /^[A-Za-z_][\w.]*$/.test(text) && !/^(true|false|null|yes|no|on|off)$/i.test(text)
+    ? text
+    : JSON.stringify(text);
+}
+
+interface Caret {
+  readonly line: number;
+  readonly shown: string;
+  /** Spaces, followed by one mark for each character of the word at the position. */
+  readonly marks: string;
+}
+
+/** Line of `text` at a position counted from 1, with marks under the word there; null if outside the text. */
+export function caretOf(
+  text: string,
+  { line, column }: { readonly line: number; readonly column: number },
+): Caret | null {
+  const shown = text.split('\n')[line - 1];
+  if (shown === undefined || column < 1 || column > shown.length + 1) return null;
+  const word = /^[\p{L}\p{N}_.$]+/u.exec(shown.slice(column - 1))?.[0] ?? ' ';
+  const before = shown.slice(0, column - 1).replace(/[^\t]/g, ' ');
+  return { line, shown, marks: before + '^'.repeat(Math.max(1, word.length)) };
+}

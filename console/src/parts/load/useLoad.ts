@@ -1,6 +1,7 @@
-import { useCallback, useEffect, useRef, useState } from 'react';
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { adminGet, adminPost } from '../../api/admin.js';
 import { useSession } from '../../shell/session.js';
+import { QueryableThread, type ThreadQuestions } from '../thread.js';
 
 export interface LoadState<T> {
   /** Last loaded value, kept while loading again. */
@@ -94,7 +95,7 @@ interface Job {
   readonly state: string;
 }
 
-interface JobState<J extends Job> {
+interface LoadedJob<J extends Job> {
   /** State and last result; null before the first response. */
   readonly job: J | null;
   readonly error: unknown;
@@ -103,7 +104,7 @@ interface JobState<J extends Job> {
 }
 
 /** Reads the state of the server's job at `path`, polls it while it is running, and can start it. */
-export function useJob<J extends Job>(path: string): JobState<J> {
+export function useJob<J extends Job>(path: string): LoadedJob<J> {
   const { caller } = useSession();
   const { value, error, again } = useLoad(path, (signal) => adminGet<J>(caller, path, {}, signal));
   const [fault, setFault] = useState<unknown>(null);
@@ -113,4 +114,60 @@ export function useJob<J extends Job>(path: string): JobState<J> {
     adminPost(caller, path, null).then(again, setFault);
   };
   return { job: value, error: fault ?? error, begin, again };
+}
+
+/** Worker thread of an open screen; null until it has started. `begin` must be the same function on each render. */
+export function useThread<Q extends ThreadQuestions>(begin: () => Worker): QueryableThread<Q> | null {
+  const [thread, setThread] = useState<QueryableThread<Q> | null>(null);
+  useEffect(() => {
+    const begun = new QueryableThread<Q>(begin());
+    setThread(begun);
+    return () => begun.stop();
+  }, [begin]);
+  return thread;
+}
+
+/** Last result of an asynchronous request; null before the first. Results of superseded requests are dropped. */
+export function useAnswer<T>(ask: (() => Promise<T>) | null): {
+  readonly answer: T | null;
+  readonly fault: unknown;
+} {
+  const [state, setState] = useState<{ readonly answer: T | null; readonly fault: unknown }>({
+    answer: null,
+    fault: null,
+  });
+  useEffect(() => {
+    if (ask === null) return;
+    let isLatest = true;
+    ask().then(
+      (answer) => {
+        if (isLatest) setState({ answer, fault: null });
+      },
+      (fault: unknown) => {
+        if (isLatest) setState({ answer: null, fault });
+      },
+    );
+    return () => {
+      isLatest = false;
+    };
+  }, [ask]);
+  return state;
+}
+
+/**
+ * Answer of a thread to a request, repeated if the request changes or `version`, that of what the thread has loaded.
+ * Nothing is sent for null.
+ */
+export function useThreadAnswer<Q extends ThreadQuestions, Name extends keyof Q>(
+  thread: QueryableThread<Q>,
+  name: Name,
+  ask: Q[Name]['ask'] | null,
+  version = '',
+): { readonly answer: Q[Name]['answer'] | null; readonly fault: unknown } {
+  const key = ask === null ? null : JSON.stringify(ask);
+  const send = useMemo(() => {
+    void version;
+    return key === null ? null : () => thread.ask(name, JSON.parse(key) as Q[Name]['ask']); // serialized above
+  }, [thread, name, key, version]);
+  return useAnswer<Q[Name]['answer']>(send);
 }

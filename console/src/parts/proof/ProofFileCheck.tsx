@@ -1,5 +1,6 @@
 import { type ChangeEvent, type DragEvent, useId, useState } from 'react';
 import { Empty } from '../Empty.js';
+import { FactList } from '../FactList.js';
 import { formatTime } from '../load/format.js';
 import { useKept } from '../useKept.js';
 import { checkProof, type ProofCheck, proofsIn } from './proof.js';
@@ -51,7 +52,7 @@ export function ProofFileCheck() {
     void take(event.dataTransfer.files[0]);
   };
   return (
-    <div className="check">
+    <div className="stack wide pad check">
       <label htmlFor={`${id}-key`}>
         <h2>The key</h2>
         <span className="quiet">checkpoint.vkey, as it was kept elsewhere; of several chains one a line</span>
@@ -68,7 +69,7 @@ export function ProofFileCheck() {
         }}
       />
       {/* biome-ignore lint/a11y/noStaticElementInteractions: the input inside handles the keyboard. */}
-      <div className="drop" onDragOver={(event) => event.preventDefault()} onDrop={drop}>
+      <div className="row drop" onDragOver={(event) => event.preventDefault()} onDrop={drop}>
         <label htmlFor={`${id}-file`} className="button">
           Choose a proof
         </label>
@@ -150,20 +151,10 @@ const FACTS = [
 function Facts({ record }: { readonly record: NonNullable<ProofCheck['record']> }) {
   const { receipt } = record;
   if (typeof receipt !== 'object' || receipt === null || !('masked' in receipt)) return null;
-  const facts = [
-    ...FACTS.map(([title, name]) => [title, record[name]] as const),
-    ['masked', receipt.masked] as const,
-  ];
-  return (
-    <dl className="proof-facts">
-      {facts.map(([title, value]) => (
-        <div key={title}>
-          <dt>{title}</dt>
-          <dd>{Array.isArray(value) ? value.join(', ') || 'nothing' : String(value)}</dd>
-        </div>
-      ))}
-    </dl>
-  );
+  const words = (value: unknown): string =>
+    Array.isArray(value) ? value.join(', ') || 'nothing' : String(value);
+  const facts = FACTS.map(([title, name]) => [title, words(record[name])] as const);
+  return <FactList facts={[...facts, ['masked', words(receipt.masked)]]} />;
 }
 
 function titleOf(record: ProofCheck['record']): string {

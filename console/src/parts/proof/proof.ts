@@ -12,20 +12,20 @@ export interface ProofCheck {
   readonly checkpoint: ProofCheckpoint | null;
 }
 
-export interface ProofStep {
+interface ProofStep {
   readonly what: string;
   readonly ok: boolean;
   readonly detail: string;
 }
 
-export interface ProofCheckpoint {
+interface ProofCheckpoint {
   readonly origin: string;
   readonly size: number;
   readonly time: string | null;
 }
 
 /** Thrown, with the reason, if a text is not a proof or not a key. */
-export class NotAProof extends Error {
+class NotAProof extends Error {
   constructor(message: string) {
     super(message);
     this.name = 'NotAProof';

@@ -138,3 +138,54 @@ export function textOf(value: JsonValue): string {
   if (typeof value === 'string') return value;
   return value === null ? 'NULL' : JSON.stringify(value);
 }
+
+/** Point in time, or a day at midnight, without a time zone of its own. */
+interface Moment {
+  /** Whole seconds since 1970. */
+  readonly seconds: number;
+  /** Microseconds since then, from 0 to 999,999. */
+  readonly micros: number;
+}
+
+const MOMENT = /^(\d{4,6})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?(?:Z|\+00)?)?( BC)?$/;
+
+/** Reads a date, timestamp or timestamptz as an answer has it; null for infinities and anything else. */
+export function momentOf(text: string): Moment | null {
+  const match = MOMENT.exec(text);
+  if (match === null) return null;
+  const [, year, month, day, hour = 0, minute = 0, second = 0, fraction = '', bc] = match;
+  const days = daysSince1970(bc === undefined ? Number(year) : 1 - Number(year), Number(month), Number(day));
+  return {
+    seconds: days * 86_400 + Number(hour) * 3_600 + Number(minute) * 60 + Number(second),
+    micros: Number(fraction.padEnd(6, '0')),
+  };
+}
+
+/** Days of the Gregorian calendar, also beyond the years of `Date`. The year is counted from March. */
+function daysSince1970(year: number, month: number, day: number): number {
+  const from = month < 3 ? year - 1 : year;
+  const inYear = Math.floor((153 * ((month + 9) % 12) + 2) / 5) + day - 1;
+  return (
+    365 * from + Math.floor(from / 4) - Math.floor(from / 100) + Math.floor(from / 400) + inYear - 719_468
+  );
+}
+
+/** Time in ms after which long work yields to the browser, so that the page stays responsive. */
+export const TURN_MS = 24;
+
+/**
+ * Runs long work that yields often, and returns its result. The browser handles input at least every `TURN_MS`, plus
+ * the time between two yields.
+ *
+ * @throws the reason of `signal` if it is aborted
+ */
+export async function inTurns<T>(work: Generator<void, T>, signal: AbortSignal): Promise<T> {
+  let since = performance.now();
+  for (let step = work.next(); ; step = work.next()) {
+    if (step.done === true) return step.value;
+    if (performance.now() - since <= TURN_MS) continue;
+    await new Promise((resolve) => setTimeout(resolve));
+    signal.throwIfAborted();
+    since = performance.now();
+  }
+}

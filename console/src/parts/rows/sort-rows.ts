@@ -1,10 +1,9 @@
 import { isMoment, isNumber } from 'osl-compiler/types';
 import type { GridSort } from '../grid/grid-data.js';
-import { momentOf } from './moment.js';
-import { type JsonValue, textOf } from './row-store.js';
+import { type JsonValue, momentOf, textOf } from './row-store.js';
 
 /** Column to sort by. */
-export interface SortColumn {
+interface SortColumn {
   readonly rows: number;
   /** Type in the model; an unknown one is sorted as text. */
   readonly type: string;

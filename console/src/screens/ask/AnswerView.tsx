@@ -1,21 +1,21 @@
 import { useMemo, useState } from 'react';
-import type { Schema } from '../../api/schema.js';
+import type { Schema } from '../../../../clients/typescript/types.js';
 import { Chart } from '../../parts/chart/Chart.js';
 import { Empty } from '../../parts/Empty.js';
 import { DataGrid } from '../../parts/grid/DataGrid.js';
+import type { RowStore } from '../../parts/rows/row-store.js';
 import { Tabs } from '../../parts/Tabs.js';
-import { answerGrid, type MaskedIn, whyObjects } from './answer-grid.js';
+import { answerGrid, type MaskedIn, type Sorting, whyObjects } from './answer-grid.js';
 import { chartFor } from './chart-for.js';
-import { hasPassages, PassagesView } from './PassagesView.js';
+import { type Passage, passageOf } from './passages.js';
 import type { AnswerState } from './useAnswer.js';
-import type { Sorting } from './useSorting.js';
 import { WhyPanel } from './WhyPanel.js';
 
-type ShownAnswer = Extract<AnswerState, { readonly kind: 'running' | 'answered' | 'cancelled' }>;
+type AnswerWithRows = Extract<AnswerState, { readonly kind: 'running' | 'answered' | 'cancelled' }>;
 type AnswerTab = 'table' | 'chart' | 'passages';
 
 interface AnswerViewProps {
-  readonly state: ShownAnswer;
+  readonly state: AnswerWithRows;
   readonly schema: Schema | null;
   readonly sorting: Sorting;
 }
@@ -79,7 +79,7 @@ export function AnswerView({ state, schema, sorting }: AnswerViewProps) {
               data.columns[column]?.masked === true ? (
                 <button
                   type="button"
-                  className="ask-why"
+                  className="ask-why masked"
                   onClick={() => setChosen({ row: null, column })}
                   aria-label={`Why is ${data.columns[column]?.name ?? ''} masked?`}
                 >
@@ -97,7 +97,7 @@ export function AnswerView({ state, schema, sorting }: AnswerViewProps) {
   );
 }
 
-function NoRows({ kind }: { readonly kind: ShownAnswer['kind'] }) {
+function NoRows({ kind }: { readonly kind: AnswerWithRows['kind'] }) {
   switch (kind) {
     case 'running':
       return (
@@ -125,4 +125,61 @@ function maskedInSchema(schema: Pick<Schema, 'entities' | 'relationships'> | nul
     for (const { name, masked } of bridge?.columns ?? [])
       known.set(`osl.entities.${bridge?.name ?? ''}.${name}`, masked);
   return ({ source }) => (source === null ? null : (known.get(source) ?? null));
+}
+
+const MOST = 200;
+
+/** Passages of an answer as text, each with its source. */
+function PassagesView({ store }: { readonly store: RowStore }) {
+  const passages = Array.from({ length: Math.min(MOST, store.rows) }, (_, row) =>
+    passageOf(rowOf(store, row)),
+  );
+  return (
+    <ol className="stack wide passages">
+      {passages.map((passage, i) =>
+        // biome-ignore lint/suspicious/noArrayIndexKey: passages are identified by position.
+        passage === null ? null : <PassageItem key={i} passage={passage} />,
+      )}
+      {store.rows > MOST && (
+        <li className="quiet">
+          The first {MOST} of {store.rows}.
+        </li>
+      )}
+    </ol>
+  );
+}
+
+function hasPassages(store: RowStore): boolean {
+  return store.rows > 0 && store.names.includes('text') && store.names.includes('cite');
+}
+
+function rowOf(store: RowStore, row: number): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(store.names.map((name, column) => [name, store.at(row, column)]));
+}
+
+function PassageItem({ passage }: { readonly passage: Passage }) {
+  const { cite, score, stretches, redacted } = passage;
+  return (
+    <li>
+      <div className="passage-cite">
+        {cite !== null && (
+          <>
+            <code>{cite.document}</code>{' '}
+            <span className="quiet">
+              {cite.facet}, version {cite.version}, characters {cite.start}–{cite.end}
+            </span>
+          </>
+        )}
+        {score !== null && <span className="quiet"> score {score.toFixed(3)}</span>}
+      </div>
+      <blockquote>
+        {stretches.map(({ text, isHighlight }, i) => {
+          const Part = isHighlight ? 'mark' : 'span';
+          // biome-ignore lint/suspicious/noArrayIndexKey: segments are identified by position.
+          return <Part key={i}>{text}</Part>;
+        })}
+      </blockquote>
+      {redacted.length > 0 && <p className="passage-redacted">redacted in it: {redacted.join(', ')}</p>}
+    </li>
+  );
 }

@@ -1,28 +1,33 @@
 import { type FormEvent, useEffect, useId, useRef, useState } from 'react';
-import type { AnswerTrailer } from '../../api/ask.js';
+import type { Answer } from '../../../../clients/typescript/types.js';
 import { CopyText, download } from '../../parts/CopyText.js';
 import { Dialog } from '../../parts/Dialog.js';
+import { ErrorBox } from '../../parts/ErrorBox.js';
 import { Tabs } from '../../parts/Tabs.js';
 import { hashOf } from '../../shell/routes.js';
 import { useSession } from '../../shell/session.js';
 import { type CopyTarget, copyAs, WAY_TITLES, WAYS } from './copy-as.js';
-import type { ShownAnswer } from './download/answer-file.js';
-import { DownloadForm } from './download/DownloadForm.js';
+import {
+  answerFile,
+  type ExportedAnswer,
+  FILE_FORMATS,
+  type FileFormat,
+  fileName,
+} from './download/answer-file.js';
 import { LibraryView } from './LibraryView.js';
-import type { LibraryState } from './library.js';
-import { linkTo, type QuestionDraft } from './useDraft.js';
+import { type LibraryState, linkTo, type QuestionDraft } from './library.js';
 
 export type DialogName = 'library' | 'save' | 'share' | 'copy' | 'download' | 'receipt';
 
-type AnswerReceipt = NonNullable<AnswerTrailer['receipt']>;
+type ReceiptWithSalt = NonNullable<Answer['receipt']>;
 
 interface DialogsProps {
   readonly open: DialogName | null;
   readonly draft: QuestionDraft;
   readonly library: LibraryState;
   /** The rows to download; null if there are none. */
-  readonly answer: ShownAnswer | null;
-  readonly receipt: AnswerReceipt | null;
+  readonly answer: ExportedAnswer | null;
+  readonly receipt: ReceiptWithSalt | null;
   readonly onClose: () => void;
   readonly onTake: (draft: QuestionDraft) => void;
 }
@@ -74,7 +79,7 @@ function SaveForm({ onSave }: { readonly onSave: (name: string) => boolean }) {
     if (name.trim() !== '') setLost(!onSave(name.trim()));
   };
   return (
-    <form className="ask-save" onSubmit={submit}>
+    <form className="stack" onSubmit={submit}>
       <label htmlFor={id}>Name</label>
       <input
         id={id}
@@ -92,7 +97,7 @@ function SaveForm({ onSave }: { readonly onSave: (name: string) => boolean }) {
   );
 }
 
-function Receipt({ receipt: { proof, salt } }: { readonly receipt: AnswerReceipt }) {
+function Receipt({ receipt: { proof, salt } }: { readonly receipt: ReceiptWithSalt }) {
   return (
     <>
       <p>
@@ -131,5 +136,63 @@ function CopyAs({ draft }: { readonly draft: QuestionDraft }) {
     >
       <CopyText label={WAY_TITLES[way]} text={text} />
     </Tabs>
+  );
+}
+
+const TITLES: Readonly<Record<FileFormat, string>> = { csv: 'CSV', json: 'JSON', parquet: 'Parquet' };
+
+const ABOUT: Readonly<Record<FileFormat, string>> = {
+  csv: 'Values as they are, NULL as an empty field, empty text as "". A spreadsheet may calculate cells that begin with =, +, - or @.',
+  json: 'As POST /osl/query returns it, with the columns and their types.',
+  parquet: 'Columns with types; numeric and interval are text.',
+};
+
+/** Saves the rows that the page has; nothing is requested from the gateway. */
+function DownloadForm({ answer }: { readonly answer: ExportedAnswer }) {
+  const [writing, setWriting] = useState<FileFormat | null>(null);
+  const [error, setError] = useState<unknown>(null);
+  const closed = useRef<AbortController>(null);
+  useEffect(() => {
+    const stop = new AbortController();
+    closed.current = stop;
+    return () => stop.abort();
+  }, []);
+  const save = (format: FileFormat): void => {
+    const signal = closed.current?.signal ?? AbortSignal.abort();
+    setWriting(format);
+    setError(null);
+    answerFile(answer, format, signal)
+      .then((blob) => download(fileName(answer, format), blob, blob.type))
+      .catch((fault: unknown) => {
+        if (!signal.aborted) setError(fault);
+      })
+      .finally(() => setWriting(null));
+  };
+  const rows = answer.rows === 1 ? '1 row' : `${answer.rows.toLocaleString('en')} rows`;
+  const masked = answer.columns.filter(({ redacted }) => redacted).map(({ name }) => name);
+  return (
+    <div className="stack ask-download" aria-busy={writing !== null}>
+      <p>
+        {rows}, {answer.isSorted ? 'sorted as shown' : 'in the order in which they came'}. The file is made
+        from the rows in this page: the query does not run again.
+      </p>
+      {answer.isCut && (
+        <p className="ask-told">
+          These are not all rows of the answer, so the name of the file says “incomplete”.
+        </p>
+      )}
+      {masked.length > 0 && <p>Masked here, and therefore in the file: {masked.join(', ')}.</p>}
+      <ul className="stack">
+        {FILE_FORMATS.map((format) => (
+          <li key={format}>
+            <button type="button" disabled={writing !== null} onClick={() => save(format)}>
+              {TITLES[format]}
+            </button>
+            <span className="quiet">{writing === format ? 'Writing …' : ABOUT[format]}</span>
+          </li>
+        ))}
+      </ul>
+      {error !== null && <ErrorBox error={error} />}
+    </div>
   );
 }

@@ -1,26 +1,22 @@
-import type { Plan } from '../../api/ask.js';
-import { type PlanNode, planTree } from './plan-tree.js';
-
-interface PlanViewProps {
-  readonly plan: Plan;
-}
+import type { Plan } from '../../../../clients/typescript/types.js';
+import { type PlanTreeNode, planTree } from './plan-tree.js';
 
 /** Plan of a query, and the grants that apply to it. */
-export function PlanView({ plan }: PlanViewProps) {
+export function PlanView({ plan }: { readonly plan: Plan }) {
   return (
     <div className="plan">
-      <section>
+      <section className="stack">
         <h2>Steps</h2>
         <ul className="plan-tree">
           <Node node={planTree(plan.plan)} />
         </ul>
       </section>
-      <section>
+      <section className="stack">
         <h2>Reads</h2>
         <p>
           {plan.objects.length === 0 && 'nothing of the model'}
           {plan.objects.map((object) => (
-            <code key={object} className="plan-chip">
+            <code key={object} className="pill plan-fact">
               {object}
             </code>
           ))}
@@ -29,7 +25,7 @@ export function PlanView({ plan }: PlanViewProps) {
         <p>
           {plan.grants.length === 0 && 'none'}
           {plan.grants.map((grant) => (
-            <code key={grant} className="plan-chip">
+            <code key={grant} className="pill plan-fact">
               {grant}
             </code>
           ))}
@@ -39,7 +35,7 @@ export function PlanView({ plan }: PlanViewProps) {
             <h2>Masked for you</h2>
             <p>
               {plan.redacted_columns.map((column) => (
-                <code key={column} className="plan-chip plan-masked">
+                <code key={column} className="pill plan-fact masked">
                   {column}
                 </code>
               ))}
@@ -47,19 +43,19 @@ export function PlanView({ plan }: PlanViewProps) {
           </>
         )}
         {(plan.notices ?? []).map((notice) => (
-          <p key={notice} className="plan-notice">
+          <p key={notice} className="plan-notice warn">
             {notice}
           </p>
         ))}
         {(plan.deprecated ?? []).map(({ object, reason }) => (
-          <p key={object} className="plan-notice">
+          <p key={object} className="plan-notice warn">
             <code>{object}</code> is deprecated: {reason}
           </p>
         ))}
         {plan.sql !== undefined && (
           <>
             <h2>SQL sent to the database</h2>
-            <pre className="plan-sql">{plan.sql}</pre>
+            <pre className="box plan-sql">{plan.sql}</pre>
           </>
         )}
       </section>
@@ -67,13 +63,16 @@ export function PlanView({ plan }: PlanViewProps) {
   );
 }
 
-function Node({ node }: { readonly node: PlanNode }) {
+function Node({ node }: { readonly node: PlanTreeNode }) {
   return (
     <li>
       <div className="plan-step">
         <strong>{node.title}</strong>
         {node.facts.map(({ text, tone }) => (
-          <span key={text} className={`plan-fact plan-${tone}`}>
+          <span
+            key={text}
+            className={`pill plan-fact ${tone === 'plain' ? '' : tone === 'masked' ? 'masked' : 'plan-filtered'}`}
+          >
             {text}
           </span>
         ))}

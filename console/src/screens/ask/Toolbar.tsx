@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'react';
+import type { QuestionLanguage } from './library.js';
 import { type AnswerState, MOST_ROWS } from './useAnswer.js';
-import type { QuestionLanguage } from './useDraft.js';
 
 interface ToolbarProps {
   readonly kind: QuestionLanguage;
@@ -14,6 +14,13 @@ interface ToolbarProps {
   readonly onExplain: () => void;
   readonly onOpen: (dialog: 'library' | 'save' | 'share' | 'copy') => void;
 }
+
+const DIALOGS = [
+  ['library', 'History'],
+  ['save', 'Save'],
+  ['share', 'Share'],
+  ['copy', 'Copy as'],
+] as const;
 
 /** Controls to run, cancel and explain the query, and to open its dialogs. */
 export function Toolbar(props: ToolbarProps) {
@@ -50,18 +57,17 @@ export function Toolbar(props: ToolbarProps) {
       >
         Schema
       </button>
-      <button type="button" className="plain" onClick={() => onOpen('library')}>
-        History
-      </button>
-      <button type="button" className="plain" disabled={isEmpty} onClick={() => onOpen('save')}>
-        Save
-      </button>
-      <button type="button" className="plain" disabled={isEmpty} onClick={() => onOpen('share')}>
-        Share
-      </button>
-      <button type="button" className="plain" disabled={isEmpty} onClick={() => onOpen('copy')}>
-        Copy as
-      </button>
+      {DIALOGS.map(([name, title]) => (
+        <button
+          key={name}
+          type="button"
+          className="plain"
+          disabled={isEmpty && name !== 'library'}
+          onClick={() => onOpen(name)}
+        >
+          {title}
+        </button>
+      ))}
     </div>
   );
 }

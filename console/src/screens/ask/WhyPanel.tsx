@@ -25,7 +25,7 @@ const SIGHTS: Readonly<Record<string, string>> = {
 export function WhyPanel({ objects, onClose }: WhyPanelProps) {
   const { caller } = useSession();
   return (
-    <aside className="why" aria-label="Why is this masked?">
+    <aside className="aside" aria-label="Why is this masked?">
       <header>
         <h2>Why is this masked?</h2>
         <button type="button" className="plain" onClick={onClose} aria-label="Close">
@@ -49,7 +49,7 @@ function WhyObject({ caller, object }: { readonly caller: SignedInCaller; readon
     getJson<Why>(caller, `/osl/why?object=${encodeURIComponent(object)}`, { signal }),
   );
   return (
-    <section className="why-object">
+    <section className="stack why-object">
       <h3>
         <code>{object}</code>
       </h3>
@@ -63,7 +63,9 @@ function WhyObject({ caller, object }: { readonly caller: SignedInCaller; readon
 function Reasons({ caller, why }: { readonly caller: SignedInCaller; readonly why: Why }) {
   return (
     <>
-      <p className="why-sight">{SIGHTS[why.sees] ?? why.sees}</p>
+      <p>
+        <strong className="pill masked">{SIGHTS[why.sees] ?? why.sees}</strong>
+      </p>
       {why.masked_as !== null && (
         <p>
           Shown as <Words text={why.masked_as} />.

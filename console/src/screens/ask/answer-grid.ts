@@ -1,10 +1,12 @@
-import type { AnswerColumn } from '../../api/ask.js';
-import { type GridCell, type GridData, isAmount } from '../../parts/grid/grid-data.js';
-import { type RowStore, textOf } from '../../parts/rows/row-store.js';
+import { useEffect, useState } from 'react';
+import type { AnswerColumn } from '../../../../clients/typescript/types.js';
+import { type GridCell, type GridData, type GridSort, isAmount } from '../../parts/grid/grid-data.js';
+import { inTurns, type RowStore, textOf } from '../../parts/rows/row-store.js';
+import { sortRows } from '../../parts/rows/sort-rows.js';
 import type { AnswerDescription } from './useAnswer.js';
 
 /** Text shown in a masked cell of type text, whatever its value. */
-export const REDACTED = '[redacted]';
+const REDACTED = '[redacted]';
 
 /**
  * Mask state of a cell: masked if its column is masked in all rows or if it contains `REDACTED`; any other NULL may or
@@ -16,7 +18,7 @@ export function maskOf(value: unknown, redacted: boolean, masked: 'none' | 'some
   return value === null ? 'perhaps' : 'none';
 }
 
-export type CellMask = 'none' | 'masked' | 'perhaps';
+type CellMask = 'none' | 'masked' | 'perhaps';
 
 /**
  * Returns the mask state of a column for the caller, from the governed schema; null if the schema does not contain it.
@@ -67,4 +69,64 @@ export function whyObjects(
   if (column === undefined || !column.redacted) return null;
   if (column.source !== null) return [column.source];
   return redacted_columns.map((name) => `osl.entities.${name}`);
+}
+
+/** Order in which the rows of an answer are shown. */
+export interface Sorting {
+  /** Column sorted by, once its order is known; null for the order in which the rows came. */
+  readonly sort: GridSort | null;
+  /** Row numbers in that order. */
+  readonly order: Uint32Array | null;
+  /** True while the rows are being sorted; until then the previous order is shown. */
+  readonly isSorting: boolean;
+  /** Sorts by a column: first ascending, then descending, then as the rows came. */
+  readonly byColumn: (column: number) => void;
+}
+
+interface WantedSort extends GridSort {
+  readonly store: RowStore;
+}
+
+/** Sorts the rows in the page. `store` and `columns` are those of an answer that has ended. */
+export function useSorting(store: RowStore | null, columns: readonly AnswerColumn[] | null): Sorting {
+  const [wanted, setWanted] = useState<WantedSort | null>(null);
+  const [done, setDone] = useState<{ readonly wanted: WantedSort; readonly order: Uint32Array } | null>(null);
+  useEffect(() => {
+    const column = wanted === null ? null : (headsOf(wanted.store, columns ?? [])[wanted.column] ?? null);
+    if (wanted === null || column === null || wanted.store !== store) {
+      setDone(null);
+      return;
+    }
+    const { rows } = wanted.store;
+    const place = wanted.store.names.indexOf(column.name);
+    const work = sortRows(
+      { rows, type: column.type, at: (row) => wanted.store.at(row, place) },
+      wanted.direction,
+    );
+    const stop = new AbortController();
+    inTurns(work, stop.signal).then(
+      (order) => {
+        if (!stop.signal.aborted) setDone({ wanted, order });
+      },
+      (error: unknown) => {
+        if (!stop.signal.aborted) throw error;
+      },
+    );
+    return () => stop.abort();
+  }, [wanted, store, columns]);
+  const current = wanted?.store === store ? wanted : null;
+  const shown = done?.wanted.store === store && current !== null ? done : null;
+  return {
+    sort: shown?.wanted ?? null,
+    order: shown?.order ?? null,
+    isSorting: current !== null && shown?.wanted !== current,
+    byColumn: (column) => {
+      if (store !== null) setWanted(nextSort(store, current, column));
+    },
+  };
+}
+
+function nextSort(store: RowStore, now: WantedSort | null, column: number): WantedSort | null {
+  if (now?.column !== column) return { store, column, direction: 'ascending' };
+  return now.direction === 'ascending' ? { store, column, direction: 'descending' } : null;
 }

@@ -2,7 +2,7 @@ import { isMoment, isNumber } from 'osl-compiler/types';
 import type { ChartSeries, ChartSpec } from '../../parts/chart/option.js';
 
 /** The columns from which to choose a chart, and the values to draw. */
-export interface ChartInput {
+interface ChartInput {
   readonly columns: readonly { readonly name: string; readonly type: string }[];
   readonly rows: number;
   at(row: number, column: number): unknown;

@@ -1,15 +1,9 @@
-/** Formats in which a query can be copied. */
-export const WAYS = ['curl', 'psql', 'python', 'mcp'] as const;
-export type CopyTarget = (typeof WAYS)[number];
+/** Formats in which a query can be copied, with their titles. */
+export const WAY_TITLES = { curl: 'curl', psql: 'psql', python: 'Python', mcp: 'MCP' } as const;
+export type CopyTarget = keyof typeof WAY_TITLES;
+export const WAYS = Object.keys(WAY_TITLES) as readonly CopyTarget[]; // the object has no other keys
 
-export const WAY_TITLES: Readonly<Record<CopyTarget, string>> = {
-  curl: 'curl',
-  psql: 'psql',
-  python: 'Python',
-  mcp: 'MCP',
-};
-
-export interface QuestionToCopy {
+interface QuestionToCopy {
   readonly text: string;
   readonly kind: 'osql' | 'sql';
   /** Origin of the gateway: `https://osl.example`. */
@@ -67,10 +61,6 @@ export function copyAs(way: CopyTarget, copied: QuestionToCopy): string {
         null,
         2,
       );
-    default: {
-      const unknown: never = way;
-      throw new Error(`unexpected way ${String(unknown)}`);
-    }
   }
 }
 

@@ -1,7 +1,7 @@
 import { identifier, quoteLiteral } from 'osl-compiler/sql-text';
-import type { Schema } from '../../api/schema.js';
+import type { Schema } from '../../../../clients/typescript/types.js';
 
-export interface ExampleQuestion {
+interface ExampleQuestion {
   readonly about: string;
   readonly text: string;
 }

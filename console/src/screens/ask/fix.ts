@@ -1,7 +1,7 @@
-import type { Problem } from '../../api/http.js';
+import type { Problem } from '../../../../clients/typescript/types.js';
 
 /** Text change that would fix an error. Offsets are in UTF-16 code units. */
-export interface Fix {
+interface SuggestedEdit {
   readonly from: number;
   readonly to: number;
   readonly insert: string;
@@ -21,13 +21,13 @@ export function placeOf(
 }
 
 /**
- * Fix that replaces an undeclared name with the gateway's suggestion: only the wrong part of a path, or the whole path
+ * SuggestedEdit that replaces an undeclared name with the gateway's suggestion: only the wrong part of a path, or the whole path
  * if the suggestion has a different one. Null if the hint suggests no name.
  */
 export function fixOf(
   text: string,
   { position, hint, detail }: Pick<Problem, 'position' | 'hint' | 'detail'>,
-): Fix | null {
+): SuggestedEdit | null {
   const insert = /^perhaps you meant `([^`]+)`$/.exec(hint ?? '')?.[1];
   const place = placeOf(text, position);
   const [, what = '', path = ''] = /^(.*?)`([^`]+)`/.exec(detail) ?? [];
@@ -57,6 +57,6 @@ function wordsIn(text: string, start: number): readonly Word[] {
   });
 }
 
-export function applied(text: string, { from, to, insert }: Fix): string {
+export function applied(text: string, { from, to, insert }: SuggestedEdit): string {
   return text.slice(0, from) + insert + text.slice(to);
 }

@@ -1,25 +1,25 @@
 import { useCallback, useEffect, useRef, useState } from 'react';
-import { explain, type Plan, type QuestionBody } from '../../api/ask.js';
+import type { Plan, Problem, Query } from '../../../../clients/typescript/types.js';
+import { explain } from '../../api/ask.js';
 import type { SignedInCaller } from '../../api/caller.js';
-import { type Problem, ProblemError } from '../../api/http.js';
+import { ProblemError } from '../../api/http.js';
 import { useSchema } from '../../api/schema.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
 import { Loading } from '../../parts/load/Loaded.js';
 import { useSession } from '../../shell/session.js';
 import { AnswerView } from './AnswerView.js';
+import { useSorting } from './answer-grid.js';
 import { type DialogName, Dialogs } from './Dialogs.js';
 import { shownAnswer } from './download/answer-file.js';
-import { Examples } from './Examples.js';
 import { Editor, type EditorHandle, type ErrorMark } from './editor/Editor.js';
 import { applied, fixOf, placeOf } from './fix.js';
-import { useLibrary } from './library.js';
+import { Examples } from './LibraryView.js';
+import { bodyOf, type QuestionDraft, useDraft, useLibrary } from './library.js';
 import { PlanView } from './PlanView.js';
 import { SchemaPanel } from './schema/SchemaPanel.js';
 import { insertionAt } from './schema/schema-lines.js';
 import { StatusLine, Toolbar } from './Toolbar.js';
 import { useAnswer } from './useAnswer.js';
-import { type QuestionDraft, useDraft } from './useDraft.js';
-import { useSorting } from './useSorting.js';
 import './ask.css';
 
 export function Screen() {
@@ -40,11 +40,11 @@ export function Screen() {
     if (asked.trim() === '') return;
     plan.clear();
     library.asked({ text: asked, kind, at: Date.now() });
-    answer.run(asked, { [kind]: asked });
+    answer.run(asked, bodyOf({ text: asked, kind }));
   };
   const explainIt = (): void => {
     answer.clear();
-    plan.explain(text, { [kind]: text });
+    plan.explain(text, bodyOf(draft));
   };
   const take = (next: QuestionDraft): void => {
     change({ text: next.text, kind: next.kind });
@@ -168,7 +168,7 @@ function usePlan(caller: SignedInCaller) {
   const [state, setState] = useState<PlanState>({ kind: 'idle' });
   const asking = useRef<AbortController | null>(null);
   const ask = useCallback(
-    (text: string, body: QuestionBody) => {
+    (text: string, body: Query) => {
       asking.current?.abort();
       const controller = new AbortController();
       asking.current = controller;

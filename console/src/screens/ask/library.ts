@@ -1,4 +1,67 @@
-import { useCallback, useState } from 'react';
+import { useCallback, useEffect, useState } from 'react';
+import type { Query } from '../../../../clients/typescript/types.js';
+import { usePlace } from '../../shell/routes.js';
+
+/** Language of a query: OSL-SQL, or SQL over tables. */
+export type QuestionLanguage = 'osql' | 'sql';
+
+export interface QuestionDraft {
+  readonly text: string;
+  readonly kind: QuestionLanguage;
+}
+
+/** Request body of a query. */
+export function bodyOf({ text, kind }: QuestionDraft): Query {
+  return kind === 'sql' ? { sql: text } : { osql: text };
+}
+
+const KEY = 'osl.draft';
+
+function stored(): QuestionDraft {
+  try {
+    const read: unknown = JSON.parse(sessionStorage.getItem(KEY) ?? 'null');
+    if (typeof read !== 'object' || read === null || !('text' in read)) return { text: '', kind: 'osql' };
+    const kind = 'kind' in read && read.kind === 'sql' ? 'sql' : 'osql';
+    return { text: String(read.text), kind };
+  } catch {
+    return { text: '', kind: 'osql' };
+  }
+}
+
+/**
+ * The query being edited. It is stored in the tab, so it survives a reload and a sign-in. A link (`#/ask?q=…`)
+ * replaces it but does not run it.
+ */
+export function useDraft(taken: (text: string) => void) {
+  const [draft, setDraft] = useState<QuestionDraft>(() => linked(location.hash) ?? stored());
+  const { parameters } = usePlace();
+  const query = parameters.get('q');
+  const change = useCallback((next: Partial<QuestionDraft>) => setDraft((now) => ({ ...now, ...next })), []);
+  useEffect(() => sessionStorage.setItem(KEY, JSON.stringify(draft)), [draft]);
+  useEffect(() => {
+    if (query === null) return;
+    const next = linked(location.hash);
+    if (next === null) return;
+    setDraft(next);
+    taken(next.text);
+    // Removes the link, so that a reload restores what was typed since.
+    history.replaceState(null, '', '#/ask');
+  }, [query, taken]);
+  return { draft, change };
+}
+
+/** Query in a link; null if it contains none. */
+export function linked(hash: string): QuestionDraft | null {
+  const parameters = new URLSearchParams(hash.split('?', 2)[1] ?? '');
+  const text = parameters.get('q');
+  return text === null ? null : { text, kind: parameters.get('kind') === 'sql' ? 'sql' : 'osql' };
+}
+
+/** Link to a query. The query follows `#`, so it is not sent to any server. */
+export function linkTo({ text, kind }: QuestionDraft, origin: string): string {
+  const parameters = new URLSearchParams({ q: text, ...(kind === 'sql' && { kind }) });
+  return `${origin}/console/#/ask?${parameters}`;
+}
 
 /** A query that was run or saved, stored in the browser for one server and one caller. */
 export interface LibraryEntry {
@@ -12,7 +75,7 @@ export interface SavedQuery extends LibraryEntry {
   readonly name: string;
 }
 
-export interface Library {
+interface Library {
   /** Newest first. */
   readonly history: readonly LibraryEntry[];
   /** Sorted by name. */
@@ -20,14 +83,14 @@ export interface Library {
 }
 
 /** Storage for the library: the browser's `Storage`, or a substitute. */
-export type LibraryStorage = Pick<Storage, 'getItem' | 'setItem'>;
+type LibraryStorage = Pick<Storage, 'getItem' | 'setItem'>;
 
 const MOST_HISTORY = 100;
 const MOST_SAVED = 500;
 const EMPTY: Library = { history: [], saved: [] };
 
 /** Storage key for a caller; browsers already keep storage separate for each server. */
-export function shelfKey(caller: string): string {
+function shelfKey(caller: string): string {
   return `osl.questions ${caller}`;
 }
 
@@ -75,7 +138,7 @@ export function withSaved(library: Library, saved: SavedQuery): Library {
   return { ...library, saved: all.slice(0, MOST_SAVED) };
 }
 
-export function withoutSaved(library: Library, name: string): Library {
+function withoutSaved(library: Library, name: string): Library {
   return { ...library, saved: library.saved.filter((one) => one.name !== name) };
 }
 

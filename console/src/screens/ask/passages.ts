@@ -6,12 +6,12 @@ export interface Passage {
   readonly redacted: readonly string[];
 }
 
-export interface Stretch {
+interface Stretch {
   readonly text: string;
   readonly isHighlight: boolean;
 }
 
-export interface Cite {
+interface Cite {
   readonly document: string;
   readonly facet: string;
   readonly version: string;

@@ -1,11 +1,11 @@
 /** A step of a plan for display: a title, facts in words, and the steps below it. */
-export interface PlanNode {
+export interface PlanTreeNode {
   readonly title: string;
   readonly facts: readonly PlanFact[];
-  readonly below: readonly PlanNode[];
+  readonly below: readonly PlanTreeNode[];
 }
 
-export interface PlanFact {
+interface PlanFact {
   readonly text: string;
   readonly tone: 'plain' | 'masked' | 'filtered';
 }
@@ -17,7 +17,7 @@ interface ExplainStep {
 }
 
 /** Converts the plan from `explain: true` to a tree of words. Unknown members are shown unchanged. */
-export function planTree(plan: ExplainStep): PlanNode {
+export function planTree(plan: ExplainStep): PlanTreeNode {
   const detail = isRecord(plan.detail) ? plan.detail : {};
   const inputs = Array.isArray(plan.inputs) ? plan.inputs.filter(isRecord) : [];
   return {

@@ -1,12 +1,13 @@
 import { useCallback, useEffect, useRef, useState } from 'react';
-import { type AnswerColumn, type AnswerTrailer, ask, explain, type QuestionBody } from '../../api/ask.js';
+import type { AnswerColumn, Query } from '../../../../clients/typescript/types.js';
+import { type AnswerTrailer, ask, explain } from '../../api/ask.js';
 import type { SignedInCaller } from '../../api/caller.js';
 import { RowStore } from '../../parts/rows/row-store.js';
 
 /** Maximum number of rows kept in the page; further rows are not requested. */
 export const MOST_ROWS = 1_000_000;
 /** Maximum total size of the rows, in characters of JSON. */
-export const MOST_CHARACTERS = 300_000_000;
+const MOST_CHARACTERS = 300_000_000;
 
 export type AnswerState =
   | { readonly kind: 'idle' }
@@ -44,10 +45,10 @@ export interface AnswerDescription {
 
 const UNDESCRIBED: AnswerDescription = { columns: [], redacted_columns: [] };
 
-export interface QuestionRun {
+interface QuestionRun {
   readonly state: AnswerState;
   /** Runs `body` and cancels the previous query. `text` is what the user typed. */
-  run(text: string, body: QuestionBody): void;
+  run(text: string, body: Query): void;
   cancel(): void;
   clear(): void;
 }
@@ -61,7 +62,7 @@ export function useAnswer(caller: SignedInCaller): QuestionRun {
   const running = useRef<AbortController | null>(null);
   const cancel = useCallback(() => running.current?.abort(), []);
   const run = useCallback(
-    (text: string, body: QuestionBody) => {
+    (text: string, body: Query) => {
       running.current?.abort();
       const controller = new AbortController();
       running.current = controller;
@@ -82,7 +83,7 @@ export function useAnswer(caller: SignedInCaller): QuestionRun {
 async function answer(
   caller: SignedInCaller,
   text: string,
-  body: QuestionBody,
+  body: Query,
   signal: AbortSignal,
   show: (state: AnswerState) => void,
 ): Promise<void> {
@@ -117,6 +118,6 @@ async function answer(
 }
 
 /** Describes an answer that has no trailer, using the plan of its query, which reads no data; empty on error. */
-function planned(caller: SignedInCaller, body: QuestionBody): Promise<AnswerDescription> {
+function planned(caller: SignedInCaller, body: Query): Promise<AnswerDescription> {
   return explain(caller, body, AbortSignal.timeout(10_000)).catch(() => UNDESCRIBED);
 }

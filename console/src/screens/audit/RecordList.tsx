@@ -1,8 +1,8 @@
 // biome-ignore-all lint/a11y/useSemanticElements: an HTML table would need all rows, but only some are rendered.
 // biome-ignore-all lint/a11y/useFocusableInteractive: the grid handles the keyboard as a whole.
-import { type KeyboardEvent, useId, useLayoutEffect, useRef, useState } from 'react';
+import { type KeyboardEvent, useId } from 'react';
 import type { AuditRecord } from '../../api/admin-types.js';
-import { scrollTo, windowOf } from '../../parts/grid/grid-data.js';
+import { useRowWindow } from '../../parts/grid/grid-data.js';
 import { formatCount, formatDuration, formatTime, shortName } from '../../parts/load/format.js';
 
 interface RecordListProps {
@@ -22,62 +22,35 @@ const COLUMNS = ['time', 'who', 'what', 'about', 'result'] as const;
 /** List that renders only the records in view. Arrow keys move, Enter shows all records of a request. */
 export function RecordList({ records, chosen, onChoose, onEnd }: RecordListProps) {
   const id = useId();
-  const scroller = useRef<HTMLDivElement>(null);
-  const [view, setView] = useState({ scrollTop: 0, viewHeight: 400 });
-  const [active, setActive] = useState(0);
   const rows = records.length;
-  useLayoutEffect(() => {
-    const element = scroller.current;
-    if (element === null) return;
-    const look = (): void =>
-      setView({ scrollTop: element.scrollTop, viewHeight: Math.max(ROW, element.clientHeight - HEAD) });
-    const observer = new ResizeObserver(look);
-    observer.observe(element);
-    look();
-    return () => observer.disconnect();
-  }, []);
-  const shown = windowOf({ rows, rowHeight: ROW, ...view });
-  const move = (row: number): void => {
-    const next = Math.min(Math.max(0, row), rows - 1);
-    setActive(next);
-    if (scroller.current !== null)
-      scroller.current.scrollTop = scrollTo(next, { rows, rowHeight: ROW, ...view });
-    if (next >= rows - NEAR) onEnd();
-  };
+  const { scroller, active, setActive, moveByKey, onScroll, shown } = useRowWindow({
+    rows,
+    columns: null,
+    rowHeight: ROW,
+    headHeight: () => HEAD,
+  });
   const onKey = (event: KeyboardEvent): void => {
-    const page = Math.max(1, Math.floor(view.viewHeight / ROW) - 1);
-    const steps: Readonly<Record<string, number>> = {
-      ArrowDown: active + 1,
-      ArrowUp: active - 1,
-      PageDown: active + page,
-      PageUp: active - page,
-      Home: 0,
-      End: rows - 1,
-    };
-    const to = steps[event.key];
-    const record = records[active];
-    if (to !== undefined) {
-      event.preventDefault();
-      move(to);
-    } else if (event.key === 'Enter' && record !== undefined) {
-      event.preventDefault();
-      onChoose(record);
-    }
+    const next = moveByKey(event);
+    const record = records[active.row];
+    if (next !== null && next.row >= rows - NEAR) onEnd();
+    if (next !== null || event.key !== 'Enter' || record === undefined) return;
+    event.preventDefault();
+    onChoose(record);
   };
   const drawn = records.slice(shown.first, shown.end);
   return (
     <div
       ref={scroller}
-      className="records"
+      className="grid-frame records"
       role="grid"
       aria-label="Records"
       aria-rowcount={rows + 1}
-      aria-activedescendant={`${id}-${active}`}
+      aria-activedescendant={`${id}-${active.row}`}
       tabIndex={0}
       onKeyDown={onKey}
       onScroll={(event) => {
         const { scrollTop, scrollHeight, clientHeight } = event.currentTarget;
-        setView((now) => ({ ...now, scrollTop }));
+        onScroll(event);
         if (scrollTop > 0 && scrollTop + clientHeight > scrollHeight - NEAR * ROW) onEnd();
       }}
     >
@@ -88,18 +61,18 @@ export function RecordList({ records, chosen, onChoose, onEnd }: RecordListProps
           </div>
         ))}
       </div>
-      <div className="records-body" role="presentation" style={{ height: shown.height }}>
-        <div role="rowgroup" className="records-rows" style={{ transform: `translateY(${shown.top}px)` }}>
+      <div className="grid-body records-body" role="presentation" style={{ height: shown.height }}>
+        <div role="rowgroup" className="grid-rows" style={{ transform: `translateY(${shown.top}px)` }}>
           {drawn.map((record, i) => (
             <Row
               key={`${record.writer} ${record.seq}`}
               id={`${id}-${shown.first + i}`}
               record={record}
               index={shown.first + i}
-              isActive={shown.first + i === active}
+              isActive={shown.first + i === active.row}
               isChosen={record.request_id === chosen}
               onClick={() => {
-                setActive(shown.first + i);
+                setActive({ row: shown.first + i, column: 0 });
                 onChoose(record);
               }}
             />
@@ -145,14 +118,14 @@ function Row({ id, record, index, isActive, isChosen, onClick }: RowProps) {
         {aboutOf(record)}
       </div>
       <div role="gridcell">
-        <span className={`badge badge-${tone}`}>{text}</span>
+        <span className={`pill badge ${tone}`}>{text}</span>
       </div>
     </div>
   );
 }
 
 /** Colour of a record's result badge. */
-type Tone = 'good' | 'bad' | 'quiet';
+type Tone = 'good' | 'bad' | 'neutral';
 
 /** Caller in a record: its chain, else its subject, else a text for an unauthenticated caller. */
 export function whoOf({ subject, chain }: AuditRecord): string {
@@ -172,7 +145,7 @@ export function resultOf({ kind, decision, outcome, code }: AuditRecord): {
   readonly tone: Tone;
 } {
   const text = kind === 'decision' ? (decision ?? '') : kind === 'outcome' ? (outcome ?? '') : 'event';
-  const tone = text === 'allow' || text === 'ok' ? 'good' : text === 'event' ? 'quiet' : 'bad';
+  const tone = text === 'allow' || text === 'ok' ? 'good' : text === 'event' ? 'neutral' : 'bad';
   return { text: code === null ? text : `${text} ${code}`, tone };
 }
 
@@ -195,17 +168,15 @@ export function sentenceOf(record: AuditRecord): string {
     }
     case 'event':
       return action;
-    default: {
-      const unknown: never = kind;
-      return unknown;
-    }
   }
 }
 
-/** Members of a record that its sentence omits, in reading order. */
-export function particularsOf(record: AuditRecord): readonly (readonly [name: string, value: string])[] {
+/** Members of a record that its sentence omits, in reading order; null for those that it does not have. */
+export function particularsOf(
+  record: AuditRecord,
+): readonly (readonly [name: string, value: string | null])[] {
   const { versions, objects, statement_hmac, standby, detail, writer, epoch, seq } = record;
-  const all: readonly (readonly [string, string | null])[] = [
+  return [
     ['objects', objects.length === 0 ? null : objects.join(', ')],
     ['policy', versions?.policy ?? null],
     ['manifest', versions?.manifest ?? null],
@@ -214,5 +185,4 @@ export function particularsOf(record: AuditRecord): readonly (readonly [name: st
     ['detail', detail ?? null],
     ['place', `record ${seq} of ${writer}, opening ${epoch}`],
   ];
-  return all.filter((entry): entry is readonly [string, string] => entry[1] !== null);
 }

@@ -3,6 +3,7 @@ import { adminGet } from '../../api/admin.js';
 import type { AuditRecord, RecordPage, RecordProof } from '../../api/admin-types.js';
 import { download } from '../../parts/CopyText.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
+import { FactList } from '../../parts/FactList.js';
 import { formatTime } from '../../parts/load/format.js';
 import { Loaded } from '../../parts/load/Loaded.js';
 import { useLoad } from '../../parts/load/useLoad.js';
@@ -35,8 +36,8 @@ export function RequestRecords({ request, onClose }: RequestRecordsProps) {
   );
   const first = state.value?.records[0];
   return (
-    <aside className="story" aria-label="One request">
-      <header className="story-head">
+    <aside className="aside" aria-label="One request">
+      <header>
         <div>
           <h2>{first === undefined ? 'One request' : whoOf(first)}</h2>
           <p className="quiet">
@@ -50,7 +51,7 @@ export function RequestRecords({ request, onClose }: RequestRecordsProps) {
       <Loaded what="its records" state={state}>
         {({ records }) => (
           <>
-            <ol className="story-line">
+            <ol className="stack wide story-line">
               {records.map((record) => (
                 <Happened key={`${record.writer} ${record.seq}`} record={record} />
               ))}
@@ -71,14 +72,7 @@ function Happened({ record }: { readonly record: AuditRecord }) {
       <p>{sentenceOf(record)}</p>
       <details>
         <summary>Details</summary>
-        <dl>
-          {particularsOf(record).map(([name, value]) => (
-            <div key={name}>
-              <dt>{name}</dt>
-              <dd>{value}</dd>
-            </div>
-          ))}
-        </dl>
+        <FactList facts={particularsOf(record)} />
       </details>
     </li>
   );
@@ -112,8 +106,8 @@ function Proofs({ requestId }: { readonly requestId: string }) {
     }
   };
   return (
-    <section className="proofs">
-      <div className="proofs-head">
+    <section className="stack">
+      <div className="row">
         <button type="button" className="primary" disabled={isBusy} onClick={() => void prove()}>
           {isBusy ? 'Proving …' : 'Prove and check'}
         </button>

@@ -1,30 +1,32 @@
 import type { ChainVerdict, VerificationJob } from '../../api/admin-types.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
+import { FactList } from '../../parts/FactList.js';
 import { formatCount, formatTime } from '../../parts/load/format.js';
-import { Loading } from '../../parts/load/Loaded.js';
+import { JobHead, Loading } from '../../parts/load/Loaded.js';
 import { useJob } from '../../parts/load/useLoad.js';
+
+const WORDS = {
+  begin: 'Verify the log',
+  running: 'Verifying …',
+  never: 'Not verified since the server started.',
+};
 
 export function Verify() {
   const { job, error, begin, again } = useJob<VerificationJob>('/admin/audit/verification');
   return (
-    <div className="verify audit-pad">
-      <div className="verify-head">
-        <button
-          type="button"
-          className="primary"
-          disabled={job === null || job.state === 'running'}
-          onClick={begin}
-        >
-          {job?.state === 'running' ? 'Verifying …' : 'Verify the log'}
-        </button>
-        {job !== null && <Standing job={job} />}
-      </div>
+    <div className="stack wide pad verify">
+      <JobHead
+        job={job}
+        begin={begin}
+        words={WORDS}
+        progress={job !== null && <Progress progress={job.progress} />}
+      />
       {error !== null && <ErrorBox error={error} again={again} />}
       {job === null && error === null && <Loading what="the last verification" />}
-      {job?.state === 'failed' && <p className="verdict verdict-bad">It could not be verified: {job.why}</p>}
+      {job?.state === 'failed' && <p className="verdict bad">It could not be verified: {job.why}</p>}
       {job?.result != null && (
         <>
-          <p className={job.result.ok ? 'verdict verdict-good' : 'verdict verdict-bad'} role="status">
+          <p className={job.result.ok ? 'verdict good' : 'verdict bad'} role="status">
             {job.result.ok ? 'Every chain holds.' : 'Not every chain holds.'}
           </p>
           <div className="chains">
@@ -42,22 +44,11 @@ export function Verify() {
   );
 }
 
-function Standing({ job: { state, progress, ended_at, by } }: { readonly job: VerificationJob }) {
-  if (state === 'running') return <Progress progress={progress} />;
-  if (ended_at === null) return <span className="quiet">Not verified since the server started.</span>;
-  return (
-    <span className="quiet">
-      {formatTime(ended_at).slice(0, 19)}
-      {by === null ? '' : ` by ${by}`}
-    </span>
-  );
-}
-
 function Progress({ progress }: { readonly progress: VerificationJob['progress'] }) {
   const at = (name: string): number => progress?.[name] ?? 0;
   const all = Math.max(1, at('all_segments'));
   return (
-    <span className="verify-progress">
+    <span className="row">
       <progress aria-label="Verified" value={progress === null ? 0 : at('segments')} max={all} />
       <span role="status" className="quiet">
         chain {at('chain')} of {at('chains')}, {formatCount(at('records'))} records
@@ -70,36 +61,20 @@ function Chain({ chain }: { readonly chain: ChainVerdict }) {
   const { integrity, completeness, records, unanchored, anchor, problem, kept, openDecisions } = chain;
   const isGood = integrity === 'intact' && completeness === 'complete';
   return (
-    <article className={`chain ${isGood ? 'chain-good' : 'chain-bad'}`}>
+    <article className={`box chain ${isGood ? 'chain-good' : 'chain-bad'}`}>
       <h3>{chain.chain}</h3>
       <p className="chain-figure">{formatCount(records)} records</p>
-      <dl>
-        <dt>integrity</dt>
-        <dd>{integrity}</dd>
-        <dt>completeness</dt>
-        <dd>{completeness}</dd>
-        <dt>signed</dt>
-        <dd>
-          {anchor === null
-            ? 'by no checkpoint'
-            : `${formatCount(anchor.size)} records${anchor.time === null ? '' : `, ${formatTime(anchor.time).slice(0, 19)}`}`}
-          {unanchored > 0 && `; ${formatCount(unanchored)} newer ones not yet`}
-        </dd>
-        {openDecisions > 0 && (
-          <>
-            <dt>under way</dt>
-            <dd>{formatCount(openDecisions)} requests</dd>
-          </>
-        )}
-        {kept !== null && (
-          <>
-            <dt>kept</dt>
-            <dd>from record {formatCount(kept.from)} on</dd>
-          </>
-        )}
-      </dl>
+      <FactList
+        facts={[
+          ['integrity', integrity],
+          ['completeness', completeness],
+          ['signed', signedWords(anchor, unanchored)],
+          ['under way', openDecisions === 0 ? null : `${formatCount(openDecisions)} requests`],
+          ['kept', kept === null ? null : `from record ${formatCount(kept.from)} on`],
+        ]}
+      />
       {problem !== null && (
-        <p className="chain-problem">
+        <p className="chain-problem bad">
           <strong>{problem.kind}</strong>: {problem.message}, {problem.segment} at byte{' '}
           {formatCount(problem.offset)}, record {formatCount(problem.seq)}
         </p>
@@ -112,4 +87,11 @@ function Chain({ chain }: { readonly chain: ChainVerdict }) {
       )}
     </article>
   );
+}
+
+function signedWords(anchor: ChainVerdict['anchor'], unanchored: number): string {
+  const newer = unanchored === 0 ? '' : `; ${formatCount(unanchored)} newer ones not yet`;
+  if (anchor === null) return `by no checkpoint${newer}`;
+  const time = anchor.time === null ? '' : `, ${formatTime(anchor.time).slice(0, 19)}`;
+  return `${formatCount(anchor.size)} records${time}${newer}`;
 }

@@ -4,12 +4,13 @@ import type { AuditRecord, RecordPage } from '../../api/admin-types.js';
 import type { SignedInCaller } from '../../api/caller.js';
 import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
+import { SelectField, TextField } from '../../parts/FilterFields.js';
 import { formatCount } from '../../parts/load/format.js';
 import { Loading } from '../../parts/load/Loaded.js';
 import { useDebounced } from '../../parts/load/useLoad.js';
 import { ProofFileCheck } from '../../parts/proof/ProofFileCheck.js';
-import { Tabs } from '../../parts/Tabs.js';
-import { useKept, useKeptTab } from '../../parts/useKept.js';
+import { KeptTabs } from '../../parts/Tabs.js';
+import { useKept } from '../../parts/useKept.js';
 import { useSession } from '../../shell/session.js';
 import { RecordList } from './RecordList.js';
 import { type ChosenRequest, RequestRecords } from './RequestRecords.js';
@@ -18,37 +19,18 @@ import { Verify } from './Verify.js';
 import './audit.css';
 
 const TABS = [
-  { name: 'search', title: 'Search' },
-  { name: 'verify', title: 'Verify' },
-  { name: 'check', title: 'Check a proof' },
-] as const;
-type AuditTab = (typeof TABS)[number]['name'];
+  { name: 'search', title: 'Search', panel: () => <Search /> },
+  { name: 'verify', title: 'Verify', panel: () => <Verify /> },
+  { name: 'check', title: 'Check a proof', panel: () => <ProofFileCheck /> },
+];
 
 /** Audit screen: search, verification of the log, and checking of proofs. */
 export function Screen() {
-  const [tab, setTab] = useKeptTab<AuditTab>('audit', TABS);
   return (
-    <div className="audit">
-      <Tabs label="Audit log" tabs={TABS} chosen={tab} onChoose={setTab}>
-        <Panel tab={tab} />
-      </Tabs>
+    <div className="tabbed">
+      <KeptTabs label="Audit log" name="audit" tabs={TABS} />
     </div>
   );
-}
-
-function Panel({ tab }: { readonly tab: AuditTab }) {
-  switch (tab) {
-    case 'search':
-      return <Search />;
-    case 'verify':
-      return <Verify />;
-    case 'check':
-      return <ProofFileCheck />;
-    default: {
-      const unknown: never = tab;
-      return unknown;
-    }
-  }
 }
 
 function Search() {
@@ -57,11 +39,11 @@ function Search() {
   const [chosen, setChosen] = useState<ChosenRequest | null>(null);
   const { records, isLoading, error, hasMore, more, again } = useSearch(caller, useDebounced(filter, 300));
   return (
-    <div className={`audit-search${chosen === null ? '' : ' audit-with-story'}`}>
-      <div className="audit-side">
-        <FilterBar filter={filter} onChange={setFilter} onAgain={again} />
+    <div className={`beside${chosen === null ? '' : ' has-aside'}`}>
+      <div className="beside-list">
+        <RecordFilterBar filter={filter} onChange={setFilter} onAgain={again} />
         {error !== null && (
-          <div className="audit-pad">
+          <div className="pad">
             <ErrorBox error={error} again={again} />
           </div>
         )}
@@ -78,7 +60,7 @@ function Search() {
           <Empty title="No record matches" text="Remove a filter or widen the time range." />
         )}
         {(records.length > 0 || !isLoading) && (
-          <p className="audit-foot quiet" role="status">
+          <p className="row list-foot quiet" role="status">
             <span>
               {isLoading
                 ? 'Loading older records …'
@@ -97,7 +79,7 @@ function Search() {
   );
 }
 
-interface FilterBarProps {
+interface RecordFilterBarProps {
   readonly filter: RecordFilter;
   readonly onChange: (filter: RecordFilter) => void;
   readonly onAgain: () => void;
@@ -111,62 +93,56 @@ const TEXTS = [
   { name: 'request', title: 'Request', hint: 'request ID' },
 ] as const;
 
-function FilterBar({ filter, onChange, onAgain }: FilterBarProps) {
-  const choose = <T extends string>(value: string, of: readonly T[]): T | undefined =>
-    of.find((one) => one === value);
+const DECISIONS = [
+  ['', 'any'],
+  ['allow', 'allowed'],
+  ['deny', 'denied'],
+  ['error', 'error'],
+] as const;
+
+const KINDS = [
+  ['decision', 'requests'],
+  ['outcome', 'outcomes'],
+  ['event', 'events'],
+  ['', 'all'],
+] as const;
+
+const RANGES = [['', 'all'], ...SINCE.map(({ name }) => [name, name] as const)] as const;
+
+function RecordFilterBar({ filter, onChange, onAgain }: RecordFilterBarProps) {
   return (
     <search className="bar" aria-label="Search the audit log">
       {TEXTS.map(({ name, title, hint }) => (
-        <label key={name} className="bar-field">
-          <span>{title}</span>
-          <input
-            type="search"
-            value={filter[name]}
-            placeholder={hint}
-            onChange={(event) => onChange({ ...filter, [name]: event.target.value })}
-          />
-        </label>
+        <TextField
+          key={name}
+          title={title}
+          hint={hint}
+          value={filter[name]}
+          onChange={(value) => onChange({ ...filter, [name]: value })}
+        />
       ))}
-      <label className="bar-field bar-narrow">
-        <span>Decision</span>
-        <select
-          value={filter.decision}
-          onChange={(event) =>
-            onChange({ ...filter, decision: choose(event.target.value, ['allow', 'deny', 'error']) ?? '' })
-          }
-        >
-          <option value="">any</option>
-          <option value="allow">allowed</option>
-          <option value="deny">denied</option>
-          <option value="error">error</option>
-        </select>
-      </label>
-      <label className="bar-field bar-narrow">
-        <span>Records</span>
-        <select
-          value={filter.kind}
-          onChange={(event) =>
-            onChange({ ...filter, kind: choose(event.target.value, ['decision', 'outcome', 'event']) ?? '' })
-          }
-        >
-          <option value="decision">requests</option>
-          <option value="outcome">outcomes</option>
-          <option value="event">events</option>
-          <option value="">all</option>
-        </select>
-      </label>
-      <label className="bar-field bar-narrow">
-        <span>Time range</span>
-        <select value={filter.since} onChange={(event) => onChange({ ...filter, since: event.target.value })}>
-          <option value="">all</option>
-          {SINCE.map(({ name }) => (
-            <option key={name} value={name}>
-              {name}
-            </option>
-          ))}
-        </select>
-      </label>
-      <button type="button" className="bar-button" onClick={onAgain}>
+      <SelectField
+        title="Decision"
+        size="narrow"
+        options={DECISIONS}
+        value={filter.decision}
+        onChange={(decision) => onChange({ ...filter, decision })}
+      />
+      <SelectField
+        title="Records"
+        size="narrow"
+        options={KINDS}
+        value={filter.kind}
+        onChange={(kind) => onChange({ ...filter, kind })}
+      />
+      <SelectField
+        title="Time range"
+        size="narrow"
+        options={RANGES}
+        value={filter.since}
+        onChange={(since) => onChange({ ...filter, since })}
+      />
+      <button type="button" onClick={onAgain}>
         Refresh
       </button>
     </search>

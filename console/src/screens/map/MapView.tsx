@@ -1,27 +1,29 @@
-import { type RefObject, useCallback, useEffect, useMemo, useRef, useState } from 'react';
+import { type RefObject, useCallback, useEffect, useRef, useState } from 'react';
 import type { SignedInCaller } from '../../api/caller.js';
+import type { SchemaInThread } from '../../api/schema.js';
+import { Dialog } from '../../parts/Dialog.js';
+import { NoAccess } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
 import { Loading } from '../../parts/load/Loaded.js';
-import { NoAccess } from '../../parts/SchemaFault.js';
-import { useAnswer } from '../../parts/thread/queryable-thread.js';
+import { useThreadAnswer } from '../../parts/load/useLoad.js';
 import { hashOf, usePlace } from '../../shell/routes.js';
-import { Differences, SecondCaller } from './callers/Differences.js';
+import { SignIn } from '../../shell/SignIn.js';
+import { useSession } from '../../shell/session.js';
 import { KINDS, type ThingKind } from './graph/model.js';
 import { Panel } from './panel/Panel.js';
 import { Legend, MarkLegend } from './picture/Legend.js';
-import { Pictures } from './picture/Pictures.js';
+import { Pictures } from './picture/Picture.js';
 import { type MapPlace, mapPlaceOf, parametersOf, scopeOf, withinOf } from './place.js';
 import { SearchBox } from './SearchBox.js';
-import { ThingList } from './ThingList.js';
-import type { MapState } from './useMapOf.js';
+import { Differences, ThingList } from './ThingList.js';
 import type { DrawnPicture, LoadedMap, MapThread } from './worker/protocol.js';
 
-export interface MapViewProps {
+interface MapViewProps {
   readonly thread: MapThread;
   readonly loaded: LoadedMap;
   readonly caller: SignedInCaller;
   readonly second: SignedInCaller | null;
-  readonly other: MapState;
+  readonly other: SchemaInThread<LoadedMap>;
   readonly onSecond: (caller: SignedInCaller | null) => void;
 }
 
@@ -37,7 +39,7 @@ export function MapView({ thread, loaded, caller, second, other, onSecond }: Map
   const [narrow, setNarrow] = useState<'picture' | 'list'>('picture');
   const input = useRef<HTMLInputElement>(null);
   useSlash(input);
-  const both = other.kind === 'ready' ? other.loaded : null;
+  const both = other.kind === 'ready' ? other.value : null;
   // Requests to the thread are repeated when it has loaded another map.
   const version = `${loaded.version} ${both?.version ?? ''}`;
   const total = KINDS.reduce((sum, kind) => sum + loaded.counts[kind], 0);
@@ -48,30 +50,21 @@ export function MapView({ thread, loaded, caller, second, other, onSecond }: Map
   const within = withinOf(scope);
   const { at } = place;
 
-  const draw = useMemo(() => {
-    const asked = {
-      scope: scopeOf({ at: within, column: null, within }, 0),
-      kinds: [...kinds],
-      ratio: both === null ? 1.4 : 0.8,
-    };
-    return () => ofVersion(version, thread.ask('draw', asked));
-  }, [thread, version, within, kinds, both]);
-  const details = useMemo(
-    () => (at === null ? null : () => ofVersion(version, thread.ask('details', { id: at }))),
-    [thread, version, at],
-  );
-  const changes = useMemo(
-    () => (both === null ? null : () => ofVersion(version, thread.ask('changes', { most }))),
-    [thread, version, both, most],
-  );
+  const drawing = {
+    scope: scopeOf({ at: within, column: null, within }, 0),
+    kinds: [...kinds],
+    ratio: both === null ? 1.4 : 0.8,
+  };
+  const { answer: drawn, fault } = useThreadAnswer(thread, 'draw', drawing, version);
+  const shown = useThreadAnswer(thread, 'details', at === null ? null : { id: at }, version).answer;
+  const differences = useThreadAnswer(thread, 'changes', both === null ? null : { most }, version).answer;
   const search = useCallback(
-    (term: string) => ofVersion(version, thread.ask('search', { term, most: MOST_FOUND })),
+    (term: string) => {
+      void version;
+      return thread.ask('search', { term, most: MOST_FOUND });
+    },
     [thread, version],
   );
-  const { answer: drawn, fault } = useAnswer(draw);
-  const shown = useAnswer(details).answer;
-  const differences = useAnswer(changes).answer;
-
   const go = (next: MapPlace): void => {
     location.hash = hashOf('map', parametersOf(next));
   };
@@ -167,12 +160,6 @@ export function MapView({ thread, loaded, caller, second, other, onSecond }: Map
   );
 }
 
-/** Returns `answer`. Mentions `version`, so that a hook that calls this depends on it and asks again if it changes. */
-function ofVersion<T>(version: string, answer: Promise<T>): Promise<T> {
-  void version;
-  return answer;
-}
-
 function nameOf(caller: SignedInCaller): string {
   return caller.identity.chain.join(' → ');
 }
@@ -246,4 +233,34 @@ function wordsOf(
   if (within === null)
     return drawn === total ? `all ${count(total)} things` : `${count(drawn)} of ${count(total)} things`;
   return `${count(drawn)} of ${count(total)} things${left}`;
+}
+
+interface SecondCallerProps {
+  readonly open: boolean;
+  readonly onClose: () => void;
+  readonly onCaller: (caller: SignedInCaller) => void;
+}
+
+/**
+ * Dialog to choose a second caller, whose token is required. The comparison shows only what the gateway returns for
+ * either token. This screen alone keeps the second token, until the user leaves it.
+ */
+function SecondCaller({ open, onClose, onCaller }: SecondCallerProps) {
+  const { settings } = useSession();
+  return (
+    <Dialog title="Compare with another caller" open={open} onClose={onClose}>
+      <p className="quiet">
+        Both maps are drawn side by side. Each shows what its own token is given; the second token is kept
+        nowhere.
+      </p>
+      <SignIn
+        settings={settings}
+        stored={false}
+        onCaller={(caller) => {
+          onCaller(caller);
+          onClose();
+        }}
+      />
+    </Dialog>
+  );
 }

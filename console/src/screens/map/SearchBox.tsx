@@ -3,7 +3,7 @@ import type { MapSearchResult, SearchHit } from './graph/search.js';
 import { Shape } from './picture/Legend.js';
 import { KIND_WORDS } from './words.js';
 
-export interface SearchBoxProps {
+interface SearchBoxProps {
   readonly search: (term: string) => Promise<MapSearchResult>;
   readonly onPick: (found: SearchHit) => void;
   readonly input: RefObject<HTMLInputElement | null>;

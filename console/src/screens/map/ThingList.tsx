@@ -2,9 +2,10 @@ import type { ViewerMark } from './graph/difference.js';
 import { KINDS, type ThingKind } from './graph/model.js';
 import type { PictureNode } from './graph/picture.js';
 import { Shape } from './picture/Legend.js';
-import { KIND_WORDS, MARK_SIGNS, markWords } from './words.js';
+import { KIND_WORDS, MARK_SIGNS, markWords, sightWord } from './words.js';
+import type { MapChanges } from './worker/protocol.js';
 
-export interface ThingListProps {
+interface ThingListProps {
   readonly nodes: readonly PictureNode[];
   readonly open: string | null;
   readonly onOpen: (id: string) => void;
@@ -23,10 +24,10 @@ export function ThingList({ nodes, open, onOpen, callers }: ThingListProps) {
         own.sort((a, b) => (a.label < b.label ? -1 : 1));
         return (
           <section key={kind}>
-            <h3>
-              {kind === 'cluster' ? 'clusters' : KIND_WORDS[kind].many}{' '}
-              <span className="map-count">{own.length}</span>
-            </h3>
+            <CountedTitle
+              title={kind === 'cluster' ? 'clusters' : KIND_WORDS[kind].many}
+              count={own.length}
+            />
             <ul>
               {own.map((node) => (
                 <li key={node.id}>
@@ -38,7 +39,7 @@ export function ThingList({ nodes, open, onOpen, callers }: ThingListProps) {
                   >
                     {node.kind !== 'cluster' && <Shape kind={node.kind} />}
                     <span className="map-list-name">{node.label}</span>
-                    {node.deprecated && <span className="map-tag">deprecated</span>}
+                    {node.deprecated && <span className="tag">deprecated</span>}
                     {callers !== null && <MarkSign mark={node.mark} callers={callers} />}
                   </button>
                 </li>
@@ -51,7 +52,7 @@ export function ThingList({ nodes, open, onOpen, callers }: ThingListProps) {
   );
 }
 
-export function MarkSign({
+function MarkSign({
   mark,
   callers,
 }: {
@@ -64,5 +65,71 @@ export function MarkSign({
       <span aria-hidden="true">{MARK_SIGNS[mark]}</span>
       <span className="hidden">{markWords(mark, ...callers)}</span>
     </span>
+  );
+}
+
+interface DifferencesProps {
+  readonly changes: MapChanges;
+  readonly callers: readonly [first: string, second: string];
+  readonly open: string | null;
+  readonly onOpen: (id: string) => void;
+  readonly onMore: () => void;
+}
+
+export function Differences({ changes: { total, first }, callers, open, onOpen, onMore }: DifferencesProps) {
+  return (
+    <nav className="map-list map-differences" aria-label="Differences">
+      <CountedTitle title="Differences" count={total} />
+      {total === 0 && <p className="quiet">Both see the same map.</p>}
+      <ul>
+        {first.map(({ id, kind, name, mark, columns }) => (
+          <li key={id}>
+            <button
+              type="button"
+              aria-current={id === open}
+              className="map-list-row"
+              onClick={() => onOpen(id)}
+            >
+              <Shape kind={kind} />
+              <span className="map-list-name">{name}</span>
+              <MarkSign mark={mark} callers={callers} />
+            </button>
+            {mark === 'differs' ? (
+              <ul className="map-change">
+                {columns.slice(0, 6).map((column) => (
+                  <li key={column.name}>
+                    <b>{column.name}</b> {sightWord(column.first)} <span aria-hidden="true">│</span>
+                    <span className="hidden">, the other</span> {sightWord(column.second)}
+                  </li>
+                ))}
+                {columns.length > 6 && <li>{columns.length - 6} more columns</li>}
+              </ul>
+            ) : (
+              <p className="map-change">{markWords(mark, ...callers)}</p>
+            )}
+          </li>
+        ))}
+      </ul>
+      <MoreButton left={total - first.length} onMore={onMore} />
+    </nav>
+  );
+}
+
+/** Title of a list, with the number of its elements. */
+export function CountedTitle({ title, count }: { readonly title: string; readonly count: number }) {
+  return (
+    <h3>
+      {title} <span className="map-count">{count.toLocaleString('en')}</span>
+    </h3>
+  );
+}
+
+/** Button that shows more of a list; nothing if all of it is shown. */
+export function MoreButton({ left, onMore }: { readonly left: number; readonly onMore: () => void }) {
+  if (left <= 0) return null;
+  return (
+    <button type="button" onClick={onMore}>
+      {`${left.toLocaleString('en')} more`}
+    </button>
   );
 }

@@ -1,19 +1,18 @@
-import { useState } from 'react';
+import { useEffect, useMemo, useState } from 'react';
 import type { SignedInCaller } from '../../api/caller.js';
+import { type SchemaInThread, useSchemaInThread } from '../../api/schema.js';
+import { SchemaFault } from '../../parts/Empty.js';
 import { Loading } from '../../parts/load/Loaded.js';
-import { SchemaFault } from '../../parts/SchemaFault.js';
-import { useThread } from '../../parts/thread/queryable-thread.js';
+import { useThread } from '../../parts/load/useLoad.js';
 import { useSession } from '../../shell/session.js';
 import { MapView } from './MapView.js';
 import './map.css';
-import { useMapOf } from './useMapOf.js';
-import { beginMapThread } from './worker/begin.js';
-import type { MapQuestions } from './worker/protocol.js';
+import type { LoadedMap, MapQuestions, MapSide, MapThread } from './worker/protocol.js';
 
 export function Screen() {
   const { caller } = useSession();
   const [second, setSecond] = useState<SignedInCaller | null>(null);
-  const thread = useThread<MapQuestions>(beginMapThread);
+  const thread = useThread<MapQuestions>(beginThread);
   const own = useMapOf(thread, caller, 'first');
   const other = useMapOf(thread, second, 'second');
   switch (own.kind) {
@@ -26,16 +25,34 @@ export function Screen() {
       return thread === null ? null : (
         <MapView
           thread={thread}
-          loaded={own.loaded}
+          loaded={own.value}
           caller={caller}
           second={second}
           other={other}
           onSecond={setSecond}
         />
       );
-    default: {
-      const unknown: never = own;
-      return unknown;
-    }
   }
+}
+
+function beginThread(): Worker {
+  return new Worker(new URL('./worker/thread.ts', import.meta.url), { type: 'module' });
+}
+
+/** Loads the caller's graph into the worker thread, which forgets the second caller when the user leaves it. */
+function useMapOf(
+  thread: MapThread | null,
+  caller: SignedInCaller | null,
+  side: MapSide,
+): SchemaInThread<LoadedMap> {
+  const load = useMemo(
+    () => (thread === null ? null : (body: ArrayBuffer) => thread.ask('load', { side, body }, [body])),
+    [thread, side],
+  );
+  useEffect(() => {
+    if (thread === null || caller === null || side === 'first') return;
+    // If the thread has been stopped, it has already forgotten the second caller.
+    return () => void thread.ask('forget', null).catch(() => undefined);
+  }, [thread, caller, side]);
+  return useSchemaInThread(caller, load);
 }

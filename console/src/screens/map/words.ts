@@ -1,6 +1,6 @@
 import { identifier } from 'osl-compiler/sql-text';
 import type { ViewerMark } from './graph/difference.js';
-import type { Thing, ThingKind, Visibility } from './graph/model.js';
+import type { Thing, ThingKind, VisibleSight } from './graph/model.js';
 
 /** Names of the kinds in list, picture and panel. */
 
@@ -11,14 +11,14 @@ export const KIND_WORDS: Readonly<Record<ThingKind, { readonly one: string; read
   metric: { one: 'metric', many: 'metrics' },
 };
 
-export const SIGHT_WORDS: Readonly<Record<Visibility, string>> = {
+export const SIGHT_WORDS: Readonly<Record<VisibleSight, string>> = {
   clear: 'in the clear',
   partly_masked: 'masked in some rows',
   masked: 'masked',
   aggregates: 'aggregates only',
 };
 
-export function sightWord(sight: Visibility | null): string {
+export function sightWord(sight: VisibleSight | null): string {
   return sight === null ? 'not at all' : SIGHT_WORDS[sight];
 }
 
@@ -40,15 +40,7 @@ export function markWords(mark: ViewerMark, first: string, second: string): stri
       return `only ${first} sees it`;
     case 'second':
       return `only ${second} sees it`;
-    default: {
-      const unknown: never = mark;
-      return unknown;
-    }
   }
-}
-
-export function counted(count: number, kind: ThingKind): string {
-  return `${count.toLocaleString('en')} ${count === 1 ? KIND_WORDS[kind].one : KIND_WORDS[kind].many}`;
 }
 
 /** Maximum number of columns named in a generated query, so that it fits on a screen. */

@@ -1,11 +1,10 @@
 import { useMemo, useReducer, useState } from 'react';
-import type { SignedInCaller } from '../../api/caller.js';
 import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
 import { Loaded, Loading } from '../../parts/load/Loaded.js';
-import { useAnswer } from '../../parts/thread/queryable-thread.js';
-import { goTo, isOwn, trust } from '../../parts/trusted-addresses.js';
-import { usePlace } from '../../shell/routes.js';
+import { useAnswer, useThreadAnswer } from '../../parts/load/useLoad.js';
+import { goTo, isOwn, trust, usePlace } from '../../shell/routes.js';
+import { useSession } from '../../shell/session.js';
 import { AnswerBar } from './answer/AnswerBar.js';
 import { AnswerView } from './answer/AnswerView.js';
 import { DrillableAnswer } from './answer/DrillableAnswer.js';
@@ -13,25 +12,37 @@ import { type MetricsAnswerState, useMetricsAnswer } from './answer/useMetricsAn
 import { Gallery } from './cards/Gallery.js';
 import { type CommonGroups, findCommonGroups } from './catalog/common-groups.js';
 import type { CatalogMetric, CatalogThread } from './catalog/protocol.js';
-import { type Choice, keyOf, NOTHING, withGroups, withMetrics } from './choice/choice.js';
-import { choiceOf, linkOf } from './choice/link.js';
+import {
+  type Choice,
+  choiceOf,
+  keyOf,
+  linkOf,
+  NOTHING,
+  toggled,
+  withGroups,
+  withMetrics,
+} from './choice/choice.js';
 import { AddDialog } from './dashboards/AddDialog.js';
 import { DashboardList, ProblemList } from './dashboards/DashboardList.js';
 import { DashboardView } from './dashboards/DashboardView.js';
-import { type DashboardPlace, dashboardAt } from './dashboards/dashboard-place.js';
-import { type DashboardShelf, useShelf } from './dashboards/dashboard-shelf.js';
-import { useSharedDashboards } from './dashboards/shared-dashboards.js';
+import {
+  type DashboardPlace,
+  type DashboardShelf,
+  dashboardAt,
+  useSharedDashboards,
+  useShelf,
+} from './dashboards/dashboard-shelf.js';
 import { FilterPick, RangePick } from './pick/FilterPick.js';
 import { GroupList, PickList } from './pick/GroupList.js';
 
-export interface MetricsViewProps {
-  readonly caller: SignedInCaller;
+interface MetricsViewProps {
   readonly thread: CatalogThread;
 }
 
 const NO_GROUND: CommonGroups = { metrics: [], entities: [], hasTime: false };
 
-export function MetricsView({ caller, thread }: MetricsViewProps) {
+export function MetricsView({ thread }: MetricsViewProps) {
+  const { caller } = useSession();
   const { parameters } = usePlace();
   const choice = choiceOf(parameters.toString());
   const shelf = useShelf(caller.key);
@@ -53,23 +64,17 @@ export function MetricsView({ caller, thread }: MetricsViewProps) {
   const go = (next: Choice): void => {
     goTo(`#/metrics?${linkOf(next)}`);
   };
-  const toggle = (name: string): void => {
-    const picked = choice.metrics.includes(name)
-      ? choice.metrics.filter((m) => m !== name)
-      : [...choice.metrics, name];
-    go(withMetrics(choice, picked));
-  };
+  const toggle = (name: string): void => go(withMetrics(choice, toggled(choice.metrics, name)));
   if (board.kind === 'missing' && shared.value === null)
     return (
       <Loaded what="the dashboard" state={shared}>
         {() => null}
       </Loaded>
     );
-  if (board.kind !== 'none')
-    return <DashboardAt caller={caller} thread={thread} place={board} shelf={shelf} onOpen={go} />;
+  if (board.kind !== 'none') return <DashboardAt thread={thread} place={board} shelf={shelf} onOpen={go} />;
   if (choice.metrics.length === 0)
     return (
-      <Gallery caller={caller} thread={thread} onOpen={go}>
+      <Gallery thread={thread} onOpen={go}>
         <DashboardList shelf={shelf} shared={shared} />
       </Gallery>
     );
@@ -101,7 +106,7 @@ export function MetricsView({ caller, thread }: MetricsViewProps) {
         <AnswerBar choice={choice} onChoice={go} onAdd={() => setAdding(true)} />
         {isAdding && <AddDialog choice={choice} shelf={shelf} onClose={() => setAdding(false)} />}
         {mayAsk ? (
-          <Answered caller={caller} state={state} thread={thread} ground={ground} />
+          <Answered state={state} thread={thread} ground={ground} />
         ) : (
           <LinkedQuestion
             choice={choice}
@@ -117,14 +122,13 @@ export function MetricsView({ caller, thread }: MetricsViewProps) {
 }
 
 interface DashboardAtProps {
-  readonly caller: SignedInCaller;
   readonly thread: CatalogThread;
   readonly place: Exclude<DashboardPlace, { readonly kind: 'none' }>;
   readonly shelf: DashboardShelf;
   readonly onOpen: (choice: Choice) => void;
 }
 
-function DashboardAt({ caller, thread, place, shelf, onOpen }: DashboardAtProps) {
+function DashboardAt({ thread, place, shelf, onOpen }: DashboardAtProps) {
   switch (place.kind) {
     case 'missing':
       return (
@@ -143,7 +147,6 @@ function DashboardAt({ caller, thread, place, shelf, onOpen }: DashboardAtProps)
       return (
         <DashboardView
           key={location.hash}
-          caller={caller}
           thread={thread}
           dashboard={place.dashboard}
           isKept={place.isKept}
@@ -151,20 +154,11 @@ function DashboardAt({ caller, thread, place, shelf, onOpen }: DashboardAtProps)
           onOpen={onOpen}
         />
       );
-    default: {
-      const unknown: never = place;
-      return unknown;
-    }
   }
 }
 
-interface LinkedQuestionProps {
-  readonly choice: Choice;
-  readonly onAsk: () => void;
-}
-
 /** A query from a link, which runs only after the user confirms it. */
-function LinkedQuestion({ choice, onAsk }: LinkedQuestionProps) {
+function LinkedQuestion({ choice, onAsk }: { readonly choice: Choice; readonly onAsk: () => void }) {
   const groups = choice.groups.map(keyOf);
   return (
     <Empty
@@ -181,13 +175,12 @@ function LinkedQuestion({ choice, onAsk }: LinkedQuestionProps) {
 }
 
 interface AnsweredProps {
-  readonly caller: SignedInCaller;
   readonly state: MetricsAnswerState;
   readonly thread: CatalogThread;
   readonly ground: CommonGroups | null;
 }
 
-function Answered({ caller, state, thread, ground }: AnsweredProps) {
+function Answered({ state, thread, ground }: AnsweredProps) {
   switch (state.kind) {
     case 'nothing':
       return null;
@@ -196,11 +189,7 @@ function Answered({ caller, state, thread, ground }: AnsweredProps) {
     case 'failed':
       return <ErrorBox error={state.error} again={state.again} />;
     case 'answered':
-      return <DrillableAnswer caller={caller} thread={thread} ground={ground} asked={state.asked} />;
-    default: {
-      const unknown: never = state;
-      return unknown;
-    }
+      return <DrillableAnswer thread={thread} ground={ground} asked={state.asked} />;
   }
 }
 
@@ -214,8 +203,7 @@ const MOST = 60;
 
 function MetricList({ thread, picked, onToggle }: MetricListProps) {
   const [term, setTerm] = useState('');
-  const find = useMemo(() => () => thread.ask('metrics', { term, most: MOST }), [thread, term]);
-  const { answer } = useAnswer(find);
+  const { answer } = useThreadAnswer(thread, 'metrics', { term, most: MOST });
   return (
     <PickList
       title="Metrics"
@@ -229,7 +217,7 @@ function MetricList({ thread, picked, onToggle }: MetricListProps) {
       row={(m) => (
         <span className="pick-words" title={m.description ?? undefined}>
           <span className="pick-name">{m.name}</span>
-          {m.deprecated !== null && <span className="pick-tag">deprecated</span>}
+          {m.deprecated !== null && <span className="tag">deprecated</span>}
           <span className="pick-about">{m.entity ?? 'several entities'}</span>
         </span>
       )}

@@ -1,21 +1,24 @@
-import { useEffect, useState } from 'react';
-import type { SignedInCaller } from '../../api/caller.js';
-import { takeSchema } from '../../api/schema.js';
-import { Empty } from '../../parts/Empty.js';
+import { useMemo } from 'react';
+import { useSchemaInThread } from '../../api/schema.js';
+import { Empty, SchemaFault } from '../../parts/Empty.js';
 import { Loading } from '../../parts/load/Loaded.js';
-import { SchemaFault } from '../../parts/SchemaFault.js';
-import { useThread } from '../../parts/thread/queryable-thread.js';
+import { useThread } from '../../parts/load/useLoad.js';
 import { useSession } from '../../shell/session.js';
-import { beginCatalogThread } from './catalog/begin.js';
-import type { CatalogQuestions, CatalogThread } from './catalog/protocol.js';
+import type { CatalogQuestions } from './catalog/protocol.js';
 import { MetricsView } from './MetricsView.js';
 import './metrics.css';
 import './dashboards/dashboards.css';
 
 export function Screen() {
   const { caller } = useSession();
-  const catalog = useCatalog(caller);
+  const thread = useThread<CatalogQuestions>(beginThread);
+  const load = useMemo(
+    () => (thread === null ? null : (body: ArrayBuffer) => thread.ask('load', { body }, [body])),
+    [thread],
+  );
+  const catalog = useSchemaInThread(caller, load);
   switch (catalog.kind) {
+    case 'none':
     case 'loading':
       return <Loading what="your metrics" />;
     case 'failed':
@@ -23,7 +26,7 @@ export function Screen() {
         <SchemaFault title="Your metrics could not be loaded" error={catalog.error} again={catalog.again} />
       );
     case 'ready':
-      if (catalog.metrics === 0)
+      if (catalog.value.metrics === 0)
         return (
           <Empty
             title="You have no metrics"
@@ -32,45 +35,10 @@ export function Screen() {
             <a href="#/map">Open your map</a>
           </Empty>
         );
-      return <MetricsView caller={caller} thread={catalog.thread} />;
-    default: {
-      const unknown: never = catalog;
-      return unknown;
-    }
+      return thread === null ? null : <MetricsView thread={thread} />;
   }
 }
 
-/** State of loading the caller's schema into the worker thread. */
-type CatalogState =
-  | { readonly kind: 'loading' }
-  | { readonly kind: 'failed'; readonly error: unknown; readonly again: () => void }
-  | {
-      readonly kind: 'ready';
-      readonly of: string;
-      readonly thread: CatalogThread;
-      readonly metrics: number;
-    };
-
-function useCatalog(caller: SignedInCaller): CatalogState {
-  const thread = useThread<CatalogQuestions>(beginCatalogThread);
-  const [state, setState] = useState<CatalogState>({ kind: 'loading' });
-  const [tries, setTries] = useState(0);
-  useEffect(() => {
-    void tries;
-    if (thread === null) return;
-    const leaving = new AbortController();
-    const { signal } = leaving;
-    // After a new sign-in of the same caller, the screen stays while the schema is loaded again.
-    setState((now) => (now.kind === 'ready' && now.of === caller.key ? now : { kind: 'loading' }));
-    takeSchema(caller, signal, (body) => thread.ask('load', { body }, [body])).then(
-      ({ metrics }) => {
-        if (!signal.aborted) setState({ kind: 'ready', of: caller.key, thread, metrics });
-      },
-      (error: unknown) => {
-        if (!signal.aborted) setState({ kind: 'failed', error, again: () => setTries((n) => n + 1) });
-      },
-    );
-    return () => leaving.abort();
-  }, [thread, caller, tries]);
-  return state;
+function beginThread(): Worker {
+  return new Worker(new URL('./catalog/thread.ts', import.meta.url), { type: 'module' });
 }

@@ -1,11 +1,12 @@
 import { adminGet } from '../../api/admin.js';
 import type { Figures, Freshness } from '../../api/admin-types.js';
 import { Empty } from '../../parts/Empty.js';
+import { FactList } from '../../parts/FactList.js';
 import { formatAge, formatCount, formatTime } from '../../parts/load/format.js';
 import { Loaded } from '../../parts/load/Loaded.js';
 import { useLoad } from '../../parts/load/useLoad.js';
 import { useSession } from '../../shell/session.js';
-import { Scroll } from './Processes.js';
+import { numberColumns, PlainTable } from './Processes.js';
 
 export function FreshnessPanel() {
   const { caller } = useSession();
@@ -20,28 +21,29 @@ export function FreshnessPanel() {
 function Ages({ indexes, rollups, published, activation, versions }: Freshness) {
   const now = Date.now();
   return (
-    <div className="freshness">
+    <div className="stack wide">
       <section>
         <h3>Versions</h3>
-        <dl className="pairs">
-          <dt>manifest</dt>
-          <dd>
-            <code>{versions.manifest}</code>
-          </dd>
-          <dt>policy</dt>
-          <dd>
-            <code>{versions.policy}</code>
-            {activation !== null && (
-              <span className="quiet"> activation {activation} of the control database</span>
-            )}
-          </dd>
-          <dt>published</dt>
-          <dd>
-            {published === null
-              ? 'nothing: the manifest file alone'
-              : `version ${published.number}, ${formatTime(published.at).slice(0, 16)}`}
-          </dd>
-        </dl>
+        <FactList
+          facts={[
+            ['manifest', <code key="manifest">{versions.manifest}</code>],
+            [
+              'policy',
+              <>
+                <code>{versions.policy}</code>
+                {activation !== null && (
+                  <span className="quiet"> activation {activation} of the control database</span>
+                )}
+              </>,
+            ],
+            [
+              'published',
+              published === null
+                ? 'nothing: the manifest file alone'
+                : `version ${published.number}, ${formatTime(published.at).slice(0, 16)}`,
+            ],
+          ]}
+        />
       </section>
       <section>
         <h3>Indexes of text</h3>
@@ -94,36 +96,19 @@ export function LineagePanel({ figures: { lineage, lineage_lag } }: { readonly f
     );
   return (
     <>
-      <Scroll label="Lineage receivers">
-        <table className="plain-table">
-          <thead>
-            <tr>
-              <th scope="col">receiver</th>
-              {COLUMNS.map((name) => (
-                <th key={name} scope="col" className="number">
-                  {name}
-                </th>
-              ))}
-              <th scope="col">state</th>
-            </tr>
-          </thead>
-          <tbody>
-            {lineage.map((one) => (
-              <tr key={one.endpoint}>
-                <th scope="row">{one.endpoint}</th>
-                {COLUMNS.map((name) => (
-                  <td key={name} className="number">
-                    {formatCount(one[name])}
-                  </td>
-                ))}
-                <td>
-                  {one.disabled ? 'wants no more (410)' : one.dead > 0 ? 'has dead letters' : 'is told'}
-                </td>
-              </tr>
+      <PlainTable label="Lineage receivers" columns={['receiver', ...numberColumns(...COLUMNS), 'state']}>
+        {lineage.map((one) => (
+          <tr key={one.endpoint}>
+            <th scope="row">{one.endpoint}</th>
+            {COLUMNS.map((name) => (
+              <td key={name} className="number">
+                {formatCount(one[name])}
+              </td>
             ))}
-          </tbody>
-        </table>
-      </Scroll>
+            <td>{one.disabled ? 'wants no more (410)' : one.dead > 0 ? 'has dead letters' : 'is told'}</td>
+          </tr>
+        ))}
+      </PlainTable>
       {lineage_lag !== null && lineage_lag > 0 && (
         <p className="quiet">{formatCount(lineage_lag)} records of the audit log are not events yet.</p>
       )}

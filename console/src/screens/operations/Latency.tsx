@@ -5,7 +5,7 @@ import type { ChartSpec } from '../../parts/chart/option.js';
 import { Empty } from '../../parts/Empty.js';
 import { formatCount } from '../../parts/load/format.js';
 import { type LatencyLine, latencyLines, msText } from './figures.js';
-import { Scroll } from './Processes.js';
+import { numberColumns, PlainTable } from './Processes.js';
 
 /** Durations of requests by form, and refusals, since the server started, from the metrics that `/metrics` exports. */
 export function Latency({ figures: { latency, refusals } }: { readonly figures: Figures }) {
@@ -15,46 +15,34 @@ export function Latency({ figures: { latency, refusals } }: { readonly figures: 
   if (lines.length === 0)
     return <Empty title="No requests yet" text="Request durations appear here, by query form." />;
   return (
-    <div className="latency">
-      <Scroll label="Latency">
-        <table className="plain-table">
-          <thead>
-            <tr>
-              <th scope="col">form</th>
-              <th scope="col">over</th>
-              {['requests', 'mean', 'p50', 'p95', 'p99'].map((name) => (
-                <th key={name} scope="col" className="number">
-                  {name}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {lines.map(({ form, surface, count, mean, p50, p95, p99 }) => (
-              <tr key={`${form} ${surface}`}>
-                <th scope="row">{form === '' ? 'other requests' : form}</th>
-                <td>{surface}</td>
-                <td className="number">{formatCount(count)}</td>
-                {[mean, p50, p95, p99].map((ms, i) => (
-                  // biome-ignore lint/suspicious/noArrayIndexKey: columns are identified by position.
-                  <td key={i} className="number">
-                    {msText(ms)}
-                  </td>
-                ))}
-              </tr>
+    <div className="stack wide">
+      <PlainTable
+        label="Latency"
+        columns={['form', 'over', ...numberColumns('requests', 'mean', 'p50', 'p95', 'p99')]}
+      >
+        {lines.map(({ form, surface, count, mean, p50, p95, p99 }) => (
+          <tr key={`${form} ${surface}`}>
+            <th scope="row">{form === '' ? 'other requests' : form}</th>
+            <td>{surface}</td>
+            <td className="number">{formatCount(count)}</td>
+            {[mean, p50, p95, p99].map((ms, i) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: columns are identified by position.
+              <td key={i} className="number">
+                {msText(ms)}
+              </td>
             ))}
-          </tbody>
-        </table>
-      </Scroll>
+          </tr>
+        ))}
+      </PlainTable>
       <div className="latency-chart">
         <Chart spec={spec} name="latency" />
       </div>
       {refusals.length > 0 && (
         <section>
           <h3>Refusals by code</h3>
-          <ul className="codes">
+          <ul className="row codes">
             {refusals.map(({ code, count }) => (
-              <li key={code}>
+              <li key={code} className="box">
                 <code>{code}</code> {formatCount(count)}
               </li>
             ))}

@@ -29,8 +29,8 @@ export function LimitsPanel({ sessions, figures }: LimitsPanelProps) {
   const hasTasks = value?.quotas.some(({ per }) => per === 'task') === true;
   const refused = figures.refusals.find(({ code }) => code === 'E4290')?.count ?? 0;
   return (
-    <div className="limits">
-      <label className="limits-who">
+    <div className="stack wide">
+      <label className="row limits-who">
         <span>Used by</span>
         <input
           type="search"
@@ -46,7 +46,7 @@ export function LimitsPanel({ sessions, figures }: LimitsPanelProps) {
         </datalist>
       </label>
       {hasTasks && (
-        <label className="limits-who">
+        <label className="row limits-who">
           <span>Task</span>
           <input
             type="search"
@@ -71,9 +71,9 @@ export function LimitsPanel({ sessions, figures }: LimitsPanelProps) {
           </section>
           <section>
             <h3>Requests of one subject in a second</h3>
-            <ul className="codes">
+            <ul className="row codes">
               {value.per_second.map(({ bucket, most }) => (
-                <li key={bucket}>
+                <li key={bucket} className="box">
                   {bucket} <strong>{formatCount(most)}</strong>
                 </li>
               ))}
@@ -100,7 +100,7 @@ function Quota({ quota }: { readonly quota: QuotaView }) {
           its use
         </span>
       ) : (
-        <span className="meter-line">
+        <span className="row meter-line">
           <meter aria-label={name} value={Math.min(used, most)} max={most} high={most * 0.8} />
           {amountText(unit, used)} of {amountText(unit, most)}
           {renews_at !== null && (

@@ -13,50 +13,35 @@ export function Processes({ processes, workers }: ProcessesProps) {
   return (
     <div className="processes">
       {workers !== null && workers.serving < workers.wanted && (
-        <p className="warning" role="alert">
+        <p className="warning warn" role="alert">
           {workers.serving} of {workers.wanted} workers serve
         </p>
       )}
       <PolicyWarning processes={processes} now={now} />
-      <Scroll label="Processes">
-        <table className="plain-table">
-          <thead>
-            <tr>
-              <th scope="col">process</th>
-              <th scope="col">up for</th>
-              <th scope="col">policy</th>
-              <th scope="col">manifest</th>
-              <th scope="col" className="number">
-                audit records
-              </th>
-              <th scope="col">state</th>
-            </tr>
-          </thead>
-          <tbody>
-            {processes.map((one) => (
-              <tr key={one.process}>
-                <th scope="row">
-                  {one.process} <span className="quiet">pid {one.pid}</span>
-                </th>
-                <td>{formatAge(one.since, now)}</td>
-                <td>
-                  <code>{one.policy === null ? 'none' : one.policy.slice(0, 10)}</code>
-                </td>
-                <td>
-                  <code>{one.manifest.slice(0, 10)}</code>
-                </td>
-                <td className="number">
-                  {formatCount(one.audit.records)}
-                  {one.audit.waiting > 0 && (
-                    <span className="quiet"> {formatCount(one.audit.waiting)} wait</span>
-                  )}
-                </td>
-                <td>{stateOf(one)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Scroll>
+      <PlainTable
+        label="Processes"
+        columns={['process', 'up for', 'policy', 'manifest', ...numberColumns('audit records'), 'state']}
+      >
+        {processes.map((one) => (
+          <tr key={one.process}>
+            <th scope="row">
+              {one.process} <span className="quiet">pid {one.pid}</span>
+            </th>
+            <td>{formatAge(one.since, now)}</td>
+            <td>
+              <code>{one.policy === null ? 'none' : one.policy.slice(0, 10)}</code>
+            </td>
+            <td>
+              <code>{one.manifest.slice(0, 10)}</code>
+            </td>
+            <td className="number">
+              {formatCount(one.audit.records)}
+              {one.audit.waiting > 0 && <span className="quiet"> {formatCount(one.audit.waiting)} wait</span>}
+            </td>
+            <td>{stateOf(one)}</td>
+          </tr>
+        ))}
+      </PlainTable>
     </div>
   );
 }
@@ -67,7 +52,7 @@ function PolicyWarning({ processes, now }: Pick<ProcessesProps, 'processes'> & {
   if (one === undefined) return null;
   const until = one.policy_kept_until;
   return (
-    <p className="warning" role="alert">
+    <p className="warning warn" role="alert">
       The newest policy is missing or invalid: <code>{one.policy_fault}</code>.{' '}
       {until === null
         ? 'Every request is refused.'
@@ -84,17 +69,44 @@ function stateOf({ draining, policy, policy_kept_until, audit, out_of_service }:
   return out_of_service.length > 0 ? `out of service: ${out_of_service.join(', ')}` : 'running';
 }
 
-interface ScrollProps {
+interface PlainTableProps {
   readonly label: string;
+  readonly columns: readonly (string | PlainColumn)[];
+  /** Rows, as `tr` elements. */
   readonly children: ReactNode;
 }
 
-/** Container for wide content that scrolls on its own, also by keyboard. */
-export function Scroll({ label, children }: ScrollProps) {
+interface PlainColumn {
+  readonly name: string;
+  /** Class of the header: right-aligned, wide, or for screen readers only. */
+  readonly look: 'number' | 'wide-column' | 'hidden';
+}
+
+/** Columns of numbers, which are right-aligned. */
+export function numberColumns(...names: readonly string[]): readonly PlainColumn[] {
+  return names.map((name) => ({ name, look: 'number' }));
+}
+
+/** Table that scrolls on its own if it is too wide, also by keyboard. */
+export function PlainTable({ label, columns, children }: PlainTableProps) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys scroll it.
-    <section className="scroll" aria-label={label} tabIndex={0}>
-      {children}
+    <section className="box scroll" aria-label={label} tabIndex={0}>
+      <table className="plain-table">
+        <thead>
+          <tr>
+            {columns.map((column) => {
+              const { name, look } = typeof column === 'string' ? { name: column, look: '' } : column;
+              return (
+                <th key={name} scope="col" className={look === 'hidden' ? '' : look}>
+                  {look === 'hidden' ? <span className="hidden">{name}</span> : name}
+                </th>
+              );
+            })}
+          </tr>
+        </thead>
+        <tbody>{children}</tbody>
+      </table>
     </section>
   );
 }

@@ -6,13 +6,19 @@ import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
 import { formatAge, shortName } from '../../parts/load/format.js';
 import { useSession } from '../../shell/session.js';
-import { Scroll } from './Processes.js';
+import { PlainTable } from './Processes.js';
 
 interface SessionsProps {
   readonly sessions: readonly SessionView[];
   /** Called after an action on a session. */
   readonly onDone: () => void;
 }
+
+const COLUMNS = [
+  ...['who', 'by', 'since', 'state'],
+  { name: 'what runs', look: 'wide-column' },
+  { name: 'actions', look: 'hidden' },
+] as const;
 
 type SessionAction = 'cancel' | 'end';
 
@@ -28,51 +34,33 @@ export function Sessions({ sessions, onDone }: SessionsProps) {
   const now = Date.now();
   return (
     <>
-      <Scroll label="Sessions">
-        <table className="plain-table">
-          <thead>
-            <tr>
-              <th scope="col">who</th>
-              <th scope="col">by</th>
-              <th scope="col">since</th>
-              <th scope="col">state</th>
-              <th scope="col" className="wide-column">
-                what runs
-              </th>
-              <th scope="col">
-                <span className="hidden">actions</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {sessions.map((session) => (
-              <tr key={session.id}>
-                <th scope="row" title={session.chain.join(' → ')}>
-                  {whoOf(session)}
-                </th>
-                <td>
-                  {session.surface} <span className="quiet">{session.application ?? ''}</span>
-                </td>
-                <td title={session.since}>{formatAge(session.since, now)}</td>
-                <td>
-                  {session.state} <span className="quiet">{formatAge(session.state_since, now)}</span>
-                </td>
-                <td className="shape" title={session.shape ?? undefined}>
-                  {session.shape ?? session.objects.map(shortName).join(', ')}
-                </td>
-                <td className="actions">
-                  <button type="button" onClick={() => setAsked({ session, what: 'cancel' })}>
-                    Cancel
-                  </button>
-                  <button type="button" className="danger" onClick={() => setAsked({ session, what: 'end' })}>
-                    End
-                  </button>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Scroll>
+      <PlainTable label="Sessions" columns={COLUMNS}>
+        {sessions.map((session) => (
+          <tr key={session.id}>
+            <th scope="row" title={session.chain.join(' → ')}>
+              {whoOf(session)}
+            </th>
+            <td>
+              {session.surface} <span className="quiet">{session.application ?? ''}</span>
+            </td>
+            <td title={session.since}>{formatAge(session.since, now)}</td>
+            <td>
+              {session.state} <span className="quiet">{formatAge(session.state_since, now)}</span>
+            </td>
+            <td className="shape" title={session.shape ?? undefined}>
+              {session.shape ?? session.objects.map(shortName).join(', ')}
+            </td>
+            <td className="actions">
+              <button type="button" onClick={() => setAsked({ session, what: 'cancel' })}>
+                Cancel
+              </button>
+              <button type="button" className="danger" onClick={() => setAsked({ session, what: 'end' })}>
+                End
+              </button>
+            </td>
+          </tr>
+        ))}
+      </PlainTable>
       <Dialog
         title={asked?.what === 'cancel' ? 'Cancel what it runs?' : 'End the session?'}
         open={asked !== null}
@@ -119,7 +107,7 @@ function Confirm({ session, what, onClose, onDone }: ConfirmProps) {
     });
   };
   return (
-    <div className="confirm">
+    <div className="stack">
       <p>
         <strong>{whoOf(session)}</strong>, {session.surface} session {session.id}.
       </p>
@@ -130,7 +118,7 @@ function Confirm({ session, what, onClose, onDone }: ConfirmProps) {
         It is on record under your name.
       </p>
       {error !== null && <ErrorBox error={error} />}
-      <p className="confirm-buttons">
+      <p className="row confirm-buttons">
         <button type="button" onClick={onClose}>
           Keep it
         </button>

@@ -1,29 +1,19 @@
 import { adminGet } from '../../api/admin.js';
 import type { Figures, PoolView, ProcessView, SessionView } from '../../api/admin-types.js';
 import { Empty } from '../../parts/Empty.js';
+import { FigureCard } from '../../parts/FigureCard.js';
 import { formatCount } from '../../parts/load/format.js';
 import { Loaded } from '../../parts/load/Loaded.js';
 import { useLoad, usePolling } from '../../parts/load/useLoad.js';
-import { Tabs } from '../../parts/Tabs.js';
-import { useKeptTab } from '../../parts/useKept.js';
+import { KeptTabs } from '../../parts/Tabs.js';
 import { useSession } from '../../shell/session.js';
 import { FreshnessPanel, LineagePanel } from './FreshnessPanel.js';
 import { HistoryPanel } from './history/HistoryPanel.js';
 import { Latency } from './Latency.js';
 import { LimitsPanel } from './LimitsPanel.js';
-import { Processes, Scroll } from './Processes.js';
+import { numberColumns, PlainTable, Processes } from './Processes.js';
 import { Sessions } from './Sessions.js';
 import './operations.css';
-
-const TABS = [
-  { name: 'sessions', title: 'Sessions' },
-  { name: 'latency', title: 'Latency' },
-  { name: 'pools', title: 'Pools' },
-  { name: 'limits', title: 'Limits' },
-  { name: 'freshness', title: 'Freshness' },
-  { name: 'lineage', title: 'Lineage' },
-] as const;
-type OperationsTab = (typeof TABS)[number]['name'];
 
 interface Live {
   readonly processes: readonly ProcessView[];
@@ -37,7 +27,6 @@ const EVERY_MS = 5_000;
 /** Current state of the server, polled while the page is visible. */
 export function Screen() {
   const { caller } = useSession();
-  const [tab, setTab] = useKeptTab<OperationsTab>('operations', TABS);
   const state = useLoad('live', async (signal): Promise<Live> => {
     const { processes } = await adminGet<Pick<Live, 'processes'>>(caller, '/admin/standing', {}, signal);
     const { sessions } = await adminGet<Pick<Live, 'sessions'>>(caller, '/admin/sessions', {}, signal);
@@ -50,18 +39,14 @@ export function Screen() {
     if (!state.isLoading) state.again();
   }, EVERY_MS);
   return (
-    <div className="operations">
+    <div className="stack wide pad operations">
       <Loaded what="the state of the server" state={state}>
         {(live) => (
           <>
             <Summary live={live} />
             <Processes processes={live.processes} workers={live.figures.workers} />
             <HistoryPanel sessions={live.sessions} />
-            <Tabs label="Operations" tabs={TABS} chosen={tab} onChoose={setTab}>
-              <div className="operations-panel">
-                <Panel tab={tab} live={live} again={state.again} />
-              </div>
-            </Tabs>
+            <KeptTabs label="Operations" name="operations" tabs={tabsOf(live, state.again)} />
           </>
         )}
       </Loaded>
@@ -69,33 +54,16 @@ export function Screen() {
   );
 }
 
-function Panel({
-  tab,
-  live,
-  again,
-}: {
-  readonly tab: OperationsTab;
-  readonly live: Live;
-  readonly again: () => void;
-}) {
-  switch (tab) {
-    case 'sessions':
-      return <Sessions sessions={live.sessions} onDone={again} />;
-    case 'latency':
-      return <Latency figures={live.figures} />;
-    case 'pools':
-      return <Pools pools={live.pools} />;
-    case 'limits':
-      return <LimitsPanel sessions={live.sessions} figures={live.figures} />;
-    case 'freshness':
-      return <FreshnessPanel />;
-    case 'lineage':
-      return <LineagePanel figures={live.figures} />;
-    default: {
-      const unknown: never = tab;
-      return unknown;
-    }
-  }
+function tabsOf(live: Live, again: () => void) {
+  const { sessions, pools, figures } = live;
+  return [
+    { name: 'sessions', title: 'Sessions', panel: () => <Sessions sessions={sessions} onDone={again} /> },
+    { name: 'latency', title: 'Latency', panel: () => <Latency figures={figures} /> },
+    { name: 'pools', title: 'Pools', panel: () => <Pools pools={pools} /> },
+    { name: 'limits', title: 'Limits', panel: () => <LimitsPanel sessions={sessions} figures={figures} /> },
+    { name: 'freshness', title: 'Freshness', panel: () => <FreshnessPanel /> },
+    { name: 'lineage', title: 'Lineage', panel: () => <LineagePanel figures={figures} /> },
+  ];
 }
 
 function Summary({ live: { processes, sessions, pools, figures } }: { readonly live: Live }) {
@@ -104,27 +72,12 @@ function Summary({ live: { processes, sessions, pools, figures } }: { readonly l
   const waiting = pools.reduce((sum, pool) => sum + pool.waiting, 0);
   const failing = processes.some(({ audit }) => audit.failing !== null);
   return (
-    <div className="summary">
-      <Figure title="sessions and requests" value={formatCount(sessions.length)} />
-      <Figure title="requests since start" value={formatCount(asked)} />
-      <Figure title="refused" value={formatCount(refused)} />
-      <Figure title="waiting for the database" value={formatCount(waiting)} bad={waiting > 0} />
-      <Figure title="audit log" value={failing ? 'failing' : 'healthy'} bad={failing} />
-    </div>
-  );
-}
-
-interface FigureProps {
-  readonly title: string;
-  readonly value: string;
-  readonly bad?: boolean;
-}
-
-function Figure({ title, value, bad = false }: FigureProps) {
-  return (
-    <div className={`figure${bad ? ' figure-bad' : ''}`}>
-      <span className="figure-value">{value}</span>
-      <span className="quiet">{title}</span>
+    <div className="figures">
+      <FigureCard title="sessions and requests" figure={formatCount(sessions.length)} />
+      <FigureCard title="requests since start" figure={formatCount(asked)} />
+      <FigureCard title="refused" figure={formatCount(refused)} />
+      <FigureCard title="waiting for the database" figure={formatCount(waiting)} bad={waiting > 0} />
+      <FigureCard title="audit log" figure={failing ? 'failing' : 'healthy'} bad={failing} />
     </div>
   );
 }
@@ -134,48 +87,32 @@ function Pools({ pools }: { readonly pools: readonly PoolView[] }) {
   if (pools.length === 0)
     return <Empty title="No connection pools" text="They appear here with the first query of a database." />;
   return (
-    <Scroll label="Pools">
-      <table className="plain-table">
-        <thead>
-          <tr>
-            <th scope="col">connector</th>
-            <th scope="col">process</th>
-            <th scope="col">for</th>
-            <th scope="col">in use</th>
-            <th scope="col" className="number">
-              open
-            </th>
-            <th scope="col" className="number">
-              wait
-            </th>
-            <th scope="col">database</th>
-          </tr>
-        </thead>
-        <tbody>
-          {pools.map((pool) => (
-            <tr key={`${pool.process} ${pool.connector} ${pool.purpose}`}>
-              <th scope="row">{pool.connector}</th>
-              <td>{pool.process}</td>
-              <td>{pool.purpose}</td>
-              <td>
-                <span className="meter-line">
-                  <meter
-                    aria-label={`${pool.connector} ${pool.purpose} in use`}
-                    value={pool.running}
-                    max={Math.max(1, pool.size)}
-                    high={Math.max(1, pool.size * 0.8)}
-                  />
-                  {pool.running} of {pool.size}
-                </span>
-              </td>
-              <td className="number">{pool.open}</td>
-              <td className="number">{pool.waiting}</td>
-              <td>{REACH[pool.reach] ?? pool.reach}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </Scroll>
+    <PlainTable
+      label="Pools"
+      columns={['connector', 'process', 'for', 'in use', ...numberColumns('open', 'wait'), 'database']}
+    >
+      {pools.map((pool) => (
+        <tr key={`${pool.process} ${pool.connector} ${pool.purpose}`}>
+          <th scope="row">{pool.connector}</th>
+          <td>{pool.process}</td>
+          <td>{pool.purpose}</td>
+          <td>
+            <span className="row meter-line">
+              <meter
+                aria-label={`${pool.connector} ${pool.purpose} in use`}
+                value={pool.running}
+                max={Math.max(1, pool.size)}
+                high={Math.max(1, pool.size * 0.8)}
+              />
+              {pool.running} of {pool.size}
+            </span>
+          </td>
+          <td className="number">{pool.open}</td>
+          <td className="number">{pool.waiting}</td>
+          <td>{REACH[pool.reach] ?? pool.reach}</td>
+        </tr>
+      ))}
+    </PlainTable>
   );
 }
 

@@ -1,23 +1,15 @@
 import { useState } from 'react';
-import type { Judgement, Publications } from '../../../../clients/typescript/types.js';
+import type { Difference, Draft, Judgement, Publications } from '../../../../clients/typescript/types.js';
 import { adminGet, adminPost } from '../../api/admin.js';
 import { Empty } from '../../parts/Empty.js';
+import { Words } from '../../parts/ErrorBox.js';
 import { formatCount, formatTime } from '../../parts/load/format.js';
 import { Loaded } from '../../parts/load/Loaded.js';
 import { useLoad } from '../../parts/load/useLoad.js';
 import { useSession } from '../../shell/session.js';
 
-export type PublicationDraft = Publications['drafts'][number];
-type JudgementDiff = NonNullable<Judgement['diff']>;
-type DraftAccessChange = JudgementDiff['access'][number]['changes'][number];
-
-interface DraftValidationProps {
-  readonly draft: PublicationDraft;
-  readonly name: string;
-}
-
 /** Result of validating a draft: its diagnostics, its source, and who gains and loses access. */
-export function DraftValidation({ draft, name }: DraftValidationProps) {
+export function DraftValidation({ draft, name }: { readonly draft: Draft; readonly name: string }) {
   const { caller } = useSession();
   const text = useLoad(`text ${draft.id}`, (signal) =>
     adminGet<{ readonly draft?: { readonly text: string } }>(caller, `/osl/objects/${draft.id}`, {}, signal),
@@ -26,7 +18,7 @@ export function DraftValidation({ draft, name }: DraftValidationProps) {
     adminPost<Judgement>(caller, '/osl/validate', { draft: draft.id }),
   );
   return (
-    <article className="draft">
+    <article className="stack wide draft">
       <h2>{name}</h2>
       <Loaded what="the check of the draft" state={judged}>
         {(judgement) => <Verdict judged={judgement} />}
@@ -34,7 +26,7 @@ export function DraftValidation({ draft, name }: DraftValidationProps) {
       {text.value?.draft !== undefined && (
         <details open={judged.value?.ok === false}>
           <summary>Draft source</summary>
-          <pre className="draft-text">{text.value.draft.text}</pre>
+          <pre className="box draft-text">{text.value.draft.text}</pre>
         </details>
       )}
     </article>
@@ -44,14 +36,14 @@ export function DraftValidation({ draft, name }: DraftValidationProps) {
 function Verdict({ judged: { ok, diagnostics, diff } }: { readonly judged: Judgement }) {
   return (
     <>
-      <p className={ok ? 'verdict verdict-good' : 'verdict verdict-bad'} role="status">
+      <p className={ok ? 'verdict good' : 'verdict bad'} role="status">
         {ok ? 'It could serve.' : 'It could not serve.'}
       </p>
       {diagnostics.length > 0 && (
         <ul className="diagnostics">
           {diagnostics.map(({ code, path, message, hint }) => (
             <li key={`${code} ${path} ${message}`}>
-              <span className="error-code">{code}</span> <code>{path}</code> {message}
+              <span className="error-code">{code}</span> <code>{path}</code> <Words text={message} />
               {hint !== null && <span className="quiet"> {hint}</span>}
             </li>
           ))}
@@ -62,14 +54,14 @@ function Verdict({ judged: { ok, diagnostics, diff } }: { readonly judged: Judge
   );
 }
 
-function Gains({ diff: { access, changes } }: { readonly diff: JudgementDiff }) {
+function Gains({ diff: { access, changes } }: { readonly diff: Difference }) {
   return (
     <>
       <section>
         <h3>Access gained and lost</h3>
         {access.length === 0 && <p className="quiet">No role gains or loses access.</p>}
         {access.map(({ role, subjects, changes: of }) => (
-          <div key={role} className="gain">
+          <div key={role} className="box gain">
             <p>
               <strong>{role}</strong>{' '}
               <span className="quiet">
@@ -102,9 +94,13 @@ function Gains({ diff: { access, changes } }: { readonly diff: JudgementDiff }) 
 
 const SIGNS = { gains: '+', loses: '−', differs: '≠' } as const;
 
-function Change({ change: { object, effect, before, after } }: { readonly change: DraftAccessChange }) {
+function Change({
+  change: { object, effect, before, after },
+}: {
+  readonly change: Difference['access'][number]['changes'][number];
+}) {
   return (
-    <li className={`change change-${effect}`}>
+    <li className={`row change-${effect}`}>
       <span className="change-sign" aria-hidden="true">
         {SIGNS[effect]}
       </span>
@@ -172,6 +168,6 @@ function DraftList({ drafts }: Pick<Publications, 'drafts'>) {
   );
 }
 
-function nameOf({ id }: PublicationDraft): string {
+function nameOf({ id }: Draft): string {
   return `Draft ${id.slice(0, 8)}`;
 }

@@ -1,24 +1,20 @@
 import { useEffect, useState } from 'react';
 import type { AccessExplanation } from '../../../../clients/typescript/types.js';
 import { adminPost } from '../../api/admin.js';
+import { Words } from '../../parts/ErrorBox.js';
+import { FactList } from '../../parts/FactList.js';
 import { Loaded } from '../../parts/load/Loaded.js';
 import { useLoad } from '../../parts/load/useLoad.js';
-import { VisibilityPill } from '../../parts/sight/Visibility.js';
+import { VisibilityPill } from '../../parts/Visibility.js';
 import { useSession } from '../../shell/session.js';
-import { RowCells } from './RowCells.js';
 
 export interface ExplainedCell {
   readonly object: string;
   readonly chain: readonly string[];
 }
 
-interface ExplainProps {
-  readonly cell: ExplainedCell;
-  readonly onClose: () => void;
-}
-
 /** Explains what a subject can see of a column, also for a particular row. */
-export function Explain({ cell, onClose }: ExplainProps) {
+export function Explain({ cell, onClose }: { readonly cell: ExplainedCell; readonly onClose: () => void }) {
   const { caller } = useSession();
   const [row, setRow] = useState<readonly string[] | null>(null);
   const key = JSON.stringify(cell);
@@ -31,8 +27,8 @@ export function Explain({ cell, onClose }: ExplainProps) {
     }),
   );
   return (
-    <aside className="why" aria-label="Why" aria-busy={state.isLoading}>
-      <header className="why-head">
+    <aside className="aside" aria-label="Why" aria-busy={state.isLoading}>
+      <header>
         <div>
           <h2>Why?</h2>
           <p className="why-who">
@@ -56,7 +52,7 @@ function Reasons({ value }: { readonly value: AccessExplanation }) {
   const { sees, label, mask, because, grants, taken_away_by } = value;
   return (
     <>
-      <p className="why-line">
+      <p className="row">
         <VisibilityPill sight={sees} />
         {label !== null && (
           <span>
@@ -71,7 +67,9 @@ function Reasons({ value }: { readonly value: AccessExplanation }) {
       </p>
       <ul className="why-because">
         {because.map((line) => (
-          <li key={line}>{line}</li>
+          <li key={line}>
+            <Words text={line} />
+          </li>
         ))}
       </ul>
       {taken_away_by.length > 0 && (
@@ -103,37 +101,20 @@ function Grant({ grant }: { readonly grant: AccessExplanation['grants'][number] 
       <p className="grant-rule">
         <code>{rule}</code> <span className="quiet">{counts ? 'counts' : 'does not count now'}</span>
       </p>
-      <dl>
-        <dt>columns</dt>
-        <dd>{typeof columns === 'string' ? 'all' : columns.join(', ')}</dd>
-        <dt>rows</dt>
-        <dd>{rows === null ? 'all' : <code>{rows}</code>}</dd>
-        {unmask.length > 0 && (
-          <>
-            <dt>unmasks</dt>
-            <dd>{unmask.join(', ')}</dd>
-          </>
-        )}
-        {min_group_size !== null && (
-          <>
-            <dt>groups of</dt>
-            <dd>{min_group_size} at least</dd>
-          </>
-        )}
-        {conditions !== null && (
-          <>
-            <dt>only</dt>
-            <dd>
-              <code>{JSON.stringify(conditions)}</code>
-            </dd>
-          </>
-        )}
-        {lacking.map(({ subject, attribute }) => (
-          <div key={`${subject} ${attribute}`} className="grant-lacks">
-            {subject} has no attribute <code>{attribute}</code>
-          </div>
-        ))}
-      </dl>
+      <FactList
+        facts={[
+          ['columns', typeof columns === 'string' ? 'all' : columns.join(', ')],
+          ['rows', rows === null ? 'all' : <code key="rows">{rows}</code>],
+          ['unmasks', unmask.length === 0 ? null : unmask.join(', ')],
+          ['groups of', min_group_size === null ? null : `${min_group_size} at least`],
+          ['only', conditions === null ? null : <code key="only">{JSON.stringify(conditions)}</code>],
+        ]}
+      />
+      {lacking.map(({ subject, attribute }) => (
+        <p key={`${subject} ${attribute}`} className="grant-lacks">
+          {subject} has no attribute <code>{attribute}</code>
+        </p>
+      ))}
     </div>
   );
 }
@@ -163,5 +144,87 @@ function RowQuestion({ onAsk }: { readonly onAsk: (row: readonly string[] | null
         <button type="submit">Check access</button>
       </form>
     </section>
+  );
+}
+
+type ExplainedGrant = AccessExplanation['grants'][number];
+
+interface RowCellsProps {
+  /** A column of the row's entity. */
+  readonly object: string;
+  readonly chain: readonly string[];
+  /** Primary key. */
+  readonly row: readonly string[];
+}
+
+/** Cells of one row for the subject, with the grants that open them, or that it sees no such row. */
+function RowCells({ object, chain, row }: RowCellsProps) {
+  const { caller } = useSession();
+  const relation = object.slice(0, object.lastIndexOf('.'));
+  const state = useLoad(JSON.stringify([relation, chain, row]), () =>
+    adminPost<AccessExplanation>(caller, '/osl/access/explain', { object: relation, chain, row }),
+  );
+  return (
+    <Loaded what="the row" state={state}>
+      {(value) => <Cells value={value} />}
+    </Loaded>
+  );
+}
+
+function Cells({ value }: { readonly value: AccessExplanation }) {
+  if (value.row === null) return null;
+  const { key, visible, shown_by, taken_away_by } = value.row;
+  if (!visible)
+    return (
+      <p role="status">
+        Row <code>{key.join(', ')}</code> is not seen, or there is none.{' '}
+        {taken_away_by.length > 0 && `Restricted by ${taken_away_by.join(', ')}.`}
+      </p>
+    );
+  const opening = value.grants.filter(({ rule }) => shown_by.includes(rule));
+  return (
+    <>
+      <p role="status">
+        Row <code>{key.join(', ')}</code> is seen, by {shown_by.join(', ')}.
+      </p>
+      <table className="row-cells" aria-label="Cells of the row">
+        <thead>
+          <tr>
+            <th scope="col">cell</th>
+            <th scope="col">opened by</th>
+          </tr>
+        </thead>
+        <tbody>
+          {value.columns
+            .filter(({ sees }) => sees !== 'aggregates')
+            .map(({ name, sees }) => {
+              const covers = ({ columns }: ExplainedGrant): boolean =>
+                columns === '*' || columns.includes(name);
+              const grants = opening.filter(covers);
+              const isComputed = !value.grants.some(covers);
+              return (
+                <tr key={name}>
+                  <th scope="row">
+                    {name} <VisibilityPill sight={grants.length === 0 && !isComputed ? 'nothing' : sees} />
+                  </th>
+                  <td>
+                    {grants.length === 0 && (
+                      <span className="quiet">
+                        {isComputed ? 'computed from other columns' : 'no grant in this row'}
+                      </span>
+                    )}
+                    {grants.map(({ rule, unmask }) => (
+                      <div key={rule}>
+                        <code>{rule}</code>
+                        {unmask.length > 0 && <span className="quiet"> unmasks {unmask.join(', ')}</span>}
+                      </div>
+                    ))}
+                  </td>
+                </tr>
+              );
+            })}
+        </tbody>
+      </table>
+    </>
   );
 }

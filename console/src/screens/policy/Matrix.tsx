@@ -1,11 +1,12 @@
 import { useState } from 'react';
 import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
+import { SelectField, TextField } from '../../parts/FilterFields.js';
 import { formatCount } from '../../parts/load/format.js';
 import { Loading } from '../../parts/load/Loaded.js';
 import { useDebounced } from '../../parts/load/useLoad.js';
-import { VISIBILITIES, VISIBILITY_WORDS } from '../../parts/sight/Visibility.js';
 import { useKept } from '../../parts/useKept.js';
+import { VISIBILITIES, VISIBILITY_WORDS } from '../../parts/Visibility.js';
 import { useSession } from '../../shell/session.js';
 import { Explain, type ExplainedCell } from './Explain.js';
 import { MatrixGrid } from './MatrixGrid.js';
@@ -26,11 +27,11 @@ export function Matrix() {
     setStarts([]);
   };
   return (
-    <div className={`matrix-screen${cell === null ? '' : ' matrix-with-why'}`}>
-      <div className="matrix-side">
+    <div className={`beside${cell === null ? '' : ' has-aside'}`}>
+      <div className="beside-list">
         <MatrixFilterBar filter={filter} onChange={change} />
         {error !== null && (
-          <div className="policy-pad">
+          <div className="pad">
             <ErrorBox error={error} again={state.again} />
           </div>
         )}
@@ -45,7 +46,7 @@ export function Matrix() {
           <MatrixGrid state={state} first={first} chosen={cell} onChoose={setCell} />
         )}
         {first !== null && (
-          <p className="matrix-foot quiet" role="status">
+          <p className="row list-foot quiet" role="status">
             <span>
               {formatCount(first.row_count)} columns, {formatCount(first.subject_count)} subjects
             </span>
@@ -75,55 +76,41 @@ interface MatrixFilterBarProps {
   readonly onChange: (filter: MatrixFilter) => void;
 }
 
+const SIGHTS: readonly (readonly [MatrixFilter['sees'], string])[] = [
+  ['', 'all subjects'],
+  ['anything', 'in some way'],
+  ...VISIBILITIES.map((sight) => [sight, VISIBILITY_WORDS[sight].how] as const),
+];
+
 function MatrixFilterBar({ filter, onChange }: MatrixFilterBarProps) {
   return (
     <search className="bar" aria-label="Filter the matrix">
-      <label className="bar-field bar-wide">
-        <span>Column</span>
-        <input
-          type="search"
-          value={filter.object}
-          placeholder="email, person., osl.entities.…"
-          onChange={(event) => onChange({ ...filter, object: event.target.value })}
-        />
-      </label>
-      <label className="bar-field">
-        <span>Subject</span>
-        <input
-          type="search"
-          value={filter.subject}
-          placeholder="user:, agent:…"
-          onChange={(event) => onChange({ ...filter, subject: event.target.value })}
-        />
-      </label>
-      <label className="bar-field">
-        <span>Who sees it</span>
-        <select
-          value={filter.sees}
-          onChange={(event) => {
-            const sees = (['', 'anything', ...VISIBILITIES] as const).find(
-              (one) => one === event.target.value,
-            );
-            onChange({ ...filter, sees: sees ?? '' });
-          }}
-        >
-          <option value="">all subjects</option>
-          <option value="anything">in some way</option>
-          {VISIBILITIES.map((sight) => (
-            <option key={sight} value={sight}>
-              {VISIBILITY_WORDS[sight].how}
-            </option>
-          ))}
-        </select>
-      </label>
-      <label className="bar-field bar-wide">
-        <span>Acting for somebody</span>
-        <input
-          value={filter.chain}
-          placeholder="user:counsel > agent:scout"
-          onChange={(event) => onChange({ ...filter, chain: event.target.value })}
-        />
-      </label>
+      <TextField
+        title="Column"
+        size="wide"
+        hint="email, person., osl.entities.…"
+        value={filter.object}
+        onChange={(object) => onChange({ ...filter, object })}
+      />
+      <TextField
+        title="Subject"
+        hint="user:, agent:…"
+        value={filter.subject}
+        onChange={(subject) => onChange({ ...filter, subject })}
+      />
+      <SelectField
+        title="Who sees it"
+        options={SIGHTS}
+        value={filter.sees}
+        onChange={(sees) => onChange({ ...filter, sees })}
+      />
+      <TextField
+        title="Acting for somebody"
+        size="wide"
+        hint="user:counsel > agent:scout"
+        value={filter.chain}
+        onChange={(chain) => onChange({ ...filter, chain })}
+      />
     </search>
   );
 }

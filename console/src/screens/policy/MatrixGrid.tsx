@@ -1,14 +1,12 @@
 // biome-ignore-all lint/a11y/useSemanticElements: an HTML table would need all rows, but only some are rendered.
 // biome-ignore-all lint/a11y/useFocusableInteractive: the grid handles the keyboard as a whole.
-import { type KeyboardEvent, useEffect, useId, useLayoutEffect, useRef, useState } from 'react';
+import { type KeyboardEvent, useEffect, useId } from 'react';
 import type { MatrixPage, Sight } from '../../api/admin-types.js';
-import { scrollTo, windowOf } from '../../parts/grid/grid-data.js';
+import { useRowWindow } from '../../parts/grid/grid-data.js';
 import { shortName } from '../../parts/load/format.js';
-import '../../parts/sight/sight.css';
-import { VISIBILITY_WORDS } from '../../parts/sight/Visibility.js';
+import { VISIBILITY_WORDS } from '../../parts/Visibility.js';
 import type { ExplainedCell } from './Explain.js';
-import type { MatrixState } from './matrix-filter.js';
-import { rowAt } from './matrix-filter.js';
+import { type MatrixState, rowAt } from './matrix-filter.js';
 
 interface MatrixGridProps {
   readonly state: MatrixState;
@@ -26,58 +24,31 @@ const ROOMY = { least: 112, most: 180, head: 38 } as const;
 export function MatrixGrid({ state, first, chosen, onChoose }: MatrixGridProps) {
   const { pages, want } = state;
   const id = useId();
-  const scroller = useRef<HTMLDivElement>(null);
-  const [view, setView] = useState({ scrollTop: 0, viewHeight: 400 });
-  const [width, setWidth] = useState(800);
-  const [active, setActive] = useState({ row: 0, column: 0 });
   const { subjects, row_count: rows } = first;
-  const each = (width - nameWidthFor(width)) / Math.max(1, subjects.length);
-  const isRoomy = each >= ROOMY.least;
-  const cell = isRoomy ? Math.min(ROOMY.most, Math.floor(each)) : NARROW.cell;
-  const head = isRoomy ? ROOMY.head : NARROW.head;
-  useLayoutEffect(() => {
-    const element = scroller.current;
-    if (element === null) return;
-    const look = (): void => {
-      setWidth(element.clientWidth);
-      setView({ scrollTop: element.scrollTop, viewHeight: Math.max(ROW, element.clientHeight - head) });
-    };
-    const observer = new ResizeObserver(look);
-    observer.observe(element);
-    look();
-    return () => observer.disconnect();
-  }, [head]);
-  const shown = windowOf({ rows, rowHeight: ROW, ...view });
+  const { scroller, width, active, setActive, moveByKey, onScroll, shown } = useRowWindow({
+    rows,
+    columns: subjects.length,
+    rowHeight: ROW,
+    headHeight: (wide) => cellSizeFor(wide, subjects.length).head,
+  });
+  const { isRoomy, cell, head } = cellSizeFor(width, subjects.length);
   useEffect(() => want(shown.first, shown.end));
   const choose = (row: number, column: number): void => {
     const found = rowAt(pages, row);
     const chain = subjects[column];
     if (found !== null && chain !== undefined) onChoose({ object: `${found.object}.${found.column}`, chain });
   };
-  const move = (row: number, column: number): void => {
-    const next = {
-      row: Math.min(Math.max(0, row), rows - 1),
-      column: Math.min(Math.max(0, column), subjects.length - 1),
-    };
-    setActive(next);
-    const element = scroller.current;
-    if (element === null) return;
-    element.scrollTop = scrollTo(next.row, { rows, rowHeight: ROW, ...view });
-    const left = next.column * cell;
-    const room = width - nameWidthFor(width);
-    if (left < element.scrollLeft) element.scrollLeft = left;
-    else if (left + cell > element.scrollLeft + room) element.scrollLeft = left + cell - room;
-  };
   const onKey = (event: KeyboardEvent): void => {
-    const { row, column } = active;
-    const page = Math.max(1, Math.floor(view.viewHeight / ROW) - 1);
-    const to = moved(event.key, row, column, page, rows, event.ctrlKey || event.metaKey);
-    if (to !== null) {
-      event.preventDefault();
-      move(to[0], to[1]);
+    const next = moveByKey(event);
+    const element = scroller.current;
+    if (next !== null && element !== null) {
+      const left = next.column * cell;
+      const room = width - nameWidthFor(width);
+      if (left < element.scrollLeft) element.scrollLeft = left;
+      else if (left + cell > element.scrollLeft + room) element.scrollLeft = left + cell - room;
     } else if (event.key === 'Enter') {
       event.preventDefault();
-      choose(row, column);
+      choose(active.row, active.column);
     }
   };
   const drawn = Array.from({ length: Math.max(0, shown.end - shown.first) }, (_, i) => shown.first + i);
@@ -87,7 +58,7 @@ export function MatrixGrid({ state, first, chosen, onChoose }: MatrixGridProps) 
   return (
     <div
       ref={scroller}
-      className={`matrix${isRoomy ? ' matrix-roomy' : ''}`}
+      className={`grid-frame matrix${isRoomy ? ' matrix-roomy' : ''}`}
       role="grid"
       aria-label="Who sees what"
       aria-rowcount={rows + 1}
@@ -95,10 +66,7 @@ export function MatrixGrid({ state, first, chosen, onChoose }: MatrixGridProps) 
       aria-activedescendant={`${id}-${active.row}-${active.column}`}
       tabIndex={0}
       onKeyDown={onKey}
-      onScroll={(event) => {
-        const { scrollTop } = event.currentTarget;
-        setView((now) => ({ ...now, scrollTop }));
-      }}
+      onScroll={onScroll}
     >
       <div className="matrix-head" role="row" aria-rowindex={1} style={{ ...place, height: head }}>
         <div role="columnheader" className="matrix-corner">
@@ -110,8 +78,8 @@ export function MatrixGrid({ state, first, chosen, onChoose }: MatrixGridProps) 
           </div>
         ))}
       </div>
-      <div className="matrix-body" role="presentation" style={{ height: shown.height }}>
-        <div role="rowgroup" className="matrix-rows" style={{ transform: `translateY(${shown.top}px)` }}>
+      <div className="grid-body matrix-body" role="presentation" style={{ height: shown.height }}>
+        <div role="rowgroup" className="grid-rows" style={{ transform: `translateY(${shown.top}px)` }}>
           {drawn.map((index) => {
             const row = rowAt(pages, index);
             const isNew = row !== null && rowAt(pages, index - 1)?.object !== row.object;
@@ -134,7 +102,7 @@ export function MatrixGrid({ state, first, chosen, onChoose }: MatrixGridProps) 
                     <>
                       <span className="matrix-object">{shortName(row.object)}.</span>
                       <span className="matrix-column">{row.column}</span>
-                      {row.label !== null && <span className="matrix-label">{row.label}</span>}
+                      {row.label !== null && <span className="tag matrix-label">{row.label}</span>}
                     </>
                   )}
                 </div>
@@ -170,34 +138,12 @@ function nameWidthFor(width: number): number {
   return Math.round(Math.min(340, Math.max(150, width * 0.28)));
 }
 
-function moved(
-  key: string,
-  row: number,
-  column: number,
-  page: number,
-  rows: number,
-  far: boolean,
-): readonly [number, number] | null {
-  switch (key) {
-    case 'ArrowDown':
-      return [row + 1, column];
-    case 'ArrowUp':
-      return [row - 1, column];
-    case 'ArrowRight':
-      return [row, column + 1];
-    case 'ArrowLeft':
-      return [row, column - 1];
-    case 'PageDown':
-      return [row + page, column];
-    case 'PageUp':
-      return [row - page, column];
-    case 'Home':
-      return far ? [0, column] : [row, 0];
-    case 'End':
-      return far ? [rows - 1, column] : [row, Number.MAX_SAFE_INTEGER];
-    default:
-      return null;
-  }
+/** Sizes in pixels of the cells and the column headers, for this many subjects. */
+function cellSizeFor(width: number, subjects: number) {
+  const each = (width - nameWidthFor(width)) / Math.max(1, subjects);
+  return each < ROOMY.least
+    ? { isRoomy: false, ...NARROW }
+    : { isRoomy: true, cell: Math.min(ROOMY.most, Math.floor(each)), head: ROOMY.head };
 }
 
 interface MatrixCellProps {
@@ -223,7 +169,7 @@ function MatrixCell({ id, sight, isNarrowed, isActive, isChosen, onClick }: Matr
       onClick={onClick}
     >
       {words !== null && (
-        <span className={`matrix-mark sight-${sight}`}>
+        <span className={`matrix-mark ${words.tone}`}>
           <span aria-hidden="true">{words.sign}</span>
           <span className="matrix-word">{words.word}</span>
           {isNarrowed && (

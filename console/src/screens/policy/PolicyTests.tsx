@@ -1,12 +1,19 @@
-import { type ReactNode, useState } from 'react';
+import { useState } from 'react';
 import { adminGet } from '../../api/admin.js';
 import type { Freshness, PolicyTestsJob } from '../../api/admin-types.js';
 import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
-import { formatCount, formatTime } from '../../parts/load/format.js';
-import { Loading } from '../../parts/load/Loaded.js';
+import { FigureCard } from '../../parts/FigureCard.js';
+import { formatCount } from '../../parts/load/format.js';
+import { JobHead, Loading } from '../../parts/load/Loaded.js';
 import { useJob, useLoad } from '../../parts/load/useLoad.js';
 import { useSession } from '../../shell/session.js';
+
+const WORDS = {
+  begin: 'Run the tests',
+  running: 'Running …',
+  never: 'Not run since the server started.',
+};
 
 /** Results of the policy tests, and the rules that no test covers. */
 export function PolicyTestsPanel() {
@@ -17,7 +24,7 @@ export function PolicyTestsPanel() {
   );
   if (job === null)
     return (
-      <div className="policy-pad">
+      <div className="pad">
         {error === null ? <Loading what="the tests" /> : <ErrorBox error={error} again={again} />}
       </div>
     );
@@ -29,15 +36,20 @@ export function PolicyTestsPanel() {
       />
     );
   return (
-    <div className="tests policy-pad">
-      <div className="tests-head">
-        <button type="button" className="primary" disabled={job.state === 'running'} onClick={begin}>
-          {job.state === 'running' ? 'Running …' : 'Run the tests'}
-        </button>
-        <Standing job={job} />
-      </div>
+    <div className="stack wide pad tests">
+      <JobHead
+        job={job}
+        begin={begin}
+        words={WORDS}
+        progress={
+          <span role="status" className="quiet">
+            {formatCount(job.progress?.['tests'] ?? 0)} tests, {formatCount(job.progress?.['changes'] ?? 0)}{' '}
+            changed rules so far
+          </span>
+        }
+      />
       {error !== null && <ErrorBox error={error} again={again} />}
-      {job.state === 'failed' && <p className="verdict verdict-bad">They could not be run: {job.why}</p>}
+      {job.state === 'failed' && <p className="verdict bad">They could not be run: {job.why}</p>}
       {job.result !== null && (
         <Results result={job.result} serving={serving.value?.versions.policy ?? null} />
       )}
@@ -45,85 +57,52 @@ export function PolicyTestsPanel() {
   );
 }
 
-function Standing({ job: { state, progress, ended_at, by } }: { readonly job: PolicyTestsJob }) {
-  switch (state) {
-    case 'running':
-      return (
-        <span role="status" className="quiet">
-          {formatCount(progress?.['tests'] ?? 0)} tests, {formatCount(progress?.['changes'] ?? 0)} changed
-          rules so far
-        </span>
-      );
-    case 'done':
-    case 'failed':
-      return (
-        <span role="status" className="quiet">
-          {ended_at === null ? '' : formatTime(ended_at).slice(0, 19)}
-          {by === null ? '' : ` by ${by}`}
-        </span>
-      );
-    case 'never':
-      return <span className="quiet">Not run since the server started.</span>;
-    case 'none':
-      return null;
-    default: {
-      const unknown: never = state;
-      return unknown;
-    }
-  }
-}
-
 type TestRun = NonNullable<PolicyTestsJob['result']>;
 
-interface ResultsProps {
-  readonly result: TestRun;
-  readonly serving: string | null;
-}
-
-function Results({ result, serving }: ResultsProps) {
+function Results({ result, serving }: { readonly result: TestRun; readonly serving: string | null }) {
   const { results, coverage, claims, tested } = result;
   const [all, setAll] = useState(false);
   const failed = results.filter(({ ok }) => !ok);
   const shown = all || failed.length === 0 ? results : failed;
   return (
     <>
-      <div className="cards">
-        <Card
+      <div className="figures">
+        <FigureCard
           title="Tests"
           figure={`${results.length - failed.length} / ${results.length}`}
-          good={failed.length === 0}
+          bad={failed.length > 0}
         >
           {failed.length === 0 ? 'all pass' : `${failed.length} failed`}
-        </Card>
+        </FigureCard>
         {coverage !== null && (
-          <Card
+          <FigureCard
             title="Rule coverage"
             figure={`${coverage.changes === 0 ? 100 : Math.floor((100 * coverage.held) / coverage.changes)} %`}
-            good={coverage.unheld.length === 0}
+            bad={coverage.unheld.length > 0}
           >
             {formatCount(coverage.held)} of {formatCount(coverage.changes)} changed rules were caught
-          </Card>
+          </FigureCard>
         )}
         {claims.length > 0 && (
-          <Card
+          <FigureCard
             title="Claims"
             figure={`${claims.filter((c) => c.verdict === 'proved').length} / ${claims.length}`}
-            good={claims.every((c) => c.verdict === 'proved')}
+            bad={claims.some((c) => c.verdict !== 'proved')}
           >
             proved for all rows and callers
-          </Card>
+          </FigureCard>
         )}
-        <Card
+        <FigureCard
           title="Tested policy"
           figure={tested.policy === null ? 'none' : tested.policy.slice(0, 8)}
-          good={serving === null || tested.policy === serving}
+          bad={serving !== null && tested.policy !== serving}
         >
           {serving === null
             ? ''
             : tested.policy === serving
               ? 'is in force'
               : `another one is in force: ${serving.slice(0, 8)}`}
-        </Card>
+        </FigureCard>
       </div>
       <ul className="test-list" aria-label="Tests">
         {shown.map(({ name, ok, faults }) => (
@@ -175,22 +154,5 @@ function Claims({ claims }: { readonly claims: TestRun['claims'] }) {
         ))}
       </ul>
     </section>
-  );
-}
-
-interface CardProps {
-  readonly title: string;
-  readonly figure: string;
-  readonly good: boolean;
-  readonly children: ReactNode;
-}
-
-function Card({ title, figure, good, children }: CardProps) {
-  return (
-    <div className={`card${good ? '' : ' card-bad'}`}>
-      <p className="quiet">{title}</p>
-      <p className="card-figure">{figure}</p>
-      <p className="quiet">{children}</p>
-    </div>
   );
 }

@@ -1,6 +1,7 @@
 import { adminGet } from '../../api/admin.js';
 import type { ShadowRow, ShadowView } from '../../api/admin-types.js';
 import { Empty } from '../../parts/Empty.js';
+import { FigureCard } from '../../parts/FigureCard.js';
 import { formatCount, formatTime } from '../../parts/load/format.js';
 import { Loaded } from '../../parts/load/Loaded.js';
 import { useLoad, usePolling } from '../../parts/load/useLoad.js';
@@ -16,7 +17,7 @@ export function ShadowPolicyPanel() {
   );
   usePolling(state.again, state.value?.shadow?.state === 'running' ? POLL_MS : null);
   return (
-    <div className="policy-pad">
+    <div className="pad">
       <Loaded what="the comparison" state={state}>
         {(view) => <Comparison {...view} />}
       </Loaded>
@@ -32,7 +33,7 @@ function Comparison({ shadow, processes }: ShadowView) {
       </Empty>
     );
   return (
-    <div className="shadow">
+    <div className="stack wide shadow">
       <Standing shadow={shadow} processes={processes} />
       <Totals shadow={shadow} />
       {shadow.rows.length === 0 ? (
@@ -77,12 +78,9 @@ function Totals({ shadow }: { readonly shadow: Shadow }) {
     ['Not compared', left],
   ] as const;
   return (
-    <div className="cards">
+    <div className="figures">
       {cards.map(([title, figure]) => (
-        <div key={title} className="card">
-          <p className="quiet">{title}</p>
-          <p className="card-figure">{formatCount(figure)}</p>
-        </div>
+        <FigureCard key={title} title={title} figure={formatCount(figure)} />
       ))}
     </div>
   );
@@ -90,9 +88,9 @@ function Totals({ shadow }: { readonly shadow: Shadow }) {
 
 function Differences({ rows }: { readonly rows: readonly ShadowRow[] }) {
   return (
-    <ul className="requests" aria-label="Differences">
+    <ul className="stack" aria-label="Differences">
       {rows.map((row) => (
-        <li key={`${row.chain.join(' ')} ${row.object}`} className="request">
+        <li key={`${row.chain.join(' ')} ${row.object}`} className="box stack request">
           <p>
             <strong>{row.chain.join(' → ')}</strong> on <code>{row.object}</code>{' '}
             <span className="quiet">

@@ -40,7 +40,7 @@ export function membersOf(chain: string): readonly string[] {
 export const PAGE_ROWS = 100;
 
 /** Loaded pages of rows by page number, for one filter and one page of subjects. */
-export type Pages = ReadonlyMap<number, MatrixPage>;
+type Pages = ReadonlyMap<number, MatrixPage>;
 
 /** Pages that are not loaded yet and contain rows from `first` up to, but excluding, `end`. */
 export function missingPages(pages: Pages, first: number, end: number, rows: number): readonly number[] {

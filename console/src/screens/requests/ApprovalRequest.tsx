@@ -2,8 +2,7 @@ import { useState } from 'react';
 import type { Approval, ApprovalVerdict } from '../../../../clients/typescript/types.js';
 import { adminPost } from '../../api/admin.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
-import { grantText } from '../../parts/grant-text.js';
-import { formatTime } from '../../parts/load/format.js';
+import { formatTime, grantText } from '../../parts/load/format.js';
 import { useSession } from '../../shell/session.js';
 
 const STATES = { open: 'Open', approved: 'Approved', declined: 'Declined', revoked: 'Ended early' } as const;
@@ -19,13 +18,13 @@ export function ApprovalRequest({ approval, onDecided }: ApprovalRequestProps) {
   const { state, chain, grants, requested_at: at, reason, statement, statement_shape: shape } = approval;
   const names = [...new Set(grants.map(({ on }) => on))];
   return (
-    <li className="request">
+    <li className="box stack request">
       <p>
-        <span className="request-kind">Approval</span> <strong>{chain.join(' → ')}</strong> wants to use{' '}
+        <span className="pill request-kind">Approval</span> <strong>{chain.join(' → ')}</strong> wants to use{' '}
         {names.map((name) => (
           <code key={name}>{name} </code>
         ))}
-        <span className={`request-state request-${state}`}>{STATES[state]}</span>{' '}
+        <span className={`pill request-state request-${state}`}>{STATES[state]}</span>{' '}
         <span className="quiet">{formatTime(at).slice(0, 19)}</span>
       </p>
       {reason !== null && <blockquote>{reason}</blockquote>}
@@ -106,7 +105,7 @@ function Actions({ approval, onDecided }: ApprovalRequestProps) {
       {error !== null && <ErrorBox error={error} />}
       {state === 'open' && (
         <form
-          className="request-actions"
+          className="row request-actions"
           onSubmit={(event) => {
             event.preventDefault();
             send({ decision: 'approve', minutes: time, for_task: forTask });
@@ -146,7 +145,7 @@ function Actions({ approval, onDecided }: ApprovalRequestProps) {
         </form>
       )}
       {state === 'approved' && (
-        <p className="request-actions">
+        <p className="row request-actions">
           <button type="button" disabled={busy} onClick={() => send({ decision: 'revoke' })}>
             End it now
           </button>

@@ -1,13 +1,14 @@
 import { type ReactNode, useState } from 'react';
 import type { ApprovalList } from '../../../../clients/typescript/types.js';
 import { adminGet } from '../../api/admin.js';
-import type { AccessRequestView, RecordPage } from '../../api/admin-types.js';
+import type { AccessRequestView, AuditRecord, Offer, RecordPage } from '../../api/admin-types.js';
 import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
+import { formatTime, grantText } from '../../parts/load/format.js';
 import { Loading } from '../../parts/load/Loaded.js';
 import { type LoadState, useLoad, usePolling } from '../../parts/load/useLoad.js';
+import { VisibilityPill } from '../../parts/Visibility.js';
 import { useSession } from '../../shell/session.js';
-import { AccessRequest, BreakGlassUse } from './AccessRequest.js';
 import { ApprovalRequest } from './ApprovalRequest.js';
 import './requests.css';
 
@@ -58,7 +59,7 @@ export function Screen() {
     })),
   ];
   return (
-    <div className="requests-pad">
+    <div className="pad requests-pad">
       {items.length === 0 && next === null && (
         <Empty
           title="No requests"
@@ -66,10 +67,10 @@ export function Screen() {
         />
       )}
       {items.length === 0 && next !== null && <p className="quiet">None in the newest records.</p>}
-      <ul className="requests" aria-label="Requests">
+      <ul className="stack" aria-label="Requests">
         {[...items].sort((a, b) => (a.at < b.at ? 1 : -1)).map(({ shown }) => shown)}
       </ul>
-      <p className="pager">
+      <p className="row requests-pager">
         {from.length > 0 && (
           <button type="button" onClick={() => setFrom(from.slice(0, -1))}>
             Newer
@@ -93,8 +94,91 @@ interface Item {
 
 function Failed({ of: { error, again } }: { readonly of: Pick<LoadState<unknown>, 'error' | 'again'> }) {
   return (
-    <div className="requests-pad">
+    <div className="pad requests-pad">
       <ErrorBox error={error} again={again} />
     </div>
   );
+}
+
+/** An access request from the audit log, with the grant that would allow it. */
+function AccessRequest({ request }: { readonly request: AccessRequestView }) {
+  const { chain, object, at, offer } = request;
+  return (
+    <li className="box stack request">
+      <p>
+        <span className="pill request-kind">Access</span> <strong>{chain.join(' → ')}</strong> asked for{' '}
+        {object === null ? <em>an object that does not exist</em> : <code>{object}</code>}{' '}
+        <span className="quiet">{formatTime(at).slice(0, 19)}</span>
+      </p>
+      {offer !== null && <Offered offer={offer} />}
+      <p className="quiet">What for, the owner’s receiver was told. Request {request.request_id}</p>
+    </li>
+  );
+}
+
+function Offered({ offer: { declared, sees, roles, grant } }: { readonly offer: Offer }) {
+  if (!declared) return <p className="quiet">It no longer exists.</p>;
+  return (
+    <>
+      <p>
+        Sees it now: <VisibilityPill sight={sees} />
+      </p>
+      {sees !== 'clear' && grant !== null && (
+        <div className="offer">
+          <p className="quiet">The smallest grant that would show it unmasked</p>
+          <pre>{grantText(grant)}</pre>
+        </div>
+      )}
+      {roles.length > 0 && (
+        <p>
+          Or a role:{' '}
+          {roles.map(({ role, sees: would, also }) => (
+            <span key={role} className="row offer-role">
+              <code>{role}</code> <VisibilityPill sight={would} />
+              {also.count > 0 && (
+                <span className="quiet" title={also.first.join(', ')}>
+                  and {also.count} other {also.count === 1 ? 'object' : 'objects'}
+                </span>
+              )}
+            </span>
+          ))}
+        </p>
+      )}
+    </>
+  );
+}
+
+/** A use of break-glass access, from the audit log. */
+function BreakGlassUse({ record }: { readonly record: AuditRecord }) {
+  const { reason, ends } = detailOf(record);
+  return (
+    <li className="box stack request">
+      <p>
+        <span className="pill request-kind request-alarm">Break-glass</span>{' '}
+        <strong>{record.chain.join(' → ')}</strong> used emergency access{' '}
+        <span className="quiet">{formatTime(record.ts).slice(0, 19)}</span>
+      </p>
+      {reason !== null && <blockquote>{reason}</blockquote>}
+      {ends !== null && (
+        <p className="quiet">
+          Until {formatTime(ends).slice(0, 19)}. Request {record.request_id}
+        </p>
+      )}
+    </li>
+  );
+}
+
+/** Reason and end, as the gateway has recorded them; null if they cannot be read. */
+function detailOf({ detail }: AuditRecord): { readonly reason: string | null; readonly ends: string | null } {
+  let value: unknown;
+  try {
+    value = JSON.parse(detail ?? '{}');
+  } catch {
+    return { reason: null, ends: null };
+  }
+  const { reason, ends } = Object(value) as Record<string, unknown>; // each member is looked at
+  return {
+    reason: typeof reason === 'string' ? reason : null,
+    ends: typeof ends === 'string' && !Number.isNaN(Date.parse(ends)) ? ends : null,
+  };
 }

@@ -1,13 +1,12 @@
-import type { AnswerColumn } from '../../../api/ask.js';
-import { inTurns } from '../../../parts/rows/in-turns.js';
-import { type JsonValue, textOf } from '../../../parts/rows/row-store.js';
-import { QueryableThread } from '../../../parts/thread/queryable-thread.js';
+import type { AnswerColumn } from '../../../../../clients/typescript/types.js';
+import { inTurns, type JsonValue, textOf } from '../../../parts/rows/row-store.js';
+import { QueryableThread } from '../../../parts/thread.js';
 import { headsOf } from '../answer-grid.js';
 import type { AnswerState } from '../useAnswer.js';
-import type { ParquetQuestions } from './parquet-thread.js';
+import type { ParquetQuestions } from './parquet-file.js';
 
 /** Rows of an answer that the page has, in the order in which it shows them. */
-export interface ShownAnswer {
+export interface ExportedAnswer {
   readonly columns: readonly AnswerColumn[];
   readonly rows: number;
   at(row: number, column: number): JsonValue;
@@ -22,7 +21,7 @@ export interface ShownAnswer {
 export function shownAnswer(
   state: Extract<AnswerState, { readonly kind: 'answered' | 'cancelled' }>,
   order: Uint32Array | null,
-): ShownAnswer {
+): ExportedAnswer {
   const { store, described } = state;
   const trailer = state.kind === 'answered' ? state.trailer : null;
   // Not the receipt: its salt is for those to whom the answer is shown on purpose.
@@ -46,13 +45,13 @@ export const FILE_FORMATS = ['csv', 'json', 'parquet'] as const;
 export type FileFormat = (typeof FILE_FORMATS)[number];
 
 /** Name of the file; that of an answer that was cut says so. */
-export function fileName({ isCut }: Pick<ShownAnswer, 'isCut'>, format: FileFormat): string {
+export function fileName({ isCut }: Pick<ExportedAnswer, 'isCut'>, format: FileFormat): string {
   return `answer${isCut ? '-incomplete' : ''}.${format}`;
 }
 
 /** Writes an answer as a file, in turns with the page. @throws Error for Parquet; the reason of `signal` */
 export async function answerFile(
-  answer: ShownAnswer,
+  answer: ExportedAnswer,
   format: FileFormat,
   signal: AbortSignal,
 ): Promise<Blob> {
@@ -69,8 +68,8 @@ export async function answerFile(
 }
 
 /** Sends the rows to a worker thread, which loads the Parquet library. */
-async function parquetFile(answer: ShownAnswer, signal: AbortSignal): Promise<Blob> {
-  const worker = new Worker(new URL('./parquet-thread.ts', import.meta.url), { type: 'module' });
+async function parquetFile(answer: ExportedAnswer, signal: AbortSignal): Promise<Blob> {
+  const worker = new Worker(new URL('./parquet-file.ts', import.meta.url), { type: 'module' });
   const thread = new QueryableThread<ParquetQuestions>(worker);
   try {
     const { columns, rows, at } = answer;
@@ -91,11 +90,11 @@ async function parquetFile(answer: ShownAnswer, signal: AbortSignal): Promise<Bl
 }
 
 /** Rows handled at once. */
-function stepOf({ columns }: ShownAnswer): number {
+function stepOf({ columns }: ExportedAnswer): number {
   return Math.max(1, Math.floor(CELLS / columns.length));
 }
 
-function trailerOf({ columns, rows, isCut, members }: ShownAnswer): object {
+function trailerOf({ columns, rows, isCut, members }: ExportedAnswer): object {
   return { ...members, columns, row_count: rows, truncated: isCut };
 }
 
@@ -104,13 +103,13 @@ const CELLS = 8_192;
 /** Characters per part: the browser stores each part as it comes, instead of all at the end. */
 const PART = 1_000_000;
 
-interface Lines {
+interface RowTexts {
   readonly head: string;
   row(row: number): string;
   readonly tail: string;
 }
 
-function* textParts(answer: ShownAnswer, { head, row, tail }: Lines): Generator<void, Blob[]> {
+function* textParts(answer: ExportedAnswer, { head, row, tail }: RowTexts): Generator<void, Blob[]> {
   const parts: Blob[] = [];
   let text = head;
   const { rows } = answer;
@@ -128,7 +127,7 @@ function* textParts(answer: ShownAnswer, { head, row, tail }: Lines): Generator<
 }
 
 /** RFC 4180, with the values as they are. NULL is an empty field, and empty text is `""`, as in Postgres. */
-function csvLines({ columns, at }: ShownAnswer): Lines {
+function csvLines({ columns, at }: ExportedAnswer): RowTexts {
   return {
     head: `${columns.map(({ name }) => csvField(name)).join(',')}\r\n`,
     row: (row) => `${columns.map((_, column) => csvField(at(row, column))).join(',')}\r\n`,
@@ -143,7 +142,7 @@ function csvField(value: JsonValue): string {
 }
 
 /** The same members as a response of `POST /osl/query`, with one row per line. */
-function jsonLines(answer: ShownAnswer): Lines {
+function jsonLines(answer: ExportedAnswer): RowTexts {
   const { columns, at } = answer;
   const names = columns.map(({ name }) => JSON.stringify(name));
   const head = JSON.stringify(trailerOf(answer));

@@ -1,8 +1,8 @@
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer';
 import { SCALAR_TYPES, type ScalarType, typeRow } from 'osl-compiler/types';
-import type { AnswerColumn } from '../../../api/ask.js';
-import { momentOf } from '../../../parts/rows/moment.js';
-import { type JsonValue, textOf } from '../../../parts/rows/row-store.js';
+import type { AnswerColumn } from '../../../../../clients/typescript/types.js';
+import { type JsonValue, momentOf, textOf } from '../../../parts/rows/row-store.js';
+import { answerWith } from '../../../parts/thread.js';
 
 /** Cells per row group, which bounds the memory that writing needs. */
 const GROUP_CELLS = 262_144;
@@ -11,9 +11,9 @@ const GROUP_CELLS = 262_144;
  * A Parquet file with the types of `osl query --format parquet`, except that numeric and interval are text as in JSON.
  * The other members of the answer are in the file's metadata as `osl.trailer`.
  */
-export class ParquetFile {
+class ParquetAnswer {
   readonly #out = new FileParts();
-  readonly #columns: readonly ParquetColumn[];
+  readonly #columns: readonly ConvertedColumn[];
   readonly #writer: ParquetWriter;
   #held: unknown[][];
 
@@ -68,9 +68,9 @@ class FileParts extends ByteWriter {
 }
 
 type SchemaElement = ConstructorParameters<typeof ParquetWriter>[0]['schema'][number];
-type Leaf = Omit<SchemaElement, 'name' | 'repetition_type'>;
+type ScalarElement = Omit<SchemaElement, 'name' | 'repetition_type'>;
 
-interface ParquetColumn {
+interface ConvertedColumn {
   readonly name: string;
   readonly elements: readonly SchemaElement[];
   /** Value as the writer expects it. */
@@ -84,7 +84,7 @@ function unfit(column: string, value: NonNullable<JsonValue>): Error {
 
 const OPTIONAL = { repetition_type: 'OPTIONAL' } as const;
 
-function parquetColumn(name: string, type: string): ParquetColumn {
+function parquetColumn(name: string, type: string): ConvertedColumn {
   const isList = type.endsWith('[]');
   const { leaf, read } = scalarColumn(isList ? type.slice(0, -2) : type);
   const scalar = (value: JsonValue): unknown => {
@@ -110,7 +110,7 @@ function parquetColumn(name: string, type: string): ParquetColumn {
 }
 
 interface ScalarColumn {
-  readonly leaf: Leaf;
+  readonly leaf: ScalarElement;
   /** Converts a value that is not NULL; null if the type cannot represent it. */
   readonly read: (value: NonNullable<JsonValue>) => unknown;
 }
@@ -122,81 +122,63 @@ const TEXT: ScalarColumn = {
 
 function scalarColumn(name: string): ScalarColumn {
   const type: ScalarType | undefined = SCALAR_TYPES.find((known) => known === name);
-  if (type === undefined) return TEXT;
-  const form = typeRow(type).arrow;
-  switch (form) {
-    case 'bool':
-      return { leaf: { type: 'BOOLEAN' }, read: (value) => value };
-    case 'int16':
-      return {
-        leaf: {
-          type: 'INT32',
-          converted_type: 'INT_16',
-          logical_type: { type: 'INTEGER', bitWidth: 16, isSigned: true },
-        },
-        read: Number,
-      };
-    case 'int32':
-      return { leaf: { type: 'INT32' }, read: Number };
-    case 'int64':
-      return { leaf: { type: 'INT64' }, read: (value) => BigInt(String(value)) };
-    case 'float32':
-      return { leaf: { type: 'FLOAT' }, read: Number };
-    case 'float64':
-      return { leaf: { type: 'DOUBLE' }, read: Number };
-    case 'binary':
-      return { leaf: { type: 'BYTE_ARRAY' }, read: (value) => bytesOf(String(value)) };
-    case 'uuid':
-      return {
-        leaf: { type: 'FIXED_LEN_BYTE_ARRAY', type_length: 16, logical_type: { type: 'UUID' } },
-        read: (value) => value,
-      };
-    case 'jsonb':
-      return {
-        leaf: { type: 'BYTE_ARRAY', logical_type: { type: 'JSON' } },
-        read: (value) => UTF8.encode(JSON.stringify(value)),
-      };
-    case 'date':
-      return {
-        leaf: { type: 'INT32', converted_type: 'DATE', logical_type: { type: 'DATE' } },
-        read: (value) => daysOf(String(value)),
-      };
-    case 'time':
-      return {
-        leaf: {
-          type: 'INT64',
-          converted_type: 'TIME_MICROS',
-          logical_type: { type: 'TIME', isAdjustedToUTC: false, unit: 'MICROS' },
-        },
-        read: (value) => microsOf(`1970-01-01 ${String(value)}`, 86_400),
-      };
-    case 'timestamp':
-      return {
-        leaf: { type: 'INT64', logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: false, unit: 'MICROS' } },
-        read: (value) => microsOf(String(value)),
-      };
-    case 'timestamptz':
-      return {
-        leaf: {
-          type: 'INT64',
-          converted_type: 'TIMESTAMP_MICROS',
-          logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MICROS' },
-        },
-        read: (value) => microsOf(String(value)),
-      };
-    case 'numeric':
-    case 'interval':
-    case 'utf8':
-    case 'text':
-      return TEXT;
-    default: {
-      const unknown: never = form;
-      throw new Error(`unexpected form ${String(unknown)}`);
-    }
-  }
+  return type === undefined ? TEXT : FORMS[typeRow(type).arrow];
 }
 
 const UTF8 = new TextEncoder();
+
+const FORMS: Readonly<Record<ReturnType<typeof typeRow>['arrow'], ScalarColumn>> = {
+  bool: { leaf: { type: 'BOOLEAN' }, read: (value) => value },
+  int16: {
+    leaf: {
+      type: 'INT32',
+      converted_type: 'INT_16',
+      logical_type: { type: 'INTEGER', bitWidth: 16, isSigned: true },
+    },
+    read: Number,
+  },
+  int32: { leaf: { type: 'INT32' }, read: Number },
+  int64: { leaf: { type: 'INT64' }, read: (value) => BigInt(String(value)) },
+  float32: { leaf: { type: 'FLOAT' }, read: Number },
+  float64: { leaf: { type: 'DOUBLE' }, read: Number },
+  binary: { leaf: { type: 'BYTE_ARRAY' }, read: (value) => bytesOf(String(value)) },
+  uuid: {
+    leaf: { type: 'FIXED_LEN_BYTE_ARRAY', type_length: 16, logical_type: { type: 'UUID' } },
+    read: (value) => value,
+  },
+  jsonb: {
+    leaf: { type: 'BYTE_ARRAY', logical_type: { type: 'JSON' } },
+    read: (value) => UTF8.encode(JSON.stringify(value)),
+  },
+  date: {
+    leaf: { type: 'INT32', converted_type: 'DATE', logical_type: { type: 'DATE' } },
+    read: (value) => daysOf(String(value)),
+  },
+  time: {
+    leaf: {
+      type: 'INT64',
+      converted_type: 'TIME_MICROS',
+      logical_type: { type: 'TIME', isAdjustedToUTC: false, unit: 'MICROS' },
+    },
+    read: (value) => microsOf(`1970-01-01 ${String(value)}`, 86_400),
+  },
+  timestamp: {
+    leaf: { type: 'INT64', logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: false, unit: 'MICROS' } },
+    read: (value) => microsOf(String(value)),
+  },
+  timestamptz: {
+    leaf: {
+      type: 'INT64',
+      converted_type: 'TIMESTAMP_MICROS',
+      logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MICROS' },
+    },
+    read: (value) => microsOf(String(value)),
+  },
+  numeric: TEXT,
+  interval: TEXT,
+  utf8: TEXT,
+  text: TEXT,
+};
 
 function bytesOf(base64: string): Uint8Array {
   return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
@@ -213,3 +195,28 @@ function microsOf(text: string, end = Number.POSITIVE_INFINITY): bigint | null {
   if (moment === null || moment.seconds >= end) return null;
   return BigInt(moment.seconds) * 1_000_000n + BigInt(moment.micros);
 }
+
+/** Requests to the worker thread that writes one file. */
+export type ParquetQuestions = {
+  readonly begin: {
+    readonly ask: { readonly columns: readonly AnswerColumn[]; readonly trailer: object };
+    readonly answer: undefined;
+  };
+  /** Rows, column by column. */
+  readonly add: { readonly ask: readonly (readonly JsonValue[])[]; readonly answer: undefined };
+  readonly end: { readonly ask: null; readonly answer: Blob };
+};
+
+let file = new ParquetAnswer([], {});
+
+answerWith<ParquetQuestions>({
+  begin: ({ columns, trailer }) => {
+    file = new ParquetAnswer(columns, trailer);
+    return undefined;
+  },
+  add: (values) => {
+    file.add(values);
+    return undefined;
+  },
+  end: () => file.end(),
+});

@@ -21,8 +21,7 @@ import { drawSelection, EditorView, keymap, lineNumbers, placeholder } from '@co
 import { tags } from '@lezer/highlight';
 import { useEffect, useImperativeHandle, useRef } from 'react';
 import type { Schema } from '../../../../../clients/typescript/types.js';
-import { type CompletionOffer, completionsAt } from './completions-at.js';
-import { KEYWORDS } from './keywords.js';
+import { type CompletionOffer, completionsAt, KEYWORDS } from './completions-at.js';
 
 /** Colours are custom properties, because these also apply inside the editor's shadow root. */
 const HIGHLIGHTING = syntaxHighlighting(
@@ -178,11 +177,7 @@ function typeOver(event: InputEvent, view: EditorView): boolean {
   return true;
 }
 
-interface LatestProps {
-  readonly current: Pick<EditorProps, 'schema' | 'onChange' | 'onRun'>;
-}
-
-function extensionsOf(now: LatestProps) {
+function extensionsOf(now: { readonly current: Pick<EditorProps, 'schema' | 'onChange' | 'onRun'> }) {
   return [
     lineNumbers(),
     history(),
@@ -223,26 +218,16 @@ function extensionsOf(now: LatestProps) {
   ];
 }
 
-const TYPES: Readonly<Record<CompletionOffer['kind'], string>> = {
-  entity: 'class',
-  column: 'property',
-  facet: 'text',
-  metric: 'constant',
-  function: 'function',
-  form: 'interface',
-  keyword: 'keyword',
-  alias: 'variable',
-};
-/** Rank of each kind of completion; higher ranks are listed first. */
-const BOOST: Readonly<Record<CompletionOffer['kind'], number>> = {
-  column: 40,
-  alias: 35,
-  entity: 30,
-  facet: 30,
-  metric: 25,
-  form: 20,
-  keyword: 0,
-  function: -20,
+/** Type of each kind of completion, as the editor calls it, and its rank; higher ranks are listed first. */
+const KINDS: Readonly<Record<CompletionOffer['kind'], readonly [type: string, boost: number]>> = {
+  column: ['property', 40],
+  alias: ['variable', 35],
+  entity: ['class', 30],
+  facet: ['text', 30],
+  metric: ['constant', 25],
+  form: ['interface', 20],
+  keyword: ['keyword', 0],
+  function: ['function', -20],
 };
 
 /** Offers names from the caller's own schema, and none before it has loaded. */
@@ -267,11 +252,12 @@ function textBefore({ state, pos }: CompletionContext): string {
 }
 
 function optionOf({ label, kind, detail, info, text }: CompletionOffer): Completion {
+  const [type, boost] = KINDS[kind];
   return {
     label,
-    type: TYPES[kind],
+    type,
     detail,
-    boost: BOOST[kind],
+    boost,
     ...(info !== null && { info }),
     ...(text !== undefined && { apply: text }),
   };

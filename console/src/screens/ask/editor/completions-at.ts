@@ -1,6 +1,5 @@
 import { identifier } from 'osl-compiler/sql-text';
 import type { Schema } from '../../../../../clients/typescript/types.js';
-import { KEYWORDS } from './keywords.js';
 
 export interface CompletionOffer {
   readonly label: string;
@@ -12,11 +11,22 @@ export interface CompletionOffer {
   readonly text?: string;
 }
 
-export interface CompletionOffers {
+interface CompletionOffers {
   /** Offset at which the word to complete begins. */
   readonly from: number;
   readonly offers: readonly CompletionOffer[];
 }
+
+/** Keywords of OSL-SQL, for completion and highlighting. */
+export const KEYWORDS: readonly string[] = `
+  select distinct from where group by having order limit offset as on using join inner left right full
+  cross lateral natural and or not in is like ilike between exists any all some case when then else
+  end with recursive union intersect except asc desc nulls first last over partition rows range
+  preceding following unbounded current row filter within interval date timestamp time cast extract
+  array values rollup cube grouping sets window similar to escape only fetch next at zone
+`
+  .trim()
+  .split(/\s+/);
 
 type CompletionSchema = Pick<Schema, 'entities' | 'facets' | 'metrics' | 'relationships' | 'functions'>;
 

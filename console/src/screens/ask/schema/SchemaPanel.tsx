@@ -1,8 +1,8 @@
 // biome-ignore-all lint/a11y/useFocusableInteractive: the tree handles the keyboard as a whole.
 import { type KeyboardEvent, useDeferredValue, useId, useMemo, useState } from 'react';
 import type { LoadedSchema } from '../../../api/schema.js';
+import { isNoAccess } from '../../../parts/Empty.js';
 import { Loading } from '../../../parts/load/Loaded.js';
-import { isNoAccess } from '../../../parts/SchemaFault.js';
 import { useKept } from '../../../parts/useKept.js';
 import { type SchemaLine, schemaLines } from './schema-lines.js';
 
@@ -185,7 +185,7 @@ function LineWords({ line: { kind, name, detail, masked } }: { readonly line: Sc
         {detail}
       </span>
       {masked !== 'none' && (
-        <span className="ask-line-masked">{masked === 'all' ? 'masked' : 'masked in some rows'}</span>
+        <span className="pill masked">{masked === 'all' ? 'masked' : 'masked in some rows'}</span>
       )}
     </>
   );

@@ -1,5 +1,5 @@
 import { identifier } from 'osl-compiler/sql-text';
-import type { Schema } from '../../../api/schema.js';
+import type { Schema } from '../../../../../clients/typescript/types.js';
 import { codeOf, scopeOf } from '../editor/completions-at.js';
 
 /** One line of the list of entities, columns and metrics. */
@@ -14,7 +14,7 @@ export interface SchemaLine {
   readonly description: string | null;
 }
 
-export type ListedSchema = Pick<Schema, 'entities' | 'metrics' | 'relationships'>;
+type ListedSchema = Pick<Schema, 'entities' | 'metrics' | 'relationships'>;
 
 type NamedThing = Pick<SchemaLine, 'name' | 'description'> & { readonly synonyms?: readonly string[] };
 

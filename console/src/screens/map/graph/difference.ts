@@ -1,13 +1,13 @@
-import { type Graph, graphOf, type Thing, type ThingColumn, type Tie, type Visibility } from './model.js';
+import { type Graph, graphOf, type Thing, type ThingColumn, type Tie, type VisibleSight } from './model.js';
 
-/** Visibility for two callers: the same for both, different, or visible to one of them only. */
+/** VisibleSight for two callers: the same for both, different, or visible to one of them only. */
 export type ViewerMark = 'same' | 'differs' | 'first' | 'second';
 
-/** Visibility of a column for each of the two callers; null if it is hidden. */
+/** VisibleSight of a column for each of the two callers; null if it is hidden. */
 export interface ColumnChange {
   readonly name: string;
-  readonly first: Visibility | null;
-  readonly second: Visibility | null;
+  readonly first: VisibleSight | null;
+  readonly second: VisibleSight | null;
 }
 
 export interface MapChange {
@@ -62,17 +62,17 @@ function changeOf(one: Thing, other: Thing | undefined): readonly MapChange[] {
     : [{ id: one.id, name: one.name, kind: one.kind, mark: 'differs', columns }];
 }
 
-type ComparedColumn = Pick<ThingColumn, 'name' | 'sight'>;
+type ColumnSight = Pick<ThingColumn, 'name' | 'sight'>;
 
 /** Columns and attributes extracted from text, by name. */
-function attributesOf({ columns, derived }: Thing): ReadonlyMap<string, ComparedColumn> {
-  const taken = derived.map(({ name }): ComparedColumn => ({ name, sight: 'clear' }));
+function attributesOf({ columns, derived }: Thing): ReadonlyMap<string, ColumnSight> {
+  const taken = derived.map(({ name }): ColumnSight => ({ name, sight: 'clear' }));
   return new Map([...columns, ...taken].map((c) => [c.name, c]));
 }
 
 function columnChanges(
-  ours: ReadonlyMap<string, ComparedColumn>,
-  theirs: ReadonlyMap<string, ComparedColumn>,
+  ours: ReadonlyMap<string, ColumnSight>,
+  theirs: ReadonlyMap<string, ColumnSight>,
 ): readonly ColumnChange[] {
   return [...new Set([...ours.keys(), ...theirs.keys()])]
     .map((name) => ({ name, first: ours.get(name)?.sight ?? null, second: theirs.get(name)?.sight ?? null }))

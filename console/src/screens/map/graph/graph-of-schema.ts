@@ -1,4 +1,4 @@
-import type { Schema } from '../../../../../clients/typescript/types.js';
+import type { Schema, SchemaColumn } from '../../../../../clients/typescript/types.js';
 import {
   type Fact,
   type Graph,
@@ -6,8 +6,9 @@ import {
   idOf,
   type Thing,
   type ThingColumn,
+  type ThingKind,
   type Tie,
-  type Visibility,
+  type VisibleSight,
 } from './model.js';
 
 type EntityOfSchema = Schema['entities'][number];
@@ -15,8 +16,6 @@ type FacetOfSchema = Schema['facets'][number];
 type MetricOfSchema = Schema['metrics'][number];
 type RelationshipOfSchema = Schema['relationships'][number];
 type BridgeOfSchema = NonNullable<RelationshipOfSchema['bridge']>;
-/** The response contains `from_columns` and some other members that the generated type lacks. */
-type ColumnOfSchema = EntityOfSchema['columns'][number];
 
 /** Graph of a governed schema, which contains only what the caller may see. */
 export function graphOfSchema(schema: Schema): Graph {
@@ -41,125 +40,82 @@ export function graphOfSchema(schema: Schema): Graph {
   return graphOf(schema.version, things, ties);
 }
 
-function entityThing(entity: EntityOfSchema): Thing {
-  const { name, fqn, description, deprecated, synonyms, examples, derived } = entity;
-  return {
-    id: idOf('entity', name),
-    kind: 'entity',
-    name,
-    fqn,
-    description,
-    deprecated,
-    columns: entity.columns.map((c) => columnOf(c, entity.primary_key, entity.entity_key_columns)),
-    derived,
-    synonyms,
-    examples,
-    facts: [
-      ...fact('primary key', entity.primary_key.join(', ')),
-      ...fact('joins use', entity.entity_key_columns.join(', ')),
-      ...fact('smallest group in aggregates', entity.minimum_group_size),
-      ...fact('holds', entity.composition === 'structured' ? null : entity.composition.replace('+', ' and ')),
-    ],
-  };
+/** A thing with the members that all kinds have; lists that only some kinds have are empty unless given. */
+function thingOf(
+  kind: ThingKind,
+  { name, description, deprecated }: Pick<Thing, 'name' | 'description' | 'deprecated'>,
+  { fqn, examples, synonyms = [] }: Pick<Thing, 'fqn' | 'examples'> & Partial<Pick<Thing, 'synonyms'>>,
+  own: Partial<Pick<Thing, 'columns' | 'derived' | 'facts'>>,
+): Thing {
+  const lists = { columns: [], derived: [], facts: [], ...own };
+  return { id: idOf(kind, name), kind, name, fqn, description, deprecated, synonyms, examples, ...lists };
 }
 
-function bridgeThing(
-  { name: label, description, deprecated, examples }: RelationshipOfSchema,
-  bridge: BridgeOfSchema,
-): Thing {
-  const { name } = bridge;
-  return {
-    id: idOf('bridge', name),
-    kind: 'bridge',
-    name,
-    fqn: `osl.entities.${name}`,
-    description,
-    deprecated,
-    columns: bridge.columns.map((c) => columnOf(c, [], [])),
-    derived: [],
-    synonyms: [],
-    examples,
-    facts: label === name ? [] : [{ what: 'relationship', value: label }],
-  };
+function entityThing(entity: EntityOfSchema): Thing {
+  const { primary_key: key, entity_key_columns: joined, composition, derived } = entity;
+  return thingOf('entity', entity, entity, {
+    columns: entity.columns.map((c) => columnOf(c, key, joined)),
+    derived,
+    facts: [
+      ...fact('primary key', key.join(', ')),
+      ...fact('joins use', joined.join(', ')),
+      ...fact('smallest group in aggregates', entity.minimum_group_size),
+      ...fact('holds', composition === 'structured' ? null : composition.replace('+', ' and ')),
+    ],
+  });
+}
+
+function bridgeThing(relationship: RelationshipOfSchema, { name, columns }: BridgeOfSchema): Thing {
+  const { name: label, examples } = relationship;
+  const fqn = `osl.entities.${name}`;
+  return thingOf(
+    'bridge',
+    { ...relationship, name },
+    { fqn, examples },
+    {
+      columns: columns.map((c) => columnOf(c, [], [])),
+      facts: label === name ? [] : [{ what: 'relationship', value: label }],
+    },
+  );
 }
 
 function facetThing(facet: FacetOfSchema): Thing {
-  const { name, fqn, description, deprecated, synonyms, examples, retrieval } = facet;
-  return {
-    id: idOf('facet', name),
-    kind: 'facet',
-    name,
-    fqn,
-    description,
-    deprecated,
+  return thingOf('facet', facet, facet, {
     columns: facet.columns.map((c) => columnOf(c, [], facet.scalar_indexed)),
-    derived: [],
-    synonyms,
-    examples,
     facts: [
       ...fact('text about', facet.entity),
-      ...fact('searched by', retrieval.modes.join(', ')),
-      ...fact('most passages', retrieval.max_top_k),
+      ...fact('searched by', facet.retrieval.modes.join(', ')),
+      ...fact('most passages', facet.retrieval.max_top_k),
       ...fact('embedding model', facet.embedding_model),
       ...fact('text last read', facet.indexed_at),
     ],
-  };
+  });
 }
 
 function metricThing(metric: MetricOfSchema): Thing {
-  const { name, fqn, description, deprecated, synonyms, examples } = metric;
-  return {
-    id: idOf('metric', name),
-    kind: 'metric',
-    name,
-    fqn,
-    description,
-    deprecated,
-    columns: [],
-    derived: [],
-    synonyms,
-    examples,
+  return thingOf('metric', metric, metric, {
     facts: [
       ...fact('kind', metric.kind),
       ...fact('type', metric.type),
       ...fact('rows of', metric.entity ?? 'several entities'),
     ],
-  };
+  });
 }
 
 function fact(what: string, value: string | number | null): readonly Fact[] {
   return value === null || value === '' ? [] : [{ what, value: String(value) }];
 }
 
-function columnOf(column: ColumnOfSchema, key: readonly string[], joinable: readonly string[]): ThingColumn {
+function columnOf(column: SchemaColumn, key: readonly string[], joinable: readonly string[]): ThingColumn {
   const { name, type, description, nullable, synonyms } = column;
-  const isKey = key.includes(name);
-  return {
-    name,
-    type,
-    description,
-    nullable,
-    synonyms,
-    isKey,
-    joins: joinable.includes(name),
-    sight: sightOf(column),
-  };
+  const [isKey, joins] = [key.includes(name), joinable.includes(name)];
+  return { name, type, description, nullable, synonyms, isKey, joins, sight: sightOf(column) };
 }
 
-function sightOf({ masked, use }: ColumnOfSchema): Visibility {
-  if (use === 'aggregates') return 'aggregates';
-  switch (masked) {
-    case 'none':
-      return 'clear';
-    case 'some':
-      return 'partly_masked';
-    case 'all':
-      return 'masked';
-    default: {
-      const unknown: never = masked;
-      return unknown;
-    }
-  }
+const SIGHTS = { none: 'clear', some: 'partly_masked', all: 'masked' } as const;
+
+function sightOf({ masked, use }: SchemaColumn): VisibleSight {
+  return use === 'aggregates' ? 'aggregates' : SIGHTS[masked];
 }
 
 function relationshipTies(relationship: RelationshipOfSchema): readonly Tie[] {

@@ -1,15 +1,18 @@
+import type { Schema } from '../../../../../clients/typescript/types.js';
+import type { Sight } from '../../../api/admin-types.js';
+
 /** Kinds of things, in display order. */
 export const KINDS = ['entity', 'bridge', 'facet', 'metric'] as const;
 export type ThingKind = (typeof KINDS)[number];
 
-/** Visibility of a column for a caller: in the clear, masked in some rows or in all, or in aggregates only. */
-export type Visibility = 'clear' | 'partly_masked' | 'masked' | 'aggregates';
+/** VisibleSight of a column that the caller sees at all. */
+export type VisibleSight = Exclude<Sight, 'nothing'>;
 
 export interface ThingColumn {
   readonly name: string;
   readonly type: string;
   readonly description: string | null;
-  readonly sight: Visibility;
+  readonly sight: VisibleSight;
   /** True if the column is part of the primary key. */
   readonly isKey: boolean;
   /** True if joins may use the column. */
@@ -19,13 +22,7 @@ export interface ThingColumn {
 }
 
 /** An attribute extracted from text. */
-export interface DerivedField {
-  readonly name: string;
-  readonly type: string;
-  readonly description: string | null;
-  readonly facet: string;
-  readonly synonyms: readonly string[];
-}
+type DerivedField = Schema['entities'][number]['derived'][number];
 
 export interface Fact {
   readonly what: string;

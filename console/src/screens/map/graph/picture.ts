@@ -21,7 +21,7 @@ export interface PictureNode {
   readonly deprecated: boolean;
 }
 
-export interface PictureEdge {
+interface PictureEdge {
   readonly id: string;
   readonly kind: TieKind | 'between';
   readonly source: string;
@@ -64,10 +64,6 @@ export function pictureOf(drawing: MapToDraw, scope: PictureScope, kinds: Readon
     case 'around': {
       const { ids, reached } = neighbourhood(scope.id, graph, kinds);
       return pictureOfThings(ids, reached, drawing, kinds);
-    }
-    default: {
-      const unknown: never = scope;
-      return unknown;
     }
   }
 }
@@ -219,9 +215,5 @@ function sizeOf(kind: ThingKind, label: string): { readonly width: number; reado
     // The diamond is small, so its name is drawn below it.
     case 'bridge':
       return { width: 26, height: 26 };
-    default: {
-      const unknown: never = kind;
-      return unknown;
-    }
   }
 }

@@ -1,13 +1,16 @@
 import { useEffect, useRef, useState } from 'react';
+import type { Why } from '../../../../../clients/typescript/types.js';
 import { getJson } from '../../../api/http.js';
+import { Words } from '../../../parts/ErrorBox.js';
 import { Loaded } from '../../../parts/load/Loaded.js';
 import { useLoad } from '../../../parts/load/useLoad.js';
 import { useSession } from '../../../shell/session.js';
 import type { ColumnChange } from '../graph/difference.js';
 import type { Thing, ThingColumn } from '../graph/model.js';
+import { CountedTitle, MoreButton } from '../ThingList.js';
 import { SIGHT_WORDS, sightWord } from '../words.js';
 
-export interface ColumnsProps {
+interface ColumnsProps {
   readonly thing: Thing;
   /** Differences between two compared callers. */
   readonly changes: readonly ColumnChange[];
@@ -28,9 +31,7 @@ export function Columns({ thing, changes, callers, wanted }: ColumnsProps) {
   if (thing.columns.length === 0) return null;
   return (
     <section>
-      <h3>
-        Columns <span className="map-count">{thing.columns.length}</span>
-      </h3>
+      <CountedTitle title="Columns" count={thing.columns.length} />
       <ul className="map-columns">
         {shown.map((column) => (
           <ColumnRow
@@ -43,11 +44,7 @@ export function Columns({ thing, changes, callers, wanted }: ColumnsProps) {
           />
         ))}
       </ul>
-      {shown.length < thing.columns.length && (
-        <button type="button" onClick={() => setMost(most + 500)}>
-          {`${(thing.columns.length - shown.length).toLocaleString('en')} more`}
-        </button>
-      )}
+      <MoreButton left={thing.columns.length - shown.length} onMore={() => setMost(most + 500)} />
     </section>
   );
 }
@@ -77,8 +74,8 @@ function ColumnRow({ column, object, change, callers, isWanted }: ColumnRowProps
           {type}
           {nullable ? '' : ' · required'}
         </span>
-        {isKey && <span className="map-tag">key</span>}
-        {joins && !isKey && <span className="map-tag">joins</span>}
+        {isKey && <span className="tag">key</span>}
+        {joins && !isKey && <span className="tag">joins</span>}
         <span className={`map-sight is-${change === null ? sight : 'changed'}`}>
           {change === null ? SIGHT_WORDS[sight] : <Seen change={change} callers={callers} />}
         </span>
@@ -95,7 +92,7 @@ function ColumnRow({ column, object, change, callers, isWanted }: ColumnRowProps
         )}
       </div>
       {description !== null && <p className="map-about">{description}</p>}
-      {isAsked && <Why object={object} />}
+      {isAsked && <WhyList object={object} />}
     </li>
   );
 }
@@ -120,32 +117,27 @@ function Seen({
   );
 }
 
-/** Response of `GET /osl/why`. */
-interface WhyAnswer {
-  readonly masked_as: string | null;
-  readonly because: readonly string[];
-}
-
-function Why({ object }: { readonly object: string }) {
+function WhyList({ object }: { readonly object: string }) {
   const { caller } = useSession();
   const state = useLoad(object, (signal) =>
-    getJson<WhyAnswer>(caller, `/osl/why?object=${encodeURIComponent(object)}`, { signal }),
+    getJson<Why>(caller, `/osl/why?object=${encodeURIComponent(object)}`, { signal }),
   );
   return (
     <Loaded what="the reason" state={state}>
       {({ masked_as, because }) => (
         <ul className="map-why">
-          {masked_as !== null && <li>shown as {plain(masked_as)}</li>}
+          {masked_as !== null && (
+            <li>
+              shown as <Words text={masked_as} />
+            </li>
+          )}
           {because.map((line) => (
-            <li key={line}>{line}</li>
+            <li key={line}>
+              <Words text={line} />
+            </li>
           ))}
         </ul>
       )}
     </Loaded>
   );
-}
-
-/** Removes the backticks around names. */
-function plain(text: string): string {
-  return text.replaceAll('`', '');
 }

@@ -1,13 +1,14 @@
 import { useEffect, useRef, useState } from 'react';
-import { trust } from '../../../parts/trusted-addresses.js';
-import { hashOf } from '../../../shell/routes.js';
+import { FactList } from '../../../parts/FactList.js';
+import { hashOf, trust } from '../../../shell/routes.js';
 import type { Tie } from '../graph/model.js';
 import { Shape } from '../picture/Legend.js';
+import { CountedTitle, MoreButton } from '../ThingList.js';
 import { KIND_WORDS, markWords, questionFor } from '../words.js';
 import type { Details, Neighbour } from '../worker/protocol.js';
 import { Columns } from './Columns.js';
 
-export interface PanelProps {
+interface PanelProps {
   readonly details: Details;
   readonly wanted: string | null;
   readonly callers: readonly [first: string, second: string] | null;
@@ -63,27 +64,17 @@ export function Panel({ details, wanted, callers, onOpen, onAround, onClose }: P
         </div>
       </header>
       {facts.length + synonyms.length > 0 && (
-        <dl className="map-facts">
-          {facts.map(({ what, value }) => (
-            <div key={what}>
-              <dt>{what}</dt>
-              <dd>{value}</dd>
-            </div>
-          ))}
-          {synonyms.length > 0 && (
-            <div>
-              <dt>also called</dt>
-              <dd>{synonyms.join(', ')}</dd>
-            </div>
-          )}
-        </dl>
+        <FactList
+          facts={[
+            ...facts.map(({ what, value }) => [what, value] as const),
+            ['also called', synonyms.length === 0 ? null : synonyms.join(', ')],
+          ]}
+        />
       )}
       <Columns key={id} thing={thing} changes={columns} callers={callers} wanted={wanted} />
       {derived.length > 0 && (
         <section>
-          <h3>
-            Taken from text <span className="map-count">{derived.length}</span>
-          </h3>
+          <CountedTitle title="Taken from text" count={derived.length} />
           <ul className="map-columns">
             {derived.map((d) => (
               <li key={d.name} className={d.name === wanted ? 'is-wanted' : ''}>
@@ -106,7 +97,7 @@ export function Panel({ details, wanted, callers, onOpen, onAround, onClose }: P
           <ul className="map-examples">
             {examples.slice(0, 12).map((example) => (
               <li key={example}>
-                <a href={hashOf('ask', { q: example })} aria-label={`Ask this: ${example}`}>
+                <a href={hashOf('ask', { q: example })} aria-label={`Ask this: ${example}`} className="box">
                   <code>{example}</code>
                 </a>
               </li>
@@ -151,9 +142,7 @@ function TieGroup({ id, title, of, onOpen }: TieGroupProps) {
   const [most, setMost] = useState(FIRST);
   return (
     <section>
-      <h3>
-        {title} <span className="map-count">{of.length}</span>
-      </h3>
+      <CountedTitle title={title} count={of.length} />
       <ul className="map-ties">
         {of.slice(0, most).map(({ tie, id: other, name, kind }) => (
           <li key={`${tie.id} ${other}`}>
@@ -161,17 +150,13 @@ function TieGroup({ id, title, of, onOpen }: TieGroupProps) {
               <Shape kind={kind} />
               <span className="map-list-name">{name}</span>
               <span className="map-tie-words">{wordsOf(tie, id)}</span>
-              {tie.deprecated !== null && <span className="map-tag">deprecated</span>}
+              {tie.deprecated !== null && <span className="tag">deprecated</span>}
             </button>
             {tie.description !== null && <p className="map-about">{tie.description}</p>}
           </li>
         ))}
       </ul>
-      {of.length > most && (
-        <button type="button" onClick={() => setMost(most + 500)}>
-          {`${(of.length - most).toLocaleString('en')} more`}
-        </button>
-      )}
+      <MoreButton left={of.length - most} onMore={() => setMost(most + 500)} />
     </section>
   );
 }
@@ -188,9 +173,5 @@ function wordsOf({ kind, label, source, on }: Tie, id: string): string {
     case 'text':
     case 'figure':
       return '';
-    default: {
-      const unknown: never = kind;
-      return unknown;
-    }
   }
 }

@@ -2,7 +2,7 @@ import { KINDS, type ThingKind } from '../graph/model.js';
 import { KIND_WORDS, MARK_SIGNS } from '../words.js';
 import type { MapCounts } from '../worker/protocol.js';
 
-export interface LegendProps {
+interface LegendProps {
   readonly counts: MapCounts | null;
   readonly kinds: ReadonlySet<ThingKind>;
   readonly onKinds: (kinds: ReadonlySet<ThingKind>) => void;

@@ -1,5 +1,4 @@
 import cytoscape from 'cytoscape';
-import { type Direction, towards } from './arrow-keys.js';
 import { paletteOf, styleOf } from './style.js';
 
 /** Maximum zoom when fitting the whole picture: higher on a wall display than on a desk. */
@@ -119,4 +118,43 @@ export class MapCanvas {
     const { x1, x2, y1, y2 } = node.renderedBoundingBox();
     return x1 >= 0 && y1 >= 0 && x2 <= this.cy.width() && y2 <= this.cy.height();
   }
+}
+
+interface NodePosition {
+  readonly id: string;
+  /** Position; x grows to the right and y downwards. */
+  readonly x: number;
+  readonly y: number;
+}
+
+export const DIRECTIONS = ['ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown'] as const;
+type Direction = (typeof DIRECTIONS)[number];
+
+const VECTORS: Readonly<Record<Direction, readonly [number, number]>> = {
+  ArrowLeft: [-1, 0],
+  ArrowRight: [1, 0],
+  ArrowUp: [0, -1],
+  ArrowDown: [0, 1],
+};
+
+/**
+ * The node to which an arrow key leads: the best of `others` in that direction, preferring near ones. Null if there is
+ * none on that side.
+ */
+export function towards(
+  direction: Direction,
+  from: NodePosition,
+  others: readonly NodePosition[],
+): string | null {
+  const [dx, dy] = VECTORS[direction];
+  let best: { readonly id: string; readonly cost: number } | null = null;
+  for (const { id, x, y } of others) {
+    const [ox, oy] = [x - from.x, y - from.y];
+    const distance = Math.hypot(ox, oy);
+    const along = distance === 0 ? 0 : (ox * dx + oy * dy) / distance;
+    if (along <= 0.05) continue;
+    const cost = distance / along ** 2;
+    if (best === null || cost < best.cost) best = { id, cost };
+  }
+  return best?.id ?? null;
 }

@@ -1,6 +1,6 @@
 import type cytoscape from 'cytoscape';
 
-export interface Palette {
+interface Palette {
   readonly ground: string;
   readonly panel: string;
   readonly text: string;

@@ -1,4 +1,4 @@
-import type { QueryableThread } from '../../../parts/thread/queryable-thread.js';
+import type { QueryableThread } from '../../../parts/thread.js';
 import type { ColumnChange, MapChange, ViewerMark } from '../graph/difference.js';
 import type { Thing, ThingKind, Tie } from '../graph/model.js';
 import type { Picture, PictureScope } from '../graph/picture.js';

@@ -1,5 +1,5 @@
 import type { Schema } from '../../../../../clients/typescript/types.js';
-import { answerWith } from '../../../parts/thread/thread-answers.js';
+import { answerWith } from '../../../parts/thread.js';
 import { placesOf } from './layout.js';
 import { MapStore } from './map-store.js';
 import type { DrawnPicture, MapQuestions } from './protocol.js';

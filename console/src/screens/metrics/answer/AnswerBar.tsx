@@ -2,16 +2,24 @@ import { useState } from 'react';
 import { CopyText } from '../../../parts/CopyText.js';
 import { Dialog } from '../../../parts/Dialog.js';
 import { bodyOf } from '../choice/body.js';
-import { type Choice, COMPARISONS, type Comparison, keyOf, LIMITS, type Order } from '../choice/choice.js';
+import {
+  type Choice,
+  COMPARISONS,
+  type ComparedPeriod,
+  keyOf,
+  LIMITS,
+  type Order,
+  oneOf,
+} from '../choice/choice.js';
 import { curlOf, jsonOf } from './table.js';
 
-export interface AnswerBarProps {
+interface AnswerBarProps {
   readonly choice: Choice;
   readonly onChoice: (choice: Choice) => void;
   readonly onAdd: () => void;
 }
 
-const WORDS: Readonly<Record<Comparison, string>> = {
+const WORDS: Readonly<Record<ComparedPeriod, string>> = {
   none: 'no comparison',
   previous_period: 'previous period',
   previous_year: 'previous year',
@@ -28,7 +36,7 @@ export function AnswerBar({ choice, onChoice, onAdd }: AnswerBarProps) {
         Compare with
         <select
           value={choice.compare}
-          onChange={(e) => onChoice({ ...choice, compare: oneOf(COMPARISONS, e.target.value) })}
+          onChange={(e) => onChoice({ ...choice, compare: oneOf(COMPARISONS, e.target.value) ?? 'none' })}
         >
           {COMPARISONS.map((one) => (
             <option key={one} value={one}>
@@ -100,10 +108,6 @@ function orderOf(text: string): Order | null {
   return text === '' ? null : { name: text.replace(/^-/, ''), descending: text.startsWith('-') };
 }
 
-function oneOf(all: readonly Comparison[], text: string): Comparison {
-  return all.find((one) => one === text) ?? 'none';
-}
-
 interface CopyDialogProps {
   readonly title: string;
   readonly text: string;
@@ -113,7 +117,7 @@ interface CopyDialogProps {
 function CopyDialog({ title, text, onClose }: CopyDialogProps) {
   return (
     <Dialog title={title} open onClose={onClose}>
-      <div className="copied">
+      <div className="stack">
         <CopyText label={title} text={text} />
         <p className="quiet">
           It holds the question, no answer and no token: whoever asks it sees what their own rights show.

@@ -5,10 +5,9 @@ import { Chart } from '../../../parts/chart/Chart.js';
 import { DataGrid } from '../../../parts/grid/DataGrid.js';
 import type { Choice } from '../choice/choice.js';
 import type { PanelForm } from '../dashboards/dashboard.js';
-import { notesOf } from './columns.js';
-import { changeOf, shownFigure } from './figure.js';
+import { changeOf, notesOf, shownChange, shownFigure } from './columns.js';
 import { type AnswerDrawing, drawingOf, type Tile } from './plot.js';
-import { type AnswerPoint, csvOf, shownChange, tableOf } from './table.js';
+import { type AnswerPoint, csvOf, tableOf } from './table.js';
 import type { MetricsAnswer } from './useMetricsAnswer.js';
 
 export interface MetricsAnswerViewProps {
@@ -38,7 +37,7 @@ export function AnswerView({ asked, isOld, show = 'both', onDrill }: MetricsAnsw
       )}
       {show !== 'table' && <Drawing drawing={drawing} name={nameOf(choice)} onDrill={onDrill} />}
       {hasTable && (
-        <div className="answer-table" data-rows={table.rows}>
+        <div className="box answer-table" data-rows={table.rows}>
           <DataGrid
             label="Answer"
             data={table}
@@ -84,7 +83,7 @@ function Drawing({ drawing, name, onDrill }: DrawingProps) {
       return <p className="answer-said">{drawing.why}</p>;
     case 'charts':
       return drawing.charts.map((spec) => (
-        <div key={`${spec.y.name} ${spec.series.length}`} className="answer-chart">
+        <div key={`${spec.y.name} ${spec.series.length}`} className="box answer-chart">
           <h3>{spec.y.name}</h3>
           <Chart
             spec={spec}
@@ -96,10 +95,6 @@ function Drawing({ drawing, name, onDrill }: DrawingProps) {
           />
         </div>
       ));
-    default: {
-      const unknown: never = drawing;
-      return unknown;
-    }
   }
 }
 
@@ -124,11 +119,11 @@ function Notes({ answer }: { readonly answer: Answer }) {
 
 function Tiles({ tiles }: { readonly tiles: readonly Tile[] }) {
   return (
-    <ul className="tiles">
+    <ul className="row tiles">
       {tiles.map(({ figure, now, before }) => {
         const change = before === null ? null : changeOf(now, before.value);
         return (
-          <li key={figure.name}>
+          <li key={figure.name} className="box">
             <span className="tile-name">{figure.name}</span>
             <span className="tile-figure">{shownFigure(now, figure.format) || '—'}</span>
             {before !== null && (

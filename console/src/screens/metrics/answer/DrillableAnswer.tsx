@@ -1,16 +1,19 @@
 import { useState } from 'react';
-import type { SignedInCaller } from '../../../api/caller.js';
+import { CopyText } from '../../../parts/CopyText.js';
 import { Dialog } from '../../../parts/Dialog.js';
 import { Loaded } from '../../../parts/load/Loaded.js';
-import { useLoad } from '../../../parts/load/useLoad.js';
+import { useLoad, useThreadAnswer } from '../../../parts/load/useLoad.js';
+import { hashOf } from '../../../shell/routes.js';
+import { useSession } from '../../../shell/session.js';
 import { type CommonGroups, findCommonGroups } from '../catalog/common-groups.js';
+import type { DrillCondition } from '../catalog/drill.js';
 import type { CatalogMetric, CatalogThread } from '../catalog/protocol.js';
+import { type Choice, keyOf } from '../choice/choice.js';
 import { AnswerView, type MetricsAnswerViewProps } from './AnswerView.js';
-import { DrillDialog } from './DrillDialog.js';
 import type { AnswerPoint } from './table.js';
+import type { MetricsAnswer } from './useMetricsAnswer.js';
 
 interface DrillableAnswerProps extends Pick<MetricsAnswerViewProps, 'asked' | 'show'> {
-  readonly caller: SignedInCaller;
   readonly thread: CatalogThread;
   /** Common properties of the metrics; null if they are read when the first point is chosen. */
   readonly ground: CommonGroups | null;
@@ -22,7 +25,8 @@ interface ChosenPoint {
 }
 
 /** An answer whose points, bars and cells lead to the rows behind them. */
-export function DrillableAnswer({ caller, thread, ground, asked, show = 'both' }: DrillableAnswerProps) {
+export function DrillableAnswer({ thread, ground, asked, show = 'both' }: DrillableAnswerProps) {
+  const { caller } = useSession();
   const [chosen, setChosen] = useState<ChosenPoint | null>(null);
   const [isWanted, setWanted] = useState(false);
   const { metrics } = asked.choice;
@@ -67,4 +71,89 @@ export function DrillableAnswer({ caller, thread, ground, asked, show = 'both' }
 /** The metric of a column of the answer; the first one for columns of groups. */
 function metricFor(name: string | null, { metrics }: CommonGroups): CatalogMetric | null {
   return metrics.find((m) => m.name.toLowerCase() === name?.toLowerCase()) ?? metrics[0] ?? null;
+}
+
+interface DrillDialogProps {
+  readonly thread: CatalogThread;
+  readonly asked: MetricsAnswer;
+  readonly point: AnswerPoint;
+  readonly metric: CatalogMetric;
+  /** Entities whose rows the metrics are computed from, if the metric does not name one. */
+  readonly entities: readonly string[];
+  readonly onClose: () => void;
+}
+
+/** Queries for the rows behind a value, to be opened on the screen for queries. They do not run by themselves. */
+function DrillDialog({ thread, asked, point, metric, entities, onClose }: DrillDialogProps) {
+  const reason = notByRows(metric);
+  const question = {
+    entities: metric.entity === null ? entities : [metric.entity],
+    metric: metric.name,
+    conditions: conditionsOf(asked, point),
+    range: (point.isBefore ? asked.compared?.before : null) ?? asked.choice.range,
+  };
+  const { answer, fault } = useThreadAnswer(thread, 'drill', reason === null ? question : null);
+  return (
+    <Dialog title={`Rows behind ${metric.name}`} open onClose={onClose}>
+      <div className="stack">
+        <p className="quiet">{pointWords(asked, point)}</p>
+        {reason !== null && <p>{reason}</p>}
+        {fault !== null && <p role="alert">{fault instanceof Error ? fault.message : String(fault)}</p>}
+        {(answer ?? []).map((query) =>
+          query.kind === 'refused' ? (
+            <p key={query.entity}>{query.why}</p>
+          ) : (
+            <section key={query.entity} className="stack">
+              <CopyText label={`Rows of ${query.entity}`} text={query.text} />
+              <p>
+                <a className="button" href={hashOf('ask', { q: query.text })}>
+                  {`Open rows of ${query.entity} in Ask`}
+                </a>
+              </p>
+            </section>
+          ),
+        )}
+        {answer?.some(({ kind }) => kind === 'query') === true && (
+          <p className="quiet">The query runs once you start it, and shows only rows that you may see.</p>
+        )}
+      </div>
+    </Dialog>
+  );
+}
+
+/** Reason why a value of this kind is not made of the rows of its period; null if it is. */
+function notByRows({ name, kind }: CatalogMetric): string | null {
+  return ['cumulative', 'offset', 'conversion'].includes(kind)
+    ? `${name} is of the kind ${kind}: its value is computed from rows of other periods too, so no list of rows stands for it.`
+    : null;
+}
+
+/** Conditions on the rows behind a row of an answer: the filters of the query, and the row's own groups. */
+function conditionsOf({ choice, answer }: MetricsAnswer, { row }: AnswerPoint): readonly DrillCondition[] {
+  return [
+    ...choice.filters.map((filter): DrillCondition => ({ kind: 'filter', filter })),
+    ...groupsOf(choice, answer.columns).map(({ group, column }): DrillCondition => {
+      const value = row[column] ?? null;
+      return group.grain === null
+        ? { kind: 'value', name: group.name, value }
+        : {
+            kind: 'period',
+            name: group.name,
+            grain: group.grain,
+            start: value === null ? null : String(value),
+          };
+    }),
+  ];
+}
+
+function groupsOf({ groups }: Choice, columns: MetricsAnswer['answer']['columns']) {
+  return groups.flatMap((group) => {
+    const found = columns.find(({ name }) => name.toLowerCase() === keyOf(group).toLowerCase());
+    return found === undefined ? [] : [{ group, column: found.name }];
+  });
+}
+
+function pointWords({ choice, answer }: MetricsAnswer, { row }: AnswerPoint): string {
+  const words = groupsOf(choice, answer.columns).map(({ column }) => `${column}: ${row[column] ?? 'none'}`);
+  return words.length === 0 ? 'All rows of the query.' : words.join(', ');
 }

@@ -1,14 +1,8 @@
-import type { Answer } from '../../../../../clients/typescript/types.js';
+import type { Answer, AnswerColumn, ValueFormat } from '../../../../../clients/typescript/types.js';
 import { type Choice, keyOf, type TimeGrain } from '../choice/choice.js';
-import type { FigureFormat } from './figure.js';
 
 /** A column of an answer, as described by the server. */
-export interface MetricsColumn {
-  readonly name: string;
-  readonly type: string;
-  readonly redacted: boolean;
-  readonly format?: FigureFormat | undefined;
-}
+export type MetricsColumn = Pick<AnswerColumn, 'name' | 'type' | 'redacted' | 'format'>;
 
 export type MetricsRow = Readonly<Record<string, unknown>>;
 
@@ -79,4 +73,75 @@ export function notesOf(answer: AnswerRemarks): readonly string[] {
 
 function of(names: readonly string[] | undefined, lead: string): readonly string[] {
   return names === undefined || names.length === 0 ? [] : [`${lead}${names.join(', ')}.`];
+}
+
+/** Converts a figure to a number; null if it is not one. Numbers too precise for a double arrive as text. */
+export function numberOf(value: unknown): number | null {
+  if (typeof value === 'number') return Number.isFinite(value) ? value : null;
+  if (typeof value !== 'string' || value.trim() === '') return null;
+  const number = Number(value);
+  return Number.isFinite(number) ? number : null;
+}
+
+/** Formats a figure for display; returns other values unchanged. */
+export function shownFigure(value: unknown, format: ValueFormat | null | undefined): string {
+  if (value === null || value === undefined) return '';
+  const number = numberOf(value);
+  if (number === null) return typeof value === 'object' ? JSON.stringify(value) : String(value);
+  return (
+    formatter(format ?? null).format(exact(value, number)) +
+    (format?.unit === undefined ? '' : ` ${format.unit}`)
+  );
+}
+
+/** Figure for `Intl.NumberFormat`. A number too precise for a double arrives as text and keeps all its digits. */
+function exact(value: unknown, number: number): number | Intl.StringNumericLiteral {
+  return typeof value === 'string' && /^-?\d+(\.\d+)?$/.test(value)
+    ? (value as Intl.StringNumericLiteral)
+    : number;
+}
+
+function formatter(format: ValueFormat | null): Intl.NumberFormat {
+  const decimals =
+    format?.decimals === undefined
+      ? { maximumFractionDigits: 2 }
+      : { minimumFractionDigits: format.decimals, maximumFractionDigits: format.decimals };
+  switch (format?.kind) {
+    case 'percent':
+      return new Intl.NumberFormat('en', {
+        style: 'percent',
+        maximumFractionDigits: 1,
+        ...(format.decimals === undefined ? {} : decimals),
+      });
+    case 'currency':
+      return new Intl.NumberFormat('en', {
+        ...currencyOf(format),
+        ...(format.decimals === undefined ? {} : decimals),
+      });
+    case 'number':
+    case undefined:
+      return new Intl.NumberFormat('en', decimals);
+  }
+}
+
+/** Currency style if the manifest's code has three letters as in ISO 4217, otherwise none. */
+function currencyOf({ currency = '' }: ValueFormat): Intl.NumberFormatOptions {
+  return /^[A-Z]{3}$/.test(currency) ? { style: 'currency', currency } : {};
+}
+
+/** Relative change of a figure, such as 0.1 for 10 % more; null if either is not a number or `before` is 0. */
+export function changeOf(now: unknown, before: unknown): number | null {
+  const [a, b] = [numberOf(now), numberOf(before)];
+  return a === null || b === null || b === 0 ? null : (a - b) / Math.abs(b);
+}
+
+const PERCENT = new Intl.NumberFormat('en', {
+  style: 'percent',
+  maximumFractionDigits: 1,
+  signDisplay: 'exceptZero',
+});
+
+/** Formats a relative change: `+3.1%`. */
+export function shownChange(change: number): string {
+  return PERCENT.format(change);
 }

@@ -1,8 +1,7 @@
 import { isNumber } from 'osl-compiler/types';
 import type { ChartSeries, ChartSpec } from '../../../parts/chart/option.js';
 import { timeOf } from '../choice/period.js';
-import { type MetricsColumn, type MetricsReading, type MetricsRow, wordOf } from './columns.js';
-import { numberOf } from './figure.js';
+import { type MetricsColumn, type MetricsReading, type MetricsRow, numberOf, wordOf } from './columns.js';
 import type { AnswerPoint, RowAndEarlier } from './table.js';
 
 /** Maximum number of lines that can be told apart, and of bars that can be read. */
@@ -17,7 +16,7 @@ export interface Tile {
 }
 
 /** A chart, with the row of the answer that each point stands for. */
-export interface PlottedChart extends ChartSpec {
+interface PlottedChart extends ChartSpec {
   /** By series and point; null if there is no row. */
   readonly points: readonly (readonly (AnswerPoint | null)[])[];
   /** Column of the answer that each series draws. */

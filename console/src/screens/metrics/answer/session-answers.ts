@@ -1,9 +1,56 @@
 import { useEffect, useRef, useState } from 'react';
 import type { SignedInCaller } from '../../../api/caller.js';
-import { RequestQueue } from '../../../parts/load/request-queue.js';
+
+interface WaitingRequest {
+  readonly begin: () => void;
+  readonly signal: AbortSignal;
+}
+
+/** Runs requests in the order in which they arrive, at most `most` at a time. */
+class RequestQueue {
+  readonly #most: number;
+  readonly #waiting: WaitingRequest[] = [];
+  #running = 0;
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  /**
+   * Runs `request` once its turn has come. A request that has begun is always finished, since it is recorded anyway.
+   *
+   * @throws DOMException `AbortError` if `signal` aborts before the request has begun; whatever `request` throws
+   */
+  run<T>(request: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const drop = (): void => reject(signal.reason);
+      const begin = (): void => {
+        signal.removeEventListener('abort', drop);
+        this.#running += 1;
+        request()
+          .then(resolve, reject)
+          .finally(() => {
+            this.#running -= 1;
+            this.#next();
+          });
+      };
+      signal.addEventListener('abort', drop, { once: true });
+      this.#waiting.push({ begin, signal });
+      this.#next();
+    });
+  }
+
+  #next(): void {
+    while (this.#running < this.#most) {
+      const next = this.#waiting.shift();
+      if (next === undefined) return;
+      if (!next.signal.aborted) next.begin();
+    }
+  }
+}
 
 /** Maximum number of queries that cards and panels run at the same time. */
-export const MOST_AT_ONCE = 3;
+const MOST_AT_ONCE = 3;
 
 /** Answers of cards and panels for one caller, kept until they are refreshed or the page is left. */
 interface SessionAnswers {

@@ -1,8 +1,15 @@
 import type { GridCell, GridColumn, GridData } from '../../../parts/grid/grid-data.js';
 import type { MetricsQuestion } from '../choice/body.js';
 import { type Days, lastDayOf, periodOf, placeIn } from '../choice/period.js';
-import type { MetricsColumn, MetricsReading, MetricsRow } from './columns.js';
-import { changeOf, numberOf, shownFigure } from './figure.js';
+import {
+  changeOf,
+  type MetricsColumn,
+  type MetricsReading,
+  type MetricsRow,
+  numberOf,
+  shownChange,
+  shownFigure,
+} from './columns.js';
 
 /** A column of the table, with a function that returns its value for a pair of rows. */
 interface PairColumn extends GridColumn {
@@ -19,7 +26,7 @@ export interface AnswerPoint {
   readonly isBefore: boolean;
 }
 
-export interface MetricsTable extends GridData {
+interface MetricsTable extends GridData {
   /** Value as the server returned it; a change is a fraction. */
   valueAt(row: number, column: number): unknown;
   /** Row of the answer that a cell belongs to; null if that period has none. */
@@ -134,16 +141,6 @@ function changeCell(value: unknown): GridCell {
   return typeof value === 'number'
     ? { kind: 'number', text: shownChange(value) }
     : { kind: 'null', text: '—' };
-}
-
-const PERCENT = new Intl.NumberFormat('en', {
-  style: 'percent',
-  maximumFractionDigits: 1,
-  signDisplay: 'exceptZero',
-});
-
-export function shownChange(change: number): string {
-  return PERCENT.format(change);
 }
 
 /** Request body as formatted JSON. */

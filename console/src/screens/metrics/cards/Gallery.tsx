@@ -1,14 +1,13 @@
-import { type ReactNode, useMemo, useReducer, useState } from 'react';
-import type { SignedInCaller } from '../../../api/caller.js';
-import { useAnswer } from '../../../parts/thread/queryable-thread.js';
+import { type ReactNode, useReducer, useState } from 'react';
+import { useThreadAnswer } from '../../../parts/load/useLoad.js';
+import { useSession } from '../../../shell/session.js';
 import { forgetAnswers } from '../answer/session-answers.js';
 import type { CatalogThread } from '../catalog/protocol.js';
-import { type Choice, NOTHING } from '../choice/choice.js';
+import { type Choice, NOTHING, oneOf, toggled } from '../choice/choice.js';
 import { CARD_GRAINS, type CardGrain } from './card-figure.js';
 import { MetricCard } from './MetricCard.js';
 
 interface GalleryProps {
-  readonly caller: SignedInCaller;
   readonly thread: CatalogThread;
   readonly onOpen: (choice: Choice) => void;
   /** Shown between the title and the cards. */
@@ -20,16 +19,16 @@ const MOST_IN_GALLERY = 90;
 const SEARCHED = 12;
 
 /** All metrics of the caller, each with its last values. */
-export function Gallery({ caller, thread, onOpen, children }: GalleryProps) {
+export function Gallery({ thread, onOpen, children }: GalleryProps) {
+  const { caller } = useSession();
   const [term, setTerm] = useState('');
   const [grain, setGrain] = useState<CardGrain | 'auto'>('auto');
   const [picked, setPicked] = useState<readonly string[]>([]);
   const [turn, refresh] = useReducer((n: number) => n + 1, 0);
-  const find = useMemo(() => () => thread.ask('metrics', { term, most: MOST_IN_GALLERY }), [thread, term]);
-  const { answer } = useAnswer(find);
+  const { answer } = useThreadAnswer(thread, 'metrics', { term, most: MOST_IN_GALLERY });
   const today = new Date().toISOString().slice(0, 10);
   return (
-    <div className="gallery">
+    <div className="stack wide gallery">
       <header>
         <h2>Choose a metric</h2>
         <p className="quiet">
@@ -37,7 +36,7 @@ export function Gallery({ caller, thread, onOpen, children }: GalleryProps) {
           show whole periods.
         </p>
         {children}
-        <div className="gallery-bar">
+        <div className="row gallery-bar">
           {((answer?.total ?? 0) > SEARCHED || term !== '') && (
             <input
               type="search"
@@ -49,7 +48,10 @@ export function Gallery({ caller, thread, onOpen, children }: GalleryProps) {
           )}
           <label>
             Periods
-            <select value={grain} onChange={(event) => setGrain(grainOf(event.target.value))}>
+            <select
+              value={grain}
+              onChange={(event) => setGrain(oneOf(CARD_GRAINS, event.target.value) ?? 'auto')}
+            >
               <option value="auto">that suit</option>
               {CARD_GRAINS.map((one) => (
                 <option key={one} value={one}>
@@ -74,11 +76,10 @@ export function Gallery({ caller, thread, onOpen, children }: GalleryProps) {
           )}
         </div>
       </header>
-      <ul className="cards">
+      <ul className="metric-cards">
         {(answer?.first ?? []).map((metric) => (
           <MetricCard
             key={metric.name}
-            caller={caller}
             metric={metric}
             grain={grain}
             today={today}
@@ -100,12 +101,4 @@ export function Gallery({ caller, thread, onOpen, children }: GalleryProps) {
       )}
     </div>
   );
-}
-
-function grainOf(value: string): CardGrain | 'auto' {
-  return CARD_GRAINS.find((one) => one === value) ?? 'auto';
-}
-
-function toggled(all: readonly string[], one: string): readonly string[] {
-  return all.includes(one) ? all.filter((other) => other !== one) : [...all, one];
 }

@@ -1,14 +1,13 @@
 import { isNumber } from 'osl-compiler/types';
-import type { Answer } from '../../../../../clients/typescript/types.js';
-import { notesOf } from '../answer/columns.js';
-import { type FigureFormat, numberOf } from '../answer/figure.js';
+import type { Answer, ValueFormat } from '../../../../../clients/typescript/types.js';
+import { notesOf, numberOf, shownChange } from '../answer/columns.js';
 import type { CatalogMetric } from '../catalog/protocol.js';
 import type { MetricsQuestion } from '../choice/body.js';
 import type { TimeGrain } from '../choice/choice.js';
-import { addDays, addMonths, type Days, lastDayOf, periodOf, placeIn } from '../choice/period.js';
+import { addDays, addPeriods, type Days, lastDayOf, periodOf, placeIn } from '../choice/period.js';
 
 /** Grains that a card can have, with the number of periods that it shows. */
-export const CARD_PERIODS = { day: 30, week: 26, month: 24, quarter: 12, year: 12 } as const;
+const CARD_PERIODS = { day: 30, week: 26, month: 24, quarter: 12, year: 12 } as const;
 export type CardGrain = keyof typeof CARD_PERIODS;
 export const CARD_GRAINS = Object.keys(CARD_PERIODS) as readonly CardGrain[];
 
@@ -33,7 +32,7 @@ export type CardFigure =
   | { readonly kind: 'total'; readonly value: unknown; readonly notes: readonly string[] }
   | { readonly kind: 'none' };
 
-export type AskMetrics = (body: MetricsQuestion) => Promise<Answer>;
+type AskMetrics = (body: MetricsQuestion) => Promise<Answer>;
 
 /** Fewest rows for which months are shown if the grain is not chosen. */
 const FEWEST = 4;
@@ -64,28 +63,9 @@ export async function cardFigure(
 }
 
 /** The last whole periods before the one that contains `today`. */
-export function lastPeriods(grain: CardGrain, today: string): Days {
+function lastPeriods(grain: CardGrain, today: string): Days {
   const current = periodOf(today, grain);
-  return { start: backFrom(current, grain, CARD_PERIODS[grain]), end: addDays(current, -1) };
-}
-
-function backFrom(day: string, grain: CardGrain, periods: number): string {
-  switch (grain) {
-    case 'day':
-      return addDays(day, -periods);
-    case 'week':
-      return addDays(day, -7 * periods);
-    case 'month':
-      return addMonths(day, -periods);
-    case 'quarter':
-      return addMonths(day, -3 * periods);
-    case 'year':
-      return addMonths(day, -12 * periods);
-    default: {
-      const unknown: never = grain;
-      return unknown;
-    }
-  }
+  return { start: addPeriods(current, grain, -CARD_PERIODS[grain]), end: addDays(current, -1) };
 }
 
 function periodsBody(
@@ -167,38 +147,29 @@ export function periodName(start: string, grain: TimeGrain): string {
       return `Q${Math.floor(date.getUTCMonth() / 3) + 1} ${date.getUTCFullYear()}`;
     case 'year':
       return String(date.getUTCFullYear());
-    default: {
-      const unknown: never = grain;
-      return unknown;
-    }
   }
 }
 
 /** A change since the period before, in words and as a direction. */
-export interface CardChange {
+interface CardChange {
   readonly direction: 'up' | 'down' | 'same';
   /** `+3.1%`, or for percentages the difference in points. */
   readonly text: string;
 }
 
-const PERCENT = new Intl.NumberFormat('en', {
-  style: 'percent',
-  maximumFractionDigits: 1,
-  signDisplay: 'exceptZero',
-});
 const POINTS = new Intl.NumberFormat('en', { maximumFractionDigits: 1, signDisplay: 'exceptZero' });
 
 /** Change between two values; null if one is missing, or if there is no relative change because `before` is 0. */
 export function changeBetween(
   now: number | null,
   before: number | null,
-  format: FigureFormat | null,
+  format: ValueFormat | null,
 ): CardChange | null {
   if (now === null || before === null) return null;
   const isShare = format?.kind === 'percent';
   if (!isShare && before === 0) return null;
   const text = isShare
     ? `${POINTS.format((now - before) * 100)} points`
-    : PERCENT.format((now - before) / Math.abs(before));
+    : shownChange((now - before) / Math.abs(before));
   return { direction: now > before ? 'up' : now < before ? 'down' : 'same', text };
 }

@@ -28,30 +28,15 @@ export function dimensionsFor(entities: readonly string[], schema: Schema): read
   const byName = new Map(schema.entities.map((e) => [e.name, e]));
   const all = shared.flatMap(({ entity, prefix }) => {
     const owner = byName.get(entity);
-    return (owner?.columns ?? []).map((column) => ({
-      ...offeredOf(prefix, column),
-      isKey: owner?.entity_key_columns.includes(column.name) === true,
-    }));
+    return (owner?.columns ?? []).map(({ name: column, type, description, masked }): DimensionChoice => {
+      const name = `${prefix}__${column}`;
+      const filterable = /^[A-Za-z0-9_]{1,200}$/.test(name);
+      const [isTime, isKey] = [isMoment(type), owner?.entity_key_columns.includes(column) === true];
+      return { name, from: prefix, column, type, description, masked, isTime, filterable, isKey };
+    });
   });
   // Keys identify individual rows and are rarely used for grouping, so they come last.
   return [...all.filter((o) => !o.isKey), ...all.filter((o) => o.isKey)];
-}
-
-function offeredOf(
-  prefix: string,
-  column: Schema['entities'][number]['columns'][number],
-): Omit<DimensionChoice, 'isKey'> {
-  const name = `${prefix}__${column.name}`;
-  return {
-    name,
-    from: prefix,
-    column: column.name,
-    type: column.type,
-    description: column.description,
-    masked: column.masked,
-    isTime: isMoment(column.type),
-    filterable: /^[A-Za-z0-9_]{1,200}$/.test(name),
-  };
 }
 
 /** Entities whose rows a plan uses, extracted from the full names of its objects: `osl.entities.order`. */

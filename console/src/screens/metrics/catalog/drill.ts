@@ -102,10 +102,6 @@ class DrillText {
           ? `${column.sql} is null`
           : within(column, condition.start, condition.grain);
       }
-      default: {
-        const unknown: never = condition;
-        return unknown;
-      }
     }
   }
 
@@ -121,10 +117,6 @@ class DrillText {
         return `${sql} in (${list})`;
       case 'is_not':
         return `(${sql} is null or ${sql} not in (${list}))`;
-      default: {
-        const unknown: never = operator;
-        return unknown;
-      }
     }
   }
 

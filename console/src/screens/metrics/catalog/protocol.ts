@@ -1,5 +1,5 @@
-import type { QueryableThread } from '../../../parts/thread/queryable-thread.js';
-import type { FigureFormat } from '../answer/figure.js';
+import type { ValueFormat } from '../../../../../clients/typescript/types.js';
+import type { QueryableThread } from '../../../parts/thread.js';
 import type { DimensionChoice } from './dimensions.js';
 import type { DrillQuery, DrillQuestion } from './drill.js';
 
@@ -14,7 +14,7 @@ export interface CatalogMetric {
   readonly time: 'yes' | 'no' | 'unknown';
   readonly kind: string;
   readonly type: string;
-  readonly format: FigureFormat | null;
+  readonly format: ValueFormat | null;
 }
 
 export interface PartialList<T> {

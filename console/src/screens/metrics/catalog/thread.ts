@@ -1,5 +1,5 @@
 import type { Schema } from '../../../../../clients/typescript/types.js';
-import { answerWith } from '../../../parts/thread/thread-answers.js';
+import { answerWith } from '../../../parts/thread.js';
 import { dimensionsFor } from './dimensions.js';
 import { drillQueries } from './drill.js';
 import type { CatalogMetric, CatalogQuestions, PartialList } from './protocol.js';

@@ -63,10 +63,6 @@ export function conditionOf({ name, operator, values }: Filter): string {
     case 'is_not':
       // Rows without a value do not have any of the selected values either.
       return `(${dimension} is null or not (${oneOf(dimension, values)}))`;
-    default: {
-      const unknown: never = operator;
-      return unknown;
-    }
   }
 }
 

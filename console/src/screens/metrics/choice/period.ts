@@ -1,4 +1,4 @@
-import type { Comparison, DayRange, TimeGrain } from './choice.js';
+import type { ComparedPeriod, DayRange, TimeGrain } from './choice.js';
 
 /** Range of days with both ends given, in the form `2026-01-31`. */
 export interface Days {
@@ -7,7 +7,7 @@ export interface Days {
 }
 
 /** Distance back to the other period, in calendar months and days. */
-export interface Shift {
+interface Shift {
   readonly months: number;
   readonly days: number;
 }
@@ -49,40 +49,33 @@ function monthsIn({ start, end }: Days): number {
 }
 
 /** Distance to the earlier period: a year, or the length of the range, in whole months if possible, else in days. */
-export function shiftOf(days: Days, compare: Exclude<Comparison, 'none'>): Shift {
+export function shiftOf(days: Days, compare: Exclude<ComparedPeriod, 'none'>): Shift {
   switch (compare) {
     case 'previous_year':
       return { months: 12, days: 0 };
     case 'previous_period':
       if (isWholeMonths(days)) return { months: monthsIn(days), days: 0 };
       return { months: 0, days: Math.round((at(days.end) - at(days.start)) / DAY) + 1 };
-    default: {
-      const unknown: never = compare;
-      return unknown;
-    }
   }
 }
 
+const STEPS: Readonly<Record<Exclude<TimeGrain, 'hour'>, Shift>> = {
+  day: { months: 0, days: 1 },
+  week: { months: 0, days: 7 },
+  month: { months: 1, days: 0 },
+  quarter: { months: 3, days: 0 },
+  year: { months: 12, days: 0 },
+};
+
 /** Length of one period of a grain, which is the distance if no range was selected; null for hours. */
 export function stepOf(grain: TimeGrain): Shift | null {
-  switch (grain) {
-    case 'hour':
-      return null;
-    case 'day':
-      return { months: 0, days: 1 };
-    case 'week':
-      return { months: 0, days: 7 };
-    case 'month':
-      return { months: 1, days: 0 };
-    case 'quarter':
-      return { months: 3, days: 0 };
-    case 'year':
-      return { months: 12, days: 0 };
-    default: {
-      const unknown: never = grain;
-      return unknown;
-    }
-  }
+  return grain === 'hour' ? null : STEPS[grain];
+}
+
+/** The day that is a number of periods after `day`; before it if the number is negative. */
+export function addPeriods(day: string, grain: Exclude<TimeGrain, 'hour'>, periods: number): string {
+  const { months, days } = STEPS[grain];
+  return months === 0 ? addDays(day, days * periods) : addMonths(day, months * periods);
 }
 
 /** The earlier period. If the range consists of whole months, so does the earlier one, even if their lengths differ. */
@@ -111,32 +104,12 @@ export function periodOf(day: string, grain: TimeGrain): string {
       return dayOf(Date.UTC(year, month - (month % 3), 1));
     case 'year':
       return dayOf(Date.UTC(year, 0, 1));
-    default: {
-      const unknown: never = grain;
-      return unknown;
-    }
   }
 }
 
 /** Last day of the period that begins with `day`. */
 export function lastDayOf(day: string, grain: TimeGrain): string {
-  switch (grain) {
-    case 'hour':
-    case 'day':
-      return day.slice(0, 10);
-    case 'week':
-      return addDays(day, 6);
-    case 'month':
-      return addDays(addMonths(day, 1), -1);
-    case 'quarter':
-      return addDays(addMonths(day, 3), -1);
-    case 'year':
-      return addDays(addMonths(day, 12), -1);
-    default: {
-      const unknown: never = grain;
-      return unknown;
-    }
-  }
+  return grain === 'hour' ? day.slice(0, 10) : addDays(addPeriods(day, grain, 1), -1);
 }
 
 /**
@@ -161,10 +134,6 @@ export function placeIn(period: string, start: string, grain: TimeGrain): number
       return Math.floor(months / 3);
     case 'year':
       return Math.floor(months / 12);
-    default: {
-      const unknown: never = grain;
-      return unknown;
-    }
   }
 }
 

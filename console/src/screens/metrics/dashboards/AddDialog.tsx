@@ -1,7 +1,7 @@
 import { type FormEvent, useId, useState } from 'react';
 import { Dialog } from '../../../parts/Dialog.js';
-import { goTo } from '../../../parts/trusted-addresses.js';
-import { type Choice, keyOf } from '../choice/choice.js';
+import { goTo } from '../../../shell/routes.js';
+import { type Choice, keyOf, oneOf } from '../choice/choice.js';
 import {
   type Dashboard,
   LONGEST_TITLE,
@@ -10,8 +10,7 @@ import {
   type PanelForm,
   panelOf,
 } from './dashboard.js';
-import { addressOf } from './dashboard-place.js';
-import type { DashboardShelf } from './dashboard-shelf.js';
+import { addressOf, type DashboardShelf } from './dashboard-shelf.js';
 
 interface AddDialogProps {
   readonly choice: Choice;
@@ -47,7 +46,7 @@ export function AddDialog({ choice, shelf, onClose }: AddDialogProps) {
   };
   return (
     <Dialog title="Add to dashboard" open onClose={onClose}>
-      <form className="add-panel" onSubmit={add}>
+      <form className="stack add-panel" onSubmit={add}>
         <label>
           Dashboard
           <input
@@ -78,7 +77,7 @@ export function AddDialog({ choice, shelf, onClose }: AddDialogProps) {
           Show
           <select
             value={show}
-            onChange={(event) => setShow(PANEL_FORMS.find((one) => one === event.target.value) ?? 'chart')}
+            onChange={(event) => setShow(oneOf(PANEL_FORMS, event.target.value) ?? 'chart')}
           >
             {PANEL_FORMS.map((one) => (
               <option key={one} value={one}>

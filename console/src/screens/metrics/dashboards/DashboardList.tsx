@@ -1,11 +1,9 @@
 import { useRef, useState } from 'react';
 import { ErrorBox } from '../../../parts/ErrorBox.js';
 import type { LoadState } from '../../../parts/load/useLoad.js';
-import { goTo } from '../../../parts/trusted-addresses.js';
-import { type Dashboard, LONGEST_FILE, readDashboard } from './dashboard.js';
-import { addressOf } from './dashboard-place.js';
-import type { DashboardShelf } from './dashboard-shelf.js';
-import type { FileProblem } from './file-reader.js';
+import { goTo } from '../../../shell/routes.js';
+import { type Dashboard, type FileProblem, LONGEST_FILE, readDashboard } from './dashboard.js';
+import { addressOf, type DashboardShelf } from './dashboard-shelf.js';
 
 interface DashboardListProps {
   readonly shelf: DashboardShelf;
@@ -28,9 +26,9 @@ export function DashboardList({ shelf, shared }: DashboardListProps) {
     else setProblems([{ at: '', text: 'cannot be stored by this browser' }]);
   };
   return (
-    <section className="dashboards" aria-label="Dashboards">
+    <section className="row dashboards" aria-label="Dashboards">
       <h3>Dashboards</h3>
-      <ul>
+      <ul className="row">
         {shelf.dashboards.map(({ title, panels }) => (
           <Entry key={`own ${title}`} kind="dashboard" title={title} about={count(panels.length)} />
         ))}

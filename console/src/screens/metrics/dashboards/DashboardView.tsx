@@ -1,19 +1,17 @@
 import { useReducer, useState } from 'react';
-import type { SignedInCaller } from '../../../api/caller.js';
 import { CopyText, download } from '../../../parts/CopyText.js';
 import { Dialog } from '../../../parts/Dialog.js';
 import { Empty } from '../../../parts/Empty.js';
-import { goTo, isOwn, trust } from '../../../parts/trusted-addresses.js';
+import { goTo, isOwn, trust } from '../../../shell/routes.js';
+import { useSession } from '../../../shell/session.js';
 import { forgetAnswers } from '../answer/session-answers.js';
 import type { CatalogThread } from '../catalog/protocol.js';
 import type { Choice } from '../choice/choice.js';
-import { type Dashboard, fileOf, LONGEST_LINK, type Panel } from './dashboard.js';
-import { addressOf, linkTo } from './dashboard-place.js';
-import type { DashboardShelf } from './dashboard-shelf.js';
+import { type Dashboard, type DashboardPanel, fileOf, LONGEST_LINK } from './dashboard.js';
+import { addressOf, type DashboardShelf, linkTo } from './dashboard-shelf.js';
 import { PanelView } from './PanelView.js';
 
 interface DashboardViewProps {
-  readonly caller: SignedInCaller;
   readonly thread: CatalogThread;
   readonly dashboard: Dashboard;
   /** True if the dashboard is kept in this browser and can be changed. */
@@ -23,7 +21,8 @@ interface DashboardViewProps {
 }
 
 /** A dashboard. One whose address came from elsewhere queries nothing until its reader starts it. */
-export function DashboardView({ caller, thread, dashboard, isKept, shelf, onOpen }: DashboardViewProps) {
+export function DashboardView({ thread, dashboard, isKept, shelf, onOpen }: DashboardViewProps) {
+  const { caller } = useSession();
   const [, agreed] = useReducer((n: number) => n + 1, 0);
   const [turn, refresh] = useReducer((n: number) => n + 1, 0);
   const { title, panels } = dashboard;
@@ -46,7 +45,7 @@ export function DashboardView({ caller, thread, dashboard, isKept, shelf, onOpen
       </Empty>
     );
   const today = new Date().toISOString().slice(0, 10);
-  const keep = (next: readonly Panel[]): void => void shelf.save({ ...dashboard, panels: next });
+  const keep = (next: readonly DashboardPanel[]): void => void shelf.save({ ...dashboard, panels: next });
   return (
     <div className="dashboard">
       <DashboardBar
@@ -63,7 +62,6 @@ export function DashboardView({ caller, thread, dashboard, isKept, shelf, onOpen
           <PanelView
             // biome-ignore lint/suspicious/noArrayIndexKey: panels may be equal.
             key={`${i} ${panel.title}`}
-            caller={caller}
             thread={thread}
             panel={panel}
             today={today}
@@ -84,7 +82,7 @@ export function DashboardView({ caller, thread, dashboard, isKept, shelf, onOpen
   );
 }
 
-function moved(panels: readonly Panel[], at: number, by: -1 | 1): readonly Panel[] {
+function moved(panels: readonly DashboardPanel[], at: number, by: -1 | 1): readonly DashboardPanel[] {
   const panel = panels[at];
   const to = at + by;
   if (panel === undefined || to < 0 || to >= panels.length) return panels;
@@ -165,7 +163,7 @@ function ShareDialog({ dashboard, onClose }: ShareDialogProps) {
   const link = linkTo(dashboard, location.origin);
   return (
     <Dialog title="Link" open onClose={onClose}>
-      <div className="copied">
+      <div className="stack">
         {link.length > LONGEST_LINK ? (
           <p>
             {`The link would have ${link.length.toLocaleString('en')} characters; at most ${LONGEST_LINK.toLocaleString('en')} work everywhere. Save the dashboard as a file instead.`}

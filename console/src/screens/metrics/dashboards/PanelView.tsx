@@ -1,19 +1,17 @@
 import { useId } from 'react';
-import type { SignedInCaller } from '../../../api/caller.js';
 import { ErrorBox } from '../../../parts/ErrorBox.js';
 import { Loading } from '../../../parts/load/Loaded.js';
+import { useSession } from '../../../shell/session.js';
 import { DrillableAnswer } from '../answer/DrillableAnswer.js';
 import { type QueuedAnswer, useInView, useQueuedAnswer } from '../answer/session-answers.js';
 import { askMetrics, type MetricsAnswer } from '../answer/useMetricsAnswer.js';
 import type { CatalogThread } from '../catalog/protocol.js';
-import type { Choice } from '../choice/choice.js';
-import { linkOf } from '../choice/link.js';
-import { choiceOn, type Panel, type PanelForm } from './dashboard.js';
+import { type Choice, linkOf } from '../choice/choice.js';
+import { choiceOn, type DashboardPanel, type PanelForm } from './dashboard.js';
 
 interface PanelViewProps {
-  readonly caller: SignedInCaller;
   readonly thread: CatalogThread;
-  readonly panel: Panel;
+  readonly panel: DashboardPanel;
   /** Today in UTC, the time zone of metrics. */
   readonly today: string;
   readonly turn: number;
@@ -23,7 +21,8 @@ interface PanelViewProps {
 }
 
 /** A panel of a dashboard, which queries its metrics once it comes into view. */
-export function PanelView({ caller, thread, panel, today, turn, onOpen, change }: PanelViewProps) {
+export function PanelView({ thread, panel, today, turn, onOpen, change }: PanelViewProps) {
+  const { caller } = useSession();
   const id = useId();
   const [place, isInView] = useInView<HTMLElement>();
   const choice = choiceOn(panel, today);
@@ -34,7 +33,7 @@ export function PanelView({ caller, thread, panel, today, turn, onOpen, change }
     ask: () => askMetrics(caller, choice),
   });
   return (
-    <section ref={place} className="panel" aria-labelledby={id} aria-busy={state.kind === 'waiting'}>
+    <section ref={place} className="box panel" aria-labelledby={id} aria-busy={state.kind === 'waiting'}>
       <header>
         <h3 id={id}>{panel.title}</h3>
         <span className="panel-tools">
@@ -51,7 +50,7 @@ export function PanelView({ caller, thread, panel, today, turn, onOpen, change }
         </span>
       </header>
       {panel.period !== null && <p className="panel-about">{panel.period}</p>}
-      <PanelAnswer caller={caller} thread={thread} state={state} show={panel.show} />
+      <PanelAnswer thread={thread} state={state} show={panel.show} />
     </section>
   );
 }
@@ -71,25 +70,18 @@ function Tool({ label, sign, onClick }: ToolProps) {
 }
 
 interface PanelAnswerProps {
-  readonly caller: SignedInCaller;
   readonly thread: CatalogThread;
   readonly state: QueuedAnswer<MetricsAnswer>;
   readonly show: PanelForm;
 }
 
-function PanelAnswer({ caller, thread, state, show }: PanelAnswerProps) {
+function PanelAnswer({ thread, state, show }: PanelAnswerProps) {
   switch (state.kind) {
     case 'waiting':
       return <Loading what="the answer" />;
     case 'failed':
       return <ErrorBox error={state.error} again={state.again} />;
     case 'answered':
-      return (
-        <DrillableAnswer caller={caller} thread={thread} ground={null} asked={state.answer} show={show} />
-      );
-    default: {
-      const unknown: never = state;
-      return unknown;
-    }
+      return <DrillableAnswer thread={thread} ground={null} asked={state.answer} show={show} />;
   }
 }

@@ -1,8 +1,20 @@
 import { useCallback, useState } from 'react';
-import { type Dashboard, dashboardIn, fileOf } from './dashboard.js';
+import type { DashboardList } from '../../../../../clients/typescript/types.js';
+import { getJson } from '../../../api/http.js';
+import { type LoadState, useLoad } from '../../../parts/load/useLoad.js';
+import { useSession } from '../../../shell/session.js';
+import {
+  type Dashboard,
+  type DashboardReading,
+  dashboardIn,
+  type FileProblem,
+  fileOf,
+  LONGEST_LINK,
+  readDashboard,
+} from './dashboard.js';
 
 /** Storage for dashboards: the browser's `Storage`, or a substitute. */
-export type DashboardStorage = Pick<Storage, 'getItem' | 'setItem'>;
+type DashboardStorage = Pick<Storage, 'getItem' | 'setItem'>;
 
 const MOST = 100;
 
@@ -35,7 +47,7 @@ function writeShelf(shelf: DashboardStorage, caller: string, all: readonly Dashb
 }
 
 /** Adds a dashboard, replacing the one of the same title. */
-export function withDashboard(all: readonly Dashboard[], dashboard: Dashboard): readonly Dashboard[] {
+function withDashboard(all: readonly Dashboard[], dashboard: Dashboard): readonly Dashboard[] {
   const others = all.filter(({ title }) => title !== dashboard.title);
   return [...others, dashboard].toSorted((a, b) => a.title.localeCompare(b.title)).slice(0, MOST);
 }
@@ -64,4 +76,66 @@ export function useShelf(caller: string): DashboardShelf {
     save: (dashboard) => change((now) => withDashboard(now, dashboard)),
     forget: (title) => void change((now) => now.filter((one) => one.title !== title)),
   };
+}
+
+/** Dashboards that the server lists for the caller's roles. */
+export function useSharedDashboards(): LoadState<readonly Dashboard[]> {
+  const { caller } = useSession();
+  return useLoad('dashboards', async (signal) => {
+    const { dashboards } = await getJson<DashboardList>(caller, '/osl/dashboards', { signal });
+    return dashboards.flatMap((content) => {
+      const reading = dashboardIn(content);
+      return reading.kind === 'read' ? [reading.dashboard] : [];
+    });
+  });
+}
+
+/** Address of a dashboard that is kept in this browser, or that the server lists, by its title. */
+export function addressOf(kind: 'dashboard' | 'shared', title: string): string {
+  return `#/metrics?${new URLSearchParams({ [kind]: title })}`;
+}
+
+/** Link that contains a dashboard. It follows `#`, so it is not sent to any server. */
+export function linkTo(dashboard: Dashboard, origin: string): string {
+  const file = JSON.stringify(fileOf(dashboard));
+  return `${origin}/console/#/metrics?${new URLSearchParams({ view: file })}`;
+}
+
+/** The dashboard that an address names or contains. */
+export type DashboardPlace =
+  /** The address is not that of a dashboard. */
+  | { readonly kind: 'none' }
+  | { readonly kind: 'missing'; readonly title: string }
+  | { readonly kind: 'refused'; readonly problems: readonly FileProblem[] }
+  | { readonly kind: 'found'; readonly dashboard: Dashboard; readonly isKept: boolean };
+
+/** Finds the dashboard of an address; `shared` are those that the server lists. */
+export function dashboardAt(
+  parameters: URLSearchParams,
+  kept: readonly Dashboard[],
+  shared: readonly Dashboard[],
+): DashboardPlace {
+  const view = parameters.get('view');
+  if (view !== null) return linked(view);
+  for (const [name, all] of [
+    ['dashboard', kept],
+    ['shared', shared],
+  ] as const) {
+    const title = parameters.get(name);
+    if (title === null) continue;
+    const dashboard = all.find((one) => one.title === title);
+    return dashboard === undefined
+      ? { kind: 'missing', title }
+      : { kind: 'found', dashboard, isKept: name === 'dashboard' };
+  }
+  return { kind: 'none' };
+}
+
+function linked(text: string): DashboardPlace {
+  if (text.length > LONGEST_LINK) {
+    const problem = `has more than ${LONGEST_LINK.toLocaleString('en')} characters`;
+    return { kind: 'refused', problems: [{ at: '', text: problem }] };
+  }
+  const reading: DashboardReading = readDashboard(text);
+  return reading.kind === 'read' ? { kind: 'found', dashboard: reading.dashboard, isKept: false } : reading;
 }

@@ -6,20 +6,19 @@ import {
   type FilterValue,
   GRAINS,
   type Group,
+  isName,
   keyOf,
   NOTHING,
   OPERATORS,
   type Order,
 } from '../choice/choice.js';
-import { isName } from '../choice/link.js';
 import { namedRanges } from '../choice/period.js';
-import { type FileProblem, FileReader } from './file-reader.js';
 
 export const PANEL_FORMS = ['chart', 'table', 'both'] as const;
 export type PanelForm = (typeof PANEL_FORMS)[number];
 
 /** A metrics query with a title, as a part of a dashboard. */
-export interface Panel {
+export interface DashboardPanel {
   readonly title: string;
   readonly show: PanelForm;
   readonly choice: Choice;
@@ -31,7 +30,7 @@ export interface Dashboard {
   readonly title: string;
   /** Roles for which the server lists the dashboard. Only files that the server reads need them. */
   readonly roles: readonly string[];
-  readonly panels: readonly Panel[];
+  readonly panels: readonly DashboardPanel[];
 }
 
 export const MOST_PANELS = 30;
@@ -45,12 +44,12 @@ const VERSION = 1;
 const ALL_TIME = 'all time';
 
 /** Names of ranges that a panel can have, such as `last 12 months`. */
-export const PERIODS: readonly string[] = namedRanges('2000-01-01')
+const PERIODS: readonly string[] = namedRanges('2000-01-01')
   .map(({ name }) => name.toLowerCase())
   .filter((name) => name !== ALL_TIME);
 
 /** A panel for a choice. A range that has a name today is kept by its name, so that it moves with the days. */
-export function panelOf(choice: Choice, title: string, show: PanelForm, today: string): Panel {
+export function panelOf(choice: Choice, title: string, show: PanelForm, today: string): DashboardPanel {
   const { start, end } = choice.range;
   const named = namedRanges(today).find(({ range }) => range.start === start && range.end === end);
   const period = named?.name.toLowerCase() ?? null;
@@ -58,7 +57,7 @@ export function panelOf(choice: Choice, title: string, show: PanelForm, today: s
 }
 
 /** The query of a panel on a day, in UTC. */
-export function choiceOn({ choice, period }: Panel, today: string): Choice {
+export function choiceOn({ choice, period }: DashboardPanel, today: string): Choice {
   const named = namedRanges(today).find(({ name }) => name.toLowerCase() === period);
   return named === undefined ? choice : { ...choice, range: named.range };
 }
@@ -73,7 +72,7 @@ export function fileOf({ title, roles, panels }: Dashboard): Readonly<Record<str
   };
 }
 
-function panelFile({ title, show, choice, period }: Panel): Readonly<Record<string, unknown>> {
+function panelFile({ title, show, choice, period }: DashboardPanel): Readonly<Record<string, unknown>> {
   const { metrics, groups, filters, range, order, limit, compare } = choice;
   return {
     title,
@@ -127,7 +126,7 @@ function refused(at: string, text: string): DashboardReading {
 
 /** Reads the content of a dashboard's file. */
 export function dashboardIn(content: unknown): DashboardReading {
-  const reader = new FileReader();
+  const reader = new DashboardReader();
   const top = reader.object(content, '', ['osl_dashboard', 'title', 'roles', 'panels']);
   if (top['osl_dashboard'] !== VERSION) reader.fault('osl_dashboard', `must be ${VERSION}`);
   const dashboard: Dashboard = {
@@ -145,7 +144,7 @@ const PANEL_MEMBERS = [
   ...['title', 'show', 'metrics', 'group_by', 'filters', 'period', 'compare', 'order_by', 'limit'],
 ];
 
-function panelIn(reader: FileReader, value: unknown, at: string): Panel {
+function panelIn(reader: DashboardReader, value: unknown, at: string): DashboardPanel {
   const panel = reader.object(value, at, PANEL_MEMBERS);
   const named = typeof panel['period'] === 'string' ? panel['period'] : null;
   const metrics = reader.list(panel['metrics'], `${at}.metrics`, 50, (one, where) =>
@@ -173,13 +172,13 @@ function panelIn(reader: FileReader, value: unknown, at: string): Panel {
   };
 }
 
-function nameIn(reader: FileReader, value: unknown, at: string): string {
+function nameIn(reader: DashboardReader, value: unknown, at: string): string {
   const name = reader.text(value, at, 200);
   if (name !== '' && !isName(name)) reader.fault(at, 'is not a name');
   return name;
 }
 
-function groupIn(reader: FileReader, value: unknown, at: string): Group {
+function groupIn(reader: DashboardReader, value: unknown, at: string): Group {
   if (typeof value === 'string') return { name: nameIn(reader, value, at), grain: null };
   const group = reader.object(value, at, ['name', 'grain']);
   return {
@@ -188,7 +187,7 @@ function groupIn(reader: FileReader, value: unknown, at: string): Group {
   };
 }
 
-function filterIn(reader: FileReader, value: unknown, at: string): Filter {
+function filterIn(reader: DashboardReader, value: unknown, at: string): Filter {
   const filter = reader.object(value, at, ['name', 'operator', 'values']);
   const operator = reader.word(filter['operator'], `${at}.operator`, OPERATORS);
   const values = reader.list(filter['values'] ?? [], `${at}.values`, 200, (one, where): FilterValue => {
@@ -203,7 +202,7 @@ function filterIn(reader: FileReader, value: unknown, at: string): Filter {
   return { name: nameIn(reader, filter['name'], `${at}.name`), operator, values };
 }
 
-function rangeIn(reader: FileReader, value: unknown, at: string): DayRange {
+function rangeIn(reader: DashboardReader, value: unknown, at: string): DayRange {
   const range = reader.object(value, at, ['start', 'end']);
   return {
     start: reader.day(range['start'], `${at}.start`),
@@ -211,10 +210,83 @@ function rangeIn(reader: FileReader, value: unknown, at: string): DayRange {
   };
 }
 
-function orderIn(reader: FileReader, value: unknown, at: string, names: readonly string[]): Order | null {
+function orderIn(
+  reader: DashboardReader,
+  value: unknown,
+  at: string,
+  names: readonly string[],
+): Order | null {
   if (value === undefined) return null;
   const text = reader.text(value, at, 201);
   const name = text.replace(/^-/, '');
   if (text !== '' && !names.includes(name)) reader.fault(at, 'must be a metric or a group of the panel');
   return { name, descending: text.startsWith('-') };
+}
+
+export interface FileProblem {
+  /** Path of the member: `panels[0].title`; empty for the whole file. */
+  readonly at: string;
+  readonly text: string;
+}
+
+/** Checks members of a file and collects all that is wrong. Returns a valid placeholder for an invalid member. */
+class DashboardReader {
+  readonly problems: FileProblem[] = [];
+
+  fault(at: string, text: string): void {
+    this.problems.push({ at, text });
+  }
+
+  object(value: unknown, at: string, members: readonly string[]): Readonly<Record<string, unknown>> {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+      this.fault(at, 'must be an object');
+      return {};
+    }
+    for (const name of Object.keys(value)) {
+      if (!members.includes(name)) this.fault(at === '' ? name : `${at}.${name}`, 'is unknown');
+    }
+    return { ...value };
+  }
+
+  list<T>(value: unknown, at: string, most: number, read: (one: unknown, at: string) => T): readonly T[] {
+    if (!Array.isArray(value)) {
+      this.fault(at, 'must be a list');
+      return [];
+    }
+    if (value.length > most) this.fault(at, `must have at most ${most} elements`);
+    return value.slice(0, most).map((one: unknown, i) => read(one, `${at}[${i}]`));
+  }
+
+  text(value: unknown, at: string, longest: number): string {
+    if (typeof value !== 'string' || value.trim() === '') this.fault(at, 'must be a text that is not empty');
+    else if (value.length > longest) this.fault(at, `must have at most ${longest} characters`);
+    else return value;
+    return '';
+  }
+
+  word<T extends string>(value: unknown, at: string, words: readonly [T, ...T[]] | readonly T[]): T {
+    const known = words.find((word) => word === value);
+    if (known === undefined) this.fault(at, `must be one of: ${words.join(', ')}`);
+    return known ?? (words[0] as T); // no list of words is empty
+  }
+
+  count(value: unknown, at: string, most: number): number {
+    if (typeof value === 'number' && Number.isInteger(value) && value > 0 && value <= most) return value;
+    this.fault(at, `must be a whole number from 1 to ${most.toLocaleString('en')}`);
+    return 1;
+  }
+
+  /** A day, or null if the member is absent. */
+  day(value: unknown, at: string): string | null {
+    if (value === undefined) return null;
+    if (typeof value === 'string' && isDay(value)) return value;
+    this.fault(at, 'must be a day, such as 2026-01-31');
+    return null;
+  }
+}
+
+/** True for a day of the calendar, in the form `2026-01-31`. */
+function isDay(text: string): boolean {
+  const time = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
+  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(text);
 }

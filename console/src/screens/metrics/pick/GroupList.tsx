@@ -1,11 +1,11 @@
-import { type ReactNode, useId, useMemo, useState } from 'react';
-import { useAnswer } from '../../../parts/thread/queryable-thread.js';
+import { type ReactNode, useId, useState } from 'react';
+import { useThreadAnswer } from '../../../parts/load/useLoad.js';
 import type { CommonGroups } from '../catalog/common-groups.js';
 import type { DimensionChoice } from '../catalog/dimensions.js';
 import type { CatalogThread } from '../catalog/protocol.js';
-import { GRAINS, type Group, type TimeGrain } from '../choice/choice.js';
+import { GRAINS, type Group, oneOf, type TimeGrain } from '../choice/choice.js';
 
-export interface GroupListProps {
+interface GroupListProps {
   readonly thread: CatalogThread;
   readonly ground: CommonGroups;
   readonly groups: readonly Group[];
@@ -27,17 +27,13 @@ const TIME: DimensionChoice = {
   isKey: false,
 };
 
-export const FIRST_GRAIN: TimeGrain = 'month';
+const FIRST_GRAIN: TimeGrain = 'month';
 
 /** Dimensions that the selected metrics have in common. Each time has a control for its grain. */
 export function GroupList({ thread, ground, groups, onGroups }: GroupListProps) {
   const [term, setTerm] = useState('');
   const { entities, hasTime } = ground;
-  const find = useMemo(
-    () => () => thread.ask('offered', { entities, term, most: MOST }),
-    [thread, entities, term],
-  );
-  const { answer } = useAnswer(find);
+  const { answer } = useThreadAnswer(thread, 'offered', { entities, term, most: MOST });
   const time = hasTime && 'metric_time'.includes(term.trim().toLowerCase()) ? [TIME] : [];
   const picked = new Map(groups.map((g) => [g.name, g]));
   const offered = [...time, ...(answer?.first ?? [])];
@@ -62,8 +58,8 @@ export function GroupList({ thread, ground, groups, onGroups }: GroupListProps) 
         <>
           <span className="pick-words" title={one.description ?? one.name}>
             <span className="pick-name">{one.column}</span>
-            {!names.has(one.name) && <span className="pick-tag">not shared</span>}
-            {one.masked !== 'none' && <span className="pick-tag is-masked">masked</span>}
+            {!names.has(one.name) && <span className="tag">not shared</span>}
+            {one.masked !== 'none' && <span className="tag pick-masked">masked</span>}
             <span className="pick-about">{one.name === TIME.name ? 'of the metric' : one.from}</span>
           </span>
           {one.isTime && picked.has(one.name) && (
@@ -88,22 +84,11 @@ export function GroupList({ thread, ground, groups, onGroups }: GroupListProps) 
 function unshared({ name, grain }: Group): DimensionChoice {
   const at = name.lastIndexOf('__');
   const [from, column] = at < 0 ? ['', name] : [name.slice(0, at), name.slice(at + 2)];
-  const isTime = grain !== null;
-  return {
-    name,
-    from,
-    column,
-    type: '',
-    description: null,
-    masked: 'none',
-    isTime,
-    filterable: false,
-    isKey: false,
-  };
+  return { ...TIME, name, from, column, type: '', description: null, isTime: grain !== null };
 }
 
 function withGrain(groups: readonly Group[], name: string, value: string): readonly Group[] {
-  const grain = GRAINS.find((g) => g === value) ?? FIRST_GRAIN;
+  const grain = oneOf(GRAINS, value) ?? FIRST_GRAIN;
   return groups.map((group) => (group.name === name ? { name, grain } : group));
 }
 

@@ -14,9 +14,9 @@ const SPANS = [
   { name: 'hour', title: 'Last hour', pollMs: 5_000 },
   { name: 'day', title: 'Last day', pollMs: 30_000 },
 ] as const;
-type Span = (typeof SPANS)[number]['name'];
+type HistorySpan = (typeof SPANS)[number]['name'];
 
-interface Loaded {
+interface GroupedHistory {
   readonly history: History;
   readonly by: Grouping;
 }
@@ -24,12 +24,12 @@ interface Loaded {
 /** Questions, errors, latency and load of the last hour or day; a step that is chosen shows its statements. */
 export function HistoryPanel({ sessions }: { readonly sessions: readonly SessionView[] }) {
   const { caller } = useSession();
-  const [span, setSpan] = useState<Span>('hour');
+  const [span, setSpan] = useState<HistorySpan>('hour');
   const [by, setBy] = useState<Grouping>('all');
   /** Starts of steps in ms since 1970, since the steps move as time passes. */
   const [pointed, setPointed] = useState<number | null>(null);
   const [chosen, setChosen] = useState<{ readonly at: number; readonly everyMs: number } | null>(null);
-  const [last, setLast] = useState<Loaded | null>(null);
+  const [last, setLast] = useState<GroupedHistory | null>(null);
   const { error, isLoading, again } = useLoad(`history ${span} ${by}`, async (signal) => {
     const history = await adminGet<History>(caller, '/admin/history', { span, by }, signal);
     setLast({ history, by });
@@ -44,8 +44,8 @@ export function HistoryPanel({ sessions }: { readonly sessions: readonly Session
   const charts = useMemo(() => (last === null ? [] : chartsOf(last.history, last.by)), [last]);
   const axis = last === null ? null : axisOf(last.history);
   return (
-    <section className="history" aria-label="Over time">
-      <div className="history-choices">
+    <section className="stack" aria-label="Over time">
+      <div className="row history-choices">
         <h3>Over time</h3>
         <Choice label="Span" options={SPANS} chosen={span} onChoose={setSpan} />
         <Choice label="Lines" options={GROUPINGS} chosen={by} onChoose={setBy} />
@@ -78,18 +78,18 @@ export function HistoryPanel({ sessions }: { readonly sessions: readonly Session
   );
 }
 
-type Steps = Pick<TimeAxis, 'from' | 'everyMs' | 'count'>;
+type StepGrid = Pick<TimeAxis, 'from' | 'everyMs' | 'count'>;
 
-function axisOf({ from, every_seconds, wire_sessions }: History): Steps {
+function axisOf({ from, every_seconds, wire_sessions }: History): StepGrid {
   return { from: Date.parse(from), everyMs: 1_000 * every_seconds, count: wire_sessions.length };
 }
 
-function startOf(step: number, { from, everyMs }: Steps): number {
+function startOf(step: number, { from, everyMs }: StepGrid): number {
   return from + step * everyMs;
 }
 
 /** The step that contains a time; null if it is not shown. */
-function stepAt(at: number, { from, everyMs, count }: Steps): number | null {
+function stepAt(at: number, { from, everyMs, count }: StepGrid): number | null {
   const step = Math.floor((at - from) / everyMs);
   return step >= 0 && step < count ? step : null;
 }

@@ -5,10 +5,18 @@ import { Loaded } from '../../../parts/load/Loaded.js';
 import { useLoad, usePolling } from '../../../parts/load/useLoad.js';
 import { useSession } from '../../../shell/session.js';
 import { msText } from '../figures.js';
-import { Scroll } from '../Processes.js';
+import { numberColumns, PlainTable } from '../Processes.js';
 import { timeText } from './charts.js';
 
 const MINUTE_MS = 60_000;
+
+const COLUMNS = [
+  ...numberColumns('took'),
+  ...['ended', 'by'],
+  { name: 'statement', look: 'wide-column' },
+  ...numberColumns('rows'),
+  ...['outcome', 'request'],
+] as const;
 
 interface StepStatementsProps {
   /** Start of the step in ms since 1970. */
@@ -33,8 +41,8 @@ export function StepStatements({ at, everyMs, sessions, onClose }: StepStatement
   const running = isCurrent ? sessions.filter(({ state }) => state === 'active') : [];
   const end = until - from > MINUTE_MS ? ` to ${timeText(until, MINUTE_MS)}` : '';
   return (
-    <section className="step-statements" aria-label="Statements of the chosen time">
-      <div className="history-choices">
+    <section className="stack step-statements" aria-label="Statements of the chosen time">
+      <div className="row history-choices">
         <h3>
           {timeText(from, MINUTE_MS)}
           {end}
@@ -57,7 +65,7 @@ function Running({ sessions }: { readonly sessions: readonly SessionView[] }) {
   return (
     <>
       <h4>Running now</h4>
-      <ul className="running">
+      <ul className="stack running">
         {sessions.map((session) => (
           <li key={session.id}>
             <strong>{formatAge(session.state_since, now)}</strong> {session.subject ?? 'not known yet'}{' '}
@@ -75,50 +83,29 @@ function Statements({ statements }: { readonly statements: readonly SlowStatemen
     return <p className="quiet">None is kept: no statement ended then, or it is over a day ago.</p>;
   return (
     <>
-      <Scroll label="Slowest statements">
-        <table className="plain-table">
-          <thead>
-            <tr>
-              <th scope="col" className="number">
-                took
-              </th>
-              <th scope="col">ended</th>
-              <th scope="col">by</th>
-              <th scope="col" className="wide-column">
-                statement
-              </th>
-              <th scope="col" className="number">
-                rows
-              </th>
-              <th scope="col">outcome</th>
-              <th scope="col">request</th>
-            </tr>
-          </thead>
-          <tbody>
-            {statements.map((one) => (
-              <tr key={`${one.process} ${one.request_id} ${one.at}`}>
-                <th scope="row" className="number">
-                  {msText(one.duration_ms)}
-                </th>
-                <td>{timeText(Date.parse(one.at), 1_000)}</td>
-                <td>
-                  {one.surface} <span className="quiet">{one.process}</span>
-                </td>
-                <td className="shape" title={one.shape}>
-                  {one.shape}
-                </td>
-                <td className="number">{formatCount(one.rows)}</td>
-                <td>
-                  {one.outcome} {one.code !== null && <code>{one.code}</code>}
-                </td>
-                <td>
-                  <code>{one.request_id}</code>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Scroll>
+      <PlainTable label="Slowest statements" columns={COLUMNS}>
+        {statements.map((one) => (
+          <tr key={`${one.process} ${one.request_id} ${one.at}`}>
+            <th scope="row" className="number">
+              {msText(one.duration_ms)}
+            </th>
+            <td>{timeText(Date.parse(one.at), 1_000)}</td>
+            <td>
+              {one.surface} <span className="quiet">{one.process}</span>
+            </td>
+            <td className="shape" title={one.shape}>
+              {one.shape}
+            </td>
+            <td className="number">{formatCount(one.rows)}</td>
+            <td>
+              {one.outcome} {one.code !== null && <code>{one.code}</code>}
+            </td>
+            <td>
+              <code>{one.request_id}</code>
+            </td>
+          </tr>
+        ))}
+      </PlainTable>
       <p className="quiet">
         Each process keeps the five slowest of each minute of the last hour, and the slowest of each older
         minute of the last day. The audit log has who asked, by the ID of the request.

@@ -1,5 +1,5 @@
 import { type KeyboardEvent, type PointerEvent, useMemo, useState } from 'react';
-import { Scroll } from '../Processes.js';
+import { numberColumns, PlainTable } from '../Processes.js';
 import { HEIGHT, pathOf, roundedTop, type TimeChart, type TimeLine, timeText } from './charts.js';
 
 /** The steps of all charts, and which of them is pointed at and chosen; null if none. */
@@ -27,7 +27,7 @@ export function TimeChartView({ chart, axis }: TimeChartViewProps) {
   const at = pointed ?? count - 1;
   const label = (step: number): string => timeText(from + step * everyMs, Math.max(everyMs, 60_000));
   return (
-    <figure className="time-chart" aria-label={title}>
+    <figure className="box time-chart" aria-label={title}>
       <figcaption>
         <h4>{title}</h4>
         <span className="quiet">{text(top)}</span>
@@ -153,32 +153,21 @@ function Table({ chart: { title, lines, text }, axis: { from, everyMs, count } }
     <details className="time-table" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>Table</summary>
       {isOpen && (
-        <Scroll label={`${title}, as a table`}>
-          <table className="plain-table">
-            <thead>
-              <tr>
-                <th scope="col">time</th>
-                {lines.map(({ name }) => (
-                  <th key={name} scope="col" className="number">
-                    {name}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {steps.map((step) => (
-                <tr key={step}>
-                  <th scope="row">{timeText(from + step * everyMs, everyMs)}</th>
-                  {lines.map((line) => (
-                    <td key={line.name} className="number">
-                      {valueText(line, step, text)}
-                    </td>
-                  ))}
-                </tr>
+        <PlainTable
+          label={`${title}, as a table`}
+          columns={['time', ...numberColumns(...lines.map(({ name }) => name))]}
+        >
+          {steps.map((step) => (
+            <tr key={step}>
+              <th scope="row">{timeText(from + step * everyMs, everyMs)}</th>
+              {lines.map((line) => (
+                <td key={line.name} className="number">
+                  {valueText(line, step, text)}
+                </td>
               ))}
-            </tbody>
-          </table>
-        </Scroll>
+            </tr>
+          ))}
+        </PlainTable>
       )}
     </details>
   );

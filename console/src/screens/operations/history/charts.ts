@@ -2,12 +2,12 @@ import type { History } from '../../../api/admin-types.js';
 import { formatCount } from '../../../parts/load/format.js';
 import { msText } from '../figures.js';
 
-type Steps = readonly (number | null)[];
+type StepValues = readonly (number | null)[];
 type Line = History['lines'][number];
 
 export interface TimeLine {
   readonly name: string;
-  readonly values: Steps;
+  readonly values: StepValues;
 }
 
 /** Lines over the same steps, in one unit. */
@@ -29,12 +29,13 @@ export type Grouping = (typeof GROUPINGS)[number]['name'];
 /** Charts of `history`, which was requested with the grouping `by`. */
 export function chartsOf(history: History, by: Grouping): readonly TimeChart[] {
   const { lines, pools, every_seconds: seconds } = history;
-  const perSecond = (steps: Steps): Steps => steps.map((count) => (count === null ? null : count / seconds));
-  const perMinute = (steps: Steps): Steps =>
+  const perSecond = (steps: StepValues): StepValues =>
+    steps.map((count) => (count === null ? null : count / seconds));
+  const perMinute = (steps: StepValues): StepValues =>
     steps.map((count) => (count === null ? null : (60 * count) / seconds));
-  const each = (of: (line: Line) => Steps): readonly TimeLine[] =>
+  const each = (of: (line: Line) => StepValues): readonly TimeLine[] =>
     lines.map((line) => ({ name: lineName(line, by), values: of(line) }));
-  const pool = (of: (pool: History['pools'][number]) => Steps): readonly TimeLine[] =>
+  const pool = (of: (pool: History['pools'][number]) => StepValues): readonly TimeLine[] =>
     pools.map((one) => ({ name: one.connector, values: of(one) }));
   return [
     { title: 'Questions per second', lines: each((line) => perSecond(line.questions)), text: rateText },
@@ -87,7 +88,7 @@ function lineName({ name }: Line, by: Grouping): string {
 function errorLines(
   lines: readonly Line[],
   by: Grouping,
-  rate: (steps: Steps) => Steps,
+  rate: (steps: StepValues) => StepValues,
 ): readonly TimeLine[] {
   if (by !== 'all')
     return lines.map((line) => ({
@@ -114,7 +115,7 @@ const QUANTILES = [
 function latencyCharts(
   lines: readonly Line[],
   by: Grouping,
-  each: (of: (line: Line) => Steps) => readonly TimeLine[],
+  each: (of: (line: Line) => StepValues) => readonly TimeLine[],
 ): readonly TimeChart[] {
   if (by !== 'all')
     return QUANTILES.map(({ name, of }) => ({ title: `Time: ${name}`, lines: each(of), text: msText }));
@@ -146,7 +147,7 @@ export function roundedTop({ lines, unit = 1 }: TimeChart): number {
 export const HEIGHT = 100;
 
 /** SVG path of a line, 1 wide for each step and `HEIGHT` high; broken where there is no value. */
-export function pathOf(values: Steps, top: number): string {
+export function pathOf(values: StepValues, top: number): string {
   let path = '';
   let open = false;
   for (const [i, value] of values.entries()) {

@@ -1,15 +1,13 @@
-import { useEffect, useState } from 'react';
-
 /** Request and response types of a worker thread, by request name. */
 export type ThreadQuestions = Readonly<Record<string, { readonly ask: unknown; readonly answer: unknown }>>;
 
-export interface ThreadMessage<Q extends ThreadQuestions> {
+interface ThreadMessage<Q extends ThreadQuestions> {
   readonly number: number;
   readonly name: keyof Q;
   readonly ask: Q[keyof Q]['ask'];
 }
 
-export type ThreadReply =
+type ThreadReply =
   | { readonly number: number; readonly answer: unknown }
   | { readonly number: number; readonly fault: string };
 
@@ -62,40 +60,20 @@ export class QueryableThread<Q extends ThreadQuestions> {
   }
 }
 
-/** Worker thread of an open screen; null until it has started. `begin` must be the same function on each render. */
-export function useThread<Q extends ThreadQuestions>(begin: () => Worker): QueryableThread<Q> | null {
-  const [thread, setThread] = useState<QueryableThread<Q> | null>(null);
-  useEffect(() => {
-    const begun = new QueryableThread<Q>(begin());
-    setThread(begun);
-    return () => begun.stop();
-  }, [begin]);
-  return thread;
-}
+/** Request handlers of a worker thread, by request name. */
+type ThreadAnswers<Q extends ThreadQuestions> = {
+  readonly [Name in keyof Q]: (ask: Q[Name]['ask']) => Q[Name]['answer'];
+};
 
-/** Last result of an asynchronous request; null before the first. Results of superseded requests are dropped. */
-export function useAnswer<T>(ask: (() => Promise<T>) | null): {
-  readonly answer: T | null;
-  readonly fault: unknown;
-} {
-  const [state, setState] = useState<{ readonly answer: T | null; readonly fault: unknown }>({
-    answer: null,
-    fault: null,
-  });
-  useEffect(() => {
-    if (ask === null) return;
-    let isLatest = true;
-    ask().then(
-      (answer) => {
-        if (isLatest) setState({ answer, fault: null });
-      },
-      (fault: unknown) => {
-        if (isLatest) setState({ answer: null, fault });
-      },
-    );
-    return () => {
-      isLatest = false;
-    };
-  }, [ask]);
-  return state;
+/** The worker's end of a thread: handles requests in order. */
+export function answerWith<Q extends ThreadQuestions>(answers: ThreadAnswers<Q>): void {
+  self.onmessage = ({ data }: MessageEvent<ThreadMessage<Q>>): void => {
+    const { number, name, ask } = data;
+    try {
+      self.postMessage({ number, answer: answers[name](ask) } satisfies ThreadReply);
+    } catch (error) {
+      const fault = error instanceof Error ? error.message : String(error);
+      self.postMessage({ number, fault } satisfies ThreadReply);
+    }
+  };
 }
