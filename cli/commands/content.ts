@@ -7,7 +7,14 @@ import type { Manifest } from '../../src/model/manifest/index.js';
 import { IndexSignals, wordText } from '../../src/service/indexing/index-content.js';
 import type { RollupReport } from '../../src/service/rollups.js';
 import type { Settings } from '../../src/service/settings.js';
-import { dataDirOption, manifestOption, policyOption, type ServerFlags, settingsOfModel, wholeNumber } from '../flags.js';
+import {
+  dataDirOption,
+  manifestOption,
+  policyOption,
+  type ServerFlags,
+  settingsOfModel,
+  wholeNumber,
+} from '../flags.js';
 import { createProgress, print, printJson, visible } from '../output.js';
 
 const HELP = `

@@ -1,7 +1,14 @@
 import { cpSync, existsSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { type Command, Option } from 'commander';
-import { newExchangeKey, existingKeys, fingerprintOf, makeKeys, type TenantKeys, tenantKeys } from '../../src/service/keys.js';
+import {
+  existingKeys,
+  fingerprintOf,
+  makeKeys,
+  newExchangeKey,
+  type TenantKeys,
+  tenantKeys,
+} from '../../src/service/keys.js';
 import { splitList } from '../../src/service/settings/types.js';
 import { usage } from '../exit.js';
 import { dataDirOption, type ServerFlags, settingsOf } from '../flags.js';

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { type PolicyFinding, lint } from '../../policy/proof/index.js';
+import { lint, type PolicyFinding } from '../../policy/proof/index.js';
 import {
   type Diagnostic,
   type DiagnosticSeverity,
@@ -134,7 +134,9 @@ interface ClaimProblem {
 }
 
 /** Makes diagnostics at places of a YAML file. */
-export async function placesIn(file: string): Promise<(path: PolicyFinding['path'], problem: ClaimProblem) => Diagnostic> {
+export async function placesIn(
+  file: string,
+): Promise<(path: PolicyFinding['path'], problem: ClaimProblem) => Diagnostic> {
   const source = parseSource(await readManifestText(file), file);
   return (path, problem) => ({
     ...problem,

@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Browser, type BrowserContextOptions, type Page, chromium } from 'playwright-core';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { benchmarkPage, picturesOf } from '../../site/build/benchmarks.js';
 import { resultsOf } from '../../site/build/figures.js';
 import { spine } from '../../site/build/spine.js';

@@ -1,10 +1,30 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
-import { type GovernedPlan, InternalError, type QueryError, emit, explain, mayBeRedacted, noticesOf, type OutputColumn } from 'osl-compiler';
-import { ageOf, asOfText } from '../../ask/data/query-answer.js';
-import { type QueryAnswer, type AnswerParts, type DataQuestion, type ServedVersions, versionsOf } from '../../ask/index.js';
-import { type IssuedReceipt, columnsOf, shownType, ReceiptRequest } from '../../ask/receipts/receipt-request.js';
+import {
+  emit,
+  explain,
+  type GovernedPlan,
+  InternalError,
+  mayBeRedacted,
+  noticesOf,
+  type OutputColumn,
+  type QueryError,
+} from 'osl-compiler';
 import { explainPlan, type UpstreamDetail } from '../../ask/data/explain.js';
+import { ageOf, asOfText } from '../../ask/data/query-answer.js';
+import {
+  type AnswerParts,
+  type DataQuestion,
+  type QueryAnswer,
+  type ServedVersions,
+  versionsOf,
+} from '../../ask/index.js';
+import {
+  columnsOf,
+  type IssuedReceipt,
+  ReceiptRequest,
+  shownType,
+} from '../../ask/receipts/receipt-request.js';
 import { type RowSink, rowScheduler } from '../../engine/index.js';
 import type { Manifest } from '../../model/manifest/index.js';
 import { malformed, type ProblemDocument, privateHeaders, problemOf } from './problem.js';

@@ -1,11 +1,11 @@
-import t, { test } from 'tap';
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type {  } from '@fastify/swagger';
+import type {} from '@fastify/swagger';
 import { fastify } from 'fastify';
-import { type OpenApi, clientTypes, componentTypes } from '../../../clients/generator/generate.js';
+import t, { test } from 'tap';
+import { clientTypes, componentTypes, type OpenApi } from '../../../clients/generator/generate.js';
 import { OslClient, OslError } from '../../../clients/typescript/client.js';
 import { ADMIN_DOCUMENT } from '../../../src/surfaces/admin/operations.js';
 import { documentRoutes } from '../../../src/surfaces/rest/openapi/document.js';
