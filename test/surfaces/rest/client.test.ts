@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import type {} from '@fastify/swagger';
 import { fastify } from 'fastify';
 import t, { test } from 'tap';
-import { clientTypes, componentTypes, type OpenApi } from '../../../clients/generator/generate.js';
+import type { OpenApi } from '../../../clients/generator/generate.js';
+import { clientTypes, componentTypes } from '../../../clients/generator/generate.js';
 import { OslClient, OslError } from '../../../clients/typescript/client.js';
 import { ADMIN_DOCUMENT } from '../../../src/surfaces/admin/operations.js';
 import { documentRoutes } from '../../../src/surfaces/rest/openapi/document.js';
@@ -215,6 +216,7 @@ const STRICT = {
 };
 
 const USE = `
+import { OslClient } from './client.js';
 const osl = new OslClient({ url: 'http://localhost', token: 'x' });
 export async function use(): Promise<void> {
   const { rows, truncated } = await osl.query({ osql: 'select 1' });
