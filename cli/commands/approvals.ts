@@ -20,6 +20,7 @@ export function addApprovals(program: Command): void {
     .action(runList);
   addClientOptions(command.command('approve').description('approve a request'))
     .argument('<id>', 'ID of the request')
+    .option('--json', "the server's answer as it is")
     .option(
       '--minutes <n>',
       'minutes that the approval lasts; default: those of the grant',
@@ -37,6 +38,7 @@ export function addApprovals(program: Command): void {
   ] as const)
     addClientOptions(command.command(decision).description(description))
       .argument('<id>', 'ID of the request')
+      .option('--json', "the server's answer as it is")
       .addHelpText('after', exampleOf(decision))
       .action((id: string, flags: ClientFlags) => runDecision(id, { decision }, flags));
 }
@@ -79,6 +81,7 @@ function approvalText(approval: ReplyFields): string {
 async function runDecision(id: string, verdict: object, flags: ClientFlags): Promise<void> {
   const { url, token } = await serverAccess(flags, 'admin');
   const path = `/osl/approvals/${encodeURIComponent(id)}`;
-  const { state, ends_at: ends } = bodyOf(await postDocument(url, path, token, verdict), false);
+  const { state, ends_at: ends } = bodyOf(await postDocument(url, path, token, verdict), flags.json);
+  if (flags.json) return;
   print(state === 'approved' ? `approved, until ${textOf(ends)}` : textOf(state));
 }
