@@ -20,14 +20,14 @@ export interface PolicySide {
 }
 
 /** Way in which a column would be hidden: by a mask, in all but aggregates, or altogether. */
-export type Hiding = MaskKind | 'aggregates' | 'hidden';
+export type ColumnProtection = MaskKind | 'aggregates' | 'hidden';
 
 /** The effect of the shadow policy on what one statement reads of one object. */
 export interface ObjectDifference {
   /** Full name, such as `osl.entities.person`. */
   readonly object: string;
   /** Columns that the statement reads and that would be less visible. */
-  readonly masked: ReadonlyMap<string, Hiding>;
+  readonly masked: ReadonlyMap<string, ColumnProtection>;
   /** Columns that the statement reads and that would be more visible. */
   readonly shown: readonly string[];
   readonly rows: 'same' | 'narrower' | 'wider' | 'other';
@@ -151,7 +151,7 @@ function compareObject(
   const of = (sights: ReadonlyMap<string, ColumnVisibility>, name: string): ColumnVisibility =>
     sights.get(name) ?? 'nothing';
   const used = [...new Set([...before.columns, ...after.columns])].sort();
-  const masked = new Map<string, Hiding>();
+  const masked = new Map<string, ColumnProtection>();
   const shown: string[] = [];
   let otherMasks = !sameItems(before.versions, after.versions);
   for (const name of used) {

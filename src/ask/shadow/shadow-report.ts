@@ -1,5 +1,5 @@
 import type { RedactedStatement } from '../request/redacted-statement.js';
-import type { Hiding, PlanComparison } from './compare-plans.js';
+import type { ColumnProtection, PlanComparison } from './compare-plans.js';
 
 /** Longest duration of a shadow policy, in seconds. */
 export const LONGEST_SHADOW_SECONDS = 7 * 86_400;
@@ -26,7 +26,7 @@ export interface ShadowRow extends Readonly<Record<Effect, number>> {
   readonly questions: number;
   /** Codes of the refusals that would be added or lifted. */
   readonly codes: readonly string[];
-  readonly masked_columns: readonly { readonly column: string; readonly mask: Hiding }[];
+  readonly masked_columns: readonly { readonly column: string; readonly mask: ColumnProtection }[];
   readonly shown_columns: readonly string[];
   readonly first_at: string;
   readonly last_at: string;

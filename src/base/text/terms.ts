@@ -116,7 +116,7 @@ const JOINED = String.raw`\p{M}\u1160-\u11ff\u3130-\u318f\ud7b0-\ud7ff\uff9e-\uf
 const UNIT = new RegExp(`[^${JOINED}][${JOINED}]*|[${JOINED}]+`, 'gu');
 
 /** A range in UTF-16 code units, excluding its end. */
-interface TextSpan {
+interface WordSpan {
   readonly start: number;
   readonly end: number;
 }
@@ -134,7 +134,7 @@ class CompatibleText {
   }
 
   /** The smallest range of the original that produced the given range. */
-  before({ start, end }: TextSpan): TextSpan {
+  before({ start, end }: WordSpan): WordSpan {
     if (this.text === this.#from) return { start, end };
     this.#units ??= unitsOf(this.#from);
     const { here, there } = this.#units;
@@ -199,7 +199,7 @@ export function withoutAccents(lower: string): string {
 }
 
 /** A term and its range in the given text. */
-export interface PlacedTerm extends TextSpan {
+export interface PlacedTerm extends WordSpan {
   readonly term: string;
 }
 

@@ -12,13 +12,13 @@ import { type CatalogModel, modelOf } from './model.js';
 import { type BackendReply, CatalogFault, MAX_CHANGES, MAX_SIGNALS } from './reply.js';
 
 /** A statement as the client prepares it. */
-export interface PreparedText {
+export interface CatalogText {
   readonly text: string;
   /** OIDs that the client declared for `$1 …`; 0 lets the engine infer the type. */
   readonly parameterTypes: readonly number[];
 }
 
-export interface CatalogQuestion extends PreparedText {
+export interface CatalogQuestion extends CatalogText {
   readonly requestId: string;
   readonly identity: Identity;
   readonly origin: Origin;
@@ -233,7 +233,7 @@ export interface CatalogProvider {
   readonly maxRows: number;
   laneOf(text: string, parse: (text: string) => Promise<ParsedText>): StatementLane | Promise<StatementLane>;
   /** Returns the cached description of a statement; null if an engine must describe it. */
-  cachedDescription(model: CatalogModel, statement: PreparedText): StatementDescription | null;
+  cachedDescription(model: CatalogModel, statement: CatalogText): StatementDescription | null;
   /**
    * Runs `work` with the engine of `model`, once the subject's earlier statements have finished.
    *
@@ -256,13 +256,13 @@ export interface CatalogEngine {
   /** @throws CatalogFault */
   describe(
     caller: CatalogCaller,
-    statement: PreparedText,
+    statement: CatalogText,
     signal: AbortSignal | null,
   ): Promise<StatementDescription>;
   /** Runs a statement, returning at most `maxRows` rows; `tag` is null if there were more. @throws CatalogFault */
   query(
     caller: CatalogCaller,
-    statement: PreparedText,
+    statement: CatalogText,
     run: CatalogRun,
     signal: AbortSignal | null,
   ): Promise<BackendReply>;
@@ -279,15 +279,15 @@ export class DescriptionCache {
     this.#described = new LRUCache({ max });
   }
 
-  find(statement: PreparedText, model = ''): StatementDescription | null {
+  find(statement: CatalogText, model = ''): StatementDescription | null {
     return this.#described.get(cacheKey(statement, model)) ?? null;
   }
 
-  add(statement: PreparedText, described: StatementDescription, model = ''): void {
+  add(statement: CatalogText, described: StatementDescription, model = ''): void {
     if (statement.text.length <= LONGEST_CACHED) this.#described.set(cacheKey(statement, model), described);
   }
 }
 
-function cacheKey({ text, parameterTypes }: PreparedText, model: string): string {
+function cacheKey({ text, parameterTypes }: CatalogText, model: string): string {
   return `${model} ${parameterTypes.join()} ${text}`;
 }

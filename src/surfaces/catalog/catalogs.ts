@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { ParsedText } from 'osl-compiler';
 import type { ServiceLog } from '../../base/log.js';
 import { messageOf } from '../../base/thrown.js';
-import type { CatalogProvider, PreparedText, StatementDescription } from './catalog-requests.js';
+import type { CatalogProvider, CatalogText, StatementDescription } from './catalog-requests.js';
 import { Classifier, type StatementLane } from './classify.js';
 import { BaseImage, FILL_MS, type StartedEngine } from './engine-thread.js';
 import { CatalogInstance, StatementQueue, type WaitLimit } from './instance.js';
@@ -134,7 +134,7 @@ export class Catalogs implements CatalogProvider {
     return this.#classifier.laneOf(text, parse);
   }
 
-  cachedDescription(model: CatalogModel, statement: PreparedText): StatementDescription | null {
+  cachedDescription(model: CatalogModel, statement: CatalogText): StatementDescription | null {
     return this.#instances.get(model.signature)?.cachedDescription(statement) ?? null;
   }
 

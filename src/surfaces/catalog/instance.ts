@@ -5,8 +5,8 @@ import {
   type CatalogCaller,
   type CatalogEngine,
   type CatalogRun,
+  type CatalogText,
   DescriptionCache,
-  type PreparedText,
   type StatementDescription,
 } from './catalog-requests.js';
 import { FIRST_CALLER, literal, OWNER_ROLE, roleNameOf } from './engine-contract.js';
@@ -99,13 +99,13 @@ export class CatalogInstance implements CatalogEngine {
     await orCancelled(this.#engine(), signal);
   }
 
-  cachedDescription(statement: PreparedText): StatementDescription | null {
+  cachedDescription(statement: CatalogText): StatementDescription | null {
     return this.#described.find(statement);
   }
 
   async describe(
     caller: CatalogCaller,
-    statement: PreparedText,
+    statement: CatalogText,
     signal: AbortSignal | null,
   ): Promise<StatementDescription> {
     const known = this.cachedDescription(statement);
@@ -122,7 +122,7 @@ export class CatalogInstance implements CatalogEngine {
 
   async query(
     caller: CatalogCaller,
-    { text, parameterTypes }: PreparedText,
+    { text, parameterTypes }: CatalogText,
     { values, formats, maxRows }: CatalogRun,
     signal: AbortSignal | null,
   ): Promise<BackendReply> {

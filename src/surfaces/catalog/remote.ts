@@ -4,8 +4,8 @@ import {
   type CatalogEngine,
   type CatalogProvider,
   type CatalogRun,
+  type CatalogText,
   DescriptionCache,
-  type PreparedText,
   type StatementDescription,
 } from './catalog-requests.js';
 import { type Catalogs, MAX_ROWS } from './catalogs.js';
@@ -13,7 +13,7 @@ import { Classifier, type StatementLane } from './classify.js';
 import type { CatalogModel } from './model.js';
 import { type BackendReply, CatalogFault, type ReplyReport, requireNotCancelled } from './reply.js';
 
-export interface RemoteCatalogRequest extends PreparedText {
+export interface RemoteCatalogRequest extends CatalogText {
   readonly id: number;
   readonly signature: string;
   readonly subject: string;
@@ -61,7 +61,7 @@ export class RemoteCatalogs implements CatalogProvider {
     return this.#classifier.laneOf(text, parse);
   }
 
-  cachedDescription({ signature }: CatalogModel, statement: PreparedText): StatementDescription | null {
+  cachedDescription({ signature }: CatalogModel, statement: CatalogText): StatementDescription | null {
     return this.#described.find(statement, signature);
   }
 

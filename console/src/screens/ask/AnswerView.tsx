@@ -5,7 +5,7 @@ import { Empty } from '../../parts/Empty.js';
 import { DataGrid } from '../../parts/grid/DataGrid.js';
 import type { RowStore } from '../../parts/rows/row-store.js';
 import { Tabs } from '../../parts/Tabs.js';
-import { answerGrid, type MaskedIn, type Sorting, whyObjects } from './answer-grid.js';
+import { answerGrid, type MaskedIn, type SortOrder, whyObjects } from './answer-grid.js';
 import { chartFor } from './chart-for.js';
 import { type Passage, passageOf } from './passages.js';
 import type { AnswerState } from './useAnswer.js';
@@ -17,7 +17,7 @@ type AnswerTab = 'table' | 'chart' | 'passages';
 interface AnswerViewProps {
   readonly state: AnswerWithRows;
   readonly schema: Schema | null;
-  readonly sorting: Sorting;
+  readonly sorting: SortOrder;
 }
 
 /** Rows of an answer, as a table, a chart or passages. */

@@ -72,7 +72,7 @@ export function whyObjects(
 }
 
 /** Order in which the rows of an answer are shown. */
-export interface Sorting {
+export interface SortOrder {
   /** Column sorted by, once its order is known; null for the order in which the rows came. */
   readonly sort: GridSort | null;
   /** Row numbers in that order. */
@@ -88,7 +88,7 @@ interface WantedSort extends GridSort {
 }
 
 /** Sorts the rows in the page. `store` and `columns` are those of an answer that has ended. */
-export function useSorting(store: RowStore | null, columns: readonly AnswerColumn[] | null): Sorting {
+export function useSorting(store: RowStore | null, columns: readonly AnswerColumn[] | null): SortOrder {
   const [wanted, setWanted] = useState<WantedSort | null>(null);
   const [done, setDone] = useState<{ readonly wanted: WantedSort; readonly order: Uint32Array } | null>(null);
   useEffect(() => {

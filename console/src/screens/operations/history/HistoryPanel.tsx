@@ -5,7 +5,7 @@ import { ErrorBox } from '../../../parts/ErrorBox.js';
 import { Loading } from '../../../parts/load/Loaded.js';
 import { useLoad, usePolling } from '../../../parts/load/useLoad.js';
 import { useSession } from '../../../shell/session.js';
-import { chartsOf, GROUPINGS, type Grouping } from './charts.js';
+import { type ChartGrouping, chartsOf, GROUPINGS } from './charts.js';
 import { StepStatements } from './StepStatements.js';
 import { type TimeAxis, TimeChartView } from './TimeChartView.js';
 import './history.css';
@@ -18,14 +18,14 @@ type HistorySpan = (typeof SPANS)[number]['name'];
 
 interface GroupedHistory {
   readonly history: History;
-  readonly by: Grouping;
+  readonly by: ChartGrouping;
 }
 
 /** Questions, errors, latency and load of the last hour or day; a step that is chosen shows its statements. */
 export function HistoryPanel({ sessions }: { readonly sessions: readonly SessionView[] }) {
   const { caller } = useSession();
   const [span, setSpan] = useState<HistorySpan>('hour');
-  const [by, setBy] = useState<Grouping>('all');
+  const [by, setBy] = useState<ChartGrouping>('all');
   /** Starts of steps in ms since 1970, since the steps move as time passes. */
   const [pointed, setPointed] = useState<number | null>(null);
   const [chosen, setChosen] = useState<{ readonly at: number; readonly everyMs: number } | null>(null);

@@ -24,10 +24,10 @@ export const GROUPINGS = [
   { name: 'surface', title: 'By surface' },
   { name: 'connector', title: 'By connector' },
 ] as const;
-export type Grouping = (typeof GROUPINGS)[number]['name'];
+export type ChartGrouping = (typeof GROUPINGS)[number]['name'];
 
 /** Charts of `history`, which was requested with the grouping `by`. */
-export function chartsOf(history: History, by: Grouping): readonly TimeChart[] {
+export function chartsOf(history: History, by: ChartGrouping): readonly TimeChart[] {
   const { lines, pools, every_seconds: seconds } = history;
   const perSecond = (steps: StepValues): StepValues =>
     steps.map((count) => (count === null ? null : count / seconds));
@@ -74,7 +74,7 @@ function runningLine({ connector, running, size }: History['pools'][number]): Ti
 
 const SURFACE_NAMES: Readonly<Record<string, string>> = { wire: 'Postgres port', rest: 'REST', mcp: 'MCP' };
 
-function lineName({ name }: Line, by: Grouping): string {
+function lineName({ name }: Line, by: ChartGrouping): string {
   switch (by) {
     case 'all':
       return 'questions';
@@ -87,7 +87,7 @@ function lineName({ name }: Line, by: Grouping): string {
 
 function errorLines(
   lines: readonly Line[],
-  by: Grouping,
+  by: ChartGrouping,
   rate: (steps: StepValues) => StepValues,
 ): readonly TimeLine[] {
   if (by !== 'all')
@@ -114,7 +114,7 @@ const QUANTILES = [
 
 function latencyCharts(
   lines: readonly Line[],
-  by: Grouping,
+  by: ChartGrouping,
   each: (of: (line: Line) => StepValues) => readonly TimeLine[],
 ): readonly TimeChart[] {
   if (by !== 'all')
