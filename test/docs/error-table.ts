@@ -20,12 +20,16 @@ export function errorLines(): readonly ErrorLine[] {
   return names.map(errorLine).sort((a, b) => (a.code < b.code ? -1 : a.code > b.code ? 1 : 0));
 }
 
+/** Parameters that say their own names, but for those in `known`. */
+function placeholders(known: Readonly<Record<string, unknown>>): object {
+  return new Proxy(known, {
+    get: (_, key) => (key === Symbol.toPrimitive ? undefined : (known[String(key)] ?? `‹${String(key)}›`)),
+  });
+}
+
 function errorLine(name: ErrorName): ErrorLine {
   const entry = ERRORS[name];
-  const shown = new Proxy(
-    {},
-    { get: (_, key) => (key === Symbol.toPrimitive ? undefined : `‹${String(key)}›`) },
-  );
+  const shown = placeholders({ requested: placeholders({}) });
   const { message, hint } = entry as { message: (p: unknown) => string; hint: (p: unknown) => string | null }; // called with placeholders, whatever its parameters
   return {
     name,
