@@ -142,6 +142,13 @@ test('a grant without rows is told as such', async (t) => {
   t.match(measured.entities, [{ name: 'book', minimum_group_size: 7, columns: [], examples: [] }]);
   t.match(measured.metrics, [{ name: 'books', measurable: true }]);
   t.equal(measured.metrics.length, 1);
+  const volumes = { entity: 'book', expression: 'count(*)' };
+  const more = { ...MANIFEST, metrics: { ...MANIFEST.metrics, volumes } };
+  const larger = parseManifest(JSON.stringify(more), 'manifest.yaml');
+  const shown = (subject: string) =>
+    schemaFor(larger, accessOf(larger, POLICY, subject)).metrics.map(({ name }) => name);
+  t.strictSame(shown('user:meter'), ['books'], 'a grant of one metric shows no other');
+  t.strictSame(shown('user:counter'), ['books', 'volumes']);
   t.strictSame(seen('user:reader').entities[0]?.minimum_group_size, null);
 });
 

@@ -111,8 +111,20 @@ function entitiesOf(leaf: LeafMetric): readonly string[] {
   return leaf.type === 'conversion' ? [leaf.entity, leaf.conversionEntity] : [leaf.entity];
 }
 
-/** Returns the type of the metric; null if `access` does not cover all of its columns. */
+/** True if no grant that is restricted to certain metrics stands against any part of `metric`. */
+function isGranted(metric: Metric, catalog: Catalog, access: Access): boolean {
+  return leafUses(metric, catalog).every(({ metric: leaf }) =>
+    entitiesOf(leaf).every((entity) =>
+      access.relations
+        .get(entity)
+        ?.grants.some(({ groups }) => (groups?.metrics ?? null) === null || groups?.metrics?.has(leaf.name)),
+    ),
+  );
+}
+
+/** Returns the type of the metric; null if `access` does not cover all of its columns, or allows other metrics only. */
 export function metricType(metric: Metric, catalog: Catalog, access: Access): TypeName | null {
+  if (!isGranted(metric, catalog, access)) return null;
   const fault = metricFault(metric, [], catalog, access);
   return fault === null ? tryMetric(metric, [], scratchContext(catalog, access)).type : null;
 }
