@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 import { type ErrorName, InternalError, QueryError, type QueryErrorFields, queryError } from 'osl-compiler';
 import type { PolicyDocument } from '../../../policy/index.js';
@@ -429,7 +429,7 @@ async function inPortions(value: object, say: (portion: string, last: boolean) =
   for (const portion of portionsOf(value)) {
     if (before !== null) {
       say(before, false);
-      await setImmediate();
+      await nextTurn();
     }
     before = portion;
   }
