@@ -13,9 +13,9 @@ import {
   type IdentityIssuer,
   type IdentityTokenKind,
   type IssuerClaims,
-  refuseExchange,
   verifyIdentityToken,
 } from './identity-token.js';
+import { refuseExchange } from './refusal.js';
 import type { ExchangeRule } from './rule.js';
 
 /** The `iss` claim of exchanged tokens. */

@@ -14,7 +14,8 @@ import type { DocumentPath, ProblemList } from '../problems.js';
 import { OWN_CLAIMS, scalarsIn } from '../tokens/claims.js';
 import type { JsonObject } from '../tokens/strict-json.js';
 import { isName } from '../tokens/token-fault.js';
-import { type IssuerClaims, refuseExchange } from './identity-token.js';
+import type { IssuerClaims } from './identity-token.js';
+import { refuseExchange } from './refusal.js';
 
 /** The longest list of values read from a claim; longer lists are ignored. */
 const MAX_VALUES = 256;
