@@ -1,12 +1,14 @@
 import { once } from 'node:events';
 import type { RecordBatch } from 'apache-arrow';
 import { isNumber } from 'osl-compiler/types';
-import { ARROW_STREAM } from '../src/surfaces/rest/answer.js';
 import { type AnswerBody, type AnswerWishes, openQuery, type QueryBody, replyOf } from './client.js';
 import { EXIT, Failure, failure, usage } from './exit.js';
 import { fieldsOf, note, visible } from './output.js';
 import { formatProblem, problemOf, refusal } from './reply.js';
 import { formatCsv, formatFigure, formatTable, NULL_TEXT, rowCount, type TableCell } from './table.js';
+
+/** Media type of Arrow's stream format. */
+const ARROW_STREAM = 'application/vnd.apache.arrow.stream';
 
 export const FORMATS = ['table', 'csv', 'json', 'ndjson', 'arrow', 'parquet', 'markdown'] as const;
 export type AnswerFormat = (typeof FORMATS)[number];

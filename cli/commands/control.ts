@@ -1,11 +1,11 @@
 import { cpSync, existsSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { type Command, Option } from 'commander';
+import { newExchangeKey } from '../../src/service/issuer-keys.js';
 import {
   existingKeys,
   fingerprintOf,
   makeKeys,
-  newExchangeKey,
   type TenantKeys,
   tenantKeys,
 } from '../../src/service/keys.js';

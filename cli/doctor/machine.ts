@@ -6,7 +6,7 @@ import { type IssuerConfig, loadIssuers } from '../../src/model/identity/issuers
 import { fetchDocument, fetchKeySet } from '../../src/model/identity/remote-keys.js';
 import { archiveFault } from '../../src/service/audit.js';
 import { openDashboards } from '../../src/service/dashboards.js';
-import { issuerKeys } from '../../src/service/keys.js';
+import { issuerKeys } from '../../src/service/issuer-keys.js';
 import type { Settings } from '../../src/service/settings.js';
 import { fetchHttp, localServerUrl } from '../client.js';
 import { counted } from '../output.js';

@@ -2,15 +2,8 @@ import { dirname, resolve } from 'node:path';
 import type { Claim } from '../../policy/proof/index.js';
 import { VISIBILITIES, type Visibility } from '../../src/model/graph/index.js';
 import { parseSource, readManifestText, throwProblems } from '../../src/model/manifest/index.js';
-import {
-  closed,
-  DRAFT,
-  list,
-  named,
-  shapeCheck,
-  some,
-  TEXT,
-} from '../../src/model/manifest/schema/json-schema.js';
+import { shapeCheck } from '../../src/model/manifest/schema/check.js';
+import { closed, DRAFT, list, named, some, TEXT } from '../../src/model/manifest/schema/json-schema.js';
 
 const SUBJECT = { ...TEXT, description: 'A subject of the policy.' } as const;
 const NAMES = (description: string) => list({ type: 'string', minLength: 1, maxLength: 200 }, description);

@@ -10,7 +10,7 @@ import type { ServiceLog } from '../../src/base/log.js';
 import { readManifestText } from '../../src/model/manifest/index.js';
 import type { Control } from '../../src/service/control.js';
 import { followPolicy } from '../../src/service/follow-control.js';
-import { newExchangeKey } from '../../src/service/keys.js';
+import { newExchangeKey } from '../../src/service/issuer-keys.js';
 import { PolicyUnknown } from '../../src/service/model.js';
 import { activationOf, DrainFile } from '../../src/service/process-files.js';
 import type { ReloadResult } from '../../src/service/reload/reload.js';

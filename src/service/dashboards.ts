@@ -4,7 +4,8 @@ import type { SharedDashboard } from '../ask/request/calls-without-data.js';
 import { StartProblem } from '../base/start-problem.js';
 import { codeOf } from '../base/thrown.js';
 import { parseSource, readManifestText, throwProblems } from '../model/manifest/index.js';
-import { choice, closed, DRAFT, integer, shapeCheck, some } from '../model/manifest/schema/json-schema.js';
+import { shapeCheck } from '../model/manifest/schema/check.js';
+import { choice, closed, DRAFT, integer, some } from '../model/manifest/schema/json-schema.js';
 import type { ReloadPart } from './reload/reload.js';
 
 const TITLE = {

@@ -7,7 +7,7 @@ import { Serial } from '../base/serial.js';
 import { codeOf } from '../base/thrown.js';
 import { readManifestText } from '../model/manifest/index.js';
 import type { Control } from './control.js';
-import { newExchangeKey } from './keys.js';
+import { newExchangeKey } from './issuer-keys.js';
 
 /** The files and shared services of a serving process, either a single process or one of several workers. */
 export interface ProcessFiles {

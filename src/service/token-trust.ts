@@ -26,7 +26,8 @@ import {
   NO_ISSUERS,
   openIssuers,
 } from '../model/identity/issuers.js';
-import { exchangeIssuer, exchangeKey, issuerKeys, tenantKeys } from './keys.js';
+import { exchangeIssuer, exchangeKey, issuerKeys } from './issuer-keys.js';
+import { tenantKeys } from './keys.js';
 import type { ReloadPart } from './reload/reload.js';
 import type { Settings } from './settings.js';
 

@@ -12,7 +12,8 @@ import {
 import type { ServiceLog } from '../../base/log.js';
 import { StartProblem } from '../../base/start-problem.js';
 import { readText } from '../manifest/files.js';
-import { choice, closed, DRAFT, integer, shapeCheck, some } from '../manifest/schema/json-schema.js';
+import { shapeCheck } from '../manifest/schema/check.js';
+import { choice, closed, DRAFT, integer, some } from '../manifest/schema/json-schema.js';
 import { parseSource, throwProblems } from '../manifest/source.js';
 import { type FetchDocument, fetchDocument, isFetchable, type KeyTimes, RemoteKeys } from './remote-keys.js';
 

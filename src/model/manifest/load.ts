@@ -15,7 +15,7 @@ import {
   withOverlay,
   withPublished,
 } from './overlay.js';
-import { shapeCheck } from './schema/json-schema.js';
+import { shapeCheck } from './schema/check.js';
 import { MANIFEST_SCHEMA } from './schema/manifest.js';
 import { POLICY_SCHEMA } from './schema/policy.js';
 import { locateIn, parseSource, throwProblems, toDiagnostics, type YamlSource } from './source.js';

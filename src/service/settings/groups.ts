@@ -4,7 +4,7 @@ import { readText, StartProblem } from '../../base/start-problem.js';
 import { messageOf } from '../../base/thrown.js';
 import type { AnswerBounds } from '../../engine/index.js';
 import type { LineageEndpoint } from '../lineage/config/load.js';
-import { readSecret, signingKey } from '../lineage/config/load.js';
+import { readSecret, signingKey } from '../lineage/config/secrets.js';
 import { networkIn } from '../lineage/delivery/address.js';
 import { type ReadSetting, SETTINGS, type SettingValue } from './table.js';
 

@@ -4,7 +4,7 @@ import { type ClientRequest, type IncomingMessage, request as plainRequest } fro
 import { request as secureRequest } from 'node:https';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
 import type { LineageEndpoint } from '../config/load.js';
-import { readSecret, signingKey } from '../config/load.js';
+import { readSecret, signingKey } from '../config/secrets.js';
 import { AddressRule } from './address.js';
 
 /** Creates Standard Webhooks headers. `keys` are newest first; `seconds` is the time since the epoch. */
