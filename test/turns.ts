@@ -121,7 +121,6 @@ export const IN_TURNS: readonly string[] = [
   'tools/init/getting-started',
   'surfaces/catalog/clients',
   'tools/cli/audit',
-  'tools/cli/start',
   'tools/rls/command',
   'tools/rls/page',
   'tools/init/citus',

@@ -124,8 +124,6 @@ function stringText(value: string): string {
   return `"${escaped.join('')}"`;
 }
 
-/** Questions to a solver as SMT-LIB scripts, and its answers. */
-
 /** A model of the solver: values of variables by name, and the truth of formulas. */
 export interface SolverModel {
   value(name: string): ModelValue | null;

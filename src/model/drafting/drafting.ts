@@ -435,5 +435,3 @@ async function inPortions(value: object, say: (portion: string, last: boolean) =
   }
   say(before ?? '[]', true);
 }
-
-/** Compiles and checks drafts in a separate thread: see decision 47. */

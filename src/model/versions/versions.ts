@@ -401,5 +401,3 @@ export function draftId(text: string): string {
 function isDraftId(text: string): boolean {
   return /^draft-[0-9a-f]{32}$/.test(text);
 }
-
-/** Publishing through the API: versions, drafts, and changes made one at a time. */
