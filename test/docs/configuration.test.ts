@@ -23,7 +23,7 @@ const OTHER_READERS: ReadonlyMap<string, string> = new Map([
   ['src/service/settings/table.ts', 'the settings'],
   ['src/service/audit.ts', 'credentials of an object store, by the names of AWS'],
   ['cli/audit/log.ts', 'the same'],
-  ['src/service/lineage/config/load.ts', 'secrets, by the names that files of the operator give'],
+  ['src/service/lineage/config/secrets.ts', 'secrets, by the names that files of the operator give'],
   ...[
     'src/service/data-epochs.ts',
     'src/service/engines.ts',
