@@ -7,7 +7,7 @@ import { fieldsOf, note, visible } from './output.js';
 import { formatProblem, problemOf, refusal } from './reply.js';
 import { formatCsv, formatFigure, formatTable, NULL_TEXT, rowCount, type TableCell } from './table.js';
 
-/** Media type of Arrow's stream format. */
+/** Media type of Arrow's stream format, here too because the server's file would load the server. */
 const ARROW_STREAM = 'application/vnd.apache.arrow.stream';
 
 export const FORMATS = ['table', 'csv', 'json', 'ndjson', 'arrow', 'parquet', 'markdown'] as const;

@@ -27,7 +27,7 @@ interface Size {
   readonly of: string;
   readonly variable: string;
   readonly count: number;
-  /** How many in one part. */
+  /** Number in one part. */
   readonly part: number;
 }
 

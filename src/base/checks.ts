@@ -8,8 +8,9 @@ import { PACKAGE_ROOT } from './package-root.js';
 
 /** Ajv options and custom keywords shared by a family of schemas. */
 export interface Dialect {
+  /** Part of the names of built checks. The text of `keywords` is not: a bundler prints it in another way. */
+  readonly name: string;
   readonly options: Options;
-  /** INVARIANT: the function uses only its argument, since its source text is part of the built check's name. */
   readonly keywords: (ajv: typeof import('ajv')) => readonly CodeKeywordDefinition[];
 }
 
@@ -25,10 +26,9 @@ export function checkOf<T>(schema: AnySchemaObject, dialect: Dialect): ValidateF
   return compilerOf(dialect, {}).compile<T>(schema);
 }
 
-/** Compiles the validator of `schema` to a file for later processes, unless the file exists. */
+/** Compiles the validator of `schema` to a file for later processes. An existing file may have earlier keywords. */
 export async function buildCheck(schema: AnySchemaObject, dialect: Dialect): Promise<void> {
   const file = fileOf(schema, dialect);
-  if (existsSync(file)) return;
   const { default: standalone } = await import('ajv/dist/standalone/index.js');
   const compiler = compilerOf(dialect, { code: { source: true } });
   const code = standalone.default(compiler, compiler.compile(schema));
@@ -43,9 +43,9 @@ function compilerOf({ options, keywords }: Dialect, more: Options): Ajv {
   return new ajv.Ajv({ ...options, ...more, keywords: [...keywords(ajv)] });
 }
 
-/** INVARIANT: the name is a hash of everything the check is built from, so a file found under it checks this schema. */
-function fileOf(schema: AnySchemaObject, { options, keywords }: Dialect): string {
+/** INVARIANT: the name is a hash of the schema and its dialect, so a file found under it checks this schema. */
+function fileOf(schema: AnySchemaObject, { name, options }: Dialect): string {
   const { version } = require('ajv/package.json') as { version: string };
-  const hash = createHash('sha256').update(JSON.stringify([version, options, String(keywords), schema]));
+  const hash = createHash('sha256').update(JSON.stringify([version, name, options, schema]));
   return join(BUILT, `${hash.digest('hex').slice(0, 32)}.cjs`);
 }

@@ -3,9 +3,7 @@
  * half the processor time that some hundred modules take, and a run of the tests starts many hundreds.
  *
  * The script lies in the folder that is given, its modules keep their places: `import.meta.url` says where each is in
- * `dist`, so that data and workers beside them are found. Checks of bodies are the exception: their file is named after
- * the source text of functions, which esbuild prints in another way, so that a script would not find those of the
- * build and would compile its own in each process. It has a folder of checks, filled when its code cache is made.
+ * `dist`, so that data and workers beside them are found.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -39,18 +37,14 @@ const outside: Plugin = {
   },
 };
 
-/** The text of a module, which knows its place. */
-const placed = (path: string): string =>
-  readFileSync(path, 'utf8')
-    .replaceAll('import.meta.url', JSON.stringify(pathToFileURL(path).href))
-    .replaceAll('import.meta.dirname', JSON.stringify(dirname(path)));
-
 /** A module knows its place; `import()` of a name that only the running code knows is that of the starting file. */
 const places: Plugin = {
   name: 'places',
   setup({ onLoad }) {
     onLoad({ filter: /\.m?js$/ }, ({ path }) => {
-      const text = placed(path);
+      const text = readFileSync(path, 'utf8')
+        .replaceAll('import.meta.url', JSON.stringify(pathToFileURL(path).href))
+        .replaceAll('import.meta.dirname', JSON.stringify(dirname(path)));
       const own = path.includes('/node_modules/')
         ? text
         : text.replace(/(?<=[ (])import\((?!['"$])/g, 'import_(');
@@ -58,24 +52,6 @@ const places: Plugin = {
     });
   },
 };
-
-/** The module that names the folder of checks, and how it does. */
-const CHECKS = 'dist/src/base/checks.js';
-const BUILT = "join(PACKAGE_ROOT, 'dist', 'checks')";
-
-/** Checks are built in `folder` and looked for there. */
-function checksIn(folder: string): Plugin {
-  return {
-    name: 'checks',
-    setup({ onLoad }) {
-      onLoad({ filter: new RegExp(`/${CHECKS.replaceAll('.', '\\.')}$`) }, ({ path }) => {
-        const text = placed(path);
-        if (!text.includes(BUILT)) throw new Error(`${CHECKS} does not say where checks are as expected`);
-        return { contents: text.replace(BUILT, JSON.stringify(folder)), loader: 'js' };
-      });
-    },
-  };
-}
 
 /**
  * Runs the script by its cache; the process that is told to makes the cache as it ends (V8 takes none that was made after
@@ -104,40 +80,33 @@ const inAscii = (text: string): string =>
 
 interface Contents {
   readonly name: string;
-  /** What the first module imports, in `dist`. */
-  readonly imports: string;
-  /** Statements that it then runs. */
-  readonly main: string;
+  /** A module's text, in `dist`. */
+  readonly entry: string;
   /** What the process that makes the cache is started with: it compiles what others will use. */
   readonly trial: readonly string[];
   readonly cwd: string;
 }
 
-/** The process that makes the cache makes the checks first. */
-const entryOf = ({ imports, main }: Contents): string => `
-${imports}
-const main = () => { ${main} };
-if (process.env.OSL_MAKE_CACHE === '1') void import('./src/surfaces/rest/make-checks.js').then(main);
-else main();`;
-
-async function makeScript(folder: string, flags: readonly string[], contents: Contents): Promise<string> {
-  const { name, trial, cwd } = contents;
+async function makeScript(
+  folder: string,
+  flags: readonly string[],
+  { name, entry, trial, cwd }: Contents,
+): Promise<string> {
   const root = resolve('.');
   const own = join(folder, 'scripts'); // packages are found from here, and from no other place in the folder
   mkdirSync(own, { recursive: true });
   if (!existsSync(join(own, 'node_modules')))
     symlinkSync(join(root, 'node_modules'), join(own, 'node_modules'));
   const script = join(own, `${name}-all.cjs`);
-  const checks = join(own, `${name}-checks`);
   const { outputFiles } = await build({
     absWorkingDir: root,
-    stdin: { contents: entryOf(contents), resolveDir: join(root, 'dist') },
+    stdin: { contents: entry, resolveDir: join(root, 'dist') },
     write: false,
     bundle: true,
     format: 'esm', // the only one whose modules may wait at their top level, as those of tests do
     platform: 'node',
     target: 'node20.12',
-    plugins: [outside, checksIn(checks), places],
+    plugins: [outside, places],
     banner: { js: '(function (require_, import_) {"use strict";' },
     footer: { js: '})' },
     keepNames: true,
@@ -156,7 +125,6 @@ async function makeScript(folder: string, flags: readonly string[], contents: Co
     }).status;
   run('1'); // its status does not matter: it may find that a port is taken
   if (run('0') !== 0) throw new Error(`the script of ${name} has no code cache that V8 takes`);
-  if (!existsSync(checks)) throw new Error(`the script of ${name} made no checks of bodies`);
   return starting;
 }
 
@@ -167,9 +135,8 @@ async function makeScript(folder: string, flags: readonly string[], contents: Co
 export async function makeCommand(folder: string, flags: readonly string[]): Promise<string> {
   const example = resolve('examples', 'supply-chain');
   const files = ['--manifest', join(example, 'manifest.yaml'), '--policy', join(example, 'policy.yaml')];
-  const imports = `import { run } from './cli/main.js';`;
-  const main = 'run(process.argv);';
-  return makeScript(folder, flags, { name: 'osl', imports, main, trial: ['doctor', ...files], cwd: folder });
+  const entry = `import { run } from './cli/main.js'; run(process.argv);`;
+  return makeScript(folder, flags, { name: 'osl', entry, trial: ['doctor', ...files], cwd: folder });
 }
 
 /**
@@ -186,15 +153,14 @@ export async function makeTests(
   const rows = files
     .map((file) => JSON.stringify(resolve(file)))
     .map((path) => `${path}: () => import(${path}),`);
-  const main = `
+  const entry = `
     const modules = {${rows.join('\n')}};
     const files = process.argv.slice(2);
     process.argv.splice(1, process.argv.length, files[0]); // as \`node FILE\` has it
     void (async () => { for (const file of files) await modules[file](); })();`;
   return makeScript(folder, flags, {
     name: 'tests',
-    imports: '',
-    main,
+    entry,
     trial: trial.map((file) => resolve(file)),
     cwd: '.',
   });

@@ -1,6 +1,7 @@
 import { MANIFEST_SCHEMA, POLICY_SCHEMA } from '../../model/manifest/index.js';
 import { buildShapeCheck } from '../../model/manifest/schema/check.js';
 import { buildReaders } from './bodies/reader.js';
+import './bodies/access.js';
 import './bodies/authoring.js';
 import './bodies/query.js';
 

@@ -26,7 +26,7 @@ export interface Stage {
   readonly answer: (emitted: EmittedSql) => Promise<Answer>;
   /** What the copies say to the same question. */
   readonly truth: (question: Question) => Promise<Answer>;
-  /** What they say if computed columns are joined when they are read, by loops, which run conditions on each row. */
+  /** Their answer if computed columns are joined when they are read; by loops, which run conditions on each row. */
   readonly joinedTruth: (question: Question) => Promise<Answer>;
 }
 

@@ -21,7 +21,7 @@ export function placeOf(
 }
 
 /**
- * SuggestedEdit that replaces an undeclared name with the gateway's suggestion: only the wrong part of a path, or the whole path
+ * Edit that replaces an undeclared name with the gateway's suggestion: only the wrong part of a path, or the whole path
  * if the suggestion has a different one. Null if the hint suggests no name.
  */
 export function fixOf(

@@ -104,7 +104,7 @@ export interface StandbyConfigs {
   readonly maxLagMs: number;
 }
 
-/** What the standbys share with the primary. */
+/** Parts of the primary's engine that its standbys use as well. */
 interface StandbyHost {
   readonly primary: CurrentLogins;
   readonly sizes: ServerSizes;

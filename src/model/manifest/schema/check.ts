@@ -3,6 +3,7 @@ import { buildCheck, checkOf, type Dialect } from '../../../base/checks.js';
 import { CODES, type Path, steps, suggestion, type UnplacedDiagnostic } from '../diagnostic.js';
 
 const DIALECT: Dialect = {
+  name: 'files',
   options: { allErrors: true, verbose: true, strict: true, allowUnionTypes: true, strictTypes: false },
   keywords: () => [],
 };

@@ -6,6 +6,7 @@ import type { JsonShape, ValueOf } from '../shape.js';
 import type { JsonFields } from './json.js';
 
 const DIALECT: Dialect = {
+  name: 'request bodies',
   options: {
     strict: true,
     strictTypes: false,

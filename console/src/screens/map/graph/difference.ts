@@ -1,9 +1,9 @@
 import { type Graph, graphOf, type Thing, type ThingColumn, type Tie, type VisibleSight } from './model.js';
 
-/** VisibleSight for two callers: the same for both, different, or visible to one of them only. */
+/** Visibility for two callers: the same for both, different, or visible to one of them only. */
 export type ViewerMark = 'same' | 'differs' | 'first' | 'second';
 
-/** VisibleSight of a column for each of the two callers; null if it is hidden. */
+/** Visibility of a column for each of the two callers; null if it is hidden. */
 export interface ColumnChange {
   readonly name: string;
   readonly first: VisibleSight | null;

@@ -5,7 +5,7 @@ import type { Sight } from '../../../api/admin-types.js';
 export const KINDS = ['entity', 'bridge', 'facet', 'metric'] as const;
 export type ThingKind = (typeof KINDS)[number];
 
-/** VisibleSight of a column that the caller sees at all. */
+/** Visibility of a column that the caller sees at all. */
 export type VisibleSight = Exclude<Sight, 'nothing'>;
 
 export interface ThingColumn {
