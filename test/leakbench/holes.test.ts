@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import t, { test } from 'tap';
 import { ATTACKS, type Attack } from '../../leakbench/attacks/index.js';
 import type { Worlds } from '../../leakbench/endpoint.js';
@@ -27,6 +28,13 @@ const PREFIX = `leakbench_holes_${process.pid}`;
 test('the holes have names of their own, and there are enough', (t) => {
   t.equal(new Set(HOLES.map((hole) => hole.name)).size, HOLES.length);
   t.ok(HOLES.length >= 30, `${HOLES.length} holes`);
+  t.end();
+});
+
+test('the text of each patch stands once in its file, also of those that the nightly run plants', (t) => {
+  for (const { name, patches } of HOLES)
+    for (const { file, from } of patches)
+      t.equal(readFileSync(file, 'utf8').split(from).length - 1, 1, `${name}: ${file}: ${from}`);
   t.end();
 });
 

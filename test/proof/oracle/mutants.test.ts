@@ -2,7 +2,7 @@ import type * as Compiler from 'osl-compiler';
 import t from 'tap';
 import { partOf } from '../../support/part.js';
 import { openEngine } from '../golden/engine.js';
-import { type Mutant, mutant, mutatedCompilers } from './mutated-compiler.js';
+import { type Mutant, mutant, mutatedCompilers, placesOf } from './mutated-compiler.js';
 import { givenFor, PROBES, type Probe, SCRIPT, worldOf } from './probes.js';
 
 /**
@@ -222,7 +222,12 @@ const MUTANTS: readonly Mutant[] = [
   mutant('what is drawn is fenced', 'barrier/barrier', 'if (isVolatile(root))', 'if (false)'),
   mutant('nothing is drawn beside what is counted', 'groups', 'callsVolatile)', '() => false)'),
   mutant('with ties there are more rows', 'barrier/constants', 'query.withTies ||', ''),
-  mutant('grouping sets are fenced', 'barrier/barrier', "q.kind === 'select'", 'false'),
+  mutant(
+    'grouping sets are fenced',
+    'barrier/barrier',
+    "q.kind === 'select' && q.groupingSets !== null",
+    'false && q.groupingSets !== null',
+  ),
   mutant(
     'a set without keys is a group',
     'minimum',
@@ -412,6 +417,13 @@ async function outcomes(
   }
   return all;
 }
+
+t.test(
+  'the text of each rule stands once in the compiler, also of those that run at another commit',
+  async (t) => {
+    for (const m of [...MUTANTS, ...SILENT]) t.equal(placesOf(m), 1, `${m.rule}: ${m.file}: ${m.from}`);
+  },
+);
 
 t.test('every rule that is switched off is caught', async (t) => {
   const honest = await outcomes(await compilerWith([]));

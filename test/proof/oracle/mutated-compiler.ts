@@ -58,20 +58,26 @@ function restingOn(files: readonly string[]): ReadonlySet<string> {
   return found;
 }
 
+const pathOf = ({ file }: Mutant): string => join('govern', `${file}.js`);
+
+/** How often the mutant's text stands in its file: it can be made if that is once. */
+export const placesOf = (mutant: Mutant): number =>
+  (SOURCES.get(pathOf(mutant)) ?? '').split(mutant.from).length - 1;
+
 /** The compiler with these rules switched off: what rests on them is loaded anew, all else is the compiler's own. */
 async function compilerWith(mutants: readonly Mutant[], dir: string): Promise<typeof Compiler> {
   const texts = new Map(SOURCES);
-  for (const { rule, file, from, to } of mutants) {
-    const path = join('govern', `${file}.js`);
-    const text = texts.get(path) ?? '';
-    if (text.split(from).length !== 2)
-      throw new Error(`${rule || file}: its text stands ${text.split(from).length - 1} times`);
+  for (const mutant of mutants) {
+    const { rule, file, from, to } = mutant;
+    const places = placesOf(mutant);
+    if (places !== 1) throw new Error(`${rule || file}: its text stands ${places} times`);
+    const path = pathOf(mutant);
     texts.set(
       path,
-      text.replace(from, () => to),
+      (texts.get(path) ?? '').replace(from, () => to),
     );
   }
-  const anew = restingOn(mutants.map(({ file }) => join('govern', `${file}.js`)));
+  const anew = restingOn(mutants.map(pathOf));
   const urlOf = (file: string): string => pathToFileURL(join(anew.has(file) ? dir : DIST, file)).href;
   for (const file of anew) {
     const text = texts.get(file) ?? '';

@@ -3,7 +3,7 @@ import t from 'tap';
 import { IS_WHOLE, partOf } from '../../support/part.js';
 import { openEngine } from '../golden/engine.js';
 import { diceFrom } from './dice.js';
-import { type Mutant, mutant, mutatedCompilers } from './mutated-compiler.js';
+import { type Mutant, mutant, mutatedCompilers, placesOf } from './mutated-compiler.js';
 import { planIn, rolledWorld } from './rolled-world.js';
 
 /**
@@ -90,6 +90,13 @@ interface Suspect {
   alarm: boolean;
   seen: boolean;
 }
+
+t.test(
+  'the text of each rule stands once in the compiler, also of those that run at another commit',
+  async (t) => {
+    for (const m of [...MUTANTS, SILENT]) t.equal(placesOf(m), 1, `${m.rule}: ${m.file}: ${m.from}`);
+  },
+);
 
 t.test('every rule that is switched off is caught', async (t) => {
   const suspects: Suspect[] = [];
