@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
+import { lchown, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { syncDirectoryAsync, writeDurablyAsync } from './disk.js';
+import { createFile, syncDirectoryAsync } from './disk.js';
 import type { AuditEntry } from './record.js';
 import type { ReadingQueue } from './store.js';
 
@@ -32,8 +32,17 @@ export interface AuditReadEvent {
  */
 export async function announceRead(dir: string, reading: AuditReadEvent): Promise<void> {
   const place = join(dir, READINGS);
+  const file = join(place, `${randomUUID()}.json`);
+  // A superuser may read the log of a gateway that runs under another account, which must be able to take the file.
+  const { uid, gid } = await stat(dir);
+  const isForeign = process.getuid?.() === 0 && uid !== 0;
   await mkdir(place, { recursive: true, mode: 0o700 });
-  await writeDurablyAsync(join(place, `${randomUUID()}.json`), Buffer.from(JSON.stringify(reading)), 0o600);
+  if (isForeign) await lchown(place, uid, gid);
+  await createFile(`${file}.new`, 0o600, async (handle) => {
+    if (isForeign) await handle.chown(uid, gid);
+    await handle.writeFile(JSON.stringify(reading));
+  });
+  await rename(`${file}.new`, file);
   await syncDirectoryAsync(place);
 }
 
@@ -42,14 +51,29 @@ export function readingFiles(dir: string): ReadingQueue {
   const place = join(dir, READINGS);
   return {
     waiting: async () => {
-      const names = (await readdir(place).catch(() => [])).filter((name) => NAME.test(name));
-      const few = names.slice(0, MOST_AT_ONCE);
+      const entries = await readdir(place, { withFileTypes: true }).catch(() => []);
+      const files = entries.filter((entry) => entry.isFile() && NAME.test(entry.name)).slice(0, MOST_AT_ONCE);
       return Promise.all(
-        few.map(async (name) => ({ id: name.slice(0, 36), bytes: await readFile(join(place, name)) })),
+        files.map(async ({ name }) => ({ id: name.slice(0, 36), bytes: await beginning(join(place, name)) })),
       );
     },
     recorded: (id) => rm(join(place, `${id}.json`), { force: true }),
   };
+}
+
+/** Reads what suffices to tell a file that is too large; empty if the file cannot be read, which is recorded as well. */
+async function beginning(path: string): Promise<Buffer> {
+  try {
+    const file = await open(path, 'r');
+    try {
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(MOST_BYTES + 1), 0, MOST_BYTES + 1, 0);
+      return buffer.subarray(0, bytesRead);
+    } finally {
+      await file.close();
+    }
+  } catch {
+    return Buffer.alloc(0);
+  }
 }
 
 interface ReadEventLog {
@@ -63,6 +87,8 @@ export class ReadEventRecorder {
   readonly #log: ReadEventLog;
   readonly #timer: NodeJS.Timeout;
   #taking: Promise<void> | null = null;
+  /** Ids of recorded events that could not be removed from the queue yet. */
+  readonly #recorded = new Set<string>();
 
   constructor(log: ReadEventLog) {
     this.#log = log;
@@ -88,8 +114,10 @@ export class ReadEventRecorder {
     const { queue, append } = this.#log;
     try {
       for (const { id, bytes } of await queue.waiting()) {
-        await append(this.#entry(id, bytes));
+        if (!this.#recorded.has(id)) await append(this.#entry(id, bytes));
+        this.#recorded.add(id);
         await queue.recorded(id);
+        this.#recorded.delete(id);
       }
     } catch {
       return;

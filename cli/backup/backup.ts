@@ -258,8 +258,9 @@ async function copyChain(dir: string, to: string, withKeys: boolean, backup: Bac
     // The last segment may be open for writing, and the one before may not be truncated yet.
     const live = segments.indexOf(number) >= segments.length - 2;
     await backup.bytesOf(`${to}/${segmentName(number)}`, await source.segment(number, live));
-    if (withKeys)
-      await backup.bytesOf(`${to}/${keyName(number)}`, await readFile(join(dir, keyName(number))));
+    const key = join(dir, keyName(number));
+    // An operator may have destroyed the key, so that names in the segment cannot be found any more.
+    if (withKeys && existsSync(key)) await backup.bytesOf(`${to}/${keyName(number)}`, await readFile(key));
   }
   if (!retained.equals(await source.retained())) throw new ChangedDuringCopy('older records were let go');
 }

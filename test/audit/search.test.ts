@@ -1,5 +1,5 @@
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { chownSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import t from 'tap';
 import {
   type AuditEntry,
@@ -134,19 +134,30 @@ t.test('a reading is recorded by the log that is open, or by the next one', asyn
   t.same(await readings(), []);
   const next = await openAuditLog({ dir });
   await announceRead(dir, { ...reading, command: 'tail' });
-  writeFileSync(
-    join(dir, 'readings', `${'0'.repeat(8)}-0000-4000-8000-${'0'.repeat(12)}.json`),
-    'x'.repeat(9_000),
-  );
+  const named = (digit: string) =>
+    join(dir, 'readings', `${digit.repeat(8)}-0000-4000-8000-${digit.repeat(12)}.json`);
+  writeFileSync(named('0'), 'x'.repeat(9_000));
+  mkdirSync(named('1')); // which nobody who announces a reading makes
   await next.close();
   const recorded = await readings();
   t.equal(recorded.length, 3);
   t.hasStrict(recorded, [reading]);
   t.match(
     recorded.find((r) => Reflect.has(r as object, 'unreadable')),
-    { unreadable: 9_000 },
+    { unreadable: 4_097 },
+    'no more is read than shows that it is too large',
   );
-  t.same(readdirSync(join(dir, 'readings')), []);
+  t.same(readdirSync(join(dir, 'readings')), [basename(named('1'))]);
+});
+
+t.test('an announced reading belongs to whom the log belongs to', async (t) => {
+  const dir = await log(1);
+  if (process.getuid?.() === 0) chownSync(dir, 65_534, 65_534); // a superuser reads the log of another account
+  const { uid, gid } = statSync(dir);
+  await announceRead(dir, { command: 'tail', by: 'root', at: '2026-01-01T00:00:00.000Z', filter: {} });
+  const place = join(dir, 'readings');
+  const [file = ''] = readdirSync(place);
+  for (const path of [place, join(place, file)]) t.hasStrict(statSync(path), { uid, gid }, path);
 });
 
 t.test('the records of one request are read where they stand, by indexes of any version', async (t) => {
