@@ -1,7 +1,7 @@
 /** Longest time that a written record may wait for its sync, ms. */
 const SYNC_WITHIN_MS = 50;
 
-/** Time after the first record at which its sync starts, ms; the rest is for the sync itself. */
+/** Delay from the first unsynced record to the start of its sync, ms; the rest is for the sync itself. */
 const SYNC_AFTER_MS = 20;
 
 /**
@@ -16,8 +16,8 @@ export class BackgroundSync {
   #timer: NodeJS.Timeout | null = null;
   #running: Promise<void> | null = null;
   /**
-   * Time (`performance.now`) at which the oldest record not covered by a completed sync was written; null if there is
-   * none.
+   * Time (`performance.now`) at which the oldest record not covered by a completed sync was written, or an earlier
+   * bound; null if every record is synced.
    */
   #oldest: number | null = null;
   #stopped = false;
@@ -51,7 +51,7 @@ export class BackgroundSync {
     while (this.#durable < written) await (this.#running ?? this.#begin());
   }
 
-  /** Starts no further sync, and waits for the running one. Never rejects. */
+  /** Prevents further syncs and waits for the running one. Never rejects. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#clear();

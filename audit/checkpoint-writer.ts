@@ -8,7 +8,7 @@ export class CheckpointWriter {
   readonly #notes: NoteStore;
   readonly #signer: Signer;
   readonly #signed: (note: string) => void;
-  /** Extension lines of each checkpoint. */
+  /** Extension lines of each checkpoint: `sync kernel`, or empty with `sync: 'disk'`. */
   readonly #extension: string;
   #lasting: number;
   #newest: number;
@@ -34,20 +34,20 @@ export class CheckpointWriter {
     return this.#newest;
   }
 
-  /** Tree size of the last permanent checkpoint. */
+  /** Tree size of the last permanent checkpoint; -1 if there is none. */
   get lasting(): number {
     return this.#lasting;
   }
 
   /**
-   * Writes a permanent checkpoint of the tree, whose records are on disk, after all earlier checkpoints are written;
-   * does nothing if the tree has not grown.
+   * Writes a permanent checkpoint after all earlier checkpoints are written; does nothing if the tree has not grown.
+   * The records of the tree must be on disk.
    */
   write(tree: Frontier): Promise<void> {
     return this.#enqueue('append', tree);
   }
 
-  /** Overwrites the newest checkpoint. Keeping one for every second would take more space than a quiet log itself. */
+  /** Replaces the newest checkpoint. A new one every second would take more space than a quiet log. */
   renew(tree: Frontier): Promise<void> {
     return this.#enqueue('replace', tree);
   }
@@ -57,7 +57,7 @@ export class CheckpointWriter {
     return this.#signer.sign(size, root, new Date().toISOString(), this.#extension);
   }
 
-  /** Resolves when no checkpoint is being written. Never rejects. */
+  /** Waits for the checkpoints being written. Never rejects. */
   async settled(): Promise<void> {
     await this.#last.catch(() => undefined);
   }

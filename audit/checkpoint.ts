@@ -22,7 +22,7 @@ export const CHECKPOINTS_FILE = 'checkpoints';
  * permanent.
  */
 export const LATEST_FILE = 'checkpoint.latest';
-/** File with the signed note about deleted segments. */
+/** File with the signed note that replaces deleted segments. */
 export const RETAINED_FILE = 'retained';
 export const PUBLIC_KEY_FILE = 'checkpoint.vkey';
 const ED25519 = 0x01;
@@ -87,7 +87,7 @@ export function formatSignature(name: string, id: Buffer, signature: Buffer): st
   return `\u2014 ${name} ${Buffer.concat([id, signature]).toString('base64')}\n`;
 }
 
-/** Parses a note; returns null unless it is well formed, names `trusted` as origin, and is signed by it once. */
+/** Parses a note; null unless well formed, with origin `trusted` and one valid signature by that key. */
 export function openCheckpoint(note: string, trusted: VerifierKey): Checkpoint | null {
   const groups = NOTE.exec(note)?.groups;
   if (!groups) return null;
@@ -102,15 +102,15 @@ export function openCheckpoint(note: string, trusted: VerifierKey): Checkpoint |
 function signs(line: string, body: string, trusted: VerifierKey): boolean {
   const encoded = line.slice(`\u2014 ${trusted.name} `.length);
   const blob = Buffer.from(encoded, 'base64');
-  // Other texts decode to the same bytes; only the usual one is accepted, so that nothing about a note can be changed.
+  // Several base64 texts decode to the same bytes; accepting only the canonical one keeps notes unalterable.
   if (blob.length !== 68 || blob.toString('base64') !== encoded) return false;
   if (!blob.subarray(0, 4).equals(trusted.id)) return false;
   return verify(null, Buffer.from(body), trusted.key, blob.subarray(4));
 }
 
 /**
- * Returns the number of records, from the start of the log, that were synced in order. Beyond them, a power failure may
- * have removed records and kept later ones.
+ * Returns the number of records, from the start of the log, that were synced in order; infinite unless the checkpoint
+ * says `sync kernel`. Beyond them, a power failure may have removed records and kept later ones.
  */
 export function syncedBefore(newest: Checkpoint | null): number {
   return newest?.sync === 'kernel' ? newest.size : Number.POSITIVE_INFINITY;
@@ -130,7 +130,7 @@ export function splitNotes(file: Buffer): { notes: string[]; end: number } {
   }
 }
 
-/** Splits text into notes. */
+/** Splits concatenated notes in a text; an incomplete note at the end is ignored. */
 export function checkpointNotes(text: string): readonly string[] {
   return splitNotes(Buffer.from(text)).notes;
 }
@@ -166,7 +166,7 @@ export function retentionLines(
   return `retained ${segment} ${epoch} ${chain.toString('hex')}\nfrontier ${roots}\n`;
 }
 
-/** Parses the newest retention note; null if there is none. @throws TypeError if its signature is invalid */
+/** Parses the newest retention note; null if there is none. @throws TypeError if it is malformed or forged */
 export function parseRetentionNote(notes: Buffer, key: VerifierKey): RetentionCheckpoint | null {
   const note = splitNotes(notes).notes.at(-1);
   if (note === undefined) return null;

@@ -37,7 +37,7 @@ export class Chain {
   }
 }
 
-/** Called once per record: with its seq when it is durable, or with the error if it never will be. Must not throw. */
+/** Called once per record: with its seq when acknowledged (see `AuditSync`), or the error. Must not throw. */
 export type AppendDone = (error: AuditUnavailable | null, seq: number) => void;
 
 /** Queues an outcome rejected by a disk failure, to be recorded once the log works again. */
@@ -83,7 +83,7 @@ export class CommitGroup {
     return null;
   }
 
-  /** Like `add`. @param record UTF-8 bytes, one per latin1 character */
+  /** Like `add`, for a record from a template. @param record UTF-8 bytes, one per latin1 character */
   addBytes(
     record: string,
     seq: number,
@@ -107,7 +107,7 @@ export class CommitGroup {
       if (keep === null || outcome === null) process.nextTick(done, failure, -1);
       else keep('entry' in outcome ? this.#entryOf(outcome, body, at - FRAME_TAIL) : outcome, done);
     }
-    // The kernel may still read the buffer, so it must not be reused.
+    // Only `waiting` is emptied: the kernel may still read the buffer, so the group must not be reused.
     this.waiting.length = 0;
   }
 
@@ -121,7 +121,7 @@ export class CommitGroup {
 
   /** Rebuilds the entry of a template record from its bytes. */
   #entryOf(form: RecordTemplate, start: number, end: number): AuditEntry {
-    const record = JSON.parse(this.buffer.toString('utf8', start, end)) as AuditRecord; // encoded by the template
+    const record = JSON.parse(this.buffer.toString('utf8', start, end)) as AuditRecord; // encoded by `form`
     return form.entry(record.request_id, record.statement_hmac, record.rows, record.duration_us);
   }
 

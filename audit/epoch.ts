@@ -24,11 +24,11 @@ export interface EpochStart {
   readonly store: LogStore;
   readonly signer: Signer;
   readonly recovered: RecoveredLog;
-  /** First records of the epoch; no others are accepted until a checkpoint covers these and they are durable. */
+  /** Returns the first records; no others are accepted until these are durable and under a checkpoint. */
   readonly first: (place: RecordPlace) => readonly AuditEntry[];
   /**
-   * Called once when the disk fails. The `waiting` records are refused, except that outcomes are passed to the
-   * callback if one is returned.
+   * Called once when the disk fails, with the number of waiting records. They are refused; if a callback is returned,
+   * outcomes among them are passed to it instead.
    */
   readonly failed: (failure: AuditUnavailable, waiting: number) => KeepOutcome | null;
   /** Called with each checkpoint once it is durable. */
@@ -49,7 +49,7 @@ export class Epoch {
   readonly #checkpoints: CheckpointWriter;
   /** Tree of all acknowledged records. */
   readonly #tree: RecentTree;
-  /** The newest tree that was signed for a proof, shared by all proofs under it. */
+  /** Newest checkpoint signed for a proof, reused for further proofs while the tree has the same size. */
   #head: { readonly size: number; readonly note: string } | null = null;
   readonly #sync: AuditSync;
   /** Syncs written records later; null if a write returns when it is synced. */
@@ -176,8 +176,8 @@ export class Epoch {
   }
 
   /**
-   * Proves that a record of this epoch is in the log, under a tree that is signed now; resolves with null if the record
-   * is no longer in memory.
+   * Proves that a record of this epoch is in the log, under a signed tree that contains it. Resolves with null if the
+   * record is no longer in memory, or is not `entry`; rejects if the log has failed.
    */
   async proof(entry: AuditEntry, seq: number): Promise<string | null> {
     await this.#durableTree();
@@ -298,9 +298,9 @@ export class Epoch {
   }
 
   /**
-   * Syncs at the end of the current event loop turn, so that all records of the turn share one sync. A group that
-   * contains only outcomes waits up to `LINGER_MS` for the next decision: no response depends on it, and a separate
-   * sync would delay decisions.
+   * Starts the next write at the end of the current event loop turn, so that all records of the turn share it. A group
+   * that contains only outcomes waits up to `LINGER_MS` for the next decision: no response depends on it, and a
+   * separate write would delay decisions.
    */
   #schedule(): void {
     if (this.#busy || this.#scheduled || this.#filling.used === 0) return;
@@ -387,7 +387,7 @@ export class Epoch {
       .catch((error: unknown) => this.#fail(toAuditUnavailable(error)));
   }
 
-  /** Syncs what is written. INVARIANT: no checkpoint covers a record that a power failure could still remove. */
+  /** Syncs all records. INVARIANT: no checkpoint covers a record that a power failure could still remove. */
   async #durableTree(): Promise<Frontier> {
     if (this.#background === null) return this.#tree;
     const tree = this.#tree.copy();
@@ -396,8 +396,8 @@ export class Epoch {
   }
 
   /**
-   * The process itself may have been suspended before it could read the result, so it gets a grace period before the
-   * operation is declared timed out.
+   * Fails the log if the pending write still has not returned after a grace period: the process itself may have been
+   * suspended before it could read the result.
    */
   #expire(deadlineMs: number): void {
     if (!this.#busy) return;
@@ -409,7 +409,7 @@ export class Epoch {
     setTimeout(failIfSilent, GRACE_MS).unref();
   }
 
-  /** A failed sync is never retried: the kernel may have dropped the pages. */
+  /** Fails the epoch. A failed sync is never retried, because the kernel may have dropped the pages. */
   #fail(failure: AuditUnavailable): void {
     if (this.#failure) return;
     this.#failure = failure;
@@ -430,10 +430,10 @@ export class Epoch {
   }
 }
 
-/** RFC 6962: what is hashed for a leaf begins with a zero byte. */
+/** Prefix of the data that is hashed for a leaf: a zero byte (RFC 6962). */
 const LEAF_PREFIX = Buffer.alloc(1);
 
-/** Maximum time that an outcome waits for a decision to share its sync with, ms. */
+/** Maximum time that an outcome waits for a decision with which to share a write, ms. */
 const LINGER_MS = 2;
 
 /** Grace period after the deadline, ms. */

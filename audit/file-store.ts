@@ -55,7 +55,7 @@ async function archiveSegments(dir: string, archive: string, segments: readonly 
   await syncDirectoryAsync(place);
 }
 
-/** Copies a file atomically and durably; skips an existing copy of the same size. */
+/** Copies a file atomically and durably; skips it if a copy of the same size exists. */
 async function copySegment(from: string, to: string): Promise<void> {
   const there = await stat(to).catch(() => null);
   if (there !== null && there.size === (await stat(from)).size) return;
@@ -201,7 +201,7 @@ class NoteFiles implements NoteStore {
   }
 }
 
-/** Truncates a file of notes after its last complete note. */
+/** Truncates a file of notes to `end`, the offset after its last complete note. */
 async function truncateNotes(dir: string, name: string, end: number): Promise<void> {
   const handle = await open(join(dir, name), 'a', 0o644);
   try {
@@ -219,7 +219,7 @@ const ZEROS = Buffer.alloc(1024 * 1024);
 /** Largest group that is written in the main thread, bytes. */
 const AT_ONCE_BYTES = 64 * 1024;
 
-/** Duration of a write after which the next ones go through the thread pool for `SLOW_DISK_MS`, ms. */
+/** Duration of a write, in ms, above which further writes go through the thread pool for `SLOW_DISK_MS`. */
 const SLOW_WRITE_MS = 1;
 const SLOW_DISK_MS = 1_000;
 
@@ -248,7 +248,7 @@ class SegmentFiles implements SegmentStore {
   #start = 0;
   #fingerprints: Fingerprints | null = null;
 
-  /** @param last number of the last existing segment, or 0 */
+  /** @param last number of the last existing segment; 0 if there is none */
   constructor(dir: string, bytes: number, last: number, write: WriteAt, sync: AuditSync) {
     this.#dir = dir;
     this.#bytes = bytes;
@@ -318,7 +318,7 @@ class SegmentFiles implements SegmentStore {
     );
   }
 
-  /** Writes synchronously in the main thread. Returns the error, or null. */
+  /** Writes synchronously in the main thread. Returns the error, or null on success. */
   #writeAtOnce(fd: number, group: Buffer, length: number, position: number): Error | null {
     const began = performance.now();
     try {

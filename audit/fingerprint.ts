@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 
 const BLOCK = 64;
 const DIGEST = 32;
-/** Maximum length, in bytes, of a text that is copied byte by byte. */
+/** Maximum length, in bytes, of a text that is copied byte by byte into the buffer for short texts. */
 const SHORT = 448;
 
 /**
@@ -55,7 +55,7 @@ export class Fingerprints {
     return this.#finished(view);
   }
 
-  /** Reusable buffer with room for `length` bytes after the key; null if `length` is too large. */
+  /** Returns the reusable buffer with room for `length` bytes after the key; null if that is too much. */
   #room(length: number): Buffer | null {
     const most = BLOCK + length;
     if (most > MAX_KEPT) return null;
@@ -77,5 +77,5 @@ export class Fingerprints {
   }
 }
 
-/** Maximum input, in bytes, for which the reusable buffer grows. */
+/** Maximum input with key block, in bytes, for the reusable buffer; longer inputs use a temporary one. */
 const MAX_KEPT = 262_144;

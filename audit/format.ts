@@ -106,7 +106,7 @@ export function encodeHeader(header: SegmentHeader): Buffer {
   return Buffer.from(`${line} ${headerCheck(line)}\n`);
 }
 
-/** Header of a segment and offset of its first frame; null if there is no valid header. */
+/** Decodes a segment header, and returns it with the offset of the first frame; null if it is invalid. */
 export function decodeHeader(segment: Buffer): { header: SegmentHeader; end: number } | null {
   const text = segment.toString('latin1', 0, 256);
   const match = HEADER_LINE.exec(text);
@@ -127,7 +127,7 @@ function headerCheck(line: string): string {
   return hash('sha256', line, 'hex').slice(0, 16);
 }
 
-/** Writes mark, back, length, check and leaf prefix before a record of `length` bytes at `at + FRAME_HEAD`. */
+/** Writes mark, back, length, check and zero byte before a record of `length` bytes at `at + FRAME_HEAD`. */
 export function putFrameHead(target: Buffer, at: number, back: number, length: number): void {
   const check = headCheck(back, length);
   target[at] = MARK;
@@ -173,14 +173,14 @@ function headCheck(back: number, length: number): number {
   return (back & 0xffff) ^ (back >>> 16) ^ length ^ 0x4f53;
 }
 
-/** Offset after the last non-zero byte; the rest is unused. */
+/** Returns the offset after the last non-zero byte; the space after it is unused. */
 export function usedEnd(segment: Buffer): number {
   let end = segment.length;
   while (end > 0 && segment[end - 1] === 0) end -= 1;
   return end;
 }
 
-/** Frame at `at`, checked for structure only (the caller checks the chain); null if no complete frame starts there. */
+/** Decodes the frame at `at`; null if no complete frame starts there. Does not check the chain hash. */
 export function frameAt(segment: Buffer, at: number, end: number): RecordFrame | null {
   const next = frameEnd(segment, at, end);
   if (next === null) return null;
@@ -195,7 +195,7 @@ export function frameAt(segment: Buffer, at: number, end: number): RecordFrame |
   };
 }
 
-/** End of the frame at `at`, without decoding it; null in the same cases as `frameAt`. */
+/** Returns the offset after the frame at `at`, without decoding it; null in the same cases as `frameAt`. */
 export function frameEnd(segment: Buffer, at: number, end: number): number | null {
   const length = headLength(segment, at, end);
   if (length === null) return null;
@@ -212,12 +212,12 @@ function headLength(segment: Buffer, at: number, end: number): number | null {
 
 /**
  * True if the invalid frame at `at` is the torn end of a write that was never finished, and so never acknowledged. Two
- * conditions must hold: bytes are *missing*, that is, the data ends inside the frame or a whole sector of it is zero
- * (a lost sector reads as zero, an altered one does not); and no later group exists, because a group is written only
- * after the previous one is on disk.
+ * conditions must hold: bytes are *missing*, that is, the data ends inside the frame or a whole sector of it is zero (a
+ * lost sector reads as zero, an altered one does not); and no later group exists, because a group is written only after
+ * the previous one is on disk.
  *
- * @param holes true if groups were not synced one by one: then a later group may exist, and the write may have been
- *   acknowledged
+ * @param holes true if groups were not synced one by one: a later group may then exist, and the torn write may have
+ * been acknowledged
  */
 export function isTorn(segment: Buffer, at: number, end: number, holes: boolean): boolean {
   if (!holes && hasLaterGroup(segment, at, end)) return false;

@@ -62,7 +62,7 @@ export class Frontier {
     this.#size += 1;
   }
 
-  /** Called for each subtree that a new leaf completes: the one that covers [index, index + 1) · 2^height leaves. */
+  /** Called for each subtree that a new leaf completes: leaves [index, index + 1) times 2^height. */
   protected completed(_height: number, _index: number, _root: Digest): void {}
 
   root(): Buffer {
@@ -70,14 +70,14 @@ export class Frontier {
   }
 }
 
-/** Root over adjacent subtrees, the largest first. */
+/** Combines the roots of adjacent subtrees, largest first, into one root. */
 function joined(roots: readonly Digest[]): Digest {
   return roots.slice(0, -1).reduceRight((under, left) => nodeHash(left, under), roots.at(-1) ?? EMPTY_ROOT);
 }
 
 /** Position between two segments, with the state of the log up to there. */
 export interface LogBase {
-  /** Number of the preceding segment, or 0. */
+  /** Number of the preceding segment; 0 before the first segment. */
   readonly segment: number;
   readonly epoch: number;
   readonly seq: number;
@@ -98,13 +98,13 @@ export const BEGINNING: LogBase = Object.freeze({
 export interface SignedState {
   /** Length of the permanent checkpoint file in bytes. */
   readonly end: number;
-  /** Tree size of the last permanent checkpoint, or -1. */
+  /** Tree size of the last permanent checkpoint; -1 if there is none. */
   readonly lasting: number;
-  /** Tree size of the newest checkpoint, or -1. */
+  /** Tree size of the newest checkpoint; -1 if there is none. */
   readonly newest: number;
 }
 
-/** Complete subtrees of one height, as roots: the first is subtree number `first`. */
+/** Roots of consecutive complete subtrees of one height; `first` is the number of the first subtree. */
 interface TreeLevel {
   first: number;
   roots: Digest[];
@@ -116,13 +116,13 @@ interface TreeLevel {
  */
 export class RecentTree extends Frontier {
   readonly #kept: number;
-  /** By height. */
+  /** Kept subtrees; the index is the height. */
   #levels: TreeLevel[] = [];
   /** Roots of the complete subtrees before the first kept leaf, by height and number. */
   #before: ReadonlyMap<string, Digest>;
   #first: number;
 
-  /** @param kept number of leaves that are kept at least, and twice at most; a power of two */
+  /** @param kept minimum number of leaves to keep, a power of two; up to twice as many are kept */
   constructor({ size, roots }: Frontier, kept = 8_192) {
     super(size, roots);
     this.#kept = kept;
@@ -132,18 +132,18 @@ export class RecentTree extends Frontier {
     );
   }
 
-  /** Siblings on the path from leaf `index` to the root of the first `size` leaves; null if it is no longer kept. */
+  /** Returns the inclusion path of leaf `index` in a tree of `size` leaves; null if the leaf is not kept. */
   pathOf(index: number, size: number): readonly Buffer[] | null {
     if (index < this.#first || index >= size || size > this.size) return null;
     return siblingsOf(index, size).map((range) => this.#rootOf(range));
   }
 
-  /** Hash of a leaf; null if it is no longer kept. */
+  /** Returns the hash of a leaf; null if the leaf is no longer kept. */
   leaf(index: number): Buffer | null {
     return index < this.#first || index >= this.size ? null : this.#rootOf({ start: index, end: index + 1 });
   }
 
-  /** Root of the first `size` leaves, of which the last must still be kept. */
+  /** Returns the root of the first `size` leaves. The last of them must still be kept. */
   rootAt(size: number): Buffer {
     return this.#rootOf({ start: 0, end: size });
   }
@@ -208,7 +208,7 @@ function keyOf(height: number, index: number): string {
   return `${height} ${index}`;
 }
 
-/** Complete subtrees that cover a range of leaves of the tree, the largest first. */
+/** Returns the complete subtrees that cover a range of the tree's leaves, largest first. */
 function coverOf({ start, end }: LeafSpan): readonly { readonly height: number; readonly index: number }[] {
   const found: { readonly height: number; readonly index: number }[] = [];
   let at = start;

@@ -65,7 +65,7 @@ export interface AuditObserver {
   kept?(reason: Error): void;
   /** Called once a checkpoint is durable. */
   signed?(note: string): void;
-  /** Called after the log was closed, successfully or not. */
+  /** Called after the log was closed, successfully or not. `close` waits for the returned promise. */
   closed?(): Promise<void>;
 }
 
@@ -91,7 +91,7 @@ export interface AuditStats {
   readonly records: number;
   /** Number of records known to be on disk. */
   readonly durable: number;
-  /** Number of records covered by the last checkpoint. */
+  /** Number of records covered by the newest checkpoint. */
   readonly anchored: number;
   /** Point at which a record counts as recorded. */
   readonly sync: AuditSync;
@@ -125,11 +125,11 @@ export interface AuditLog {
     standby?: RecordedStandby,
   ): void;
   /**
-   * Appends an outcome, and resolves with the proof that it is in the log: a C2SP tlog-proof under a tree that is signed
-   * once the record is on disk. Rejects with AuditUnavailable as soon as the log fails; the record is kept like any
-   * outcome.
+   * Appends an outcome, and resolves with the proof that it is in the log: a C2SP tlog-proof under a tree that is
+   * signed once the record is on disk. Rejects with AuditUnavailable as soon as the log fails; the outcome itself is
+   * kept as with `append`.
    *
-   * @param entry with its `ts`
+   * @param entry must contain `ts`, because the proof encodes the record a second time
    */
   appendProven(entry: AuditEntry): Promise<string>;
   /**

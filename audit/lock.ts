@@ -34,7 +34,7 @@ export async function lockDirectory(dir: string): Promise<() => void> {
   }
 }
 
-/** Removes a stale lock. @throws AuditLocked */
+/** Removes the lock `name` if it is stale. @throws AuditLocked if it is held, or cannot be probed */
 async function rejectIfHeld(dir: string, name: string): Promise<void> {
   const [, kernel, pid] = LOCK.exec(name) ?? [];
   if (kernel === undefined) return;

@@ -11,7 +11,7 @@ interface ClockJump {
   /** Time that the clock should have shown, RFC 3339; null if unknown because the process was not running. */
   readonly expected: string | null;
   readonly found: string;
-  /** Time of the last record, if the clock was behind it when the log was opened. */
+  /** Time of the last record, if the clock was behind it when the log was opened; otherwise null. */
   readonly last: string | null;
 }
 
@@ -50,7 +50,7 @@ export class ClockWatch {
   }
 }
 
-/** Clock jump to report if, on opening, the clock is behind the last record; otherwise null. */
+/** Returns the clock jump to report if, on opening, the clock is behind the last record; otherwise null. */
 function jumpSince(last: string): ClockJump | null {
   const now = Date.now();
   if (!(Date.parse(last) > now + JUMP_MS)) return null;
@@ -58,9 +58,9 @@ function jumpSince(last: string): ClockJump | null {
 }
 
 /**
- * After an unclean stop, records that no checkpoint covers are protected only by the hash chain, which involves no
- * key: anyone with access to the disk could have removed or forged them. The next checkpoint will cover them, so this
- * fact is first recorded in the log permanently.
+ * First entries after the log was opened. After an unclean stop, records that no checkpoint covers are protected only
+ * by the hash chain, which involves no key: anyone with access to the disk could have removed or forged them. The next
+ * checkpoint will cover them, so an event in the log permanently marks them first.
  */
 export function openingEvents(
   place: RecordPlace,
@@ -91,7 +91,7 @@ export function reopeningEvents(
   const { size, durable } = acknowledged;
   const refused = orphans.filter((decision) => decision.seq >= size);
   const lost = Math.max(0, size - seq);
-  // If none of the records acknowledged by this writer is missing, they are known to be genuine.
+  // If no acknowledged record is missing, recovery has checked them all, so only later ones are reported.
   const recovered = lost > 0 ? { from: durable, to: seq, lost } : { from: size, to: seq };
   return [
     gapEvent(place, options, gap),
@@ -105,8 +105,8 @@ export function gapEvent(place: RecordPlace, options: AuditLogOptions, gap: Audi
 }
 
 /**
- * Event that reports the records without a checkpoint, the number of acknowledged ones that are lost, and the bytes cut
- * off after them.
+ * Returns the event that reports the range of records without a checkpoint, the number of acknowledged records that are
+ * lost, and the torn bytes that were cut off.
  */
 function recovery(
   place: RecordPlace,

@@ -28,7 +28,7 @@ const REOPEN_MS = 250;
 /**
  * Opens the audit log for writing: takes the lock, verifies the log, cuts off a torn tail, adds an outcome `unknown`
  * for every allowed decision that has none, and writes a checkpoint. The log's own records (`audit.open`,
- * `audit.recover`, `audit.gap`, `audit.close`) are events of the surface `system`.
+ * `audit.clock`, `audit.recover`, `audit.gap`, `audit.retain`, `audit.close`) are events of the surface `system`.
  *
  * With `waits`, a log whose storage does not respond opens immediately and does all this later.
  *
@@ -87,7 +87,7 @@ const NOTHING_YET: Omit<AuditStats, 'writer' | 'gaps' | 'sync'> = Object.freeze(
   failure: null,
 });
 
-/** The log across epochs; whenever the disk fails, a new epoch follows. */
+/** The log across epochs. After a disk failure, a new epoch starts unless `afterFailure` is `stay`. */
 class ReopeningLog implements AuditLog {
   readonly #options: AuditLogOptions;
   readonly #store: LogStore;
@@ -98,7 +98,7 @@ class ReopeningLog implements AuditLog {
   /** The current epoch; null until the first one has started. */
   #epoch: Epoch | null = null;
   #outage: LogOutage | null = null;
-  /** Called when the log fails, by those who wait for a proof. */
+  /** Reject the pending calls of `appendProven` when the log fails. */
   readonly #proving = new Set<(failure: AuditUnavailable) => void>();
   #gaps = 0;
   #timer: NodeJS.Timeout | null = null;
@@ -198,11 +198,11 @@ class ReopeningLog implements AuditLog {
     const failed = new Promise<never>((_, reject) => {
       refuse = reject;
     });
-    failed.catch(() => undefined); // observed by the race below
+    failed.catch(() => undefined); // the race below handles the rejection
     this.#proving.add(refuse);
     try {
       const appended = this.append(entry);
-      appended.catch(() => undefined); // a kept outcome may settle long after the race
+      appended.catch(() => undefined); // a kept outcome may be settled long after the race
       if (this.#outage !== null) throw this.#outage.failure;
       const seq = await Promise.race([appended, failed]);
       const proof = await Promise.race([this.#current().proof(entry, seq), failed]);
@@ -298,7 +298,7 @@ class ReopeningLog implements AuditLog {
     }
   }
 
-  /** @throws AuditDamaged; errors of other types come from the storage */
+  /** @throws AuditDamaged, or the error of a storage that still fails */
   async #beginFirst(outage: LogOutage): Promise<AuditGap> {
     const recovered = await this.#store.recover(this.#signer);
     let gap: AuditGap = outage.gap();
@@ -310,7 +310,7 @@ class ReopeningLog implements AuditLog {
     return gap;
   }
 
-  /** @throws AuditDamaged; errors of other types come from the storage */
+  /** @throws AuditDamaged, or the error of a storage that still fails */
   async #beginAfter(outage: LogOutage, base: LogBase, acknowledged: AcknowledgedTree): Promise<AuditGap> {
     const recovered = await this.#store.recover(this.#signer, { base: { base, open: [] }, acknowledged });
     let gap: AuditGap = outage.gap();
@@ -329,7 +329,7 @@ class ReopeningLog implements AuditLog {
     await this.#readings?.close();
     if (this.#outage !== null) {
       this.#outage.giveUp();
-      // A pending write could still hit the log of the next writer, so keep the lock until the process ends.
+      // If a write is pending, it could hit the next writer's log: the lock is kept until the process ends.
       await this.#store.close();
       if (this.#epoch?.busy !== true) this.#release();
       throw this.#outage.failure;
@@ -366,7 +366,7 @@ class LogOutage {
   #lost = 0;
 
   /**
-   * @param refused number of records refused because of the failure itself
+   * @param refused number of records that were pending at the failure and are refused
    * @param lasting true if the log will not reopen, in which case outcomes are refused too
    */
   constructor(failure: AuditUnavailable, refused: number, lasting: boolean) {
@@ -384,7 +384,7 @@ class LogOutage {
     process.nextTick(done, this.failure, -1);
   }
 
-  /** Queues an outcome that was refused because of the failure. */
+  /** Queues an outcome that the constructor counted as refused. */
   takeBack(outcome: AuditEntry, done: AppendDone): void {
     this.#refused -= 1;
     this.#keep(outcome, done);

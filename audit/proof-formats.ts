@@ -31,7 +31,7 @@ export function proofText(record: Buffer, index: number, path: readonly Buffer[]
   return `${FIRST_LINE}\nextra ${record.toString('base64')}\nindex ${index}\n${siblings}\n${note}`;
 }
 
-/** Reads a proof; null if the text is none, or spells its bytes in another way than `proofText` does. */
+/** Parses a proof; null if the text is not a proof, or is not spelled exactly as `proofText` writes it. */
 export function parseProof(text: string): ProofParts | null {
   const groups = PROOF.exec(text)?.groups;
   if (groups === undefined) return null;
@@ -48,28 +48,29 @@ export function parseProof(text: string): ProofParts | null {
   return proofText(parts.record, parts.index, parts.path, note) === text ? parts : null;
 }
 
-/** A value in CBOR (RFC 8949), as far as receipts need it. Members of maps are in the order of their encoded keys. */
+/** CBOR values (RFC 8949) that receipts need. Map entries must be in the order of their encoded keys. */
 type Cbor = number | string | Uint8Array | null | readonly Cbor[] | ReadonlyMap<number, Cbor>;
 
 /** Labels and values of COSE (RFC 9052, RFC 9053) and of COSE receipts (RFC 9942). */
 const LABEL = { algorithm: 1, keyId: 4, tree: 395, proofs: 396, inclusion: -1 } as const;
 const EDDSA = -8;
 const RFC9162_SHA256 = 1;
-/** Tag 18, a single signer. */
+/** CBOR tag 18: a COSE message with a single signer (COSE_Sign1). */
 const SIGN1_TAG = 0xd2;
 
 export interface CoseReceipt {
   readonly receipt: Buffer;
-  /** The entry of the tree that it is about: the record in canonical JSON. */
+  /** The log entry that the receipt proves: the record as canonical JSON. */
   readonly entry: Buffer;
 }
 
 /**
- * COSE receipt of a record: its path in the tree, and a signature of the log over the root, which is not repeated.
+ * Converts an inclusion proof to a COSE receipt: the record's path in the tree, and the log's signature over the root,
+ * which verifiers compute.
  *
- * @param proof C2SP tlog-proof that `trusted` has signed
+ * @param proof C2SP tlog-proof whose checkpoint `trusted` has signed
  * @param key private half of `trusted`
- * @throws RangeError if the proof is not one, or the keys are not a pair
+ * @throws RangeError if the text is not such a proof, or the keys do not form a pair
  */
 export function coseReceipt(proof: string, trusted: VerifierKey, key: KeyObject): CoseReceipt {
   const parts = parseProof(proof);
@@ -108,7 +109,7 @@ function isList(value: Cbor): value is readonly Cbor[] {
   return Array.isArray(value);
 }
 
-/** Type of an item, and its value or length. */
+/** Encodes the head of a CBOR item: its major type, and its value or length. */
 function head(major: number, argument: number): Buffer {
   const type = major << 5;
   if (argument < 24) return Buffer.from([type | argument]);

@@ -24,7 +24,7 @@ import {
 } from './source.js';
 import { type LeafRange, leafOf, pathRanges, RunningRoot, rootFromPath, subtreesOf } from './tree.js';
 
-/** Index that uses the files next to the segments and creates missing ones. */
+/** Returns an index that uses the index files next to the segments, and creates missing ones. */
 function directoryIndex(source: LogSource, dir: string): LogIndex {
   return logIndex(source, {
     segmentsOf: async (requestId) => {
@@ -65,7 +65,7 @@ export type InclusionVerdict =
 
 /** The checkpoint under which a record is proved. */
 export interface ProvenCheckpoint extends Pick<Checkpoint, 'origin' | 'size' | 'time'> {
-  /** base64. */
+  /** Root hash of the tree, base64. */
   readonly root: string;
 }
 
@@ -75,11 +75,12 @@ export interface ProveOptions {
 }
 
 /**
- * Inclusion proofs for all records of a request (decision, then outcome) under the newest checkpoint, in O(log n)
- * memory. With an index, it reads only the segments that may contain the request, plus one segment for each tree level
- * above segments. If a proof built from the index turns out invalid, it reads the whole log.
+ * Returns inclusion proofs for all records of a request (decision, then outcome) under the newest checkpoint, in O(log
+ * n) memory. With an index, only the segments that may contain the request are read, plus one segment for each tree
+ * level above segments. If a proof built from the index turns out invalid, the whole log is read.
  *
  * @returns an empty list if the newest checkpoint covers no record of the request
+ * @throws RangeError if the log has no verifier key or no valid checkpoint
  */
 export async function prove(
   log: string | LogSource,
@@ -145,9 +146,9 @@ interface Sibling extends LeafRange {
 }
 
 /**
- * Finds the subtree roots that are already known for a sibling on the path: those of the boundary whose complete
- * subtrees cover the longest prefix of `range`. Boundaries after the range's end do not always help, because there its
- * subtrees may have been merged with earlier leaves.
+ * Finds the subtree roots that are already known for a sibling on the path: those of the segment boundary whose
+ * complete subtrees cover the longest prefix of `range`. Boundaries after the range's end do not always help, because
+ * there its subtrees may have been merged with earlier leaves.
  */
 function siblingOf(range: LeafRange, places: readonly KnownSubtrees[]): Sibling {
   let best: KnownSubtrees = [];
@@ -204,7 +205,7 @@ async function newestCheckpoint(source: LogSource, key: VerifierKey): Promise<Ch
   return checkpoint;
 }
 
-/** The record that a proof is about, unchecked; null if the text is not a proof. */
+/** Returns the record in a proof without verifying the proof; null if the text is not a proof. */
 export function recordOfProof(text: string): AuditRecord | null {
   const proof = parseProof(text);
   return proof === null ? null : recordIn(proof);
@@ -229,7 +230,7 @@ export function checkProof(text: string, verifierKey: string): InclusionVerdict 
   if (!root?.equals(checkpoint.root))
     return { ok: false, reason: 'the path does not lead to the signed root' };
   const { origin, size, time } = checkpoint;
-  // The record is covered by a signed root, so it was written in this format.
+  // A signed root covers the record, so the log's writer encoded it.
   return {
     ok: true,
     record: JSON.parse(record.toString()) as AuditRecord,

@@ -5,7 +5,7 @@ import { createFile, syncDirectoryAsync } from './disk.js';
 import type { AuditEntry } from './record.js';
 import type { ReadingQueue } from './store.js';
 
-/** Directory of announced reads that are not yet recorded in the log. */
+/** Name of the directory with announced reads that are not yet recorded in the log. */
 const READINGS = 'readings';
 const NAME = /^[0-9a-f-]{36}\.json$/;
 /** Maximum size of an event in bytes. */
@@ -96,7 +96,7 @@ export class ReadEventRecorder {
     this.#look();
   }
 
-  /** Records the remaining events, then stops polling. */
+  /** Stops polling, then records the queued events (one batch). */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.#taking;

@@ -50,7 +50,7 @@ export async function* readRecords(
 
 /** @throws SyntaxError if the frame does not contain JSON */
 export function recordIn({ record }: Pick<RecordFrame, 'record'>): AuditRecord {
-  return JSON.parse(record.toString()) as AuditRecord; // in the writer's format
+  return JSON.parse(record.toString()) as AuditRecord; // encoded by the writer
 }
 
 /** Yields the unparsed frames of a log; the bytes of a frame are valid only until the next iteration. */
@@ -117,7 +117,7 @@ async function* readSegment(
   }
 }
 
-/** First segment to read, or null if the log has no segment. */
+/** Returns the number of the first segment to read; null if the log has no segment. */
 async function firstSegment(dir: string, { from = 0, segment }: ReadOptions): Promise<number | null> {
   const numbers = (await segmentNumbers(dir)).toReversed();
   if (segment !== undefined) return numbers.findLast((n) => n >= segment) ?? null;

@@ -1,7 +1,7 @@
 import { MAX_RECORD_BYTES } from './format.js';
 
 /**
- * There is one record for each decision, each outcome, and each event of the log itself. A record never contains a
+ * One record for each decision, each outcome, and each other event, such as the opening of the log. It never contains a
  * literal, a row or a token; statements appear only as keyed fingerprints.
  */
 
@@ -32,7 +32,7 @@ export interface AuditEntry {
   /** Error code (`E…`) of a refusal or failure. */
   readonly code?: string | null;
   readonly versions?: AuditVersions | null;
-  /** Result of `AuditLog.fingerprint`. */
+  /** Fingerprint of the statement, from `AuditLog.fingerprint`. */
   readonly statement_hmac?: string | null;
   readonly rows?: number | null;
   /** Duration in microseconds. */
@@ -49,11 +49,11 @@ export interface AuditEntry {
 }
 
 /**
- * Salted SHA-256 digests of a question and its answer, base64url, by which the holder of the salt can show what was
- * asked and answered. Without the salt they say nothing.
+ * Salted SHA-256 digests of a question and its answer, base64url. With the salt, its holder can prove what was asked
+ * and answered; without it, the digests reveal nothing.
  */
 export interface ReceiptDigests {
-  /** RFC 3339 time of an answer that was kept, or read from a standby; null if the primary was read for it. */
+  /** RFC 3339 time; the answer is at least as recent. Null if read at the primary without the cache. */
   readonly as_of: string | null;
   /** Columns whose values were masked for the caller, as `<entity>.<column>`. */
   readonly masked: readonly string[];
@@ -63,21 +63,21 @@ export interface ReceiptDigests {
   readonly order: RowOrder;
   readonly question: string;
   readonly rows: string;
-  /** True if a limit cut off rows of the answer, or of a step before it. */
+  /** True if a limit cut off rows of the answer or of an intermediate step. */
   readonly truncated: boolean;
 }
 
-/** Standby of the database that answered, and how recent its data were. */
+/** The standby that an answer was read from, and how recent its data was. */
 export interface RecordedStandby {
-  /** RFC 3339 time before which everything committed was read, on the gateway's clock. */
+  /** RFC 3339 time on the gateway's clock. The answer includes everything that was committed before it. */
   readonly as_of: string;
-  /** Name of the variable with its URL, as in the manifest. */
+  /** Name of the environment variable that holds its URL, as in the manifest. */
   readonly name: string;
 }
 
 export type RowOrder = 'sequence' | 'multiset';
 
-/** Versions on which the decision is based. */
+/** Versions of the manifest and the policy on which a decision is based. */
 interface AuditVersions {
   readonly manifest: string | null;
   readonly policy: string | null;
@@ -127,7 +127,7 @@ export function encodeRecord(
   );
 }
 
-/** A record is encoded as four shared parts, with the varying members between them. */
+/** Encodes the first of four parts that records share. Members that vary are placed between the parts. */
 function untilDuration(entry: CommonEntry): string {
   const detail = entry.detail === undefined ? '' : `,"detail":${quoted(entry.detail)}`;
   return (

@@ -33,7 +33,7 @@ export const CLOSING = 'audit.close';
 
 export interface RecoveredLog extends LogBase {
   readonly signed: SignedState;
-  /** Time of the last record read, or null. */
+  /** Time of the last record read, RFC 3339; null if none was read. */
   readonly ts: string | null;
   /** True if the last record is not `audit.close`. */
   readonly unclean: boolean;
@@ -43,10 +43,10 @@ export interface RecoveredLog extends LogBase {
   readonly cut: string | null;
 }
 
-/** Position from which recovery may start. */
+/** Position from which recovery may start: the end of a prefix of the log. */
 export interface RecoverBase {
   readonly base: LogBase;
-  /** Allowed decisions before this position that have no outcome there. */
+  /** Allowed decisions before this position that have no outcome before it. */
   readonly open: readonly AuditRecord[];
 }
 
@@ -54,8 +54,8 @@ export interface RecoverOptions {
   /** End of a prefix that is already verified; by default the whole log is read. */
   readonly base?: RecoverBase;
   /**
-   * Tree that the writer has acknowledged. The log counts as damaged if one of its records differs, or a synced one is
-   * missing.
+   * Tree of the records that the writer has acknowledged. The log counts as damaged if one of these records differs, or
+   * if one that was synced is missing.
    */
   readonly acknowledged?: AcknowledgedTree | null;
 }
@@ -64,7 +64,7 @@ export interface RecoverOptions {
 export interface AcknowledgedTree {
   readonly size: number;
   readonly root: Buffer;
-  /** Number of its records that were synced; the disk may have lost the others. */
+  /** Number of these records that were synced; the disk may have lost the others. */
   readonly durable: number;
 }
 
@@ -80,10 +80,10 @@ export interface LastSegment {
 }
 
 /**
- * Reads the log, or the part after `base`, and verifies it against its hash chain and its last checkpoint. Changes
+ * Reads the log, or the part after `base`, and verifies it against its hash chain and newest checkpoint. Changes
  * nothing.
  *
- * @returns where the writer continues, and the last segment (null if there is none after `base`)
+ * @returns the state from which to continue, and the last segment (null if there is none after `base`)
  * @throws AuditDamaged for any fault except a torn tail in a source that can have one
  */
 export async function recoverLog(
@@ -121,12 +121,12 @@ export async function recoverLog(
   return { recovered, tail: walk.tail };
 }
 
-/** Tree size of the newest checkpoint, or -1. @throws AuditDamaged */
+/** Returns the tree size of the newest checkpoint; -1 if there is none. @throws AuditDamaged */
 export async function signedSize(source: LogSource, signer: Signer): Promise<number> {
   return (await readCheckpoints(source, signer)).signed.newest;
 }
 
-/** Position before the first record, or before the first retained one. @throws AuditDamaged */
+/** Returns the position before the first record, or before the first retained one. @throws AuditDamaged */
 export async function beginningOf(source: LogSource, key: VerifierKey): Promise<RecoverBase> {
   try {
     const kept = parseRetentionNote(await source.retained(), key);
@@ -144,7 +144,7 @@ export async function beginningOf(source: LogSource, key: VerifierKey): Promise<
   }
 }
 
-/** Reads the newest checkpoint, and where the permanent ones end. */
+/** Reads the newest checkpoint and the sizes of the stored ones. @throws AuditDamaged */
 async function readCheckpoints(
   source: LogSource,
   signer: Signer,
@@ -176,7 +176,7 @@ class LogCursor {
   readonly #source: LogSource;
   readonly #writer: string;
   readonly #roots: ReadonlyMap<number, Buffer>;
-  /** Number of records after which a power failure may have removed some and kept later ones. */
+  /** Number of leading records synced in order; a power failure may have removed any of the later ones. */
   readonly #synced: number;
   ts: string | null = null;
   #action: string | null = null;
@@ -269,7 +269,7 @@ class LogCursor {
     }
   }
 
-  /** Checks that no record is missing that a checkpoint covers or that the writer had synced. */
+  /** Checks that no record covered by a checkpoint or synced by the writer is missing. */
   requireRecords(checkpoint: Checkpoint | null, acknowledged: AcknowledgedTree | null): void {
     const size = checkpoint?.size ?? 0;
     if (this.seq < size)

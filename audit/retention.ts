@@ -28,10 +28,10 @@ export interface Retention {
 const FRAMES_A_TURN = 256;
 
 /**
- * Finds the complete segments whose records are all older than `before`. Reads them again and verifies them against
- * the checkpoints, up to the first checkpoint after them, so that the retention note covers only signed records.
+ * Finds the oldest complete segments whose last record is older than `before`. Verifies them again, up to the first
+ * checkpoint after them, so that the retention note covers only signed records.
  *
- * @returns null if no segment has expired yet
+ * @returns null if no segment has expired, or no checkpoint follows the expired ones
  * @throws AuditDamaged if the segments differ from what was signed
  */
 async function expiredSegments(
@@ -61,7 +61,7 @@ async function expiredSegments(
   return null; // no checkpoint after them yet
 }
 
-/** Signed retention note, ending in an empty line. */
+/** Returns the signed retention note, which ends in an empty line. */
 function retentionNote(signer: Signer, { base }: RetirementPlan): Buffer {
   const roots = base.frontier.roots.map((root) => Buffer.from(root, 'latin1'));
   const lines = retentionLines(base.segment + 1, base.epoch, base.chain, roots);
@@ -76,7 +76,7 @@ async function signedRoots(source: LogSource, key: VerifierKey): Promise<Readonl
 }
 
 class VerifyingReader {
-  /** Number of records covered by the last checkpoint reached. */
+  /** Number of records covered by the last checkpoint that was passed. */
   vouched: number;
   readonly #place: string;
   readonly #roots: ReadonlyMap<number, Buffer>;
@@ -145,7 +145,7 @@ function lastIn(bytes: Buffer): AuditRecord | null {
     frame = frameAt(bytes, frame.next, end)
   )
     last = frame;
-  return last === null ? null : (JSON.parse(last.record.toString()) as AuditRecord); // in the writer's format
+  return last === null ? null : (JSON.parse(last.record.toString()) as AuditRecord); // encoded by the writer
 }
 
 const LOOK_MS = 3_600_000;
@@ -156,7 +156,7 @@ interface RetentionLog {
   readonly retention: Retention;
   readonly tenant: string;
   append(entry: AuditEntry): Promise<number>;
-  /** True if the wall clock has not jumped. */
+  /** True if the wall clock has not jumped since the log was opened. After a jump, nothing is deleted. */
   steady(): boolean;
   /** Called if expired records could not be deleted. */
   refused(why: Error): void;

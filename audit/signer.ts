@@ -39,6 +39,7 @@ export interface Signer {
  *
  * @param fresh true if the directory contains no segment yet
  * @throws AuditDamaged if a log exists but its keys are missing or do not match
+ * @throws RangeError if `writer` is malformed or is not the writer of the log
  */
 export function loadSigner(dir: string, keyFile: string, writer: string | undefined, fresh: boolean): Signer {
   const publicFile = join(dir, PUBLIC_KEY_FILE);

@@ -25,7 +25,7 @@ export interface LogSource {
   segment(number: number, live: boolean): Promise<Buffer>;
 }
 
-/** Finds the data needed for proofs. Untrusted: each proof is checked before it is returned. */
+/** Finds the data needed for inclusion proofs. Untrusted: each proof is checked before it is returned. */
 export interface LogIndex {
   recordsOf(requestId: string): Promise<readonly StoredRecord[]>;
   /** Segment boundaries with known tree states. */

@@ -7,7 +7,7 @@ import type { LogSource } from './source.js';
 /** Segments to delete: the oldest ones, all complete. */
 export interface RetirementPlan {
   readonly segments: readonly number[];
-  /** Position after the last of these segments, proved by a later signed checkpoint. */
+  /** Position after the last of these segments. A later signed checkpoint covers it. */
   readonly base: LogBase;
   /** Latest time among the last records of these segments. */
   readonly until: string;
@@ -29,12 +29,9 @@ export interface LogStore {
   readonly readings: ReadingQueue;
   /** Called at startup and whenever a new segment has been started. */
   rotated(): void;
-  /**
-   * Stores the signed note about expired segments; durable once the promise resolves. @param note ends in an empty
-   * line
-   */
+  /** Stores the retention note; resolves once it is durable. @param note ends in an empty line */
   retain(note: Buffer, old: RetirementPlan): Promise<void>;
-  /** Deletes the expired segments after `retain`. @param archive directory to copy them to, or null */
+  /** Deletes expired segments, after `retain`. @param archive directory to copy them to first, or null */
   release(old: RetirementPlan, archive: string | null): Promise<void>;
   /** Releases the storage after the writer has finished or failed. */
   close(): Promise<void>;
@@ -47,8 +44,8 @@ export interface SegmentStore {
   /** Begins the next segment. No write may be pending. @param before Merkle tree of all previous records */
   begin(header: Omit<SegmentHeader, 'segment'>, before: Frontier): Promise<void>;
   /**
-   * Appends the frames of one group. When `done` is called without an error, they are durable, or with
-   * `sync: 'kernel'` survive the death of the process.
+   * Appends the frames of one group. When `done` is called without an error, they are durable; with `sync: 'kernel'`,
+   * they only survive the death of the process.
    */
   append(group: Buffer, length: number, done: (error: Error | null) => void): void;
   /** Makes all appended groups durable. */

@@ -33,7 +33,7 @@ export class RunningRoot {
     this.addComplete(1, leaf);
   }
 
-  /** Adds a complete subtree. @param leaves its number of leaves, a power of two that is allowed at this position */
+  /** Adds a complete subtree. @param leaves a power of two that divides the number of leaves before it */
   addComplete(leaves: number, subtree: Hash | Uint8Array): void {
     let [count, root] = [
       leaves,
@@ -67,7 +67,7 @@ function hashChildren(left: Buffer, right: Buffer): Buffer {
 }
 
 /**
- * Complete subtrees of a tree with `size` leaves, largest first.
+ * Returns the complete subtrees of a tree with `size` leaves, largest first.
  *
  * @throws TypeError if the number of roots does not match
  */

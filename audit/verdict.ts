@@ -15,7 +15,7 @@ export type ProblemKind =
 
 export interface AuditProblem {
   readonly kind: ProblemKind;
-  /** File name in the log's directory. */
+  /** File name in the log's directory; `anchor` for a given anchor; empty if no segment was read. */
   readonly segment: string;
   /** Byte offset in that file. */
   readonly offset: number;
@@ -28,11 +28,11 @@ export interface AuditProblem {
  * its newest checkpoint is days old.
  */
 export interface AuditVerdict {
-  /** `damaged`: stored records differ from those written. */
+  /** `damaged`: a problem other than missing records at the end (`cut`) was found. */
   readonly integrity: 'intact' | 'damaged';
-  /** `incomplete`: records or segments are missing; `unknown`: damage hides it. */
+  /** `incomplete`: records or segments are missing; `unknown`: verification stopped at another problem. */
   readonly completeness: 'complete' | 'incomplete' | 'unknown';
-  /** Newest checkpoint, and its age in ms; whoever controls the disk could have forged any later records. */
+  /** Newest checkpoint and its age in ms, or null. Later records could have been forged on the disk. */
   readonly anchor: {
     readonly size: number;
     readonly time: string | null;
@@ -44,7 +44,7 @@ export interface AuditVerdict {
   readonly kept: { readonly from: number; readonly since: string | null } | null;
   /** Valid records that no checkpoint covers. */
   readonly unanchored: number;
-  /** Records that no checkpoint covered when they were recovered on startup, as recorded in the log. */
+  /** Ranges of records that no checkpoint covered when they were recovered, from `audit.recover` events. */
   readonly recovered: readonly Recovery[];
   /** Number of allowed decisions without an outcome: requests in progress, or a crash without a later restart. */
   readonly openDecisions: number;
@@ -59,8 +59,8 @@ export interface AuditVerdict {
 }
 
 /**
- * After an unclean stop, records [from, to) were not covered by a checkpoint, so anyone with access to the disk could
- * have removed or forged them. If `from` equals `to`, no such records are left, but some may have been removed.
+ * Records [from, to) that no checkpoint covered after an unclean stop or a disk failure, so anyone with access to the
+ * disk could have removed or forged them. If `from` equals `to`, none are left, but some may have been removed.
  */
 export interface Recovery {
   /** Epoch in which the recovery was recorded. */

@@ -48,8 +48,8 @@ export interface VerifyProgress {
 }
 
 /**
- * Verifies the whole log segment by segment and stops at the first problem. Writes nothing and is safe to run while
- * the log is being written. Shares the format definition with the writer, but no other code.
+ * Verifies the whole log segment by segment and stops at the first problem. Writes nothing and is safe to run while the
+ * log is being written. Shares only the format and file reading with the writer.
  */
 export async function verifyAuditLog(
   log: string | LogSource,
@@ -292,7 +292,7 @@ function readRecord(name: string, frame: RecordFrame, key: VerifierKey, state: V
   if (record['kind'] === 'event' && record['action'] === 'audit.recover') readRecovery(record, state);
 }
 
-/** Reads the range of records that were recovered without a checkpoint; old logs do not record it. */
+/** Reads the range of records that were recovered without a checkpoint; events of older versions lack it. */
 function readRecovery(record: Record<string, unknown>, state: VerificationState): void {
   const detail = typeof record['detail'] === 'string' ? parse(Buffer.from(record['detail'])) : null;
   const { from, to } = detail ?? {};
@@ -339,7 +339,7 @@ class VerificationState {
     while ((this.checkpoints[this.#next]?.size ?? this.records) < this.records) this.#next += 1;
   }
 
-  /** Appends an independently verified segment. Returns false, changing nothing, if it does not continue the log. */
+  /** Adds a verified segment. Returns false, changing nothing, if it does not fit the log or a checkpoint. */
   follow(
     { header, chain, pieces, opened, closed, closedOdd, recovered }: VerifiedSegment,
     number: number,

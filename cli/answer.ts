@@ -7,7 +7,7 @@ import { fieldsOf, note, visible } from './output.js';
 import { formatProblem, problemOf, refusal } from './reply.js';
 import { formatCsv, formatFigure, formatTable, NULL_TEXT, rowCount, type TableCell } from './table.js';
 
-/** Media type of Arrow's stream format, here too because the server's file would load the server. */
+/** Media type of Arrow streams. Defined again here, because importing the server's file loads the server. */
 const ARROW_STREAM = 'application/vnd.apache.arrow.stream';
 
 export const FORMATS = ['table', 'csv', 'json', 'ndjson', 'arrow', 'parquet', 'markdown'] as const;
@@ -17,7 +17,7 @@ export function parseAnswer(body: Readonly<Record<string, unknown>>): AnswerBody
   return isAnswer(body) ? body : null;
 }
 
-/** Aligned table with a row count and figures formatted by their metrics, followed by the notes. */
+/** Formats an answer as an aligned table with formatted figures, followed by a row count and the notes. */
 export function formatAnswer(answer: AnswerBody, maxWidth?: number): string {
   const columns = answer.columns.map(({ name, type }) => {
     return { name, align: isNumber(type) ? ('right' as const) : ('left' as const) };
@@ -28,7 +28,7 @@ export function formatAnswer(answer: AnswerBody, maxWidth?: number): string {
     .join('\n');
 }
 
-/** Cells for display: figures formatted by their metrics, everything else unchanged. */
+/** Returns the cells for display: figures formatted by their metrics, everything else unchanged. */
 function displayCells({ columns, rows }: AnswerBody): readonly (readonly TableCell[])[] {
   return rows.map((row) =>
     columns.map(({ name, format }) => {
@@ -81,8 +81,8 @@ function isAnswer(body: object): body is AnswerBody {
 }
 
 /**
- * GitHub Markdown table with figures formatted by their metrics, followed by the notes. Cells are literal text: they
- * cannot create links, images, tags or emphasis.
+ * Formats an answer as a GitHub Markdown table, with figures formatted by their metrics, followed by the notes. Cells
+ * are literal text: they cannot create links, images, tags or emphasis.
  */
 export function formatMarkdown(answer: AnswerBody): string {
   const head = answer.columns.map(({ name }) => literal(name));
@@ -146,10 +146,10 @@ export async function readBatches(
   if (problem !== null) throw new Failure(EXIT.failed, formatProblem(problemOf(problem, 200), text));
   const trailer = parsed(said.get('osl.trailer'));
   if (trailer === null) throw failure('the answer broke off');
-  return trailer as unknown as AnswerNotes; // the server's own format
+  return trailer as unknown as AnswerNotes; // the server sends `AnswerNotes`
 }
 
-/** Metadata of the last batch received, even if the stream broke off. */
+/** Passes batches to `take` and returns the metadata of the last one, even if the stream broke off. */
 async function readMetadata(
   stream: AsyncIterable<Uint8Array>,
   take: (batch: RecordBatch) => void | Promise<void>,
@@ -166,7 +166,7 @@ async function readMetadata(
     }
   } catch (error) {
     if (taking) throw error;
-    // The connection broke. If an error was the reason, the last batch contains it.
+    // The connection broke. If an error was the reason, the last batch contains it; a trailer does not count.
     return last.has('osl.trailer') ? new Map() : last;
   }
   return last;
@@ -208,12 +208,12 @@ export async function printNdjson({ url, token, body, text, ...wishes }: QueryCa
   const { problem } = fieldsOf(said);
   if (problem !== undefined)
     throw new Failure(EXIT.failed, formatProblem(problemOf(fieldsOf(problem), 200), text));
-  const trailer = said as AnswerNotes; // the server's own format
+  const trailer = said as AnswerNotes; // the server sends `AnswerNotes`
   for (const line of answerNotes(trailer)) note(line);
   return trailer;
 }
 
-/** Prints all lines except the last and returns that one; null if the connection broke. */
+/** Prints all lines except the last, which it returns; null if the response broke off. */
 async function printRows(response: Response, signal: AbortSignal | undefined): Promise<string | null> {
   let rest: Buffer = Buffer.alloc(0);
   try {
@@ -236,6 +236,6 @@ export interface QueryCall extends AnswerWishes {
   readonly url: string;
   readonly token: string;
   readonly body: QueryBody;
-  /** The query as typed, because errors may point into it. */
+  /** The query as typed; errors point to positions in it. */
   readonly text: string;
 }

@@ -50,7 +50,7 @@ export async function requestExplanation(
   });
 }
 
-/** The request body for `text`. @throws Failure if it should be a metrics body but is not */
+/** Returns the request body. @throws Failure if `--metrics` is set and `text` is not JSON with `metrics` */
 export function queryBody(flags: QueryTextFlags, text: string): QueryBody {
   return flags.metrics ? metricsBody(text) : flags.sql ? { sql: text } : { osql: text };
 }
@@ -68,8 +68,8 @@ function metricsBody(text: string): { readonly metrics: unknown } {
 }
 
 /**
- * Address of the server, and a token for the caller given by the flags. `admin`: a minted token claims the admin roles
- * that the policy gives.
+ * Returns the address of the server, and a token for the caller given by the flags. With `admin`, the token claims the
+ * admin roles that the policy grants, unless the flags or the environment give a token.
  */
 export async function serverAccess(
   flags: ClientFlags,
@@ -83,9 +83,9 @@ export async function serverAccess(
 }
 
 /**
- * The query from the argument, or from standard input if the argument is `-` or missing.
+ * Returns the query from the argument, or from standard input if the argument is `-` or missing.
  *
- * @throws Failure if standard input is a terminal
+ * @throws Failure if the argument is missing and standard input is a terminal
  */
 export async function queryText(argument: string | undefined): Promise<string> {
   if (argument !== undefined && argument !== '-') return argument;
@@ -111,7 +111,7 @@ export function addOperatorOptions(command: Command): Command {
     .addOption(policyOption());
 }
 
-/** Address of the admin listener, and a token source, since tokens are short-lived. @throws Failure */
+/** Returns the admin listener's address and a source of fresh, short-lived tokens. @throws Failure */
 export function adminAccess(flags: OperatorFlags): { readonly url: string; token(): Promise<string> } {
   const settings = settingsOf(flags);
   const policy = flags.policy === undefined ? {} : { policy: settings.policyFile };

@@ -12,24 +12,24 @@ export interface CallerFlags {
   readonly subject?: string;
   readonly chain?: readonly string[];
   readonly policy?: string;
-  /** REST address of the server, unless it is the one running in the data directory. */
+  /** REST address of the server; default: the server running in the data directory. */
   readonly server?: string;
 }
 
 const DEMO_SUBJECT = 'user:analyst';
 
 /**
- * Source of a token: given by the user, taken from a login (`renews`: every call gets a new one), or minted with the
- * key in the data directory.
+ * A token: given by the user, taken from a login (`renews`: asking again returns a new token), or minted with the key
+ * in the data directory.
  */
 export type CallerToken =
   | { readonly kind: 'given'; readonly token: string; readonly renews: boolean }
   | { readonly kind: 'minted'; readonly issued: IssuedToken };
 
 /**
- * The token to use, in order of precedence: `--token`; minted for `--subject` or `--chain`; `OSL_TOKEN`; minted for
- * `OSL_SUBJECT`; from the login at the server (`osl login`); minted for the policy's only subject, or in the demo for
- * `user:analyst`. An assumed caller is reported on standard error.
+ * Returns the token to use, in order of precedence: `--token`; minted for `--subject` or `--chain`; `OSL_TOKEN`; minted
+ * for `OSL_SUBJECT`; from the login at the server (`osl login`); minted for the policy's only subject, or in the demo
+ * for `user:analyst`. An assumed caller is reported on standard error.
  *
  * @throws Failure if no caller is named and none can be assumed
  */
@@ -58,7 +58,7 @@ export async function callerToken(
   return { kind: 'minted', issued: await issuer.mint(request) };
 }
 
-/** Token from the login at the server; null without a login. @throws Failure if the login has ended */
+/** Returns a token from the login at the server; null without login. @throws Failure if it has expired */
 async function tokenOfLogin(
   server: string | undefined,
   settings: Settings,
@@ -95,12 +95,12 @@ const FRESH_MS = 240_000;
 /** Token source for repeated requests: a given token, or one that is minted or fetched again before it expires. */
 export interface FreshToken {
   current(): Promise<string>;
-  /** A new token after the server rejected the last one; null if the only token is the given one. */
+  /** Returns a new token after the server rejected the last one; null if it was given by the user. */
   another(): Promise<string | null>;
 }
 
 /**
- * Token source for the caller given by the flags. A caller that must be assumed is assumed only once.
+ * Returns a token source for the caller given by the flags. An assumed caller is chosen only once.
  *
  * @throws Failure as `callerToken` does
  */

@@ -68,12 +68,12 @@ export interface SaltedReceipt {
   readonly salt: string;
 }
 
-/** Wishes about an answer beside its content. */
+/** Options of a request for an answer, other than its query. */
 export interface AnswerWishes {
   readonly signal?: AbortSignal | undefined;
   /** True if the answer should have a receipt. */
   readonly receipt?: boolean;
-  /** Reason to request an approval for if the query needs one. */
+  /** Reason given when requesting approval, if the query needs one. */
   readonly approvalReason?: string | undefined;
 }
 

@@ -1,7 +1,7 @@
 import { QueryError } from 'osl-compiler';
 import { EXIT, Failure } from './exit.js';
 
-/** Runs work of the compiler. @throws Failure with the code and message of a refusal */
+/** Runs `work`, which calls the compiler. @throws Failure with code and message if the compiler refuses */
 export function compiled<T>(work: () => T): T {
   try {
     return work();

@@ -60,12 +60,12 @@ function offerOf(flags: string, choices: readonly string[] | undefined): ShellCo
   return word === 'dir' || word === 'folder' ? { kind: 'folder' } : { kind: 'nothing' };
 }
 
-/** An offer in the form that `_osl_value` stores in `offer`: kind, colon, choices. */
+/** Formats an offer as `_osl_value` stores it in `offer`: kind, colon, choices. */
 export function offerText(offer: ShellCompletion): string {
   return `${offer.kind}:${choicesOf(offer)}`;
 }
 
-/** An offer as the two arguments of `_osl_offer`. */
+/** Formats an offer as the two arguments of `_osl_offer`. */
 export function offerWords(offer: ShellCompletion): string {
   return `${offer.kind} ${singleQuoted(choicesOf(offer))}`;
 }

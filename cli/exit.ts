@@ -21,7 +21,7 @@ export const EXIT = Object.freeze({
   interrupted: 130,
 });
 
-/** Ends a command with a message on standard error, without a stack, and an exit status. */
+/** An error that ends a command with a message on standard error, without a stack, and an exit status. */
 export class Failure extends Error {
   readonly exit: number;
   /** Additional members for the error object of `--json`. */
@@ -40,12 +40,12 @@ export function failureJson({ exit, message, details }: Failure): string {
   return JSON.stringify({ error: { message: first, hint: null, ...details, exit } });
 }
 
-/** The request was refused, failed or found nothing. */
+/** Failure of a request that was refused, failed or found nothing. */
 export function failure(message: string): Failure {
   return new Failure(EXIT.failed, `error: ${message}`);
 }
 
-/** The command line, environment, a file or the machine must be corrected first. */
+/** Failure because the command line, environment, a file or the machine must be corrected first. */
 export function usage(message: string): Failure {
   return new Failure(EXIT.usage, `error: ${message}`);
 }
@@ -86,7 +86,7 @@ export function toFailure(error: unknown): Failure {
   return new Failure(EXIT.failed, `${told} (OSL_DEBUG=1 shows where)`);
 }
 
-/** Adds the system error to a message such as the audit log's, which says only that it cannot be written. */
+/** Adds the system error to a message that lacks it, such as the audit log's; null if there is none. */
 function causeOf(error: Error): string | null {
   if (!(error.cause instanceof Error)) return null;
   const system = systemFault(error.cause);
@@ -144,7 +144,7 @@ export function oneLine(message: string): string {
  */
 export function endOnUncaught(log: ServiceLog, last: () => void = () => undefined): void {
   process.stdout.removeAllListeners('error');
-  // Whoever reads standard output or error may have gone. Of a worker, nobody else listens.
+  // Ignore write errors: the reader may be gone, and in a worker nothing else handles the event.
   for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined);
   process.removeAllListeners('uncaughtException');
   process.on('uncaughtException', (error, origin) => {

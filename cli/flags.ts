@@ -35,8 +35,10 @@ export function settingsOf(flags: ServerFlags): Settings {
 }
 
 /**
- * `settingsOf` for commands that read a server's files: if none are named and the current folder has none, uses those
- * of the server running on the data directory (such as the demo's). @throws StartProblem
+ * Like `settingsOf`, for commands that read a server's files. If no file is named and the current folder has no
+ * manifest, uses the files of the server running on the data directory (such as the demo's).
+ *
+ * @throws StartProblem
  */
 export function settingsBesideServer(flags: ServerFlags): Settings {
   const settings = settingsOf(flags);

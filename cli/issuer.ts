@@ -16,7 +16,7 @@ interface TokenRequest {
   readonly chain?: readonly string[];
   readonly aclRoles?: readonly string[];
   readonly roles?: readonly string[];
-  /** If `roles` is missing, claims the admin roles that the policy gives to the subject. */
+  /** True: if `roles` is missing, the token claims the admin roles that the policy gives to the subject. */
   readonly admin?: boolean;
   /** Lifetime in seconds; default 300. */
   readonly ttl?: number;

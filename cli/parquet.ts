@@ -15,7 +15,7 @@ import {
 import { failure } from './exit.js';
 import { note } from './output.js';
 
-/** Batches per row group, each of at most 8,192 rows or one megabyte; this bounds memory use. */
+/** Arrow batches per row group, which bounds memory use: a batch has at most 8,192 rows or one megabyte. */
 const GROUP_BATCHES = 8;
 
 /**
@@ -47,7 +47,7 @@ class ParquetOutput {
     if (this.#held.length >= GROUP_BATCHES) await this.#writeGroup(this.#writer);
   }
 
-  /** Ends the file. Every answer has at least one batch, so the file has been started. */
+  /** Ends the file. Every answer has at least one batch, so the writer exists. */
   async end(answer: AnswerNotes): Promise<void> {
     if (this.#writer === null) return;
     await this.#writeGroup(this.#writer);
@@ -98,7 +98,7 @@ class StandardOutput extends ByteWriter {
 
 export interface ParquetField {
   readonly name: string;
-  /** The element itself, then nested ones. */
+  /** Schema of the element itself, followed by its nested elements. */
   readonly schema: readonly SchemaElement[];
   /** Returns the value in a row as the Parquet writer expects it; null for NULL. */
   readonly value: (data: Data, row: number) => unknown;

@@ -82,10 +82,11 @@ const TOPICS: readonly (readonly [heading: string, commands: readonly (readonly 
 const LISTING: ReadonlySet<string> = new Set(['', '-h', '--help', '-V', '--version']);
 
 /**
- * The command line with all commands, arguments and flags.
+ * Builds the command line with all commands, arguments and flags.
  *
  * @param formatError formats errors of the command line; null for commander's format
- * @param asked first argument: only this command is loaded, and none for the list of commands
+ * @param asked first argument: only this command is loaded, and none for the list of commands; null or an unknown
+ * command loads all
  */
 export async function program(
   formatError: ((text: string) => string) | null = null,

@@ -30,7 +30,7 @@ export function sarifRun(rules: readonly object[], results: readonly object[]) {
 
 interface LogicalFinding {
   readonly code: string;
-  /** Index of its rule. */
+  /** Index of the rule in the log. */
   readonly index: number;
   readonly level: 'error' | 'warning' | 'note';
   readonly text: string;
@@ -38,7 +38,7 @@ interface LogicalFinding {
   readonly properties: Readonly<Record<string, unknown>>;
 }
 
-/** Result about an object that is in no file. Its fingerprint does not change with the wording. */
+/** Result about an object that is not in a file. The fingerprint does not depend on the wording. */
 export function logicalResult({ code, index, level, text, place, properties }: LogicalFinding) {
   return {
     ruleId: code,

@@ -7,7 +7,7 @@ export interface ServerRecord extends ProcessIdentity {
   readonly host: string;
   readonly httpPort: number;
   readonly pgPort: number;
-  /** Host of the admin listener. A port that is null, or missing as in older files, is not open. */
+  /** Host of the admin listener. Its ports are null, or missing in older files, if they are not open. */
   readonly adminHost?: string;
   readonly adminPort?: number | null;
   readonly adminPgPort?: number | null;
@@ -31,7 +31,7 @@ export interface ServerRecord extends ProcessIdentity {
 
 const NAME = 'server.json';
 
-/** Writes the record of this process atomically. */
+/** Writes the record of this process atomically and returns it. */
 export function writeServerFile(
   dataDir: string,
   said: Omit<ServerRecord, keyof ProcessIdentity | 'directory'>,
@@ -49,7 +49,7 @@ export function removeServerFile(dataDir: string, pid: number): void {
 }
 
 /**
- * The record of the last server that did not stop cleanly, whether still running or not; null if there is none.
+ * Returns the record of a server that is running or did not stop cleanly; null if there is no valid record.
  *
  * @throws system errors if the file cannot be read
  */
@@ -66,8 +66,8 @@ export function readServerFile(dataDir: string): ServerRecord | null {
 }
 
 /**
- * The record of a server that is still running; otherwise null. The pid alone is not enough: in a container it is
- * always 1, another process may have it after a reboot, and a copied directory contains the file.
+ * Returns the record of the running server; null if no server is running. The pid alone does not prove that: in a
+ * container it is always 1, another process may have it after a reboot, and a copied directory contains the file.
  */
 export function runningServer(dataDir: string): ServerRecord | null {
   const record = readServerFile(dataDir);

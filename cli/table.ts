@@ -16,7 +16,7 @@ export function formatFigure(value: string, format: MetricFormat): string {
   }
 }
 
-/** Default number of decimals; null to keep those of the value. */
+/** Default number of decimals; null keeps the decimals of the value. */
 const DECIMALS: Readonly<Record<MetricFormat['kind'], number | null>> = {
   percent: 1,
   currency: 2,
@@ -73,7 +73,7 @@ export function formatTable(
   return [` ${head}`, rule, ...body.map((text) => ` ${text}`)].map((text) => text.trimEnd()).join('\n');
 }
 
-/** Formats a row count: `(1 row)`, `(5 rows)`; if there are more, `(the first 5 rows)`. */
+/** Formats a row count: `(1 row)`, `(5 rows)`; if there are more rows, `(the first 5 rows)`. */
 export function rowCount(count: number, more = false): string {
   const rows = count === 1 ? '1 row' : `${count} rows`;
   return more ? `(the first ${rows})` : `(${rows})`;
@@ -102,7 +102,7 @@ function center(text: string, width: number): string {
   return `${' '.repeat(Math.floor(room / 2))}${text}${' '.repeat(Math.ceil(room / 2))}`;
 }
 
-/** Terminal columns of `text`: 2 for East Asian wide characters and emoji, 0 for combining ones. */
+/** Width of `text` in terminal columns: 2 for East Asian wide characters and emoji, 0 for combining characters. */
 export function widthOf(text: string): number {
   if (/^[\x20-\x7e]*$/.test(text)) return text.length;
   let width = 0;
@@ -115,7 +115,7 @@ export function padTo(text: string, width: number, align: 'left' | 'right'): str
   return align === 'left' ? text + room : room + text;
 }
 
-/** Cuts `text` to `width` columns, ending in `more` if something is cut. */
+/** Cuts `text` to `width` terminal columns. If anything is cut, the result ends in `more`. */
 export function cutTo(text: string, width: number, more: string): string {
   if (widthOf(text) <= width) return text;
   const room = width - widthOf(more);
@@ -129,7 +129,9 @@ export function cutTo(text: string, width: number, more: string): string {
   return `${cut}${more}`;
 }
 
-/** Grapheme segmenter, created on demand because that takes longer than the rest of a small answer. */
+/**
+ * Returns the grapheme segmenter, created on first use because creating it takes longer than printing a small answer.
+ */
 function graphemes(): Intl.Segmenter {
   segmenter ??= new Intl.Segmenter('en', { granularity: 'grapheme' });
   return segmenter;
@@ -138,7 +140,7 @@ function graphemes(): Intl.Segmenter {
 let segmenter: Intl.Segmenter | null = null;
 const EMOJI = /\p{Emoji_Presentation}|\p{Emoji}\ufe0f/u;
 const NOTHING = /^[\p{Mn}\p{Me}\p{Cf}\p{Cc}]+$/u;
-/** East_Asian_Width W and F (Unicode TR 11), by block. */
+/** Characters with East_Asian_Width W or F (Unicode TR 11), by block. */
 const WIDE =
   /[\u1100-\u115f\u2329\u232a\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe10-\ufe19\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{16fe0}-\u{18aff}\u{1b000}-\u{1b2ff}\u{20000}-\u{3fffd}]/u;
 
@@ -149,14 +151,14 @@ function graphemeWidth(grapheme: string): number {
 
 interface CsvColumn {
   readonly name: string;
-  /** True for columns of numbers, which are never changed. */
+  /** True for columns of numbers, whose cells are written unchanged. */
   readonly numeric: boolean;
 }
 
 /**
- * Formats RFC 4180 CSV with a header line. NULL is an empty field and empty text is `""`, as in Postgres. Anything a
- * spreadsheet would evaluate is prefixed with an apostrophe and control characters are escaped, because cells may come
- * from an attacker; `exact` turns both off.
+ * Formats RFC 4180 CSV with a header line. NULL is an empty field and empty text is `""`, as in Postgres. Because cells
+ * may come from an attacker, text that a spreadsheet would evaluate is prefixed with an apostrophe, and control
+ * characters are escaped; `exact` turns off both.
  */
 export function formatCsv(
   columns: readonly CsvColumn[],

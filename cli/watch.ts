@@ -11,7 +11,7 @@ export interface WatchOptions {
   readonly ask: (token: string, signal: AbortSignal) => Promise<void>;
 }
 
-/** Maximum pause if the server does not specify one. */
+/** Maximum pause before a retry if the server does not specify one. */
 const LONGEST_PAUSE_SECONDS = 60;
 
 /**
@@ -49,7 +49,7 @@ export async function watch({ everySeconds, times, tokens, ask }: WatchOptions):
   }
 }
 
-/** Retries with another token after a 401, because keys and policies may have changed. */
+/** Runs `ask`, and retries it with another token after a 401, because keys and policies may have changed. */
 async function askFreshly(tokens: FreshToken, ask: WatchOptions['ask'], signal: AbortSignal): Promise<void> {
   try {
     await ask(await tokens.current(), signal);
@@ -60,7 +60,7 @@ async function askFreshly(tokens: FreshToken, ask: WatchOptions['ask'], signal: 
   }
 }
 
-/** Seconds until the next attempt. @throws the error if there should be none */
+/** Returns the seconds until the next attempt. @throws `error` itself if it must not be retried */
 function pauseAfter(error: unknown, failures: number, answeredBefore: boolean): number {
   const longer = Math.min(LONGEST_PAUSE_SECONDS, 2 ** Math.min(failures, 10));
   if (error instanceof ServerRefusal) {

@@ -48,7 +48,7 @@ function hasKey(entity: EntityDraft): boolean {
   return false;
 }
 
-/** Manifest document of a draft, with the origin of each member. Column types must already be assigned. */
+/** Builds a draft's document and the origins of its members. Column types must already be assigned. */
 export function draftDocument(
   draft: ImportDraft,
   options: ModelImportOptions,
@@ -122,7 +122,7 @@ function connectorsOf(
   );
 }
 
-/** Name of the environment variable for a connector's URL; such names must begin with a letter. */
+/** Returns the environment variable for a connector's URL. Such names must begin with a letter. */
 function variableFor(connector: string): string {
   const upper = connector.toUpperCase();
   return `${/^[A-Z]/.test(upper) ? upper : `DB${upper}`}_URL`;
@@ -236,7 +236,7 @@ function withoutComputed(
   return { ...document, entities: members(entities) };
 }
 
-/** Members that can be removed from an entity. */
+/** Members that can be removed from an entity without removing the entity. */
 const OPTIONAL = ['time_dimension', 'legs', 'derived', 'composition'] as const;
 
 function isOptional({ path }: UnplacedDiagnostic): boolean {
@@ -261,7 +261,7 @@ function withoutMembers(
   return { ...document, entities } as unknown as ManifestDocument; // the same entities with fewer members
 }
 
-/** Removes tables from `raw_sql` that have problems, and reports them. */
+/** Removes the tables in `raw_sql` that have problems, and reports them. */
 function withoutRawSql(
   document: ManifestDocument,
   problems: readonly UnplacedDiagnostic[],
@@ -303,7 +303,7 @@ function memberOf(path: Path): string | null {
   return known === undefined || name === undefined ? null : `${known}/${name}`;
 }
 
-/** Adds everything that depends on removed members, so that a whole chain of metrics is removed in one round. */
+/** Adds everything that depends on removed members, so that a chain of metrics is removed in one round. */
 function dependents(document: ManifestDocument, gone: Set<string>, origins: Origins): void {
   const made = new Map<string, string[]>();
   const note = (user: string, of: string): void => {

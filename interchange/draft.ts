@@ -10,28 +10,28 @@ import { attempt, NoMapping } from './sql-expression.js';
 export type MetricBody = NonNullable<ManifestDocument['metrics']>[string];
 type RelationshipBody = NonNullable<ManifestDocument['relationships']>[string];
 
-/** A column to expose. `type` is null until the source states it or it is assumed. */
+/** A column to expose. `type` is null until it is read from the source or assumed. */
 export interface ColumnDraft {
   readonly name: string;
   readonly physical: string;
   readonly place: SourcePlace;
   description: string | null;
   type: TypeName | null;
-  /** `type` in the manifest's spelling if the database is more specific, such as `varchar(20)`. */
+  /** Database type in manifest spelling, such as `varchar(20)`; null if it was not read. */
   declared: string | null;
-  /** Database type of a column that is read as text. */
+  /** Database type of the column if it is read as text; otherwise null. */
   stored: string | null;
   labels: readonly string[] | null;
-  /** Type to assume if none is stated. */
+  /** Type to assume if the source declares none. */
   fallback: TypeName | null;
-  /** The source's type name, if it is ambiguous. */
+  /** The source's type name if it is ambiguous, such as `Integer`. */
   vague: string | null;
   nullable: boolean | null;
-  /** Sensitivity label stated by the source. */
+  /** Sensitivity label that the source declares. */
   sensitivity: string | null;
 }
 
-/** One end of a relationship in manifest notation. */
+/** Writes one end of a relationship in manifest notation. */
 export function endText(entity: string, columns: readonly string[]): RelationshipBody['from'] {
   const names = columns.map((column) => `${entity}.${column}`);
   return names.length === 1 ? names.join() : names;
@@ -59,7 +59,7 @@ interface ComputedDraft {
   readonly place: SourcePlace;
 }
 
-/** Table of an entity; `schema` is null if the source does not state it. */
+/** Table of an entity; `schema` is null if the source does not name it. */
 export interface TableDraft {
   readonly connector: string;
   readonly schema: string | null;
@@ -84,7 +84,7 @@ export class EntityDraft {
   readonly columns: ColumnDraft[] = [];
   /** Computed fields by lower-case name; metrics can inline them. */
   readonly computed = new Map<string, Node>();
-  /** Fields of the source that were lost, in lower case. Their names stand for no column. */
+  /** Lost fields of the source, in lower case, so that their names are not taken for table columns. */
   readonly lost = new Set<string>();
   /** Fields that become computed columns once all columns are known. */
   readonly computing: ComputingDraft[] = [];
@@ -99,7 +99,7 @@ export class EntityDraft {
     this.place = place;
   }
 
-  /** The column named `name`. Case matters only if two names differ in nothing else. */
+  /** Returns the column that the source calls `name`, ignoring case unless two names differ only by case. */
   column(name: string): ColumnDraft | null {
     return this.#byName.get(name) ?? this.#byName.get(name.toLowerCase()) ?? null;
   }
@@ -110,7 +110,7 @@ export class EntityDraft {
 
   /**
    * Exposes the upstream column `physical` as `wanted`, or under the nearest valid name, which is reported. The column
-   * can then be found by either name.
+   * can then be found by `wanted` or by `physical`.
    *
    * @throws NoMapping if either name is invalid
    */
@@ -148,7 +148,7 @@ export class EntityDraft {
     return column;
   }
 
-  /** Adds the requested computed columns; those that cannot be converted are reported with the reason. */
+  /** Adds the computed columns in `computing`; those that cannot be converted are reported. */
   settleComputed(): void {
     for (const { name, part, description, text } of this.computing) {
       const made = attempt(() => {
@@ -179,7 +179,7 @@ export class EntityDraft {
     this.key = columns.ok ? columns.value.map((c) => c.name) : [];
   }
 
-  /** The column for `physical`, which is exposed first if necessary because `what` needs it. @throws NoMapping */
+  /** Returns the column for `physical`, exposing it first if `what` needs it. @throws NoMapping */
   expose(physical: string, place: SourcePlace, what: string): ColumnDraft {
     const known = this.physical(physical);
     if (known !== null) return known;
@@ -212,7 +212,7 @@ interface TermDraft {
   readonly place: SourcePlace;
 }
 
-/** Everything that an importer found, before types are settled. */
+/** Everything that an importer found, before types are assigned. */
 export class ImportDraft {
   readonly relationships: NamedValue<RelationshipBody>[] = [];
   readonly terms: TermDraft[] = [];
@@ -249,8 +249,8 @@ export class ImportDraft {
   }
 
   /**
-   * Reserves a name for `wanted` in one of the three sets and reports it if it differs; null if no valid name can be
-   * made.
+   * Reserves a valid name for `wanted` in `set`, and reports it if it differs. If no valid name can be made, reports
+   * that and returns null.
    */
   named(set: TakenNames, wanted: string, place: SourcePlace): string | null {
     const legal = legalName(wanted);
@@ -332,7 +332,7 @@ function documentOf(
   return { version: 1, tenant, subjects: {}, roles, masks };
 }
 
-/** Reason why a policy does not fit a catalog; null if it does. */
+/** Returns the reason why a policy does not fit a catalog; null if it does. */
 export function policyFault(document: PolicyDocument, catalog: Catalog): string | null {
   try {
     compileSnapshot(document, catalog);

@@ -12,9 +12,9 @@ export interface ModelImportOptions {
   readonly schema: string;
   /** Name of the tenant; if null, the name of the Ossie model, or `main`. */
   readonly tenant: string | null;
-  /** Primary keys, by entity name in the source. */
+  /** Primary keys, by entity name in the source, which override those that the source declares. */
   readonly keys: ReadonlyMap<string, readonly string[]>;
-  /** Schema of the database, which overrides the source's types, keys and nullability; null if it was not read. */
+  /** Schema of the database; null if not read. Overrides types and nullability, but not declared keys. */
   readonly upstream: UpstreamSchema | null;
   /** True to import the policy contained in an Ossie file exported by this gateway. */
   readonly withPolicy: boolean;
@@ -31,8 +31,8 @@ export const DEFAULT_OPTIONS: ModelImportOptions = Object.freeze({
 });
 
 /**
- * Table for a name with one to three parts: `table`, `schema.table` or `database.schema.table`. A database becomes a
- * connector with that name.
+ * Returns the table for a name with one to three parts: `table`, `schema.table` or `database.schema.table`. A database
+ * becomes a connector with that name.
  *
  * @throws NoMapping for more parts, invalid names, and system schemas
  */
@@ -50,7 +50,7 @@ export function tableNamed(parts: readonly string[], connector: string): TableDr
   return { connector: owner, schema, table };
 }
 
-/** Reports that the schema of a table was assumed, if its source states none. */
+/** Reports that the schema of a table was assumed, if its source does not name it. */
 export function reportSchema(
   { schema, table }: TableDraft,
   place: SourcePlace,
@@ -64,12 +64,12 @@ export function reportSchema(
     );
 }
 
-/** Schema of a table; if the source states none, the assumed one. */
+/** Returns the schema of a table; if the source does not name it, the assumed schema. */
 export function schemaOf({ schema }: TableDraft, options: ModelImportOptions): string {
   return schema ?? options.schema;
 }
 
-/** The relation in the database; undefined if it does not exist there or the database was not read. */
+/** Returns the relation in the database; undefined if it is not there or the database was not read. */
 export function upstreamOf(table: TableDraft, options: ModelImportOptions): UpstreamRelation | undefined {
   const schema = schemaOf(table, options);
   return options.upstream?.relations.find((r) => r.name === table.table && r.schema === schema);

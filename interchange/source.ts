@@ -94,7 +94,7 @@ export interface Loss {
   readonly reason: string;
 }
 
-/** Formats a loss for the terminal: `file:line:column: lost reason`. */
+/** Formats a loss for the terminal: `file:line:column: lost: reason`, or `lost (access): reason`. */
 export function formatLoss(loss: Loss): string {
   const { line, column } = loss.range.start;
   const grave = loss.severity === 'high' ? ' (access)' : '';
@@ -153,7 +153,7 @@ class ReadTracker {
     this.#pending.push({ path, onKey, kind, severity, reason });
   }
 
-  /** Everything that could not be converted, in file order. Call it once, at the end. */
+  /** Reports unread keys and returns all losses in file order. Must be called only once, at the end. */
   losses(): readonly Loss[] {
     this.#leftover(this.#source.value, []);
     const placed = this.#pending.map(({ path, onKey, kind, severity, reason }): Loss => {
@@ -194,7 +194,7 @@ function unknownKey(step: PathStep): string {
     : `\`${safeText(step)}\` has no counterpart`;
 }
 
-/** True for an empty value; generated files contain many keys without one. */
+/** True for null, an empty object or an empty list. Generated files contain many keys with such values. */
 function isEmptyValue(value: unknown): boolean {
   return (
     value === null || value === undefined || (typeof value === 'object' && Object.keys(value).length === 0)
@@ -223,7 +223,7 @@ export class SourceMapping {
     this.members = members;
   }
 
-  /** The root of a file; null if it is not a mapping, which is recorded as a problem. */
+  /** Returns the root of a file; null if it is not a mapping, which is recorded as a problem. */
   static ofFile(file: SourceFile): SourceMapping | null {
     return SourceMapping.#at(file, [], file.root);
   }
@@ -265,7 +265,7 @@ export class SourceMapping {
     return value === null || typeof value === 'string' ? value : this.#wrong(key, 'text');
   }
 
-  /** A required text; if it is missing, records a problem and returns an empty string. */
+  /** Reads a required text; if it is missing, records a problem and returns an empty string. */
   needText(key: string): string {
     const value = this.text(key);
     if (value !== null && value !== '') return value;
@@ -276,7 +276,7 @@ export class SourceMapping {
     return '';
   }
 
-  /** A text, or a number or boolean converted to text, as in `expr: 1`. */
+  /** Reads a text, or a number or boolean converted to text, as in `expr: 1`. */
   scalar(key: string): string | null {
     const value = this.#get(key);
     if (value === null || typeof value === 'string') return value;
@@ -307,7 +307,7 @@ export class SourceMapping {
     });
   }
 
-  /** A list of texts; a single text counts as a list of one. */
+  /** Reads a list of texts; a single text counts as a list with one item. */
   texts(key: string): readonly string[] {
     if (typeof this.members[key] === 'string') return [this.text(key) ?? ''];
     return this.#list(key).flatMap(([list, i]) => {
@@ -336,7 +336,7 @@ export class SourceMapping {
     });
   }
 
-  /** A list whose items may take several forms. Mappings are returned as parts. */
+  /** Reads a list whose items may be plain values or mappings. */
   items(key: string): readonly ListItem[] {
     return this.#list(key).flatMap(([list, i]): readonly ListItem[] => {
       this.file.tracker.markRead(list, i);
@@ -367,12 +367,12 @@ export class SourceMapping {
     return Array.isArray(this.members[key]);
   }
 
-  /** Marks keys as read because their content is redundant. */
+  /** Marks keys and everything below them as read, because their content is not needed. */
   ignore(...keys: readonly string[]): void {
     for (const key of keys) this.file.tracker.settle(this.members, key);
   }
 
-  /** Reports `key` and everything below it as lost, unless it is absent or empty. Items of a list are named. */
+  /** Reports `key` and everything below it as lost, unless it is empty; items that have names, one by one. */
   lose(key: string, reason: string, severity: Loss['severity'] = 'normal'): void {
     const value = this.members[key];
     this.file.tracker.settle(this.members, key);
@@ -415,7 +415,7 @@ export class SourceMapping {
 /** An item of a list of plain values and mappings. */
 export type ListItem = string | number | boolean | SourceMapping;
 
-/** The `name` of an item; null if it has none. */
+/** Returns the `name` of an item; null if the item has no name that is a text. */
 function nameIn(item: unknown): string | null {
   return isObject(item) && typeof item['name'] === 'string' ? item['name'] : null;
 }

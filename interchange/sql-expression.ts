@@ -7,15 +7,15 @@ export class NoMapping extends Error {
   override readonly name = 'NoMapping';
 }
 
-/** Delimits the names that stand in for references. Sources that contain it are rejected. */
+/** Begins the placeholder names for references. Sources that contain it are rejected. */
 const MARK = '\u0001';
 
-/** A name containing the number `n` that cannot occur in any source. */
+/** Returns a placeholder name that contains the number `n` and cannot occur in any source. */
 export function markedName(n: number): string {
   return `"${MARK}${n}"`;
 }
 
-/** The number in a name made by `markedName`; null for any other name. */
+/** Returns the number in a name made by `markedName`; null for any other name. */
 export function markOf(name: string): number | null {
   if (!name.startsWith(MARK)) return null;
   return Number(name.slice(MARK.length));
@@ -79,7 +79,7 @@ export function statementOf(text: string): Node {
   }
 }
 
-/** Parts of the table name if `text` is just `select * from schema.table`; otherwise null. */
+/** Returns the parts of the table name if `text` is only `select * from schema.table`; otherwise null. */
 export function tableOfQuery(text: string): readonly string[] | null {
   let statement: Node;
   try {
@@ -110,7 +110,7 @@ function isStar(target: Node): boolean {
   return more === undefined && field !== undefined && 'A_Star' in field;
 }
 
-/** Parts of the name if `node` is a plain name; otherwise null. */
+/** Returns the parts of the name if `node` is a plain name; otherwise null. */
 export function nameOf(node: Node): readonly string[] | null {
   if (!('ColumnRef' in node)) return null;
   const parts = (node.ColumnRef.fields ?? []).map((f) => ('String' in f ? (f.String.sval ?? '') : null));
@@ -122,7 +122,7 @@ const AGGREGATES: ReadonlySet<string> = new Set([
   'median',
 ]);
 
-/** Last part of a function's name, in lower case. */
+/** Returns the last part of a function's name, in lower case. */
 export function functionName(call: Extract<Node, { FuncCall: unknown }>['FuncCall']): string {
   const last = call.funcname?.at(-1);
   return last !== undefined && 'String' in last ? (last.String.sval ?? '').toLowerCase() : '';
@@ -139,7 +139,7 @@ export function hasAggregate(value: unknown): boolean {
   return Object.values(value).some(hasAggregate);
 }
 
-/** All names in `value`, each as a list of its parts. */
+/** Returns all names in `value`, each as a list of its parts. */
 export function namesIn(value: unknown): readonly (readonly string[])[] {
   if (typeof value !== 'object' || value === null) return [];
   if ('ColumnRef' in value) {
@@ -160,7 +160,7 @@ export function divides(value: unknown): boolean {
   return Object.values(value).some(divides);
 }
 
-/** Replaces names. `column` receives the parts of a name and returns the SQL for the whole name. */
+/** Replaces names and calls. `column` receives the parts of a name and returns the SQL for the whole name. */
 interface NamePrinter {
   readonly column: (parts: readonly string[]) => string;
   /** Returns SQL to replace a whole call; null to print the call as usual. */
@@ -232,7 +232,7 @@ export function textLiteral(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
 
-/** Conjunction of at least one predicate. */
+/** Joins one or more predicates with AND. */
 export function conjunction(predicates: readonly string[]): string {
   return predicates.length === 1 ? (predicates[0] ?? '') : predicates.map((p) => `(${p})`).join(' and ');
 }
@@ -357,7 +357,7 @@ function present(f: NodeBody<'SQLValueFunction'>): string {
 }
 
 const PLAIN = /^[a-z_][a-z0-9_]*$/;
-/** Cache of names, bounded because processes may run for long. */
+/** True for names that need no quotes. Bounded, because processes may run for a long time. */
 const known = new LRUCache<string, boolean>({ max: 10_000 });
 
 /** Writes `name` as an SQL identifier, quoted unless the parser would read it unchanged. */

@@ -4,13 +4,13 @@ import { Fingerprints } from '../fingerprint.js';
 import { keyName } from '../format.js';
 import type { AuditDecision, AuditOutcome, AuditRecord, AuditSurface } from '../record.js';
 
-/** A record matches if it meets all conditions given. */
+/** Conditions of a search. A record matches if it meets all of them. */
 export interface AuditFilter {
   /** Subject of the record, or a member of its delegation chain. */
   readonly subject?: string;
   /** Object name: `osl.entities.order` or `order`. */
   readonly object?: string;
-  /** Fingerprints of an undeclared name; see `fingerprintsOf`. */
+  /** Fingerprints of a name that the manifest does not declare; see `fingerprintsOf`. */
   readonly fingerprints?: readonly string[];
   /** Earliest time, RFC 3339, UTC, inclusive. */
   readonly since?: string;
@@ -26,23 +26,23 @@ export interface AuditFilter {
 }
 
 export interface AuditQuery extends Omit<AuditFilter, 'fingerprints'> {
-  /** An undeclared name, of which the log contains only fingerprints. */
+  /** A name that the manifest does not declare. The log contains only fingerprints of such names. */
   readonly name?: string;
 }
 
 const ENTITIES = 'osl.entities.';
 
-/** Names under which records may list the object. */
+/** Returns the possible names of an object in records: as given, and with the prefix `osl.entities.`. */
 export function namesOf(object: string): readonly string[] {
   return object.startsWith(ENTITIES) ? [object] : [object, `${ENTITIES}${object}`];
 }
 
-/** Subject of a record and the members of its delegation chain. */
+/** Returns the subject of a record and the members of its delegation chain. */
 export function partiesOf({ subject, chain }: AuditRecord): readonly string[] {
   return subject === null || chain.includes(subject) ? chain : [...chain, subject];
 }
 
-/** Tests a record. One with a shortened object list matches every object, so that no access is missed. */
+/** True if the record matches. A shortened object list matches every object, so that no access is missed. */
 export function matches(record: AuditRecord, filter: AuditFilter): boolean {
   const { subject, object, fingerprints, since, until } = filter;
   if (subject !== undefined && !partiesOf(record).includes(subject)) return false;
@@ -63,8 +63,8 @@ export function matches(record: AuditRecord, filter: AuditFilter): boolean {
 }
 
 /**
- * Decision recorded by a record. Outcomes count only if denied: in older versions, the outcomes added after a restart
- * repeat the decision.
+ * Returns the decision that a record reports. Of outcomes, only denials count: older versions repeated the decision in
+ * the outcomes that were added after a restart.
  */
 export function decisionIn({ kind, decision }: AuditRecord): AuditDecision | null {
   return kind === 'outcome' && decision !== 'deny' ? null : decision;
@@ -91,8 +91,8 @@ export function undeclaredObject(fingerprint: string): string {
 }
 
 /**
- * Entries that an undeclared name may have in `objects`: one for each segment key in the directory. Occurrences cannot
- * be found if their key has been destroyed.
+ * Returns the entries that an undeclared name may have in `objects`: one for each segment key in the directory.
+ * Occurrences cannot be found if their key has been destroyed.
  */
 export async function fingerprintsOf(dir: string, name: string): Promise<readonly string[]> {
   const numbers = (await readdir(dir)).map(keyNumber).filter((number) => number !== null);

@@ -18,8 +18,8 @@ import {
 } from './segment-index.js';
 
 /**
- * Stored index of a complete segment; null if it is missing or does not match the headers of this segment and the
- * next.
+ * Reads the stored index of a complete segment; null if it is missing, inconsistent, or does not match the headers of
+ * this segment and the next.
  */
 export async function storedIndex(dir: string, segment: number): Promise<SegmentIndex | null> {
   const text = await readFile(join(dir, indexName(segment)), 'utf8').catch(() => null);
@@ -92,7 +92,7 @@ export async function buildMissingIndexes(dir: string): Promise<SegmentIndex | n
   return newest;
 }
 
-/** Log state before the first retained segment. */
+/** Returns the log state before the first retained segment. */
 async function startOf(dir: string): Promise<RecoverBase> {
   const source = directorySource(dir);
   const key = await source.verifierKey();
@@ -100,8 +100,8 @@ async function startOf(dir: string): Promise<RecoverBase> {
 }
 
 /**
- * Log state after the newest indexed segment that a signed tree of `size` records covers; null if there is no such
- * segment or an earlier one is missing.
+ * Returns the log state after the newest indexed segment that a signed tree of `size` records covers; null if there is
+ * no such segment or an earlier one is missing.
  */
 export async function newestIndexedBase(
   dir: string,
@@ -128,7 +128,7 @@ async function buildAndStore(
   return index;
 }
 
-/** Several processes may write the same index at the same time, so each renames its own temporary file. */
+/** Stores an index. Several processes may do so at the same time, so each renames its own temporary file. */
 async function keep(dir: string, index: SegmentIndex): Promise<void> {
   const path = join(dir, indexName(index.segment));
   const making = `${path}.${randomBytes(4).toString('hex')}.new`;

@@ -20,7 +20,7 @@ export interface SearchOptions {
   readonly everything?: boolean;
 }
 
-/** Matching records of one log, in order. Uses indexes to skip parts of complete segments. */
+/** Yields the matching records of one log, in order. Uses indexes to skip parts of complete segments. */
 export async function* searchRecords(
   dir: string,
   filter: AuditFilter,
@@ -70,7 +70,7 @@ function recordsOf({ bytes, starts, end }: FrameRun): readonly AuditRecord[] {
   });
 }
 
-/** Progress of a backward search: a match, or null with the position reached so far. */
+/** A match in a backward search, or null to report the position reached without a match. */
 export interface SearchStep {
   readonly seq: number;
   readonly record: AuditRecord | null;
@@ -80,8 +80,8 @@ export interface SearchStep {
 const STRIDE = 2_048;
 
 /**
- * Matching records of one log, newest first, before seq `before`. Also yields progress, so that a caller can stop and
- * continue from there later.
+ * Yields the matching records of one log before seq `before` (null: all), newest first. Also yields steps without a
+ * record, so that a caller can stop and continue from there later.
  *
  * @throws AuditDamaged if a complete segment cannot be read to its end
  */
@@ -106,7 +106,7 @@ export async function* searchNewest(
   }
 }
 
-/** Matches in the blocks that the index points to; null if the whole segment must be read. */
+/** Returns the matches in the blocks that the index points to; null if the whole segment must be read. */
 async function inBlocks(
   dir: string,
   index: SegmentIndex,
@@ -168,8 +168,8 @@ function runOf(bytes: Buffer, start: number, first: number): FrameRun {
 }
 
 /**
- * Passes blocks of a segment to `take`, one after another. False if `take` refuses one, if one contradicts the index,
- * or if reading the whole segment is cheaper.
+ * Passes blocks of a segment to `take`, one after another. Returns false if `take` refuses a block, if a block
+ * contradicts the index, or if reading the whole segment is cheaper.
  */
 async function readBlocks(
   dir: string,
@@ -221,7 +221,7 @@ function* backThrough(
   yield { seq: last, record: null };
 }
 
-/** Blocks that may contain a match, in ascending order. */
+/** Returns the numbers of the blocks that may contain a match, in ascending order. */
 export function candidates(
   index: SegmentIndex,
   { subject, object, since, until, requestId, fingerprints }: AuditFilter,

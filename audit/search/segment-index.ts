@@ -22,20 +22,20 @@ export interface SegmentIndex {
   readonly chain: string;
   /** Roots of the complete subtrees of all records so far, hex. */
   readonly frontier: readonly string[];
-  /** Allowed decisions up to here that have no outcome yet. */
+  /** Allowed decisions up to the end of the segment that have no outcome yet. */
   readonly open: readonly AuditRecord[];
   /** Blocks of `BLOCK_RECORDS` records. */
   readonly blocks: readonly IndexBlock[];
   /** Blocks in which a subject occurs, alone or in a delegation chain. */
   readonly subjects: Postings;
-  /** Blocks in which an object occurs; `*` stands for blocks with shortened object lists. */
+  /** Blocks in which an object occurs; the key `*` lists the blocks with shortened object lists. */
   readonly objects: Postings;
 }
 
 export interface IndexBlock {
-  /** Byte offset of the block in the segment. */
+  /** Byte offset of the first frame in the segment. */
   readonly at: number;
-  /** Seq of the first record. */
+  /** Seq of the first record in the block. */
   readonly seq: number;
   /** Earliest and latest time; not those of the first and last record, because the clock may run backwards. */
   readonly since: string;
@@ -185,13 +185,13 @@ function post(postings: Map<string, number[]>, name: string, block: number): voi
   else if (blocks.at(-1) !== block) blocks.push(block);
 }
 
-/** Log state after the indexed segment. @throws RangeError if the index contradicts itself */
+/** Returns the log state after the indexed segment. @throws RangeError if the index contradicts itself */
 export function baseOf({ segment, epoch, end, chain, frontier }: SegmentIndex): LogBase {
   const roots = frontier.map((root) => Buffer.from(root, 'hex').toString('latin1'));
   return { segment, epoch, seq: end, chain: Buffer.from(chain, 'hex'), frontier: Frontier.of(end, roots) };
 }
 
-/** Parses a segment index; null if the text is not one. */
+/** Parses a segment index; null if the text is not a segment index. */
 export function parseIndex(text: string): SegmentIndex | null {
   try {
     const index: unknown = JSON.parse(text);

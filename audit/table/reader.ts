@@ -50,7 +50,7 @@ export function tableSource(session: TableSession, writer: string): LogSource {
   });
 }
 
-/** Index based on the table's own indexes; the database computes the leaf hashes. */
+/** Returns an index based on the table's own indexes; the database computes the leaf hashes. */
 function tableIndex(session: TableSession, writer: string): LogIndex {
   return Object.freeze({
     recordsOf: async (requestId: string) => {
@@ -102,7 +102,7 @@ function foundByRequest(parameter: string): string {
   return `WITH found AS MATERIALIZED (SELECT * FROM osl_audit.record WHERE request_id = ${parameter})`;
 }
 
-/** Writers in the table, oldest first. */
+/** Returns the writers in the table, oldest first. */
 export async function writersIn(session: TableSession): Promise<readonly string[]> {
   const rows = await session.query('SELECT writer FROM osl_audit.writer ORDER BY since, writer');
   return rows.map(({ writer }) => text(writer));
@@ -151,7 +151,7 @@ export type { ResultRow };
 /** Connection to the log's database. */
 export type TableSession = Pick<PostgresSession, 'query' | 'open' | 'cut' | 'end'>;
 
-/** Connection URL, re-read for each connection because the password may change. */
+/** Returns the connection URL. Called for each connection, because the password may change. */
 export type TableUrl = () => string;
 
 const CONNECT_MS = 5_000;
@@ -175,7 +175,7 @@ const SEARCH_PAGE = 2_000;
 /** Sort key of the last row that was read. */
 type SearchCursor = readonly [ts: string, writer: string, seq: string];
 
-/** Matching records of all writers, earliest first. Rows found through the index are checked again. */
+/** Yields matching records of all writers, earliest first. Rows found by an index are checked again. */
 export async function* searchTable(
   session: TableSession,
   filter: AuditFilter,
@@ -198,8 +198,8 @@ export async function* searchTable(
 }
 
 /**
- * Newest matching records of a tenant before `from`; `next` is null if there are no more. Stops after about `ms` even
- * with fewer than `most` records.
+ * Returns the newest matching records of a tenant before `from`. Stops after about `ms` even with fewer than `most`
+ * records; `next` is null if there are no more.
  */
 export async function newestInTable(
   session: TableSession,
@@ -232,7 +232,7 @@ const NEWEST: SearchCursor = ['~', '~', '9223372036854775807'];
 /** Page size; small, because most requests need few records. */
 const NEWEST_PAGE = 500;
 
-/** Newest records of one writer or of all, in ascending order. */
+/** Returns the newest records of one writer, or of all if it is null, in ascending order. */
 export async function tailTable(
   session: TableSession,
   count: number,
@@ -247,7 +247,7 @@ export async function tailTable(
   return rows.map(recordIn).reverse();
 }
 
-/** Records of a writer after `seq`, `SEARCH_PAGE` at most. */
+/** Returns the records of a writer after `seq`, `SEARCH_PAGE` at most. */
 export async function recordsAfter(
   session: TableSession,
   writer: string,
@@ -260,7 +260,7 @@ export async function recordsAfter(
   return rows.map(recordIn);
 }
 
-/** Announces a read access for a gateway to record. @throws if that fails; nothing should be read then */
+/** Announces a read access for a gateway to record. @throws if that fails; then nothing should be read */
 export async function announceTableRead(session: TableSession, reading: AuditReadEvent): Promise<void> {
   await session.query('INSERT INTO osl_audit.reading (id, reading) VALUES ($1, $2)', [
     randomUUID(),
@@ -269,10 +269,10 @@ export async function announceTableRead(session: TableSession, reading: AuditRea
 }
 
 function recordIn({ record }: ResultRow): AuditRecord {
-  return JSON.parse(text(record)) as AuditRecord; // in the writer's format
+  return JSON.parse(text(record)) as AuditRecord; // encoded by the writer
 }
 
-/** Conditions of a search that the indexes of the table support. */
+/** Translates the conditions that the table's indexes support to SQL. */
 function conditionsOf({ subject, object, fingerprints, since, until, requestId }: AuditFilter): {
   readonly rows: string;
   readonly text: string;

@@ -119,7 +119,7 @@ REVOKE ALL ON FUNCTION osl_audit.make_partitions(integer), osl_audit.prune() FRO
 SELECT osl_audit.make_partitions();
 `;
 
-/** Statements that grant the gateway's role INSERT and SELECT. */
+/** Returns statements that grant the gateway's role INSERT, SELECT and the right to create partitions. */
 export function gatewayGrants(role: string): string {
   return `
 GRANT USAGE ON SCHEMA osl_audit TO ${role};
@@ -129,7 +129,7 @@ GRANT EXECUTE ON FUNCTION osl_audit.make_partitions(integer) TO ${role};
 `;
 }
 
-/** Statements that grant readers SELECT, and INSERT for announcing their reads. */
+/** Returns statements that grant readers SELECT, and INSERT for announcing their reads. */
 export function readerGrants(role: string): string {
   return `
 GRANT USAGE ON SCHEMA osl_audit TO ${role};
@@ -138,7 +138,7 @@ GRANT INSERT ON osl_audit.reading TO ${role};
 `;
 }
 
-/** Statements that grant the pruning job its privileges. */
+/** Returns statements that let the maintenance role create partitions and prune expired ones. */
 export function maintenanceGrants(role: string): string {
   return `
 GRANT USAGE ON SCHEMA osl_audit TO ${role};

@@ -35,7 +35,7 @@ import {
 
 export interface TableOptions {
   readonly url: TableUrl;
-  /** Directory of the fingerprint keys. */
+  /** Directory that stores the keys of the fingerprints. */
   readonly dir: string;
   readonly segmentBytes: number;
   /** Statement timeout, ms. */
@@ -83,7 +83,7 @@ export class TableStore implements LogStore {
     await this.#register(session, signer);
     const base = options.base ?? (await this.#base(session, signer));
     const { recovered } = await recoverLog(source, signer, { ...options, base }).catch((error: unknown) => {
-      // The stored base turned out to be invalid, so recover from the first record.
+      // The base stored in the segment's row turned out to be invalid, so recover from the first record.
       if (options.base !== undefined || !(error instanceof AuditDamaged)) throw error;
       return recoverLog(source, signer, options);
     });
@@ -105,7 +105,7 @@ export class TableStore implements LogStore {
   }
 
   rotated(): void {
-    // The segment's row already contains the state before it.
+    // No index to build: the row of each segment contains the log state before it.
   }
 
   async retain(note: Buffer, { base }: RetirementPlan): Promise<void> {
@@ -162,7 +162,7 @@ export class TableStore implements LogStore {
     }
   }
 
-  /** Log state before the newest segment covered by a checkpoint, as stored in that segment's row. */
+  /** Returns the state before the newest segment whose predecessors a checkpoint covers, from its row. */
   async #base(session: TableSession, signer: Signer): Promise<RecoverBase> {
     const [row] = await session.query(
       `SELECT segment, first_seq, chain, frontier, unanswered,
@@ -187,7 +187,7 @@ interface LogState {
   readonly open: Map<string, AuditRecord>;
 }
 
-/** Log state before a segment, from its row; null if the row contradicts itself. */
+/** Returns the log state before a segment, from its row; null if the row contradicts itself. */
 function baseIn(row: ResultRow): RecoverBase | null {
   const roots = splitHashes(bytes(row['frontier'])).map((root) => root.toString('latin1'));
   const seq = Number(row['first_seq']);
@@ -195,7 +195,7 @@ function baseIn(row: ResultRow): RecoverBase | null {
     const frontier = Frontier.of(seq, roots);
     const [segment, epoch] = [Number(row['segment']) - 1, Number(row['before'] ?? 0)];
     const open: unknown = row['unanswered'];
-    // Written by a gateway, and used only to add missing outcomes.
+    // A gateway wrote `open`, and it is used only to add missing outcomes, so it is not validated.
     return {
       base: { segment, epoch, seq, chain: bytes(row['chain']), frontier },
       open: open as AuditRecord[],
@@ -215,7 +215,7 @@ class TableSegments implements SegmentStore {
   #used = 0;
   #seq: number;
   #chain: Buffer;
-  /** Day of the current partition according to the database's clock; `#today` uses the local clock. */
+  /** Day of the segment's partition, from the database's clock; `#today` uses the local clock. */
   #day = '';
   #today = '';
   #fingerprints: Fingerprints | null = null;
@@ -322,12 +322,12 @@ class TableSegments implements SegmentStore {
     return this.#fingerprints;
   }
 
-  /** Tracks allowed decisions without an outcome, which the next segment's row will contain. */
+  /** Tracks allowed decisions without an outcome, which the next segment's row stores. */
   #follow(record: string): void {
     const [, kind, request = ''] = KIND.exec(record) ?? [];
-    if (kind === 'outcome') this.#state.open.delete(JSON.parse(`"${request}"`) as string); // an escaped JSON string
+    if (kind === 'outcome') this.#state.open.delete(JSON.parse(`"${request}"`) as string); // still escaped as in JSON
     if (kind !== 'decision' || !record.includes('"decision":"allow"')) return;
-    const decision = JSON.parse(record) as AuditRecord; // written by this process
+    const decision = JSON.parse(record) as AuditRecord; // encoded by this process
     if (decision.decision === 'allow') this.#state.open.set(decision.request_id, decision);
   }
 }
@@ -367,7 +367,7 @@ function tableNotes(session: TableSession, writer: string): NoteStore {
   };
 }
 
-/** Queue of reads to record. Only the gateway that holds the advisory lock records them. */
+/** Returns the queue of reads. Of several gateways, only the one with the advisory lock records them. */
 function tableReadings(connected: () => TableSession): ReadingQueue {
   const recorders = new WeakSet<TableSession>();
   const records = async (session: TableSession): Promise<boolean> => {

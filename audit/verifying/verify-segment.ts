@@ -22,16 +22,16 @@ export interface VerifiedSegment {
   readonly chain: Uint8Array;
   /** The segment's part of the Merkle tree, split at checkpoints. */
   readonly pieces: readonly SubtreeRun[];
-  /** Requests whose last record in this segment is an allowed decision. */
+  /** Ids of requests whose last decision or outcome in this segment is an allowed decision. */
   readonly opened: readonly string[];
   /** Requests with an outcome in this segment, one per line: a single string is cheap to pass between threads. */
   readonly closed: string;
-  /** Like `closed`, for request ids that need escaping in JSON. */
+  /** Like `closed`, for outcomes that `CANONICAL` does not match; these ids may contain newlines. */
   readonly closedOdd: readonly string[];
   readonly recovered: readonly Recovery[];
 }
 
-/** Consecutive complete subtrees up to record `end`. */
+/** Consecutive complete subtrees that end before record `end`. */
 interface SubtreeRun {
   readonly end: number;
   readonly subtrees: readonly { readonly leaves: number; readonly root: Uint8Array }[];
@@ -77,7 +77,7 @@ const MAYBE = `(?:null|${TEXT})`;
 const WHOLE = '(?:0|[1-9]\\d{0,14})';
 const LIST = `\\[(?:${TEXT}(?:,${TEXT})*)?\\]`;
 
-/** Matches canonical records that contain only plain strings and integers; all other records are parsed. */
+/** Fast path for canonical records with plain strings and without `detail`, `receipt` and `standby`. */
 const CANONICAL = new RegExp(
   `^\\{"action":${TEXT},"chain":${LIST},"code":${MAYBE},"decision":(null|${TEXT}),"duration_us":(?:null|${WHOLE}),` +
     `"epoch":(${WHOLE}),"form":${MAYBE},"kind":"(${PLAIN})","objects":${LIST},"objects_omitted":${WHOLE},` +
@@ -284,7 +284,7 @@ export class SegmentVerifiers {
       this.#waiting.get(segment)?.(verified);
       this.#waiting.delete(segment);
     });
-    // If a thread fails, the sequential pass reads its segments itself.
+    // If a thread fails, the sequential pass verifies all remaining segments itself.
     const gone = (): void => {
       for (const resolve of this.#waiting.values()) resolve(null);
       this.#waiting.clear();

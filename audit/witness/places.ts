@@ -143,7 +143,7 @@ GRANT USAGE ON SCHEMA osl_witness TO ${role};
 GRANT SELECT, INSERT ON osl_witness.checkpoint TO ${role};`;
 }
 
-/** Witness in a table of a separate database. */
+/** Witness in a table of a separate database; checkpoints are only ever added. */
 function tableWitness(url: TableUrl): Witness {
   let session: TableSession | null = null;
   const connected = async (): Promise<TableSession> => {

@@ -18,7 +18,7 @@ export interface WitnessedCheckpoint {
   readonly note: string;
 }
 
-/** Parses a checkpoint note; null if the text is not one. */
+/** Parses a checkpoint note without verifying it; null if the text is not a checkpoint of an audit log. */
 export function parseCheckpointNote(note: string): WitnessedCheckpoint | null {
   const [, writer = '', size] = /^osl-audit\/([\w.-]{1,64})\n(0|[1-9]\d{0,15})\n/.exec(note) ?? [];
   return size === undefined ? null : { writer, size: Number(size), note };
@@ -51,7 +51,7 @@ export class Witnesses {
     this.#timer = setInterval(() => this.#give(), intervalMs).unref();
   }
 
-  /** Called after each checkpoint has become durable. */
+  /** Called after each checkpoint has become durable. The first one is sent at once. */
   signed(note: string): void {
     const first = this.#newest === null;
     this.#newest = note;

@@ -42,7 +42,7 @@ export async function withLog<T>(flags: AuditFlags, work: (log: ReadLog) => Prom
   return work(directoryLog(dir));
 }
 
-/** Directories of chains: first the log itself, then its workers, then restored chains. */
+/** Lists the directories of all hash chains: first the main one, then those of workers and restored ones. */
 function chainDirs(dir: string): readonly string[] {
   // A worker killed right at its start leaves an empty directory.
   const workers = workerChains(dir).map((chain) => chain.dir);
@@ -93,9 +93,9 @@ async function* followChain(
 }
 
 /**
- * Requests a record of this reading; the server writes it to the log, now or at its next start.
+ * Announces that the log is being read; the server records this in the log, now or at its next start.
  *
- * @throws Failure if the request cannot be written
+ * @throws Failure if the announcement cannot be written
  */
 export async function recordReading(
   log: ReadLog,
@@ -113,7 +113,7 @@ export async function recordReading(
   }
 }
 
-/** Verifier keys in a file, one per line. */
+/** Reads verifier keys from a file, one per line. */
 export function keysIn(file: string): readonly string[] {
   return readFileSync(file, 'utf8')
     .split('\n')
@@ -124,13 +124,13 @@ export function nameOfKey(key: string): string {
   return key.slice(0, key.indexOf('+'));
 }
 
-/** Name of a chain, with which its key and its checkpoints begin; null if the key is missing. */
+/** Returns the name with which the key and the checkpoints of a chain begin; null if the key is missing. */
 export async function chainName(chain: LogSource): Promise<string | null> {
   const key = await chain.verifierKey();
   return key === null ? null : nameOfKey(key);
 }
 
-/** Checkpoint notes that a witness keeps. @throws Failure if there are none, or it cannot be asked */
+/** Returns the notes stored by a witness. @throws Failure if it has none or cannot be queried (webhook) */
 export async function witnessedNotes(place: string): Promise<readonly string[]> {
   const at = /^[\w+.-]+:/.test(place) ? place : resolve(place);
   const witness = witnessAt(at, process.env, readSetting('OSL_AUDIT_WITNESS_SECRET'));

@@ -100,7 +100,7 @@ function cellOf(record: AuditRecord, name: ColumnName): string | null {
   return typeof value === 'string' ? value : typeof value === 'number' ? String(value) : value.join(' ');
 }
 
-/** Searches all chains and merges their records by time. */
+/** Calls `show` for the matching records of all chains, merged by time, after recording the search itself. */
 async function forEachRecord(
   flags: SearchFlags,
   command: string,
@@ -157,7 +157,7 @@ function queryOf(flags: SearchFlags): AuditQuery {
 const AGO = /^(\d{1,6})(s|m|h|d)$/;
 const UNITS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** Parses `2026-01-31`, `2026-01-31T12:00:00Z` or an age such as `90m`. @throws Failure */
+/** Parses `2026-01-31`, `2026-01-31T12:00:00Z` or an age such as `90m` to RFC 3339. @throws Failure */
 export function parseTime(flag: string, text: string): string {
   const [, count, unit] = AGO.exec(text) ?? [];
   const ago =
@@ -252,7 +252,7 @@ function statusOf({ decision, outcome }: AuditRecord) {
   };
 }
 
-/** Fields without an equivalent in the schema; they keep their own names. */
+/** Fields without an equivalent in OCSF, which keep their own names. */
 const UNMAPPED = [
   'kind',
   'form',
@@ -307,7 +307,7 @@ async function follow(
 /** Maps fingerprints of objects to the name that was searched for. */
 export type NamedObjects = ReadonlyMap<string, string>;
 
-/** Formats a record as one line: time, result, action, caller, objects and request. */
+/** Formats a record as one line: time, result, action, caller, objects, row count, duration and request. */
 export function recordLine(record: AuditRecord, named: NamedObjects = new Map()): string {
   const result = decisionIn(record) ?? record.outcome ?? record.kind;
   const parts = [
@@ -330,7 +330,7 @@ function shownObject(object: string, named: NamedObjects): string {
   return name === undefined ? object.replace('osl.entities.', '') : `undeclared:${name}`;
 }
 
-/** Number of rows. For an event that counts requests: their number, by status if the statuses were recorded. */
+/** Formats the number of rows, or for an event that counts requests, their number by status if recorded. */
 function amount({ kind, rows, detail }: AuditRecord): string {
   if (rows === null) return '';
   if (kind !== 'event') return `${rows} rows`;

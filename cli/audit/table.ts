@@ -32,17 +32,17 @@ export interface ReadLog {
   readonly chains: readonly LogSource[];
   search(filter: AuditFilter, everything: boolean): AsyncGenerator<AuditRecord, void, void>;
   /**
-   * Fingerprints of an undeclared name under the available keys, as they occur in `objects` of records. `missing`:
-   * chains without any key.
+   * Returns the entries of `objects` that an undeclared name may have under the available keys. `missing` lists the
+   * chains whose keys are not available.
    */
   fingerprints(
     name: string,
   ): Promise<{ readonly objects: readonly string[]; readonly missing: readonly string[] }>;
   /** The newest records, in chronological order. */
   newest(count: number): Promise<readonly AuditRecord[]>;
-  /** Yields records newer than `after` until the signal aborts. */
+  /** Returns streams of the records newer than `after`, which end when the signal aborts. */
   follow(after: readonly AuditRecord[], signal: AbortSignal): AsyncIterable<AuditRecord>[];
-  /** Records a read of the log. @throws if it cannot be recorded */
+  /** Announces a read of the log, so that it is recorded. @throws if it cannot be announced */
   note(reading: AuditReadEvent): Promise<void>;
 }
 

@@ -94,7 +94,7 @@ function originOf(note: string): string {
   return note.slice(0, note.indexOf('\n'));
 }
 
-/** Checkpoints in a file: a single one, or several, each followed by an empty line. */
+/** Reads the checkpoints in a file: a single one, or several, each followed by an empty line. */
 function notesIn(file: string): readonly string[] {
   const text = readFileSync(file, 'utf8');
   return checkpointNotes(text.endsWith('\n\n') ? text : `${text}\n`);
@@ -106,7 +106,7 @@ interface ChainResult {
   readonly stale: boolean;
 }
 
-/** Result as JSON, with the first chain's fields at the top level and the chains of workers in a list. */
+/** Returns the result as JSON: the first chain's fields at top level, any other chains in `workers`. */
 function jsonOf([own, ...workers]: readonly ChainResult[], missing: readonly string[]): object {
   const told = (chain: ChainResult | undefined) => ({
     dir: chain?.dir,
@@ -182,7 +182,7 @@ const TORN = {
 
 const MOST_RECOVERIES = 10;
 
-/** Lists records that no checkpoint covered when they were recovered, newest first. */
+/** Lists the ranges of records that no checkpoint covered when they were recovered, newest first. */
 function recoveredLines({ recovered }: AuditVerdict): readonly string[] {
   const lines = recovered.toReversed().map(({ epoch, from, to }) => {
     const records = to === from ? 'no record' : `records ${from} to ${to - 1}`;
@@ -238,7 +238,7 @@ export async function runProve(requestId: string, flags: AuditFlags & ProveOptio
   else process.stdout.write(proofs.map((proof) => proof.text).join(''));
 }
 
-/** Verifies the output of `osl audit prove`; only the key is needed. */
+/** Verifies the output of `osl audit prove`. With `--key`, the log itself is not needed. */
 export async function runCheck(file: string, flags: AuditFlags & { readonly key?: string }): Promise<void> {
   const keys = flags.key === undefined ? await ownKeys(flags) : keysIn(flags.key);
   const texts = readFileSync(file === '-' ? 0 : file, 'utf8').split(EACH_PROOF);

@@ -27,7 +27,7 @@ export class ChangedDuringCopy extends Error {
   override readonly name = 'Changed';
 }
 
-/** Writes a backup and can undo its most recent part. */
+/** Writes a backup. Files written by an attempt that is repeated are removed from it again. */
 export class BackupWriter {
   readonly #tar: TarWriter;
   #sums: string[] = [];
@@ -79,10 +79,10 @@ export class BackupWriter {
   }
 
   /**
-   * Repeats `work` until no file changes during the copy, at most until `deadline`.
+   * Runs `work`, and repeats it while files change during the copy, until `deadline`.
    *
    * @param deadline on the clock of `performance.now`
-   * @throws ChangedDuringCopy if files never stop changing
+   * @throws ChangedDuringCopy if files still change at the deadline
    */
   async retryWhileChanging(deadline: number, work: () => Promise<void>): Promise<void> {
     const [position, files] = [this.#tar.position, this.#sums.length];

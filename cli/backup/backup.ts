@@ -69,7 +69,7 @@ function keysText({ keysDir }: Settings): string {
     : `those of ${keysDir} (OSL_KEYS_DIR) are not in it`;
 }
 
-/** If `given` is a directory, names the file in it after the current time. */
+/** Returns the path of the backup file. In a directory, the file is named after the current time. */
 function fileFor(given: string): string {
   const path = resolve(process.cwd(), given);
   const directory = given.endsWith('/') || statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
@@ -86,7 +86,7 @@ async function recordBackup(settings: Settings, withKeys: boolean): Promise<void
 interface BackupSummary {
   readonly files: number;
   readonly bytes: number;
-  /** Entries of the data directory that were not copied because their names are unknown. */
+  /** Entries of the data directory that were not copied because they are neither in `PARTS` nor `PASSING`. */
   readonly left: readonly string[];
 }
 
@@ -116,8 +116,8 @@ async function writeBackup(
 }
 
 /**
- * Copy method for each entry of the data directory, in the order of copying. The audit log comes last because it
- * describes the others.
+ * Copy method for each entry of the data directory, in the order of copying (`still`: databases, each copied until
+ * nothing changes meanwhile). The audit log comes last because it describes the others.
  */
 const PARTS: readonly (readonly [name: string, how: 'file' | 'files' | 'still' | 'audit'])[] = [
   ['keys', 'files'],
@@ -154,7 +154,7 @@ async function writeParts(
     if (!existsSync(from) || (name === 'keys' && !withKeys)) continue;
     await backup.retryWhileChanging(deadline, async () => {
       if (how === 'file') await copyOne(from, name, backup);
-      // `head` comes first: the version it names already exists, so the copy will contain it.
+      // `head` names a version that already exists, so copying it first ensures that its version is copied.
       else if (how === 'files') await copyFiles(from, name, backup, ['head']);
       else if (how === 'audit') await copyAudit(from, withKeys, backup);
     });
@@ -181,7 +181,7 @@ async function copyDatabases(
       );
 }
 
-/** A generous estimate of the resolution of file system timestamps. */
+/** Generous upper estimate of the resolution of file system timestamps, ms. */
 const CLOCK_MS = 50;
 
 /**
@@ -276,7 +276,7 @@ function stamp({ path, size, changed }: DirectoryEntry): readonly unknown[] {
   return [path, size, changed];
 }
 
-/** All entries below a directory, parents before their contents. */
+/** Lists all entries below a directory, parents before their contents. */
 async function listTree(root: string, within = ''): Promise<readonly DirectoryEntry[]> {
   const seen: DirectoryEntry[] = [];
   for (const name of (await readdir(join(root, within))).sort()) {

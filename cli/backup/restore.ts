@@ -91,7 +91,10 @@ async function unpack(file: FileHandle, root: string, { sums }: WholeBackup): Pr
   }
 }
 
-/** Moves chains of the log into a subdirectory, because the next start begins a new chain next to them. */
+/**
+ * Returns the path at which to restore an entry. Audit chains go to the subdirectory `ended`, because the next start
+ * begins a new chain next to them. @throws Failure if the path could leave the data directory
+ */
 function placeOf(path: string, ended: string): string {
   const [data, ...words] = path.split('/');
   const sound = data === DATA && words.every((word) => word !== '' && word !== '.' && word !== '..');

@@ -14,7 +14,7 @@ export interface Axis {
   readonly ticks: readonly Tick[];
 }
 
-/** Numeric axis that covers `values`, with about `count` round ticks. */
+/** Returns a numeric axis that covers `values`, with about `count` round ticks. */
 export function numberAxis(values: readonly number[], format: MetricFormat | null, count: number): Axis {
   const [least, most] = spread(values);
   const step = roundStep((most - least) / Math.max(1, count - 1));
@@ -27,9 +27,7 @@ export function numberAxis(values: readonly number[], format: MetricFormat | nul
   return { from: first * step, to: last * step, ticks };
 }
 
-/**
- * Minimum and maximum; works for more values than a function call accepts as arguments. Infinities if there are none.
- */
+/** Returns the range of any number of values (`Math.min` has a limit); Infinity and -Infinity for none. */
 export function rangeOf(values: Iterable<number>): readonly [least: number, most: number] {
   let [least, most] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (const value of values) {
@@ -39,7 +37,7 @@ export function rangeOf(values: Iterable<number>): readonly [least: number, most
   return [least, most];
 }
 
-/** Minimum and maximum; if they are equal, some room is added on both sides. */
+/** Returns the minimum and maximum. If they are equal, adds some room on both sides. */
 function spread(values: readonly number[]): readonly [number, number] {
   const [least, most] = rangeOf(values);
   if (least < most) return halved(least, most);
@@ -64,7 +62,7 @@ function roundStep(step: number): number {
 function tickText(at: number, step: number, format: MetricFormat | null): string {
   const digits = Math.min(15, Math.max(0, -Math.floor(Math.log10(step) + 1e-9)));
   const plain = at.toFixed(digits);
-  // Beyond 1e21 `toFixed` uses exponents too; far below 1 it would print only zeros.
+  // Beyond 1e21 `toFixed` uses exponents too; for tiny steps it would print mostly zeros.
   if (plain.includes('e') || (step < 1e-9 && step > 0)) return at.toPrecision(4);
   const text = /^-0(\.0*)?$/.test(plain) ? plain.slice(1) : plain;
   if (format === null) return text;
@@ -162,7 +160,7 @@ function moment(at: number): string {
 
 export const PLOT_LINES = 12;
 
-/** Columns left for the canvas next to the labels of the vertical axis. */
+/** Returns the number of columns left for the canvas next to the labels of the vertical axis. */
 export function canvasColumns(up: Axis, style: Style): number {
   return Math.max(10, style.width - gutterOf(up) - 2);
 }
@@ -208,7 +206,7 @@ interface PlacedTick {
   readonly text: string;
 }
 
-/** All ticks, or every n-th one if more labels would overlap. */
+/** Returns all ticks, or every n-th one if more labels would overlap. */
 function thinned(along: Axis, columns: number): readonly PlacedTick[] {
   const all = along.ticks.map(({ at, text }): PlacedTick => {
     const column = Math.max(0, Math.min(columns - 1, dotOf(along, at, columns)));

@@ -114,7 +114,7 @@ export interface Glyphs {
   readonly corner: string;
   readonly tickDown: string;
   readonly tickLeft: string;
-  /** Partial characters of a bar that grows to the right; the last one is full. */
+  /** Block characters for the end of a bar that grows to the right, from the narrowest to the full block. */
   readonly bar: readonly string[];
   /** The same for a bar that grows to the left. */
   readonly barLeft: readonly string[];
@@ -154,8 +154,8 @@ const LEAST_WIDTH = 24;
 const MOST_WIDTH = 400;
 
 /**
- * Style for standard output: Unicode if the locale is UTF-8 (first of LC_ALL, LC_CTYPE, LANG that is set), colours on a
- * terminal unless NO_COLOR is set.
+ * Returns the style for standard output: Unicode on Windows or in a UTF-8 locale (first of LC_ALL, LC_CTYPE, LANG that
+ * is set), colours on a terminal unless NO_COLOR is set or TERM is `dumb`; neither with `ascii`.
  */
 export function styleOf(
   { isTTY, columns }: { readonly isTTY?: boolean; readonly columns?: number },

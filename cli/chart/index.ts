@@ -197,7 +197,7 @@ function drawPanel({ measure, series }: LinePanel, axis: LineChart['axis'], styl
     let before: readonly [number, number] | null = null;
     for (const { at: place, value } of own) {
       if (value === null) {
-        before = null; // leave the gap open
+        before = null; // leave a gap in the line
         continue;
       }
       const dot = [

@@ -91,7 +91,7 @@ function lineOf(answer: AnswerBody, { times, measures, words }: Parts): Chart {
   if (drawn.length === 0) return none(`there is nothing to draw along ${axis.name}`);
   const isTime = axis === time;
   const at = answer.rows.map((row) => (isTime ? timeOf(row[axis.name]) : numberOf(row[axis.name])));
-  // Further times become labels, which distinguish rows with the same time.
+  // Further time columns become part of the label, to distinguish rows with the same time.
   const others = [...times.filter((column) => column !== axis), ...words];
   const names = answer.rows.map((row) => labelOf(row, others));
   return {
@@ -158,7 +158,7 @@ function labelOf(row: AnswerBody['rows'][number], columns: readonly ChartColumn[
   return columns.map(({ name }) => cellOf(row[name]) ?? NULL_TEXT).join(' / ');
 }
 
-/** Nearest double; null for NULL, NaN, infinities, and the text of a mask. */
+/** Nearest double; null for NULL, NaN, infinities, and masked text. */
 function numberOf(value: unknown): number | null {
   if (typeof value !== 'number' && typeof value !== 'string') return null;
   const number = value === '' ? Number.NaN : Number(value);

@@ -136,7 +136,7 @@ const REASONS: Readonly<Record<IndexSummary['unreadable'][number]['reason'], str
   memory: 'it takes too much memory to be read',
 };
 
-/** Formats the summary. It contains redacted words, so it is for operators only. */
+/** Formats the summary. It shows the text of redacted words, so it is for operators only. */
 function summaryLines(s: IndexSummary): readonly string[] {
   const left = s.unreadable.map(
     ({ id, reason }) => `  ${visible(`document ${id} is left out: ${REASONS[reason]}`)}`,
@@ -159,8 +159,8 @@ function summaryText(s: IndexSummary): string {
 
 export interface IndexWatchOptions {
   /**
-   * Updates the stores of these facets; an empty list means all watched ones. `readAt`: start of the interval that
-   * caused this round; null if a notification did.
+   * Updates the stores of the facets `names`; an empty list means all watched facets. `readAt` is the scheduled start
+   * time of the round; null if a notification caused it.
    */
   readonly round: (names: readonly string[], readAt: Date | null) => Promise<void>;
   readonly names: readonly string[];

@@ -96,7 +96,7 @@ async function ofManifest(flags: DiscoverFlags): Promise<DiscoveredTables> {
   }
 }
 
-/** Surveys databases that have no system credentials, because the ordinary connection may read declarations too. */
+/** Surveys databases without system credentials, whose ordinary connection may also read the catalog. */
 async function surveysOf({ connectors }: Manifest): Promise<ReadonlyMap<string, Survey>> {
   const { surveyPostgres } = await import('../../src/engine/index.js');
   const { urlVariable } = await import('../../src/model/manifest/index.js');

@@ -198,7 +198,7 @@ async function servedManifest(settings: Settings): Promise<Manifest> {
   return (await loadServed(settings)).manifest;
 }
 
-/** Limits of one import. */
+/** Limits of one import. Text is measured in UTF-16 code units. */
 const MOST_FILES = 2000;
 const MOST_TEXT = 64 * 1024 * 1024;
 const DEEPEST = 20;

@@ -210,7 +210,7 @@ async function loadWriter(writing: OutputOptions): Promise<AnswerWriter> {
 /** Prints the response unchanged, even if it is a refusal. @throws Failure for a refusal */
 async function writeJson({ url, token, body, text, ...wishes }: QueryCall): Promise<WrittenAnswer> {
   const answer = bodyOf(await postQuery(url, token, body, wishes), true, text);
-  const receipt = answer['receipt'] as SaltedReceipt | undefined; // the server's own format
+  const receipt = answer['receipt'] as SaltedReceipt | undefined; // the form in which the server sends it
   return { truncated: answer['truncated'] === true, ...(receipt !== undefined && { receipt }) };
 }
 
@@ -246,11 +246,11 @@ async function fetchAnswer({ url, token, body, text, ...wishes }: QueryCall): Pr
   return answer;
 }
 
-/** Writes a receipt, and its salt beside it, readable for its owner only. @throws Failure if there is no receipt */
+/** Writes a receipt, and its salt to a file readable only by the owner. @throws Failure without a receipt */
 function keepReceipt(file: string, receipt: SaltedReceipt | undefined): void {
   if (receipt === undefined)
     throw failure('the server answered without a receipt: it may be older than this osl');
   writeFileSync(file, receipt.proof);
-  rmSync(`${file}.salt`, { force: true }); // a file that is there would keep its mode
+  rmSync(`${file}.salt`, { force: true }); // writing to an existing file would keep its mode
   writeFileSync(`${file}.salt`, `${receipt.salt}\n`, { mode: 0o600 });
 }

@@ -56,7 +56,7 @@ export function sessionsText({ sessions }: ReplyFields, now = Date.now()): strin
 
 const MOST_SHAPE = 80;
 
-/** Prints the limits of one chain, or of every chain that has a session or a running request. */
+/** Prints the limits of one delegation chain, or of every chain that has a session or a running request. */
 async function runLimits(flags: PsFlags): Promise<void> {
   const { url, token } = adminAccess(flags);
   const read = async (path: string, json?: true): Promise<ReplyFields> =>
@@ -75,7 +75,7 @@ async function runLimits(flags: PsFlags): Promise<void> {
   print(limitsText(bodies));
 }
 
-/** A table of the limits in replies of `/admin/limits`, each count once. */
+/** Formats the limits in replies of `/admin/limits` as a table, without duplicates. */
 export function limitsText(bodies: readonly ReplyFields[]): string {
   const counted = bodies
     .flatMap(({ quotas }) => membersOf(quotas))

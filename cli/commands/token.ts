@@ -110,7 +110,7 @@ async function runRevoke(given: string | undefined, flags: RevokeFlags): Promise
   process.exitCode = EXIT.failed;
 }
 
-/** @throws Failure unless exactly one thing to revoke is named */
+/** Builds the body of a revocation request. @throws Failure unless exactly one thing to revoke is named */
 async function revocationTarget(given: string | undefined, { allOf, session }: RevokeFlags): Promise<object> {
   if ([given, allOf, session].filter((one) => one !== undefined).length !== 1)
     throw usage('say what to revoke: a token or its `jti`, --all-of a subject, or the token of a --session');
@@ -121,7 +121,7 @@ async function revocationTarget(given: string | undefined, { allOf, session }: R
   };
 }
 
-/** @throws Failure for an incomplete token, without echoing it */
+/** Returns the `jti` of a token, or the text if it is a `jti`. @throws Failure for an incomplete token */
 async function tokenId(text: string): Promise<string> {
   if (!text.startsWith('eyJ')) return text;
   const { tokenIdIn } = await import('../../policy/index.js');

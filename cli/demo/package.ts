@@ -38,7 +38,7 @@ export function peopleIn(packageJson: unknown): readonly PackageCredit[] {
 const LONGEST = 300;
 const ADDRESS = /[^\s<>()@,;]+@[^\s<>()@,;]+\.[^\s<>()@,;]+/;
 
-/** Parses `Name <email> (url)`, or an object with these members; null if it names no one. */
+/** Parses `Name <email> (url)`, or an object with these members; null with neither name nor email. */
 export function personOf(entry: unknown): Person | null {
   const object = asObject(entry);
   const text = object === null ? asText(entry) : textAt(object, 'name');
@@ -132,7 +132,7 @@ function listAt(value: unknown, key: string): readonly unknown[] {
   return Array.isArray(member) ? member : [member];
 }
 
-/** The object encoded in `text`; null if it is anything else. */
+/** Parses a JSON object; null if `text` is anything else. */
 function parseObject(text: string): UncheckedObject | null {
   try {
     return asObject(JSON.parse(text.replace(/^\ufeff/, '')));
@@ -178,12 +178,12 @@ export async function readPackage(root: string, entry: LockEntry): Promise<Insta
   return { entry, row, people: peopleIn(json), documents };
 }
 
-/** @throws DemoProblem if the path exists and cannot be examined: a package must not be missing without a word */
+/** @throws DemoProblem if the path exists and cannot be examined, so that no package is omitted silently */
 async function isFolder(path: string): Promise<boolean> {
   try {
     return (await stat(path)).isDirectory();
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException; // what Node's file system throws
+    const { code, message } = error as NodeJS.ErrnoException; // the type of errors from Node's file system
     if (code === 'ENOENT' || code === 'ENOTDIR') return false;
     throw new DemoProblem(`cannot read an installed package: ${message}`);
   }
@@ -224,7 +224,7 @@ const HOSTS: ReadonlyMap<string, string> = new Map([
   ['bitbucket', 'bitbucket.org'],
 ]);
 
-/** The repository as an https URL if the host is known, otherwise as stated. */
+/** The repository as an https URL if its notation is known (`owner/name`, `git+`, ssh); else as stated. */
 function repositoryOf(json: UncheckedObject): string | null {
   const stated = textAt(json, 'repository') ?? textAt(objectAt(json, 'repository'), 'url');
   if (stated === null) return null;
@@ -291,7 +291,7 @@ async function documentsIn(folder: string, packagePath: string): Promise<readonl
   return documents.sort((a, b) => (a.file < b.file ? -1 : 1));
 }
 
-/** Maximum size of a document in bytes. The largest README that we found on npm has 300 KiB. */
+/** Maximum size of a document in bytes. The largest README that we found on npm is 300 KiB. */
 const LARGEST_DOCUMENT = 1024 * 1024;
 
 /** Reads the first 1 MiB, without NUL, which Postgres cannot store. */
@@ -355,8 +355,8 @@ async function lockText(root: string): Promise<string> {
 const INSTALLED = join('node_modules', '.package-lock.json');
 
 /**
- * Fingerprint of an installation. Includes npm's copy of the lock file, which lists what is really installed: that
- * depends on `--omit=dev` and the platform.
+ * Fingerprint of an installation. Includes npm's copy of the lock file, which lists the packages actually installed;
+ * they depend on `--omit=dev` and the platform.
  */
 async function fingerprintOf(root: string, lock: string): Promise<string> {
   const installed = await readFile(join(root, INSTALLED), 'utf8').catch(() => '');

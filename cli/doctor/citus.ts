@@ -44,7 +44,7 @@ export async function citusFindings(
   ];
 }
 
-/** Roles with row filters that do not compare the distribution column with values, by entity. */
+/** Reports the roles whose row filters do not compare the distribution column with values, by entity. */
 function filterFindings(
   about: string,
   connector: Connector,
@@ -67,7 +67,7 @@ function filterFindings(
 
 const MOST_ROLES = 3;
 
-/** Counts SELECTs at the coordinator, by anybody, if Citus counts them (13.1 and newer). */
+/** Reports how many SELECTs of all clients read several shards, if Citus counts them (13.1 and newer). */
 async function counterFindings(about: string, system: Survey['system']): Promise<readonly DoctorFinding[]> {
   const [counter] = await system.query(sql`
     select pg_catalog.current_setting('citus.enable_stat_counters', true) as state,
@@ -92,7 +92,7 @@ function isConstant(expression: Expr | null): boolean {
   return expression?.kind === 'literal' || (expression?.kind === 'cast' && isConstant(expression.arg));
 }
 
-/** True if every row that passes `filter` has one of listed values in `column`, so that Citus can choose its shards. */
+/** True if `filter` restricts `column` to listed values, so that Citus can choose the shards. */
 function selectsValues(filter: Expr, column: string): boolean {
   const isColumn = (expression: Expr | null): boolean =>
     expression?.kind === 'base' && expression.column === column;
@@ -117,7 +117,7 @@ function selectsValues(filter: Expr, column: string): boolean {
         isConstant(filter.array)
       );
     default:
-      // Other comparisons leave the value open.
+      // Other conditions do not restrict the column to listed values.
       return false;
   }
 }
@@ -132,7 +132,7 @@ interface CheckedModel {
   readonly snapshot: PolicySnapshot;
 }
 
-/** Why the row filters of a caller do not limit an entity to one value of the distribution column. */
+/** Reason why the row filters of a caller do not limit an entity to one value of the distribution column. */
 type Cause = 'unfiltered' | 'other_columns' | 'several_values';
 
 const CAUSES: Readonly<Record<Cause, { readonly text: string; readonly hint: string }>> = {
@@ -150,12 +150,12 @@ const CAUSES: Readonly<Record<Cause, { readonly text: string; readonly hint: str
   },
 };
 
-/** Names of one cause with the number of queries, such as `orders by user:ada`. */
+/** Number of queries with the same cause, by entity and subject, such as `orders by user:ada`. */
 type Counts = Map<string, number>;
 
 /**
- * Names the queries of the last day that no row filter limited to one value of the distribution column, by cause,
- * subject and entity. The log has no text of queries, so a query with such a condition of its own is named, too.
+ * Reports the queries of the last day that no row filter limited to one value of the distribution column, by cause,
+ * entity and subject. The audit log has no query texts, so this includes queries that compare the column themselves.
  */
 async function crossShardFindings(
   about: string,
@@ -200,7 +200,7 @@ function namesText(counts: Counts): string {
   return `${named.map(([key, n]) => `${key} (${n})`).join(', ')}${more}`;
 }
 
-/** Distributed entities of a query that its caller's row filters do not limit to one value, with the cause. */
+/** Returns a function that lists the distributed entities of a query that have a `Cause`, with the cause. */
 function crossingOf(
   connector: Connector,
   layout: CitusLayout,
@@ -220,7 +220,7 @@ function crossingOf(
     });
 }
 
-/** Null if each filter of the caller's grants compares `column` with one value. */
+/** Returns null if each filter of the caller's grants compares `column` with one value. */
 function causeOf(
   chain: readonly string[],
   entity: string,
@@ -234,7 +234,7 @@ function causeOf(
   );
   const grants = access.relations.get(entity)?.grants ?? [];
   const filters = grants.flatMap(({ filter }) => filter ?? []);
-  // A grant without a filter opens all rows, whatever the others select.
+  // A grant without a filter allows all rows, whatever the other grants select.
   if (filters.length < grants.length) return 'unfiltered';
   if (!filters.every((filter) => selectsValues(filter, column))) return 'other_columns';
   const isSingle = (filter: Expr): boolean =>

@@ -344,7 +344,7 @@ function grantOf({ schema, name }: UpstreamRelation, column: string, role: strin
 }
 
 /**
- * Differences that would make queries fail.
+ * Returns differences between the declarations and the database that would make queries fail.
  *
  * @param needed true if the governed role must be able to read a column; with row security, only columns used by a
  * grant

@@ -13,10 +13,10 @@ import type { Settings } from '../../src/service/settings.js';
 import { workersFor } from '../../src/service/workers.js';
 import { type DoctorFinding, fail, failed, ok, warn } from './finding.js';
 
-/** Sessions of each worker with a standby beside the pool: shared ones, and the one that asks for its position. */
+/** Sessions per worker on a standby besides the pool: shared ones, and one that checks its position. */
 const MORE_SESSIONS = 5;
 
-/** Findings about the standbys that connectors name. A gateway does not run these checks: it watches its standbys. */
+/** Findings about standbys. Only `osl doctor` runs these checks; a gateway monitors its standbys instead. */
 export async function standbyFindings(
   { manifest }: Model,
   settings: Settings,
@@ -34,7 +34,7 @@ async function connectorFindings(
 ): Promise<readonly DoctorFinding[]> {
   const { standbys } = connector;
   if (standbys === null) return [];
-  // Without a URL of the primary, the finding about the database says so.
+  // Without a URL of the primary, nothing can be compared; the database check reports it.
   const primaryUrl = await connectorUrl(process.env, urlVariable(connector)).catch(() => null);
   if (primaryUrl === null) return [];
   const checked = {
@@ -58,13 +58,13 @@ interface CheckedStandby {
   readonly timeoutMs: number;
   /** Declared tables, as `schema.table`. */
   readonly tables: readonly string[];
-  /** Maximum number of sessions that this gateway opens there. */
+  /** Maximum number of sessions that this gateway opens on the standby. */
   readonly sessions: number;
 }
 
 const LEFT_OUT = 'until then the primary answers its share of the queries';
 
-/** @param name name of the variable with its URL */
+/** @param name environment variable with the URL of the standby */
 async function findingsOf(checked: CheckedStandby, name: string): Promise<readonly DoctorFinding[]> {
   const { about } = checked;
   let url: string | null;

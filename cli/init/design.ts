@@ -128,8 +128,9 @@ interface DiscoveredSchemas {
 }
 
 /**
- * Candidates in the chosen schemas. `all`: includes tables that are not readable, because a role created later may
- * read any chosen table.
+ * Finds the candidates in the chosen schemas.
+ *
+ * @param all also includes unreadable tables, because a role created later may be allowed to read them
  */
 async function discover(survey: Survey, flags: InitFlags, all: boolean): Promise<DiscoveredSchemas> {
   const own = flags.schemas?.find((name) => name === 'information_schema' || name.startsWith('pg_'));
@@ -154,7 +155,7 @@ async function discover(survey: Survey, flags: InitFlags, all: boolean): Promise
   return { found: readable, flows };
 }
 
-/** Environment variable for a created role, which must differ from that of its creator. */
+/** Environment variable with the URL of a created role. It must differ from that of the creating role. */
 function readerEnv(name: string): string {
   return name.startsWith('OSL_') ? `${name}_READER` : `OSL_${name}`;
 }
@@ -175,7 +176,7 @@ function userName(): string {
   try {
     return userInfo().username.replace(/\s+/g, '_') || 'me';
   } catch {
-    return 'me'; // the user ID has no name
+    return 'me'; // the user ID has no user name
   }
 }
 

@@ -96,7 +96,7 @@ function listOf(text: string | undefined): readonly string[] {
     .filter((word) => word !== '');
 }
 
-/** Treatments after the edits, or the error in an edit. */
+/** Applies the edits and returns the treatments, or the error in an edit. */
 function edit(
   suggested: Treatments,
   edits: readonly string[],
@@ -129,8 +129,8 @@ interface SharedColumn {
 }
 
 /**
- * The most likely tenant column: the distribution column of Citus, if one is shared by all distributed tables, or else
- * one that is present in at least two tables and has such a name; null if there is none.
+ * The most likely tenant column: on Citus the distribution column, if all distributed tables share it; otherwise a
+ * column that is in at least two tables and has a typical name; null if there is none.
  */
 export function tenantColumn(
   candidates: readonly AdoptionCandidate[],

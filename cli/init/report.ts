@@ -55,7 +55,7 @@ async function firstWithRows(questions: readonly string[], url: string, token: s
   for (const osql of questions) {
     const reply = await postQuery(url, token, { osql });
     const answer = reply.ok ? parseAnswer(reply.body) : null;
-    // A failing view must not stop this, because the next entity may answer.
+    // A failing view must not stop the search, because the next entity may answer.
     if (answer === null) failed ??= formatProblem(problemOf(reply.body, reply.status), osql);
     else if (answer.row_count > 0) return { osql, answer };
     else empty ??= { osql, answer };

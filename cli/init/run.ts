@@ -70,7 +70,7 @@ async function init(dir: string, flags: InitFlags, prompt: Prompt): Promise<Init
   }
 }
 
-/** @throws Failure if a server is running on the folder, or its files must not be overwritten */
+/** @throws Failure if a server is running on the folder, or the user keeps existing files */
 async function mayWrite(dir: string, flags: InitFlags, prompt: Prompt): Promise<void> {
   const server = runningServer(dataDirOf(dir));
   if (server !== null)

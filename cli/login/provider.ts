@@ -151,7 +151,7 @@ const GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange';
 const ID_TOKEN = 'urn:ietf:params:oauth:token-type:id_token';
 
 /**
- * A new actor token from the login at `server`, which is renewed if necessary; null without a login.
+ * Returns a new actor token for the login at `server`, renewing the login if necessary; null without a login.
  *
  * @throws Failure if the login has ended, or the server rejects it
  */

@@ -39,7 +39,7 @@ export interface CheckResult {
   readonly names: ManifestNames | null;
 }
 
-/** Checks a project as `osl validate` does, but with unsaved texts in place of files. */
+/** Checks a project as `osl validate` does, but with the unsaved text of open files. */
 export async function check(project: Project, open: OpenTexts): Promise<CheckResult> {
   const read = async (file: string): Promise<string> => open.get(file) ?? readManifestText(file);
   const { diagnostics, sound } = await loadProject(project, read);

@@ -111,7 +111,7 @@ export class EditorSession {
     else this.#projects.changed(own.state.project);
   }
 
-  /** Clears the diagnostics of a closed document, and checks open projects that use the file on disk again. */
+  /** Clears the diagnostics of a closed file, and rechecks open projects, which now use the file on disk. */
   #closed(document: TextDocument): void {
     this.#send(document.uri, []);
     const file = fileOf(document.uri);
@@ -297,7 +297,7 @@ export class EditorSession {
 function statementAt(text: string, at: number): Statement {
   const statements = statementsOf(text);
   const own = statements.findLast(({ from }) => from <= at);
-  // A semicolon starts a new statement.
+  // After a semicolon, the position is in a new statement.
   if (own === undefined || /;/.test(text.slice(own.to, at))) return { tokens: [], from: at, to: at };
   return own;
 }
@@ -399,7 +399,7 @@ function fixFor(
   return null;
 }
 
-/** Replaces the wrong word in `marked`: the whole text, or the only occurrence of a word from the message. */
+/** Replaces a wrong word: all of `marked`, or the only occurrence of a message word; null if neither. */
 function replaced(marked: string, better: string, words: readonly string[]): string | null {
   const [, quote = '', plain = ''] = /^(["']?)([^"'\n]*)\1$/.exec(marked) ?? [];
   if (/^[\p{L}\p{N}_.:@/ -]+$/u.test(plain) && !/[\s.]/.test(plain.trim()))

@@ -9,7 +9,7 @@ export type PlaceMeaning =
   /** An entity and its column, such as `order.customer_id`. */
   | { readonly kind: 'entity column' }
   | { readonly kind: 'metric' | 'role' | 'subject' | 'label' | 'purpose' | 'connector' | 'reranker' | 'term' }
-  /** A table such as `sales.orders` in connector `of`; if null, the connector's name comes before it. */
+  /** A table such as `sales.orders` in connector `of`; if null, the name starts with the connector's. */
   | { readonly kind: 'table'; readonly of: string | null }
   /** A column of the table behind the relation `of`. */
   | { readonly kind: 'table column'; readonly of: string };
@@ -32,7 +32,7 @@ const ownTableColumn = (_: YamlPlace, [, of = '']: readonly string[]): PlaceMean
   kind: 'table column',
   of,
 });
-/** Meaning of a value as a column of the relation that is given by `key` in the same mapping. */
+/** Reads a value as a column of the relation that is named by `key` in the same mapping. */
 const columnOf =
   (key: string) =>
   ({ beside }: YamlPlace): PlaceMeaning | null => {

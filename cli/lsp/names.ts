@@ -1,6 +1,6 @@
 import { isObject } from '../../src/base/is-object.js';
 
-/** Names found in a manifest and its policy, even if these are invalid. */
+/** Names declared in a manifest and its policy, collected even if these are invalid. */
 export interface ManifestNames {
   readonly connectors: readonly NamedConnector[];
   readonly relations: readonly NamedRelation[];

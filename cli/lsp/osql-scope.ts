@@ -83,7 +83,7 @@ export interface QuestionSource {
 
 const PASSAGE = ['text', 'score', 'cite', 'redacted_fields'];
 const WALK = ['depth', 'path'];
-/** Words that may follow a source but are not its alias. */
+/** Keywords that may follow a source, so they are not its alias. */
 const NO_ALIAS: ReadonlySet<string> = new Set(
   'on using where group order having limit offset join inner left right full cross natural union intersect except window fetch for lateral tablesample select from as'.split(
     ' ',

@@ -9,9 +9,9 @@ export interface ProvenClaim {
 }
 
 /**
- * Decides the claims of a file of policy tests.
+ * Tries to prove or refute the claims in a file of policy tests.
  *
- * @param starting the solver, which may be starting still
+ * @param starting the solver, which may still be starting
  * @throws UnclearClaim, SolverFault
  */
 export async function proveClaims(
@@ -37,7 +37,7 @@ export async function proveClaims(
   }
 }
 
-/** A claim and its verdict for a person to read. */
+/** Formats a claim and its verdict as lines of text for users. */
 export function* claimLines({ name, verdict }: ProvenClaim): Generator<string> {
   switch (verdict.kind) {
     case 'proved':
@@ -61,7 +61,7 @@ interface ClaimReport {
   readonly shows: readonly string[];
 }
 
-/** Decides claims with a solver of their own; without the solver all are unknown. */
+/** Decides the claims with a new solver. Without a solver, all of them are unknown. */
 export async function claimReports(
   tests: PolicyTests,
   policy: ProvenPolicy,

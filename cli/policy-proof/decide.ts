@@ -17,10 +17,10 @@ export type ProofResult =
   | { readonly kind: 'refuted'; readonly counterexample: Counterexample }
   | { readonly kind: 'unknown'; readonly because: string };
 
-/** Runs a counterexample through the product. Returns null if what it says is seen, or why not. */
+/** Runs a counterexample in the gateway's code. Returns null if it is confirmed, else why it is not. */
 export type Trial = (counterexample: Counterexample) => Promise<string | null>;
 
-/** Decides whether all obligations are impossible. A counterexample counts only if the product agrees with it. */
+/** Tries to prove that all obligations are impossible. A counterexample counts only if a run confirms it. */
 export async function decide(
   obligations: readonly Obligation[],
   solver: Solver,
@@ -52,7 +52,7 @@ async function decideOne(obligation: Obligation, solver: Solver, trial: Trial): 
   }
 }
 
-/** Answers of each formula whether it is proved that no row and no caller satisfies it. */
+/** Returns for each formula whether it is proved that no row and no caller satisfies it. */
 export async function areImpossible(
   { facts }: Encoder,
   formulas: readonly Formula[],
@@ -93,7 +93,7 @@ async function counterexample(obligation: Obligation, solver: Solver): Promise<S
     : { kind: 'possible', counterexample: values };
 }
 
-/** A counterexample for a person to read: what it shows, its row, its callers, and what must hold. */
+/** Formats a counterexample for users: what it shows, the row, the callers, and the conditions that hold. */
 export function* counterexampleLines({
   part,
   relation,
@@ -114,7 +114,7 @@ export function* counterexampleLines({
   for (const key of conditions) yield `           while ${key}`;
 }
 
-/** Runs counterexamples one after the other, on an embedded database that is opened for the first one. */
+/** Runs counterexamples one at a time, on an embedded database that is opened for the first one. */
 export function openTrials(files: Pick<PolicyTests, 'manifestFile' | 'policyFile'>): {
   readonly run: Trial;
   close(): Promise<void>;

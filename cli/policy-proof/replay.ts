@@ -14,8 +14,9 @@ import { UnfitRows } from '../policy-tests/tables.js';
 import type { TestService } from '../policy-tests/test-service.js';
 
 /**
- * Runs a counterexample: the row is written to an embedded database, and the callers ask for it as they would ask a
- * server, under a policy with their roles, attributes and conditions. Returns null if what it says is seen, or why not.
+ * Runs a counterexample: writes its row to an embedded database and queries it as each caller, under a policy with the
+ * caller's roles, attributes and conditions. Returns null if the result confirms the counterexample, otherwise the
+ * reason why not.
  */
 export async function trial(counterexample: Counterexample, stand: TestService): Promise<string | null> {
   const { relation, part, row } = counterexample;
@@ -37,14 +38,14 @@ export async function trial(counterexample: Counterexample, stand: TestService):
   return null;
 }
 
-/** Name of a relation's table, as `source` in the manifest. */
+/** Name of the table of a relation, in the notation of `source` in the manifest. */
 function tableOf({ connector, schema, table }: Relation, stand: TestService): string {
   const tables = stand.service.model().manifest.connectors.get(connector)?.tables ?? new Map();
   const key = [...tables].find(([, t]) => t.schema === schema && t.table === table)?.[0];
   return `${connector}.${key ?? table}`;
 }
 
-/** Subjects of a trial: the caller, one who sees everything, and one who sees the rows where the predicate is true. */
+/** Subjects of a trial: the caller, one that sees everything, and one whose row filter is the predicate. */
 const [CALLER, EVERYTHING, MATCHING] = ['user:caller', 'user:everything', 'user:matching'];
 
 async function sees(
@@ -95,7 +96,7 @@ function nameOf({ name }: Relation): string {
   return `osl.entities.${identifier(name)}`;
 }
 
-/** The caller's policy with the subjects of a trial. */
+/** Compiles a caller's policy with the subjects of a trial; null if there is no such caller. */
 function trialSnapshot(
   index: number,
   counterexample: Counterexample,
@@ -149,7 +150,7 @@ function newRole(name: string, taken: readonly string[]): string {
   return taken.includes(name) ? newRole(`${name}_`, taken) : name;
 }
 
-/** The role with the grants whose conditions hold, as grants without conditions. */
+/** Returns the role with only those grants whose conditions hold, and without the conditions. */
 function roleInForce(name: string, snapshot: PolicySnapshot, conditions: readonly string[]): RoleDocument {
   const document = snapshot.document.roles[name];
   const compiled = [...(snapshot.roles.get(name)?.grants.values() ?? [])].flat();

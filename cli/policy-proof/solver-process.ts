@@ -2,16 +2,16 @@ import type { Context, Expr, Model } from 'z3-solver';
 import type { ModelValue } from '../../policy/proof/index.js';
 import { messageOf } from '../../src/base/thrown.js';
 
-/** Runs Z3 in a process of its own: it needs half a gigabyte, and its threads never end. */
+/** Runs Z3 in a separate process, because it needs half a gigabyte and its threads never end. */
 
 export interface SolverRequest {
   /** Declarations and assertions in SMT-LIB 2. */
   readonly text: string;
-  /** By case: names of constants that shall be true. */
+  /** For each case, the names of the constants assumed to be true. */
   readonly cases: readonly (readonly string[])[];
-  /** True if answers contain the values of constants, which takes as long as a simple case. */
+  /** True if answers must contain the values of constants. Reading them takes as long as a simple case. */
   readonly wantsValues: boolean;
-  /** Time in ms for one case. */
+  /** Timeout for one case in ms. */
   readonly timeoutMs: number;
 }
 
@@ -36,7 +36,7 @@ async function started() {
   const z3 = Context('main');
   const solver = new z3.Solver();
   const isText = ({ ast }: Expr<'main'>): boolean => Z3.is_string(z3.ptr, ast);
-  /** Replaces what is asserted; the solver is kept, since a new one takes as long as a simple case. */
+  /** Replaces the assertions. The solver is kept, because creating one takes as long as a simple case. */
   const load = (text: string): void => {
     solver.pop(solver.numScopes());
     solver.push();
@@ -50,7 +50,7 @@ async function started() {
     Z3.ast_vector_dec_ref(z3.ptr, formulas);
   };
   const check = async (names: readonly string[], wantsValues: boolean): Promise<SolverAnswer> => {
-    // Constants are assumed, not asserted: Z3 then takes its incremental solver, which starts in half the time.
+    // Constants are assumed, not asserted, so that Z3 uses its incremental solver: half the startup time.
     const kind = await solver.check(...names.map((name) => z3.Bool.const(name)));
     if (kind === 'unknown') return { kind, reason: solver.reasonUnknown() };
     if (kind === 'unsat') return { kind };
@@ -69,7 +69,7 @@ async function started() {
   };
 }
 
-/** Values that are literals; `sexpr` would have any, and takes 2 ms for each. */
+/** Values of the constants that are literals. `sexpr` would print any value, but takes 2 ms for each. */
 function constantsIn(model: Model<'main'>, z3: Context<'main'>, isText: (value: Expr<'main'>) => boolean) {
   const constants: ModelConstant[] = [];
   for (const decl of model.decls()) {

@@ -5,7 +5,7 @@ import type { SolverAnswer, SolverReply, SolverRequest } from './solver-process.
 
 const PROGRAM = fileURLToPath(new URL('./solver-process.js', import.meta.url));
 
-/** The solver is not installed, or it failed. */
+/** The solver is not installed or has failed. */
 export class SolverFault extends Error {
   override readonly name = 'SolverFault';
   readonly isMissing: boolean;
@@ -16,15 +16,15 @@ export class SolverFault extends Error {
   }
 }
 
-/** Time in ms for one case. */
+/** Default timeout for one case in ms. */
 const MOST_MS = 10_000;
 
-/** A Z3 in a process of its own; questions wait for each other. */
+/** A Z3 solver in a separate process, which handles one request at a time. */
 export class Solver {
   readonly #child: ChildProcess;
   #waiting: ((reply: SolverReply) => void) | null = null;
   #last: Promise<unknown> = Promise.resolve();
-  /** Answers by question; grants of many entities often have the same filter. */
+  /** Answers by request. Requests repeat, because grants of many entities often have the same filter. */
   readonly #known = new Map<string, Promise<readonly SolverAnswer[]>>();
 
   private constructor() {
@@ -33,7 +33,7 @@ export class Solver {
     this.#child.once('exit', () => this.#answer({ kind: 'failed', reason: 'the solver ended' }));
   }
 
-  /** @throws SolverFault */
+  /** Starts a solver and waits until it is ready. @throws SolverFault */
   static async start(): Promise<Solver> {
     const solver = new Solver();
     const reply = await solver.#reply();
@@ -42,7 +42,7 @@ export class Solver {
     throw failed(reply);
   }
 
-  /** Checks of each case of a script whether it can be satisfied. @throws SolverFault */
+  /** Checks for each case of a script whether it can be satisfied. @throws SolverFault */
   check(
     { text, cases }: Pick<Script, 'text' | 'cases'>,
     { wantsValues = false, timeoutMs = MOST_MS } = {},
@@ -82,7 +82,7 @@ export class Solver {
   }
 }
 
-/** Starts a solver for some work, which may begin before it has started. @throws SolverFault */
+/** Runs `work` with a new solver, which may not be ready yet, and stops the solver. @throws SolverFault */
 export async function withSolver<T>(work: (starting: Promise<Solver>) => Promise<T>): Promise<T> {
   const starting = Solver.start();
   starting.catch(() => undefined); // a failure before `work` awaits it must not count as unhandled
@@ -91,7 +91,7 @@ export async function withSolver<T>(work: (starting: Promise<Solver>) => Promise
   } finally {
     await starting.then(
       (solver) => solver.stop(),
-      () => undefined, // `work` has thrown it
+      () => undefined, // reported by `work`
     );
   }
 }

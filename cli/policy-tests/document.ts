@@ -213,7 +213,7 @@ export interface PolicyTest {
   readonly name: string;
   /** The caller's delegation chain, from root to leaf. */
   readonly chain: readonly string[];
-  /** Roles of the caller; null for all that the caller can have. */
+  /** Roles of the caller; null: all roles that the caller can have. */
   readonly roles: readonly string[] | null;
   readonly from: TestCircumstances;
   readonly asked: TestQuestion;

@@ -53,7 +53,7 @@ export async function observe(
 const PLANS_BYTES = 1_048_576;
 const UNLIMITED = Object.freeze(Object.fromEntries(LIMIT_BUCKETS.map((bucket) => [bucket, 1e9])));
 
-/** The service with another policy and without rate limits, because tests send requests faster than callers do. */
+/** The service with another policy and no rate limits, because tests send requests faster than callers do. */
 function withPolicy(
   { service, means }: Pick<TestService, 'service' | 'means'>,
   snapshot: PolicySnapshot,

@@ -13,7 +13,7 @@ import { type Settings, settingsFrom } from '../../src/service/settings.js';
 import type { JsonRow, PolicyTests } from './document.js';
 import { copyOf, tablesSql, truncateSql, UnfitRows } from './tables.js';
 
-/** A service on embedded copies of a manifest's tables, which contain only the rows of the tests. */
+/** A service on embedded copies of a manifest's tables, which contain only the rows from the policy tests. */
 export interface TestService {
   readonly service: Service;
   /** The audit log and limiter behind `service`. */
@@ -74,12 +74,12 @@ export async function openTestService({
   }
 }
 
-/** The same manifest with embedded connectors and without caches. */
+/** Returns the manifest with embedded connectors and without caches. */
 function onEmbedded(document: ManifestDocument): object {
   const connectors = Object.entries(document.connectors).map(
     ([name, { tables }]) => [name, { kind: 'pglite', tables }] as const,
   );
-  // An embedded database sends no notifications, and no test may get an answer that another one cached.
+  // An embedded database sends no change notifications, and no test may get an answer cached by another test.
   const entities = Object.entries(document.entities).map(
     ([name, { cache: _cache, ...entity }]) => [name, entity] as const,
   );
@@ -114,7 +114,7 @@ async function copy(open: OpenService, data: ReadonlyMap<string, readonly JsonRo
   if (unknown !== undefined) throw new UnfitRows(`the manifest has no table \`${unknown}\``);
 }
 
-/** Empties tables, which are named as `source` in the manifest: TRUNCATE of hundreds of tables takes a second. */
+/** Empties only the tables in `filled` (named as in `source`): TRUNCATE of hundreds takes a second. */
 async function empty(open: OpenService, filled: ReadonlySet<string>): Promise<void> {
   for (const { connector, engine } of connectorsOf(open)) {
     const tables = [...connector.tables].flatMap(([key, table]) =>
@@ -124,7 +124,7 @@ async function empty(open: OpenService, filled: ReadonlySet<string>): Promise<vo
   }
 }
 
-/** Indexes facets that need no model server; others have no passages here. */
+/** Indexes the facets that need no model server; other facets have no passages here. */
 async function index({ service, databases }: OpenService, settings: Settings['content']): Promise<void> {
   const { manifest } = service.model();
   const offline = [...manifest.facets.values()].filter(

@@ -71,7 +71,7 @@ async function publishedHead(
   return version;
 }
 
-/** The model, without a policy if the active one does not compile against this manifest. */
+/** The model, without a policy if none is active or the active one does not compile with this manifest. */
 function modelOf(manifest: Manifest, active: ActivePolicy | null): Model {
   if (active === null) return { manifest, snapshot: null };
   try {

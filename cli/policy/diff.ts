@@ -58,7 +58,7 @@ export async function runPolicyDiff(proposed: string, flags: PolicyDiffFlags): P
   if (proofs !== null) for (const line of proofLines(proofs)) print(visible(line));
 }
 
-/** Compares the roles of both policies by proof, and tries what it finds over an embedded database. */
+/** Compares the roles of both policies by proof, and checks each counterexample on an embedded database. */
 async function provenDifferences(
   text: string,
   file: string,
@@ -96,8 +96,8 @@ function differenceJson({ role, entity, change, gain, because }: RoleDifference)
 }
 
 /**
- * The proposed policy, and the model to compare it with: from the control database if there is one and no policy file
- * is named.
+ * Reads the proposed policy and the model to compare it with. If a control database is configured and no policy file is
+ * named, the model comes from there, and the proposed policy may be a version number.
  */
 async function comparedWith(
   proposed: string,
@@ -172,7 +172,7 @@ export interface PastQueries {
   /** Start of the compared period, RFC 3339, UTC. */
   readonly since: string;
   readonly asked: number;
-  /** Number of queries on an object that the caller would see differently. */
+  /** Number of queries that read an object which the caller would see differently. */
   readonly otherwise: number;
   readonly callers: readonly PastCaller[];
 }
@@ -203,18 +203,18 @@ function callerLine({ chain, object, questions, loses, gains, terms }: PastCalle
   return `${questions} of ${chain.join(' → ')}: ${object}: ${what}`;
 }
 
-/** Difference between what members of a role see of an entity under a proposed policy and under the one that serves. */
+/** Difference between the active and the proposed policy in the access of a role to an entity. */
 interface RoleDifference {
   readonly role: string;
   readonly entity: string;
   readonly change: 'equal' | 'narrower' | 'wider' | 'incomparable' | 'unknown';
-  /** A row and a caller that gain access; null unless it is wider or incomparable. */
+  /** A row and a caller that gain access; null if none was found. */
   readonly gain: Counterexample | null;
-  /** Why it is unknown; null if it is not. */
+  /** Reason if `change` is `unknown`; otherwise null. */
   readonly because: string | null;
 }
 
-/** Compares each role of either policy on each entity that it is granted. */
+/** Compares each role of either policy on each entity granted to it. */
 function roleDifferences(
   before: ProvenPolicy,
   after: ProvenPolicy,

@@ -20,7 +20,7 @@ export interface ProveFlags {
   readonly sarif?: true;
 }
 
-/** Proves the claims of a file of policy tests, and looks for rules that do nothing. */
+/** Proves the claims in a file of policy tests and, with `lint`, looks for rules that have no effect. */
 export async function runProve(file: string | undefined, flags: ProveFlags): Promise<void> {
   const named = file ?? TESTS_FILE;
   if (!existsSync(named))
@@ -55,7 +55,7 @@ async function loadProven(file: string) {
   return { tests, policy: { snapshot, catalog: manifest.catalog } };
 }
 
-/** Exit status of a claim that is neither proved nor refuted. */
+/** Exit status if a claim could be neither proved nor refuted. */
 const UNKNOWN = 3;
 
 function exitStatus(claims: readonly ProvenClaim[]): number {
@@ -73,7 +73,7 @@ function printReport(file: string, claims: readonly ProvenClaim[], findings: rea
   );
 }
 
-/** A place in the policy as people write it: `roles.sales.grants[0]`. */
+/** Formats a path in the policy, such as `roles.sales.grants[0]`. */
 function ruleText(path: PolicyFinding['path']): string {
   return path
     .map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`))
@@ -109,7 +109,7 @@ function claimJson({ name, verdict }: ProvenClaim) {
   };
 }
 
-/** Claims that are not proved, at their places in the file of tests, and rules that do nothing, in the policy file. */
+/** Diagnostics for unproved claims, located in the tests file, and for rules without effect. */
 async function proofDiagnostics(
   testsFile: string,
   policyFile: string,
@@ -133,7 +133,7 @@ interface ClaimProblem {
   readonly message: string;
 }
 
-/** Makes diagnostics at places of a YAML file. */
+/** Returns a function that makes diagnostics located in a YAML file. */
 export async function placesIn(
   file: string,
 ): Promise<(path: PolicyFinding['path'], problem: ClaimProblem) => Diagnostic> {
@@ -160,7 +160,7 @@ function problemOf({ name, verdict }: ProvenClaim): ClaimProblem | null {
   }
 }
 
-/** Like `withSolver`. @throws Failure, which says how to install the solver if it is missing */
+/** Like `withSolver`. @throws Failure, which explains how to install the solver if it is missing */
 export async function withInstalledSolver<T>(work: (starting: Promise<Solver>) => Promise<T>): Promise<T> {
   try {
     return await withSolver(work);
@@ -172,13 +172,13 @@ export async function withInstalledSolver<T>(work: (starting: Promise<Solver>) =
   }
 }
 
-/** Name of the file beside a policy that has its tests and claims. */
+/** Name of the file with a policy's tests and claims, in the same directory as the policy. */
 export const TESTS_FILE = 'policy.test.yaml';
 
-/** Names of errors that a file of policy tests is to blame for. */
+/** Names of the errors caused by the content of a file of policy tests. */
 const FILE_FAULTS: ReadonlySet<string> = new Set(['UnclearTest', 'UnclearClaim', 'UnfitRows']);
 
-/** Works with a file of policy tests. @throws Failure with the name of the file if it is to blame */
+/** Runs `work` on a file of policy tests. @throws Failure with the file's name if its content is at fault */
 export async function withTestsFile<T>(file: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -16,7 +16,7 @@ export interface ShadowFlags extends OperatorFlags {
 
 const SHADOW = '/admin/policy/shadow';
 
-/** @param policy a file, or the number of a version in the control database */
+/** @param policy file of the policy, or its version number in the control database */
 export async function runShadowStart(policy: string, flags: ShadowFlags): Promise<void> {
   const text = await policyOf(policy, flags);
   const for_seconds = flags.for === undefined ? null : secondsIn(flags.for);
@@ -50,7 +50,7 @@ function policyOf(policy: string, flags: ShadowFlags): Promise<string> {
 
 const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
 
-/** @throws Failure */
+/** Parses a duration such as `2h` into seconds. @throws Failure if it is malformed or out of range */
 function secondsIn(text: string): number {
   const [, number, unit = ''] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
   const seconds = Number(number) * (UNITS[unit] ?? 1);

@@ -175,7 +175,7 @@ function previousVersion(history: readonly Activation[]): number {
   return found.version;
 }
 
-/** Compares with the baseline, if the manifest is available. */
+/** Compares the policy with the baseline. Without a manifest, `judgement` is null. */
 async function judgeIfPossible(
   control: ControlQueries,
   tenant: string,
@@ -208,10 +208,10 @@ export async function runMigrate({ gateway = [], author = [], json }: MigrateFla
 }
 
 /**
- * Proves the claims about a policy that says `claims: required`, or replaces one that says so.
+ * Proves the claims about a policy if it, or the policy that it replaces, says `claims: required`.
  *
- * @param file where the policy is; null if it is a version of the control database
- * @param claims the file of claims; by default `policy.test.yaml` beside the policy
+ * @param file path of the policy; null if it is a version in the control database
+ * @param claims path of the file with claims; default: `policy.test.yaml` in the directory of the policy
  * @throws Failure unless all claims are proved
  */
 async function requireClaims(

@@ -58,7 +58,7 @@ const TABLE_MS = 5_000;
 const MOST_COLUMNS = 8;
 const MOST_PARTS = 5;
 
-/** A declared key, if all its columns can be exposed. */
+/** Returns a declared key whose columns can all be exposed; null if there is none. */
 export function declaredKey(candidate: AdoptionCandidate): readonly string[] | null {
   const usable = new Set(candidate.columns.filter(isExposable).map((c) => c.name));
   const required = new Set(candidate.columns.filter((c) => !c.nullable).map((c) => c.name));
@@ -68,8 +68,8 @@ export function declaredKey(candidate: AdoptionCandidate): readonly string[] | n
 }
 
 /**
- * Finds a key for a table that declares none, by counting current rows: one column, or a pair. Columns with NULL are
- * ruled out.
+ * Finds a key for a table that declares none, by counting distinct values in its current rows: one column, or a pair.
+ * Columns with NULLs are not used.
  */
 export async function countKey(system: SystemEngine, candidate: AdoptionCandidate): Promise<FoundKey> {
   const likely = likelyColumns(candidate).slice(0, MOST_COLUMNS);

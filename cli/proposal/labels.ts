@@ -59,7 +59,7 @@ const TENANT = phrases(
   'tenant, organization, organisation, org, workspace, account, company, merchant, client',
 );
 
-/** Ranks a name as a tenant column (`tenant_id`, `org`, `workspaceId`, …); null if it is not one. */
+/** Rank of a name as a tenant column (`tenant_id`, `org`, …), 0 being the most likely; otherwise null. */
 export function tenantRank(column: string): number | null {
   const words = wordsOf(column);
   const [first = '', second] = words;

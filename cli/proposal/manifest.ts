@@ -235,7 +235,7 @@ function compile(document: ManifestDocument, candidates: readonly AdoptionCandid
   }
 }
 
-/** The table responsible for an error at `path`; null if there is none. */
+/** Returns the table that causes an error at `path`; null if none does. */
 function tableAt(
   path: string,
   document: ManifestDocument,

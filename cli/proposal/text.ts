@@ -58,8 +58,10 @@ const commentText = (text: string): string =>
   ` ${text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, ' ')}`;
 
 /**
- * @param by the command that writes it
- * @param remarkOn the comment above a grant, or null
+ * Formats the policy as readable YAML.
+ *
+ * @param by the command that writes it, named in the head comment
+ * @param remarkOn returns the comment above a grant, or null
  */
 export function policyYaml(
   document: PolicyDocument,
@@ -88,7 +90,7 @@ export interface FirstQuestion {
   readonly columns: readonly { readonly name: string; readonly redacted: boolean }[];
 }
 
-/** Initial tests of a policy: the query given, and the refusal of an unknown subject. */
+/** Initial tests of a policy: the given query, and the refusal of an unknown subject. */
 export function policyTestsYaml({ subject, osql, columns }: FirstQuestion): string {
   const masked = columns.filter((c) => c.redacted).map((c) => c.name);
   const yaml = new Document({

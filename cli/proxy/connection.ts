@@ -96,7 +96,7 @@ function startupOf(client: Socket): Promise<ClientStartup | null> {
   });
 }
 
-/** Requests the password. Resolves with the bytes that follow it; null if it is wrong or the client disconnects. */
+/** Requests the password. Resolves with the bytes after it; null if it is wrong or the client disconnects. */
 async function checkPassword(client: Socket, asked: ClientStartup, password: string): Promise<Buffer | null> {
   const incoming = new FrameDecoder();
   const message = new Promise<Buffer | null>((resolve) => {
@@ -269,7 +269,7 @@ function outputOf(command: string): Promise<string> {
   });
 }
 
-/** `sub` of a token, unverified: the server compares it with the signed value. @throws Error */
+/** Reads `sub` from an unverified token; the server verifies it and checks the user name. @throws Error */
 export function subjectOf(token: string): string {
   try {
     const claims: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));

@@ -9,7 +9,7 @@ export interface SubjectToken {
 
 export type TokenSource = () => Promise<SubjectToken>;
 
-/** Calls `hear` for each chunk. If it throws, this socket is closed, which closes the other side's too. */
+/** Calls `hear` for each chunk. An error destroys this socket, which closes the other side's socket too. */
 export function onData(socket: Socket, hear: (chunk: Buffer) => void): void {
   socket.on('data', (chunk) => {
     try {

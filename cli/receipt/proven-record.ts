@@ -17,14 +17,14 @@ import { note } from '../output.js';
 
 type ValidProof = Extract<InclusionVerdict, { readonly ok: true }>;
 
-/** A receipt whose proof holds. */
+/** A receipt with a valid proof. */
 export interface ProvenReceipt {
   readonly record: AuditRecord;
   readonly receipt: ReceiptDigests;
   readonly checkpoint: ValidProof['checkpoint'];
 }
 
-/** Reads a receipt and checks its proof. @throws Failure if it does not hold */
+/** Reads a receipt and checks its proof. @throws Failure if the proof is not valid */
 export function provenReceipt(file: string, keyFile: string): ProvenReceipt {
   const { record, checkpoint } = proven(readFileSync(file, 'utf8'), keysIn(keyFile));
   const { receipt } = record;
@@ -46,7 +46,7 @@ export function notHolding(reason: string): Failure {
   return failure(`the receipt does not hold: ${reason}`);
 }
 
-/** The salt of a receipt, by default from the file beside it. @throws Failure */
+/** Reads the salt of a receipt, by default from the file `<receipt>.salt`. @throws Failure */
 export function saltOf(file: string, given: string | undefined): Buffer {
   const saltFile = given ?? `${file}.salt`;
   try {
@@ -58,7 +58,7 @@ export function saltOf(file: string, given: string | undefined): Buffer {
   }
 }
 
-/** Reads a question from the body of its request. @throws Failure if it is not the one of the receipt */
+/** Reads a query from the body of its request. @throws Failure if the receipt is for another query */
 export function questionOf(file: string, { receipt }: ProvenReceipt, salt: Uint8Array): QueryRequest {
   const question = queryRequestIn(fieldsIn(readFileSync(file)));
   if (questionDigest(salt, question.body, question.parameters) !== receipt.question)
@@ -72,7 +72,7 @@ export interface ExportReceiptFlags {
   readonly cose: string;
 }
 
-/** Writes a receipt that holds as COSE receipt, and its record. @throws Failure */
+/** Verifies a receipt and writes it as a COSE receipt, with its record in a second file. @throws Failure */
 export function runExportReceipt(file: string, { key, signingKey, cose }: ExportReceiptFlags): void {
   const { checkpoint } = provenReceipt(file, key);
   const verifierKey = keysIn(key).find((line) => line.startsWith(`${checkpoint.origin}+`));

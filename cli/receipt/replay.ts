@@ -17,10 +17,10 @@ export interface ReplayFlags extends ServerFlags {
 }
 
 /**
- * Compiles the question of a receipt under the versions that it names, and shows that this model and this policy give
- * these objects and masks.
+ * Compiles the query of a receipt under the model and policy versions named there, to show that they give the same
+ * objects and masks.
  *
- * @throws Failure if the receipt does not hold, the versions are others, or something else results
+ * @throws Failure if the receipt is not valid, the versions differ, or the objects or masks differ
  */
 export async function runReplay(file: string, flags: ReplayFlags): Promise<void> {
   const proven = provenReceipt(file, flags.key);
@@ -69,7 +69,7 @@ function planOf(body: QuestionBody, catalog: Catalog, access: EffectiveAccess): 
   }
 }
 
-/** Requires that the plan reads and masks what the receipt names. */
+/** Checks that the plan reads and masks exactly the objects and columns in the receipt. */
 function requireSame({ record, receipt }: ProvenReceipt, plan: GovernedPlan): void {
   const objects = plan.objects.slice(0, record.objects.length);
   if (
@@ -84,12 +84,12 @@ function requireSame({ record, receipt }: ProvenReceipt, plan: GovernedPlan): vo
   if (missing.length > receipt.masked_omitted)
     throw notHolding(`this policy masks ${missing.join(', ')}, and the answer does not name it`);
   const more = receipt.masked.filter((column) => !masks.has(column));
-  // Fields of passages are redacted while a question runs, and not in its plan.
+  // Fields of passages are redacted at run time, so the plan's masks do not include them.
   if (more.length > 0 && plan.runtime.length === 0)
     throw notHolding(`this policy does not mask ${more.join(', ')}, and the answer names it`);
 }
 
-/** Columns whose values a plan masks, in the answer or in its conditions. */
+/** Columns whose values a plan masks, in its output or in its conditions. */
 function masksOf({ redactedColumns, maskedColumns }: GovernedPlan): ReadonlySet<string> {
   return new Set([...redactedColumns, ...maskedColumns]);
 }

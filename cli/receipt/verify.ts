@@ -10,25 +10,26 @@ import { fieldsOf, print, printJson, visible } from '../output.js';
 import { notHolding, type ProvenReceipt, provenReceipt, questionOf, saltOf } from './proven-record.js';
 
 /**
- * Knowledge of a witness about the log of a receipt.
+ * Result of checking the checkpoints of a witness for the record of a receipt.
  *
- * - `same`: it keeps the checkpoint of the receipt.
- * - `later`: it keeps a later one. Whether that is of the same log is for `osl audit verify`, which has the records.
- * - `earlier`: its newest one is from before the record.
- * - `nothing`: it keeps none of this log.
+ * - `same`: the witness has the receipt's checkpoint.
+ * - `later`: it has another one that is large enough to include the record. Whether that belongs to the same log can be
+ *   checked only with the records (`osl audit verify`).
+ * - `earlier`: its newest checkpoint is from before the record.
+ * - `nothing`: it has no checkpoint of this log.
  */
 interface WitnessVerdict {
   readonly kind: 'same' | 'later' | 'earlier' | 'nothing';
-  /** Time of the witness's newest checkpoint, RFC 3339; null if there is none, or it names no time. */
+  /** Time of the witness's newest checkpoint, RFC 3339; null if there is no checkpoint, or it has no time. */
   readonly time: string | null;
 }
 
 /**
- * Asks a witness for the checkpoints that it keeps.
+ * Reads the checkpoints stored by a witness and compares them with the receipt's.
  *
- * @param place of the witness, as for `osl audit verify --witness`
+ * @param place address of the witness, as for `osl audit verify --witness`
  * @param seq number of the receipt's record
- * @throws Failure if it keeps another log of the same name
+ * @throws Failure if the witness has a different log with the same name
  */
 async function witnessed(
   place: string,
@@ -59,13 +60,13 @@ export interface VerifyReceiptFlags {
   readonly json?: true;
 }
 
-/** Results of comparing a question and rows with a receipt. */
+/** Results of comparing a query and rows with a receipt. */
 interface ReceiptComparison {
   readonly question: 'same' | 'not compared';
   readonly rows: 'same' | 'not compared';
 }
 
-/** Checks a receipt offline. @throws Failure if anything about it is wrong */
+/** Checks a receipt, offline except for a given witness. @throws Failure if the receipt is not valid */
 export async function runVerifyReceipt(file: string, flags: VerifyReceiptFlags): Promise<void> {
   const proven = provenReceipt(file, flags.key);
   const compared = await compare(proven, file, flags);
@@ -140,18 +141,18 @@ const WITNESS_LINES: Readonly<Record<WitnessVerdict['kind'], string>> = {
   nothing: 'keeps no checkpoint of this log',
 };
 
-/** An answer in a file, as REST sent it. */
+/** An answer stored in a file, in the form in which REST sent it. */
 interface StoredAnswer {
   readonly requestId: unknown;
   readonly rowCount: unknown;
   readonly columns: readonly ReceiptColumn[];
-  /** The rows as receipts digest them: DataRow messages with values in Postgres' text format. */
+  /** The rows as receipts hash them: DataRow messages with values in Postgres' text format. */
   rows(): AsyncGenerator<Buffer, void, void>;
 }
 
 /**
- * Reads an answer in JSON or NDJSON. Of NDJSON one row at a time is in memory; its columns are in the last line, so it
- * is read twice.
+ * Reads an answer in JSON or NDJSON. NDJSON is read twice, because its columns are in the last line; only one row at a
+ * time is in memory.
  *
  * @throws Failure if the file is not exactly one answer
  */
@@ -222,7 +223,7 @@ function rowOf(json: string, columns: readonly ReceiptColumn[], file: string): B
   return dataRow(columns.map(({ type }, i) => textOf(members[i]?.[1] ?? 'null', type)));
 }
 
-/** A DataRow message of the Postgres protocol. */
+/** Encodes a DataRow message of the Postgres protocol. */
 function dataRow(values: readonly (string | null)[]): Buffer {
   const fields = values.flatMap((value) => {
     const bytes = value === null ? null : Buffer.from(value);
@@ -237,7 +238,7 @@ function dataRow(values: readonly (string | null)[]): Buffer {
   return Buffer.concat([head, ...fields]);
 }
 
-/** Text of a value in Postgres, given its text in a JSON answer. */
+/** Converts a value of a JSON answer to Postgres' text format; null for NULL. */
 function textOf(json: string, type: TypeName): string | null {
   if (json === 'null') return null;
   return isArray(type) ? arrayText(json, elementOf(type)) : scalarText(json, type);
@@ -261,7 +262,7 @@ function scalarText(json: string, type: ScalarType): string {
   }
 }
 
-/** @throws Failure if the text is not base64 as an encoder writes it */
+/** Converts base64 to the text of a bytea. @throws Failure if the base64 is not canonical */
 function hexOf(text: string): string {
   const bytes = Buffer.from(text, 'base64');
   if (bytes.toString('base64') !== text) throw usage('a value of type bytea is not base64');
@@ -277,7 +278,7 @@ function arrayText(json: string, element: ScalarType): string {
   return `{${items.join(',')}}`;
 }
 
-/** Members of a JSON object, each value as it is written: numbers have digits that parsing would lose. */
+/** Members of a JSON object, with each value as raw text, because parsing would lose digits of numbers. */
 function membersOf(json: string): readonly (readonly [string, string])[] {
   const members: (readonly [string, string])[] = [];
   let at = afterBlanks(json, 1);
@@ -291,7 +292,7 @@ function membersOf(json: string): readonly (readonly [string, string])[] {
   return members;
 }
 
-/** Elements of a JSON array as they are written. */
+/** Elements of a JSON array, as raw text. */
 function elementsOf(json: string): readonly string[] {
   const elements: string[] = [];
   let at = afterBlanks(json, 1);

@@ -26,7 +26,7 @@ import { analyseCondition, type Expression, type ParsedExpression } from './expr
 import type { CalledName } from './nodes.js';
 import { type RelationName, relationsOfFunction } from './statement.js';
 
-/** Address of a database, and the part of it that is read. */
+/** Flags that select a database, and the schemas and roles to check. */
 export interface DatabaseFlags {
   readonly url?: string;
   readonly urlFile?: string;
@@ -36,7 +36,7 @@ export interface DatabaseFlags {
 
 const URL_VARIABLE = 'DATABASE_URL';
 
-/** @throws Failure without a URL of a Postgres database */
+/** Database URL from the flags or the environment. @throws Failure if it is missing or not a Postgres URL */
 export async function urlOf({ url, urlFile }: DatabaseFlags): Promise<string> {
   const given =
     url ?? (urlFile === undefined ? await connectorUrl(process.env, URL_VARIABLE) : urlInFile(urlFile));
@@ -46,10 +46,10 @@ export async function urlOf({ url, urlFile }: DatabaseFlags): Promise<string> {
   return given;
 }
 
-/** Major version; older servers lack columns of the catalog. */
+/** Oldest supported major version; older servers lack columns of the system catalog. */
 const OLDEST = 14;
 
-/** @throws Failure if the database cannot be reached, or is too old */
+/** Connects to a database. @throws Failure if it cannot be reached, or its version is too old */
 export async function openDatabase(url: string): Promise<Survey> {
   const survey = await surveyPostgres(url).catch((error: unknown) => {
     throw usage(`${withoutPassword(url)}: ${connectFault(error)}`);
@@ -67,7 +67,7 @@ export function catalogOf({ system }: Survey): Promise<SecurityCatalog> {
   });
 }
 
-/** @throws Failure if a part of the catalog cannot be read: what it has could restrict rows */
+/** Reads the whole catalog. @throws Failure if a part cannot be read, as that part could restrict rows */
 export async function wholeCatalogOf(survey: Survey): Promise<SecurityCatalog> {
   const catalog = await catalogOf(survey);
   const [unread] = catalog.unread;
@@ -76,7 +76,7 @@ export async function wholeCatalogOf(survey: Survey): Promise<SecurityCatalog> {
   return catalog;
 }
 
-/** Opens a database, reads its catalog, and closes it after the work. @throws Failure */
+/** Connects to a database, reads its catalog, runs `work` and disconnects. @throws Failure */
 export async function withDatabase<T>(
   url: string,
   flags: DatabaseFlags,
@@ -91,7 +91,7 @@ export async function withDatabase<T>(
   }
 }
 
-/** Manifest and policy of a folder. */
+/** Manifest and policy in a folder. */
 export interface FolderModel {
   readonly manifestFile: string;
   readonly policyFile: string;
@@ -99,7 +99,7 @@ export interface FolderModel {
   readonly snapshot: PolicySnapshot;
 }
 
-/** @throws Failure if the policy does not serve; the errors of `loadModel` */
+/** Loads the model in a folder. @throws Failure if the policy is not valid; the errors of `loadModel` */
 export async function loadFolder(folder: string): Promise<FolderModel> {
   const dir = resolve(process.cwd(), folder);
   const [manifestFile, policyFile] = [join(dir, 'manifest.yaml'), join(dir, 'policy.yaml')];
@@ -108,7 +108,7 @@ export async function loadFolder(folder: string): Promise<FolderModel> {
   return { manifestFile, policyFile, manifest, snapshot };
 }
 
-/** @throws Failure for names that the database does not have */
+/** Returns the scope selected by the flags. @throws Failure for names that do not exist in the database */
 export function scopeOf({ schema, role }: DatabaseFlags, { schemas, roles }: SecurityCatalog): CheckScope {
   for (const name of schema ?? []) requireKnown('schema', name, [...schemas.keys()]);
   for (const name of role ?? [])
@@ -123,66 +123,66 @@ export function scopeOf({ schema, role }: DatabaseFlags, { schemas, roles }: Sec
   };
 }
 
-/** A name that nothing has would otherwise hide what is to be checked. @throws Failure */
+/** Rejects unknown names, because a misspelled name would silently check nothing. @throws Failure */
 export function requireKnown(kind: string, name: string, known: readonly string[]): void {
   if (known.includes(name)) return;
   const near = nearest(name, known);
   throw usage(`there is no ${kind} ${name}${near === null ? '' : `: perhaps you meant ${near}`}`);
 }
 
-/** Limits of a check. */
+/** Schemas and roles to which a check is limited. */
 export interface CheckScope {
-  /** Null for all schemas. */
+  /** Names of the schemas; null for all. */
   readonly schemas: ReadonlySet<string> | null;
-  /** Null for all roles but superusers and those of Postgres. */
+  /** Names of the roles; null for all roles except superusers and predefined roles. */
   readonly roles: ReadonlySet<string> | null;
 }
 
-/** A policy with its analysed conditions; null without the clause. */
+/** A policy with its parsed clauses; `using` and `check` are null if the policy lacks them. */
 export interface AnalysedPolicy {
   readonly table: PgRelation;
   readonly policy: Policy;
   readonly using: Expression | null;
   readonly check: Expression | null;
-  /** The conditions that could be parsed. */
+  /** The clauses that could be parsed. */
   readonly parsed: readonly ParsedExpression[];
 }
 
-/** A catalog prepared for the rules. Objects outside the scope are left out of the lists, not of the lookups. */
+/** A catalog prepared for the rules. Its lists contain only objects in scope; lookups find all objects. */
 export interface CheckedDatabase {
   readonly catalog: SecurityCatalog;
   readonly access: RolePrivileges;
-  /** Roles that findings are about. */
+  /** Roles to report findings about. */
   readonly roles: readonly Role[];
   readonly relations: readonly PgRelation[];
   /** Tables with row security enabled. */
   readonly protectedTables: readonly PgRelation[];
   /**
-   * Policies of all tables, row security enabled or not. Those that `osl row-security` wrote are left out: it compares
-   * them itself.
+   * Policies of all tables in scope, whether or not row security is enabled, without those written by `osl
+   * row-security`, which compares its policies itself.
    */
   readonly policies: readonly AnalysedPolicy[];
   readonly functions: readonly DatabaseFunction[];
   policiesOf(table: PgRelation): readonly AnalysedPolicy[];
-  /** Relation by name; for a name without a schema, null if several or none have it. */
+  /** Finds a relation by name; null if there is none, or if the name is unqualified and several have it. */
   relationNamed(name: RelationName): PgRelation | null;
-  /** Functions of users that a condition calls by this name. */
+  /** User-defined functions that a call in a condition may refer to. */
   functionsNamed(call: CalledName): readonly DatabaseFunction[];
-  /** Relations that the body of a function names. */
+  /** Relations named in the body of a function. */
   readsOf(called: DatabaseFunction): readonly PgRelation[];
   roleName(id: Oid): string;
-  /** True if a policy is written for the role, or for one whose privileges it inherits. */
+  /** True if the policy names the role, PUBLIC, or a role whose privileges this role inherits. */
   isFor(policy: Policy, role: Role): boolean;
-  /** Checked roles that the policy applies to and that may read some column of its table. */
+  /** Checked roles to which the policy applies and that may read at least one column of its table. */
   affectedRoles(analysed: AnalysedPolicy): readonly Role[];
   /**
-   * Names of roles that hold a privilege on a relation or some column of it, and do not own it: PUBLIC alone if every
-   * role does.
+   * Names of the checked roles that have a privilege on a relation or one of its columns, without its owners and
+   * superusers; only PUBLIC if the privilege is granted to PUBLIC.
    */
   holders(privilege: string, relation: PgRelation): readonly string[];
 }
 
-/** Requires `ready()` of osl-compiler. */
+/** Prepares a catalog for the rules. Requires `ready()` of osl-compiler. */
 export function checkedDatabase(catalog: SecurityCatalog, scope: CheckScope): CheckedDatabase {
   const access = roleAccess(catalog);
   const isInScope = ({ schema }: { readonly schema: string }): boolean => scope.schemas?.has(schema) ?? true;
@@ -291,7 +291,7 @@ export function governs({ command }: Policy, wanted: Exclude<PolicyCommand, 'ALL
 
 const MOST_NAMED = 5;
 
-/** A list for a message, such as `a, b and 3 more`. */
+/** Formats a list for a message, such as `a, b and 3 more`. */
 export function listed(names: readonly string[]): string {
   const more = names.length - MOST_NAMED;
   if (more <= 0) return names.join(', ');

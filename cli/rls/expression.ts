@@ -4,18 +4,18 @@ import { calledName, expressionNode, literalOf, partsOf } from './nodes.js';
 import { columnOf, eachNode, isTree, type RelationName, relationNames } from './statement.js';
 
 /**
- * Facts about the condition of a policy, or about a view's query, for the rules. `unparsed`: the expression is not in the
- * grammar, or exceeds its limits.
+ * Facts about the condition of a policy, for the rules. `unparsed`: the parser refuses the expression or it exceeds the
+ * parser's limits.
  */
 export type Expression = ParsedExpression | { readonly kind: 'unparsed'; readonly reason: string };
 
 export interface ParsedExpression {
   readonly kind: 'parsed';
-  /** Value of a condition that is the same for every row and session; otherwise null. */
+  /** Value of a condition that is the same for every row and session; null for any other condition. */
   readonly constant: boolean | null;
-  /** Parts that are combined by AND; a part combined by OR has several alternatives. */
+  /** Operands of the top-level AND; each has one alternative per operand of OR. */
   readonly conjuncts: readonly Conjunct[];
-  /** Columns of the policy's own table, wherever they occur. */
+  /** Columns of the policy's own table, including those in subqueries. */
   readonly columns: ReadonlySet<string>;
   readonly calls: readonly Call[];
   readonly settings: readonly SettingRead[];
@@ -28,27 +28,27 @@ interface Conjunct {
   readonly alternatives: readonly Alternative[];
 }
 
-/** One condition without AND and OR at its top. */
+/** A condition without AND or OR at the top level. */
 interface Alternative {
-  /** Comparison of a column with something that is the same for every row, or a test of it; otherwise null. */
+  /** Comparison of a column with a row-independent value or a subquery, or a NULL test; otherwise null. */
   readonly comparison: ColumnComparison | null;
   readonly constant: boolean | null;
-  /** Columns of the policy's own table in it. */
+  /** Columns of the policy's own table in the condition. */
   readonly columns: ReadonlySet<string>;
 }
 
 export interface ColumnComparison {
   readonly column: string;
-  /** Such as `=`, `IS NULL`; `column = ANY (…)` has the operator `=`. */
+  /** Operator such as `=` or `IS NULL`; `column = ANY (…)` has the operator `=`. */
   readonly operator: string;
-  /** Type that the column is cast to before the comparison; null without a cast. */
+  /** Type to which the column is cast before the comparison; null without a cast. */
   readonly cast: string | null;
-  /** True if it is compared with a role of the session, whose collation is "C", without COLLATE. */
+  /** True for a comparison with a role name, such as CURRENT_USER, without COLLATE: its collation is "C". */
   readonly toRoleName: boolean;
 }
 
 export interface Call {
-  /** Null for pg_catalog. */
+  /** Null for a function in pg_catalog. */
   readonly schema: string | null;
   readonly name: string;
   /** True if an argument depends on the row. */
@@ -60,13 +60,13 @@ export interface Call {
 export interface SettingRead {
   readonly name: string;
   readonly missingOk: boolean;
-  /** Type that the value is cast to without NULLIF; null for text. */
+  /** Type other than text to which the value is cast without NULLIF; otherwise null. */
   readonly cast: string | null;
 }
 
 interface AnalysedSubquery {
   readonly relations: readonly RelationName[];
-  /** True if it depends on the row outside, so that it runs for each row. */
+  /** True if the subquery depends on the outer row, so that it runs for each row. */
   readonly correlated: boolean;
 }
 
@@ -85,7 +85,7 @@ export function analyseCondition(text: string): Expression {
   }
 }
 
-/** True for a condition that every row meets; false if that is not known. */
+/** True if the condition is known to be true for every row. */
 export function isAlwaysTrue(expression: Expression | null): boolean {
   return expression?.kind === 'parsed' && expression.constant === true;
 }
@@ -113,19 +113,19 @@ interface Facts {
 
 interface Place {
   readonly facts: Facts;
-  /** Names that the subqueries around define; null outside of subqueries. */
+  /** Names that the enclosing subqueries define; null outside of subqueries. */
   readonly inner: ReadonlySet<string> | null;
   readonly perRow: boolean;
 }
 
-/** Every node of a tree is an object with one member, the name of its type. */
+/** Collects facts about a tree. Every node is an object with one member, named after its type. */
 function collect(value: unknown, place: Place): void {
   if (!isTree(value)) return;
   if (Array.isArray(value)) {
     for (const item of value) collect(item, place);
     return;
   }
-  const node = value as Node; // members that are no node have none of the names below
+  const node = value as Node; // other objects have none of the names below
   const setting = castSetting(node);
   if ('SubLink' in node) {
     collectSubquery(node.SubLink, place);
@@ -149,9 +149,10 @@ function collectColumn(node: Node, { facts, inner }: Place): void {
 }
 
 /**
- * Column of the policy's own table. In a subquery, `pg_get_expr` qualifies each column by the name of its table.
+ * The column of the policy's own table that a node names; null for any other node. In a subquery, `pg_get_expr`
+ * qualifies each column with its table.
  *
- * @param inner names that the subqueries around define; null outside of subqueries
+ * @param inner names that the enclosing subqueries define; null outside of subqueries
  */
 function ownColumn(node: Node, inner: ReadonlySet<string> | null): string | null {
   const column = columnOf(node);
@@ -170,7 +171,7 @@ function collectCall(call: FuncCall, { facts, inner, perRow }: Place, cast: stri
   facts.settings.push({ name: literalOf(setting) ?? '(computed)', missingOk, cast });
 }
 
-/** Call of current_setting whose value is cast to another type than text; otherwise null. */
+/** A call of current_setting whose value is cast to a type other than text; null for any other node. */
 function castSetting(node: Node): { readonly call: FuncCall; readonly cast: string } | null {
   if (!('TypeCast' in node) || node.TypeCast.arg === undefined) return null;
   const { arg } = node.TypeCast;
@@ -202,7 +203,7 @@ function dependsOnRow(value: unknown, inner: ReadonlySet<string> | null): boolea
   return dependsOnRow(node.SubLink.testexpr, inner) || dependsOnRow(node.SubLink.subselect, within);
 }
 
-/** Names under which the tables and subqueries of a query, and of queries inside it, are known. */
+/** Names and aliases of the tables, subqueries and functions in a query and in the queries nested in it. */
 function definedNames(query: unknown): readonly string[] {
   const names: string[] = [];
   eachNode(query, (node) => {
@@ -249,7 +250,7 @@ function comparisonOf(node: Node): ColumnComparison | null {
   return null;
 }
 
-/** True for CURRENT_USER, SESSION_USER and the like, also cast or inside `(select …)`: both keep its collation. */
+/** True for CURRENT_USER and the like, also in a cast or `(select …)`, which keep the collation "C". */
 function isRoleName(node: Node | undefined): boolean {
   if (node === undefined) return false;
   if ('SQLValueFunction' in node) return /USER|ROLE/.test(node.SQLValueFunction.op ?? '');
@@ -261,7 +262,7 @@ function isRoleName(node: Node | undefined): boolean {
   return target !== undefined && 'ResTarget' in target && isRoleName(target.ResTarget.val);
 }
 
-/** Comparison of a column or of a cast of a column; null for any other expression. */
+/** The comparison of a column or of a cast column; null if `side` is any other expression. */
 function compared(side: Node, operator: string, toRoleName = false): ColumnComparison | null {
   const column = ownColumn(side, null);
   if (column !== null) return { column, operator, cast: null, toRoleName };
@@ -270,7 +271,7 @@ function compared(side: Node, operator: string, toRoleName = false): ColumnCompa
   return inner === null ? null : { column: inner, operator, cast: typeName(side), toRoleName };
 }
 
-/** Names by which `format_type` writes types that the grammar has other names for. */
+/** Type names as `format_type` prints them, by the names that the parser uses. */
 const TYPE_NAMES: ReadonlyMap<string, string> = new Map([
   ['varchar', 'character varying'],
   ['bpchar', 'character'],
@@ -291,7 +292,7 @@ function typeName(node: Node): string {
   return TYPE_NAMES.get(name) ?? name;
 }
 
-/** Value of a condition of literals alone, such as `true`, `1 = 1` or `x or true`; otherwise null. */
+/** Value of a condition that follows from its literals, such as `1 = 1` or `x or true`; otherwise null. */
 function constantOf(node: Node): boolean | null {
   if ('TypeCast' in node) return node.TypeCast.arg === undefined ? null : constantOf(node.TypeCast.arg);
   if ('A_Const' in node)
@@ -312,7 +313,7 @@ function constantOf(node: Node): boolean | null {
   }
 }
 
-/** Value of `(select true)`. */
+/** Value of a constant subquery such as `(select true)`; null for any other subquery. */
 function constantSubquery({ subLinkType, subselect }: SubLink): boolean | null {
   if (subLinkType !== 'EXPR_SUBLINK' || subselect === undefined || !('SelectStmt' in subselect)) return null;
   const { targetList = [], fromClause = [], whereClause }: SelectStmt = subselect.SelectStmt;

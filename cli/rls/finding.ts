@@ -1,14 +1,14 @@
 import type { ObjectIdentity } from './catalog/catalog.js';
 import type { CheckedDatabase } from './database.js';
 
-/** From the gravest: rows are shown or changed that should not be; likely so; slow, or worth knowing. */
+/** Most severe first: rows are wrongly shown or changed; this is likely; it is slow or worth knowing. */
 export const SEVERITIES = ['error', 'warning', 'note'] as const;
 
 export type RlsSeverity = (typeof SEVERITIES)[number];
 
-/** One kind of fault, as the documentation lists it. */
+/** One kind of fault, with its entry in the documentation. */
 export interface RlsRule {
-  /** Stable, such as `RLS001`. */
+  /** Stable identifier, such as `RLS001`. */
   readonly code: string;
   readonly severity: RlsSeverity;
   readonly title: string;
@@ -18,12 +18,12 @@ export interface RlsRule {
   readonly check: (database: CheckedDatabase) => readonly Violation[];
 }
 
-/** One object that violates a rule. */
+/** An object that violates a rule. */
 export interface Violation {
   readonly object: ObjectIdentity;
-  /** Details of this object, such as the roles; null if the rule says all. */
+  /** Details of this object, such as the roles; null if the rule itself says everything. */
   readonly detail: string | null;
-  /** Statements that mend it; empty if there is a choice to make first. */
+  /** Statements that fix the violation; empty if somebody has to make a decision first. */
   readonly sql: readonly string[];
 }
 

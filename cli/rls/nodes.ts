@@ -18,25 +18,25 @@ export function calledName({ funcname }: FuncCall): CalledName {
   return { schema: schema === 'pg_catalog' ? null : schema, name: names.at(-1) ?? '' };
 }
 
-/** Parts of a condition that are combined by AND, or by OR. */
+/** Operands of a top-level AND or OR, flattened; the condition itself if it has no such operator. */
 export function partsOf(node: Node, operator: 'AND_EXPR' | 'OR_EXPR'): readonly Node[] {
   if (!('BoolExpr' in node) || node.BoolExpr.boolop !== operator) return [node];
   return (node.BoolExpr.args ?? []).flatMap((part) => partsOf(part, operator));
 }
 
-/** The first value of a select list; null if there is none. */
+/** The first value of a select list; null if the list is empty. */
 export function firstTarget({ targetList }: SelectStmt): Node | null {
   const [target] = targetList ?? [];
   return target !== undefined && 'ResTarget' in target ? (target.ResTarget.val ?? null) : null;
 }
 
-/** The expression in a text, such as a policy's condition; null if it is none. @throws QueryError for a syntax error */
+/** Parses an expression, such as a policy's condition; null if there is none. @throws QueryError */
 export function expressionNode(text: string): Node | null {
   const { node } = parse(`select ${text}`);
   return 'SelectStmt' in node ? firstTarget(node.SelectStmt) : null;
 }
 
-/** Text of a literal, through casts; null for anything else. */
+/** Text of a literal, also inside casts; null for NULL and for any other node. */
 export function literalOf(node: Node | undefined): string | null {
   if (node === undefined) return null;
   if ('TypeCast' in node) return literalOf(node.TypeCast.arg);

@@ -23,7 +23,7 @@ export interface RlsCheckFlags extends DatabaseFlags {
   readonly failOn: RlsSeverity;
 }
 
-/** Checks row security of a database, and sets exit status 1 for a finding as grave as `failOn`. @throws Failure */
+/** Checks row security; sets exit status 1 if a finding is at least as severe as `failOn`. @throws Failure */
 export async function runRlsCheck(flags: RlsCheckFlags): Promise<void> {
   const ignored = new Set(flags.ignore ?? []);
   for (const code of ignored)
@@ -56,7 +56,8 @@ function printReport(report: Report, { format, json }: RlsCheckFlags): void {
 }
 
 /**
- * Findings of all rules (of one that says so, if a part of the catalog could not be read), gravest first, then by code and object. Requires `ready()` of osl-compiler.
+ * Returns the findings of all rules, most severe first, then by code and object; if a part of the catalog could not be
+ * read, only the findings about that. Requires `ready()` of osl-compiler.
  *
  * @param ignored codes of rules to leave out
  */
@@ -80,7 +81,7 @@ export function checkCatalog(
   );
 }
 
-/** An unread catalog is a finding that cannot be ignored. */
+/** The rules to check; with an unread catalog, only the rule that reports it, which cannot be ignored. */
 function rulesFor({ unread }: SecurityCatalog, ignored: ReadonlySet<string>): readonly RlsRule[] {
   if (unread.length > 0) return RULES.filter(({ code }) => code === UNREAD_CATALOG);
   return RULES.filter(({ code }) => !ignored.has(code));
@@ -90,7 +91,7 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** True if a finding of this severity is at least as grave as `least`. */
+/** True if a finding of this severity is at least as severe as `least`. */
 function isAtLeast(severity: RlsSeverity, least: RlsSeverity): boolean {
   return SEVERITIES.indexOf(severity) <= SEVERITIES.indexOf(least);
 }
@@ -99,11 +100,11 @@ function isAtLeast(severity: RlsSeverity, least: RlsSeverity): boolean {
 interface Report {
   readonly catalog: SecurityCatalog;
   readonly findings: readonly RlsFinding[];
-  /** True if no finding is grave enough to fail. */
+  /** True if no finding is severe enough to fail the check. */
   readonly ok: boolean;
 }
 
-/** Lines for a terminal: findings by rule, then how many there are. */
+/** Lines for a terminal: findings by rule, then a summary. */
 function textReport({ catalog, findings }: Report): readonly string[] {
   const codes = [...new Set(findings.map(({ code }) => code))];
   const tables = [...catalog.relations.values()].filter(({ rowSecurity }) => rowSecurity !== 'off').length;
@@ -160,7 +161,7 @@ function jsonReport({ catalog, findings, ok }: Report) {
   };
 }
 
-/** SARIF 2.1.0. Findings are in no file: their places are names of objects in the database. */
+/** SARIF 2.1.0 log. Findings have no file; their locations are names of database objects. */
 function sarifReport({ catalog, findings }: Report) {
   const rules = RULES.map(({ code, title, consequence, mend, severity }) => ({
     id: code,

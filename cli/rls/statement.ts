@@ -7,7 +7,7 @@ export interface RelationName {
   readonly name: string;
 }
 
-/** Relations that a statement reads or writes, common table expressions left out; null if it cannot be parsed. */
+/** Relations that a statement reads or writes, except CTEs; null if it cannot be parsed. */
 function relationsIn(text: string): readonly RelationName[] | null {
   const statement = parsedStatement(text);
   return statement === null ? null : relationNames(statement);
@@ -16,13 +16,13 @@ function relationsIn(text: string): readonly RelationName[] | null {
 /** One column of a view. */
 export interface ViewOutput {
   readonly name: string;
-  /** True if it is a column of a table as it stands. */
+  /** True for an unchanged column of a table. */
   readonly isPlain: boolean;
-  /** Names of the columns that it is computed from. */
+  /** Names of the columns from which it is computed. */
   readonly columns: ReadonlySet<string>;
 }
 
-/** Columns of a view by its definition, of each side of a UNION; null if it cannot be parsed. */
+/** Columns of a view, for each side of a UNION; null if the definition cannot be parsed. */
 export function outputsOfView(definition: string): readonly ViewOutput[] | null {
   const statement = parsedStatement(definition);
   if (statement === null) return null;
@@ -53,14 +53,14 @@ export function parsedStatement(text: string): Node | null {
   }
 }
 
-/** Relations that a syntax tree names, common table expressions left out. */
+/** Relations named in a syntax tree, except common table expressions (CTEs). */
 export function relationNames(query: Node): readonly RelationName[] {
   const common = new Set<string>();
   const ranges: RangeVar[] = [];
   eachNode(query, (node) => {
     if ('CommonTableExpr' in node) common.add(node.CommonTableExpr.ctename ?? '');
     if ('RangeVar' in node) ranges.push(node.RangeVar);
-    // The target of a statement that writes is a range variable without the name of its type.
+    // The target of INSERT, UPDATE, DELETE or MERGE is a RangeVar without the usual wrapper object.
     for (const written of ['InsertStmt', 'UpdateStmt', 'DeleteStmt', 'MergeStmt']) {
       const statement: unknown = (node as TreeNode)[written]; // one of several shapes
       const target: unknown = isTree(statement) ? statement['relation'] : undefined;
@@ -73,7 +73,7 @@ export function relationNames(query: Node): readonly RelationName[] {
   return [...new Map(names.map((name) => [JSON.stringify(name), name])).values()];
 }
 
-/** Column that a node refers to; null for any other node. */
+/** The column that a node names; null for any other node. */
 export function columnOf(node: Node): { readonly qualifier: string | null; readonly name: string } | null {
   if (!('ColumnRef' in node)) return null;
   const names = (node.ColumnRef.fields ?? []).map((field) =>
@@ -91,13 +91,13 @@ export function isTree(value: unknown): value is TreeNode {
 /** Calls `visit` for every node of a tree. */
 export function eachNode(value: unknown, visit: (node: Node) => void): void {
   if (!isTree(value)) return;
-  if (!Array.isArray(value)) visit(value as Node); // members that are no node have no name of one
+  if (!Array.isArray(value)) visit(value as Node); // other objects have no node type
   for (const child of Object.values(value)) eachNode(child, visit);
 }
 
 /**
- * Relations that the body of a function names: of SQL by the grammar, of other languages by the words after FROM, JOIN,
- * INTO and UPDATE. Names without a schema are resolved in the function's own search_path, if it has a single schema.
+ * Relations named in the body of a function. SQL is parsed; otherwise, names after FROM, JOIN, INTO, UPDATE and ONLY
+ * count. Names without a schema get that of the function's own search_path, if it has a single one.
  */
 export function relationsOfFunction(called: DatabaseFunction): readonly RelationName[] {
   if (called.language === 'c' || called.language === 'internal') return [];
@@ -106,12 +106,12 @@ export function relationsOfFunction(called: DatabaseFunction): readonly Relation
 }
 
 function namesIn({ language, body, bound }: DatabaseFunction): readonly RelationName[] {
-  // Only a body without BEGIN ATOMIC is a list of statements that the grammar knows.
+  // A body with BEGIN ATOMIC is not a list of statements, which the parser expects.
   const parsed = language === 'sql' && !bound ? relationsIn(body) : null;
   return parsed ?? namesAfterKeywords(body);
 }
 
-/** Schema of a search_path such as `app, pg_temp`; null if there are several. */
+/** The schema of a search_path such as `app, pg_temp`; null unless there is exactly one. */
 function onlySchema(searchPath: string | null): string | null {
   const schemas = schemasOf(searchPath ?? '').filter((name) => !name.startsWith('pg_') && name !== '$user');
   return schemas.length === 1 ? (schemas[0] ?? null) : null;
@@ -135,7 +135,7 @@ function unquoted(word: string): string {
   return word.startsWith('"') ? word.slice(1, -1).replaceAll('""', '"') : word.toLowerCase();
 }
 
-/** Settings that the body reads by a literal name. */
+/** Settings that a function reads by a literal name. */
 export function settingsOfFunction({ body }: DatabaseFunction): readonly string[] {
   return [...body.matchAll(/current_setting\s*\(\s*'([^']+)'/gi)].map(([, name = '']) => name);
 }

@@ -182,9 +182,9 @@ function configuredBy(settings: Settings): ProcessConfiguration {
   };
 }
 
-/** Name of the file next to the policy that `osl policy test` looks for. */
+/** Name of the file, next to the policy, with the tests for `osl policy test`. */
 const TESTS_FILE = 'policy.test.yaml';
-/** Generous, because all tests run again for each changed rule. */
+/** Time limit, generous because all tests run again for each changed rule. */
 const DEADLINE_MS = 10 * 60_000;
 const MEMORY_MB = 1_024;
 

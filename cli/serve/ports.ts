@@ -48,7 +48,7 @@ function reasonOf(error: unknown, { host, port, setting }: PortRequest, { dataDi
   return `${systemFault(error) ?? `${host} cannot be listened on`}: choose another with OSL_HOST or --host`;
 }
 
-/** For a port that is only held: a client that connects must neither keep it open nor end the process with a reset. */
+/** Closes a connection to a port that is only reserved; a reset by the client must not end the process. */
 export function refuseConnection(socket: Socket): void {
   socket.on('error', () => undefined);
   socket.destroy();
@@ -83,7 +83,7 @@ export function checkDataDir(dataDir: string): void {
 
 const LITTLE_MIB = 128;
 
-/** A note about free disk space if there is little, because engines seldom report a full disk clearly. */
+/** Text about free disk space, empty unless little is left: engines seldom report a full disk clearly. */
 export function spaceLeft(dataDir: string): string {
   const { bavail, bsize } = statfsSync(nearestExisting(dataDir));
   const mib = Math.floor((bavail * bsize) / 1_048_576);

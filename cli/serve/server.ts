@@ -186,7 +186,7 @@ export async function openServer(options: ServerOptions, seat: ProcessFiles): Pr
       renewDraft: (id) => open.renewDraft(id),
       lookAtRevoked: () => open.service.revocations.look(),
     });
-    // After `admitted`: from here on a worker hears of changes.
+    // After `admitted`, a worker is told of changes, so a change of the drain state cannot be missed.
     if (kept.since() !== null) own.drain(true);
     if (seat.keeps) kept.report(log);
     const unwatchDrift = watchDrift(open, settings.driftMs);
@@ -207,7 +207,7 @@ export async function openServer(options: ServerOptions, seat: ProcessFiles): Pr
   }
 }
 
-/** Both frontends, not listening yet. They stop in parallel, before the service does. */
+/** Creates both frontends, which do not listen yet. They stop in parallel, before the service does. */
 async function frontends(
   { settings, common, demo }: ServerOptions,
   service: Service,

@@ -9,9 +9,12 @@ import type { WorkerSlot } from './slot.js';
 type ChangeRequestName = 'admit' | 'enter' | 'leave' | 'published' | 'draftChanged' | 'revoked';
 
 const PREPARE_MS = 60_000;
-/** Time limit for preparing a change that may remove rights: a slow worker is killed, because it must not keep them. */
+/**
+ * Time limit for preparing a change that may remove rights. A slower worker is killed, so that it does not keep
+ * granting them.
+ */
 const POLICY_MS = 1_500;
-/** Time limit for applying a prepared change, and for reading what another worker published. */
+/** Time limit for applying a prepared change, and for notices such as another worker's publication or revocation. */
 const TAKE_MS = 1_000;
 
 /** Applies changes to the served model in all workers or in none, one change at a time. */
@@ -20,7 +23,7 @@ export class WorkerChanges {
   readonly #log: ServiceLog;
   readonly #turns = new Serial();
   #texts: Texts;
-  /** An invalid policy found by a reload; `since` in ms since 1970. */
+  /** Set while the current policy is missing, invalid or unknown; `since` in ms since 1970. */
   #broken: { readonly texts: Texts; readonly since: number } | null = null;
   #holder: { readonly slot: WorkerSlot; readonly release: () => void } | null = null;
 
@@ -50,8 +53,8 @@ export class WorkerChanges {
   }
 
   /**
-   * Applies the current policy and publications of other gateways in all workers. If that fails, the settings decide
-   * how long the old policy is served. Rejects with errors of `read`.
+   * Applies the current policy and publications of other gateways in all workers. If the policy is missing or invalid,
+   * the settings decide how long the last valid one is served. Rejects with errors of `read`.
    */
   policy(read: (served: Texts) => Promise<Texts>): Promise<ReloadResult | ChangeRefusal> {
     return this.#turns.run(async () => {
@@ -104,7 +107,10 @@ export class WorkerChanges {
     };
   }
 
-  /** Called after a worker has ended, to complete its publication. */
+  /**
+   * Called after a worker has ended. If it was publishing, makes the other workers load its publication and ends its
+   * turn.
+   */
   async gone(slot: WorkerSlot): Promise<void> {
     if (this.#holder?.slot !== slot) return;
     await this.#taken(slot);
@@ -190,7 +196,7 @@ export class WorkerChanges {
     return told.filter((one) => one !== undefined);
   }
 
-  /** Returns the worker's response; undefined if the worker ended, or was killed because it was late. */
+  /** Returns the worker's response; undefined if the worker ended, or was killed because it was late or failed. */
   async #within<T>(slot: WorkerSlot, ms: number, ask: () => Promise<T> | undefined): Promise<T | undefined> {
     const late = setTimeout(() => this.#end(slot, 'it did not take up a change in time'), ms);
     try {

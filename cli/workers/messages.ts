@@ -39,7 +39,7 @@ function listOf<T>(guard: Guard<T>): Guard<readonly T[]> {
   return (value): value is readonly T[] => Array.isArray(value) && value.every((item) => guard(item));
 }
 
-/** An object with these members; others are ignored. */
+/** Returns a guard for objects with these members; other members are ignored. */
 function record<const F extends Readonly<Record<string, Guard<unknown>>>>(
   fields: F,
 ): Guard<{ readonly [K in keyof F]: GuardedBy<F[K]> }> {
@@ -50,7 +50,7 @@ function record<const F extends Readonly<Record<string, Guard<unknown>>>>(
     members.every(([name, guard]) => guard(Reflect.get(value, name)));
 }
 
-/** An object created by the same code in the other process, so its members are not checked. */
+/** Returns a guard for objects created by the same code in the other process, so their members are not checked. */
 function made<T extends object>(): Guard<T> {
   return (value): value is T => typeof value === 'object' && value !== null;
 }
@@ -73,7 +73,7 @@ export type Handlers<P extends Protocol> = {
   ) => ProtocolAnswer<P, K> | Promise<ProtocolAnswer<P, K>>;
 };
 
-/** The other process has ended or sent an invalid message. */
+/** Thrown if the other process has ended or sent an invalid message. */
 export class PeerGone extends Error {
   override readonly name = 'PeerGone';
 }
@@ -179,7 +179,7 @@ export class Peer<Mine extends Protocol, Theirs extends Protocol> {
   #answer(id: number, about: string, question: unknown): void {
     const exchange = Object.hasOwn(this.#mine, about) ? this.#mine[about] : undefined;
     if (exchange?.ask(question) !== true) throw new PeerGone(`it asked in no known way about ${about}`);
-    const handler = this.#handlers[about as keyof Mine]; // one of its own keys, as checked above
+    const handler = this.#handlers[about as keyof Mine]; // a key of `#mine`, as checked above
     const failed = (error: unknown): void => {
       this.#reply({ kind: 'fault', id, message: error instanceof Error ? error.message : String(error) });
     };
@@ -200,15 +200,15 @@ export class Peer<Mine extends Protocol, Theirs extends Protocol> {
 
 /** Protocol between the supervisor and its workers. Both sides reject unknown messages. */
 
-/** Manifest and policy for all workers; null if unreadable. */
+/** Texts of the manifest and policy for all workers; null if unreadable. */
 const texts = record({
   manifest: nullOr(text),
   policy: nullOr(text),
-  /** Reason why the policy is missing, unless the file itself has an error. */
+  /** Reason why the current policy cannot be determined; null if it was read, or if reading its file failed. */
   fault: nullOr(text),
-  /** Activation in the control database; null if the gateway has its own policy file. */
+  /** Number of the activation in the control database; null if the policy comes from the gateway's own file. */
   activation: nullOr(number),
-  /** True if the control database has responded since the start, or if there is none. */
+  /** True if the control database has responded since the start, or if none is configured. */
   heard: flag,
 });
 
@@ -232,8 +232,8 @@ const change = record({ kind: oneOf('reload', 'version', 'policy'), texts, broke
 export type WorkerChangeRequest = GuardedBy<typeof change>;
 
 /**
- * Reason why a change cannot be applied. `policy`: the newest policy is missing or invalid; `keptUntil`: time at which
- * the last valid one stops being served, RFC 3339.
+ * Reason why a change cannot be applied. `policy`: true if the newest policy is missing or invalid; `keptUntil`: RFC
+ * 3339 time until which the last valid policy is served, null if no old policy is in use.
  */
 const refusal = record({ exit: number, message: text, policy: flag, keptUntil: nullOr(text) });
 
@@ -287,7 +287,7 @@ export const WORKER_PROTOCOL = Object.freeze({
   stop: exchange(record({ deadlineMs: number }), done),
   /** Reads and checks a change and keeps it ready; the response is null if it can be applied. */
   prepare: exchange(change, nullOr(refusal)),
-  /** The current policy cannot be determined; `since` in ms since 1970. */
+  /** Reports that the current policy cannot be determined; `since` in ms since 1970. */
   losePolicy: exchange(record({ why: text, since: number }), done),
   take: exchange(nothing, record({ now: listOf(text), kept: listOf(text) })),
   drop: exchange(nothing, done),
@@ -302,8 +302,8 @@ export const WORKER_PROTOCOL = Object.freeze({
   drained: exchange(drained, done),
   shadow: exchange(made<ShadowCommand>(), nullOr(made<ShadowReport>())),
   /**
-   * `steady` is true while workers keep running, and false if they end one after another. `clockWrong`: this machine's
-   * clock is.
+   * `steady` is false while the workers of a slot end one after another. `clockWrong` is true if this machine's clock
+   * is wrong.
    */
   standing: exchange(record({ steady: flag, clockWrong: flag }), done),
   draft: exchange(record({ id: text }), done),
@@ -327,7 +327,7 @@ export const SUPERVISOR_PROTOCOL = Object.freeze({
   /** The worker has published; resolves once each other worker serves that version or has ended. */
   published: exchange(nothing, done),
   draftChanged: exchange(record({ id: text }), done),
-  /** The worker has revoked something; resolves once each other worker knows or has ended. */
+  /** The worker has revoked something; resolves once each other worker has loaded the revocation or has ended. */
   revoked: exchange(nothing, done),
   cancel: exchange(record({ worker: number, processId: number, key: bytes }), flag),
   sessionsOf: exchange(record({ owner: text }), listOf(made<SessionActivity>())),
@@ -338,12 +338,12 @@ export const SUPERVISOR_PROTOCOL = Object.freeze({
   slowest: exchange(minutes, listOf(made<ProcessStatement>())),
   command: exchange(sessionCommand, flag),
   drain: exchange(drained, done),
-  /** Passes a command to all workers; a start is also kept for workers that begin later. */
+  /** Passes a shadow policy command to all workers; a start command is also kept for workers that begin later. */
   shadow: exchange(made<ShadowCommand>(), listOf(nullOr(made<ShadowReport>()))),
   /** The shadow policy that a worker joins when it begins; null if there is none. */
   runningShadow: exchange(nothing, nullOr(made<ShadowStart>())),
   reloadAll: exchange(nothing, made<ReloadView>()),
-  /** State of a job that runs once for all workers; the job is started if `by` names a caller. */
+  /** Returns the state of a job that runs once for all workers. If `by` names a caller, the job is started first. */
   job: exchange(record({ job: oneOf(...JOBS), by: nullOr(text) }), made<ThreadJobState>()),
   stopAll: exchange(nothing, done),
   /** True if a subject may open another wire session from this address. */
@@ -353,10 +353,10 @@ export const SUPERVISOR_PROTOCOL = Object.freeze({
   catalog: exchange(catalogAsked, made<RemoteCatalogReply>()),
   catalogPart: exchange(catalogPart, done),
   stopCatalog: exchange(record({ id: number }), done),
-  /** Leases a batch of quota; nothing is granted once the workers have used it all. */
+  /** Leases tokens of a rate limit to the worker; `tokens` is 0 once the workers have used up the limit. */
   lease: exchange(record({ counter, key: text }), record({ tokens: number, endsAt: number })),
   charge: exchange(record({ charges: listOf(charge) }), listOf(record({ used: number, endsInMs: number }))),
-  /** Adds entities to the sets of those that callers were shown. */
+  /** Adds entities to the sets behind limits on how many different entities a caller is shown. */
   addEntities: exchange(
     record({ additions: listOf(addition) }),
     record({ refused: nullOr(number), counts: listOf(record({ used: number, endsInMs: number })) }),
@@ -365,10 +365,10 @@ export const SUPERVISOR_PROTOCOL = Object.freeze({
   limits: exchange(made<RateLimits>(), done),
   /** Private key of the token exchange as PEM; never written to disk. */
   exchangeKey: exchange(nothing, text),
-  /** True if a single-use token is being used for the first time. */
+  /** Records the use of a single-use token; true if it was not used before. */
   firstUse: exchange(record({ token: text, issuedAt: number, endsAt: number }), flag),
   wrongPassword: exchange(record({ account: text, address: text }), done),
-  /** True if a correct password may open a session. */
+  /** True if a correct password may open a session; false after too many wrong ones. */
   rightPassword: exchange(record({ account: text, address: text }), flag),
 }) satisfies Protocol;
 

@@ -21,7 +21,7 @@ export interface RunningWorkers {
   kill(): void;
 }
 
-/** Starts `count` workers; resolves once all are serving. Throws the same errors as `startServer`. */
+/** Starts `count` workers; resolves once all are serving. Throws the same errors as `startServer`, or PeerGone. */
 export async function startWorkers(
   given: Settings,
   first: FirstModel,

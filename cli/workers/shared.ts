@@ -238,7 +238,7 @@ function shareOf(supervisor: SupervisorChannel): LimitShare {
     charge: (charges) => supervisor.ask('charge', { charges: [...charges] }),
     addEntities: (additions) =>
       supervisor.ask('addEntities', { additions: additions.map((a) => ({ ...a, members: [...a.members] })) }),
-    // The supervisor always exists, because the worker ends without it.
+    // Never null: the supervisor, which counts for all workers, exists as long as this worker does.
     peers: () => 1,
     handBack: (counter, key, lease) => tell(supervisor.ask('handBack', { counter, key, ...lease })),
     limits: (limits) => tell(supervisor.ask('limits', limits)),
@@ -266,7 +266,7 @@ export class SharedLimits {
   readonly #guesses = createPasswordGuesses();
   #known = false;
 
-  /** @param peerOf channel to a serving worker; null if none serves */
+  /** @param peerOf returns the channel to a worker; null if that worker is not serving */
   constructor(workers: number, peerOf: (worker: number) => WorkerChannel | null) {
     this.#books = createLimitBooks(workers, async (holder, counter, key, endsAt) => {
       // The unused quota of a worker that has ended is lost.
@@ -276,8 +276,8 @@ export class SharedLimits {
   }
 
   /**
-   * Once limits are known, those of a worker that is not serving yet are ignored: its files may be newer than the
-   * served ones.
+   * Returns the message handlers for one worker. Once limits are known, those of a worker that is not serving yet are
+   * ignored: its files may be newer than the served ones.
    */
   handlers(worker: number, serves: () => boolean): Pick<Handlers<SupervisorProtocol>, LimitMessage> {
     return {

@@ -26,7 +26,9 @@ export interface SlotEvents {
 }
 
 const STEADY_MS = 60_000;
-/** Pause before the second consecutive attempt; doubled for each further one. The first attempt is immediate. */
+/**
+ * Pause before the second consecutive replacement of a worker, doubled for each further one. The first is immediate.
+ */
 const PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 30_000;
 /** Consecutive failures of a slot after which the server counts as not ready. */
@@ -76,7 +78,10 @@ export class WorkerSlot {
     return this.#failures >= MANY;
   }
 
-  /** Starts a worker; resolves once it is serving. @throws Failure with the worker's own reason; PeerGone */
+  /**
+   * Starts a worker; resolves once it is serving. @throws Failure with the worker's own reason; PeerGone if it gave
+   * none
+   */
   async begin(): Promise<void> {
     const texts = this.#events.texts();
     const worker = cluster.fork();
@@ -135,7 +140,7 @@ export class WorkerSlot {
     this.#worker?.process.kill('SIGKILL');
   }
 
-  /** Handles a message of the worker; one that sends an invalid message is considered broken. */
+  /** Handles a message of the worker. A worker that sends an invalid message is killed. */
   #heard(worker: Worker, peer: WorkerChannel, message: unknown): void {
     try {
       peer.heard(message);
@@ -176,7 +181,8 @@ export class WorkerSlot {
     this.begin().then(
       () => this.#events.replaced(this),
       (error: unknown) => {
-        // If a process ended, its events handle that; if none could be created, there are no events.
+        // If a process ended, its `exit` event triggers the next attempt; if none could be created, there is no such
+        // event.
         if (error instanceof PeerGone || error instanceof Failure) return;
         if (this.#worker === null && this.#again === null) this.#ended(null, messageOf(error));
         else this.kill();

@@ -58,7 +58,7 @@ export class Supervisor {
   #stopFollowing: () => Promise<void> = async () => undefined;
   #end: (over: ServerEnd) => void = () => undefined;
 
-  /** @param settings contain the actual port numbers, because replacements must use the same ones */
+  /** @param settings with the actual port numbers, because replacement workers must use the same ports */
   constructor(settings: Settings, texts: Texts, count: number, log: ServiceLog, control: Control | null) {
     this.#log = log;
     this.#settings = settings;
@@ -84,19 +84,19 @@ export class Supervisor {
     );
   }
 
-  /** Resolves once all workers are serving. @throws Failure of the first that cannot; PeerGone */
+  /** Resolves once all workers are serving. @throws Failure of the first worker that cannot start; PeerGone */
   async start(): Promise<void> {
     cluster.schedulingPolicy = cluster.SCHED_RR;
     cluster.setupPrimary({ exec: WORKER, args: [], serialization: 'advanced' });
-    // Built in advance so that the first client need not wait for the base image; if this fails, that client gets the
-    // error.
+    // The base image of the catalog is built in advance, so that the first client need not wait for it. If that fails,
+    // the first client gets the error.
     this.#catalogs
       .warm()
       .catch((error: unknown) => this.#log.warn('the catalog is not warm', { error: String(error) }));
     this.#kept.report(this.#log);
     const [first, ...others] = this.#slots;
     if (first === undefined) throw new InternalError('there is no worker');
-    // Start one worker first: an error that stops it would stop all, and is then reported only once.
+    // One worker starts first: an error that stops it would stop all of them, and is then reported only once.
     await first.begin();
     await Promise.all(others.map((slot) => slot.begin()));
     this.#tellStanding();
@@ -120,7 +120,10 @@ export class Supervisor {
     for (const slot of this.#slots) slot.kill();
   }
 
-  /** The file is changed first: a worker that begins meanwhile reads it, and the others are asked. */
+  /**
+   * Starts or stops draining. The file is changed first, for workers that begin meanwhile; then the running workers are
+   * told.
+   */
   async #drain(on: boolean): Promise<void> {
     try {
       await this.#kept.keep(on);
@@ -130,7 +133,7 @@ export class Supervisor {
   }
 
   async #shadowing(command: ShadowCommand): Promise<(ShadowReport | null)[]> {
-    // Of two starts at once, the second finds the first.
+    // If two callers start a shadow policy at once, the second gets a report on the one already running.
     if (command.do === 'start' && this.#runningShadow() !== null) return this.#shadowing({ do: 'report' });
     if (command.do !== 'report') this.#shadow = command.do === 'start' ? command.start : null;
     return [...(await this.#askAll((peer) => peer.ask('shadow', command)))];
@@ -152,8 +155,8 @@ export class Supervisor {
   }
 
   /**
-   * Tells all workers if the server is steady, and if its clock is wrong. It is not steady, and hence not ready, while
-   * the workers of a slot keep ending.
+   * Tells all workers whether the server is steady and whether its clock is wrong. It is not steady, and hence not
+   * ready, while the workers of a slot keep ending.
    */
   #tellStanding(): void {
     const steady = !this.#slots.some(({ loops }) => loops);
@@ -161,13 +164,16 @@ export class Supervisor {
     void this.#askAll((peer) => peer.ask('standing', { steady, clockWrong }));
   }
 
-  /** Passes a cancel request to the worker named by its key. */
+  /** Passes a cancel request to the worker that issued its key; false if that worker is not serving. */
   async #cancel(worker: number, processId: number, key: Uint8Array): Promise<boolean> {
     const asked = this.#slots[worker - 1]?.peer?.ask('cancelled', { processId, key });
     return (await asked?.catch(() => false)) ?? false;
   }
 
-  /** Responses of the serving workers; those that end meanwhile are left out. */
+  /**
+   * Sends a request to all serving workers and returns their responses, without those of workers that fail or end
+   * meanwhile.
+   */
   async #askAll<T>(ask: (peer: WorkerChannel) => Promise<T>): Promise<readonly T[]> {
     const asked = this.#slots.map(({ peer }) =>
       peer === null ? undefined : ask(peer).catch(() => undefined),
@@ -261,7 +267,7 @@ export async function portsOf({ host, httpPort, pgPort, admin }: Settings): Prom
   };
 }
 
-/** Keeps listening until released, so that two reserved ports differ. */
+/** Listens on the port until it is released, so that two reserved ports are never the same. */
 function reservePort(port: number, host: string): Promise<{ release(): Promise<number> }> {
   const server = createServer(refuseConnection);
   return new Promise((resolve, reject) => {
@@ -318,7 +324,7 @@ async function policyNow(policyFile: string, control: Control | null): Promise<P
     const policy = await (control === null ? readManifestText : control.read)(policyFile);
     return { policy, fault: null, activation, heard };
   } catch (error) {
-    // Workers will read the file again and report its errors.
+    // If the file cannot be read, the workers read it themselves and report its errors.
     const fault = error instanceof PolicyUnknown ? error.message : null;
     return { policy: null, fault, activation, heard };
   }
@@ -326,7 +332,7 @@ async function policyNow(policyFile: string, control: Control | null): Promise<P
 
 /**
  * Follows the control database, or watches the policy file, on behalf of all workers. Returns a function that stops
- * this.
+ * following.
  */
 function followFor(
   changes: WorkerChanges,

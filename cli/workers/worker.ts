@@ -60,7 +60,7 @@ const HANDLERS: Handlers<WorkerProtocol> = {
 };
 
 const supervisor = new Peer(WORKER_PROTOCOL, HANDLERS, SUPERVISOR_PROTOCOL, (message) => {
-  process.send?.(message, undefined, undefined, () => undefined); // this process ends anyway without its supervisor
+  process.send?.(message, undefined, undefined, () => undefined); // errors are ignored: this process ends when its supervisor does
 });
 
 function begun(): NonNullable<typeof parts> {

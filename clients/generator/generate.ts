@@ -1,6 +1,6 @@
 const REF = '#/components/schemas/';
 
-/** TypeScript type of the values that `schema` allows; `depth` is the indentation level. */
+/** Returns the TypeScript type of the values that `schema` allows; `depth` is the indentation level. */
 function typeOf(schema: OpenApiSchema, depth = 0): string {
   if (schema.$ref !== undefined) return referred(schema.$ref);
   const variants = schema.oneOf ?? schema.anyOf;
@@ -17,7 +17,9 @@ function typeOf(schema: OpenApiSchema, depth = 0): string {
 /** Name of the generated type for exclusive variants. */
 const ONE_OF = 'OneOf';
 
-/** True for closed objects, of which a value matches exactly one; TypeScript's unions would accept mixtures. */
+/**
+ * True if all variants are closed objects, so that a value matches only one; a TypeScript union would accept mixtures.
+ */
 function isExclusive(variants: readonly OpenApiSchema[]): boolean {
   return variants.length > 1 && variants.every((variant) => variant.additionalProperties === false);
 }
@@ -40,12 +42,12 @@ function typed(type: string, schema: OpenApiSchema, depth: number): string {
   }
 }
 
-/** Type of an object whose member names are not known in advance. */
+/** Returns the type of an object whose member names are not known in advance. */
 function byName({ additionalProperties: value }: OpenApiSchema, depth: number): string {
   return `Readonly<Record<string, ${typeof value === 'object' ? typeOf(value, depth) : 'unknown'}>>`;
 }
 
-/** Members of an object in braces; on one line if they are short and have no comments. */
+/** Formats the members of an object in braces, on one line if they are short and have no comments. */
 function members({ properties = {}, required = [] }: OpenApiSchema, depth: number): string {
   const indent = '  '.repeat(depth + 1);
   const all = Object.entries(properties).map(([name, schema]) => ({
@@ -61,7 +63,7 @@ function members({ properties = {}, required = [] }: OpenApiSchema, depth: numbe
 
 const MAX_WIDTH = 110;
 
-/** Documentation comment on a separate line; empty if there is no description. */
+/** Formats a documentation comment on a separate line; empty if there is no description. */
 function comment(description: string | undefined, indent: string): string {
   return description === undefined ? '' : `${indent}/** ${description.replaceAll('*/', '*\\/')} */\n`;
 }
@@ -92,12 +94,12 @@ type ${ONE_OF}<T, All = T> = T extends unknown
   : never;
 `;
 
-/** OpenAPI tag of endpoints for other kinds of clients: OAuth, MCP, Prometheus. */
+/** OpenAPI tag of endpoints for OAuth, MCP and Prometheus clients, which the generated client leaves out. */
 const OTHER_PROTOCOLS = 'protocols';
 
 /**
- * TypeScript types for a client: one for each component, then the parameters, body and response of each operation. The
- * output is deterministic.
+ * Generates the TypeScript types for a client: one for each component, then the parameters, body and response of each
+ * operation. The output is deterministic.
  *
  * @throws Error if the document uses JSON Schema that these types cannot express
  */
@@ -120,7 +122,7 @@ ${operations.map(({ path, method, operation }) => place(path, method, operation)
   ].join('\n');
 }
 
-/** Types of the components only. Throws like `clientTypes`. */
+/** Generates the types of the components only. Throws like `clientTypes`. */
 export function componentTypes({ components: { schemas } }: OpenApi): string {
   const types = Object.entries(schemas).map(([name, schema]) => {
     const about = comment(schema.description, '');
@@ -190,12 +192,12 @@ interface OpenApiParameter {
 
 type OpenApiContent = Readonly<Record<string, { readonly schema?: OpenApiSchema }>>;
 
-/** The part of JSON Schema that our own document uses. */
+/** The part of JSON Schema that the gateway's own document uses. */
 export interface OpenApiSchema {
   readonly $ref?: string;
   readonly type?: string | readonly string[];
   readonly enum?: readonly (string | number | boolean | null)[];
-  /** Values may be added within v1, so readers must accept unknown ones. */
+  /** True if values may be added within v1 of the API, so that clients must accept unknown ones. */
   readonly 'x-extensible'?: boolean;
   readonly oneOf?: readonly OpenApiSchema[];
   readonly anyOf?: readonly OpenApiSchema[];

@@ -24,15 +24,16 @@ export interface ClientOptions {
   readonly fetch?: typeof fetch;
 }
 
-/** A query was refused or failed. */
+/** Thrown if a request is refused or fails. */
 export class OslError extends Error {
   /** HTTP status; null if a response began successfully but was incomplete or invalid. */
   readonly status: number | null;
   /**
-   * Problem reported by the gateway; null if the error response did not come from the gateway, or if there was none.
+   * Problem reported by the gateway; null if the error response did not come from the gateway, or if there was no error
+   * response.
    */
   readonly problem: Problem | null;
-  /** Seconds to wait before retrying; null if the gateway did not specify any. */
+  /** Seconds to wait before retrying; null if the gateway did not specify a delay. */
   readonly retryAfterSeconds: number | null;
 
   constructor(status: number | null, problem: Problem | null, retryAfter: string | null = null) {
@@ -76,7 +77,9 @@ export class OslClient {
 
   /**
    * Yields rows as they arrive, so that an answer of any size can be read; returns the trailer at the end. Leaving the
-   * loop cancels the query. @throws OslError, also if the response breaks off after some rows
+   * loop cancels the query.
+   *
+   * @throws OslError, also if the response breaks off after some rows
    */
   async *rows(question: Question, signal?: AbortSignal): AsyncGenerator<Row, Trailer> {
     const accept = 'application/x-ndjson';
@@ -145,7 +148,7 @@ async function problemIn(response: Response): Promise<Problem | null> {
   try {
     const value: unknown = await response.json();
     const isProblem = typeof value === 'object' && value !== null && 'code' in value && 'detail' in value;
-    return isProblem ? (value as Problem) : null; // written by the gateway
+    return isProblem ? (value as Problem) : null; // `code` and `detail` show that the gateway wrote it
   } catch {
     return null;
   }

@@ -1,6 +1,6 @@
 /**
- * Builds and packs the extension: `dist/vscode/osl-gateway-<version>.vsix`, a zip of its files and two that the format
- * requires. Needs neither the network nor `vsce`, which requires a newer Node than the gateway does.
+ * Builds and packs the extension: `dist/vscode/osl-gateway-<version>.vsix`, a zip of its files and of two files that
+ * the format requires. Needs neither the network nor `vsce`, which requires a newer Node than the gateway does.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -64,7 +64,7 @@ export async function pack(folder: string): Promise<string> {
   return file;
 }
 
-/** The extension bundled into one file, and the licenses of the packages bundled with it. */
+/** Bundles the extension into one file, and lists the licenses of the bundled packages in a second one. */
 async function bundled(): Promise<readonly ZipEntry[]> {
   const { outputFiles, metafile } = await build({
     entryPoints: [join(HERE, 'extension.ts')],

@@ -37,7 +37,7 @@ const OURS: CompileOptions = { features: ALL_FEATURES, joins: 'any' };
 /**
  * Compiles OSL-SQL or raw SQL into a governed plan: parse, bind, apply policy, prove. `emit` turns the plan into SQL.
  *
- * @throws QueryError for every fault of the query
+ * @throws QueryError if the query is invalid or not allowed
  */
 export function compile(
   text: string,
@@ -48,7 +48,7 @@ export function compile(
   return compileTemplate(text, null, catalog, access, options).plan;
 }
 
-/** Compiles a metrics request into a governed plan. @throws QueryError for every fault of the request */
+/** Compiles a metrics request into a governed plan. @throws QueryError if it is invalid or not allowed */
 export function compileMetrics(
   request: MetricsRequest,
   catalog: Catalog,
@@ -65,7 +65,8 @@ export function compileMetrics(
 }
 
 /**
- * Compiles the populations of a query that `compile` accepts and that `comparesOverlaps`.
+ * Compiles the populations of a query (the rows behind its aggregates). `compile` must accept the query, and
+ * `comparesOverlaps` must be true for its plan.
  *
  * @param query a parsed text, or a metrics request
  * @throws QueryError E0537 if its rows cannot be compared with those of other queries
@@ -125,7 +126,7 @@ export function* compileInSteps(
     yield;
     const plan = requireSendable(mint(fields, proof));
     yield;
-    // Quoting words for the parser has shifted the positions in its tree.
+    // Positions in the tree have shifted if words were quoted for the parser.
     const plain = shaped !== null && parsed.source.quoted.length === 0;
     return { plan, template: plain ? PlanTemplate.of(plan, bound, shaped.literals) : null };
   } catch (error) {
@@ -142,7 +143,7 @@ function requireSendable(plan: GovernedPlan): GovernedPlan {
   return plan;
 }
 
-/** Exported for `error-position.ts` only. */
+/** Binds a parsed statement, without applying policy. Exported only for `error-position.ts`. */
 export function bindStatement(
   parsed: ParsedStatement,
   catalog: Catalog,

@@ -12,7 +12,7 @@ import type { TypeName } from './types/types.js';
 
 /**
  * Adds a position to `error`, which the database raised for a value in the query `text`, if only one place can have
- * caused it. Binds the text again, so call this only after an error.
+ * caused it. This binds the text again, so call it only after an error.
  *
  * @param slot the parameter whose value is at fault; null for a value that the statement computes
  */
@@ -39,12 +39,12 @@ export function withErrorPosition(
 }
 
 /**
- * Returns the only expression that can have raised `sqlstate`; null if there is none or if there are several. An
- * expression from the manifest has no position.
+ * Returns the expression that raised `sqlstate`; null if no expression can have raised it, or if there are candidates
+ * at several positions. An expression from the manifest has no position.
  */
 function suspectOf(bound: BoundPlan, sqlstate: string): Expr | null {
   const offsetOf = (e: Expr): number | undefined => bound.positionOf(e)?.offset;
-  // A cast without a position was added by type inference.
+  // A cast without a position was added by type inference, so it cannot be pointed out to the caller.
   const suspects = suspectsOf(bound, sqlstate).filter((e) => e.kind !== 'cast' || offsetOf(e) !== undefined);
   const [first] = suspects;
   return first !== undefined && suspects.every((e) => offsetOf(e) === offsetOf(first)) ? first : null;

@@ -22,7 +22,7 @@ export const LIMITS = Object.freeze({
   columns: 1_664,
   /** Grouping sets of one GROUP BY, after expanding ROLLUP and CUBE. */
   groupingSets: 1_024,
-  /** FROM items of all levels together; those of a NOT MATERIALIZED table count wherever it is read. */
+  /** FROM items of all levels together; those of a NOT MATERIALIZED table count at each use. */
   fromItems: 250,
   /** RETRIEVEs in one statement: each is a separate search that runs before the statement. */
   retrievals: 8,

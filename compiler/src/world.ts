@@ -9,8 +9,8 @@ import { type ParsedStatement, parse } from './text/parse.js';
 import { positionAt } from './text/text.js';
 
 /**
- * The names of common tables in scope: the first `count` of a WITH clause, and those of enclosing scopes. Scopes are
- * linked rather than copied, so that long WITH clauses take linear time.
+ * The names of common tables in scope: the first `count` tables of a WITH clause, and those of the enclosing scopes
+ * (`around`). Scopes are linked rather than copied, so that long WITH clauses take linear time.
  */
 export interface CommonNames {
   readonly order: ReadonlyMap<string, number>;
@@ -25,7 +25,7 @@ export function isCommon(name: string, scope: CommonNames | null): boolean {
   return false;
 }
 
-/** Returns the scopes of a WITH clause: one for its table at `index`, one for the statement it belongs to. */
+/** Returns the scopes of a WITH clause: `within(i)` for table `i`, `behind` for the statement after it. */
 export function withClauseNames(names: readonly string[], recursive: boolean, around: CommonNames | null) {
   const order = new Map<string, number>();
   for (const [i, name] of names.entries()) if (!order.has(name)) order.set(name, i);
@@ -37,13 +37,13 @@ export function withClauseNames(names: readonly string[], recursive: boolean, ar
 }
 
 /**
- * Kind of objects that names may refer to on a surface. `either`: the names in the statement decide; a name without a
- * schema is an entity, as on the Postgres port.
+ * The objects that names in a statement refer to: entities (`semantic`) or tables (`physical`). With `either`, the
+ * names decide; a name without a schema is an entity, as on the Postgres port.
  */
 export type RequestedWorld = World | 'either';
 
 /**
- * Decides whether a statement names entities or tables, from its syntax tree and whether raw SQL is allowed at all.
+ * Decides whether a statement names entities or tables, from its syntax tree and whether the catalog allows raw SQL.
  * Catalog entries and access play no part, so the choice reveals nothing.
  *
  * @throws QueryError E0513 if it names both entities and tables
@@ -59,7 +59,7 @@ export function worldOf(parsed: ParsedStatement, asked: RequestedWorld, catalog:
   return asked === 'physical' || found.physical !== null ? 'physical' : 'semantic';
 }
 
-/** The byte offset of the first name of each world; null if the world is not used. */
+/** Byte offsets of the first name of an entity and of a table; null if there is no such name. */
 interface WorldNames {
   semantic: number | null;
   physical: number | null;
@@ -107,7 +107,7 @@ function namesIn(node: Node, bare: World): WorldNames {
 const ENTITIES = 'entities';
 const DATABASE = 'osl';
 
-/** Visits the WITH clause of `value`, if any, and returns the scope of the statement it belongs to. */
+/** Visits the tables of the WITH clause of `value`, if any; returns the scope of the rest of `value`. */
 function withClauseScope(
   value: object,
   around: CommonNames | null,
@@ -136,8 +136,8 @@ export interface MentionedNames {
 const NOTHING: MentionedNames = Object.freeze({ declared: Object.freeze([]), undeclared: Object.freeze([]) });
 
 /**
- * Collects the entities, bridges, facets, metrics and unknown functions that `text` names, from its syntax tree alone.
- * Empty if the text does not parse. Linear time.
+ * Collects the names of entities, bridges, facets, metrics and unknown functions in `text`, from its syntax tree alone.
+ * Returns no names if the text does not parse. Takes linear time.
  */
 export function mentionedNames(text: string, asked: RequestedWorld, catalog: Catalog): MentionedNames {
   let parsed: ParsedStatement;
@@ -158,7 +158,7 @@ export function mentionedNames(text: string, asked: RequestedWorld, catalog: Cat
   return found.all();
 }
 
-/** All nodes of the tree, in any order. Uses an explicit stack because the tree may be deep. */
+/** Yields all nodes of the tree, in any order. Uses an explicit stack because the tree may be deep. */
 function* nodesOf(root: Node): Generator<Node> {
   const open: unknown[] = [root];
   while (open.length > 0) {
@@ -180,7 +180,7 @@ class NameCollector {
     this.#catalog = catalog;
   }
 
-  /** Records the name of a common table, which hides a relation of the same name. */
+  /** Records the name of a common table, which hides a relation with the same name. */
   hides(name: string): void {
     this.#hidden.add(name);
   }

@@ -64,9 +64,9 @@ function Brand() {
 }
 
 /**
- * Trusted Types policy required by the server's Content-Security-Policy. Libraries may clear an element with
- * `innerHTML = ''`. Any other HTML throws, so values in answers are always shown as text. Workers can be started only
- * from the console's own files.
+ * Creates the Trusted Types policy required by the server's Content-Security-Policy. Libraries may clear an element
+ * with `innerHTML = ''`. Any other HTML throws, so values in answers are always shown as text. Workers can be started
+ * only from the console's own files.
  */
 function refuseMarkup(): void {
   window.trustedTypes?.createPolicy('default', {

@@ -81,7 +81,7 @@ function policyOf(part: SourceMapping, cube: Cube, ctx: MeasureContext, everyone
   return { part, cube, roles, columns: columnsOf(part, cube, ctx), rows };
 }
 
-/** Name of the role for policies of `"*"`; no group has it. */
+/** Returns the role for policies of group `"*"`: `everyone`, or a variant if a group has that name. */
 function roleForAll(cubes: readonly Cube[]): string {
   const taken = new TakenNames();
   for (const cube of cubes)
@@ -112,8 +112,8 @@ function columnNamed(name: string, { entity }: Cube): ColumnDraft {
 }
 
 /**
- * Gives a separate label to each column of a table that a policy masks. A label hides the column from all who do not
- * unmask it, in every cube over the table.
+ * Gives each table column that a policy masks its own label. A label hides the column from all who do not unmask it, in
+ * every cube over the table.
  */
 function labelMasked(
   policies: readonly CubePolicy[],
@@ -144,7 +144,7 @@ function labelMasked(
   return labels;
 }
 
-/** Identifies the column of a table that `column` shows. */
+/** Returns a key for the table column that an entity's column shows. */
 function upstreamKey(
   { physical }: ColumnDraft,
   { entity: { table } }: Cube,
@@ -153,7 +153,7 @@ function upstreamKey(
   return JSON.stringify([table.connector, schemaOf(table, options), table.table, physical]);
 }
 
-/** Reports what became of the `mask` of each member. */
+/** Reports how the `mask` of each member was handled. */
 function reportMasks(cube: Cube, labels: ReadonlyMap<ColumnDraft, string>): void {
   for (const { part, column } of cube.dimensions.values()) {
     if (column === null || !part.has('mask')) continue;
@@ -168,7 +168,7 @@ function reportMasks(cube: Cube, labels: ReadonlyMap<ColumnDraft, string>): void
     part.lose('mask', 'a metric is masked only through the columns that it is made of');
 }
 
-/** Predicate for the rows that a policy shows; null if it shows all. @throws NoMapping */
+/** Returns the predicate for the rows that a policy shows; null if it shows all rows. @throws NoMapping */
 function rowsOf(policy: SourceMapping, cube: Cube): string | null {
   const level = policy.child('row_level');
   if (level === null) return null;
@@ -202,7 +202,7 @@ const DEEPEST = 10;
 const ATTRIBUTE =
   /^\{\s*(?:securityContext|security_context|userAttributes|user_attributes)\.([A-Za-z_][A-Za-z0-9_]{0,62})\s*\}$/;
 
-/** Predicate for one row filter of an access policy. @throws NoMapping for operators without an exact equivalent */
+/** Returns the predicate for one row filter. @throws NoMapping for operators without an exact equivalent */
 function rowsText(
   filter: SourceMapping,
   find: (member: string) => Dimension,
@@ -262,7 +262,7 @@ function reportAttributes(attributes: readonly string[], filter: SourceMapping):
   );
 }
 
-/** Comparison of a column with literals of its type. @throws NoMapping */
+/** Compares a column with literals. @throws NoMapping for operators without an exact equivalent */
 function comparedWith(operator: string, column: string, values: readonly string[]): string {
   const [first, second] = values;
   if (first === undefined) throw new NoMapping('it compares with nothing');

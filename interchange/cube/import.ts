@@ -10,8 +10,8 @@ import { addMeasures, loseHidden, type MeasureContext, sharedNames } from './mea
 import { type Cube, cubeOf, loseAccess, parseCubeSql, referenceOf } from './read.js';
 
 /**
- * Imports Cube data models in YAML as a manifest, plus a draft policy with the access policies that can be expressed
- * exactly.
+ * Imports Cube data models in YAML as a manifest, plus a draft policy with the access policies that grants can express,
+ * exactly or more narrowly.
  *
  * @throws ManifestProblems if a file has the wrong shape
  */
@@ -134,7 +134,7 @@ function keyPlace({ cube, columns }: JoinColumns, i: number): number {
 
 const NO_LINK = 'only columns equal to columns are a link';
 
-/** Column pairs compared by `a = b AND c = d …`. */
+/** Returns the columns of each cube that `a = b AND c = d …` compares. @throws NoMapping */
 function endsOf(part: SourceMapping, cube: Cube, other: Cube): readonly [JoinColumns, JoinColumns] {
   const sql = parseCubeSql(part.needText('sql'));
   const pairs = conjunctsOf(sql.node).map((node): readonly [string, string] => {

@@ -35,12 +35,12 @@ export function sharedNames(cubes: Iterable<Cube>): ReadonlySet<string> {
   return shared;
 }
 
-/** Adds the metrics of a cube; hidden measures are added only if another needs them. */
+/** Adds the metrics of a cube; hidden measures are added only if another measure needs them. */
 export function addMeasures(cube: Cube, ctx: MeasureContext): void {
   for (const [name, part] of cube.measures) if (!isHidden(part)) addMeasure(cube, name, part, ctx);
 }
 
-/** Reports hidden measures that no metric uses. */
+/** Reports hidden measures: lost if unused, otherwise open to everyone who may read their columns. */
 export function loseHidden(cube: Cube, ctx: MeasureContext): void {
   for (const [name, part] of cube.measures) {
     const made = ctx.made.get(key(cube, name));
@@ -60,7 +60,7 @@ export function key(cube: Cube, measure: string): string {
   return `${cube.name}.${measure}`.toLowerCase();
 }
 
-/** Name of the metric for a measure, which is added first if necessary. @throws NoMapping */
+/** Returns the name of the metric for a measure, adding the metric first if necessary. @throws NoMapping */
 function metricOf(cubeName: string, measure: string, ctx: MeasureContext): string {
   const cube = ctx.cubes.get(cubeName.toLowerCase());
   const part = cube?.measures.get(measure.toLowerCase());
@@ -106,7 +106,7 @@ function addMeasure(cube: Cube, name: string, part: SourceMapping, ctx: MeasureC
   return own;
 }
 
-/** Converts `percent` and `currency`; other formats are meant for links or images, and are reported as lost. */
+/** Converts `percent` and `currency`; other formats are left for the caller to report as lost. */
 function formatOf(part: SourceMapping): Pick<MetricBody, 'format'> {
   const kind = part.members['format'];
   if (kind !== 'percent' && kind !== 'currency') return {};
@@ -211,7 +211,7 @@ function aggregate(type: string, value: string | null, part: SourceMapping): str
 
 type RollingWindow = Pick<MetricBody, 'window' | 'grain_to_date'>;
 
-/** Span of a rolling window; null if the measure has none. @throws NoMapping */
+/** Reads the span of a rolling window: empty if unbounded, null if there is no window. @throws NoMapping */
 function spanOf(part: SourceMapping): RollingWindow | null {
   const rolling = part.child('rolling_window');
   if (rolling === null) return null;

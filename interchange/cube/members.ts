@@ -15,21 +15,21 @@ export interface GrantedColumns {
   readonly masked: ReadonlySet<string>;
 }
 
-/** A measure or a computed dimension: callers have it if they have the columns that it reads. */
+/** A measure or a computed dimension. Callers can query it if they are granted the columns that it reads. */
 interface MadeMember {
   readonly name: string;
   readonly what: 'measure' | 'dimension';
   readonly visibility: MemberVisibility;
-  /** The columns of the cube's own entity that it reads. */
+  /** The columns of the cube's own entity that the member reads. */
   readonly reads: readonly string[];
-  /** True if it also reads another cube, whose grants are not known here. */
+  /** True if the member also reads another cube, whose grants are not known here. */
   readonly others: boolean;
 }
 
 /**
- * Columns that can be granted so that no caller gets a member that the policy withholds or masks, and none gets a
- * member over masked values that the policy shows. Columns that have to be left out for this are reported, and so are
- * members that are lost with them.
+ * Selects the columns to grant. No caller may get a member that the policy withholds or masks, or see a member computed
+ * from masked values if the policy shows it unmasked. Columns that are left out for this reason are reported, and so
+ * are the members lost with them.
  *
  * @throws NoMapping if nothing can be granted
  */
@@ -51,7 +51,7 @@ export function columnsOf(policy: SourceMapping, cube: Cube, ctx: MeasureContext
     if (masked.has(column)) leave(column, 'the column of a key or a link is not masked');
   for (const column of sharedColumns(cube, clear))
     leave(column, 'another dimension over the same column is granted with its values');
-  // Every round leaves a column out, or is the last.
+  // Terminates because every round but the last leaves out a column.
   for (let before = -1; before !== clear.size + masked.size; ) {
     before = clear.size + masked.size;
     for (const member of made)
@@ -62,13 +62,13 @@ export function columnsOf(policy: SourceMapping, cube: Cube, ctx: MeasureContext
   return { clear, masked };
 }
 
-/** Columns other than `clear` that show the same column of the table as one of these. */
+/** Returns the columns that are not in `clear` but show the same table column as one in `clear`. */
 function sharedColumns({ entity: { columns } }: Cube, clear: ReadonlySet<string>): readonly string[] {
   const shown = new Set(columns.filter((c) => clear.has(c.name)).map((c) => c.physical));
   return columns.filter((c) => !clear.has(c.name) && shown.has(c.physical)).map((c) => c.name);
 }
 
-/** Columns that may not be granted together with the others because of `member`. @throws NoMapping */
+/** Returns the columns to withhold because of `member`. @throws NoMapping if that would not suffice */
 function columnsTooMany(member: MadeMember, { clear, masked }: GrantedColumns): readonly string[] {
   const { name, what, visibility, reads, others } = member;
   const isClear = reads.every((column) => clear.has(column));
@@ -110,7 +110,7 @@ function reportMade(member: MadeMember, { clear, masked }: GrantedColumns, polic
   }
 }
 
-/** Returns the visibility of each member; without `member_level`, all are visible. @throws NoMapping */
+/** Returns a function for members' visibility; without `member_level`, all are visible. @throws NoMapping */
 function visibilityOf(
   policy: SourceMapping,
   cube: Cube,
@@ -123,7 +123,7 @@ function visibilityOf(
   return (name) => (isShown(name) ? 'clear' : isMasked(name) ? 'masked' : 'none');
 }
 
-/** A test for the members that are listed under `at`; null if the policy has no such key. @throws NoMapping */
+/** Returns a test for the members selected under `at`; null if that key is absent. @throws NoMapping */
 function memberTest(
   policy: SourceMapping,
   at: 'member_level' | 'member_masking',
@@ -143,7 +143,7 @@ function memberTest(
   };
 }
 
-/** Reports listed members that are neither columns nor metrics here. */
+/** Reports listed members that the import made neither a column nor a metric. */
 function reportUnknown(
   level: SourceMapping,
   list: 'includes' | 'excludes',
@@ -163,7 +163,7 @@ function reportUnknown(
   }
 }
 
-/** Member name without the cube's name. */
+/** Returns a member's name in lower case, without the cube's name. */
 function lastPart(name: string): string {
   return name.slice(name.lastIndexOf('.') + 1).toLowerCase();
 }
@@ -183,7 +183,7 @@ function madeMeasures(
 
 type MemberReads = Pick<MadeMember, 'reads' | 'others'>;
 
-/** The columns that a metric reads. @throws NoMapping if it refers to itself */
+/** Returns the columns that a metric reads, even indirectly. @throws NoMapping if it refers to itself */
 function inputsIn(name: string, cube: Cube, ctx: MeasureContext, within: readonly string[]): MemberReads {
   const document: MetricBody | undefined = ctx.draft.metric(name)?.document;
   if (document === undefined || within.includes(name))

@@ -20,7 +20,7 @@ import {
   textLiteral,
 } from '../sql-expression.js';
 
-/** Cube keys that concern display or performance and do not affect results. */
+/** Keys of a cube that have no counterpart, with the reason to report. */
 const OF_CUBES: Readonly<Record<string, string>> = {
   pre_aggregations: 'a rollup of the gateway is declared in the manifest and built by `osl rollup build`',
   segments: 'a named filter has no counterpart: write it into the metrics that need it',
@@ -87,7 +87,7 @@ function duplicate(part: SourceMapping): void {
   part.problem('name', CODES.duplicateName, `\`${safeText(part.needText('name'))}\` is declared twice`);
 }
 
-/** Reports a lost access policy with high severity, even if its cube is lost too. */
+/** Reports the access policy of a part that is lost, with high severity. */
 export function loseAccess(part: SourceMapping): void {
   if (part.has('access_policy'))
     part.note('access_policy', 'lost', 'an access policy goes with it; nobody is granted anything', 'high');
@@ -177,7 +177,7 @@ function dimensionOf(part: SourceMapping, name: string): Dimension | null {
   return { name, part, sql: sql.value, isPublic, column: null };
 }
 
-/** The CASE expression for the `case` of a dimension. @throws NoMapping if a label is no text */
+/** Writes a dimension's `case` as a CASE expression. @throws NoMapping if a label is not a text */
 function caseText(part: SourceMapping): string {
   const stated = part.child('case');
   const arms = (stated?.parts('when') ?? []).map(
@@ -251,8 +251,8 @@ function addColumn(
 }
 
 /**
- * Upstream column that a dimension reads, possibly through other dimensions; null if it is computed or belongs to
- * another cube.
+ * Returns the table column that a dimension reads, possibly through other dimensions; null if it is computed or belongs
+ * to another cube.
  * @throws NoMapping
  */
 function physicalOf({ sql, name }: Dimension, cube: Cube, within: readonly string[]): string | null {
@@ -296,7 +296,7 @@ function settleTime(cube: Cube): void {
   time.part.note(null, 'decision', `${which}, the only time, was taken for that of all metrics`);
 }
 
-/** SQL of a cube after parsing, with its references numbered. */
+/** Parsed SQL of a cube. Each reference in braces is a marked name with its index in `references`. */
 export interface CubeSql {
   readonly node: Node;
   readonly references: readonly string[];
@@ -350,7 +350,7 @@ export function referenceOf(parts: readonly string[], { references }: CubeSql, c
   return { kind: 'member', cube, member: owner };
 }
 
-/** The reference if the SQL consists of nothing else; otherwise null. @throws NoMapping */
+/** Resolves SQL that consists of a single name; null for any other SQL. @throws NoMapping */
 function soleReference(sql: CubeSql, cube: string): CubeReference | null {
   const name = nameOf(sql.node);
   return name === null ? null : referenceOf(name, sql, cube);
@@ -370,7 +370,7 @@ export interface Dimension {
   readonly part: SourceMapping;
   readonly sql: CubeSql | null;
   readonly isPublic: boolean;
-  /** The entity's column; null if the dimension is computed or hidden. */
+  /** Name of the entity's column; null if the dimension is computed, hidden or lost. */
   column: string | null;
 }
 
@@ -380,11 +380,11 @@ export interface CubeScope {
   readonly place: SourcePlace;
   /** Description for messages, such as `measure \`revenue\``. */
   readonly what: string;
-  /** Cubes whose rows the expression may refer to, by lower-case name; absent if only its own rows are allowed. */
+  /** Cubes whose rows the expression may use, by lower-case name; absent to allow only those of `cube`. */
   readonly others?: ReadonlyMap<string, Cube>;
 }
 
-/** SQL for a column of a linked row, named by its entity; the binder checks that there is at most one such row. */
+/** Writes a column of a linked row, named by its entity; the binder checks that there is at most one row. */
 function otherText(reference: CubeReference, { others, place, what }: CubeScope): string {
   const name = safeText(reference.cube);
   if (others === undefined)
@@ -404,7 +404,7 @@ function otherText(reference: CubeReference, { others, place, what }: CubeScope)
   return `${of}.${identifier(computed)}`;
 }
 
-/** Expression over the entity's columns. @throws NoMapping for measures, and for values that would need a join */
+/** Writes an expression over the columns of the entity and of `others`. @throws NoMapping for measures */
 export function columnSql(sql: CubeSql, scope: CubeScope, within: readonly string[] = []): string {
   return print(sql.node, {
     column: (parts) => columnText(referenceOf(parts, sql, scope.cube.name), scope, within),

@@ -33,7 +33,7 @@ interface FilterScope {
   readonly prefix: string;
   /** Columns of the model's entities, by lower-case entity name. */
   readonly entityColumns: ReadonlyMap<string, string>;
-  /** Models with one row for each row of this model, by lower-case entity name. */
+  /** Models with at most one row for each row of this model, by lower-case name of the foreign entity. */
   readonly parents: ReadonlyMap<string, { readonly relationship: string; readonly model: FilterScope }>;
   /** Declared grain of time dimensions, by column. */
   readonly grains: ReadonlyMap<string, string>;
@@ -42,7 +42,7 @@ interface FilterScope {
 /**
  * Converts a dbt `where` to a predicate over the columns of the entity and of linked rows.
  *
- * @throws NoMapping for templates other than the three builders, and for values that would need a join
+ * @throws NoMapping for templates other than Dimension, TimeDimension and Entity, and values that need a join
  */
 export function filterText(text: string, scope: FilterScope): string {
   refuseControlCharacters(text);

@@ -89,7 +89,7 @@ function addCreated(measure: DbtMeasure, ctx: MetricContext): void {
   if (label !== null) ctx.draft.words([label], own, part.place);
 }
 
-/** Links each foreign entity to the only model whose primary entity has the same name. */
+/** Links each foreign entity to the model whose primary entity has the same name, if there is exactly one. */
 function addLinks(links: readonly ForeignKeyDraft[], models: readonly DbtModel[], draft: ImportDraft): void {
   for (const { model, name, column, part, key: at } of links) {
     const targets = models.filter((m) => m !== model && m.prefix.toLowerCase() === name.toLowerCase());
@@ -166,7 +166,7 @@ function addLink(
   draft.relationships.push({ name, document, place: part.place });
 }
 
-/** The only model whose table is the one named by a constraint. @throws NoMapping */
+/** Returns the model over the table that a constraint names. @throws NoMapping if there is not exactly one */
 function targetOf(
   to: string,
   models: readonly DbtModel[],

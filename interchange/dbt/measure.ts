@@ -17,7 +17,7 @@ import { columnText } from '../types.js';
 import type { DbtModel } from './model.js';
 import { exprOf, isTemplate } from './yaml-model.js';
 
-/** A measure, or the aggregate that a simple metric states itself. It cannot be queried, but metrics use it. */
+/** A measure, or the aggregate that a simple metric declares. It cannot be queried, but metrics use it. */
 export interface DbtMeasure {
   readonly name: string;
   readonly model: DbtModel;
@@ -47,7 +47,7 @@ export function measuresOf(models: readonly DbtModel[]): ReadonlyMap<string, Dbt
   return measures;
 }
 
-/** The aggregate in `part`, a metric or its `metric_aggregation_params`. @throws NoMapping */
+/** Reads the aggregate in `part`, which is a metric or its `metric_aggregation_params`. @throws NoMapping */
 export function aggregateMeasure(part: SourceMapping, name: string, model: DbtModel): DbtMeasure {
   const value = aggregateOf(part, name, model);
   return { name, model, part, aggregate: { ok: true, value }, used: true };
@@ -58,7 +58,7 @@ interface Percentile {
   readonly discrete: boolean;
 }
 
-/** Reads a percentile, under `agg_params` or beside `agg`. */
+/** Reads a percentile, which is under `agg_params` or next to `agg`. */
 function percentileOf(part: SourceMapping): Percentile {
   const params = part.child('agg_params');
   if (params === null) {
@@ -84,7 +84,7 @@ function aggregateOf(part: SourceMapping, name: string, model: DbtModel): string
     throw new NoMapping('it adds up over some dimensions only');
   }
   timeMustAgree(part, model);
-  aggregateText(kind, '1', percentile); // refuses before a column is exposed
+  aggregateText(kind, '1', percentile); // rejects an unknown aggregation before a column is exposed
   if (isTemplate(text)) throw new NoMapping('its expression holds a template');
   refuseControlCharacters(text);
   const node = parseExpression(text);
@@ -100,7 +100,7 @@ function aggregateOf(part: SourceMapping, name: string, model: DbtModel): string
   return aggregateText(kind, value, percentile);
 }
 
-/** Makes the measure's event time the entity's; an entity can have only one. @throws NoMapping if it has another */
+/** Uses the measure's event time for the entity. @throws NoMapping if the entity already has another */
 function timeMustAgree(part: SourceMapping, model: DbtModel): void {
   const own = part.text('agg_time_dimension') ?? model.defaultTime;
   if (own === null) return;
@@ -142,7 +142,7 @@ function percentileText(share: number, value: string, discrete: boolean): string
   return `percentile_${discrete ? 'disc' : 'cont'}(${share}) within group (order by ${value})`;
 }
 
-/** Simple metric for a measure with filters. @throws NoMapping */
+/** Builds a simple metric from a measure and filters. @throws NoMapping if the measure was lost */
 export function simpleMetric(measure: DbtMeasure, filters: readonly string[]): MetricBody {
   if (!measure.aggregate.ok)
     throw new NoMapping(`measure \`${safeText(measure.name)}\`: ${measure.aggregate.reason}`);
@@ -166,7 +166,7 @@ export interface DbtMetricInput {
 
 type MetricOffset = Pick<MetricBody, 'offset_window' | 'offset_to_grain'>;
 
-/** The input at `key`, given as a name or a mapping. @throws NoMapping */
+/** Reads the input at `key`, given as a name or a mapping. @throws NoMapping */
 export function inputAt(part: SourceMapping, key: string): DbtMetricInput {
   if (part.isText(key)) {
     const name = part.text(key) ?? '';
@@ -177,7 +177,7 @@ export function inputAt(part: SourceMapping, key: string): DbtMetricInput {
   return inputOf(input);
 }
 
-/** The inputs listed at `key`, each given as a name or a mapping. @throws NoMapping */
+/** Reads the inputs listed at `key`, each given as a name or a mapping. @throws NoMapping */
 export function inputsAt(part: SourceMapping, key: string): readonly DbtMetricInput[] {
   return part.items(key).flatMap((item) => listed(item, part, key));
 }
@@ -189,7 +189,7 @@ function listed(item: ListItem, part: SourceMapping, key: string): readonly DbtM
   return [];
 }
 
-/** @throws NoMapping for `fill_nulls_with` */
+/** Reads an input. @throws NoMapping for `fill_nulls_with`, or if its offset is not a valid window */
 function inputOf(input: SourceMapping): DbtMetricInput {
   const name = input.needText('name');
   const alias = input.text('alias') ?? name;
@@ -198,7 +198,7 @@ function inputOf(input: SourceMapping): DbtMetricInput {
   return { name, alias, filters, offset: offsetOf(input), part: input };
 }
 
-/** Reads the value of periods without rows. @throws NoMapping for `fill_nulls_with` */
+/** Reports `join_to_timespine`, which has no exact counterpart. @throws NoMapping for `fill_nulls_with` */
 export function gapsOf(part: SourceMapping): void {
   if (part.has('fill_nulls_with'))
     throw new NoMapping(
@@ -208,7 +208,7 @@ export function gapsOf(part: SourceMapping): void {
     part.note('join_to_timespine', 'approximated', 'only running totals have a row for every period');
 }
 
-/** @throws NoMapping if the offset is not a valid window */
+/** Reads the offset of an input; null if it has none. @throws NoMapping if it is not a valid window */
 function offsetOf(input: SourceMapping): MetricOffset | null {
   const window = windowAt(input, 'offset_window');
   if (window !== null) return { offset_window: window };
@@ -217,7 +217,7 @@ function offsetOf(input: SourceMapping): MetricOffset | null {
   return grain === null ? null : { offset_to_grain: grain as NonNullable<MetricOffset['offset_to_grain']> };
 }
 
-/** Reads a window: `7 days`, or `{count, granularity}` as in the compiled manifest. @throws NoMapping */
+/** Reads a window, `7 days` or a compiled `{count, granularity}`; null if absent. @throws NoMapping */
 export function windowAt(part: SourceMapping, key: string): string | null {
   if (!part.has(key)) return null;
   const parts = part.isText(key) ? null : part.child(key);
@@ -228,7 +228,7 @@ export function windowAt(part: SourceMapping, key: string): string | null {
   return plain;
 }
 
-/** Filters, given as a string, a list of strings, or in the form of the compiled manifest. */
+/** Reads filters, given as a string, a list of strings, or in the form of the compiled manifest. */
 export function filtersAt(part: SourceMapping): readonly string[] {
   if (!part.has('filter')) return [];
   if (part.isText('filter') || part.isList('filter')) return part.texts('filter');

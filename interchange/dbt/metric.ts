@@ -31,16 +31,16 @@ export interface MetricContext {
   readonly draft: ImportDraft;
   readonly measures: ReadonlyMap<string, DbtMeasure>;
   readonly parts: ReadonlyMap<string, SourceMapping>;
-  /** The semantic model of each metric that is declared in one. */
+  /** The semantic model of each metric that is declared inside a semantic model. */
   readonly owners: ReadonlyMap<SourceMapping, DbtModel>;
   /** Semantic models by their names in the source. */
   readonly models: ReadonlyMap<string, DbtModel>;
-  /** Names in the manifest; null if a metric was lost or is still being converted. */
+  /** Names in the manifest, by name in the source; null if a metric was lost or is still being converted. */
   readonly made: Map<string, string | null>;
   readonly simple: Map<string, { readonly measure: DbtMeasure; readonly filters: readonly string[] }>;
 }
 
-/** Name that a source metric has in the manifest; adds the metric first if necessary. @throws NoMapping */
+/** Returns the manifest's name for a source metric, adding the metric if necessary. @throws NoMapping */
 function metricNamed(name: string, ctx: MetricContext): string {
   const part = ctx.parts.get(name);
   if (part !== undefined) addMetric(name, part, ctx);
@@ -50,7 +50,7 @@ function metricNamed(name: string, ctx: MetricContext): string {
   return made;
 }
 
-/** Adds one source metric and its inputs to the draft, or reports why it cannot. */
+/** Adds one source metric and its inputs to the draft, or reports why the metric cannot be converted. */
 export function addMetric(name: string, part: SourceMapping, ctx: MetricContext): void {
   if (ctx.made.has(name)) return;
   ctx.made.set(name, null); // a second visit means a cycle
@@ -109,7 +109,7 @@ function documentOf(own: string, part: SourceMapping, ctx: MetricContext): Metri
   }
 }
 
-/** Keys of `type_params` that may also appear next to `type`. */
+/** Keys of `type_params` that the newer form of YAML has next to `type`. */
 const OWN_PARAMS = [
   ...['agg', 'expr', 'input_metrics', 'input_metric', 'numerator', 'denominator'],
   ...['base_metric', 'conversion_metric'],
@@ -155,7 +155,7 @@ function simple(making: MetricSource): MetricBody {
   return document;
 }
 
-/** The aggregate that a metric states itself, in its model or in a compiled manifest. @throws NoMapping */
+/** Reads the aggregate of a simple metric that does not use a measure. @throws NoMapping */
 function ownMeasure({ part, params, ctx }: MetricSource): DbtMeasure {
   gapsOf(params);
   const name = part.needText('name');
@@ -175,7 +175,7 @@ function ownMeasure({ part, params, ctx }: MetricSource): DbtMeasure {
   return aggregateMeasure(compiled, name, owner);
 }
 
-/** Measure and filters of a simple metric, the only kind that can be filtered further. */
+/** Returns the measure and filters of a simple metric; other kinds cannot be filtered. @throws NoMapping */
 function simpleOf(name: string, ctx: MetricContext) {
   const found = ctx.simple.get(name);
   if (found === undefined)
@@ -228,7 +228,7 @@ function derivedMetric(making: MetricSource): MetricBody {
   return { type: 'derived', expression };
 }
 
-/** Inputs of a derived metric, taken from the one list that applies; other lists are reported. */
+/** Reads the inputs of a derived metric from the list that applies. Other lists are reported as unread. */
 function inputsOf({ part, params }: MetricSource): readonly DbtMetricInput[] {
   if (params.has('metrics')) return inputsAt(params, 'metrics');
   return inputsAt(params.has('input_metrics') ? params : part, 'input_metrics');
@@ -367,7 +367,7 @@ function propertyOf(name: string, { model }: DbtMeasure): string {
   return column;
 }
 
-/** Simple metric that another metric is built on: an existing one over the same rows, or a new one. */
+/** Returns the simple metric below another one: an existing metric over the same rows, or a new one. */
 function base(
   { own, ctx }: MetricSource,
   input: DbtMetricInput,

@@ -27,20 +27,20 @@ export interface DbtModel {
   /** Models reached through foreign entities, with the relationship, by lower-case entity name. */
   readonly parents: Map<string, { readonly relationship: string; readonly model: DbtModel }>;
   readonly grains: Map<string, string>;
-  /** Names of the time dimensions that are plain columns. */
+  /** Lower-case names of the time dimensions that are plain columns. */
   readonly times: Set<string>;
   readonly measures: readonly SourceMapping[];
   readonly defaultTime: string | null;
   readonly info: ModelInfo | null;
 }
 
-/** Reference to another model through entity `name`, whose value is a column of this model. */
+/** Reference to another model through the dbt entity `name`; `column` of this model holds the key. */
 export interface ForeignKeyDraft {
   readonly model: DbtModel;
   readonly name: string;
   readonly column: string;
   readonly part: SourceMapping;
-  /** Key of `part` that states the reference; null if all of it does. */
+  /** Key of `part` that declares the reference; null if the whole part does. */
   readonly key: 'entity' | null;
 }
 
@@ -56,7 +56,7 @@ interface ModelSource {
   readonly measures: readonly SourceMapping[];
   readonly primaryEntity: string | null;
   readonly defaultTime: string | null;
-  /** The part that states the default time. */
+  /** The part that declares the default time; null if no part does. */
   readonly defaults: SourceMapping | null;
 }
 
@@ -170,7 +170,10 @@ function addModel(
   return model;
 }
 
-/** Name for the entity: that of the primary entity, as in queries such as `customer__region`, unless it is taken. */
+/**
+ * Chooses the entity's name: that of the primary entity, as in queries such as `customer__region`, or the model's own
+ * name if that is taken. Null if the name cannot be made valid.
+ */
 function nameFor(own: string, prefix: string, part: SourceMapping, draft: ImportDraft): string | null {
   const wanted = draft.entityNames.has(prefix) ? own : prefix;
   const name = draft.named(draft.entityNames, wanted, part.place);
@@ -252,7 +255,7 @@ function addEntityColumn(element: ModelElement, model: DbtModel, links: ForeignK
     );
 }
 
-/** Column name for an entity: that of its column (`customer_id`, not `customer`) for primary and foreign entities. */
+/** Returns the column name for a dbt entity: `customer_id`, not `customer`, if it is primary or foreign. */
 function keyName(kind: string, name: string, physical: string): string {
   return kind === 'primary' || kind === 'foreign' ? physical : name;
 }
@@ -291,7 +294,7 @@ function addDimension(element: ModelElement, model: DbtModel): void {
   part.lose('label', 'the label of a dimension has no counterpart');
 }
 
-/** The column of a dimension: one that an entity has already exposed under the same name, or a new one. */
+/** Returns the column of a dimension: the one already exposed under the same name, or a new one. */
 function dimensionColumn(
   { name, part, description }: ModelElement,
   physical: string,
@@ -351,7 +354,7 @@ function settleTime(model: DbtModel, defaults: SourceMapping | null): void {
   else entity.time = column.name;
 }
 
-/** Reports values in `models:` that differ from those of the semantic model, which take precedence. */
+/** Reports the primary key in `models:` if it differs from the entity's, and marks `models:` as used. */
 function settleInfo({ entity, info }: DbtModel): void {
   if (info === null) return;
   info.used = true;
@@ -360,7 +363,7 @@ function settleInfo({ entity, info }: DbtModel): void {
     info.part.note('constraints', 'lost', `the primary key of \`${entity.name}\` is another one`);
 }
 
-/** Applies the column declarations in `models:`. */
+/** Applies the column declarations in `models:`, and reports those of columns that are not exposed. */
 export function applyModelInfo({ entity, info }: DbtModel): void {
   for (const [name, { part }] of info?.columns ?? []) {
     if (entity.physical(name) === null)

@@ -42,7 +42,7 @@ export function modelReference(text: string): ModelReference {
   return { kind: 'source', schema: one ?? two ?? '', table: three ?? four ?? '' };
 }
 
-/** A metric with the model that declares it; null if it is declared at the top level of a file. */
+/** A metric. `owner` is the model that declares it; null if it is at the top level of a file. */
 interface DbtMetric {
   readonly part: SourceMapping;
   readonly owner: NestedModel | null;
@@ -84,7 +84,7 @@ export function readProject(files: readonly SourceFile[]): DbtProject {
   return { models, semanticModels, nested, metrics };
 }
 
-/** False if the `config` of `part` disables it, which is reported. A template there is not evaluated. */
+/** False if the `config` of `part` disables it, which is reported. A template there counts as enabled. */
 function isEnabled(part: SourceMapping): boolean {
   const { config } = part.members;
   if (!isObject(config) || config['enabled'] !== false) return true;
@@ -144,7 +144,7 @@ function readColumn(
   return [{ type, notNull, description: descriptionOf(part), part }, isKey];
 }
 
-/** Model type for a declared type. The length in `character varying(20)` is dropped, because model types have none. */
+/** Returns the model type for a declared type; null if unknown. Lengths as in `varchar(20)` are dropped. */
 function columnType(written: string): TypeName | null {
   return typeNamed(written.replace(/\s*\([\d\s,]*\)/, ''));
 }

@@ -3,32 +3,32 @@ import { safeText } from '../names.js';
 import type { SourceMapping } from '../source.js';
 import { attempt, nameOf, parseExpression } from '../sql-expression.js';
 
-/** An entity or a dimension of a semantic model, as either form of dbt's YAML states it. */
+/** An entity or a dimension of a semantic model, read from either form of dbt's YAML. */
 export interface ModelElement {
   readonly name: string;
-  /** Its type, in lower case. */
+  /** Type of the entity or dimension, in lower case. */
   readonly kind: string;
   readonly expr: string;
-  /** The column that it is; null if it is computed. */
+  /** Name of the column, if the expression is a single column; null if the element is computed. */
   readonly physical: string | null;
   readonly description: string | null;
-  /** Grain of a time, with the place that states it. */
+  /** Grain of a time, and the key that declares it; null if no grain is declared. */
   readonly grain: { readonly text: string; readonly part: SourceMapping; readonly key: string } | null;
   /** The part that may have `validity_params`. */
   readonly validity: SourceMapping | null;
-  /** The part with its keys; a column if it is stated by its type alone, as in `dimension: time`. */
+  /** The mapping that declares the element; for the short form `dimension: time`, the column. */
   readonly part: SourceMapping;
-  /** Key of the type in `part`. */
+  /** Key of `part` that holds the type. */
   readonly kindKey: 'type' | 'entity' | 'dimension';
 }
 
-/** Reports an element as lost, and only it if it is one key of a column. */
+/** Reports an element as lost. If it is one key of a column, only that key is reported. */
 export function loseElement({ part, kindKey }: ModelElement, reason: string): void {
   if (kindKey === 'type') part.loseAll(reason);
   else part.lose(kindKey, reason);
 }
 
-/** An item of `entities` or `dimensions` of a semantic model at the top of a file. */
+/** Reads an item of `entities` or `dimensions` of a semantic model at the top level of a file. */
 export function statedElement(part: SourceMapping): ModelElement {
   const params = part.child('type_params');
   const grain = params?.text('time_granularity')?.toLowerCase() ?? null;
@@ -39,7 +39,7 @@ export function statedElement(part: SourceMapping): ModelElement {
   };
 }
 
-/** An item of `derived_semantics`. */
+/** Reads an item of `derived_semantics`. */
 function derivedElement(part: SourceMapping): ModelElement {
   const grain = part.text('granularity')?.toLowerCase() ?? null;
   return {
@@ -62,7 +62,7 @@ function ownElement(part: SourceMapping): Omit<ModelElement, 'grain' | 'validity
   };
 }
 
-/** The entity or the dimension of a column; null if it has none. */
+/** Reads the entity or the dimension that a column declares; null if it declares none. */
 function columnElement(column: SourceMapping, key: 'entity' | 'dimension'): ModelElement | null {
   if (!column.has(key)) return null;
   const name = column.needText('name');
@@ -89,13 +89,13 @@ function columnElement(column: SourceMapping, key: 'entity' | 'dimension'): Mode
   };
 }
 
-/** Expression of an entity, dimension or measure; `name` if it states none. */
+/** Returns the expression of an entity, dimension or measure, which defaults to `name`. */
 export function exprOf(part: SourceMapping, name: string): string {
   const written = part.scalar('expr');
   return written === null || written === '' ? name : written;
 }
 
-/** Column name, if the expression is a single column; otherwise null. */
+/** Returns the column name if the expression is a single column; otherwise null. */
 function plainColumn(text: string): string | null {
   const parsed = attempt(() => nameOf(parseExpression(text)));
   return parsed.ok && parsed.value !== null && parsed.value.length === 1 ? (parsed.value[0] ?? null) : null;
@@ -106,7 +106,7 @@ export function isTemplate(text: string): boolean {
   return text.includes('{{') || text.includes('{%') || text.includes('{#');
 }
 
-/** The description as text. One that contains a template is reported instead of being evaluated. */
+/** Returns the description; null if absent or a template, which is reported instead of being evaluated. */
 export function descriptionOf(part: SourceMapping): string | null {
   const text = part.text('description');
   if (text === null || text.trim() === '') return null;
@@ -148,10 +148,10 @@ export interface ModelColumn {
 /** A semantic model that is declared inside its model, as dbt 1.12 and Fusion write it. */
 export interface NestedModel {
   readonly part: SourceMapping;
-  /** Name of the semantic model; that of the model unless stated. */
+  /** Name of the semantic model; by default, the name of the model. */
   readonly name: string;
   readonly info: ModelInfo;
-  /** Reads its entities and dimensions, which are those of its columns and of `derived_semantics`. */
+  /** Reads the entities and dimensions declared by the columns and by `derived_semantics`. */
   readonly elements: () => ModelElements;
 }
 
@@ -160,7 +160,7 @@ interface ModelElements {
   readonly dimensions: readonly ModelElement[];
 }
 
-/** The semantic model of a model; if it has none, what would belong to one is reported and null is returned. */
+/** Returns the semantic model of a dbt model; if none is enabled, reports the keys that need one as lost. */
 export function nestedModel(part: SourceMapping, info: ModelInfo): NestedModel | null {
   const stated = part.isFlag('semantic_model') ? null : part.child('semantic_model');
   const enabled =

@@ -173,7 +173,7 @@ function tableOf(part: SourceMapping, options: ModelImportOptions): TableDraft {
   return table;
 }
 
-/** Adds a field; returns its column name if the field is an event time. */
+/** Adds a field. Returns its column name if the field is an event time; otherwise null. */
 function addField(part: SourceMapping, entity: EntityDraft, draft: ImportDraft): string | null {
   const name = part.needText('name');
   const words = synonymsOf(part);
@@ -217,7 +217,7 @@ function loseField(part: SourceMapping, name: string, entity: EntityDraft, reaso
   return part.loseAll(reason);
 }
 
-/** Applies this gateway's extension of a field. */
+/** Applies the type, sensitivity and nullability in this gateway's extension of a field. */
 function fromExtension(own: Readonly<Record<string, unknown>>, column: ColumnDraft): void {
   const { type, sensitivity, nullable } = own;
   if (typeof type === 'string') column.type = typeNamed(type) ?? column.type;
@@ -260,18 +260,18 @@ function uniqueKeys(part: SourceMapping): readonly (readonly string[])[] {
   return keys.filter((k) => k.length > 0);
 }
 
-/** The column for a key, named either by the field or by the table's column. @throws NoMapping */
+/** Returns the column for a key, named either by the field or by the table's column. @throws NoMapping */
 function keyColumn(name: string, entity: EntityDraft, part: SourceMapping): string {
   const known = entity.column(name) ?? entity.physical(name);
   return (known ?? entity.expose(name, part.place, `a key of \`${entity.name}\``)).name;
 }
 
-/** SQL for a field in an expression over the dataset's rows. @throws NoMapping */
+/** Writes a field as SQL for an expression over the dataset's rows. @throws NoMapping */
 function fieldText(field: string, entity: EntityDraft, part: SourceMapping, what: string): string {
   return columnText(field, { entity, first: 'field', place: part.place, what });
 }
 
-/** Adds a metric to the draft, or reports it. */
+/** Adds a metric to the draft, or reports why it cannot be converted. */
 function addMetric(part: SourceMapping, datasets: ReadonlyMap<string, Dataset>, draft: ImportDraft): void {
   const source = part.needText('name');
   const words = synonymsOf(part);
@@ -351,7 +351,7 @@ function simple(
   return { entity: owner.entity.name, expression };
 }
 
-/** Converts an expression over several datasets by making each aggregate a metric. */
+/** Converts an expression over several datasets to a derived metric; each aggregate becomes a metric. */
 function derived(
   name: string,
   node: Node,

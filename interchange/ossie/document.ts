@@ -4,7 +4,7 @@ import { safeText } from '../names.js';
 import type { SourceMapping } from '../source.js';
 import { NoMapping, parseExpression, refuseControlCharacters } from '../sql-expression.js';
 
-/** The format written by the export, version 0.2. */
+/** The document that the export writes, in version 0.2 of the format. */
 export interface OssieDocument {
   readonly version: string;
   readonly semantic_model: readonly OssieModel[];
@@ -85,7 +85,7 @@ const PORTABLE: ReadonlyMap<string, string> = new Map([
   ['float4', 'Float'],
 ]);
 
-/** Portable type for a model type; `Opaque` if the format has none. */
+/** Returns the portable type for a model type; `Opaque` if the format has none. */
 export function datatypeOf(type: TypeName): string {
   return PORTABLE.get(type) ?? 'Opaque';
 }
@@ -93,14 +93,14 @@ export function datatypeOf(type: TypeName): string {
 /** Supported dialects in order of preference; all others belong to other engines. */
 const READ = ['ANSI_SQL', 'OSSIE_SQL_2026'] as const;
 
-/** SQL of other engines, in which a plain name of a column means the same. */
+/** Dialects of other engines, read only for plain column names, which mean the same in all of them. */
 const OTHER_SQL: ReadonlySet<string> = new Set(['SNOWFLAKE', 'DATABRICKS', 'BIGQUERY']);
 
 const PLAIN_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /**
- * Expression of a field or metric in the preferred supported dialect, or a plain name in the SQL of another engine.
- * Other dialects are reported.
+ * Parses the expression of a field or metric in the preferred supported dialect, or a plain name in the SQL of another
+ * engine. Other dialects are reported.
  *
  * @throws NoMapping if no supported dialect is present
  */
@@ -129,7 +129,7 @@ export function expressionOf(part: SourceMapping): {
   return { node: parseExpression(found.text), text: found.text, place: found.entry };
 }
 
-/** Synonyms in an `ai_context`; everything else in it is reported. */
+/** Returns the synonyms in an `ai_context`; everything else in it is reported as lost. */
 export function synonymsOf(part: SourceMapping): readonly string[] {
   if (!part.has('ai_context')) return [];
   if (part.isText('ai_context')) {
@@ -154,9 +154,7 @@ export function loseExtensions(part: SourceMapping): void {
   }
 }
 
-/**
- * This gateway's extension of a field; null if it is missing or unreadable. Extensions of other vendors are reported.
- */
+/** Returns this gateway's extension of a field; null if missing or unreadable. Other extensions are reported. */
 export function ownExtension(part: SourceMapping): Readonly<Record<string, unknown>> | null {
   loseExtensions(part);
   for (const extension of part.parts('custom_extensions')) {
@@ -168,7 +166,7 @@ export function ownExtension(part: SourceMapping): Readonly<Record<string, unkno
   return null;
 }
 
-/** The object encoded in a JSON text; null if the text is anything else. */
+/** Parses a JSON object; null if the text is anything else. */
 export function jsonObject(text: string): Readonly<Record<string, unknown>> | null {
   try {
     const value: unknown = JSON.parse(text);

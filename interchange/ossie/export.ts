@@ -40,13 +40,13 @@ interface ExportGap {
 interface GatewayExtension {
   readonly format: 1;
   readonly manifest: ManifestDocument;
-  /** The policy, exported without its service accounts. */
+  /** The policy, exported without its service accounts and its `exchange` rules. */
   readonly policy?: PolicyDocument;
 }
 
 /**
  * Exports a manifest. Constructs that the core cannot express go into this gateway's extension. A policy is included
- * only if given, and never with verifiers of service accounts.
+ * only if given, and never with its service accounts or `exchange` rules.
  */
 export function ossieOf(
   manifest: Manifest,
@@ -65,7 +65,7 @@ function withoutAccounts(policy: PolicyDocument): PolicyDocument {
   return rest;
 }
 
-/** The model without the extension. */
+/** Builds the model without the extension, and lists the constructs that it lacks. */
 export function coreOf(manifest: Manifest): {
   readonly model: OssieModel;
   readonly lacks: readonly ExportGap[];
@@ -112,7 +112,7 @@ export function coreOf(manifest: Manifest): {
 
 type SynonymsByTarget = ReadonlyMap<string, readonly string[]>;
 
-/** Words of the lexicon, grouped by what they refer to. */
+/** Groups the words of the lexicon by the object they mean; terms for facets are added to `lacks`. */
 function wordsOf({ lexicon }: Manifest, lacks: ExportGap[]): SynonymsByTarget {
   const words = new Map<string, readonly string[]>();
   for (const { term, refersTo, kind, synonyms } of lexicon.values()) {
@@ -183,7 +183,7 @@ function fieldOf(column: Column, relation: Relation, words: SynonymsByTarget): O
   };
 }
 
-/** Links, plus the two sides of each bridge under names that no link uses. */
+/** Returns the links, plus the two sides of each bridge under names that no link uses. */
 function relationshipsOf({ relationships, bridges }: Manifest): readonly OssieRelationship[] {
   const links = [...relationships.values()].map(({ name, from, to }) => {
     return { name, from: from.entity, to: to.entity, from_columns: from.columns, to_columns: to.columns };
@@ -227,7 +227,7 @@ function metricOf(
 /** Maximum length of an expression in UTF-16 code units; inlining nested metrics can make it long. */
 const LONGEST = 4000;
 
-/** Expression of a metric, and how its meaning differs in other tools. */
+/** Expression of a metric; `differs` says how its meaning may differ elsewhere, null if it does not. */
 interface MetricText {
   readonly text: string;
   readonly differs: string | null;
@@ -236,7 +236,8 @@ interface MetricText {
 /**
  * Writes a metric as one expression over the fields of datasets.
  *
- * @throws NoMapping for running totals, and for metrics that use one
+ * @throws NoMapping for running totals, conversions and metrics of another period, for metrics that use one of them,
+ * and for expressions that become too long
  */
 function metricText(name: string, document: ManifestDocument): MetricText {
   const metric = metricNamed(name, document);
@@ -310,7 +311,7 @@ function simpleText(
   const field = (name: string): string => `${identifier(entity)}.${identifier(name)}`;
   const names = { column: (parts: readonly string[]) => field(parts.at(-1) ?? '') };
   const condition = filters.map((f) => `(${print(parseExpression(f), names)})`).join(' and ');
-  // Counts rows by their key, which makes their dataset explicit.
+  // `count(*)` becomes a count of the key, which names the dataset.
   const row = field(document.entities[entity]?.primary_key?.[0] ?? '');
   const call = (node: Extract<Node, { FuncCall: unknown }>): string | null => {
     if (!isAggregate(node)) return null;

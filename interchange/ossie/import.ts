@@ -67,7 +67,7 @@ function isCovered(loss: ImportResult['losses'][number], same: ReturnType<typeof
   return isWithin(loss.path, same) && !loss.path.includes('/custom_extensions/');
 }
 
-/** The embedded policy, if requested and valid; otherwise one that grants nothing. */
+/** Returns the embedded policy if it is requested and valid; otherwise one that grants nothing. */
 function policyOf(carried: EmbeddedModel, manifest: Manifest, options: ModelImportOptions): PolicyDocument {
   const none = new PolicyDraft().policy(manifest.tenant ?? 'main', manifest.catalog);
   if (carried.policy === null) {
@@ -95,7 +95,7 @@ function faultOf(policy: unknown, manifest: Manifest): string | null {
   return policyFault(policy as PolicyDocument, manifest.catalog); // the schema has checked it
 }
 
-/** Parts of a file's core that have not changed since the export. */
+/** Parts of a file outside this gateway's extension that have not changed since the export. */
 interface UnchangedParts {
   readonly datasets: ReadonlySet<string>;
   readonly relationships: ReadonlySet<string>;
@@ -127,7 +127,7 @@ function findUnchanged(model: SourceMapping, carried: EmbeddedModel): UnchangedP
     return same;
   };
   const datasets = compare('datasets', () => true);
-  // The side of a bridge counts as a link only while the bridge exists.
+  // A link counts as unchanged only if both of its datasets do, including the links of a bridge.
   const relationships = compare(
     'relationships',
     (r) => datasets.has(`${r['from']}`) && datasets.has(`${r['to']}`),
@@ -136,7 +136,7 @@ function findUnchanged(model: SourceMapping, carried: EmbeddedModel): UnchangedP
   return { datasets, relationships, metrics, paths, all };
 }
 
-/** Plain JSON without other vendors' extensions, nulls and empty lists. */
+/** Returns plain JSON to compare: without other vendors' extensions, nulls and empty lists. */
 function comparable(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(comparable);
   if (typeof value !== 'object' || value === null) return value;
@@ -209,7 +209,7 @@ function merge(
   return { document: out as unknown as ManifestDocument, origins: fallback }; // built from sections of both documents
 }
 
-/** True if a term of the extension refers to something unchanged. */
+/** True if a term of the extension refers to something unchanged, such as any facet. */
 function meansTheSame(term: string, { manifest }: EmbeddedModel, same: UnchangedParts): boolean {
   const meant = manifest.lexicon.get(term);
   if (meant === undefined) return false;
@@ -220,7 +220,7 @@ function meansTheSame(term: string, { manifest }: EmbeddedModel, same: Unchanged
 
 type Connectors = ManifestDocument['connectors'];
 
-/** Keeps tables declared in the extension and adds those that only the core mentions. */
+/** Keeps the tables and columns declared in the extension and adds those that only the core mentions. */
 function connectors(old: Connectors, now: Connectors): Connectors {
   const names = new Set([...Object.keys(old), ...Object.keys(now)]);
   return members(
@@ -253,7 +253,7 @@ interface EmbeddedModel {
   readonly place: SourcePlace;
 }
 
-/** Content of a model's extension; null if it is missing or does not load, which is reported. */
+/** Reads the extension of a model; null if it is missing or does not load, which is reported. */
 function readEmbeddedModel(model: SourceMapping): EmbeddedModel | null {
   for (const part of model.parts('custom_extensions')) {
     if (part.text('vendor_name') !== VENDOR) continue;
@@ -275,7 +275,7 @@ function readEmbeddedModel(model: SourceMapping): EmbeddedModel | null {
 
 const DEEPEST = 32;
 
-/** Converts a JSON value to the form used in manifests, whose objects have no prototype. */
+/** Converts a JSON value to the form used in manifests, without prototypes and with a maximum depth. */
 function plain(value: unknown, depth: number): unknown {
   if (typeof value !== 'object' || value === null || depth > DEEPEST) return depth > DEEPEST ? null : value;
   if (Array.isArray(value)) return value.map((v) => plain(v, depth + 1));

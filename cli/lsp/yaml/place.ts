@@ -1,6 +1,6 @@
 import { entryOf, isBlankOrComment, startOf, unquoted, type YamlLine } from './find.js';
 
-/** A position in a YAML file, found line by line because the file may be invalid. */
+/** A position in a YAML file, found by scanning lines because the file may be invalid. */
 export interface YamlPlace {
   /** Path from the root to a value or to the mapping of a key: keys, and `[]` for list elements. */
   readonly steps: readonly string[];
@@ -61,7 +61,7 @@ export function placeAt(lines: readonly string[], line: number, column: number):
   return { steps: [...here, ...flow.steps], role: flow.role, word, start, end, beside };
 }
 
-/** The entry on a line. On a blank line, the column of the cursor counts as its indentation. */
+/** Parses the entry on a line. On a blank line, the column of the cursor counts as its indentation. */
 function headEntry(line: string, column: number | null): YamlLine {
   if (column === null || !/^\s*$/.test(line)) return entryOf(line);
   return { dashes: [], indent: column, key: null, colon: -1, valueAt: column };
@@ -278,7 +278,7 @@ function flowPlace(before: string): FlowPlace {
   };
 }
 
-/** Plain values of a mapping, read from the text after the cursor, which is `within` collections deeper. */
+/** Reads a mapping's plain values from the text after the cursor, which is `within` levels below it. */
 function siblingsAfter(after: string, within: number): ReadonlyMap<string, string> {
   const beside = new Map<string, string>();
   let depth = within;

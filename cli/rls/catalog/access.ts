@@ -8,25 +8,25 @@ import {
   type SecurityCatalog,
 } from './catalog.js';
 
-/** Why row security does not apply to a role on a table. */
+/** Reason why row security does not apply to a role on a table. */
 type Exemption = 'superuser' | 'BYPASSRLS' | 'owner';
 
 /** Effective privileges of roles, computed from the grants and memberships of a catalog. */
 export interface RolePrivileges {
-  /** The role and all roles whose privileges it has without SET ROLE. */
+  /** The role and all roles whose privileges it inherits, without SET ROLE. */
   privilegesOf(role: Oid): ReadonlySet<Oid>;
-  /** The role and all roles that it can become by SET ROLE. */
+  /** The role and all roles that it can become with SET ROLE. */
   reachable(role: Oid): ReadonlySet<Oid>;
-  /** True for a privilege on the whole relation, with USAGE on its schema; ownership and superusers count. */
+  /** True for a privilege on the whole relation with USAGE on its schema. Owners and superusers have all. */
   holds(role: Oid, privilege: string, relation: PgRelation): boolean;
-  /** Columns on which the role has a privilege, by the relation's grants or the columns' own. */
+  /** Columns on which the role has a privilege, granted on the relation or on the column itself. */
   columns(role: Oid, privilege: string, relation: PgRelation): readonly string[];
   mayExecute(role: Oid, called: DatabaseFunction): boolean;
-  /** Null if row security applies to the role on this table once it is enabled. */
+  /** Reason why row security does not apply to the role; null if it applies once it is enabled. */
   exemption(role: Oid, table: PgRelation): Exemption | null;
 }
 
-/** Privileges that predefined roles give on every relation, and USAGE on every schema. */
+/** Predefined roles and their privileges on every relation. They also have USAGE on every schema. */
 const PREDEFINED: ReadonlyMap<string, readonly string[]> = new Map([
   ['pg_read_all_data', ['SELECT']],
   ['pg_write_all_data', ['INSERT', 'UPDATE', 'DELETE']],

@@ -1,21 +1,21 @@
 import { identifier } from 'osl-compiler/sql-text';
 
-/** The parts of a Postgres catalog that decide who may read and write rows. */
+/** The parts of a Postgres catalog that determine who can read and write rows. */
 
 export interface SecurityCatalog {
   readonly database: string;
   readonly server: Server;
-  /** Role of the connection that read the catalog. */
+  /** Role whose connection read the catalog. */
   readonly reader: string;
   readonly roles: ReadonlyMap<Oid, Role>;
   readonly schemas: ReadonlyMap<string, PgSchema>;
-  /** Tables, views, sequences and foreign tables of all schemas but those of the system. */
+  /** Tables, views, sequences and foreign tables in all schemas except system schemas. */
   readonly relations: ReadonlyMap<Oid, PgRelation>;
-  /** Functions of all schemas but those of the system; aggregates are left out. */
+  /** Functions and procedures in all schemas except system schemas; no aggregates or window functions. */
   readonly functions: ReadonlyMap<Oid, DatabaseFunction>;
-  /** Names in pg_catalog of which at least one function is not immutable; the most volatile one counts. */
+  /** Functions in pg_catalog that are not immutable, by name; of overloads, the most volatile one counts. */
   readonly systemFunctions: ReadonlyMap<string, Volatility>;
-  /** Casts that change no byte, as `source>target` by type name. */
+  /** Binary-coercible casts, as `source>target` with type names. */
   readonly binaryCasts: ReadonlySet<string>;
   readonly publications: readonly PgPublication[];
   readonly defaultPrivileges: readonly DefaultPrivilege[];
@@ -23,13 +23,13 @@ export interface SecurityCatalog {
   readonly unread: readonly UnreadPart[];
 }
 
-/** Object identifier, unique within its kind of object and this database; 0 as a role is PUBLIC. */
+/** Object identifier, unique per kind of object in this database. As a role, 0 means PUBLIC. */
 export type Oid = number;
 
 export const PUBLIC: Oid = 0;
 
 interface Server {
-  /** Such as `15.18`. */
+  /** Version text, such as `15.18`. */
   readonly version: string;
   /** `server_version_num`, such as 150018. */
   readonly number: number;
@@ -44,22 +44,22 @@ export interface Role {
   readonly createRole: boolean;
   readonly replication: boolean;
   readonly memberships: readonly RoleMembership[];
-  /** Settings of ALTER ROLE and ALTER DATABASE that apply in this database, such as `row_security=off`. */
+  /** Settings from ALTER ROLE and ALTER DATABASE that apply in this database, such as `row_security=off`. */
   readonly settings: readonly string[];
 }
 
-/** One role that another was granted. */
+/** Membership of a role in `role`. */
 interface RoleMembership {
   readonly role: Oid;
   /** True if the member has the privileges of `role` without SET ROLE. */
   readonly inherit: boolean;
-  /** True if the member may SET ROLE to it. */
+  /** True if the member may SET ROLE to `role`. */
   readonly set: boolean;
 }
 
 export interface Grant {
   readonly grantee: Oid;
-  /** Such as `SELECT`. */
+  /** Name of the privilege, such as `SELECT`. */
   readonly privilege: string;
 }
 
@@ -85,35 +85,35 @@ export interface PgRelation {
   readonly owner: Oid;
   /** Extension that the relation belongs to; otherwise null. */
   readonly extension: string | null;
-  /** `enabled`: the owner is exempt. `forced`: the owner is not. */
+  /** `enabled`: the owner is exempt from policies. `forced`: policies apply to the owner too. */
   readonly rowSecurity: 'off' | 'enabled' | 'forced';
-  /** Partitioned tables or tables that this one inherits from. */
+  /** Partitioned tables that this table is a partition of, or tables that it inherits from. */
   readonly parents: readonly Oid[];
-  /** The planner's estimate; null if the table was never analysed. */
+  /** Row count estimated by the planner; null if the table was never analysed. */
   readonly estimatedRows: number | null;
   readonly grants: readonly Grant[];
   readonly columns: readonly PgColumn[];
   readonly policies: readonly Policy[];
   readonly indexes: readonly Index[];
   readonly foreignKeys: readonly PgForeignKey[];
-  /** Only of a view or materialized view. */
+  /** Definition of a view or materialized view; null for other relations. */
   readonly view: ViewDefinition | null;
-  /** Table of the column that a sequence belongs to; otherwise null. */
+  /** Table that owns this sequence through one of its columns; otherwise null. */
   readonly sequenceOf: Oid | null;
 }
 
 export interface PgColumn {
   readonly name: string;
-  /** As `format_type` writes it without modifiers, such as `character varying`. */
+  /** Type name from `format_type` without modifiers, such as `character varying`. */
   readonly type: string;
-  /** Such as `C`; null if the type has none. */
+  /** Name of the collation, such as `C`; null if the type has none. */
   readonly collation: string | null;
-  /** Expression of the default; null if there is none or the column is an identity. */
+  /** Default expression; null if there is none or the column is an identity or generated column. */
   readonly default: string | null;
   readonly identity: boolean;
-  /** True if it is NOT NULL. */
+  /** True if the column is NOT NULL. */
   readonly required: boolean;
-  /** Privileges on this column alone. */
+  /** Privileges granted on this column itself, not on the whole relation. */
   readonly grants: readonly Grant[];
 }
 
@@ -123,11 +123,11 @@ export interface Policy {
   readonly name: string;
   readonly permissive: boolean;
   readonly command: PolicyCommand;
-  /** Roles that it is written for; PUBLIC is every role. */
+  /** Roles that the policy names; PUBLIC means every role. */
   readonly roles: readonly Oid[];
-  /** Text of USING, every name outside pg_catalog qualified. */
+  /** USING expression, with every name outside pg_catalog qualified; null if there is none. */
   readonly using: string | null;
-  /** Text of WITH CHECK. */
+  /** WITH CHECK expression, in the same form; null if there is none. */
   readonly check: string | null;
 }
 
@@ -142,14 +142,14 @@ export interface Index {
 }
 
 export interface IndexKey {
-  /** Null if the key is an expression. */
+  /** Name of the column; null if the key is an expression. */
   readonly column: string | null;
   /** Column name or expression, as Postgres prints it. */
   readonly text: string;
   readonly operatorClass: string;
-  /** Search operators of the key's operator family for the type of the key that are not leakproof. */
+  /** Search operators for the key's type, in its operator family, that are not leakproof. */
   readonly leakyOperators: readonly string[];
-  /** True if some search operator of that family is leakproof. */
+  /** True if at least one search operator for the key's type in that family is leakproof. */
   readonly hasLeakproofOperator: boolean;
 }
 
@@ -162,14 +162,14 @@ export interface PgForeignKey {
 
 export interface ViewDefinition {
   readonly definition: string;
-  /** From Postgres 15. */
+  /** True with `security_invoker`, which exists from Postgres 15. */
   readonly securityInvoker: boolean;
   readonly securityBarrier: boolean;
-  /** Relations that it reads directly. */
+  /** Relations that the view reads directly. */
   readonly reads: readonly Oid[];
-  /** Functions that it calls, also as casts; those of Postgres itself are left out. */
+  /** Functions that the view calls, including those called by casts, except built-in functions. */
   readonly calls: readonly Oid[];
-  /** True if it uses an operator that is not of Postgres itself. */
+  /** True if the view uses an operator that is not built into Postgres. */
   readonly foreignOperators: boolean;
 }
 
@@ -179,9 +179,9 @@ export interface DatabaseFunction {
   readonly id: Oid;
   readonly schema: string;
   readonly name: string;
-  /** Types of the arguments, as in `pg_get_function_identity_arguments` without names. */
+  /** Argument types, such as `integer, text`: `pg_get_function_identity_arguments` without names. */
   readonly arguments: string;
-  /** Empty if they have no names. */
+  /** Names of the arguments; empty if they have no names. */
   readonly argumentNames: readonly string[];
   readonly language: string;
   readonly volatility: Volatility;
@@ -190,14 +190,14 @@ export interface DatabaseFunction {
   readonly owner: Oid;
   readonly extension: string | null;
   readonly returnsTrigger: boolean;
-  /** True if it returns rows; otherwise a query in its body counts for its first row alone. */
+  /** True if the function returns a set. Otherwise, only the first row of a query in its body counts. */
   readonly returnsSet: boolean;
-  /** True if it is NULL, without being called, for a NULL among its arguments. */
+  /** True if the function is STRICT: if any argument is NULL, it returns NULL without being called. */
   readonly strict: boolean;
   /** Value of SET search_path; null if the function does not set it. */
   readonly searchPath: string | null;
   readonly body: string;
-  /** True if the body was bound when it was created (BEGIN ATOMIC or RETURN), so that search_path does not matter. */
+  /** True if the body was parsed at creation (BEGIN ATOMIC or RETURN) and so ignores search_path. */
   readonly bound: boolean;
   readonly grants: readonly Grant[];
 }
@@ -209,28 +209,28 @@ export interface PgPublication {
 
 interface PublishedTable {
   readonly relation: Oid;
-  /** True if the publication has a WHERE for the table (from Postgres 15). */
+  /** True if the publication has a WHERE clause for the table (from Postgres 15). */
   readonly filtered: boolean;
 }
 
-/** One privilege that ALTER DEFAULT PRIVILEGES gives on objects of the future. */
+/** A privilege that ALTER DEFAULT PRIVILEGES grants on objects created in the future. */
 export interface DefaultPrivilege {
-  /** Role that will create them. */
+  /** Role whose new objects get the privilege. */
   readonly creator: Oid;
-  /** Null for all schemas. */
+  /** Schema of the new objects; null for all schemas. */
   readonly schema: string | null;
   readonly objects: 'tables' | 'sequences' | 'functions' | 'types' | 'schemas' | 'large objects';
   readonly grant: Grant;
 }
 
 export interface UnreadPart {
-  /** Such as `policies`. */
+  /** Name of the part, such as `policies`. */
   readonly part: string;
-  /** Message of the database. */
+  /** Error message of the database. */
   readonly reason: string;
 }
 
-/** Schemas of a search_path, in order. */
+/** Splits a search_path into its schemas. */
 export function schemasOf(searchPath: string): readonly string[] {
   return searchPath
     .split(',')
@@ -240,18 +240,18 @@ export function schemasOf(searchPath: string): readonly string[] {
 
 const SEARCH_PATH = 'search_path=';
 
-/** The search_path that ALTER ROLE gives a role, with its name in place of `$user`; null if it gives none. */
+/** The search_path set for a role or this database, with the role's name for `$user`; null if none is set. */
 export function searchPathOf({ name, settings }: Role): readonly string[] | null {
   const own = settings.find((setting) => setting.startsWith(SEARCH_PATH));
   if (own === undefined) return null;
   return schemasOf(own.slice(SEARCH_PATH.length)).map((schema) => (schema === '$user' ? name : schema));
 }
 
-/** Names one object as `pg_identify_object` does, such as `tenants on app.doc` for a policy. */
+/** Identifies an object as `pg_identify_object` does, such as `tenants on app.doc` for a policy. */
 export interface ObjectIdentity {
   readonly kind: ObjectKind;
   readonly identity: string;
-  /** Null for an object of the whole database or server. */
+  /** Schema of the object; null for objects of the whole database or server. */
   readonly schema: string | null;
 }
 
@@ -268,7 +268,7 @@ type ObjectKind =
   | 'server'
   | 'catalog';
 
-/** Such as `app.doc`, quoted where needed. */
+/** Formats a qualified name such as `app.doc`, quoted where needed. */
 export function qualified({ schema, name }: { readonly schema: string; readonly name: string }): string {
   return `${identifier(schema)}.${identifier(name)}`;
 }
@@ -309,7 +309,7 @@ export function roleObject({ name }: Role): ObjectIdentity {
   return { kind: 'role', identity: identifier(name), schema: null };
 }
 
-/** Names of roles, quoted where needed. */
+/** Formats the names of roles, quoted where needed. */
 export function roleNames(roles: readonly Role[]): readonly string[] {
   return roles.map((role) => identifier(role.name));
 }

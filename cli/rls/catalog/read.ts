@@ -21,7 +21,7 @@ import {
   textsIn,
 } from './relations.js';
 
-/** A session inside a transaction. */
+/** A database session inside a transaction. */
 export interface CatalogTransaction {
   query(statement: Sql): Promise<readonly SecurityRow[]>;
 }
@@ -32,15 +32,16 @@ const SERVER = sql`
          pg_catalog.current_setting('server_version_num') as number`;
 
 /**
- * With an empty search_path Postgres qualifies every name that it prints, except those of pg_catalog. Compiling these
- * queries to machine code would take seconds, and running them takes milliseconds.
+ * With an empty search_path, Postgres qualifies every name that it prints, except those in pg_catalog. JIT is off,
+ * because compiling these queries would take seconds, and running them takes milliseconds.
  */
 const SESSION = sql`
   select pg_catalog.set_config('search_path', '', true), pg_catalog.set_config('jit', 'off', true)`;
 
 /**
- * Reads the security catalog with one query for each kind of object. The session must be in a transaction, which
- * should be REPEATABLE READ and READ ONLY. Any role may read nearly all of it; what this one may not is in `unread`.
+ * Reads the security catalog with one query for each kind of object. The session must be in a transaction, which should
+ * be REPEATABLE READ and READ ONLY. Any role may read nearly all of the catalog; parts that this role may not read are
+ * listed in `unread`.
  *
  * @throws the session's error if the connection fails or the server is older than Postgres 14
  */
@@ -82,7 +83,7 @@ export async function readCatalog(session: CatalogTransaction): Promise<Security
   };
 }
 
-/** Runs a query in a savepoint. If the role may not read a catalog, the rest is still read. */
+/** Runs a query in a savepoint, so that other parts can be read if the role may not read this one. */
 async function readPart(
   session: CatalogTransaction,
   part: string,
@@ -143,7 +144,7 @@ const BINARY_CASTS = sql`
     from pg_catalog.pg_cast c
    where c.castmethod = 'b'`;
 
-/** By the letters of `provolatile`, which ascend with volatility: i, s, v. */
+/** Volatility by `provolatile` letter. Letters sort by volatility, as `max` in SYSTEM_FUNCTIONS requires. */
 const VOLATILITIES: ReadonlyMap<string, Volatility> = new Map([
   ['i', 'immutable'],
   ['s', 'stable'],
@@ -204,7 +205,7 @@ const ROLES = sql`
     from pg_catalog.pg_roles r
    order by r.rolname`;
 
-/** Before Postgres 16 a membership has no options of its own: INHERIT is an attribute of the member. */
+/** Before Postgres 16, memberships have no options, and INHERIT is an attribute of the member role. */
 const MEMBERSHIPS = sql`
   select m.member::int8 as member, m.roleid::int8 as role,
          coalesce((to_jsonb(m) ->> 'inherit_option')::boolean, r.rolinherit) as inherit,

@@ -45,12 +45,12 @@ export function flagIn(row: SecurityRow, name: string): boolean {
   return value;
 }
 
-/** Decodes an array, or JSON array, of texts. */
+/** Decodes an array of texts, in SQL or JSON. */
 export function textsIn(row: SecurityRow, name: string): readonly string[] {
   return listIn(row, name).map(String);
 }
 
-/** Decodes an array, or JSON array, of numbers. */
+/** Decodes an array of numbers, in SQL or JSON. */
 function numbersIn(row: SecurityRow, name: string): readonly number[] {
   return listIn(row, name).map(Number);
 }
@@ -85,7 +85,7 @@ export function groupBy<T, K>(items: readonly T[], key: (item: T) => K): Readonl
   return groups;
 }
 
-/** Relations of users: not those of the system, and no temporary ones. */
+/** Selects the user's relations: no system relations and no temporary ones. */
 const OF_USERS = sql`c.relkind in ('r', 'p', 'v', 'm', 'f', 'S') and n.nspname !~ '^pg_' and n.nspname <> 'information_schema'`;
 
 export const RELATIONS = sql`
@@ -182,7 +182,7 @@ export const FOREIGN_KEYS = sql`
    where k.contype = 'f' and k.conparentid = 0
    order by 1, 2`;
 
-/** `pg_publication_tables` resolves FOR ALL TABLES and FOR TABLES IN SCHEMA; row filters came with Postgres 15. */
+/** `pg_publication_tables` resolves FOR ALL TABLES and FOR TABLES IN SCHEMA; row filters need Postgres 15. */
 export const PUBLICATIONS = sql`
   select p.pubname::text as name, c.oid::int8 as relation, coalesce(to_jsonb(p) ->> 'rowfilter', '') <> '' as filtered
     from pg_catalog.pg_publication_tables p
@@ -190,7 +190,7 @@ export const PUBLICATIONS = sql`
     join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = p.tablename
    order by 1, 2`;
 
-/** Rows of the queries above. */
+/** Rows returned by the queries above. */
 export interface RelationRows {
   readonly relations: readonly SecurityRow[];
   readonly columns: readonly SecurityRow[];

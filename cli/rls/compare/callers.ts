@@ -15,13 +15,13 @@ import { operatorLog } from '../../log.js';
 import type { CheckedDatabase } from '../database.js';
 import type { CallerAttribute } from '../import/caller-value.js';
 
-/** A caller, as the database knows it: by the role and the settings of its session. */
+/** A caller from the database's point of view: the role and the settings of its session. */
 export interface ComparedCaller {
   readonly name: string;
   /** The database role. */
   readonly role: string;
   readonly settings: Readonly<Record<string, string>>;
-  /** Claims of the token, which the database gets in `request.jwt.claims`. */
+  /** Token claims, which the database gets in `request.jwt.claims`. */
   readonly claims: Readonly<Record<string, unknown>>;
 }
 
@@ -58,7 +58,7 @@ function mapping(value: unknown, file: string): Readonly<Record<string, unknown>
   return { ...value };
 }
 
-/** Settings of the session, with the claims as PostgREST and hosted services pass them. */
+/** Session settings, including the claims in the form in which PostgREST and hosted services pass them. */
 export function sessionSettings({ settings, claims }: ComparedCaller): ReadonlyMap<string, string> {
   const all = new Map(Object.entries(settings));
   if (Object.keys(claims).length === 0) return all;
@@ -68,7 +68,7 @@ export function sessionSettings({ settings, claims }: ComparedCaller): ReadonlyM
   return all;
 }
 
-/** The attributes of the caller in the policy. A value that the caller does not have is no attribute. */
+/** The caller's attributes in the policy. Attributes for which the caller has no value are omitted. */
 export function attributesOfCaller(
   caller: ComparedCaller,
   attributes: readonly CallerAttribute[],
@@ -97,7 +97,7 @@ function callerValue(caller: ComparedCaller, source: CallerAttribute['source']):
   }
 }
 
-/** Callers of a comparison: those of the file that the flags name, else sampled ones. */
+/** Callers to compare: those in the file named by the flags, otherwise sampled ones. */
 export async function comparedCallers(
   system: SystemEngine,
   model: { readonly manifest: Manifest; readonly snapshot: PolicySnapshot },
@@ -110,21 +110,21 @@ export async function comparedCallers(
     : callersIn(callers);
 }
 
-/** Names of the checked roles that the policy has. */
+/** Names of the checked roles that exist in the policy. */
 export function rolesOfPolicy({ roles }: CheckedDatabase, snapshot: PolicySnapshot): readonly string[] {
   return roles.map(({ name }) => name).filter((name) => snapshot.roles.has(nameFrom(name)));
 }
 
-/** The subject of a caller in the policy. */
+/** Returns the policy subject for a caller: its role and attributes. */
 export function subjectOf(caller: ComparedCaller, attributes: readonly CallerAttribute[]) {
   return { ceiling: [nameFrom(caller.role)], attributes: attributesOfCaller(caller, attributes) };
 }
 
 /**
- * Makes callers of each role from values that the database has: those of the columns that filters compare with an
- * attribute. The first caller of a role has none of them, and one has values that no row has.
+ * Makes callers of each role with attribute values from the database: values of the columns that filters compare with
+ * the attribute. The first caller of each role has no values.
  *
- * @param each callers of a role with values
+ * @param each number of callers with values for each role
  */
 async function sampledCallers(
   system: SystemEngine,
@@ -185,25 +185,25 @@ function place(claims: Record<string, unknown>, path: readonly string[], value: 
   claims[first] = inner;
 }
 
-/** Files of an import, with callers who are no subjects of the policy yet. */
+/** Files of an import, and the callers, which are not subjects of the policy yet. */
 export interface ServedFiles {
   readonly manifestFile: string;
   readonly policyFile: string;
-  /** Subjects of the policy, each with `ceiling` and `attributes`. */
+  /** Subjects that replace those of the policy, each with `ceiling` and `attributes`. */
   readonly subjects: readonly object[];
-  /** Most rows of an answer. */
+  /** Maximum number of rows in an answer. */
   readonly maxRows: number;
-  /** Members that replace those of the manifest. */
+  /** Members that replace members of the manifest. */
   readonly manifest?: Readonly<Record<string, unknown>>;
 }
 
 export interface OpenedFiles {
   readonly service: Service;
-  /** A token of a subject, by its index. */
+  /** Mints a token for the subject with this index. */
   token(subject: number): Promise<string>;
 }
 
-/** Opens a service on the files in this process, and removes all that it wrote afterwards. */
+/** Runs `work` with a service on the files in this process, then closes it and deletes what it wrote. */
 export async function withServedFiles(
   files: ServedFiles,
   work: (opened: OpenedFiles) => Promise<void>,
@@ -216,7 +216,7 @@ export async function withServedFiles(
     writeWith(files.policyFile, policyFile, { subjects, limits: { query: 1_000_000 } });
     const manifestFile = files.manifest === undefined ? files.manifestFile : join(dir, 'manifest.yaml');
     if (files.manifest !== undefined) writeWith(files.manifestFile, manifestFile, files.manifest);
-    // Only the connectors' variables are those of this process.
+    // Other settings of this process do not apply; only the connectors' URLs come from its environment.
     const settings = settingsFrom({ OSL_MAX_ROWS: `${files.maxRows}` }, dir, {
       manifestFile,
       policyFile,

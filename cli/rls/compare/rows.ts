@@ -7,23 +7,24 @@ import { problemOf } from '../../reply.js';
 import type { TableView } from '../import/view-plan.js';
 import { type ComparedCaller, sessionSettings } from './callers.js';
 
-/** The compared columns of the rows that a caller sees, each as JSON; or why they are not known. */
+/** The rows visible to a caller, each as JSON of its compared columns, or why they are unknown. */
 export type VisibleRows =
   | { readonly kind: 'rows'; readonly keys: ReadonlySet<string> }
   | { readonly kind: 'unknown'; readonly reason: string };
 
-/** A row that is compared, by its key. */
+/** A row to compare, identified by its key. */
 export interface SampledRow {
-  /** The key as the database writes a JSON array of its texts. */
+  /** The key as Postgres prints a JSON array of its columns' texts. */
   readonly key: string;
-  /** Texts of the columns of the key. */
+  /** Key values as text, one for each column of the key. */
   readonly values: readonly string[];
 }
 
 /**
- * Keys of some rows of a table, the same ones as long as the table has them; of fewer rows if the login does not see all.
+ * Returns the keys of up to `size` rows of a table, chosen by hash, so that a later call returns the same rows if they
+ * still exist. Fewer are returned if the login does not see all rows.
  *
- * @param compared by the key
+ * @param compared the key columns of the entity
  */
 export async function sampledRows(
   system: SystemEngine,
@@ -47,7 +48,7 @@ function rowText({ columns }: ComparedColumns): Sql {
   return sql`json_build_array(${texts})::text`;
 }
 
-/** Asks the database, as the caller's role with the caller's settings. Writes nothing. @param sample rows that count; null: all */
+/** Queries the database, read-only, with the caller's role and settings. @param sample null: all rows */
 export async function rowsUnderRowSecurity(
   system: SystemEngine,
   compared: ComparedColumns,
@@ -75,7 +76,7 @@ export async function rowsUnderRowSecurity(
     });
   } catch (error) {
     if (!isUpstream(error)) throw error;
-    // A policy that fails shows no row, and says so to the caller.
+    // If a policy fails, the caller gets an error and sees no rows.
     return { kind: 'unknown', reason: `the database fails: ${error.message} (${error.sqlstate})` };
   }
 }
@@ -84,10 +85,10 @@ function isUpstream(error: unknown): error is UpstreamFailure {
   return error instanceof Error && 'sqlstate' in error;
 }
 
-/** Most keys in one question to the gateway. */
+/** Maximum number of keys in one query to the gateway. */
 const KEYS = 200;
 
-/** Asks the gateway. @param token of a subject with the caller's attributes. @param sample rows that count; null: all */
+/** Queries the gateway with the caller's token. @param sample rows to compare; null: all */
 export async function rowsOfGateway(
   url: string,
   token: string,
@@ -135,7 +136,7 @@ async function askGateway(
       most,
     );
   const { code, detail } = problemOf(reply.body, reply.status);
-  // Without a grant there is no such entity.
+  // Without a grant, the entity does not exist for the caller.
   if (code === 'E0512' || code === 'E2101' || code === 'E2102') return visible([], compared, most);
   return { kind: 'unknown', reason: `the gateway refuses: ${code} ${detail}` };
 }
@@ -145,7 +146,7 @@ function visible(rows: readonly string[], { isKey }: ComparedColumns, most: numb
   return { kind: 'rows', keys: new Set(isKey ? rows : numbered(rows)) };
 }
 
-/** Equal rows with numbers, so that their count is compared as well. */
+/** Numbers equal rows, so that comparing sets of rows compares their counts too. */
 function numbered(rows: readonly string[]): readonly string[] {
   const counts = new Map<string, number>();
   return rows.map((row) => {
@@ -155,26 +156,27 @@ function numbered(rows: readonly string[]): readonly string[] {
   });
 }
 
-/** By what the rows of an entity are compared with those of its table or view. */
+/** The columns by which the rows of an entity are compared with those of its table or view. */
 export interface ComparedColumns {
   readonly entity: string;
   /** The table or view in the database. */
   readonly source: { readonly schema: string; readonly table: string };
   readonly columns: readonly { readonly name: string; readonly inDatabase: string }[];
-  /** True for the key of the entity, false for other columns, of which several rows may have the same. */
+  /** True if the columns are the entity's key; false for other columns, which several rows may share. */
   readonly isKey: boolean;
-  /** True if the rows of `source` may depend on who reads it. */
+  /** True if `source` is a view, whose rows may depend on the role that reads it. */
   readonly isOfView: boolean;
 }
 
-/** Types whose text depends on no setting of a session. */
+/** Types whose text format does not depend on session settings. */
 const PLAIN: ReadonlySet<TypeName> = new Set(['bool', 'int2', 'int4', 'int8', 'numeric', 'text', 'uuid']);
 
 /**
- * The key of an entity, or else its columns without masks. Null if there is nothing to compare.
+ * The key of an entity or, if not all of it is visible, its unlabelled columns of `PLAIN` types. Null if there is
+ * nothing to compare.
  *
- * @param view the view that the entity stands for, if it is an entity over the table of a view
- * @param granted the columns that the role may see
+ * @param view the view behind the entity, if it is an entity over the table of a view
+ * @param granted names of the columns that the role may see
  */
 export function comparedColumns(
   relation: Relation,

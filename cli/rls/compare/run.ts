@@ -36,14 +36,15 @@ export interface RlsCompareFlags extends DatabaseFlags {
   readonly callers?: string;
   readonly sample: number;
   readonly rows: number;
-  /** Rows of each table that are compared; undefined for all. */
+  /** Number of rows to compare in each table; undefined for all. */
   readonly sampleRows?: number;
   readonly json?: boolean;
 }
 
 /**
- * Compares the rows of callers under row security with those through the gateway, for each entity that their role may
- * read in the database or is granted, and sets exit status 1 unless the gateway shows the same rows, or fewer.
+ * Compares the rows visible to callers under row security with those visible through the gateway, for each entity that
+ * their role may read in the database or is granted. Sets exit status 1 if the gateway shows a row that row security
+ * hides.
  *
  * @throws Failure for wrong flags and a database that cannot be reached; the errors of `loadModel` and `openService`
  */
@@ -77,7 +78,7 @@ export async function runRlsCompare(folder: string, flags: RlsCompareFlags): Pro
   });
 }
 
-/** The entities that a role may read in the database or is granted; null for one without columns to compare. */
+/** The entities that a role may read in the database or is granted; null if there is no column to compare. */
 function entitiesOf(
   { role }: ComparedCaller,
   { manifest, snapshot, views }: ComparedModel,
@@ -89,7 +90,7 @@ function entitiesOf(
     const view = views.get(name) ?? null;
     const grants = granted?.get(name);
     if (kind === 'facet' || (grants === undefined && !mayRead(role, relation, view, database))) return [];
-    // Without a grant any column will do: the gateway must show no row.
+    // Without a grant any columns will do, because the gateway must show no rows.
     const columns =
       grants?.flatMap((grant) => [...grant.columns]) ?? relation.columns.map((column) => column.name);
     return [[name, comparedColumns(relation, view, new Set(columns))] as const];
@@ -113,19 +114,19 @@ function mayRead(
   return known !== undefined && found !== null && access.columns(known.id, 'SELECT', found).length > 0;
 }
 
-/** The rows of each table that are compared, drawn once. */
+/** The rows to compare in each table, sampled once and used for all callers. */
 class Samples {
   readonly #system: SystemEngine;
   readonly #size: number | null;
   readonly #rows = new Map<string, Promise<readonly SampledRow[]>>();
 
-  /** @param size rows of each table; null: all */
+  /** @param size number of rows for each table; null: all */
   constructor(system: SystemEngine, size: number | null) {
     this.#system = system;
     this.#size = size;
   }
 
-  /** Null: all rows, as of entities that are not compared by a key. */
+  /** Returns the rows to compare; null: all rows, as for views and entities that are not compared by key. */
   async of(columns: ComparedColumns): Promise<readonly SampledRow[] | null> {
     if (this.#size === null || !columns.isKey || columns.isOfView) return null;
     const rows = this.#rows.get(columns.entity) ?? sampledRows(this.#system, columns, this.#size);
@@ -146,7 +147,7 @@ function report(
 
 interface ComparedGateway {
   readonly url: string;
-  /** A token of the caller's subject. */
+  /** Mints a token for the subject of a caller. */
   token(caller: number): Promise<string>;
 }
 
@@ -168,21 +169,21 @@ function withGateway(
   });
 }
 
-/** The rows of one caller in one entity, compared. */
+/** Result of comparing the rows of one entity for one caller. */
 export interface RlsComparison {
   readonly caller: string;
   readonly role: string;
   readonly entity: string;
-  /** `narrower`: the gateway shows some of the rows. `wider`: it shows rows that row security hides. */
+  /** `narrower`: the gateway hides rows that row security shows. `wider`: the reverse. `differs`: both. */
   readonly result: 'equal' | 'narrower' | 'wider' | 'differs' | 'unknown';
-  /** Number of rows; null if they are not known. */
+  /** Number of rows visible in the database; null if unknown. */
   readonly database: number | null;
   readonly gateway: number | null;
-  /** The key of a row that the gateway alone shows, as JSON; otherwise null, also if the entity has no key. */
+  /** Key of a row visible only through the gateway, as JSON; null if there is none or no key is compared. */
   readonly more: string | null;
-  /** The same of a row that the database alone shows. */
+  /** Key of a row visible only in the database, in the same form. */
   readonly less: string | null;
-  /** Why the result is unknown; otherwise null. */
+  /** Reason why the rows of one side are unknown; otherwise null. */
   readonly reason: string | null;
 }
 
@@ -196,7 +197,7 @@ function compared(
   if (under.kind === 'unknown' || through.kind === 'unknown') {
     const fails = under.kind === 'unknown' ? under.reason : null;
     const refuses = through.kind === 'unknown' ? through.reason : null;
-    // Where the database fails, nobody sees a row there; the gateway must not show one.
+    // If the database fails, nobody sees a row there, so the gateway must not show one either.
     if (fails !== null && through.kind === 'rows' && through.keys.size > 0)
       return {
         ...of,
@@ -217,7 +218,7 @@ function compared(
   return { ...of, result, database, gateway, ...keys, reason: null };
 }
 
-/** The result for an entity without a column by which its rows could be compared. */
+/** Result for an entity without columns by which its rows could be compared. */
 function notCompared({ name: caller, role }: ComparedCaller, entity: string): RlsComparison {
   return unknown({ caller, role, entity }, 'no column without a mask could be compared');
 }
@@ -231,7 +232,7 @@ function first(keys: ReadonlySet<string>): string | null {
   return key;
 }
 
-/** Lines for a person: what is not equal, then the numbers. */
+/** Formats the differences and a summary line for users. */
 function comparisonText(found: readonly RlsComparison[], callers: number): readonly string[] {
   const count = (result: RlsComparison['result']): number =>
     found.filter((one) => one.result === result).length;

@@ -7,12 +7,12 @@ import { fieldsOf, membersOf } from '../../output.js';
 import type { CallerAttribute } from '../import/caller-value.js';
 import { type CallerSource, sourceFrom } from '../import/caller-value.js';
 
-/** Where values are if nothing says so: claims of the token in `request.jwt.claims`, or settings `app.<name>`. */
+/** Default source of attributes: token claims in `request.jwt.claims`, or settings named `app.<name>`. */
 export type SettingsForm = 'claims' | 'app';
 
 /**
- * The sources of attributes that callers have: as stated, as the claims of an exchange rule, or by default. A list is
- * stated, or known by a subject of the policy that has one.
+ * Sources of the callers' attributes: as stated, otherwise the claim in an exchange rule of the policy, otherwise the
+ * default. An attribute is a list if that is stated, or if a subject of the policy has a list for it.
  */
 export class AttributeSources {
   readonly #stated: ReadonlyMap<string, CallerAttribute>;
@@ -26,12 +26,12 @@ export class AttributeSources {
     this.#form = form;
   }
 
-  /** Attributes that were looked up. */
+  /** Attributes that were looked up so far. */
   get used(): readonly CallerAttribute[] {
     return [...this.#used.values()];
   }
 
-  /** @throws Inexpressible if no setting can have the name */
+  /** The attribute and its source. @throws Inexpressible if the source is a setting with an invalid name */
   of(name: string): CallerAttribute {
     const found = this.#used.get(name) ?? this.#stated.get(name) ?? this.#byPolicy(name);
     if (found.source.kind === 'setting' && !SETTING_NAME.test(found.source.name))
@@ -55,7 +55,7 @@ export class AttributeSources {
 
 const SETTING_NAME = /^[a-z_][a-z0-9_$]*(\.[a-z_][a-z0-9_$]*)+$/i;
 
-/** The keys of a claim, which is a name or a JSON pointer. */
+/** Splits a claim, which is a name or a JSON pointer, into keys. */
 function pathOf(claim: string): readonly string[] {
   if (!claim.startsWith('/')) return [claim];
   return claim
@@ -64,7 +64,7 @@ function pathOf(claim: string): readonly string[] {
     .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
-/** Attributes as `osl rls import --json` prints them. @throws Failure for a file that has none */
+/** Reads attributes printed by `osl rls import --json`. @throws Failure for a file without attributes */
 export function statedSources(file: string): readonly CallerAttribute[] {
   const { attributes } = fieldsOf(parse(textIn(file)));
   if (!Array.isArray(attributes)) throw usage(`${file}: \`attributes\` must be a list`);
@@ -85,7 +85,7 @@ function textIn(file: string): string {
   }
 }
 
-/** Text of the caller's value; NULL if it is missing. Of a list in claims: JSON. */
+/** SQL for the caller's value as text; NULL if it is missing. Lists in claims are JSON. */
 export function valueSql({ source, list }: CallerAttribute): string {
   switch (source.kind) {
     case 'setting':
@@ -97,7 +97,7 @@ export function valueSql({ source, list }: CallerAttribute): string {
   }
 }
 
-/** A condition that the caller has the value. @param single also that it is no list, if JSON says so */
+/** SQL condition that the caller has a value. @param single rejects arrays and objects in non-list claims */
 export function presenceSql(attribute: CallerAttribute, single: boolean): string {
   const { source, list } = attribute;
   if (source.kind === 'claim' && single && !list)
@@ -110,12 +110,12 @@ function claimSql(path: readonly string[], operator: '->' | '->>'): string {
   return `(${settingSql('request.jwt.claims')}::jsonb${keys.join('')})`;
 }
 
-/** A setting that was set once is empty afterwards, which counts as missing. */
+/** A custom setting becomes empty, not NULL, when an earlier SET LOCAL ends, so empty counts as missing. */
 function settingSql(name: string): string {
   return `nullif(current_setting(${quoteLiteral(name)}, true), '')`;
 }
 
-/** A part of a policy that row security cannot express. The message is its reason. */
+/** Error for a part of a policy that row security cannot express. Its message is the reason. */
 export class Inexpressible extends Error {
   override readonly name = 'Inexpressible';
 }

@@ -12,26 +12,26 @@ import { attributesOf, type PolicySnapshot, type TableAttribute } from '../../..
 import type { CallerAttribute } from '../import/caller-value.js';
 import { type AttributeSources, Inexpressible, presenceSql, valueSql } from './attribute-sources.js';
 
-/** An attribute that is read by a function. */
+/** An attribute whose values a function in the database reads. */
 interface ReadAttribute {
-  /** A call of the function. */
+  /** SQL that calls the function. */
   readonly call: string;
   /** True if the function returns one truth value, false if it returns the values of a column. */
   readonly exists: boolean;
-  /** Attributes of callers that the reading needs. */
+  /** Attributes of the caller that the function needs. */
   readonly needs: ReadonlySet<string>;
 }
 
 interface ExportedAttributes {
-  /** Null for an attribute of the caller. @throws Inexpressible */
+  /** The function that reads an attribute; null for an attribute of the caller. @throws Inexpressible */
   read(name: string): ReadAttribute | null;
   /** @throws Inexpressible */
   caller(name: string): CallerAttribute;
 }
 
 /**
- * Writes a row filter as the condition of a policy. It accepts the rows that the gateway shows, and none to a caller who
- * lacks an attribute that the filter names.
+ * Writes a row filter as the condition of a policy. The condition accepts the rows that the gateway shows, and no row
+ * for a caller who lacks an attribute that the filter names.
  *
  * @throws Inexpressible
  */
@@ -47,8 +47,8 @@ export function conditionSql(filter: Expr, attributes: ExportedAttributes): stri
 }
 
 /**
- * Adds the attributes of callers that accept more rows if they match fewer values, as under NOT: then a value that is not
- * what was expected, such as a list, must accept none.
+ * Adds the attributes of callers for which fewer matching values mean more accepted rows, as under NOT. Such a filter
+ * must accept no row if the value has an unexpected form, such as a list.
  */
 function addNegated(expr: Expr, positive: boolean, attributes: ExportedAttributes, found: Set<string>): void {
   switch (expr.kind) {
@@ -68,7 +68,7 @@ function addNegated(expr: Expr, positive: boolean, attributes: ExportedAttribute
   }
 }
 
-/** The attributes of callers that a filter names, or that readings need that it names. */
+/** The attributes of callers that a filter names, directly or through attributes read by functions. */
 function callerAttributesOf(filter: Expr, attributes: ExportedAttributes): ReadonlySet<string> {
   return new Set(
     [...attributesOf(filter)].flatMap((name) => {
@@ -120,7 +120,7 @@ function matchText({ attribute, arg, operator, type }: WrittenMatch, attributes:
   if (!caller.list) return `(${arg} ${operator} (select ${cast(value, element)}))`;
   if (caller.source.kind === 'claim')
     return `(${arg} ${operator} any (array(select jsonb_array_elements_text(${value}))::${type}))`;
-  // The cast outside has no effect on the value, but without it this would be parsed as a subquery of rows.
+  // The outer cast leaves the value unchanged; without it, Postgres would parse the operand as a subquery.
   return `(${arg} ${operator} any ((select string_to_array(${value}, ','))::${type}))`;
 }
 
@@ -128,7 +128,7 @@ function cast(value: string, type: string): string {
   return type === 'text' ? value : `${value}::${type}`;
 }
 
-/** `value IN (…)`, for alternatives that compare one attribute with constants; null for any other. */
+/** Writes `value = ANY (…)` for alternatives that compare one attribute with constants; otherwise null. */
 function amongText(args: readonly Expr[], attributes: ExportedAttributes): string | null {
   const matches = args.filter(isOfConstant);
   const [first] = matches;
@@ -145,12 +145,12 @@ function isOfConstant(expr: Expr): expr is AttributeMatch {
   return expr.kind === 'attribute_match' && expr.arg.kind === 'literal';
 }
 
-/** The attribute in `'' = attribute(…) or true`, by which an import says that it must be there; null for another. */
+/** The attribute whose presence an import requires by `'' = attribute(…) or true`; otherwise null. */
 function presenceOf(expr: Expr): string | null {
   return expr.kind === 'or' ? besideBoolean(expr.args, true) : null;
 }
 
-/** The attribute in `'' = attribute(…) and false`: that it is missing. */
+/** The attribute in `'' = attribute(…) and false`, which states that it is missing; otherwise null. */
 function absenceOf(expr: Expr): string | null {
   return expr.kind === 'and' ? besideBoolean(expr.args, false) : null;
 }
@@ -162,7 +162,7 @@ function besideBoolean(args: readonly Expr[], value: boolean): string | null {
   return constant.kind === 'boolean' && constant.value === value ? match.attribute : null;
 }
 
-/** True if `expr` is false or NULL for every row if the caller lacks the attribute. */
+/** True if, for a caller who lacks the attribute, `expr` is false or NULL in every row. */
 function isNeverTrue(expr: Expr, name: string, attributes: ExportedAttributes): boolean {
   const of = (inner: Expr): boolean => isNeverTrue(inner, name, attributes);
   switch (expr.kind) {
@@ -179,7 +179,7 @@ function isNeverTrue(expr: Expr, name: string, attributes: ExportedAttributes): 
   }
 }
 
-/** True if `expr` is true or NULL for every row if the caller lacks the attribute. */
+/** True if, for a caller who lacks the attribute, `expr` is true or NULL in every row. */
 function isNeverFalse(expr: Expr, name: string, attributes: ExportedAttributes): boolean {
   const of = (inner: Expr): boolean => isNeverFalse(inner, name, attributes);
   switch (expr.kind) {
@@ -196,7 +196,7 @@ function isNeverFalse(expr: Expr, name: string, attributes: ExportedAttributes):
   }
 }
 
-/** False for a list in claims, whose elements are then an empty list. */
+/** False for a list in claims, which becomes an empty list if it is missing. */
 function isNullIfMissing({ source, list }: CallerAttribute): boolean {
   return !list || source.kind !== 'claim';
 }
@@ -212,8 +212,8 @@ export interface ReadingFunction {
 }
 
 /**
- * The attributes of a policy as SQL. Those that are read from entities become functions, which read as the owner of the
- * tables: the gateway reads them without regard to grants, too.
+ * Translates the attributes of a policy to SQL. Attributes read from entities become SECURITY DEFINER functions that
+ * run as the tables' owner, since the gateway reads such attributes regardless of grants, too.
  */
 export class Readings implements ExportedAttributes {
   readonly #connector: string;
@@ -227,7 +227,7 @@ export class Readings implements ExportedAttributes {
     this.#sources = sources;
   }
 
-  /** Functions that conditions call, each after those that it calls. */
+  /** Functions called in conditions, each after the functions that it calls itself. */
   get functions(): readonly ReadingFunction[] {
     return [...this.#functions.values()];
   }

@@ -10,13 +10,13 @@ import { conditionSql, type ReadingFunction, Readings } from './condition.js';
 /** Row security of one table for one role. */
 export interface RoleOnTable {
   readonly role: string;
-  /** Physical names, in the order of the table; empty if the role may read nothing. */
+  /** Physical names, in the order of the table; empty if the role may not read the table. */
   readonly columns: readonly string[];
   /** Conditions of permissive policies. */
   readonly rows: readonly string[];
-  /** True if the role denies the whole table, also to logins that have other roles besides. */
+  /** True if the role is denied the whole table. This also holds for logins that have other roles as well. */
   readonly denied: boolean;
-  /** Roles that a login with this one must not have, or it sees no row: it would see cells that no grant shows. */
+  /** Roles that a login must not have in addition: it would see cells that no grant shows, so it sees no row. */
   readonly apart: readonly string[];
 }
 
@@ -26,7 +26,7 @@ export interface SecuredTable {
   readonly roles: readonly RoleOnTable[];
 }
 
-/** Row security of one database, which needs no gateway. */
+/** Row security for one database, which works without the gateway. */
 export interface ExportedRowSecurity {
   readonly connector: string;
   /** Version of the policy. */
@@ -36,20 +36,20 @@ export interface ExportedRowSecurity {
   /** Tables of the connector that no role may read. */
   readonly closed: readonly Pick<SecuredTable, 'schema' | 'table'>[];
   readonly functions: readonly ReadingFunction[];
-  /** Functions that the policies of a role call. */
+  /** Attributes named in the policies of each role, including those that functions read. */
   readonly calls: ReadonlyMap<string, ReadonlySet<string>>;
   readonly attributes: readonly CallerAttribute[];
   readonly left: readonly LeftPart[];
 }
 
 interface ExportedGrant {
-  /** Physical names. */
+  /** Physical names of the columns. */
   readonly columns: ReadonlySet<string>;
   readonly filter: Expr | null;
   readonly rows: string;
 }
 
-/** Writes the policy for the tables of one connector as row security. Requires `ready()` of osl-compiler. */
+/** Writes the policy of one connector's tables as row security. Requires `ready()` of osl-compiler. */
 export function exportedRowSecurity(
   connector: Connector,
   manifest: Manifest,
@@ -67,7 +67,7 @@ class Exporter {
   readonly #sources: AttributeSources;
   readonly #readings: Readings;
   readonly #left: LeftPart[] = [];
-  /** Attributes that filters of exported grants name, by role. */
+  /** Attributes named in the filters of exported grants, by role. */
   readonly #named = new Map<string, Set<string>>();
 
   constructor(connector: Connector, manifest: Manifest, snapshot: PolicySnapshot, sources: AttributeSources) {
@@ -102,7 +102,7 @@ class Exporter {
     };
   }
 
-  /** Relations of the connector by the table that they show. */
+  /** Relations of the connector, grouped by the table that they show. */
   #tables(): ReadonlyMap<string, readonly Relation[]> {
     const found = new Map<string, Relation[]>();
     for (const relation of this.#manifest.catalog.relations.values()) {
@@ -200,14 +200,14 @@ class Exporter {
     }
   }
 
-  /** Other roles with which a login would see cells of this table that no grant of either shows. */
+  /** Roles with which a login would see cells of the table that the gateway hides; each pair once. */
   #apart(one: RoleOnTable, all: readonly RoleOnTable[], relations: readonly Relation[]): readonly string[] {
     const found = all.filter((other) => {
       if (other.role === one.role) return false;
       const denies = this.#denies(one.role, other, relations) || this.#denies(other.role, one, relations);
       return denies || (one.columns.length > 0 && other.columns.length > 0 && !isUnion(one, other));
     });
-    // One of the two policies is enough.
+    // A policy for one role of each pair is enough.
     const after = found.filter(({ role }) => role > one.role).map(({ role }) => role);
     const [{ name: object } = NO_TABLE] = relations;
     if (after.length > 0)
@@ -228,7 +228,7 @@ class Exporter {
     });
   }
 
-  /** The names, and all attributes that those among them need that are read from entities. */
+  /** The attributes `names`, and all attributes that they need, directly or indirectly. */
   #withNeeded(names: ReadonlySet<string>): ReadonlySet<string> {
     const found = new Set<string>();
     const add = (name: string): void => {
@@ -256,19 +256,19 @@ function isSame(
   return a.schema === b.schema && a.table === b.table;
 }
 
-/** The role, if it has policies on the table, and the roles that these name. */
+/** The role and the roles named in its policies on the table; empty if it has no policies there. */
 function concernedRoles({ role, rows, denied, apart }: RoleOnTable): readonly string[] {
   return rows.length > 0 || denied || apart.length > 0 ? [role, ...apart] : [];
 }
 
-/** The columns of every grant; those of the first if there are none. */
+/** The columns that all grants have in common; if there are none, the columns of the first grant. */
 function columnsOfAll(grants: readonly ExportedGrant[]): ReadonlySet<string> {
   const [first = { columns: new Set<string>() }] = grants;
   const common = [...first.columns].filter((column) => grants.every(({ columns }) => columns.has(column)));
   return common.length > 0 ? new Set(common) : first.columns;
 }
 
-/** True if a login with both roles sees the cells that either shows, and no others. */
+/** True if a login with both roles sees the cells that either role shows, and no others. */
 function isUnion(a: RoleOnTable, b: RoleOnTable): boolean {
   return covers(a, b) || covers(b, a) || (isWithin(a, b) && isWithin(b, a));
 }
@@ -290,16 +290,16 @@ function list(names: Iterable<string>): string {
   return [...names].join(', ');
 }
 
-/** A part of the policy that row security does not express, so that callers see less, or the same in another way. */
+/** A part of the policy that row security cannot express, so that callers see less or need another setup. */
 export interface LeftPart {
-  /** Such as an entity, `subjects` or `limits`. */
+  /** Part of the policy, such as an entity, `subjects` or `limits`. */
   readonly object: string;
-  /** Null if it is about all roles. */
+  /** Null if the part concerns all roles. */
   readonly role: string | null;
   readonly reason: string;
 }
 
-/** The parts of a policy that are about more than one table, and that row security does not express. */
+/** The parts of a policy that concern more than one table and have no equivalent in row security. */
 function leftOfPolicy(
   { catalog }: Manifest,
   { document }: PolicySnapshot,

@@ -20,7 +20,7 @@ export interface RlsExportFlags {
   readonly json?: boolean;
 }
 
-/** @throws Failure for wrong flags and a file that must not be overwritten; the errors of `loadModel` */
+/** @throws Failure for invalid flags or a file that must not be overwritten; the errors of `loadModel` */
 export async function runRlsExport(folder: string, flags: RlsExportFlags): Promise<void> {
   await ready();
   const { manifest, snapshot } = await loadFolder(folder);

@@ -5,12 +5,12 @@ import { sourceText } from '../import/caller-value.js';
 import { EXPORT_SCHEMA, type ReadingFunction } from './condition.js';
 import type { ExportedRowSecurity, LeftPart, RoleOnTable, SecuredTable } from './design.js';
 
-/** First part of the names of policies; the numbers after it count those of a table. */
+/** Prefix of policy names; a number follows that counts the policies of a table. */
 const POLICY = 'osl_export_';
 
 /**
- * Statements of one transaction that write row security in place of what an earlier export wrote. They fail if a role
- * would see more of a table than the policy says, such as by another policy or by a privilege of PUBLIC.
+ * Writes a transaction that replaces the row security of an earlier export. It fails if a role would see more of a
+ * table than the policy allows, for example through another policy or a privilege of PUBLIC.
  */
 export function exportScript(exported: ExportedRowSecurity): string {
   const { roles, tables, functions, calls } = exported;
@@ -41,7 +41,7 @@ export function exportScript(exported: ExportedRowSecurity): string {
   ]);
 }
 
-/** Statements that remove what `exportScript` writes, and leave row security enabled: roles without a policy see nothing. */
+/** Writes statements that remove an export but leave row security enabled: roles without a policy see nothing. */
 export function dropScript({ connector, roles, tables }: ExportedRowSecurity): string {
   return statements([
     `-- Removes what \`osl rls export\` wrote for connector ${comment(connector)}. Row security stays enabled, so that no role sees\n-- more than before, and roles stay. Where nothing else needs them:`,
@@ -89,7 +89,7 @@ export function leftText({ object, role, reason }: LeftPart): string {
   return comment(`${object}${role === null ? '' : ` (${identifier(role)})`}: ${reason}`);
 }
 
-/** Drops policies, functions and schema of an earlier export. Fails if anything else uses them, or is in the schema. */
+/** Drops an earlier export's policies, functions and schema. Fails if other objects use or are in them. */
 function clearing(): string {
   return block(`
 DECLARE
@@ -113,7 +113,7 @@ BEGIN
 END`);
 }
 
-/** The body is parsed now, so that no setting of a caller changes what it means. */
+/** BEGIN ATOMIC parses the body now, so that no setting of a caller changes its meaning. */
 function createFunction(made: ReadingFunction): readonly string[] {
   return [
     `CREATE FUNCTION ${signature(made)} RETURNS ${made.returns} LANGUAGE sql STABLE PARALLEL SAFE SECURITY DEFINER
@@ -184,7 +184,7 @@ function policiesOf({ role, rows, denied, apart }: RoleOnTable): readonly Writte
   ];
 }
 
-/** Fails if a role has more than was granted here, or is not subject to row security. */
+/** Fails if a role has more privileges than were granted here, or is exempt from row security. */
 function check({ roles, tables, closed }: ExportedRowSecurity): string {
   const all = [...tables, ...closed.map((table) => ({ ...table, roles: [] }))];
   const rights = all.flatMap((table: SecuredTable) =>
@@ -222,7 +222,7 @@ BEGIN
 END`);
 }
 
-/** An anonymous block, with a dollar quote that it does not contain. */
+/** Wraps a body in a DO statement, with a dollar quote that does not occur in the body. */
 function block(body: string): string {
   let tag = '$osl$';
   for (let n = 1; body.includes(tag); n++) tag = `$osl${n}$`;

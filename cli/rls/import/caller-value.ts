@@ -3,16 +3,16 @@ import type { TableAttributeDocument } from '../../../policy/document.js';
 import { nameFrom } from '../../../src/model/manifest/index.js';
 import { calledName, firstTarget, literalOf, namesOf } from '../nodes.js';
 
-/** Where a policy finds a value of the caller. */
+/** Place where a policy of the database reads a value of the caller. */
 export type CallerSource =
   | { readonly kind: 'setting'; readonly name: string }
-  /** A claim of the token, by its path. */
+  /** A claim of the token, with its path of keys. */
   | { readonly kind: 'claim'; readonly path: readonly string[] }
   | { readonly kind: 'database user' };
 
 export interface CallerValue {
   readonly source: CallerSource;
-  /** True for a list, of which one value must match. */
+  /** True for a list: a comparison holds if one of its values matches. */
   readonly list: boolean;
 }
 
@@ -20,7 +20,7 @@ export interface CallerValue {
 const CLAIMS_SETTING = 'request.jwt.claims';
 const CLAIM_SETTING = /^request\.jwt\.claim\.(.+)$/;
 
-/** Functions of hosted services that return a claim. */
+/** Functions of hosted services that return a claim, with the path of the claim. */
 const CLAIM_FUNCTIONS: ReadonlyMap<string, readonly string[]> = new Map([
   ['auth.uid', ['sub']],
   ['auth.user_id', ['sub']],
@@ -29,13 +29,16 @@ const CLAIM_FUNCTIONS: ReadonlyMap<string, readonly string[]> = new Map([
 ]);
 const CLAIMS_FUNCTIONS: ReadonlySet<string> = new Set(['auth.jwt', 'auth.session']);
 
-/** Functions whose result is a value of the caller, whatever their body says. */
+/** True for functions whose result is a value of the caller; their bodies are not analysed. */
 export function isCallerFunction(schema: string | null, name: string): boolean {
   const whole = `${schema ?? 'pg_catalog'}.${name}`;
   return CLAIM_FUNCTIONS.has(whole) || CLAIMS_FUNCTIONS.has(whole);
 }
 
-/** The value of the caller that an expression is, through casts, NULLIF(…, '') and a subquery of it alone; or null. */
+/**
+ * The value of the caller that an expression reads, or a list split from it; null for any other expression. Casts and
+ * the like are ignored (see `unwrapped`).
+ */
 export function callerValueOf(node: Node): CallerValue | null {
   const inner = unwrapped(node);
   const path = claimPathOf(inner);
@@ -61,7 +64,7 @@ export function callerValueOf(node: Node): CallerValue | null {
   return { source: { kind: 'setting', name: setting }, list: false };
 }
 
-/** The claim, or setting, whose elements a set-returning expression lists; null for anything else. */
+/** The claim or setting whose elements a set-returning function lists; null for any other expression. */
 export function callerListOf(node: Node): CallerValue | null {
   const inner = unwrapped(node);
   if (!('FuncCall' in inner)) return null;
@@ -78,7 +81,7 @@ const LISTING: ReadonlySet<string> = new Set([
   'unnest',
 ]);
 
-/** A claim that is used as JSON; null for anything else. */
+/** The claim that an expression reads as JSON; null for any other expression. */
 export function claimValue(node: Node): CallerValue | null {
   const path = claimPathOf(unwrapped(node));
   return path === null || path.length === 0 ? null : { source: { kind: 'claim', path }, list: false };
@@ -88,12 +91,12 @@ export function asList(value: CallerValue | null): CallerValue | null {
   return value === null ? null : { ...value, list: true };
 }
 
-/** True if the values come from one place. */
+/** True if both values come from the same setting, claim or database user. */
 export function sameSource(a: CallerSource, b: CallerSource): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }
 
-/** Text for reports, such as `setting app.tenant_id`. `sourceFrom` reads it. */
+/** Text for reports, such as `setting app.tenant_id`. `sourceFrom` parses it. */
 export function sourceText(source: CallerSource): string {
   switch (source.kind) {
     case 'setting':
@@ -108,7 +111,7 @@ export function sourceText(source: CallerSource): string {
 const DATABASE_USER = 'the database user';
 const KEYS = /^(?:[\w-]+|"(?:[^"\\]|\\.)*")(?:\.(?:[\w-]+|"(?:[^"\\]|\\.)*"))*$/;
 
-/** The source that `sourceText` wrote; null for any other text. */
+/** Parses a text written by `sourceText`; null for any other text. */
 export function sourceFrom(text: string): CallerSource | null {
   if (text === DATABASE_USER) return { kind: 'database user' };
   const [, kind, rest = ''] = /^(setting|claim) (.+)$/.exec(text) ?? [];
@@ -120,7 +123,7 @@ export function sourceFrom(text: string): CallerSource | null {
   return { kind, path };
 }
 
-/** The path of a claim: empty for all claims; null for anything else. */
+/** The path of the claim that a node reads; empty for all claims, null for any other node. */
 function claimPathOf(node: Node): readonly string[] | null {
   const inner = unwrapped(node);
   if ('FuncCall' in inner) {
@@ -139,7 +142,7 @@ function claimPathOf(node: Node): readonly string[] | null {
   return null;
 }
 
-/** The node without casts, NULLIF(…, ''), and SELECT of it alone. */
+/** Removes casts, NULLIF(…, ''), COALESCE with an empty default, and SELECT without FROM. */
 export function unwrapped(node: Node): Node {
   if ('TypeCast' in node && node.TypeCast.arg !== undefined) return unwrapped(node.TypeCast.arg);
   if ('A_Expr' in node && node.A_Expr.kind === 'AEXPR_NULLIF') {
@@ -148,7 +151,7 @@ export function unwrapped(node: Node): Node {
   }
   if ('CoalesceExpr' in node) {
     const [first, second] = node.CoalesceExpr.args ?? [];
-    // An empty text and false match nothing that a missing value would not match.
+    // Like a missing value, an empty text or false as the default matches nothing.
     if (first !== undefined && second !== undefined && isNothing(second)) return unwrapped(first);
   }
   if ('SubLink' in node && node.SubLink.subLinkType === 'EXPR_SUBLINK') {
@@ -170,7 +173,7 @@ function isNothing(node: Node): boolean {
   );
 }
 
-/** The qualified name of a call, without pg_catalog, and its arguments. */
+/** The name of a called function, with its schema unless that is pg_catalog, and the arguments. */
 function callOf(node: Node): { readonly name: string; readonly args: readonly Node[] } {
   if (!('FuncCall' in node)) return { name: '', args: [] };
   const { schema, name } = calledName(node.FuncCall);
@@ -182,14 +185,14 @@ function settingOf(node: Node): string | null {
   return name === 'current_setting' && args[0] !== undefined ? literalOf(args[0]) : null;
 }
 
-/** An attribute that each subject must have, and what it stands for. */
+/** An attribute that each subject needs, and the place where row security reads its value. */
 export interface CallerAttribute {
   readonly name: string;
   readonly source: CallerSource;
   readonly list: boolean;
 }
 
-/** The attributes of an imported policy: values of callers, and values that are read from entities. */
+/** The attributes of an imported policy: values of callers, and values read from entities. */
 export class ImportedAttributes {
   readonly #callers: CallerAttribute[] = [];
   readonly #tables = new Map<string, TableAttributeDocument>();
@@ -202,12 +205,12 @@ export class ImportedAttributes {
     return this.#tables;
   }
 
-  /** The attributes that a filter names, and those that these need. */
+  /** The attributes that a filter names, and those that they need in turn. */
   needsOf(filter: string): ReadonlySet<string> {
     return attributesNamed([filter], (name) => this.#tables.get(name)?.rows);
   }
 
-  /** The name of the attribute with this value. */
+  /** The name of the attribute for a value of the caller; adds one if there is none. */
   caller({ source, list }: CallerValue): string {
     const known = this.#callers.findIndex((one) => sameSource(one.source, source));
     const found = this.#callers[known];
@@ -220,7 +223,7 @@ export class ImportedAttributes {
     return name;
   }
 
-  /** The name of the attribute that is read in this way. */
+  /** The name of the attribute with this definition; adds one if there is none. */
   table(document: TableAttributeDocument): string {
     for (const [name, known] of this.#tables) if (sameReading(known, document)) return name;
     const { on, column } = document;
@@ -239,7 +242,7 @@ export class ImportedAttributes {
   }
 }
 
-/** The attributes that filters name, and those that these need. @param rowsOf the filter by which one is read */
+/** The attributes that filters name or need in turn. @param rowsOf the filter by which one is read */
 export function attributesNamed(
   filters: Iterable<string | undefined>,
   rowsOf: (name: string) => string | undefined,

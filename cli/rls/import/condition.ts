@@ -45,7 +45,7 @@ export function condition(node: Node, place: ConditionPlace): string {
   return compared ?? rowExpression(node, scope, range);
 }
 
-/** Without tests that a value of the caller is there, if another part needs it: without it a filter accepts no row. */
+/** Joins filters with AND. Drops a presence test for an attribute that another part needs anyway. */
 function allOf(parts: readonly string[], { attributes }: Translation): string {
   const needed = parts.filter((part, i) => {
     const [, name] = PRESENCE.exec(part) ?? [];
@@ -59,7 +59,7 @@ function allOf(parts: readonly string[], { attributes }: Translation): string {
 
 const PRESENCE = /^\('' = attribute\('([^']+)'\) or true\)$/;
 
-/** The claim in `jsonb_typeof(claim) = ANY ('{string,number,boolean}')`, as an export writes it; null for anything else. */
+/** The claim in an export's test for a single value, `jsonb_typeof(claim) = ANY (…)`; otherwise null. */
 function singleClaim(node: Node): CallerValue | null {
   if (!('A_Expr' in node) || node.A_Expr.kind !== 'AEXPR_OP_ANY' || operatorOf(node.A_Expr.name) !== '=')
     return null;
@@ -78,7 +78,7 @@ function negated(text: string): string {
   return `not (${text})`;
 }
 
-/** A filter that is the same for every row, for a caller with the attribute: without it a filter accepts none. */
+/** Writes a presence test. It is the same for every row; without the attribute, a filter accepts no row. */
 function presence(value: CallerValue, isPresent: boolean, { context, positive }: ConditionPlace): string {
   if (isPresent !== positive) throw new Untranslatable('that a value of the caller is missing');
   const known = `'' = attribute('${context.attributes.caller(value)}')`;
@@ -97,7 +97,11 @@ function callContext(context: Translation, { searchPath, rights }: InlinedCall):
   };
 }
 
-/** A value of the caller; null for anything else. @throws Untranslatable for the owner of a SECURITY DEFINER function */
+/**
+ * The value of the caller that a node reads; null for any other node.
+ *
+ * @throws Untranslatable for current_user in a SECURITY DEFINER function
+ */
 function callerValue(node: Node, { user }: Translation): CallerValue | null {
   const value = callerValueOf(node);
   if (value?.source.kind === 'database user' && !user.isCaller)
@@ -110,7 +114,7 @@ function resolvedArgument(node: Node, scope: NameScope) {
   return found !== null && 'node' in found ? found : null;
 }
 
-/** True for a subquery of which one value counts. */
+/** True for a subquery used as a single value. */
 function isScalar({ subLinkType }: SubLink): boolean {
   return subLinkType === 'EXPR_SUBLINK';
 }
@@ -123,7 +127,7 @@ function isWrappedSelect(node: Node): boolean {
   return 'SubLink' in node && unwrapped(node) !== node;
 }
 
-/** A comparison with a value of the caller, or with values from a table; null for one of other things. */
+/** Translates a comparison with a value of the caller or with rows of a table; otherwise null. */
 function comparison(node: Node, place: ConditionPlace): string | null {
   const { scope, context, positive } = place;
   if (!('A_Expr' in node)) return null;
@@ -162,7 +166,7 @@ function comparison(node: Node, place: ConditionPlace): string | null {
     : `not (${ofRows(other, value, { ...place, positive: !positive })})`;
 }
 
-/** The elements of a list or of ARRAY[…]. @throws Untranslatable for other arrays */
+/** The elements of a list or of ARRAY[…]. @throws Untranslatable for any other array */
 function elementsOf(list: Node): readonly Node[] {
   const inner = unwrapped(list);
   if ('List' in inner) return inner.List.items ?? [];
@@ -179,7 +183,7 @@ type ComparisonOperand =
       readonly context: Translation;
     };
 
-/** A value of the caller, or the rows of a subquery; null for anything else. */
+/** The operand of a comparison if it is a value of the caller or the rows of a subquery; otherwise null. */
 function comparedValue(node: Node, scope: NameScope, context: Translation): ComparisonOperand | null {
   const caller = callerValue(node, context);
   if (caller !== null) return { kind: 'caller', value: caller };
@@ -198,7 +202,7 @@ function comparedValue(node: Node, scope: NameScope, context: Translation): Comp
   return null;
 }
 
-/** `expression = attribute('name')`. */
+/** Writes `expression = attribute('name')`. */
 function matches(node: Node, value: CallerValue | null, { scope, range, context }: ConditionPlace): string {
   if (value === null) throw new Untranslatable('a list that is no value of the caller');
   return `${rowExpression(node, scope, range)} = attribute('${context.attributes.caller(value)}')`;
@@ -214,14 +218,14 @@ function callerAmong(
   return operator === '=' ? `(${each.join(' or ')})` : `not (${each.join(' or ')})`;
 }
 
-/** A comparison with the rows of a scalar subquery, or of one in ARRAY(…). */
+/** Writes a comparison with the rows of a scalar subquery or of ARRAY(SELECT …). */
 function ofRows(
   compared: Node,
   { node, scope, context }: Extract<ComparisonOperand, { kind: 'rows' }>,
   place: ConditionPlace,
 ): string {
   if (!('SubLink' in node)) throw new Untranslatable('a list of rows');
-  // An empty scalar subquery is NULL, so that NOT accepts no row; a list without values accepts all.
+  // An empty scalar subquery is NULL, so NOT accepts no row; NOT over an empty list accepts all.
   if (!place.positive && isScalar(node.SubLink))
     throw new Untranslatable('NOT over a comparison with a subquery');
   const link = {

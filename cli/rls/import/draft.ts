@@ -29,7 +29,7 @@ export interface ImportedPolicy {
   readonly attributes: readonly CallerAttribute[];
   readonly notes: readonly ImportNote[];
   readonly origins: GrantOrigins;
-  /** The views that entities over tables stand for, by entity. */
+  /** Views imported as entities over their table, by entity. */
   readonly views: ReadonlyMap<string, TableView>;
 }
 
@@ -40,9 +40,9 @@ export interface ImportScope {
 }
 
 /**
- * Writes the row security of a database as a policy: a role for each database role of the scope, and a grant for each
- * alternative of each policy that applies to it. What has no equivalent is left out, so that a role sees less, and is
- * in the notes. Requires `ready()` of osl-compiler.
+ * Translates the row security of a database to a policy: a role for each database role in scope, and a grant for each
+ * alternative of each policy that applies to the role. Parts without an equivalent are left out, so that a role sees
+ * less, and are listed in the notes. Requires `ready()` of osl-compiler.
  */
 export function importedPolicy({ database, manifest, tenant }: ImportScope): ImportedPolicy {
   const importer = new Importer(database, manifest);
@@ -77,14 +77,14 @@ class Importer {
   readonly notes: ImportNote[] = [];
   readonly translations: Translations;
   readonly filters: PolicyFilters;
-  /** The mask of each label. */
+  /** Masks by sensitivity label. */
   readonly masks: ReadonlyMap<string, MaskKind>;
   readonly views: ReadonlyMap<string, TableView>;
   readonly #database: CheckedDatabase;
   readonly #plans: ReadonlyMap<Oid, ViewPlan>;
-  /** Tables, and views that became an entity as they are. */
+  /** Imported tables, and views that are the source of an entity, by OID. */
   readonly #tables: ReadonlyMap<Oid, ImportedTable>;
-  /** The tables of views that became an entity over their table, by the view. */
+  /** Tables of views imported as entities over their table, by the OID of the view. */
   readonly #viewTables: ReadonlyMap<Oid, ImportedTable>;
   readonly #models: ReadonlyMap<string, ModelRelation>;
 
@@ -136,7 +136,7 @@ class Importer {
     });
   }
 
-  /** @throws FailsInDatabase, with a note about the condition */
+  /** @throws FailsInDatabase if a condition fails for the role; a note names the condition */
   #grantsOn(role: Role, relation: PgRelation): readonly GrantDocument[] {
     const plan = this.#plans.get(relation.id);
     if (plan?.kind === 'table') return this.#ofView(role, plan);
@@ -158,7 +158,7 @@ class Importer {
       .map((rows) => grantOn(table.entity, columns, rows, unmask));
   }
 
-  /** Why a view with the rights of its caller fails for a role, or for the gateway; null if it does not. */
+  /** The reason why a security_invoker view fails for a role or for the gateway; null if it works. */
   #unreadable(role: Role, view: PgRelation): string | null {
     for (const read of readByCaller(this.#database, view)) {
       if (!this.#database.access.holds(role.id, 'SELECT', read))
@@ -169,7 +169,7 @@ class Importer {
     return null;
   }
 
-  /** The labels of columns. */
+  /** The sensitivity labels of the table columns `names`. */
   #labels({ entity, columns }: ImportedTable, names: Iterable<string>): ReadonlySet<string> {
     const own = this.#models.get(entity)?.columns ?? [];
     const wanted = new Set([...names].map((name) => columns.get(name)));
@@ -183,7 +183,7 @@ class Importer {
     return [];
   }
 
-  /** Grants for a view over one table: its rows, and the same with a column unmasked where the view shows it. */
+  /** Grants for a view over one table: for its rows, and for those in which it shows a masked column. */
   #ofView(role: Role, plan: TableView): readonly GrantDocument[] {
     const { view, query } = plan;
     const note = (kind: ImportNote['kind'], detail: string | null): void =>
@@ -229,7 +229,7 @@ class Importer {
     return viewGrants(table.entity, columns, rows, this.#labels(table, shown.plain), masked);
   }
 
-  /** Why the view fails for a role, which then sees nothing of it; null if it does not. */
+  /** The reason why the view fails for a role, which then sees none of its rows; null if it works. */
   #obstacle(role: Role, { view, query }: TableView, { reader }: ReadRights): string | null {
     const { access, catalog } = this.#database;
     const own = new Set(access.columns(reader, 'SELECT', query.base));
@@ -245,7 +245,10 @@ class Importer {
   }
 }
 
-/** The document without grants that do not compile, such as those that compare values of different types. */
+/**
+ * Removes attributes that do not compile, such as those that compare values of different types, and the grants that
+ * need them, each with a note.
+ */
 function withoutFaults(document: PolicyDocument, manifest: Manifest, notes: ImportNote[]): PolicyDocument {
   try {
     compileSnapshot(document, manifest.catalog);
@@ -297,13 +300,13 @@ function withoutUnused(document: PolicyDocument): PolicyDocument {
   return { ...head, attributes: Object.fromEntries(left), roles, masks };
 }
 
-/** The attributes that grants name, and those that these need. */
+/** The attributes that grants name, and those that they need in turn. */
 function attributesNamedIn({ roles, attributes = {} }: PolicyDocument): ReadonlySet<string> {
   const filters = Object.values(roles).flatMap(({ grants }) => grants.map(({ rows }) => rows));
   return attributesNamed(filters, (name) => attributes[name]?.rows);
 }
 
-/** Columns of a view that a role may read, by the columns of its table from which they come. */
+/** Columns of a view that a role may read, under the names of the table columns that they show. */
 interface ShownColumns {
   readonly plain: readonly string[];
   readonly masked: ReadonlyMap<string, MaskedColumn>;
@@ -312,6 +315,8 @@ interface ShownColumns {
 }
 
 /**
+ * Sorts the columns of a view into plain and masked ones; notes the others.
+ *
  * @param labelOf the label of a column of the table; null if it has none
  * @param known the columns of the table that the model has
  */
@@ -334,7 +339,7 @@ function viewColumns(
   return { plain, masked, notes };
 }
 
-/** The mask of each label. Where views differ, the value is redacted. */
+/** Masks by sensitivity label. If views mask a column in different ways, its mask is `redact`. */
 function masksOf(
   views: readonly { readonly plan: TableView; readonly model: ModelRelation }[],
 ): ReadonlyMap<string, MaskKind> {

@@ -44,14 +44,14 @@ export interface ImportedDatabase {
   readonly attributes: ImportedPolicy['attributes'];
   readonly notes: ImportedPolicy['notes'];
   readonly origins: ImportedPolicy['origins'];
-  /** Tables that are no entities, with the reason. */
+  /** Tables and views that did not become entities, with the reason. */
   readonly leftOut: readonly ExcludedTable[];
   /** Statements that create the database role of the gateway, which sees all rows of the entities. */
   readerSql(role: string): string;
 }
 
 /**
- * Writes the row security of a database as manifest and policy. Changes nothing there. Requires `ready()` of
+ * Translates the row security of a database to a manifest and a policy. Only reads the database. Requires `ready()` of
  * osl-compiler.
  *
  * @throws the errors of reading the schema
@@ -83,7 +83,7 @@ export async function importDatabase(
     const isCounted = declared === null && (!isView(candidate) || Date.now() < deadline);
     const counted = isCounted ? await countKey(system, candidate) : null;
     const key = declared ?? (counted === null || counted.kind === 'none' ? [] : counted.columns);
-    // A table that links two others is read for memberships, so it is an entity as well.
+    // Attributes read tables that link two others, so such a table becomes an entity as well.
     keyed.push({ ...candidate, key, proposal: 'entity' });
   }
   const tables = draftManifest(keyed, new Map(), { tenant, urlEnv, rowSecurity: false, joins: 'any' });
@@ -110,14 +110,14 @@ export async function importDatabase(
   };
 }
 
-/** Time for counting keys of views, whose queries may be slow. Later views have no key. */
+/** Time in ms for finding keys of views by queries, which may be slow. Later views get no counted key. */
 const VIEWS_MS = 30_000;
 
 function isView({ kind }: AdoptionCandidate): boolean {
   return kind !== 'table';
 }
 
-/** The key of its table, as a view over one table shows it; null if it does not, or is another kind of view. */
+/** The columns of a one-table view that show the table's key; null if it is not shown, or for other views. */
 function passedKey(
   db: CheckedDatabase,
   view: AdoptionCandidate,
@@ -181,15 +181,15 @@ function isForEverybody(policy: Policy): boolean {
   return !policy.permissive && governs(policy, 'SELECT') && policy.roles.includes(PUBLIC);
 }
 
-/** A view with the name that its entity is to have. */
+/** A view, and the name for its entity. */
 interface NamedView {
   readonly plan: TableView;
   readonly name: string;
 }
 
 /**
- * Adds entities for views over tables of the manifest. Columns that a view masks get a label each, which holds for all
- * entities over the table. A view whose entity does not compile is left out, with the reason.
+ * Adds entities for views over tables of the manifest. Each column that a view masks gets a sensitivity label, which
+ * holds for all entities over the table. A view whose entity does not compile is left out, with the reason.
  */
 function withViewEntities(drafted: DraftedManifest, views: readonly NamedView[]): DraftedManifest {
   const all = attempt(drafted, views);
@@ -204,7 +204,7 @@ function withViewEntities(drafted: DraftedManifest, views: readonly NamedView[])
   return { ...sound, leftOut: [...sound.leftOut, ...leftOut] };
 }
 
-/** The manifest with the entities, or why it does not compile. */
+/** The manifest with entities for the views; if it does not compile, the error message. */
 function attempt(drafted: DraftedManifest, views: readonly NamedView[]): DraftedManifest | string {
   let document = drafted.document;
   for (const named of views) document = withView(document, drafted, named);
@@ -225,7 +225,7 @@ function withView(
   const model = [...manifest.catalog.relations.values()].find((relation) => tableName(relation) === table);
   const connector = document.connectors[CONNECTOR];
   const source = model === undefined ? undefined : document.entities[model.name]?.source;
-  // The grants of the view are then refused: its table is no entity.
+  // The table is not an entity, so the view gets none; its grants are then refused.
   if (model === undefined || connector === undefined || source === undefined) return document;
   const declared = new Map(Object.entries(connector.tables[table]?.columns ?? {}));
   const columns = labelled(declared, plan, model, connector.tables);
@@ -241,7 +241,7 @@ type EntityEntry = ManifestDocument['entities'][string];
 type Tables = ManifestDocument['connectors'][string]['tables'];
 type ColumnEntries = ReadonlyMap<string, Tables[string]['columns'][string]>;
 
-/** The columns of the table with a label for each that the view masks. Keys have none, since joins need their values. */
+/** The columns of the table, with a label for each that the view masks. Keys get none: joins need their values. */
 function labelled(
   columns: ColumnEntries,
   { query }: TableView,
@@ -266,7 +266,7 @@ function isKey({ columns, primaryKey, sealedKeys }: ModelRelation, column: strin
   return primaryKey.includes(name) || sealedKeys.includes(name);
 }
 
-/** A label of its own for each column of the database: whoever is shown one unmasked is shown no other. */
+/** Returns a label that no other column has, so that unmasking one column for a role unmasks no other. */
 function freeLabel(wanted: string, taken: Set<string>): string {
   const base = nameFrom(wanted);
   for (let n = 1; ; n++) {
@@ -277,7 +277,10 @@ function freeLabel(wanted: string, taken: Set<string>): string {
   }
 }
 
-/** Shows the columns of the view under its names, then those of the table, which filters may need. */
+/**
+ * The entity for a view: the view's columns under the view's names, then the remaining columns of its table, which
+ * filters may need.
+ */
 function entityOf({ view, query }: TableView, model: ModelRelation): Omit<EntityEntry, 'source'> {
   const names = new NameAllocator(RESERVED);
   const byColumn = new Map<string, string>();

@@ -19,10 +19,10 @@ import type { ConditionPlace, Translation } from './translation.js';
 
 /**
  * Writes a subquery in a condition as a comparison with an attribute whose values are read from the subquery's tables:
- * `x IN (SELECT y FROM t WHERE …)` is `x = attribute('t_y')`. Its joins become attributes that are read from one table
- * after the other, so they must form a tree.
+ * `x IN (SELECT y FROM t WHERE …)` becomes `x = attribute('t_y')`. Its joins become attributes that need each other, so
+ * they must form a tree.
  *
- * @param isScalar true unless all rows count, as of IN and ARRAY(…): then there must be one at most
+ * @param isScalar true for a subquery used as a single value, which must have at most one row
  * @throws Untranslatable
  */
 export function membership(link: SubLink, isScalar: boolean, place: ConditionPlace): string {
@@ -72,7 +72,7 @@ export function membership(link: SubLink, isScalar: boolean, place: ConditionPla
   return joined(from, conditions, inner, place, isExists);
 }
 
-/** True for a column that is NOT NULL, and for a value of no table, which is translated by itself. */
+/** True for a NOT NULL column, and for a value without a table, which is translated separately. */
 function isNeverNull(value: Node, { ranges }: FromClause, inner: NameScope): boolean {
   if (ranges.length === 0) return true;
   const found = columnIn(value, inner);
@@ -88,7 +88,10 @@ function callerMembership(
   return `${rowExpression(testexpr, scope, range)} = attribute('${context.attributes.caller(list)}')`;
 }
 
-/** Refuses what changes which rows there are. DISTINCT and ORDER BY do not, nor does LIMIT 1 of one row, or for EXISTS. */
+/**
+ * Refuses clauses that change which rows a subquery has. DISTINCT and ORDER BY are allowed, and LIMIT 1 in EXISTS or if
+ * there is at most one row.
+ */
 function requirePlain(select: SelectStmt, mayLimit: boolean): void {
   const { groupClause, havingClause, limitCount, limitOffset, op, withClause, valuesLists, lockingClause } =
     select;
@@ -105,7 +108,10 @@ function requirePlain(select: SelectStmt, mayLimit: boolean): void {
     throw new Untranslatable('VALUES or FOR UPDATE');
 }
 
-/** Requires that the select list does not decide if there is a row, as an aggregate and a function of rows do. */
+/**
+ * Requires only columns and constants in the select list of EXISTS, since an aggregate or a set-returning function
+ * affects whether there is a row.
+ */
 function requireAnyTarget({ targetList = [] }: SelectStmt): void {
   for (const target of targetList) {
     const value = 'ResTarget' in target ? target.ResTarget.val : undefined;
@@ -116,8 +122,8 @@ function requireAnyTarget({ targetList = [] }: SelectStmt): void {
 }
 
 /**
- * Requires that a subquery has one row at most, since of several a scalar subquery fails and a function takes the first:
- * its conditions must give a value to each column of a unique key.
+ * Requires that a subquery has at most one row: its conditions must give a value to each column of a unique key. With
+ * several rows, a scalar subquery fails and a function returns the first.
  */
 function requireOneRow(
   select: SelectStmt,
@@ -157,7 +163,7 @@ function isArrayAgg(select: SelectStmt): boolean {
   return value !== null && 'FuncCall' in value && calledName(value.FuncCall).name === 'array_agg';
 }
 
-/** The value that a subquery selects, without array_agg. */
+/** The value that a subquery selects; for array_agg, its argument. */
 function targetOf(select: SelectStmt): Node {
   const value = firstTarget(select);
   if (value === null || select.targetList?.length !== 1)
@@ -169,11 +175,11 @@ function equality(left: Node, right: Node): Node {
   return { A_Expr: { kind: 'AEXPR_OP', name: [{ String: { sval: '=' } }], lexpr: left, rexpr: right } };
 }
 
-/** A condition with the tables of the subquery that it is about. */
+/** A condition of a subquery, with the tables of the subquery that it names. */
 interface MembershipPart {
   readonly node: Node;
   readonly about: ReadonlySet<FromTable>;
-  /** True if it names a column of the row outside. */
+  /** True if the condition names a column of the outer row. */
   readonly outside: boolean;
 }
 
@@ -216,7 +222,7 @@ function joined(
   for (const one of from.ranges) {
     const readable = context.readableRows(one);
     if (readable === null) continue;
-    // Row security of the table may be imported as less than it shows, and NOT would make that more.
+    // The imported filter may accept fewer rows than the table's policies; under NOT, that would mean more.
     if (!positive) throw new Untranslatable(`NOT over \`${one.alias}\`, which has row security of its own`);
     filters.get(one)?.push(readable);
   }
@@ -235,12 +241,17 @@ function joined(
   };
   const name = context.attributes.table(reading);
   const match = `${end === null ? 'true' : end.outside} = attribute('${name}')`;
-  // EXISTS is false for NULL, where the comparison is NULL, which NOT would not turn into true.
+  // For a NULL, EXISTS is false and NOT makes it true, but the comparison is NULL and stays NULL under NOT.
   const test = positive || end === null || !isExists ? match : `(${end.outside} is not null and ${match})`;
   return before.length === 0 ? test : `(${[...before, test].join(' and ')})`;
 }
 
-/** The condition that links the subquery to the row: a column of it, and what it must be equal to. */
+/**
+ * The condition that links the subquery to the outer row: a column of the subquery, and the value that it must equal,
+ * as filter text.
+ *
+ * @throws Untranslatable for any other condition
+ */
 function linkOf(
   { node, about }: MembershipPart,
   inner: NameScope,
@@ -268,7 +279,7 @@ function edgeOf({ node }: MembershipPart, inner: NameScope): JoinEdge {
   return { ends: [left.range, right.range], columns: [left.column, right.column] };
 }
 
-/** The filter of the root, after each other table became an attribute of the one that it is joined to. */
+/** The filter of the root table. Each other table becomes an attribute in the filter of a joined table. */
 function rootFilter(
   root: FromTable,
   ranges: readonly FromTable[],
@@ -302,7 +313,7 @@ function rootFilter(
   return allOf(filters.get(root) ?? []);
 }
 
-/** A subquery often repeats the condition of its table's own policy; written once, equal readings are one attribute. */
+/** Joins filters with AND, without duplicates: subqueries often repeat their table's own policy. */
 function allOf(filters: readonly string[]): string {
   return filters.length === 0 ? 'true' : [...new Set(filters)].join(' and ');
 }
@@ -320,7 +331,7 @@ function equalSides(node: Node): readonly [Node, Node] | null {
   return lexpr === undefined || rexpr === undefined ? null : [lexpr, rexpr];
 }
 
-/** The column that a node is, through arguments of functions; null for any other node. */
+/** The column that a node names, also through arguments of functions; null for any other node. */
 function columnIn(
   node: Node,
   scope: NameScope,
@@ -330,14 +341,14 @@ function columnIn(
   return 'node' in found ? columnIn(found.node, found.scope) : found;
 }
 
-/** Calls `visit` with the table of each column in a tree, those of subqueries inside it included. */
+/** Calls `visit` with the table of each column in a tree; in nested subqueries, of outer columns only. */
 function eachRange(value: unknown, scope: NameScope, visit: (range: FromTable) => void): void {
   if (typeof value !== 'object' || value === null) return;
   if (Array.isArray(value)) {
     for (const item of value) eachRange(item, scope, visit);
     return;
   }
-  const node = value as Node; // members that are no node have no name that is looked for
+  const node = value as Node; // other objects have none of the names below
   const found = resolve(node, scope);
   if (found !== null) {
     if ('node' in found) eachRange(found.node, found.scope, visit);
@@ -345,7 +356,7 @@ function eachRange(value: unknown, scope: NameScope, visit: (range: FromTable) =
     return;
   }
   if ('SubLink' in node) {
-    // Tables of a nested subquery are its own; only what it names around it counts.
+    // The tables of a nested subquery do not count, only its references to the scope around it.
     eachRange(node.SubLink.testexpr, scope, visit);
     eachOuterColumn(node.SubLink.subselect, scope, visit);
     return;
@@ -353,14 +364,14 @@ function eachRange(value: unknown, scope: NameScope, visit: (range: FromTable) =
   for (const child of Object.values(value)) eachRange(child, scope, visit);
 }
 
-/** Columns of a nested subquery that belong to the scope around it, by their qualifiers. */
+/** Calls `visit` with the table of each column in a nested subquery that is qualified by an outer table. */
 function eachOuterColumn(value: unknown, scope: NameScope, visit: (range: FromTable) => void): void {
   if (typeof value !== 'object' || value === null) return;
   if (Array.isArray(value)) {
     for (const item of value) eachOuterColumn(item, scope, visit);
     return;
   }
-  const node = value as Node; // as above
+  const node = value as Node; // as in `eachRange`
   if ('ColumnRef' in node) {
     const names = namesOf(node.ColumnRef.fields);
     const qualifier = names.length > 1 ? names.at(-2) : undefined;

@@ -16,7 +16,7 @@ import { FailsInDatabase, type FromTable, type ImportedTable, Untranslatable } f
 import { conditionOf, type ReadRights, type Translations } from './translations.js';
 import type { TableView } from './view-plan.js';
 
-/** One policy, table or view, and what became of it for a role. */
+/** The result of importing one policy, table or view for one role. */
 export interface ImportNote {
   readonly kind:
     | 'imported'
@@ -28,14 +28,14 @@ export interface ImportNote {
     | 'view'
     /** Columns that are masked or left out. */
     | 'changed';
-  /** Such as `members on app.document`. */
+  /** Object in the database, such as `members on app.document`. */
   readonly object: string;
   readonly role: string;
-  /** Reason of a refusal, and its consequence; null if there is nothing to say. */
+  /** Reason of a refusal or details of a change; null if there is nothing to add. */
   readonly detail: string | null;
 }
 
-/** Why a table has no entity. */
+/** Explains why a table has no entity. */
 export function whyNoEntity({ kind, parents }: PgRelation): string {
   if (kind === 'table' && parents.length > 0)
     return 'a partition or a child: its rows are read through its parent, under the policies of that';
@@ -44,7 +44,7 @@ export function whyNoEntity({ kind, parents }: PgRelation): string {
   return 'it did not become an entity';
 }
 
-/** Why a role sees all rows of a table or view. */
+/** Explains why a role sees all rows of a table or view. */
 function whyAllRows({ kind }: PgRelation): string {
   switch (kind) {
     case 'view':
@@ -59,17 +59,17 @@ function whyAllRows({ kind }: PgRelation): string {
   }
 }
 
-/** The names of the database's policies from which grants were made. */
+/** Names of the database policies from which each grant was made. */
 export class GrantOrigins {
   readonly #names = new Map<string, Set<string>>();
 
-  /** @param filter null: all rows */
+  /** @param filter row filter of the grant; null: all rows */
   add(role: string, entity: string, filter: string | null, policy: string): void {
     const key = keyOf(role, entity, filter);
     this.#names.set(key, (this.#names.get(key) ?? new Set()).add(policy));
   }
 
-  /** The policies of a grant, such as `team, own`; null if it is of none, as where there is no row security. */
+  /** The database policies behind a grant, such as `team, own`; null without row security. */
   of(role: string, { on, rows }: GrantDocument): string | null {
     const names = this.#names.get(keyOf(role, on, rows ?? null));
     return names === undefined ? null : [...names].join(', ');
@@ -79,21 +79,21 @@ export class GrantOrigins {
 const keyOf = (role: string, entity: string, filter: string | null): string =>
   JSON.stringify([role, entity, filter]);
 
-/** The role that reads, and the view through which it does, or null; for the notes. */
+/** The role that reads a table, and the view through which it reads, if any; for the notes. */
 export interface Subject {
   readonly role: Role;
   readonly view: PgRelation | null;
 }
 
 /**
- * Filters of the grants on a table, from its policies and from the conditions of views over it. A note says what became
- * of each policy and condition.
+ * Makes the row filters of grants on a table from its policies and from the conditions of views over it. Notes record
+ * the policies that were imported and the parts that were refused.
  */
 export class PolicyFilters {
   readonly origins = new GrantOrigins();
   readonly #database: CheckedDatabase;
   readonly #translations: Translations;
-  /** Entities of the model by name. */
+  /** Entities of the model, by name. */
   readonly #models: ReadonlyMap<string, ModelRelation>;
   readonly #notes: ImportNote[];
 
@@ -109,7 +109,7 @@ export class PolicyFilters {
     this.#notes = notes;
   }
 
-  /** The filters of the rows that the policies of a table let a reader see; null for all rows. @throws FailsInDatabase */
+  /** Filters for the rows of a table that its policies let a role see; null: all rows. @throws FailsInDatabase */
   ofPolicies(reading: ReadRights, table: ImportedTable, subject: Subject): readonly (string | null)[] {
     const { relation } = table;
     const { role, view } = subject;
@@ -141,7 +141,7 @@ export class PolicyFilters {
     return filters.includes(null) ? [null] : [...new Set(filters)];
   }
 
-  /** The alternatives of a condition of a view as filters; those without an equivalent are left out, with a note. */
+  /** The alternatives of a view's condition as filters; those without an equivalent become notes. */
   ofViewCondition(
     role: Role,
     { view, query }: TableView,
@@ -160,7 +160,7 @@ export class PolicyFilters {
     });
   }
 
-  /** The restrictive policies as one filter, empty if there are none; null if one of them has no equivalent. */
+  /** The filters of all restrictive policies; null, with a note, if one has no equivalent. */
   #limits(
     reading: ReadRights,
     table: ImportedTable,
@@ -214,7 +214,7 @@ export class PolicyFilters {
     });
   }
 
-  /** The result of a translation; null, with a note, if it is impossible. @throws FailsInDatabase, with a note */
+  /** Returns the translation; null, with a note, if there is none. @throws FailsInDatabase, with a note */
   #attempt<T>(role: Role, object: string, translate: () => T): T | null {
     try {
       return translate();
@@ -226,7 +226,7 @@ export class PolicyFilters {
     }
   }
 
-  /** @throws Untranslatable if a policy file cannot have the filter */
+  /** @throws Untranslatable if the filter does not compile in a policy file */
   #requireBound(filter: string, table: ImportedTable): void {
     const model = this.#models.get(table.entity);
     if (model === undefined) return;
@@ -239,18 +239,18 @@ export class PolicyFilters {
   }
 }
 
-/** A policy, as a note names it. */
+/** The text that identifies a policy in an import note, with the view through which the role reads, if any. */
 function policyIn({ view }: Subject, table: ImportedTable, policy: Policy): string {
   const { identity } = policyObject(table.relation, policy);
   return view === null ? identity : `${identity}, in the view ${qualified(view)}`;
 }
 
-/** Most alternatives of one policy; with more, its condition stays one filter. */
+/** Maximum number of alternatives of one condition; with more, the condition stays one filter. */
 const MOST = 16;
 
 /**
- * The alternatives of a condition, at least one of which must hold. Each becomes a grant of its own, so that a subject
- * without an attribute of one alternative keeps the others: a filter as a whole accepts no row if an attribute is missing.
+ * The alternatives of a condition, at least one of which must hold. Each becomes a separate grant: a filter accepts no
+ * row if any attribute in it is missing, so a subject that lacks one still has the other alternatives.
  */
 function alternativesOf(node: Node): readonly Node[] {
   const found = expanded(node);

@@ -4,8 +4,8 @@ import { namesOf } from '../nodes.js';
 import { type FromTable, type NameScope, operatorOf, resolve, Untranslatable } from './scope.js';
 
 /**
- * Writes an expression over the columns of `range` as a policy file has it. If its functions and operators exist there
- * is checked by the compiler afterwards.
+ * Writes an expression over the columns of `range` in the syntax of policy files. The compiler checks later whether
+ * policy files have its functions and operators.
  *
  * @throws Untranslatable for columns of other tables and for values of the caller
  */

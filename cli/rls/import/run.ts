@@ -97,7 +97,7 @@ function ofKind(notes: readonly ImportNote[], kind: ImportNote['kind']): readonl
   return [...new Map(own.map((note) => [JSON.stringify(note), note])).values()];
 }
 
-/** The same for a person. */
+/** Formats the result of an import for the terminal. */
 function importText(imported: ImportedDatabase, files: readonly string[]): string {
   const { roles, entities, attributes, refused, whole, views, changed, nothing } = importResult(
     imported,

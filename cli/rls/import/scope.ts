@@ -6,7 +6,7 @@ import { namesOf } from '../nodes.js';
 export interface ImportedTable {
   readonly relation: PgRelation;
   readonly entity: string;
-  /** Names of the entity's columns, by those of the table. */
+  /** Names of the entity's columns, by column name of the table. */
   readonly columns: ReadonlyMap<string, string>;
 }
 
@@ -16,17 +16,17 @@ export interface FromTable {
   readonly table: ImportedTable;
 }
 
-/** The names that an expression may use, from the inside out. */
+/** The names that an expression may use, innermost scope first. */
 export interface NameScope {
   readonly ranges: readonly FromTable[];
-  /** Arguments of the function whose body the expression is in, by name and by number. */
+  /** Arguments of the function whose body contains the expression, by name and as `$1`, `$2`. */
   readonly arguments: ReadonlyMap<string, BoundNode>;
   readonly outer: NameScope | null;
-  /** Number of function bodies around it. */
+  /** Number of function bodies around the expression. */
   readonly depth: number;
 }
 
-/** An expression with the names that it may use. */
+/** An expression with the scope of its names. */
 export interface BoundNode {
   readonly node: Node;
   readonly scope: NameScope;
@@ -34,17 +34,17 @@ export interface BoundNode {
 
 const BOUND = Symbol('bound');
 
-/** A node that stands for an expression of another scope. */
+/** Wraps an expression of another scope in a node, which `resolve` unwraps. */
 export function boundNode(bound: BoundNode): Node {
   const node: unknown = { [BOUND]: bound };
-  return node as Node; // never seen by code that has not asked `resolve` first
+  return node as Node; // safe: code that may meet such a node calls `resolve` first
 }
 
 function isBound(node: object): node is { readonly [BOUND]: BoundNode } {
   return BOUND in node;
 }
 
-/** The filter of the rows of a table that a query may read; null for all rows. @throws Untranslatable */
+/** The filter for the rows of a table that a query may read; null for all rows. @throws Untranslatable */
 export type ReadableRows = (range: FromTable) => string | null;
 
 export interface ScopedColumn {
@@ -54,12 +54,12 @@ export interface ScopedColumn {
 
 export const NO_ARGUMENTS: ReadonlyMap<string, BoundNode> = new Map();
 
-/** Finds tables by name; without a schema, along the search_path of the function that names it. */
+/** Finds tables by name; without a schema, in the search_path of the function that uses the name. */
 export interface TableLookup {
   table(schema: string | null, name: string, searchPath: readonly string[]): ImportedTable;
 }
 
-/** The name of an operator of Postgres itself. @throws Untranslatable for those of users and extensions */
+/** The name of a built-in operator. @throws Untranslatable for an operator of a user or an extension */
 export function operatorOf(nodes: readonly Node[] | undefined): string {
   const [schema = '', name] = namesOf(nodes);
   if (name === undefined) return schema;
@@ -67,7 +67,7 @@ export function operatorOf(nodes: readonly Node[] | undefined): string {
   throw new Untranslatable(`the operator ${schema}.${name} of a user or an extension`);
 }
 
-/** The column that a node names, or the argument; null for any other node. @throws Untranslatable for unknown names */
+/** The column or argument that a node names; otherwise null. @throws Untranslatable for unknown names */
 export function resolve(node: Node, scope: NameScope): ScopedColumn | BoundNode | null {
   if (isBound(node)) return node[BOUND];
   if ('ParamRef' in node) return argumentOf(`$${node.ParamRef.number ?? 0}`, scope);
@@ -131,10 +131,10 @@ export function fromClauseOf(
   return { ranges, conditions };
 }
 
-/** A part of a policy that has no equivalent in a policy file. The message is its reason. */
+/** Thrown for a part of a policy that has no equivalent in a policy file. The message is the reason. */
 export class Untranslatable extends Error {
   override readonly name = 'Untranslatable';
 }
 
-/** A part that fails for the role, and with it every query over the table: so the role sees nothing of it. */
+/** Thrown for a part that fails for the role, and with it every query on the table: the role sees no row. */
 export class FailsInDatabase extends Untranslatable {}

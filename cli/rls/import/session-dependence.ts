@@ -12,9 +12,9 @@ import { calledName, namesOf } from '../nodes.js';
 import { eachNode, parsedStatement, relationNames } from '../statement.js';
 
 /**
- * Why the rows of a view could differ between the sessions that read it, such as `current_user`; null if everybody who
- * may read it gets the same rows at the same time. Times depend on the time zone of a session; that is not counted.
- * Follows views that it reads, functions that it calls and policies that apply to the owners.
+ * The reason why sessions could get different rows from a view, such as `current_user`; null if everybody who may read
+ * the view gets the same rows at the same time. Follows the views that it reads, the functions that it calls and the
+ * policies that apply to the owners. Ignores the time zone of a session.
  */
 export function sessionDependence(db: CheckedDatabase, view: PgRelation): string | null {
   return ofView(db, view, new Set());
@@ -23,7 +23,7 @@ export function sessionDependence(db: CheckedDatabase, view: PgRelation): string
 function ofView(db: CheckedDatabase, view: PgRelation, seen: ReadonlySet<PgRelation>): string | null {
   const { view: definition } = view;
   if (definition === null || seen.has(view)) return `${qualified(view)}, which is read in a circle`;
-  // Also inside a view with the rights of its owner, such a view has those of the session.
+  // A security_invoker view uses the rights of the session even inside a view with the rights of its owner.
   if (definition.securityInvoker && readsOf(db, view).some(({ rowSecurity }) => rowSecurity !== 'off'))
     return `${qualified(view)}, which has the rights of the caller`;
   const tree = parsedStatement(definition.definition);
@@ -46,7 +46,7 @@ function readsOf({ catalog }: CheckedDatabase, { view }: PgRelation): readonly P
   return (view?.reads ?? []).flatMap((id) => catalog.relations.get(id) ?? []);
 }
 
-/** Relations that a view reads with the rights of the caller, who must have them, by itself and by views below it. */
+/** Relations that a view reads with the rights of the caller, directly or through other views. */
 export function readByCaller(db: CheckedDatabase, view: PgRelation): readonly PgRelation[] {
   const seen = new Set([view]);
   const found = new Set<PgRelation>();
@@ -66,7 +66,7 @@ function firstOf(checks: readonly (() => string | null)[]): string | null {
   return null;
 }
 
-/** The relations that a query names, as `reader` reads them. */
+/** The reason why relations of a query could differ between sessions if `reader` reads them; otherwise null. */
 function ofRelations(
   db: CheckedDatabase,
   tree: Node,
@@ -93,7 +93,7 @@ function ofRelations(
   );
 }
 
-/** The policies by which `reader` reads a table. */
+/** The reason why the policies that apply to `reader` could show sessions different rows; otherwise null. */
 function ofPolicies(
   db: CheckedDatabase,
   table: PgRelation,
@@ -115,7 +115,7 @@ function ofPolicies(
   );
 }
 
-/** Functions of Postgres that are not immutable, but depend on nothing of the session except its time zone and formats. */
+/** Functions of Postgres that are not immutable but depend only on a session's time zone and formats. */
 const STABLE: ReadonlySet<string> = new Set(
   `now transaction_timestamp statement_timestamp date_trunc date_part extract timezone to_char to_date to_timestamp age
   date_bin make_timestamptz generate_series concat concat_ws format array_to_string string_to_array quote_literal
@@ -127,7 +127,7 @@ const CLOCKS = /^SVFOP_(CURRENT_DATE|CURRENT_TIME|CURRENT_TIMESTAMP|LOCALTIME|LO
 
 const MOST_CALLS = 8;
 
-/** @param depth number of functions around the expression; inside one, names need not be qualified */
+/** @param depth number of function bodies around the expression; inside one, names may be unqualified */
 function ofTree(db: CheckedDatabase, tree: Node, depth: number): string | null {
   const reasons: string[] = [];
   eachNode(tree, (node) => {
@@ -156,7 +156,7 @@ function ofNode(db: CheckedDatabase, node: Node, depth: number): string | null {
   return firstOf(found.map((called) => () => ofFunction(db, called, depth)));
 }
 
-/** True if a user has a function of this name, which the body of another one could mean. */
+/** True if there is a user-defined function of this name, which an unqualified call could mean. */
 function isOfUser(db: CheckedDatabase, name: string): boolean {
   return [...db.catalog.functions.values()].some((called) => called.name === name);
 }
@@ -167,7 +167,7 @@ function ofSystemFunction({ catalog }: CheckedDatabase, name: string): string | 
   return volatility === 'volatile' ? `the volatile function ${name}` : `the function ${name}`;
 }
 
-/** Functions of views are run as the session, so each of them must be executable by all, and read no table. */
+/** Functions in views run with the rights of the session, so all must be executable by PUBLIC and read no table. */
 function ofFunction(db: CheckedDatabase, called: DatabaseFunction, depth: number): string | null {
   const { language, body, bound, extension, volatility, grants } = called;
   const text = signature(called);

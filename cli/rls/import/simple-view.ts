@@ -11,33 +11,33 @@ export interface SimpleView {
   readonly base: PgRelation;
   /** Name of the table in the query. */
   readonly alias: string;
-  /** Null: all rows. */
+  /** Row condition; null: all rows. */
   readonly where: Node | null;
   readonly columns: readonly ViewColumn[];
-  /** Columns of the table that the query names anywhere. */
+  /** Columns of the table that the query names in any place. */
   readonly reads: ReadonlySet<string>;
 }
 
-/** One column of a view; `of` is the column of the table. */
+/** One column of a view; `of` is the table column that it shows. */
 export type ViewColumn =
   | { readonly kind: 'plain'; readonly name: string; readonly of: string }
   | MaskedColumn
-  /** A value that the policy language cannot give, with the reason. */
+  /** A value that the policy language cannot express, with the reason. */
   | { readonly kind: 'computed'; readonly name: string; readonly reason: string };
 
 export interface MaskedColumn {
   readonly kind: 'masked';
   readonly name: string;
   readonly of: string;
-  /** Shows no more of a value than the view does. */
+  /** A mask that shows no more of a value than the view does. */
   readonly mask: MaskKind;
-  /** True if the mask gives the same text as the view. */
+  /** True if the mask returns the same text as the view. */
   readonly exact: boolean;
-  /** Condition under which the view shows the value; null: never. */
+  /** Condition under which the view shows the value; null if it never does. */
   readonly clear: Node | null;
 }
 
-/** Requires `ready()` of osl-compiler. @throws Untranslatable with the reason why a view is not of this form */
+/** Requires `ready()` of osl-compiler. @throws Untranslatable with the reason why a view is not simple */
 export function simpleView(db: CheckedDatabase, view: PgRelation): SimpleView {
   const tree = parsedStatement(view.view?.definition ?? '');
   if (tree === null || !('SelectStmt' in tree)) throw new Untranslatable('its query is not in the grammar');
@@ -59,7 +59,7 @@ export function simpleView(db: CheckedDatabase, view: PgRelation): SimpleView {
   return { base, alias, where: whereClause, columns, reads: columnsNamed(tree, base) };
 }
 
-/** Requires that rows of the table are neither grouped, multiplied, cut off nor combined. */
+/** Requires that the query neither groups, combines, limits nor deduplicates rows of the table. */
 function requirePlainSelect(select: SelectStmt): void {
   const { op, groupClause, havingClause, distinctClause, limitCount, limitOffset, windowClause } = select;
   const { withClause, valuesLists, lockingClause } = select;
@@ -87,7 +87,7 @@ function tableOf(db: CheckedDatabase, { fromClause = [] }: SelectStmt) {
   return { base, alias: alias?.aliasname ?? relname };
 }
 
-/** Functions of Postgres that give one value for each row. */
+/** Functions of Postgres that return one value for each row. */
 const ROW_WISE: ReadonlySet<string> = new Set(
   `left right substr substring overlay concat concat_ws upper lower initcap repeat replace reverse regexp_replace translate
   md5 sha224 sha256 sha384 sha512 encode decode convert_to length char_length octet_length position strpos split_part lpad
@@ -96,7 +96,7 @@ const ROW_WISE: ReadonlySet<string> = new Set(
   jsonb_build_object array_to_string string_to_array host nullif format`.split(/\s+/),
 );
 
-/** Requires that a value is none of an aggregate or of a function that returns rows: these change which rows there are. */
+/** Refuses aggregates, window and set-returning functions: they can change which rows there are. */
 function requireRowWise(db: CheckedDatabase, value: Node, column: string): void {
   eachNode(value, (node) => {
     if (!('FuncCall' in node)) return;
@@ -127,18 +127,18 @@ function columnFor(name: string, value: Node, base: PgRelation): ViewColumn {
   const cases = 'CaseExpr' in value ? maskedByCase(name, value, base) : null;
   if (cases !== null) return cases;
   const mask = maskOf(value);
-  // A constant shows nothing of the table: without a column nothing is lost.
+  // A constant shows nothing of the table, so leaving out the column loses nothing.
   if (mask === null || mask.of === null) return { kind: 'computed', name, reason: 'it is computed' };
   return { kind: 'masked', name, of: mask.of, mask: mask.kind, exact: mask.exact, clear: null };
 }
 
 interface Arm {
-  /** Null: ELSE. */
+  /** Condition of the branch; null for ELSE. */
   readonly when: Node | null;
   readonly value: Node;
 }
 
-/** `CASE WHEN condition THEN column ELSE mask END`, with any number of branches; null for any other value. */
+/** Parses `CASE WHEN condition THEN column ELSE mask END`, with any number of branches; null for any other value. */
 function maskedByCase(name: string, node: Node, base: PgRelation): ViewColumn | null {
   const arms = armsOf(node);
   const shown = arms.map(({ value }) => shownColumn(value, base));
@@ -175,7 +175,7 @@ function armsOf(node: Node): readonly Arm[] {
 
 const NULL: Node = { A_Const: { isnull: true } };
 
-/** The column that a branch shows whole; null for anything else. */
+/** The column that a branch shows unmasked; null for any other branch. */
 function shownColumn(node: Node, base: PgRelation): string | null {
   const inner = isTextCast(node) && 'TypeCast' in node ? (node.TypeCast.arg ?? node) : node;
   const name = columnOf(inner)?.name ?? null;
@@ -192,8 +192,8 @@ function isTextCast(node: Node): boolean {
 }
 
 /**
- * The condition under which the branch at `index` is the one that counts, or one before it that shows the column as well.
- * If a condition before it is NULL, it shows less.
+ * The condition under which CASE takes the branch at `index` or an earlier one that shows the column. Stricter than
+ * CASE if an earlier condition is NULL.
  */
 function reached(arms: readonly Arm[], index: number, shown: readonly (string | null)[]): Node {
   const parts = arms
@@ -220,12 +220,12 @@ function equal(lexpr: Node, rexpr: Node): Node {
 
 interface Mask {
   readonly kind: MaskKind;
-  /** Null: a constant. */
+  /** The masked column; null for a constant. */
   readonly of: string | null;
   readonly exact: boolean;
 }
 
-/** The mask that shows no more than an expression; null if it is no mask of a column that we know. */
+/** The mask of the policy language that shows no more than an expression; null if there is none. */
 function maskOf(node: Node): Mask | null {
   if ('TypeCast' in node) {
     const inner = node.TypeCast.arg === undefined ? null : maskOf(node.TypeCast.arg);
@@ -256,13 +256,13 @@ function withoutCasts(node: Node): Node {
   return 'TypeCast' in node && node.TypeCast.arg !== undefined ? withoutCasts(node.TypeCast.arg) : node;
 }
 
-/** The column, through casts to text. */
+/** The column that a node names, also in a cast to text; null for any other node. */
 function columnThrough(node: Node): string | null {
   const inner = isTextCast(node) && 'TypeCast' in node ? (node.TypeCast.arg ?? node) : node;
   return columnOf(inner)?.name ?? null;
 }
 
-/** An expression that begins with the first characters of a column, such as `left(email, 2) || '***'`. */
+/** The column of which an expression shows a prefix, such as `left(email, 2) || '***'`; otherwise null. */
 function prefixOf(node: Node): { readonly of: string; readonly exact: boolean } | null {
   if ('A_Expr' in node && node.A_Expr.kind === 'AEXPR_OP' && namesOf(node.A_Expr.name).at(-1) === '||') {
     const { lexpr, rexpr } = node.A_Expr;

@@ -26,7 +26,7 @@ interface CurrentUser {
   hasRole(role: string, privilege: string): boolean;
 }
 
-/** @param isCaller false for the owner of a SECURITY DEFINER function */
+/** @param isCaller true for the caller, false for the owner of a SECURITY DEFINER function */
 export function currentUser(
   { roles }: SecurityCatalog,
   access: RolePrivileges,
@@ -53,7 +53,7 @@ export function currentUser(
   };
 }
 
-/** The role and all that it is a member of, with or without their privileges. */
+/** The role and all roles of which it is a member, with or without inheriting their privileges. */
 function membersOf(roles: SecurityCatalog['roles'], id: Oid): ReadonlySet<Oid> {
   const reached = new Set([id]);
   for (const one of reached) for (const { role } of roles.get(one)?.memberships ?? []) reached.add(role);
@@ -61,9 +61,9 @@ function membersOf(roles: SecurityCatalog['roles'], id: Oid): ReadonlySet<Oid> {
 }
 
 /**
- * The result of `pg_has_role` for the current user, which the database role decides; null for any other node.
+ * The result of `pg_has_role` for the current user, known from the database role; null for any other node.
  *
- * @throws Untranslatable for other users and for names that are no literals
+ * @throws Untranslatable for other users and for names that are not literals
  */
 export function membershipOfRole(node: Node, user: CurrentUser): boolean | null {
   if (!('FuncCall' in node)) return null;
@@ -83,23 +83,23 @@ function isCurrentUser(node: Node | undefined): boolean {
   return 'SQLValueFunction' in node && CURRENT_USER.has(node.SQLValueFunction.op);
 }
 
-/** `current_user`, `current_role` and `user`. */
+/** Parser names of `current_user`, `current_role` and `user`. */
 const CURRENT_USER: ReadonlySet<unknown> = new Set([
   'SVFOP_CURRENT_USER',
   'SVFOP_CURRENT_ROLE',
   'SVFOP_USER',
 ]);
 
-/** Functions of users by name. */
+/** Looks up user-defined functions. */
 export interface FunctionBodies {
-  /** Functions with this name and number of arguments. */
+  /** Functions with this name and number of arguments, in `schema` or in the search_path. */
   named(
     schema: string | null,
     name: string,
     args: number,
     searchPath: readonly string[],
   ): readonly DatabaseFunction[];
-  /** The rows of tables that a SECURITY DEFINER function may read, and its current user. */
+  /** The rights of a SECURITY DEFINER function: the rows that it may read, and its current user. */
   asOwner(called: DatabaseFunction): OwnerRights;
 }
 
@@ -108,17 +108,17 @@ interface OwnerRights {
   readonly user: CurrentUser;
 }
 
-/** The expression that a call stands for. */
+/** The expression of a function body that replaces a call. */
 export interface InlinedCall extends BoundNode {
-  /** Null: that of the caller. */
+  /** search_path that the function sets; null: that of the caller. */
   readonly searchPath: readonly string[] | null;
-  /** Null: those of the current user. */
+  /** Rights of the owner for a SECURITY DEFINER function; null: those of the current user. */
   readonly rights: OwnerRights | null;
 }
 
 const DEPTH = 8;
 
-/** The body of a user's function in place of its call; null for any other node. @throws Untranslatable */
+/** The expression that replaces a call of a user-defined function; otherwise null. @throws Untranslatable */
 export function inlined(
   node: Node,
   scope: NameScope,
@@ -129,7 +129,7 @@ export function inlined(
   if (!('FuncCall' in node)) return null;
   const names = namesOf(node.FuncCall.funcname);
   const { schema, name } = calledName(node.FuncCall);
-  if ((schema === null && names.length > 1) || isCallerFunction(schema, name)) return null; // of pg_catalog
+  if ((schema === null && names.length > 1) || isCallerFunction(schema, name)) return null; // built in, or a claim
   const args = node.FuncCall.args ?? [];
   const [called, another] = functions.named(schema, name, args.length, searchPath);
   if (called === undefined) return null;
@@ -187,22 +187,22 @@ export interface Translation {
   readonly tables: TableLookup;
   readonly functions: FunctionBodies;
   readonly attributes: ImportedAttributes;
-  /** The search_path for names without a schema. */
+  /** The search_path in which names without a schema are looked up. */
   readonly searchPath: readonly string[];
-  /** The filter of the rows of a table that a subquery may read; null for all rows. @throws Untranslatable */
+  /** The filter for the rows that a subquery may read in a table; null for all. @throws Untranslatable */
   readonly readableRows: ReadableRows;
   /**
-   * The same inside a function without SECURITY DEFINER, which reads as the current user. Another role's rows than
-   * `readableRows` in a view with the rights of its owner, and in policies below it.
+   * The same inside a function without SECURITY DEFINER, which reads as the current user. Differs from `readableRows`
+   * in a view with the rights of its owner, and in policies below that view.
    */
   readonly rowsOfUser: ReadableRows;
-  /** The current user. */
+  /** The role that `current_user` names. */
   readonly user: CurrentUser;
   /** Writes a condition inside a subquery; see `condition`. */
   filterOf(node: Node, place: ConditionPlace): string;
 }
 
-/** Where a condition stands, and the row that its filter is about. */
+/** The names that a condition may use, and the table whose rows its filter selects. */
 export interface ConditionPlace {
   readonly scope: NameScope;
   readonly range: FromTable;

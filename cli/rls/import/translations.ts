@@ -19,7 +19,7 @@ import {
 import type { FunctionBodies, Translation } from './translation.js';
 import { currentUser } from './translation.js';
 
-/** Whose rows are read: policies are those of `reader`, and `current_user` is `user`. */
+/** The roles that matter when rows are read: the policies of `reader` apply, and `current_user` is `user`. */
 export interface ReadRights {
   readonly reader: Oid;
   readonly user: Oid;
@@ -31,33 +31,33 @@ export function withOwnRights(id: Oid, isCaller: boolean): ReadRights {
   return { reader: id, user: id, isCaller };
 }
 
-/** Translates conditions of one database into filters, with the rows that their subqueries may read. */
+/** Translates conditions of one database to filters, including the row security of tables in subqueries. */
 export class Translations {
   readonly attributes = new ImportedAttributes();
   readonly #database: CheckedDatabase;
   readonly #tables: ReadonlyMap<Oid, ImportedTable>;
 
-  /** @param tables tables that became entities, and views that became one as they are */
+  /** @param tables tables and views that are the source of an entity */
   constructor(database: CheckedDatabase, tables: ReadonlyMap<Oid, ImportedTable>) {
     this.#database = database;
     this.#tables = tables;
   }
 
-  /** The condition of a policy of `table` as a filter. @throws Untranslatable */
+  /** Translates the condition of a policy of `table` to a filter. @throws Untranslatable */
   policyFilter(reading: ReadRights, table: ImportedTable, node: Node): string {
     const range: FromTable = { alias: table.relation.name, table };
     return this.#filter(node, range, this.#translation(reading, new Set([table.relation.id])));
   }
 
-  /** A condition of a view over one table as a filter. @throws Untranslatable */
+  /** Translates a condition of a view over one table to a filter. @throws Untranslatable */
   viewFilter(reading: ReadRights, range: FromTable, node: Node): string {
     return this.#filter(node, range, this.#translation(reading, new Set()));
   }
 
-  /** Policies that decide on the rows that a role reads. */
+  /** Policies that determine which rows a role can read. */
   policiesFor(role: Role, relation: PgRelation): readonly Policy[] {
     const { catalog, isFor } = this.#database;
-    // A policy without USING adds no condition for SELECT: a permissive one opens nothing.
+    // A policy without USING has no effect on SELECT; a permissive one shows no rows.
     return relation.policies
       .filter((policy) => policy.using !== null && governs(policy, 'SELECT') && isFor(policy, role))
       .flatMap((policy) => (isOfGateway(policy, catalog) ? secondLineFor(policy, role) : policy));
@@ -68,7 +68,7 @@ export class Translations {
     return condition(node, { scope, range, context: translation, positive: true });
   }
 
-  /** @param open tables whose policies are being translated */
+  /** @param open tables whose policies are being translated, to detect policies that read themselves */
   #translation(reading: ReadRights, open: ReadonlySet<Oid>): Translation {
     const { access, catalog } = this.#database;
     const { user, isCaller } = reading;
@@ -98,7 +98,7 @@ export class Translations {
     };
   }
 
-  /** The search_path of a role, as ALTER ROLE and ALTER DATABASE set it. */
+  /** The search_path of a role, as set by ALTER ROLE or ALTER DATABASE, or the default. */
   #searchPathOf(reader: Oid): readonly string[] {
     const role = this.#database.catalog.roles.get(reader);
     if (role === undefined) return ['public'];
@@ -116,7 +116,7 @@ export class Translations {
     throw new Untranslatable(`a table \`${name}\` that was not found`);
   }
 
-  /** Functions of the first schema that has some of this name and number of arguments. */
+  /** Functions with this name and number of arguments, from the first schema that has any. */
   #functionsNamed(
     schema: string | null,
     name: string,
@@ -132,7 +132,7 @@ export class Translations {
     return [];
   }
 
-  /** The filter of the rows that a role may read in a subquery; null for all rows. */
+  /** The filter for the rows that a role may read in a subquery; null for all rows. */
   #readable(reading: ReadRights, { table }: FromTable, open: ReadonlySet<Oid>): string | null {
     const { relation } = table;
     const { reader } = reading;
@@ -153,7 +153,7 @@ export class Translations {
     const either = policies.filter(({ permissive }) => permissive).map(of);
     const all = policies.filter(({ permissive }) => !permissive).map(of);
     if (either.length === 0) return 'false';
-    // A condition that has AND or OR at its top has parentheses of its own.
+    // A condition with AND or OR at its top level is already in parentheses.
     const some = either.length === 1 ? (either[0] ?? 'false') : `(${either.join(' or ')})`;
     return [...new Set([some, ...all])].join(' and ');
   }
@@ -163,8 +163,8 @@ const SECOND_LINE =
   'the rights that a gateway sends, by `osl row-security`: its policy file has these grants';
 
 /**
- * A policy of `osl row-security` for a role. Where it enables row security for the role of its gateway, a second policy
- * lets all other roles see all rows.
+ * A policy made by `osl row-security`, as it applies to a role. Where row security was enabled for the gateway's role,
+ * a second policy lets all other roles see all rows.
  */
 function secondLineFor(policy: Policy, { name }: Role): readonly Policy[] {
   const [, gateway] = /^\(SESSION_USER <> '((?:[^']|'')*)'::name\)$/.exec(policy.using ?? '') ?? [];
@@ -172,7 +172,7 @@ function secondLineFor(policy: Policy, { name }: Role): readonly Policy[] {
   return gateway.replaceAll("''", "'") === name ? [] : [{ ...policy, using: 'true' }];
 }
 
-/** The condition of a policy. @throws Untranslatable */
+/** Parses the condition of a policy. @throws Untranslatable */
 export function conditionOf({ using }: Policy): Node {
   if (using?.includes(`${SCHEMA}.`) === true) throw new Untranslatable(SECOND_LINE);
   try {

@@ -9,9 +9,9 @@ import { type SimpleView, simpleView, type ViewColumn } from './simple-view.js';
 
 /** The way in which a view is imported, or the reason why it is not. */
 export type ViewPlan =
-  /** As an entity over the view: everybody who may read it gets the same rows. */
+  /** As an entity over the view: everybody who may read the view gets the same rows. */
   | { readonly kind: 'view'; readonly view: PgRelation }
-  /** As a further entity over the table below it, with the conditions and masks of the view in grants. */
+  /** As another entity over the view's table, with the conditions and masks of the view in the grants. */
   | TableView
   | { readonly kind: 'refused'; readonly view: PgRelation; readonly reason: string };
 
@@ -21,7 +21,7 @@ export interface TableView {
   readonly query: SimpleView;
 }
 
-/** The plans of the views that a role of the scope may read, by relation. Requires `ready()` of osl-compiler. */
+/** The plans of the views that a role in scope may read, by OID. Requires `ready()` of osl-compiler. */
 export function viewPlans(db: CheckedDatabase): ReadonlyMap<Oid, ViewPlan> {
   return new Map(
     db.relations.flatMap((relation): [Oid, ViewPlan][] => {
@@ -49,7 +49,7 @@ function planOf(db: CheckedDatabase, view: PgRelation): ViewPlan {
   }
 }
 
-/** Each column of the table once, where the view shows it without a mask first. */
+/** Keeps one view column, preferably unmasked, for each table column; the others become computed. */
 function distinct(columns: readonly ViewColumn[]): readonly ViewColumn[] {
   const plain = new Set(columns.flatMap((column) => (column.kind === 'plain' ? [column.of] : [])));
   const seen = new Set<string>();
@@ -61,15 +61,15 @@ function distinct(columns: readonly ViewColumn[]): readonly ViewColumn[] {
   });
 }
 
-/** The entities of a manifest, by what they are in the database. */
+/** The entities of a manifest, by the relation that they show in the database. */
 export interface EntityRoles {
-  /** Entities that show a table or view as it is, by `schema.name`. */
+  /** Entities of tables, and of views with a plan of the kind `view`, by `schema.name`. */
   readonly own: ReadonlyMap<string, ModelRelation>;
-  /** Entities of plans of the kind `table`, by the id of the view. */
+  /** Entities of views with a plan of the kind `table`, by the OID of the view. */
   readonly ofViews: ReadonlyMap<Oid, ModelRelation>;
 }
 
-/** Tells the entities of views over a table from the entity of that table, by their names. */
+/** Separates the entities of views over a table from the entity of the table itself, by their names. */
 export function entityRoles(manifest: Manifest, plans: ReadonlyMap<Oid, ViewPlan>): EntityRoles {
   const byTable = new Map<string, ModelRelation[]>();
   for (const relation of manifest.catalog.relations.values()) {
@@ -85,7 +85,7 @@ export function entityRoles(manifest: Manifest, plans: ReadonlyMap<Oid, ViewPlan
     const found =
       names.map((name) => entities.find((entity) => entity.name === name)).find(Boolean) ??
       entities.find(({ name }) => names.includes(name.replace(/_\d+$/, '')));
-    // One entity is left for the table itself.
+    // Keep one entity for the table itself.
     if (found === undefined || entities.length < 2) continue;
     ofViews.set(view.id, found);
     byTable.set(
@@ -97,7 +97,7 @@ export function entityRoles(manifest: Manifest, plans: ReadonlyMap<Oid, ViewPlan
   return { own, ofViews };
 }
 
-/** `schema.name` as manifests write it. */
+/** Returns `schema.name` as in manifests. */
 export function nameOf({ schema, name }: Pick<PgRelation, 'schema' | 'name'>): string {
   return tableName({ schema, table: name });
 }
@@ -105,18 +105,18 @@ export function nameOf({ schema, name }: Pick<PgRelation, 'schema' | 'name'>): s
 /** A filter of rows; null accepts all rows. */
 type RowFilter = string | null;
 
-/** A masked column of a view, and for which rows a role sees its values. */
+/** A masked column of a view, and the rows in which a role sees its values. */
 export interface MaskedLabel {
   readonly name: string;
   readonly label: string;
   readonly mask: MaskKind;
-  /** Alternatives; empty: for none. */
+  /** Filters, any of which unmasks the value; empty if it is always masked. */
   readonly clear: readonly RowFilter[];
 }
 
 /**
- * The grants of a role on the entity of a view: one for each alternative of its rows, and for each alternative under which
- * the view shows a masked column the same rows again with that column unmasked.
+ * The grants of a role on the entity of a view: one for each filter in `rows`, and another one with a masked column
+ * unmasked for each condition under which the view shows that column.
  *
  * @param plain labels of columns that the view shows without a mask
  */
@@ -167,12 +167,12 @@ function isAlwaysClear({ clear }: MaskedLabel): boolean {
   return clear.includes(null);
 }
 
-/** Filters without those that another one contains. */
+/** Removes duplicate filters; a filter that accepts all rows replaces the others. */
 function widest(filters: readonly RowFilter[]): readonly RowFilter[] {
   return filters.includes(null) ? [null] : [...new Set(filters)];
 }
 
-/** Both filters. */
+/** Combines two filters with AND. */
 export function bothOf(one: RowFilter, other: RowFilter): RowFilter {
   if (one === null || other === null) return one ?? other;
   return `${one} and ${other}`;

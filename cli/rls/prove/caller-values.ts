@@ -3,30 +3,30 @@ import { type Encoder, type Formula, scriptOf } from '../../../policy/proof/inde
 import type { PgRelation } from '../catalog/catalog.js';
 import { type CallerAttribute, type CallerSource, sameSource, sourceText } from '../import/caller-value.js';
 
-/** Setting in which PostgREST and hosted services pass all claims, and the prefix of those for each claim. */
+/** Setting in which PostgREST and hosted services pass all claims, and the prefix of the settings for single claims. */
 export const CLAIMS_SETTING = 'request.jwt.claims';
 export const CLAIM_PREFIX = 'request.jwt.claim.';
 
-/** Where a value of the caller comes from. */
+/** The source of a value read from a setting: a claim if the name has the prefix for claims. */
 export function sourceOfSetting(name: string): CallerSource {
   return name.startsWith(CLAIM_PREFIX)
     ? { kind: 'claim', path: [name.slice(CLAIM_PREFIX.length)] }
     : { kind: 'setting', name };
 }
 
-/** A value that a policy reads from the session, and the attribute that subjects have instead. */
+/** A value that row security reads from the session, with the attribute that stands for it in the policy. */
 export interface CallerValueName {
-  /** Of the attribute; otherwise a name that no attribute has. */
+  /** Name of the attribute; without one, a name in parentheses that no attribute can have. */
   readonly name: string;
   readonly source: CallerSource;
   readonly list: boolean;
 }
 
-/** Names of the values of callers: the same name on both sides of a proof is the same value. */
+/** Assigns names to values of callers. On both sides of a proof, the same name means the same value. */
 export class CallerValueNames {
   readonly #names: CallerValueName[];
 
-  /** @param attributes the attributes that subjects have, and where they are from */
+  /** @param attributes attributes of subjects, with the sources of their values */
   constructor(attributes: readonly CallerAttribute[]) {
     this.#names = [...attributes];
   }
@@ -49,8 +49,8 @@ export class CallerValueNames {
 }
 
 /**
- * Values of a column in the rows of a table that a subquery selects; without a column, whether there is such a row. In
- * formulas it is an attribute of the caller, whose name is `id`.
+ * The values of a column in the table rows that a subquery selects, or the existence of such a row if there is no
+ * column. In formulas, the set is an attribute of the caller named `id`.
  */
 export interface RowSet {
   readonly id: string;
@@ -59,13 +59,13 @@ export interface RowSet {
   readonly entity: Entity | null;
   /** Physical name; null if only the existence of a row counts. */
   readonly column: string | null;
-  /** Encoder of a row of the table. */
+  /** Encoder for a row of the table. */
   readonly encoder: Encoder;
-  /** True of the rows that are selected. */
+  /** True for the selected rows. */
   readonly condition: Formula;
 }
 
-/** The sets of rows that conditions of one question name. Equal ones are one. */
+/** The row sets that occur in conditions; equal sets are kept once. */
 export class RowSets {
   readonly #sets = new Map<string, RowSet>();
   readonly #ids = new Map<string, RowSet>();
@@ -85,7 +85,7 @@ export class RowSets {
     return [...this.#ids.values()];
   }
 
-  /** Null if no set has the name. */
+  /** The set with this id; null if there is none. */
   named(id: string): RowSet | null {
     return this.#ids.get(id) ?? null;
   }

@@ -6,9 +6,9 @@ import { NotUnderstood } from './scope.js';
 import { type CallerTerm, literalTerm, NULL_TERM, type Term, truthLiteral, type ValueTerm } from './terms.js';
 
 export interface CastContext {
-  /** Names of the types of columns whose labels the model declares, such as `app.status`. */
+  /** Names of enum types whose labels the model declares, such as `app.status`. */
   readonly enums: ReadonlySet<string>;
-  /** Conditions under which the database does not fail; translations add to them. */
+  /** Conditions under which queries do not fail in the database; translations add to them. */
   readonly assumed: Set<string>;
 }
 
@@ -36,7 +36,11 @@ function isMoment({ type, literal }: ValueTerm): boolean {
   return isTime || (type === null && literal === null);
 }
 
-/** A term as another type. @throws NotUnderstood if the cast depends on more than the value */
+/**
+ * Casts a term to another type.
+ *
+ * @throws NotUnderstood if the logic has no such cast, or if the cast depends on the time zone
+ */
 export function castTerm(
   inner: Term,
   target: TypeNode | undefined,
@@ -85,7 +89,7 @@ function castValue(
   }
   if (term.literal !== null && term.type === null && type !== null && !isList && !isLimited)
     return type === 'bool' ? truthLiteral(term.literal) : literalTerm(term.literal, type, encoder);
-  // A label of an enum is a text; other types of users may compare in another way.
+  // Enum labels count as text; other user-defined types may compare in another way.
   if (term.literal !== null && type === null && isEnum) return literalTerm(term.literal, 'text', encoder);
   if (type !== null && ZONED.has(type) && (term.type === null || term.type !== type) && isMoment(term))
     throw new NotUnderstood(`a cast to ${name} that depends on the time zone`);
@@ -109,7 +113,7 @@ function castItem(item: Term, type: TypeName | null, encoder: Encoder): Term {
   return item.type === null ? literalTerm(item.literal, type, encoder) : item;
 }
 
-/** A setting or claim as another type. Of an empty text, only text has a value. */
+/** Casts a setting or claim to another type. An empty text has a value only as text. */
 function castCaller(term: CallerTerm, type: TypeName, encoder: Encoder): CallerTerm {
   if (term.type === type) return term;
   const isWider = KEEPING.has(`${term.type} ${type}`) && term.type !== 'uuid';
@@ -129,7 +133,7 @@ function castDefault(
   encoder: Encoder,
 ): CallerTerm['otherwise'] {
   if (term === null || term.kind === 'truth') return term;
-  // The cast of an empty text fails; no value is equal to it.
+  // An empty text as the default cannot be cast, so no value is equal to it.
   if (term.literal === null || term.literal === '') return null;
   return type === 'bool' ? truthLiteral(term.literal) : literalTerm(term.literal, type, encoder);
 }

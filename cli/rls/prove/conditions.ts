@@ -31,13 +31,13 @@ import {
 import { type TranslationContext, Values } from './values.js';
 
 export interface ConditionContext extends TranslationContext {
-  /** Decides if a subquery has a row, as a formula. @throws NotUnderstood */
+  /** Returns a formula that is true if a subquery has a row. @throws NotUnderstood */
   hasRow(subquery: Subquery, home: Home): Formula;
 }
 
 /**
- * Translates conditions of row security, as Postgres has them, into formulas. What it does not understand becomes an
- * unknown truth value, which is equal to no other one.
+ * Translates conditions of row security to formulas, with the semantics of Postgres. A part that it does not understand
+ * becomes an unknown truth value that differs from every other.
  */
 export class ConditionEncoder {
   readonly #context: ConditionContext;
@@ -60,7 +60,7 @@ export class ConditionEncoder {
     return this.#understood(home, () => this.#compared('=', left, right, home));
   }
 
-  /** A value of the row or a literal. @throws NotUnderstood for a value of the caller */
+  /** Translates a value of the row or a literal. @throws NotUnderstood for a value of the caller */
   rowTerm(place: PlacedExpression, home: Home): ValueTerm | TruthTerm {
     const term = this.#values.term(place, home);
     if (isRowTerm(term)) return term.kind === 'value' ? typed(term, 'text', home.encoder) : term;
@@ -162,7 +162,7 @@ export class ConditionEncoder {
     }
   }
 
-  /** `x IN (SELECT …)`, `x = (SELECT …)`. */
+  /** Translates `x IN (SELECT …)` and `x = (SELECT …)`. */
   #isAmong(tested: PlacedExpression, subquery: Subquery, home: Home): Truth {
     const { select, place } = subquery;
     const target = firstTarget(select);
@@ -178,7 +178,7 @@ export class ConditionEncoder {
     return this.#orNotTrue(this.#context.hasRow({ ...subquery, equalTo: tested }, home), home);
   }
 
-  /** A condition of which it is known when it is true, and not when it is false or NULL. */
+  /** A truth value of which only `isTrue` is known; otherwise it may be false or NULL. */
   #orNotTrue(isTrue: Formula, home: Home): Truth {
     const key = `false or NULL ${this.#unknown++}`;
     const { isFalse } = home.encoder.unknownTruth(key, 'a subquery that is false or NULL');
@@ -209,7 +209,7 @@ export class ConditionEncoder {
 
   // -------------------------------------------------------------- operators
 
-  /** Null for an operation whose result is no truth value. */
+  /** Translates an operator; null if its result is not a truth value. */
   #operation(expression: A_Expr, place: PlacedExpression, home: Home): Truth | null {
     const { kind, lexpr, rexpr } = expression;
     const operator = operatorOf(expression);

@@ -33,19 +33,19 @@ export interface VisibilityQuestion {
   readonly policyRole: string;
   readonly entity: Entity;
   readonly encoder: Encoder;
-  /** The row is visible in the database. */
+  /** True if the row is visible in the database. */
   readonly row: Formula;
   readonly view: View;
   /** Physical names of the columns that the role may read in the database. */
   readonly readable: ReadonlySet<string>;
 }
 
-/** A difference that may be possible: of rows, or of one column. */
+/** A possible difference between database and gateway, in whole rows or in one column. */
 export interface VisibilityDifference {
   readonly formula: Formula;
-  /** `more`: the gateway shows what the database hides. */
+  /** `more`: the gateway shows rows or values that the database hides; `less`: the reverse. */
   readonly direction: 'more' | 'less';
-  /** Name of the entity's column; null for the row. */
+  /** Name of the entity's column; null if the whole row differs. */
   readonly column: string | null;
 }
 
@@ -63,32 +63,32 @@ export type ExampleRow = ReadonlyMap<string, string | null>;
 /** A row, a caller and the rows of other tables for which policy and row security differ; all values are made up. */
 export interface Example {
   readonly direction: VisibilityDifference['direction'];
-  /** Name of the entity's column that is seen by one alone; null if it is the row. */
+  /** The entity's column that only the policy or only row security shows; null if the whole row differs. */
   readonly column: string | null;
   readonly entity: Entity;
   readonly row: ExampleRow;
-  /** Rows that other tables need. */
+  /** Rows of other tables on which the difference depends. */
   readonly others: readonly { readonly entity: Entity; readonly row: ExampleRow }[];
   readonly caller: ExampleCaller;
 }
 
 interface ExampleCaller {
-  /** Names of the role in the database and in the policy. */
+  /** Name of the role in the database; `policyRole` is its name in the policy. */
   readonly role: string;
   readonly policyRole: string;
   readonly settings: ReadonlyMap<string, string>;
   readonly claims: Readonly<Record<string, unknown>>;
-  /** Settings that must never have been set in the session: one that was set is an empty text afterwards. */
+  /** Settings that must be unset: one that was ever set in the session reads as an empty text, not NULL. */
   readonly unset: readonly string[];
   readonly attributes: Readonly<Record<string, string | readonly string[]>>;
 }
 
-/** Values of one caller, as the solver has them. */
+/** Values of one attribute of the caller in a model of the solver. */
 interface CallerValues {
   readonly isMissing: boolean;
-  /** The setting or claim is an empty text. */
+  /** True if the setting or claim is an empty text. */
   readonly isBlank: boolean;
-  /** Null if any values will do. */
+  /** Null if any value will do. */
   readonly values: readonly SolverText[] | null;
 }
 
@@ -97,7 +97,7 @@ interface SolverText {
   readonly type: TypeName;
 }
 
-/** Makes an example of a model of the solver; returns the reason if there is none. */
+/** Builds an example from a model of the solver; returns the reason if that is not possible. */
 export async function exampleOf(
   { direction, column }: VisibilityDifference,
   question: VisibilityQuestion,
@@ -140,13 +140,13 @@ function rowOf(
   return row;
 }
 
-/** Undefined if the database has no such value. */
+/** Text of a column's value; null for NULL, undefined if the database has no such value. */
 function textOfColumn(column: RowVariable, model: SolverModel): string | null | undefined {
   const value = columnValue(column, model);
   return value === undefined || value === null ? value : inDatabase(value, column.type);
 }
 
-/** A text that the solver made up as a value of the type: uuids are the same for the same text. */
+/** Converts a text made up by the solver to a value of the type. Equal texts become equal uuids. */
 function inDatabase(value: string, type: TypeName): string {
   if (type !== 'uuid' || /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(value)) return value;
   const digits = [...value].map((c) => (c.codePointAt(0) ?? 0).toString(16).padStart(5, '0')).join('');
@@ -200,7 +200,7 @@ function callerValuesOf(
   return found;
 }
 
-/** A value that is none of the others, in the type as which it is compared; a uuid for a text, which can be either. */
+/** A value not in `others`, in the type of the comparison; a uuid for text, which fits both types. */
 function otherValue(
   name: string,
   others: ReadonlySet<string>,
@@ -243,7 +243,7 @@ function callerOf(
   return { settings, claims, attributes, unset: unset.filter((setting) => !isSet(setting)) };
 }
 
-/** Settings in which a value is passed. */
+/** Settings that can pass a value of the caller; none for the database user. */
 function settingsOf(source: CallerSource): readonly string[] {
   if (source.kind === 'setting') return [source.name];
   return source.kind === 'claim' ? [CLAIMS_SETTING, `${CLAIM_PREFIX}${source.path[0] ?? ''}`] : [];
@@ -265,10 +265,10 @@ function setClaim(
   claims[first] = inner;
 }
 
-/** Most tables in a chain of memberships. */
+/** Maximum number of tables in a chain of memberships. */
 const MOST_DEPTH = 4;
 
-/** Finds rows of other tables, so that sets of rows have the values that the solver gave them. */
+/** Finds rows of other tables that give row sets and attributes their values in the solver's model. */
 class WitnessRows {
   readonly rows: { readonly entity: Entity; readonly row: ExampleRow }[] = [];
   readonly #context: ExampleContext;
@@ -285,7 +285,7 @@ class WitnessRows {
     return this.#caller;
   }
 
-  /** Adds the rows that one question needs. False if there are none. */
+  /** Adds the rows that a model needs. Returns false if no such rows are found. */
   async add(encoder: Encoder, model: SolverModel, depth: number): Promise<boolean> {
     if (depth > MOST_DEPTH) return false;
     const groups = new Map<string, RowGroup>();
@@ -327,7 +327,7 @@ class WitnessRows {
     return { name, set: null, attribute, entity: relation, column: physical };
   }
 
-  /** @param groups all values of the question: the row must not give one to a set that has it not */
+  /** @param groups all values in the model: the row must not give a set a value that the set lacks */
   async #addRow(
     source: ExampleSource,
     { value, type }: RowGroup,
@@ -369,7 +369,7 @@ class WitnessRows {
     return this.add(encoder, model, depth + 1);
   }
 
-  /** Takes over values of the caller that were open. False if no database has them. */
+  /** Takes from a model the caller's values that are still open. Returns false if no database has them. */
   #learn(encoder: Encoder, model: SolverModel): boolean {
     const values = callerValuesOf(encoder, this.#context, model);
     for (const [name, own] of values ?? []) if (this.#isOpen(name)) this.#caller.set(name, own);
@@ -381,7 +381,7 @@ class WitnessRows {
     return known === undefined || known.values === null;
   }
 
-  /** The caller has the values of the example, and no others. */
+  /** Facts that fix the caller's values to those of the example. */
   #callerFacts(encoder: Encoder): readonly Formula[] {
     return [...encoder.attributes].flatMap((name) => {
       const own = this.#caller.get(name);
@@ -435,7 +435,7 @@ function linkTo(
   return same === null ? [] : [not(term.isNull), same];
 }
 
-/** True if a value is the one with this text; null if that cannot be written. */
+/** A formula that is true if a value has this text; null if the logic cannot express that. */
 function equalTo({ args, type }: ComparedValue, value: string): Formula | null {
   const last = args?.at(-1);
   if (last === undefined) return null;

@@ -6,20 +6,20 @@ import { calledName, firstTarget } from '../nodes.js';
 import { queryText } from '../statement.js';
 import { at, NO_ARGUMENTS, NotUnderstood, type PlacedExpression, referenceOf } from './scope.js';
 
-/** A call of a user's function, as the query that is its body. */
+/** A call of a user-defined function, replaced by the query in its body. */
 export interface CalledQuery {
-  /** A SELECT. */
+  /** The SELECT in the body, with the arguments in its scope. */
   readonly query: PlacedExpression;
   readonly args: readonly PlacedExpression[];
   readonly returnsSet: boolean;
-  /** NULL for a NULL among the arguments. */
+  /** True for STRICT: the result is NULL if an argument is NULL. */
   readonly strict: boolean;
 }
 
-/** Most function bodies inside each other. */
+/** Maximum nesting of function bodies. */
 const MOST_DEPTH = 8;
 
-/** The function of a user that a call names; null for functions of Postgres. @throws NotUnderstood */
+/** The user-defined function that a node calls; null for functions of Postgres. @throws NotUnderstood */
 export function calledQuery(place: PlacedExpression, database: CheckedDatabase): CalledQuery | null {
   if (!('FuncCall' in place.node)) return null;
   const called = functionOf(place, database);
@@ -74,7 +74,7 @@ function countOf(types: string): number {
   return types === '' ? 0 : types.split(', ').length;
 }
 
-/** The only statement of a body, a SELECT. */
+/** The only statement of a body, a SELECT. @throws NotUnderstood for any other body */
 function bodyOf(called: DatabaseFunction, name: string): Node {
   const statement = queryText(called);
   try {
@@ -89,17 +89,17 @@ function bodyOf(called: DatabaseFunction, name: string): Node {
 /** A subquery in a condition. */
 export interface Subquery {
   readonly select: SelectStmt;
-  /** Where it stands: its tables and arguments, and the rights under which it runs. */
+  /** The tables and arguments in its scope, and the rights under which it runs. */
   readonly place: PlacedExpression;
-  /** Only its first row counts, as of a function; otherwise several rows where one is expected are an error. */
+  /** True if only its first row counts, as in a function; if false, several rows can be an error. */
   readonly firstRow: boolean;
-  /** A value that its select list must be equal to; null if there need only be a row. */
+  /** A value that the selected value must equal; null if any row will do. */
   readonly equalTo: PlacedExpression | null;
-  /** The value of its select list must be true. */
+  /** True if the selected value must be true. */
   readonly isTrue: boolean;
 }
 
-/** The subquery that an operand is, through casts, arguments and functions; null for any other operand. */
+/** The subquery in an operand, also inside casts, arguments and functions; null for any other operand. */
 export function subqueryOf(place: PlacedExpression, database: CheckedDatabase): Subquery | null {
   const { node } = place;
   if ('TypeCast' in node && node.TypeCast.arg !== undefined)
@@ -125,14 +125,14 @@ export function subqueryOf(place: PlacedExpression, database: CheckedDatabase): 
   return { select, place, firstRow: false, equalTo: null, isTrue: false };
 }
 
-/** @throws NotUnderstood if it is another statement */
+/** The SELECT in a query. @throws NotUnderstood for any other statement */
 export function selectOf(query: Node | undefined): SelectStmt {
   if (query === undefined || !('SelectStmt' in query))
     throw new NotUnderstood('a subquery that is no SELECT');
   return query.SelectStmt;
 }
 
-/** The value of a query that is a single expression, such as `(SELECT auth.uid())`; null for any other query. */
+/** The only expression of a query without FROM, such as `(SELECT auth.uid())`; null for any other query. */
 export function aloneIn(select: SelectStmt): Node | null {
   const { fromClause, whereClause, groupClause, havingClause, limitCount, limitOffset, op, valuesLists } =
     select;

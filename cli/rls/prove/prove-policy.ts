@@ -21,12 +21,12 @@ import { type Example, exampleOf } from './examples.js';
 import { RowSecurityEncoder } from './row-security.js';
 import { Ties } from './ties.js';
 
-/** The rows, or one column, that a role sees of one table: through the gateway and in the database. */
+/** A comparison of the rows and columns of one table that a role sees through gateway and database. */
 export interface RoleProof {
-  /** The database role. */
+  /** The database role; the policy's role if the database has no such role. */
   readonly role: string;
   readonly entity: string;
-  /** Such as `app.note`. */
+  /** Qualified name, such as `app.note`; empty if the database has no such role. */
   readonly table: string;
   readonly verdict: PolicyProofVerdict;
   /** Conditions on a caller under which the database answers at all, such as `sub can be read as uuid`. */
@@ -34,10 +34,10 @@ export interface RoleProof {
 }
 
 /**
- * - `equal`: the same rows, for every row and every caller.
- * - `narrower`: never more rows, and fewer in the example.
- * - `wider`: more rows in the example. `differs`: more in one example, fewer in another.
- * - `unknown`: neither; `neverMore` if it is proved that the gateway shows no more than the database.
+ * - `equal`: the gateway shows the same rows as the database, for every row and every caller.
+ * - `narrower`: it never shows more, and shows less in the example.
+ * - `wider`: it shows more in the example. `differs`: more in one example, less in another.
+ * - `unknown`: none of these; `neverMore` if it is proved that the gateway shows no more.
  */
 export type PolicyProofVerdict =
   | { readonly kind: 'equal' }
@@ -45,14 +45,17 @@ export type PolicyProofVerdict =
   | { readonly kind: 'differs'; readonly example: Example; readonly less: Example }
   | { readonly kind: 'unknown'; readonly because: string; readonly neverMore: boolean };
 
-/** Runs an example in a database with row security and through the gateway; null if it shows the difference, or why not. */
+/**
+ * Runs an example in a database with row security and through the gateway. Returns null if the example shows the
+ * difference, otherwise the reason why it does not.
+ */
 export type ExampleTrial = (example: Example) => Promise<string | null>;
 
 export interface ProofInput {
   readonly database: CheckedDatabase;
   readonly manifest: Manifest;
   readonly policy: ProvenPolicy;
-  /** Settings and claims that the attributes of callers stand for. */
+  /** Attributes of callers, with the settings and claims that they stand for. */
   readonly attributes: readonly CallerAttribute[];
 }
 
@@ -109,7 +112,7 @@ function withoutTable({ name }: Role, entity: Entity): RoleProof {
   };
 }
 
-/** Roles of the policy that are no roles of the database. */
+/** Unknown verdicts for roles of the policy that the database does not have. */
 function unknownRoles({ database, policy }: ProofInput): readonly RoleProof[] {
   const known = new Set([...database.catalog.roles.values()].map(({ name }) => nameFrom(name)));
   const verdict = { kind: 'unknown', because: 'the database has no such role', neverMore: false } as const;
@@ -130,7 +133,7 @@ async function decide(
 ): Promise<PolicyProofVerdict> {
   const differences = differencesOf(question);
   const facts = await context.ties.factsOf(question.encoder, question.role.name);
-  // The first case asks if there is a row and a caller at all: of contradictory facts everything would follow.
+  // The first case asks if any row and caller are possible: contradictory facts would prove everything.
   const wish = wishOf(question.encoder);
   const cases = differences.flatMap(({ formula }) => [[formula], [formula, wish]]);
   const script = scriptOf(facts, [[], ...cases]);
@@ -153,7 +156,7 @@ async function decide(
   return verdictOf(outcomes);
 }
 
-/** Requires that the caller has all values: such examples are easier to read and to try. */
+/** Asks for a caller with all values, since such examples are easier to read and to run. */
 function wishOf(encoder: Encoder): Formula {
   return and(
     ...[...encoder.attributes].flatMap((name) => [
@@ -226,7 +229,7 @@ async function tried(
   return { kind: 'unknown', because };
 }
 
-/** Names expressions on which the model depends, and whose meaning the solver does not know. */
+/** Names the expressions on which the model depends and that the solver does not understand. */
 async function reasonsFor(
   { encoder, role }: VisibilityQuestion,
   { ties }: PolicyProofContext,

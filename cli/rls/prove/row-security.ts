@@ -29,8 +29,8 @@ export interface VisibleInDatabase {
 }
 
 /**
- * Translates the row security of a database into formulas, as Postgres combines it: one of the permissive policies that
- * apply to the role, and all restrictive ones. Independent of `osl rls import`.
+ * Translates row security to formulas with the semantics of Postgres: a row must meet one of the permissive policies
+ * that apply to the role, and all restrictive ones. Independent of `osl rls import`.
  */
 export class RowSecurityEncoder {
   readonly sets = new RowSets();
@@ -83,7 +83,7 @@ export class RowSecurityEncoder {
     return { encoder, row, assumed: [...this.#assumed] };
   }
 
-  /** A policy that fails, whatever the row is, hides the whole table. */
+  /** Returns false if a policy fails for every row, since it then hides the whole table. */
   #orNothing(row: () => Formula): Formula {
     try {
       return row();
@@ -106,13 +106,13 @@ export class RowSecurityEncoder {
       return encoder.unknownTruth(`circle ${relation.id}`, `a policy on ${qualified(relation)} that reads it`)
         .isTrue;
     }
-    // Inside its own policies, a table goes by its own name.
+    // A policy refers to its table by name, not by the alias in the query.
     const home: Home = { range: { ...range, alias: relation.name }, encoder };
     const inside = { ...rights, searchPath: [], open: new Set([...rights.open, relation.id]) };
     const policies = relation.policies.filter(
       (policy) => governs(policy, 'SELECT') && this.#database.isFor(policy, role),
     );
-    // A policy without USING adds no condition, neither one that opens nor one that restricts.
+    // A policy without USING neither shows nor hides rows.
     const conditions = (permissive: boolean): readonly Formula[] =>
       policies
         .filter((policy) => policy.permissive === permissive && policy.using !== null)
@@ -162,7 +162,7 @@ export class RowSecurityEncoder {
     throw new NotUnderstood(`the table ${name}`);
   }
 
-  /** Types of columns whose labels the model declares. */
+  /** Enum types of columns whose labels the model declares. */
   #enums(): ReadonlySet<string> {
     const found = new Set<string>();
     for (const relation of this.#database.catalog.relations.values())
@@ -183,7 +183,7 @@ function conditionIn(text: string): Node | null {
   }
 }
 
-/** The search_path of a session of the role. */
+/** The search_path of the role's sessions: as set for the role or the database, or the default. */
 function sessionPathOf(role: Role): readonly string[] {
   return searchPathOf(role) ?? [role.name, 'public'];
 }

@@ -25,10 +25,10 @@ export interface RlsProveFlags extends DatabaseFlags {
 }
 
 /**
- * Compares the policy of a folder with the row security of a database by the solver, for each role and each table, and
- * sets the exit status. Reads the catalog, and no row.
+ * Compares the policy of a folder with the row security of a database for each role and table, using the solver, and
+ * sets the exit status. Reads the catalog, but no rows.
  *
- * @throws Failure for wrong flags, a database that cannot be reached, a catalog that cannot be read, and without the
+ * @throws Failure for invalid flags, a database that cannot be reached, a catalog that cannot be read, or a missing
  * solver; the errors of `loadModel`
  */
 export async function runRlsProve(folder: string, flags: RlsProveFlags): Promise<void> {
@@ -52,7 +52,7 @@ export async function runRlsProve(folder: string, flags: RlsProveFlags): Promise
   });
 }
 
-/** @throws Failure if a part of the catalog cannot be read: what it has could restrict rows */
+/** @throws Failure if a part of the catalog cannot be read, since that part could restrict rows */
 async function readDatabase(url: string) {
   const survey = await openDatabase(url);
   try {
@@ -65,7 +65,7 @@ async function readDatabase(url: string) {
   }
 }
 
-/** Exit status if something is neither equal nor shown to differ. */
+/** Exit status if a comparison is neither proved equal nor shown to differ. */
 const UNKNOWN = 3;
 
 function report(proofs: readonly RoleProof[], { json, sarif }: RlsProveFlags): void {
@@ -148,7 +148,7 @@ const LABELS = {
   unknown: 'unknown ',
 } as const;
 
-/** The same for a person. */
+/** Formats proofs for the terminal. */
 export function* proofLines(proofs: readonly RoleProof[]): Generator<string> {
   for (const { role, entity, table, verdict } of proofs) {
     const never = verdict.kind === 'unknown' && verdict.neverMore ? ' (never more)' : '';

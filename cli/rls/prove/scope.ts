@@ -5,7 +5,7 @@ import type { Oid, PgRelation } from '../catalog/catalog.js';
 import { namesOf } from '../nodes.js';
 import { isTree } from '../statement.js';
 
-/** A part of a condition that the proof does not understand; the message names it. */
+/** Thrown for a part of a condition that the proof does not understand; the message names the part. */
 export class NotUnderstood extends Error {
   override readonly name = 'NotUnderstood';
 }
@@ -18,7 +18,7 @@ export interface RangeTable {
   readonly entity: Entity | null;
 }
 
-/** The row that a condition is about: one of a table, with the encoder of its columns. */
+/** The table row for which a condition is translated, with the encoder of its columns. */
 export interface Home {
   readonly range: RangeTable;
   readonly encoder: Encoder;
@@ -27,33 +27,33 @@ export interface Home {
 /** Names that an expression may use, the innermost first. */
 interface ProofScope {
   readonly ranges: readonly RangeTable[];
-  /** Arguments of the function whose body it is, by name and by `$1`. */
+  /** Arguments of the function whose body contains the expression, by name and as `$1`, `$2`. */
   readonly arguments: ReadonlyMap<string, PlacedExpression>;
   readonly outer: ProofScope | null;
 }
 
 /** Rights and settings under which Postgres evaluates an expression. */
 export interface QueryRights {
-  /** Role whose privileges and row security count; it is also `current_user`. */
+  /** Role whose privileges and row security apply; it is also `current_user`. */
   readonly role: Oid;
   /** Schemas in which names without a schema are looked up. */
   readonly searchPath: readonly string[];
-  /** The same of the session, for functions that do not set it. */
+  /** search_path of the session, for functions that do not set their own. */
   readonly sessionPath: readonly string[];
-  /** Number of function bodies around it. */
+  /** Number of function bodies around the expression. */
   readonly depth: number;
-  /** Tables whose policies are being read. */
+  /** Tables whose policies are being translated, to detect policies that read themselves. */
   readonly open: ReadonlySet<Oid>;
 }
 
-/** An expression with what it depends on. */
+/** An expression with the scope of its names and the rights under which it runs. */
 export interface PlacedExpression {
   readonly node: Node;
   readonly scope: ProofScope;
   readonly rights: QueryRights;
 }
 
-/** Another expression of the same place. @throws NotUnderstood if there is none */
+/** Another expression in the same scope. @throws NotUnderstood if it is missing */
 export function at(place: PlacedExpression, node: Node | undefined): PlacedExpression {
   if (node === undefined) throw new NotUnderstood('an expression that is cut off');
   return { ...place, node };
@@ -94,7 +94,7 @@ function namedArgument(name: string, scope: ProofScope): PlacedExpression {
   throw new NotUnderstood(`the argument ${name}`);
 }
 
-/** The name of an operator of Postgres. @throws NotUnderstood for those of users and extensions */
+/** The name of a built-in operator. @throws NotUnderstood for an operator of a user or an extension */
 export function operatorOf({ name }: A_Expr): string {
   const names = namesOf(name);
   const [schema, operator] = names.length > 1 ? names : ['pg_catalog', names[0]];
@@ -112,7 +112,7 @@ export interface From {
 /** Reads the FROM clause of a query. @throws NotUnderstood */
 export type FromReader = (select: SelectStmt, rights: QueryRights) => From;
 
-/** The columns that an expression names, those that nested queries take from around them included. @throws NotUnderstood */
+/** The columns that an expression names, including outer columns in nested queries. @throws NotUnderstood */
 export function columnsIn(placed: PlacedExpression, from: FromReader): readonly ColumnOf[] {
   const found: ColumnOf[] = [];
   collect(placed.node, placed, from, found);
@@ -125,7 +125,7 @@ function collect(value: unknown, place: PlacedExpression, from: FromReader, foun
     for (const item of value) collect(item, place, from, found);
     return;
   }
-  const node = value as Node; // members that are no node have none of the names below
+  const node = value as Node; // other objects have none of the names below
   const reference = referenceOf({ ...place, node });
   if (reference !== null) {
     if ('column' in reference) found.push(reference);

@@ -13,12 +13,12 @@ import { sessionSettings } from '../compare/callers.js';
 import type { CheckedDatabase } from '../database.js';
 import type { Example, ExampleRow } from './examples.js';
 
-/** Definitions that a copy of the row security needs and that the security catalog does not have. */
+/** Definitions that a copy of the row security needs in addition to the security catalog. */
 export interface ScratchDefinitions {
-  /** By function: CREATE FUNCTION. */
+  /** CREATE FUNCTION statements, by OID of the function. */
   readonly functions: ReadonlyMap<Oid, string>;
   readonly enums: readonly { readonly name: string; readonly labels: readonly string[] }[];
-  /** By relation: the types of its columns, with modifiers. */
+  /** Column types with modifiers, by OID of the relation and column name. */
   readonly types: ReadonlyMap<Oid, ReadonlyMap<string, string>>;
 }
 
@@ -40,7 +40,7 @@ const TYPES = sql`
      and n.nspname !~ '^pg_' and n.nspname <> 'information_schema'
    order by 1, a.attnum`;
 
-/** Reads definitions, and no row. */
+/** Reads the definitions from the catalog; reads no rows of tables. */
 export function scratchDefinitions(system: SystemEngine): Promise<ScratchDefinitions> {
   return system.transaction(async (tx) => {
     await tx.query(sql`set transaction isolation level repeatable read, read only`);
@@ -64,12 +64,12 @@ export function scratchDefinitions(system: SystemEngine): Promise<ScratchDefinit
   });
 }
 
-/** An embedded database with the tables, functions, roles and policies of another one, and none of its rows. */
+/** An embedded database with another database's tables, functions, roles and policies, but no rows. */
 export class ScratchDatabase {
   readonly #engine: OpenedEngine;
-  /** By table that could not be copied whole: the reason. */
+  /** Reasons why tables could not be copied completely, by qualified name. */
   readonly #failed: ReadonlyMap<string, string>;
-  /** Settings that examples have set: they are there for good, as empty texts. */
+  /** Settings that examples have set: they stay in the session as empty texts. */
   readonly #set = new Set<string>();
 
   private constructor(engine: OpenedEngine, failed: ReadonlyMap<string, string>) {
@@ -91,14 +91,14 @@ export class ScratchDatabase {
     return this.#engine.close();
   }
 
-  /** True unless earlier examples have set what this one must not have. */
+  /** True if no earlier example has set a setting that must be unset for this one. */
   isFresh({ caller }: Example): boolean {
     return !caller.unset.some((setting) => this.#set.has(setting));
   }
 
   /**
-   * The number of rows of the example's table that its caller sees, or a text that says why it is not known.
-   * Nothing of the example stays.
+   * Returns the number of rows of the example's table that its caller sees, or the reason why it is not known. Rolls
+   * back the rows of the example.
    */
   async visibleRows(example: Example): Promise<number | string> {
     for (const [setting] of settingsOf(example.caller)) this.#set.add(setting);
@@ -118,7 +118,7 @@ export class ScratchDatabase {
   }
 }
 
-/** Ends a transaction of which nothing shall stay. */
+/** Thrown to roll back a transaction; carries its result. */
 class DiscardedRun extends Error {
   readonly rows: number | string;
 
@@ -128,7 +128,7 @@ class DiscardedRun extends Error {
   }
 }
 
-/** Runs the statements at once, or one by one if one of them fails. Returns why tables are incomplete. */
+/** Runs all statements at once or, if that fails, one by one. Returns the errors by table. */
 async function copied(
   { system }: OpenedEngine,
   statements: readonly ScratchStatement[],
@@ -185,7 +185,7 @@ async function become(tx: SystemQueries, caller: Example['caller']): Promise<voi
   await tx.script(sql`set local role ${sqlName(caller.role)}`);
 }
 
-/** No privilege on what a policy reads, and a policy that reads its own table: nobody sees a row. */
+/** SQLSTATEs of a missing privilege and of a policy that reads its own table: the caller then sees no row. */
 const ALWAYS_FAILS: ReadonlySet<string> = new Set(['42501', '42P17']);
 
 async function countIn(
@@ -207,7 +207,7 @@ async function countIn(
 }
 
 interface ScratchStatement {
-  /** Qualified name of the table that is incomplete without it; null if that is seen when it is used. */
+  /** Table that is incomplete if the statement fails; null if the failure shows only in use. */
   readonly object: string | null;
   readonly text: string;
 }
@@ -246,7 +246,7 @@ function* statementsFor(
     for (const policy of table.policies) yield policyStatement(table, policy, roles);
 }
 
-/** Roles that the examples become, and those that own something or have a policy or a membership of theirs. */
+/** Roles of the examples, owners, roles named in policies, and the roles whose privileges they have. */
 function rolesFor(
   { catalog, roles, access }: CheckedDatabase,
   tables: readonly PgRelation[],

@@ -20,26 +20,26 @@ import {
 } from './scope.js';
 import { comparedValue, isNull } from './terms.js';
 
-/** A part of a subquery's condition, or of the row outside once other tables are gone. */
+/** A part of a subquery's condition; once all tables are replaced, about the outer row only. */
 type SubqueryPart =
   | { readonly kind: 'condition'; readonly place: PlacedExpression }
   | { readonly kind: 'equality'; readonly left: PlacedExpression; readonly right: PlacedExpression }
-  /** A value that is among those of a set of rows. */
+  /** True if the value is in a row set. */
   | { readonly kind: 'member'; readonly value: PlacedExpression; readonly set: string };
 
 export interface SubqueryContext {
   readonly sets: RowSets;
   readonly from: FromReader;
   conditions(): ConditionEncoder;
-  /** The rows of a table that a role sees, as a formula over `home`. */
+  /** A formula over `home` that is true for the rows of a table that a role sees. */
   visible(home: Home, rights: QueryRights): Formula;
   mayRead(role: Oid, relation: PgRelation): boolean;
 }
 
 /**
- * Formula that is true if a subquery has a row. Its tables are replaced one after the other by sets of rows: a table that
- * is linked by a single `column = value` becomes `value` being among the column's values in the rows that meet its own
- * conditions; so in the end nothing but the row outside is left.
+ * Returns a formula that is true if a subquery has a row. Replaces the subquery's tables one after the other by row
+ * sets: for a table linked by a single `column = value`, `value` must be among the column's values in the rows that
+ * meet the table's own conditions. In the end, only conditions on the outer row are left.
  *
  * @throws NotUnderstood for other shapes
  */
@@ -73,7 +73,7 @@ export function subqueryHasRow(subquery: Subquery, home: Home, context: Subquery
   return and(...parts.map((part) => partFormula(part, home, context)));
 }
 
-/** A row of such a query is a row of its tables. */
+/** Requires a query whose rows are rows of its tables, without grouping, set operations or LIMIT. */
 function requirePlain({ select, equalTo, isTrue }: Subquery): void {
   const { groupClause, havingClause, limitCount, limitOffset, op, withClause, valuesLists, targetList } =
     select;
@@ -106,7 +106,7 @@ function requireReadable(
     : new NotUnderstood(`the table ${name}, which the role may not read`);
 }
 
-/** A policy that reads what the role may not read, or itself: Postgres refuses every query of its table. */
+/** Thrown for a policy that reads its own table, or one that the role may not read: every query fails. */
 export class AlwaysFails extends Error {
   override readonly name = 'AlwaysFails';
 }
@@ -119,7 +119,7 @@ function withoutArrayAgg(target: Node): Node {
   return isArrayAgg(target) && 'FuncCall' in target ? (target.FuncCall.args?.[0] ?? target) : target;
 }
 
-/** Requires that a unique key of the only table has values that do not depend on it, so that there is one row at most. */
+/** Requires at most one row: the conditions must fix each column of a unique key of the only table. */
 function requireOneRow(
   ranges: readonly RangeTable[],
   parts: readonly SubqueryPart[],
@@ -148,14 +148,14 @@ function requireOneRow(
 interface Links {
   readonly range: RangeTable;
   readonly own: readonly SubqueryPart[];
-  /** Parts that also depend on other tables or on the row outside. */
+  /** Parts that also depend on other tables or on the outer row. */
   readonly links: readonly SubqueryPart[];
   readonly others: readonly SubqueryPart[];
   /** True if the only link is to another table of the subquery. */
   readonly isLeaf: boolean;
 }
 
-/** Replaces one table by a set of rows. */
+/** Replaces one table by a row set; returns the remaining parts. */
 function withoutOne(
   left: Set<RangeTable>,
   parts: readonly SubqueryPart[],
@@ -206,7 +206,7 @@ function placesOf(part: SubqueryPart): readonly PlacedExpression[] {
   }
 }
 
-/** The sides of a condition that is an equality; null for any other. */
+/** The two sides of an equality; null for any other part. */
 function sidesOf(part: SubqueryPart): readonly [PlacedExpression, PlacedExpression] | null {
   if (part.kind === 'equality') return [part.left, part.right];
   if (part.kind === 'member') return null;
@@ -233,7 +233,7 @@ function linkSides(
   throw new NotUnderstood('a subquery that is linked by an expression');
 }
 
-/** The column that an expression is, through arguments and casts of texts to text; null for any other. */
+/** The column that an expression names, also as an argument or in a cast to text; otherwise null. */
 function plainColumn(place: PlacedExpression): ColumnOf | null {
   const { node } = place;
   if ('TypeCast' in node && node.TypeCast.arg !== undefined) {
@@ -254,7 +254,7 @@ function isCastToText(node: Extract<Node, { TypeCast: unknown }>): boolean {
 
 const TRUE_NODE: Node = { A_Const: { boolval: { boolval: true } } };
 
-/** The name of the set of rows of one table that meet its own conditions and that the role sees. */
+/** The name of the set of a table's rows that meet its own conditions and that the role sees. */
 function setOf(
   range: RangeTable,
   column: string | null,

@@ -38,7 +38,7 @@ export interface TruthTerm {
 export interface ValueTerm {
   readonly kind: 'value';
   readonly value: Value;
-  /** Null for a literal whose type follows from where it is used. */
+  /** Null if unknown, as for a literal whose type follows from its context. */
   readonly type: TypeName | null;
   readonly key: string;
   readonly column: RowVariable | null;
@@ -49,11 +49,11 @@ export interface ValueTerm {
 /** A single value of the caller: a setting, or a claim as text. */
 export interface CallerTerm {
   readonly kind: 'caller';
-  /** Name of the attribute, or of the setting or claim that no attribute is taken from. */
+  /** Name of the attribute; without one, a name for the setting or claim. */
   readonly attribute: string;
-  /** Type that it was cast to last. */
+  /** Type of the last cast; text without a cast. */
   readonly type: TypeName;
-  /** An empty text counts as NULL. */
+  /** True if an empty text counts as NULL. */
   readonly emptyIsNull: boolean;
   /** Value that replaces NULL, as in COALESCE. */
   readonly otherwise: ValueTerm | TruthTerm | null;
@@ -72,7 +72,7 @@ export interface ElementsTerm {
   readonly kind: 'elements';
   readonly attribute: string;
   readonly type: TypeName;
-  /** A missing list has no elements; otherwise it is NULL. */
+  /** True if a missing list has no elements; false if it is NULL. */
   readonly missingIsEmpty: boolean;
   readonly key: string;
 }
@@ -83,7 +83,7 @@ interface ArrayTerm {
   readonly key: string;
 }
 
-/** True if a caller's setting or claim is there and has no characters: then it is no attribute. */
+/** True if a setting or claim of the caller is an empty text, which counts as a missing attribute. */
 function isBlank(attribute: string, encoder: Encoder): Formula {
   const missing = encoder.attribute(attribute, 'missing');
   return and(missing, variable(`${encoder.caller} blank ${attribute}`, 'Bool'));
@@ -108,7 +108,7 @@ export function isNull(term: Term, encoder: Encoder): Formula | null {
 
 function isCallerNull({ attribute, type, emptyIsNull }: CallerTerm, encoder: Encoder): Formula {
   const missing = encoder.attribute(attribute, 'missing');
-  // The cast of an empty text to another type fails: what is then does not matter.
+  // Casting an empty text to another type fails in the database, so the result does not matter.
   return emptyIsNull || type !== 'text' ? missing : and(missing, not(isBlank(attribute, encoder)));
 }
 
@@ -118,14 +118,14 @@ function isTextual(type: TypeName): boolean {
   return type === 'text' || type === 'bpchar';
 }
 
-/** True if `=` compares values of both types as this logic does. */
+/** True if Postgres compares values of these types in the same way as this logic. */
 function areCompared(a: TypeName, b: TypeName): boolean {
   if (a === b || (isTextual(a) && isTextual(b))) return true;
   const exact = (type: TypeName): boolean => INTEGERS.has(type) || type === 'numeric';
   return exact(a) && exact(b);
 }
 
-/** `x = caller`, by the value alone: NULLs are dealt with elsewhere. Null if it is not understood. */
+/** Truth of `x = caller`, NULLs included; null if the logic has no such comparison. */
 export function callerEquals(
   caller: CallerTerm,
   other: ValueTerm | TruthTerm,
@@ -160,7 +160,7 @@ function valuesEqual(a: CallerTerm['otherwise'], b: ValueTerm | TruthTerm, encod
   return a.kind === 'value' && b.kind === 'value' ? compareValues('=', a, b, encoder) : null;
 }
 
-/** `x = ANY (list)` of a list of the caller; null if it is not understood. */
+/** Truth of `x = ANY (list)` for a list of the caller; null if the logic has no such comparison. */
 export function isElement(list: ElementsTerm, other: ValueTerm | TruthTerm, encoder: Encoder): Truth | null {
   const term = other.kind === 'value' ? typed(other, list.type, encoder) : other;
   const type = term.kind === 'truth' ? 'bool' : (term.type ?? 'text');
@@ -182,7 +182,7 @@ export function comparedValue(term: ValueTerm | TruthTerm, type: TypeName): Comp
   return { type, args: argumentsOf(term.value), key: term.key, column: term.column };
 }
 
-/** A literal in the type that its place gives it. */
+/** Gives an untyped literal the type of its context, or text. Leaves other terms unchanged. */
 export function typed(term: ValueTerm, type: TypeName | null, encoder: Encoder): ValueTerm {
   if (term.type !== null || term.literal === null) return term;
   return literalTerm(term.literal, type ?? 'text', encoder);
@@ -206,7 +206,10 @@ export const COMPARISONS: ReadonlySet<string> = new Set(
 );
 const PATTERNS: ReadonlySet<string> = new Set(['~~', '!~~', '^@']);
 
-/** A comparison of two values of rows and literals; what the logic does not have is the same for equal expressions. */
+/**
+ * Compares two values of rows or literals. An unsupported operator gives an unknown truth value, the same one for the
+ * same operands.
+ */
 function compareValues(operator: string, left: ValueTerm, right: ValueTerm, encoder: Encoder): Truth {
   const [a, b] = [typed(left, right.type, encoder), typed(right, left.type, encoder)];
   const [from, to] = [a.type ?? 'text', b.type ?? 'text'];
@@ -235,7 +238,7 @@ function equalTerms(a: Term, b: Term, encoder: Encoder): Truth | null {
     : null;
 }
 
-/** True for a value or a truth value of rows and literals. */
+/** True for a value or truth value; false for values and lists of the caller. */
 export function isRowTerm(term: Term): term is ValueTerm | TruthTerm {
   return term.kind === 'value' || term.kind === 'truth';
 }
@@ -271,7 +274,7 @@ export function columnTerm({ range, column }: ColumnOf, home: Home): Term {
   if (type === 'bool' && stored === undefined) return { kind: 'truth', truth: encoder.truth(base), key };
   const value = encoder.value(base);
   const found = encoder.columns.get(column) ?? null;
-  // A type that OSL-SQL has as text may compare in another way than text does.
+  // A type that OSL-SQL treats as text may compare differently from text.
   const isPlain = stored === undefined || own.labels !== undefined || stored === 'name';
   return isPlain
     ? { kind: 'value', value, type, key, column: found, literal: null }

@@ -14,13 +14,16 @@ import {
 import type { Solver } from '../../policy-proof/solver.js';
 import type { CallerValueNames, RowSet, RowSets } from './caller-values.js';
 
-/** The values of an attribute, compared with a set of rows that a policy of the database names. */
+/**
+ * A row set of a database policy, compared with an attribute. `within`: the attribute has all values of the set;
+ * `around`: the set has all values of the attribute.
+ */
 type SetRelation = 'same' | 'within' | 'around' | 'unrelated';
 
 /**
- * Facts that tie what a policy says of attributes to what the database says of settings, claims and rows: an attribute of
- * the caller is a value of the session, and an attribute that is read from an entity is a set of rows if the solver
- * proves that both have the same rows.
+ * Facts that connect attributes in the policy with settings, claims and rows in the database. An attribute of the
+ * caller is a value of the session; an attribute read from an entity is compared with each row set of the same column,
+ * and the solver proves which of them contains the other.
  */
 export class Ties {
   readonly #policy: ProvenPolicy;
@@ -40,10 +43,10 @@ export class Ties {
     return this.#policy.snapshot.tableAttributes.get(name) ?? null;
   }
 
-  /** Facts about one row and one caller, those of the encoder included. @param roleName name of the database role */
+  /** Facts about one row and one caller, including the encoder's. @param roleName name of the database role */
   async factsOf(encoder: Encoder, roleName: string): Promise<readonly Formula[]> {
     const facts: Formula[] = [];
-    for (const name of encoder.attributes) facts.push(...this.#ofAttribute(name, encoder, roleName)); // grows meanwhile
+    for (const name of encoder.attributes) facts.push(...this.#ofAttribute(name, encoder, roleName)); // the set may grow here
     const sets = new Set(encoder.uses.flatMap(({ attribute }) => this.#sets.named(attribute) ?? []));
     for (const set of sets)
       for (const name of encoder.attributes) {
@@ -55,7 +58,7 @@ export class Ties {
     return [...encoder.facts, ...facts];
   }
 
-  /** The sets of rows of a question that no attribute is proved to have. */
+  /** The row sets used with the encoder that no attribute is proved to equal. */
   async unmatched(encoder: Encoder, roleName: string): Promise<readonly RowSet[]> {
     const sets = new Set(encoder.uses.flatMap(({ attribute }) => this.#sets.named(attribute) ?? []));
     const found: RowSet[] = [];
@@ -91,7 +94,7 @@ export class Ties {
       ];
     return [
       ...single,
-      // An empty text is no attribute.
+      // An empty text counts as a missing attribute.
       ...compared.flatMap((one) => isText(one, (args) => not(and(has(one), equal(args, text('')))))),
       ...compared.flatMap((one, i) =>
         compared.slice(i + 1).flatMap((other) => {
@@ -125,7 +128,7 @@ export class Ties {
   }
 }
 
-/** True if an attribute has values of the same column of the same table. */
+/** True if an attribute and a row set have the values of the same column of the same table. */
 function readsColumn({ relation, column }: TableAttribute, set: RowSet): boolean {
   const physical = relation.columns.find(({ name }) => name === column)?.physical ?? null;
   return relation.name === set.entity?.name && physical === set.column;
@@ -146,7 +149,7 @@ function setFacts(
   });
 }
 
-/** The values that were compared with one of the attributes, each once. */
+/** The values that were compared with one of the attributes, without duplicates. */
 export function instancesOf(names: readonly string[], { uses }: Encoder): readonly ComparedValue[] {
   const own = uses.filter(({ attribute }) => names.includes(attribute));
   return [...new Map(own.map(({ compared }) => [`${compared.type} ${compared.key}`, compared])).values()];
@@ -157,7 +160,7 @@ function isText({ args, type }: ComparedValue, fact: (value: Formula) => Formula
   return value !== undefined && value.sort === 'String' && type !== 'uuid' ? [fact(value)] : [];
 }
 
-/** True if two values are the same; null if that is not known. */
+/** A formula that is true if two values are the same; null if the logic cannot express that. */
 function sameArguments(a: ComparedValue, b: ComparedValue): Formula | null {
   if (a.args === null || b.args === null || a.type !== b.type) return null;
   const others = b.args;

@@ -14,8 +14,8 @@ export interface TrialFiles {
 }
 
 /**
- * Runs examples: the rows are written to an embedded database with the row security, and to one behind the product with
- * the policy, and the caller asks both. Databases are opened for the first example.
+ * Runs examples: inserts the rows into an embedded database with the row security and into one behind the gateway with
+ * the policy, and queries both as the caller. The databases are opened for the first example.
  */
 export class ExampleTrials {
   readonly #openScratch: () => Promise<ScratchDatabase>;
@@ -29,7 +29,7 @@ export class ExampleTrials {
     this.#openService = () => openTestService({ ...files, data: new Map() });
   }
 
-  /** Trials of a policy, for the manifest of the files. */
+  /** Returns a function that runs examples for a policy, one at a time. */
   of(document: PolicyDocument): ExampleTrial {
     return (example) => {
       const result = this.#last.then(async () => {
@@ -42,7 +42,7 @@ export class ExampleTrials {
     };
   }
 
-  /** The database that is open, or a new one if its session has had a setting that the example must not have. */
+  /** The open database, or a new one if the example needs a setting to be unset that this session has had. */
   async #scratchFor(example: Example): Promise<ScratchDatabase> {
     this.#scratch ??= this.#openScratch();
     const open = await this.#scratch;
@@ -74,7 +74,7 @@ async function difference(
     : `the example shows no difference: ${through} through the gateway, ${under} in the database`;
 }
 
-/** The number of rows that the caller sees, or why it is not known. */
+/** Returns the number of rows that the caller sees through the gateway, or the reason why it is not known. */
 async function rowsThroughGateway(
   example: Example,
   policy: PolicyDocument,
@@ -119,14 +119,14 @@ async function rowsThroughGateway(
   return outcome.kind === 'refusal' ? `the gateway refuses: ${outcome.code} ${outcome.message}` : 'no answer';
 }
 
-/** The role with its grants on the example's entity alone, which are all that matter. */
+/** The role with only its grants on the example's entity; other grants do not matter. */
 function rolesFor({ caller, entity }: Example, { roles }: PolicyDocument): PolicyDocument['roles'] {
   const role = roles[caller.policyRole] ?? { grants: [] };
   const named = (on: string): boolean => on.replace(/^osl\.entities\./, '') === entity.name;
   return { [caller.policyRole]: { ...role, grants: role.grants.filter(({ on }) => named(on)) } };
 }
 
-/** The policy with the caller, or why it cannot be. */
+/** Compiles the policy with the caller as a subject; returns the error as text if that fails. */
 function snapshotOf(...[document, catalog, tenant]: Parameters<typeof compileSnapshot>) {
   try {
     return compileSnapshot(document, catalog, tenant);
@@ -136,7 +136,7 @@ function snapshotOf(...[document, catalog, tenant]: Parameters<typeof compileSna
   }
 }
 
-/** Without a grant there is no such entity or column. */
+/** Error codes for an entity or column on which the caller has no grant; the caller then sees no rows. */
 const INVISIBLE: ReadonlySet<string> = new Set(['E0512', 'E2101', 'E2102']);
 
 function jsonOf(row: ExampleRow): Readonly<Record<string, string | null>> {

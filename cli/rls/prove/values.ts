@@ -36,7 +36,7 @@ export interface TranslationContext extends CastContext {
   readonly names: CallerValueNames;
 }
 
-/** Truth values of conditions inside of values. */
+/** Translates conditions inside values. */
 interface InnerConditions {
   truth(place: PlacedExpression, home: Home): Truth;
   /** @throws NotUnderstood */
@@ -54,7 +54,7 @@ export class Values {
     this.#conditions = conditions;
   }
 
-  /** @throws NotUnderstood */
+  /** Translates a value. @throws NotUnderstood */
   term(place: PlacedExpression, home: Home): Term {
     const { node } = place;
     const { encoder } = home;
@@ -144,7 +144,7 @@ export class Values {
     }
     const next = rest.length === 0 ? second : this.#coalesce([second, ...rest], home);
     if (first.kind === 'caller' && next.kind === 'caller' && isSameCaller(first, next))
-      // The second is the same value, so it decides what an empty text is if the first is NULL for one.
+      // Both are the same value, so if the first turns an empty text into NULL, the second decides.
       return first.emptyIsNull ? { ...next } : first;
     if (
       first.kind === 'caller' &&
@@ -200,7 +200,7 @@ export class Values {
     const elements = this.elements(place, home, false);
     if (elements !== null) return elements;
     const args = (call.args ?? []).map((arg) => this.term(at(place, arg), home));
-    // A function that is not immutable may depend on settings, such as the time zone, which the gateway has otherwise.
+    // A function that is not immutable may depend on settings that differ in the gateway, like the time zone.
     if (this.#context.database.catalog.systemFunctions.has(name) && !CLOCKS.has(name))
       throw new NotUnderstood(`the function ${name}, which depends on settings or is volatile`);
     const key = applicationKey(
@@ -236,7 +236,7 @@ export class Values {
     return this.#callerTerm(sourceOfSetting(name));
   }
 
-  /** Text of a literal, through arguments. */
+  /** Text of a literal, also as an argument of a function; null for any other expression. */
   #literal(place: PlacedExpression): string | null {
     const reference = 'ColumnRef' in place.node || 'ParamRef' in place.node ? referenceOf(place) : null;
     if (reference !== null) return 'node' in reference ? this.#literal(reference) : null;
@@ -286,9 +286,9 @@ const JSON_PATHS: ReadonlyMap<string, 'step' | 'path'> = new Map([
   ['#>', 'path'],
   ['#>>', 'path'],
 ]);
-/** Kinds of expressions that are truth values, whatever is in them. */
+/** Kinds of nodes that are translated as truth values unless handled earlier. */
 const TRUTHS = ['BoolExpr', 'NullTest', 'BooleanTest', 'A_Expr', 'SubLink'] as const;
-/** Functions with the time of the transaction, which settings do not change. */
+/** Functions that return the time of the transaction, which no setting changes. */
 const CLOCKS: ReadonlySet<string> = new Set(['now', 'transaction_timestamp', 'statement_timestamp']);
 
 function functionName({ node }: PlacedExpression): string {

@@ -4,7 +4,7 @@ import { policyObject, qualified, relationObject, roleNames, roleObject } from '
 import { type CheckedDatabase, listed } from '../database.js';
 import { type RlsRule, type Violation, violation } from '../finding.js';
 
-/** Roles that row security does not apply to, or that have a way around it. */
+/** Rules about roles to which row security does not apply or that can bypass it. */
 export const BYPASS: readonly RlsRule[] = [
   {
     code: 'RLS004',

@@ -4,7 +4,7 @@ import { partOf, qualified } from '../catalog/catalog.js';
 import { type CheckedDatabase, governs, listed } from '../database.js';
 import { type RlsRule, violation } from '../finding.js';
 
-/** Ways by which hidden rows become known although no query shows them. */
+/** Rules about ways to infer hidden rows although no query shows them. */
 export const CHANNELS: readonly RlsRule[] = [
   {
     code: 'RLS027',
@@ -78,7 +78,7 @@ function writers(db: CheckedDatabase, table: PgRelation): readonly string[] {
   return [...db.holders('INSERT', table), ...db.holders('UPDATE', table)];
 }
 
-/** True if all columns of the key are made by the database, so that a value tells little. */
+/** True if all columns of the key are generated or uuids, so that a duplicate-key error reveals little. */
 function isGenerated(table: PgRelation, { keys }: Index): boolean {
   return keys.every((key) => {
     const column = table.columns.find(({ name }) => name === key.column);
@@ -90,13 +90,13 @@ function isSurrogate({ identity, type, default: initial }: PgColumn): boolean {
   return identity || type === 'uuid' || /\bnextval\(|uuid/.test(initial ?? '');
 }
 
-/** True if the key holds a column of the target's policies beside others, such as `(tenant, id)`. */
+/** True if the key has several columns and one is named in the target's policies, such as `(tenant, id)`. */
 function isPinned(db: CheckedDatabase, target: PgRelation, { referencedColumns }: PgForeignKey): boolean {
   const columns = policyColumns(db, target);
   return referencedColumns.length > 1 && referencedColumns.some((column) => columns.has(column));
 }
 
-/** True if each policy by which rows are inserted looks whether the referenced row is visible. */
+/** True if every permissive INSERT policy reads the referenced table, to see if the row is visible. */
 function isChecked(db: CheckedDatabase, table: PgRelation, target: PgRelation): boolean {
   const inserting = db
     .policiesOf(table)

@@ -3,7 +3,7 @@ import { type AnalysedPolicy, type CheckedDatabase, governs, listed } from '../d
 import { type RlsRule, violation } from '../finding.js';
 import { contentOf } from './unused-policies.js';
 
-/** Tables whose row security or policies are missing, so that they show all rows or none. */
+/** Rules about missing row security or policies, so that a table shows all rows or none. */
 export const COVERAGE: readonly RlsRule[] = [
   {
     code: 'RLS001',
@@ -91,7 +91,7 @@ function enable(table: PgRelation): string {
   return `ALTER TABLE ${qualified(table)} ENABLE ROW LEVEL SECURITY;`;
 }
 
-/** Partitions and inheriting tables, to which policies of the parent do not apply when they are named themselves. */
+/** Rules about partitions and inheriting tables: a query that names one avoids the parent's policies. */
 export const PARTITIONS: readonly RlsRule[] = [
   {
     code: 'RLS030',
@@ -138,7 +138,7 @@ function readableChildren(db: CheckedDatabase): readonly ReadableChild[] {
   });
 }
 
-/** Nearest first. */
+/** The parents of a partition or inheriting table and their parents, nearest first. */
 function ancestorsOf({ catalog }: CheckedDatabase, child: PgRelation): readonly PgRelation[] {
   const seen = new Set([child]);
   for (const { parents } of seen)

@@ -4,7 +4,7 @@ import { type AnalysedPolicy, type CheckedDatabase, governs, listed } from '../d
 import { isAlwaysTrue } from '../expression.js';
 import { type RlsRule, violation } from '../finding.js';
 
-/** Policies whose conditions read other tables. */
+/** Rules about policies whose conditions read other tables. */
 export const DEPENDENCIES: readonly RlsRule[] = [
   {
     code: 'RLS019',
@@ -84,13 +84,13 @@ function readingPolicies({ policies }: CheckedDatabase): readonly AnalysedPolicy
   return policies.filter(({ table, policy }) => table.rowSecurity !== 'off' && governs(policy, 'SELECT'));
 }
 
-/** Relations in the subqueries of a condition. */
+/** Relations in the subqueries of a policy's conditions. */
 function subqueryTables(db: CheckedDatabase, { parsed }: AnalysedPolicy): readonly PgRelation[] {
   const named = parsed.flatMap((e) => e.subqueries.flatMap(({ relations }) => relations));
   return [...new Set(named.flatMap((name) => db.relationNamed(name) ?? []))];
 }
 
-/** Relations in the subqueries of a condition and in the functions that it calls, the policy's own left out. */
+/** Tables in the subqueries of a policy and in functions that it calls, except its own table. */
 function allReads(db: CheckedDatabase, analysed: AnalysedPolicy): readonly PgRelation[] {
   const called = analysed.parsed.flatMap((e) => e.calls).flatMap(db.functionsNamed);
   const read = new Set([...subqueryTables(db, analysed), ...called.flatMap(db.readsOf)]);
@@ -116,7 +116,7 @@ function dependenciesOf(db: CheckedDatabase, analysed: AnalysedPolicy): readonly
   return [...seen].filter((read) => read.rowSecurity !== 'off');
 }
 
-/** Tables of a view to which the policies apply, for its owner or the caller. */
+/** Relations of a view whose policies apply: to the view's owner or, with security_invoker, to the caller. */
 function relationsBehind(
   { catalog, access }: CheckedDatabase,
   { view, owner, kind }: PgRelation,
@@ -127,7 +127,7 @@ function relationsBehind(
     .filter((read) => view.securityInvoker || access.exemption(owner, read) === null);
 }
 
-/** By table, the tables whose policies apply when it is read. */
+/** For each table, the tables whose policies apply when it is read. */
 function readGraph(db: CheckedDatabase): ReadonlyMap<Oid, ReadonlySet<Oid>> {
   const graph = new Map<Oid, Set<Oid>>();
   for (const analysed of readingPolicies(db)) {
@@ -144,7 +144,7 @@ function isReachable(graph: ReadonlyMap<Oid, ReadonlySet<Oid>>, from: Oid, to: O
   return reached.has(to);
 }
 
-/** True if the role may insert or change any row of the table; owners are left out, as they may do all. */
+/** True if the role may insert or change any row of the table; false for owners, who may do so anyway. */
 function canWriteAny(db: CheckedDatabase, role: Role, table: PgRelation): boolean {
   if (db.access.privilegesOf(role.id).has(table.owner)) return false;
   return (['INSERT', 'UPDATE'] as const).some((command) => {

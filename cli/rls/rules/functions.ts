@@ -15,7 +15,7 @@ import type { SettingRead } from '../expression.js';
 import { type RlsRule, violation } from '../finding.js';
 import { settingsOfFunction } from '../statement.js';
 
-/** Conditions that depend on settings of the session or claims of a token. */
+/** Rules about conditions that depend on settings of the session or claims of a token. */
 export const SETTINGS: readonly RlsRule[] = [
   {
     code: 'RLS032',
@@ -95,7 +95,7 @@ function withSettings(
   });
 }
 
-/** Settings that the condition, or a function that it calls, reads. */
+/** Settings read by a policy's conditions or by functions called there. */
 function settingNames(db: CheckedDatabase, { parsed }: AnalysedPolicy): readonly string[] {
   return parsed.flatMap(({ settings, calls }) => [
     ...settings.map(({ name }) => name),
@@ -103,7 +103,7 @@ function settingNames(db: CheckedDatabase, { parsed }: AnalysedPolicy): readonly
   ]);
 }
 
-/** Functions that policies call, and SECURITY DEFINER functions, which run with the rights of their owner. */
+/** Rules about functions in policies and SECURITY DEFINER functions, which run as their owner. */
 export const FUNCTIONS: readonly RlsRule[] = [
   {
     code: 'RLS014',
@@ -210,7 +210,7 @@ export const FUNCTIONS: readonly RlsRule[] = [
   },
 ];
 
-/** SECURITY DEFINER functions that some other role may call; triggers are called by nobody. */
+/** SECURITY DEFINER functions that another role may call; trigger functions cannot be called directly. */
 function definers(db: CheckedDatabase): readonly DatabaseFunction[] {
   return db.functions.filter(
     (called) => called.securityDefiner && !called.returnsTrigger && isCallableByOthers(db, called),

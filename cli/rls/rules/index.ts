@@ -12,7 +12,7 @@ import { PRIVILEGES } from './privileges.js';
 import { UNUSED_POLICIES } from './unused-policies.js';
 import { VIEWS } from './views.js';
 
-/** Parts that the check could not read, and faults of the server that no policy mends. */
+/** Rules about parts that the check could not read, and about faults of the server that no policy can fix. */
 const LIMITS_OF_CHECK: readonly RlsRule[] = [
   {
     code: 'RLS046',
@@ -58,7 +58,7 @@ const LIMITS_OF_CHECK: readonly RlsRule[] = [
   },
 ];
 
-/** Minor release of each major one that has the fix; a major one that is not listed never had the fault. */
+/** The minor release with the fix, by major release; other major releases never had the fault. */
 interface ServerFix {
   readonly report: string;
   readonly fixed: ReadonlyMap<number, number>;
@@ -96,7 +96,7 @@ export const RULE_GROUPS: readonly (readonly [heading: string, rules: readonly R
   ['The server, and limits of the check', LIMITS_OF_CHECK],
 ];
 
-/** All rules, by code. */
+/** All rules, sorted by code. */
 export const RULES: readonly RlsRule[] = RULE_GROUPS.flatMap(([, rules]) => rules).toSorted((a, b) =>
   a.code < b.code ? -1 : 1,
 );

@@ -4,7 +4,7 @@ import { type AnalysedPolicy, type CheckedDatabase, governs, listed } from '../d
 import { isAlwaysTrue } from '../expression.js';
 import { type RlsRule, violation } from '../finding.js';
 
-/** Policies that let more rows through than they seem to. */
+/** Rules about policies that let more rows through than they seem to. */
 export const OPEN_CONDITIONS: readonly RlsRule[] = [
   {
     code: 'RLS007',
@@ -139,7 +139,7 @@ export const OPEN_CONDITIONS: readonly RlsRule[] = [
   },
 ];
 
-/** True if `wide` applies to each role and command that `narrow` applies to. */
+/** True if `wide` applies to every role and command to which `narrow` applies. */
 function covers({ access }: CheckedDatabase, wide: Policy, narrow: Policy): boolean {
   if (wide.command !== 'ALL' && wide.command !== narrow.command) return false;
   return (

@@ -5,7 +5,7 @@ import { type AnalysedPolicy, type CheckedDatabase, governs, listed } from '../d
 import type { Call, ColumnComparison } from '../expression.js';
 import { type RlsRule, violation } from '../finding.js';
 
-/** Conditions that run for each row, or that keep the database from using an index. */
+/** Rules about conditions that run for each row or keep the database from using an index. */
 export const PERFORMANCE: readonly RlsRule[] = [
   {
     code: 'RLS016',
@@ -147,7 +147,7 @@ export const PERFORMANCE: readonly RlsRule[] = [
   },
 ];
 
-/** Tables with fewer rows are read as a whole in any case. */
+/** A table with fewer rows is read as a whole in any case. */
 const SMALL_ROWS = 1_000;
 
 function isSmall({ estimatedRows }: PgRelation): boolean {
@@ -158,7 +158,7 @@ function readingPolicies({ policies }: CheckedDatabase): readonly AnalysedPolicy
   return policies.filter(({ policy }) => policy.permissive && governs(policy, 'SELECT'));
 }
 
-/** Comparisons that every row of a policy must meet. */
+/** Comparisons that every row visible by a policy must meet. */
 function comparisonsOf({ using }: AnalysedPolicy): readonly ColumnComparison[] {
   if (using?.kind !== 'parsed') return [];
   return using.conjuncts.flatMap(({ alternatives }) => {
@@ -169,12 +169,12 @@ function comparisonsOf({ using }: AnalysedPolicy): readonly ColumnComparison[] {
   });
 }
 
-/** True if some index can look the comparison up. */
+/** True if an index of the table can be used for the comparison. */
 function isIndexed(table: PgRelation, { column, cast, operator }: ColumnComparison): boolean {
   if (cast !== null) return false;
   return table.indexes.some((index) => {
     const [first] = index.keys;
-    // IS TRUE of a boolean column uses an index on it, or a partial one.
+    // A test that a boolean column is true can use a full or a partial index.
     return first?.column === column && (!index.partial || operator === 'IS TRUE');
   });
 }
@@ -189,13 +189,13 @@ function changesBytes(
   return type !== undefined && type !== cast && !catalog.binaryCasts.has(`${type}>${cast}`);
 }
 
-/** True if values of the column have another collation than names of roles. */
+/** True if the collation of a column differs from that of role names, which is "C". */
 function hasOtherCollation({ columns }: PgRelation, { column }: ColumnComparison): boolean {
   const collation = columns.find(({ name }) => name === column)?.collation ?? null;
   return collation !== null && collation !== 'C';
 }
 
-/** True if an index begins with the cast of the column. */
+/** True if the first key of an index is the cast column. */
 function hasExpression(table: PgRelation, { column, cast }: ColumnComparison): boolean {
   const wanted = `${identifier(column)}::${cast}`;
   return table.indexes.some(({ keys: [first] }) => first?.text.replace(/[()]/g, '') === wanted);
@@ -211,15 +211,15 @@ function isLeaky({ keys }: Index): boolean {
   return keys.every(isLeakyKey);
 }
 
-/** LIKE uses classes for patterns by a support function, and LIKE is not leakproof. */
+/** Pattern operator classes serve LIKE, through a support function, and LIKE is not leakproof. */
 function isLeakyKey({ operatorClass, hasLeakproofOperator }: IndexKey): boolean {
   return !hasLeakproofOperator || PATTERN_CLASSES.has(operatorClass);
 }
 
-/** They return a value that the session holds. */
+/** Functions that only return a value held by the session. */
 const CHEAP: ReadonlySet<string> = new Set(['now', 'transaction_timestamp', 'statement_timestamp']);
 
-/** True for a function whose value holds for a statement, and is not computed when it is planned. */
+/** True for a STABLE function, except cheap ones: it could run once per statement instead of once per row. */
 function isStable(db: CheckedDatabase, call: Call): boolean {
   const own = db.functionsNamed(call);
   if (call.schema === null)

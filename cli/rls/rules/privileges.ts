@@ -9,7 +9,7 @@ import {
 import { type CheckedDatabase, listed } from '../database.js';
 import { type RlsRule, type Violation, violation } from '../finding.js';
 
-/** Privileges that row security does not restrict, or that give more than they seem to. */
+/** Rules about privileges that row security does not restrict or that give more than they seem to. */
 export const PRIVILEGES: readonly RlsRule[] = [
   {
     code: 'RLS025',

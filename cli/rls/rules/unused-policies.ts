@@ -3,7 +3,7 @@ import { type Policy, PUBLIC, policyObject, qualified } from '../catalog/catalog
 import type { AnalysedPolicy, CheckedDatabase } from '../database.js';
 import { type RlsRule, violation } from '../finding.js';
 
-/** Policies that change nothing. */
+/** Rules about policies without effect. */
 export const UNUSED_POLICIES: readonly RlsRule[] = [
   {
     code: 'RLS042',
@@ -34,7 +34,7 @@ export const UNUSED_POLICIES: readonly RlsRule[] = [
   },
 ];
 
-/** True if some role that the policy is for, or that inherits from it, may run the command. */
+/** True if a role to which the policy applies may run a command of the policy. */
 function isUsable({ catalog, access }: CheckedDatabase, { table, policy }: AnalysedPolicy): boolean {
   const commands = policy.command === 'ALL' ? ['SELECT', 'INSERT', 'UPDATE', 'DELETE'] : [policy.command];
   return [...catalog.roles.values()].some(
@@ -46,7 +46,7 @@ function isUsable({ catalog, access }: CheckedDatabase, { table, policy }: Analy
   );
 }
 
-/** All of a policy but its name. */
+/** A policy without its name, as text, to compare the content of policies. */
 export function contentOf({ permissive, command, roles, using, check }: Policy): string {
   return JSON.stringify([permissive, command, [...roles].sort(), using, check]);
 }

@@ -5,7 +5,7 @@ import { type CheckedDatabase, listed } from '../database.js';
 import { type RlsRule, violation } from '../finding.js';
 import { outputsOfView } from '../statement.js';
 
-/** Views and foreign tables, for which there are no policies. */
+/** Rules about views and foreign tables, which cannot have policies. */
 export const VIEWS: readonly RlsRule[] = [
   {
     code: 'RLS021',
@@ -76,9 +76,7 @@ function readsOf({ catalog }: CheckedDatabase, { view }: PgRelation): readonly P
   return (view?.reads ?? []).flatMap((id) => catalog.relations.get(id) ?? []);
 }
 
-/**
- * Protected tables that a view shows without their policies. A view inside another one keeps the rights of its own owner.
- */
+/** Protected tables that a view shows without their policies. A nested view keeps the rights of its owner. */
 function exposedBy(
   db: CheckedDatabase,
   view: PgRelation,

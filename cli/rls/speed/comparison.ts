@@ -14,7 +14,7 @@ import type {
 import type { GivenStatement } from './statements.js';
 import type { ReadyStatement } from './values.js';
 
-/** Executions of each side, in turns. */
+/** Number of executions on each side, which take turns. */
 const ROUNDS = 3;
 
 /** Measurements of a statement, either under row security or as governed SQL. */
@@ -23,21 +23,21 @@ interface Side {
   readonly ms: number | null;
   /** Each execution in ms; empty without ANALYZE. */
   readonly rounds: readonly number[];
-  /** The planner's estimate of the statement, without a unit. */
+  /** The planner's cost estimate for the statement, without a unit. */
   readonly cost: number;
   /** Number of rows; null if they were not counted. */
   readonly rows: number | null;
-  /** Plan of the execution with the median. */
+  /** Plan of the execution with the median time. */
   readonly plan: ExplainedPlan;
 }
 
 interface GovernedSide extends Side {
   readonly sql: string;
-  /** Part of `ms`: the caller's attributes, which each request reads from their entities. */
+  /** Median ms to read the caller's attributes from entities, as each request does; part of `ms`. */
   readonly attributesMs: number;
 }
 
-/** A statement that both sides ran. */
+/** A statement that ran on both sides. */
 export interface StatementComparison {
   readonly kind: 'compared';
   readonly statement: GivenStatement;
@@ -57,7 +57,7 @@ export interface SkippedStatement {
 }
 
 export interface Sides {
-  /** Session of a login that may become the roles. */
+  /** Session of a login that can use SET ROLE to become the callers' roles. */
   readonly direct: SpeedSession;
   /** Session of the gateway's login. */
   readonly reader: SpeedSession;
@@ -65,7 +65,7 @@ export interface Sides {
   readonly analyze: boolean;
 }
 
-/** Settings of the gateway's sessions that change what a text means or prints. */
+/** Settings of the gateway's sessions that affect the meaning of literals or the text of results. */
 const OUTPUT: readonly (readonly [string, string])[] = [
   ['TimeZone', 'UTC'],
   ['DateStyle', 'ISO, MDY'],
@@ -75,7 +75,7 @@ const OUTPUT: readonly (readonly [string, string])[] = [
   ['standard_conforming_strings', 'on'],
 ];
 
-/** Runs a text under row security as the caller would. */
+/** The execution of a statement under row security, with the settings and the role of the caller. */
 export function underRowSecurity(
   text: string,
   caller: ComparedCaller,
@@ -105,7 +105,7 @@ export async function compareStatement(
   if (ready.kind === 'refused') return refused(ready.reason);
   const { direct, reader, service, analyze } = sides;
   const under = underRowSecurity(ready.text, caller, searchPath);
-  // What the caller may not run is known before anything is executed.
+  // EXPLAIN alone shows if the caller may run the statement, before anything is executed.
   const first = await direct.explain(under, false);
   if (first.kind === 'failed') return refused(`under row security: ${hidden(first.reason, ready.sampled)}`);
   const governed = await governedStatement(service, token, ready.text);
@@ -136,7 +136,7 @@ export async function compareStatement(
 
 interface Turns {
   readonly plans: { readonly under: ExplainedPlan[]; readonly through: ExplainedPlan[] };
-  /** Time in ms to read the caller's attributes, of each round. */
+  /** Time in ms to read the caller's attributes, one per round. */
   readonly attributes: readonly number[];
 }
 
@@ -160,7 +160,7 @@ async function inTurns(
   return { kind: 'done', result: { plans, attributes } };
 }
 
-/** @param extra ms of each execution beside the statement */
+/** @param extra time in ms to add to each execution, such as for reading attributes */
 function sideOf(
   plans: readonly ExplainedPlan[],
   extra: readonly number[],
@@ -185,7 +185,7 @@ function sameRows(
   return one.result.rows === other.result.rows && one.result.digest === other.result.digest;
 }
 
-/** Values that were taken from rows are in no message. */
+/** Removes values that were sampled from rows from an error message. */
 function hidden(message: string, values: readonly string[]): string {
   return values
     .filter((value) => value !== '')
@@ -216,21 +216,21 @@ function medianPlan(plans: readonly ExplainedPlan[]): ExplainedPlan {
   return found;
 }
 
-/** A statement as the gateway sends it to the database for one caller, or why it refuses it. */
+/** A statement as the gateway sends it to the database for one caller, or the reason for a refusal. */
 type GovernedSql =
   | {
       readonly kind: 'governed';
       readonly sql: string;
       /** Values of `$1`, `$2`, … in text format. */
       readonly values: readonly (string | null)[];
-      /** Types of the values. */
+      /** Types of the values, as OIDs. */
       readonly types: readonly number[];
-      /** Reads the caller's attributes from their entities, as each request does. Null if the policy has none. */
+      /** Reads the caller's attributes from entities, as each request does; null if the caller needs none. */
       readonly readAttributes: (() => Promise<unknown>) | null;
     }
   | { readonly kind: 'refused'; readonly reason: string };
 
-/** Compiles raw SQL for the caller of a token, by the request path of the service. */
+/** Compiles raw SQL for the caller of a token, in the same way as a request to the service. */
 async function governedStatement(service: Service, token: string, text: string): Promise<GovernedSql> {
   const call = {
     requestId: randomUUID(),

@@ -9,7 +9,7 @@ import type { StatementComparison } from './comparison.js';
 import { nodesOf, type QueryPlanNode, withoutValues } from './session.js';
 import { type GivenStatement, selectIn } from './statements.js';
 
-/** A difference of two plans that explains why one of them takes longer. */
+/** A difference between two plans that explains why one of them takes longer. */
 export interface SpeedReason {
   readonly kind:
     | 'not leakproof'
@@ -22,18 +22,18 @@ export interface SpeedReason {
     | 'sort'
     | 'attributes'
     | 'not told';
-  /** `schema.name`; null if it is of no table. */
+  /** `schema.name`; null if the reason does not concern a single table. */
   readonly table: string | null;
   readonly text: string;
 }
 
-/** An operator or function of the database, and the function that runs it. */
+/** An operator or function of the database, with the function that implements it. */
 export interface Leakproofness {
-  /** Such as `~~`, or the name of a function. */
+  /** Operator such as `~~`, or the name of a function. */
   readonly name: string;
   /** Type of the left operand; empty for a function. */
   readonly type: string;
-  /** Such as `textlike`. */
+  /** Name of the implementing function, such as `textlike`. */
   readonly procedure: string;
   readonly leakproof: boolean;
 }
@@ -41,9 +41,9 @@ export interface Leakproofness {
 export interface ReasonContext {
   readonly database: CheckedDatabase;
   readonly leakproofness: readonly Leakproofness[];
-  /** Operators and functions of the statement, each with the columns that it is about. */
+  /** Operators and functions of the statement, each with the columns in its operands. */
   readonly statement: readonly StatementTest[];
-  /** True if the plans have the rows of an execution, not estimates. */
+  /** True if the plans have the row counts of an execution instead of estimates. */
   readonly analyzed: boolean;
 }
 
@@ -68,7 +68,7 @@ function testName(node: Node): string | null {
   return 'A_Expr' in node ? (namesOf(node.A_Expr.name).at(-1) ?? null) : null;
 }
 
-/** Reasons why `slow` takes longer than `fast`, the most telling first. Empty if the plans do not tell. */
+/** Reasons why `slow` takes longer than `fast`, most informative first; empty if the plans show none. */
 export function reasonsFor(
   slow: QueryPlanNode,
   fast: QueryPlanNode,
@@ -90,7 +90,7 @@ function tablesIn(plan: QueryPlanNode): readonly string[] {
   return [...new Set(nodesOf(plan).flatMap(({ relation }) => relation ?? []))];
 }
 
-/** A scan of one table, with the indexes below it. */
+/** A scan of one table, with the indexes that it searches. */
 interface Scan {
   readonly node: QueryPlanNode;
   readonly indexes: ReadonlySet<string>;
@@ -102,7 +102,7 @@ function scansOf(plan: QueryPlanNode, table: string): readonly Scan[] {
     .map((node) => ({ node, indexes: indexesOf(node) }));
 }
 
-/** The index of a scan with a condition on it, or those of the bitmap below it. */
+/** The indexes that a scan searches by a condition: its own, or those of the bitmap below it. */
 function indexesOf(node: QueryPlanNode): ReadonlySet<string> {
   const all = node.type === 'Bitmap Heap Scan' ? node.children.flatMap(nodesOf) : [node];
   return new Set(
@@ -110,7 +110,7 @@ function indexesOf(node: QueryPlanNode): ReadonlySet<string> {
   );
 }
 
-/** Conditions that are checked row by row in `slow`, while an index finds the rows in `fast`. */
+/** Reports conditions that `slow` checks row by row while `fast` finds the rows by an index. */
 function lostIndexes(
   table: string,
   slow: QueryPlanNode,
@@ -130,7 +130,7 @@ function lostIndexes(
       .flatMap((index): readonly SpeedReason[] => {
         const columns = columnsOfIndex(index, relation);
         const own = conjuncts.filter(
-          // A hashed subquery does not show the column that it is compared with.
+          // The plan does not show the column that is compared with a hashed subquery.
           (conjunct) => intersects(columnsIn(conjunct), columns) || columnsIn(conjunct).size === 0,
         );
         return own.flatMap((conjunct) => whyUnused(conjunct, index, relation, context) ?? []);
@@ -166,7 +166,7 @@ function whyUnused(
   };
 }
 
-/** Such as `~~ (textlike)`: an operator or function of a condition that is not leakproof. */
+/** An operator or function that is not leakproof, such as `the operator ~~ (textlike)`; otherwise null. */
 function leakyIn(
   conjunct: Node,
   relation: PgRelation,
@@ -175,7 +175,7 @@ function leakyIn(
   const found: string[] = [];
   eachNode(conjunct, (node) => {
     const name = testName(node);
-    // The policy's own conditions wait for nothing.
+    // Only conditions of the statement have to wait for the policy, not those of the policy itself.
     if (name === null || !isOfStatement(name, columnsIn(node), statement)) return;
     const called = 'FuncCall' in node;
     const type = 'A_Expr' in node ? typeOf(node.A_Expr.lexpr, relation) : '';
@@ -199,7 +199,7 @@ function isOfStatement(
   );
 }
 
-/** Type of an operand; null if it is not known. */
+/** Type of an operand; null if it is unknown. */
 function typeOf(node: Node | undefined, relation: PgRelation): string | null {
   if (node === undefined) return null;
   if ('TypeCast' in node) {
@@ -213,7 +213,7 @@ function typeOf(node: Node | undefined, relation: PgRelation): string | null {
 /** Conditions that are checked for each row. */
 const PER_ROW: ReadonlySet<string> = new Set(['Filter', 'Join Filter']);
 
-/** Functions of users in a condition, which run for each row. */
+/** Reports user-defined functions in conditions that run for each row. */
 function callsPerRow(
   { conditions, rows, removed, relation }: QueryPlanNode,
   { database, analyzed }: ReasonContext,
@@ -243,13 +243,13 @@ function functionsIn(conjunct: Node, database: CheckedDatabase): readonly Databa
     const [called] = database.functionsNamed({ schema, name });
     const [unqualified] = [...database.catalog.functions.values()].filter((f) => f.name === name);
     const match = called ?? (schema === null ? unqualified : undefined);
-    // Functions of extensions are compared by their operators.
+    // Functions of extensions are left out, like those of Postgres.
     if (match !== undefined && match.extension === null) found.add(match);
   });
   return [...found];
 }
 
-/** A subquery that runs again for each row. */
+/** Reports subqueries that run again for each row. */
 function subplanPerRow(node: QueryPlanNode): readonly SpeedReason[] {
   const filter = [...node.conditions.values()].join(' ');
   return node.children
@@ -267,7 +267,7 @@ function subplanPerRow(node: QueryPlanNode): readonly SpeedReason[] {
     });
 }
 
-/** A filter above a subquery that Postgres did not merge, such as a view with security_barrier. */
+/** Reports a filter above a subquery that Postgres did not merge, as with security_barrier. */
 function fence(node: QueryPlanNode): readonly SpeedReason[] {
   if (node.type !== 'Subquery Scan' || !node.conditions.has('Filter')) return [];
   const below = node.children.flatMap(tablesIn).join(', ') || 'no table';
@@ -280,9 +280,9 @@ function fence(node: QueryPlanNode): readonly SpeedReason[] {
   ];
 }
 
-/** Rows that a scan reads; more than this many times those of the other plan are a reason. */
+/** A plan that reads more than this many times the rows of the other plan is reported. */
 const MANY = 2;
-/** Fewer rows than this explain no difference. */
+/** Minimum number of rows read that can explain a difference. */
 const FEW = 100;
 
 function rowsRead(table: string, slow: QueryPlanNode, fast: QueryPlanNode): readonly SpeedReason[] {
@@ -301,7 +301,7 @@ function rowsRead(table: string, slow: QueryPlanNode, fast: QueryPlanNode): read
   ];
 }
 
-/** A sort that the other plan does without, such as one by more columns. */
+/** Reports a sort that the other plan does not need. */
 function sorts(slow: QueryPlanNode, fast: QueryPlanNode): readonly SpeedReason[] {
   const [more, less] = [slow, fast].map((plan) => nodesOf(plan).filter(({ sortKey }) => sortKey.length > 0));
   const [first] = more ?? [];
@@ -312,9 +312,9 @@ function sorts(slow: QueryPlanNode, fast: QueryPlanNode): readonly SpeedReason[]
   ];
 }
 
-/** Parts of a condition of a plan that are combined by AND; none if it cannot be parsed. */
+/** Operands of the top-level AND in a plan's condition; empty if the condition cannot be parsed. */
 function conjunctsOf(condition: string): readonly Node[] {
-  // What a plan says of its subqueries is no SQL.
+  // Plans refer to subplans in a notation that is not SQL.
   const text = condition
     .replace(/\(?alternatives: SubPlan \d+ or hashed SubPlan \d+\)?/g, 'subplan()')
     .replace(/\((?:hashed )?(?:SubPlan|InitPlan) \d+\)(?:\.col\d+)?/g, 'subplan()');
@@ -362,7 +362,7 @@ function relationOf(table: string, { relations }: CheckedDatabase): PgRelation |
   return relations.find(({ schema, name }) => `${schema}.${name}` === table) ?? null;
 }
 
-/** The reason of governed SQL that takes longer only because it reads attributes first. */
+/** The reason for governed SQL that takes longer because it reads attributes first. */
 function attributesReason(ms: string): SpeedReason {
   return {
     kind: 'attributes',
@@ -371,12 +371,12 @@ function attributesReason(ms: string): SpeedReason {
   };
 }
 
-/** A part of a difference that the plans do not explain. */
+/** A difference, or a part of one, that the plans do not explain. */
 function untold(what: string): SpeedReason {
   return { kind: 'not told', table: null, text: `${what}, and the plans do not tell why` };
 }
 
-/** Names of operators and functions in the conditions of plans, for which the database is asked. */
+/** Names of operators and functions in the conditions of plans, to look up if they are leakproof. */
 export function operatorsIn(plans: readonly QueryPlanNode[]): ReadonlySet<string> {
   const found = new Set<string>();
   for (const { conditions } of plans.flatMap(nodesOf))
@@ -392,17 +392,17 @@ export function operatorsIn(plans: readonly QueryPlanNode[]): ReadonlySet<string
 /** A comparison with its reasons. */
 export interface ExplainedComparison {
   readonly compared: StatementComparison;
-  /** `about equal` if neither takes much longer. */
+  /** `about equal` if the times differ by less than a factor of `EQUAL`. */
   readonly faster: 'governed' | 'row security' | 'about equal';
-  /** Time, or cost without ANALYZE, under row security over that of governed SQL; above 1 governed SQL is faster. */
+  /** Time (or cost) under row security divided by that of governed SQL: above 1, governed SQL is faster. */
   readonly ratio: number;
   readonly reasons: readonly SpeedReason[];
 }
 
-/** Below this ratio, two times are about equal. */
+/** Two times that differ by less than this factor are about equal. */
 const EQUAL = 1.3;
 
-/** The faster side of a comparison, and the reasons that the plans show. */
+/** Determines the faster side of a comparison, and the reasons that the plans show. */
 export function explained(
   compared: StatementComparison,
   database: CheckedDatabase,
@@ -423,7 +423,7 @@ export function explained(
     return { compared, faster: 'governed', ratio, reasons: reasonsFor(under, through, context) };
   const { attributesMs } = governed;
   const reading = attributesMs > 0 ? [attributesReason(figure(attributesMs))] : [];
-  // If the statement alone takes no longer, its plan is no reason.
+  // The plan is a reason only if the statement takes longer even without the time for attributes.
   const alone = ours - attributesMs > EQUAL * theirs ? reasonsFor(through, under, context) : null;
   const rest =
     alone?.length === 0 && reading.length > 0 ? [untold('the statement itself takes longer, too')] : [];
@@ -435,7 +435,7 @@ function testsIn({ text }: GivenStatement): readonly StatementTest[] {
   return parsed.kind === 'select' ? testsOf(parsed.node) : [];
 }
 
-/** Rounds to two or three digits. */
+/** Rounds for display: to an integer from 100, to three significant digits from 10, and to two below. */
 export function figure(value: number): string {
   if (value >= 100) return String(Math.round(value));
   return String(Number(value.toPrecision(value >= 10 ? 3 : 2)));

@@ -54,11 +54,11 @@ export interface RlsSpeedFlags extends DatabaseFlags {
 }
 
 /**
- * Compares the time of statements under row security with that of the same statements as governed SQL, and reports
+ * Compares the time of statements under row security with the time of the same statements as governed SQL, and reports
  * the reasons that the plans show.
  *
- * @throws Failure for wrong flags, a database that cannot be reached and statements that cannot be read; the errors of
- *   `loadModel` and `openService`
+ * @throws Failure for invalid flags, a database that cannot be reached and statements that cannot be read; the errors
+ * of `loadModel` and `openService`
  */
 export async function runRlsSpeed(folder: string, flags: RlsSpeedFlags): Promise<void> {
   const results = await rlsSpeed(folder, flags);
@@ -108,7 +108,7 @@ async function inputOf(
   return { statements, callers, subjects: callers.map((caller) => subjectOf(caller, attributes)) };
 }
 
-/** False for the sampled caller without values, who sees what everybody sees. */
+/** False for the sampled caller without values, who sees only the rows that everybody sees. */
 function mayHaveRows({ name }: ComparedCaller): boolean {
   return !name.endsWith(' without values');
 }
@@ -145,7 +145,7 @@ async function compareAll(
   return results;
 }
 
-/** Tables that raw SQL can name: each the source of one entity, without a dot in its name. */
+/** Tables that raw SQL can name: they are the source of exactly one entity and have no dot in their name. */
 function rawTables({ catalog }: Manifest): readonly string[] {
   const tables = [...catalog.relations.values()];
   const times = (name: string): number => tables.filter((table) => tableName(table) === name).length;
@@ -154,7 +154,7 @@ function rawTables({ catalog }: Manifest): readonly string[] {
     .map((table) => `${table.connector}.${tableName(table)}`);
 }
 
-/** The URL of the gateway's login, by which governed SQL runs. @throws Failure */
+/** The URL of the gateway's login, with which governed SQL runs. @throws Failure */
 async function gatewayUrl(connectors: Manifest['connectors']): Promise<string> {
   const [connector, another] = [...connectors.values()];
   const variable = connector?.urlEnv ?? null;
@@ -193,7 +193,7 @@ async function ofCallers(
   return results;
 }
 
-/** Operators and functions of these names, and if they are leakproof (`pg_proc.proleakproof`). */
+/** Looks up operators and functions by name, and whether they are leakproof (`pg_proc.proleakproof`). */
 export async function leakproofnessOf(
   system: SystemEngine,
   names: ReadonlySet<string>,
@@ -219,7 +219,7 @@ type SpeedResult = ExplainedComparison | SkippedStatement;
 
 const WIDTH = 60;
 
-/** The result as data for `--json`; of plans and statements without values. */
+/** The result as data for `--json`; the plans contain no values. */
 function speedJson(results: readonly SpeedResult[], isRecorded: boolean) {
   return {
     statements: results.map((result) => {
@@ -257,7 +257,7 @@ function sideJson({ ms, rounds, cost, rows, plan }: StatementComparison['rowSecu
   return { ms, rounds_ms: rounds, cost, rows, plan: plan.redacted };
 }
 
-/** A table for a person, then the reasons of each line, then what was not compared. */
+/** Formats results for the terminal: a table, the reasons for each line, then skipped statements. */
 function speedText(results: readonly SpeedResult[]): string {
   const explained = results.filter((result): result is ExplainedComparison => 'compared' in result);
   const rest = results.filter((result): result is SkippedStatement => !('compared' in result));
@@ -336,7 +336,7 @@ function summary(results: readonly ExplainedComparison[], refused: number): stri
   );
 }
 
-/** One line, without literals: those of an application may be values of rows. */
+/** The statement on one short line, without literals: those of an application may be values of rows. */
 function shortened(text: string): string {
   return cutTo(withoutValues(text).replace(/\s+/g, ' ').trim(), WIDTH, '…');
 }

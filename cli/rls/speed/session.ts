@@ -7,10 +7,10 @@ import {
 import { connectFault } from '../../../src/service/connector-url.js';
 import { usage } from '../../exit.js';
 
-/** A node of a plan, as EXPLAIN (FORMAT JSON) prints it, without what it does not say. */
+/** A node of a plan as printed by EXPLAIN (FORMAT JSON), with defaults for absent fields. */
 export interface QueryPlanNode {
   readonly type: string;
-  /** Table of a scan as `schema.name`; otherwise null. */
+  /** Table of a scan as `schema.name`; null for other nodes. */
   readonly relation: string | null;
   readonly alias: string | null;
   readonly index: string | null;
@@ -18,13 +18,13 @@ export interface QueryPlanNode {
   readonly conditions: ReadonlyMap<string, string>;
   /** Expressions that a sort orders by; empty for other nodes. */
   readonly sortKey: readonly string[];
-  /** Such as `SubPlan 1`; otherwise null. */
+  /** Name of the node as a subplan, such as `SubPlan 1`; null for other nodes. */
   readonly subplan: string | null;
-  /** `Outer`, `Inner`, `SubPlan`, `InitPlan`, … */
+  /** Relationship to the parent node: `Outer`, `Inner`, `SubPlan`, `InitPlan`, … */
   readonly relationship: string;
-  /** Rows of all executions; an estimate without ANALYZE. */
+  /** Rows returned by all executions; an estimate without ANALYZE. */
   readonly rows: number;
-  /** Rows that a condition removed, of all executions. */
+  /** Rows removed by conditions in all executions. */
   readonly removed: number;
   /** Number of executions; 1 without ANALYZE. */
   readonly loops: number;
@@ -35,10 +35,10 @@ export interface ExplainedPlan {
   readonly root: QueryPlanNode;
   /** Planning and execution in ms; null without ANALYZE. */
   readonly ms: number | null;
-  /** The planner's estimate, without a unit. */
+  /** The planner's cost estimate, without a unit. */
   readonly cost: number;
   readonly analyzed: boolean;
-  /** The plan for `--json`, with `?` for each value. */
+  /** The plan for `--json`, with `?` in place of each value. */
   readonly redacted: unknown;
 }
 
@@ -54,7 +54,7 @@ const CONDITIONS = [
   'One-Time Filter',
 ];
 
-/** Reads the JSON of EXPLAIN. @throws Error if it is none */
+/** Reads the JSON output of EXPLAIN. */
 export function explainedPlan(value: unknown): ExplainedPlan {
   const [top] = listOf(value);
   const fields = fieldsOf(top);
@@ -110,7 +110,7 @@ export function nodesOf(node: QueryPlanNode): readonly QueryPlanNode[] {
   return [node, ...node.children.flatMap(nodesOf)];
 }
 
-/** Texts of a plan that are names or words of Postgres; all others may hold values. */
+/** Fields of a plan whose texts are names or keywords of Postgres; other texts may contain values. */
 const NAMES: ReadonlySet<string> = new Set([
   'Node Type',
   'Parent Relationship',
@@ -142,14 +142,14 @@ function redacted(value: unknown, name: string): unknown {
   );
 }
 
-/** A condition with `?` for each literal. */
+/** Replaces each literal in a text by `?`. */
 export function withoutValues(text: string): string {
   return text
     .replace(/'(?:[^']|'')*'/g, '?')
     .replace(/(?<!(?:SubPlan|InitPlan) )(?<![\w$"?.])\d+(?:\.\d+)?(?:e[+-]?\d+)?/g, '?');
 }
 
-/** A statement, and as whom it runs. */
+/** A statement with its values, and the settings and role with which it runs. */
 export interface StatementExecution {
   readonly text: string;
   readonly values: readonly (string | null)[];
@@ -157,7 +157,7 @@ export interface StatementExecution {
   readonly types: readonly number[];
   /** Settings of the transaction; they are set before the role. */
   readonly settings: ReadonlyMap<string, string>;
-  /** Null: the role of the login. */
+  /** Role of the transaction; null: the role of the login. */
   readonly role: string | null;
 }
 
@@ -165,7 +165,7 @@ export type StatementOutcome<T> =
   | { readonly kind: 'done'; readonly result: T }
   | { readonly kind: 'failed'; readonly reason: string };
 
-/** Rows of a statement: their number, and a digest that does not depend on their order. */
+/** Number of rows of a statement, and a digest that does not depend on their order. */
 export interface RowSetDigest {
   readonly rows: number;
   readonly digest: string;
@@ -173,7 +173,7 @@ export interface RowSetDigest {
 
 const CONNECT_MARGIN_MS = 5_000;
 
-/** Runs statements that a caller wrote, each in a read-only transaction that is rolled back. */
+/** Runs statements of callers, each in a read-only transaction that is rolled back. */
 export class SpeedSession {
   readonly #session: PostgresSession;
   readonly #timeoutMs: number;
@@ -214,7 +214,7 @@ export class SpeedSession {
     });
   }
 
-  /** A value of a column as text, of some row that the caller sees; null if there is none. */
+  /** A column value, as text, from a row that the caller sees; null if there is none. */
   async sample(execution: StatementExecution): Promise<string | null> {
     const found = await this.#as(execution, async (call) => {
       const [row] = await this.#session.query(call);
@@ -223,7 +223,7 @@ export class SpeedSession {
     return found.kind === 'done' ? found.result : null;
   }
 
-  /** Prepares the statement, so that its values have types, and gives `work` the EXECUTE that runs it. */
+  /** Prepares the statement, to give its values types, and calls `work` with the EXECUTE. */
   async #as<T>(
     { text, values, types, settings, role }: StatementExecution,
     work: (call: string) => Promise<T>,
@@ -233,7 +233,7 @@ export class SpeedSession {
       for (const [name, value] of settings)
         await this.#session.query('SELECT pg_catalog.set_config($1, $2, true)', [name, value]);
       if (role !== null) await this.#session.query(`SET LOCAL ROLE ${identifier(role)}`);
-      // A statement of the application has its values in its text; so no plan may be made without them.
+      // Applications write values into the statement, so a generic plan would be misleading.
       await this.#session.query(
         `SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL statement_timeout = ${this.#timeoutMs}`,
       );
@@ -266,7 +266,7 @@ export class SpeedSession {
   }
 }
 
-/** Errors of the class 42 name objects and types; the messages of others may hold values. @throws other errors */
+/** Messages of class 42 name only objects and types; others may hold values. @throws other errors */
 function failureOf(error: unknown): string {
   if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') throw error;
   const { code, message } = error;

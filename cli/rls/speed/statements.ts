@@ -10,9 +10,9 @@ import { eachNode, relationNames } from '../statement.js';
 /** A statement to compare, with the role that ran it. */
 export interface GivenStatement {
   readonly text: string;
-  /** Null if it is for callers of every role. */
+  /** Null: compared for callers of every role. */
   readonly role: string | null;
-  /** Number of its executions; null if they were not counted. */
+  /** Number of recorded executions; null if they were not counted. */
   readonly calls: number | null;
 }
 
@@ -39,9 +39,9 @@ const HOW =
   'and let the application run for a while; or give the statements in a file: --statements FILE';
 
 /**
- * Reads the SELECTs of `roles` over tables of the model from pg_stat_statements, those with the most time first.
+ * Reads the SELECTs of `roles` over tables of the model from pg_stat_statements, longest total time first.
  *
- * @throws Failure with what to do if the extension is missing or may not be read
+ * @throws Failure with advice if the extension is missing or may not be read
  */
 export async function recordedStatements(
   system: SystemEngine,
@@ -90,7 +90,7 @@ function unreadable(error: unknown): unknown {
 
 const HIDDEN = '<insufficient privilege>';
 
-/** True for a SELECT over tables of the model. */
+/** True for a SELECT that reads at least one table of the model. */
 function readsOnly(text: string, database: CheckedDatabase, isImported: (table: string) => boolean): boolean {
   const statement = selectIn(text);
   if (statement.kind === 'refused') return false;
@@ -98,12 +98,12 @@ function readsOnly(text: string, database: CheckedDatabase, isImported: (table: 
   return tables.some((table) => isImported(`${table.schema}.${table.name}`));
 }
 
-/** A parsed SELECT, or why a statement is none that may run. */
+/** A parsed SELECT, or the reason why a statement may not run. */
 export type ParsedSelect =
   | { readonly kind: 'select'; readonly node: Node; readonly offsets: 'original' | 'edited' }
   | { readonly kind: 'refused'; readonly reason: string };
 
-/** Parses a statement that must be one SELECT which locks and writes nothing. Requires `ready()` of osl-compiler. */
+/** Parses a single SELECT that neither locks nor writes rows. Requires `ready()` of osl-compiler. */
 export function selectIn(text: string): ParsedSelect {
   try {
     const { node, source } = parse(text);

@@ -7,12 +7,12 @@ import { columnOf, eachNode } from '../statement.js';
 import type { GivenStatement } from './statements.js';
 import { selectIn } from './statements.js';
 
-/** A statement with its tables qualified and its placeholders replaced by values of the caller, or why it has none. */
+/** A statement with schemas and values filled in, or the reason why it cannot run. */
 export type ReadyStatement =
   | { readonly kind: 'ready'; readonly text: string; readonly sampled: readonly string[] }
   | { readonly kind: 'refused'; readonly reason: string };
 
-/** A value of a column in a row that the caller sees; null if there is none. */
+/** Returns a column value from a row that the caller sees; null if there is none. */
 export type ColumnSample = (table: PgRelation, column: string) => Promise<string | null>;
 
 interface ParameterEdit {
@@ -23,8 +23,8 @@ interface ParameterEdit {
 }
 
 /**
- * Makes a statement that both sides can run: unqualified tables get their schema, and `$n` of pg_stat_statements values
- * of rows that the caller sees.
+ * Prepares a statement for both sides: adds the schema to unqualified tables, and replaces the `$n` of
+ * pg_stat_statements by values from rows that the caller sees.
  *
  * @param searchPath schemas in which the role looks for tables
  */
@@ -71,7 +71,7 @@ function edited(text: string, edits: readonly ParameterEdit[]): string {
 }
 
 interface NamedTables {
-  /** By alias or name. */
+  /** Tables by alias or, without one, by name. */
   readonly byAlias: ReadonlyMap<string, PgRelation>;
   readonly unqualified: readonly { readonly at: number; readonly schema: string }[];
 }
@@ -95,7 +95,7 @@ function tablesOf(statement: Node, database: CheckedDatabase, searchPath: readon
   return { byAlias, unqualified };
 }
 
-/** A table of the search_path, or the only one of this name. */
+/** A table found along the search_path; otherwise the only table of this name. */
 function tableNamed(
   schema: string | null,
   name: string,
@@ -109,7 +109,7 @@ function tableNamed(
   return schema === null ? database.relationNamed({ schema: null, name }) : null;
 }
 
-/** Use of a placeholder from which a value can be taken; null if there is none. */
+/** Use of a placeholder, from which its value can be chosen; null if the use gives no value. */
 type Use =
   | { readonly kind: 'compared'; readonly qualifier: string | null; readonly column: string }
   | { readonly kind: 'prefix'; readonly qualifier: string | null; readonly column: string }
@@ -133,7 +133,7 @@ function placeholdersOf(statement: Node): readonly Placeholder[] {
   return [...at].map(([location, number]) => ({ number, at: location, use: uses.get(location) ?? null }));
 }
 
-/** Uses of placeholders that are operands of a node, by their location. */
+/** Uses of the placeholders that are operands of a node, by location. */
 function usesIn(node: Node): readonly (readonly [location: number, use: Use])[] {
   if ('SelectStmt' in node) return limitsOf(node.SelectStmt);
   if (!('A_Expr' in node)) return [];
@@ -167,7 +167,7 @@ function limitsOf({ limitCount, limitOffset }: SelectStmt): readonly (readonly [
   ];
 }
 
-/** Locations of placeholders that are a node, or members of its list. */
+/** Locations of the placeholders in an operand: the operand itself or members of its list. */
 function parametersIn(node: Node | undefined): readonly number[] {
   if (node === undefined) return [];
   const inner = withoutCasts(node);
@@ -179,7 +179,7 @@ function withoutCasts(node: Node): Node {
   return 'TypeCast' in node && node.TypeCast.arg !== undefined ? withoutCasts(node.TypeCast.arg) : node;
 }
 
-/** Characters of a sampled text that a pattern begins with. */
+/** Number of characters of a sampled text with which a LIKE pattern begins. */
 const PREFIX = 4;
 
 type FoundValue =

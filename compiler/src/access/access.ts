@@ -28,16 +28,19 @@ export interface Access {
   /** Rights by relation name. A relation that is not listed does not exist for this caller. */
   readonly relations: ReadonlyMap<string, RelationAccess>;
   /**
-   * Relations that are granted but fully denied by a deny rule, with the granted rights. They are not in `relations`,
-   * so nothing lists, suggests or reads them; a query that names one is refused as denied.
+   * Relations that are granted but that a deny rule covers entirely, with the granted rights. They are not in
+   * `relations`, so nothing lists, suggests or reads them; a query that names one is refused as denied.
    */
   readonly denied?: ReadonlyMap<string, RelationAccess>;
 }
 
 export interface RelationAccess {
-  /** Never empty. A row is visible if any grant's filter accepts it; a cell, if such a grant covers its column. */
+  /**
+   * Never empty. A row is visible if the filter of any grant accepts it; a cell is visible if one of these grants
+   * covers its column.
+   */
   readonly grants: readonly RelationGrant[];
-  /** The mask for each sensitivity label used in this relation; a label without a mask is `deny`. */
+  /** The mask for each sensitivity label used in this relation; a label that has no mask is treated as `deny`. */
   readonly masks: ReadonlyMap<string, MaskKind>;
   /** Columns that a deny rule names. Deny rules override every grant. */
   readonly denied: ReadonlySet<string>;
@@ -50,7 +53,7 @@ export interface RelationAccess {
 
 /**
  * Returns the rights to read rows of a bound relation. Grants without row output are left out; only `scanAccesses`
- * applies those.
+ * applies them.
  *
  * @throws QueryError E2103 if all grants are without row output
  */
@@ -87,13 +90,16 @@ export interface RelationGrant {
 export interface GroupRule {
   /** The minimum number of entities in a group, counted by primary key or by `unit`. At least 2. */
   readonly minimum: number;
-  /** The column that identifies a row's entity if one may have several rows; the same in all grants on a relation. */
+  /**
+   * The column that identifies the entity of a row, if an entity may have several rows; the same in all grants on a
+   * relation.
+   */
   readonly unit?: string;
   /** The minimum number of distinct values in a group, by column. */
   readonly distinct?: ReadonlyMap<string, number>;
   /** The maximum percentage of a figure that one row may contribute; absent: no maximum. */
   readonly dominance?: number;
-  /** The only metrics that may be used, with the columns that each reads; null: any aggregate. */
+  /** The only metrics that may be used, with the columns that each reads; null if any aggregate may be used. */
   readonly metrics: ReadonlyMap<string, ReadonlySet<string>> | null;
   /** Set if answers are compared with earlier ones; see `govern/population.ts`. */
   readonly overlap?: OverlapRule;
@@ -105,7 +111,7 @@ export function showsRows(grant: RelationGrant): boolean {
 
 const rowAccesses = new WeakMap<RelationAccess, RelationAccess | null>();
 
-/** Returns the rights on rows; null if no grant shows rows. */
+/** Returns `all` without the grants that show no rows; null if no grant is left. */
 function rowsOf(all: RelationAccess): RelationAccess | null {
   if (all.grants.every(showsRows)) return all;
   const known = rowAccesses.get(all);
@@ -158,8 +164,8 @@ export function attributePattern(
 }
 
 /**
- * Ties a predicate to a delegation chain, root first: it must hold for every subject, so a longer chain can only see
- * less. `any` matches everything; if an attribute is missing, the whole predicate is false, so that a NOT around it
+ * Ties a predicate to a delegation chain, root first: it must hold for every subject, so a longer chain never sees
+ * more. `any` matches everything; if an attribute is missing, the whole predicate is false, so that a NOT around it
  * cannot turn that into "every row".
  */
 export function forChain(filter: Expr, chain: readonly AttributePattern[]): Expr {
@@ -192,7 +198,7 @@ function tieToSubject(expr: Expr, pattern: AttributePattern, index: number): Exp
   return Object.freeze({ ...expr, subject: Object.freeze({ index, values }) });
 }
 
-/** Answers are compared with those of `days` days, of each subject or of all members of the group `with`. */
+/** Answers of one subject, or of all members of the group `with`, are compared for `days` days from the first one. */
 export interface OverlapRule {
   readonly days: number;
   readonly with: string | null;

@@ -3,7 +3,8 @@ import type { RelationAccess } from './access.js';
 const metricAccesses = new WeakMap<RelationAccess, Map<string, RelationAccess>>();
 
 /**
- * Returns `access` for the expression of a metric: grants that allow the metric then also cover the columns it reads.
+ * Returns `access` for the expression of a metric: grants that allow the metric then also cover the columns that it
+ * reads.
  */
 export function forMetric(access: RelationAccess, metric: string): RelationAccess {
   if (access.grants.every((g) => g.groups?.metrics?.has(metric) !== true)) return access;

@@ -7,12 +7,12 @@ export const ZERO: Node = Object.freeze({ A_Const: { ival: {} } });
 
 export const TEMPORARY = 't';
 
-/** The text of a `String` node; empty for any other node. */
+/** Returns the text of a `String` node; empty for any other node. */
 export function stringOf(node: Node | undefined): string {
   return node !== undefined && 'String' in node ? (node.String.sval ?? '') : '';
 }
 
-/** Parts of a qualified name, without the `pg_catalog` that the grammar adds to some names. */
+/** Returns the parts of a qualified name, without the `pg_catalog` that the grammar adds to some names. */
 export function nameParts(nodes: readonly Node[] | undefined): readonly string[] {
   const parts = (nodes ?? []).map(stringOf);
   return parts.length === 2 && parts[0] === 'pg_catalog' ? parts.slice(1) : parts;
@@ -57,14 +57,14 @@ export function wasRead(constant: A_Const): boolean {
   return READ.has(constant);
 }
 
-/** Returns the value of an integer constant, or null, and marks the constant as read. */
+/** Returns the value of an integer constant; null for any other node. Marks the constant as read. */
 export function integerOf(node: Node | undefined): number | null {
   if (node === undefined || !('A_Const' in node)) return null;
   READ.add(node.A_Const);
   return node.A_Const.ival === undefined ? null : (node.A_Const.ival.ival ?? 0);
 }
 
-/** Returns the value of a string constant, or null, and marks the constant as read. */
+/** Returns the value of a string constant; null for any other node. Marks the constant as read. */
 export function constantText(node: Node): string | null {
   if (!('A_Const' in node)) return null;
   READ.add(node.A_Const);

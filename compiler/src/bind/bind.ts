@@ -25,7 +25,7 @@ import { requireExpandable } from './size-limits.js';
 export interface BoundPlan {
   readonly form: Form;
   readonly query: Query;
-  /** The join rule that was applied, or null if there was none. */
+  /** The join rule that was applied; null if there was none, as in raw SQL. */
   readonly joins: Joins | null;
   readonly runtime: readonly RuntimeRelation[];
   readonly slots: readonly Slot[];
@@ -92,7 +92,7 @@ function separateQueries({ drafts }: BindContext): readonly Query[] {
   });
 }
 
-/** Statements that are not queries but do not write either. */
+/** Statements that are refused as unsupported. All others except SELECT are refused because OSL-SQL is read-only. */
 const OTHER_STATEMENTS: ReadonlySet<string> = new Set([
   'ExplainStmt',
   'CallStmt',
@@ -138,12 +138,13 @@ function makesTemporary(node: ParsedStatement['node']): boolean {
 type OslForm = Exclude<Form, 'sql' | 'metrics'>;
 
 /**
- * Returns the form of a statement, one of five. Parts of different forms may be combined only by equality of sealed
- * keys, not by set operations or uncorrelated subqueries.
+ * Returns the form of a statement: structured, RETRIEVE, TRAVERSE, joint or cross-modal. Parts of different forms may
+ * be combined only by equality of sealed keys (columns that joins may use), not by set operations or uncorrelated
+ * subqueries.
  *
  * Source: contract, OSL-SQL rules 3; decision 113.
  *
- * @throws QueryError E0511 if the statement mixes two forms
+ * @throws QueryError E0511 if the statement combines two forms in another way
  */
 function formOf(root: Query, ctx: BindContext): OslForm {
   return new FormFinder(ctx).whole(root) ?? 'structured';
@@ -151,7 +152,7 @@ function formOf(root: Query, ctx: BindContext): OslForm {
 
 class FormFinder {
   readonly #ctx: BindContext;
-  /** Forms of the common tables; null for a table that reads no entity. */
+  /** Forms of the common tables; null for a table that has no form, such as a list of VALUES. */
   readonly #tables = new Map<number, OslForm | null>();
   readonly #read = new Set<number>();
 
@@ -276,9 +277,9 @@ interface SampledRead {
   readonly ofParent: boolean;
 }
 
-/** Rows of an entity with all columns of `*`, in order. Policy has not been applied yet. */
+/** The query for sample rows of an entity, with the columns of `*` in order. Policy has not been applied yet. */
 export interface BoundSample {
-  /** The plan of the rows, without outputs, ORDER BY and LIMIT. */
+  /** The plan that reads the rows, without outputs, ORDER BY and LIMIT. */
   readonly plan: BoundPlan;
   readonly values: readonly SampledValue[];
 }

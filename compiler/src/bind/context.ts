@@ -59,14 +59,14 @@ export class BindContext {
   readonly #drafts: RuntimeDraft[] = [];
   readonly #metrics = new Set<string>();
   readonly #labels = new Map<string, OwnLabel>();
-  /** Keyed by source and column name, separated by a space. */
+  /** Expanded computed columns, keyed by source and column name, separated by a space. */
   readonly #computed = new Map<string, Expr>();
   readonly #formats = new Map<Expr, MetricFormat>();
   readonly #lists: ReadonlyMap<number, PlainList>;
   readonly #ownOrders = new WeakSet<Select['orderBy']>();
   #sources = 0;
   #tables = 0;
-  /** Number of FROM items that are counted again because the emitted SQL repeats the expression that contains them. */
+  /** Number of FROM items counted again because the emitted SQL repeats the expression that contains them. */
   #itemsAgain = 0;
   #depth = 0;
   #nodes = 0;
@@ -132,7 +132,7 @@ export class BindContext {
     this.#nodes += count;
   }
 
-  /** Refuses a list of at least `count` more values before any of it is bound, if they exceed the limit. */
+  /** Refuses a list of `count` or more values that would exceed the limit, before any of them is bound. */
   requireRoom(count: number, location?: Location): void {
     if (this.#nodes + count > LIMITS.nodes)
       throw this.error('tooComplex', { what: 'the number of its values', limit: LIMITS.nodes }, location);
@@ -256,8 +256,8 @@ export class BindContext {
   }
 
   /**
-   * Runs `f` on text that errors must not point into: the manifest, or a condition of a metrics request. Literals of
-   * such a condition still count as the caller's.
+   * Runs `f` on text to which error positions must not refer: the manifest, or a condition of a metrics request.
+   * Literals of such a condition still count as the caller's.
    */
   withoutPositions<T>(f: () => T, author: 'manifest' | 'caller' = 'manifest'): T {
     const before = { placed: this.#placed, author: this.#author };
@@ -287,7 +287,7 @@ export class BindContext {
     return [...(this.#used.get(source) ?? [])].sort();
   }
 
-  /** Records an ORDER BY that the compiler derived from a runtime relation; the caller did not write it. */
+  /** Records an ORDER BY that the compiler, not the caller, derived from a runtime relation. */
   recordRuntimeOrder(keys: Select['orderBy']): void {
     this.#ownOrders.add(keys);
   }
@@ -329,7 +329,9 @@ export class BindContext {
     return this.#formats.get(expr);
   }
 
-  /** Adds a runtime relation and returns the slot that will carry its rows. */
+  /**
+   * Adds a relation whose rows are computed before the statement runs, and returns the slot that will carry these rows.
+   */
   addRuntime(draft: RuntimeDraft, location: Location): number {
     const isSeveral = draft.kind === 'retrieval' || draft.kind === 'operated';
     const others = this.#drafts.some((d) => d.kind !== draft.kind || !isSeveral);
@@ -377,7 +379,7 @@ export class BindContext {
     return this.#locations.get(expr);
   }
 
-  /** Creates the literal for constant `node`. Constants of the manifest are not linked to their node. */
+  /** Creates the literal for constant `node`. Literals of the manifest are not linked to their nodes. */
   written(text: string, node: A_Const): WrittenLiteral {
     if (this.#placed) return this.#literals.written(text, node);
     return new WrittenLiteral(text, this.#author === 'caller' ? node : null);
@@ -397,7 +399,7 @@ export class BindContext {
     return expr.kind === 'parameter' ? this.#literals.literalIn(expr.slot) : null;
   }
 
-  /** Returns the value of `expr` if it is a literal, which makes the plan depend on it. */
+  /** Returns the value of `expr` if it is a literal, otherwise null. The plan then depends on the value. */
   literalValue(expr: Expr): LiteralValue | null {
     return expr.kind === 'parameter' ? this.#literals.valueOf(expr.slot) : null;
   }
@@ -424,7 +426,7 @@ export class BindContext {
 class EnumColumns {
   readonly #columns = new Map<SourceId, ReadonlySet<string>>();
 
-  /** Excludes keys because joins use them unchanged. */
+  /** Records the enum columns of a relation, except keys, because joins use keys unchanged. */
   ofRelation(source: SourceId, { columns, sealedKeys }: Relation): void {
     const labelled = columns.filter((c) => c.labels !== undefined && !sealedKeys.includes(c.name));
     this.#note(
@@ -468,7 +470,7 @@ class WholeRows {
     return this.#places.has(expr);
   }
 
-  /** Returns the location of a whole row that is not an output of the statement; undefined if there is none. */
+  /** Returns the location of a whole row that is not an output of the statement; undefined if all are outputs. */
   misplaced(whole: Query): { readonly at: Location } | undefined {
     if (this.#places.size === 0) return undefined;
     const shown = new Set(whole.kind === 'select' ? whole.outputs.map((o) => o.expr) : []);

@@ -1,4 +1,4 @@
-/** Binding: resolves names, types and query forms against what the caller may see. */
+/** Binding: resolves names, types and query forms against the objects that the caller may see. */
 
 export type { BoundPlan } from './bind.js';
 export { bind, bindSample, type SampledValue } from './bind.js';

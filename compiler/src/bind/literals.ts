@@ -72,7 +72,7 @@ function isWritten(value: CarriedLiterals): boolean {
 /** Slots of literals, with the origin of each literal. Equal literals of the same type share a slot. */
 export class LiteralSlots {
   readonly #slots: Slot[];
-  /** Slots of single values and of lists, by type and then by the value, a list as JSON. */
+  /** Slots by type and value, separately for single values and for lists, which are keyed by their JSON. */
   readonly #singles = new Map<TypeName, Map<string, number>>();
   readonly #lists = new Map<TypeName, Map<string, number>>();
   readonly #carried = new Map<number, CarriedLiterals[]>();
@@ -134,7 +134,7 @@ export class LiteralSlots {
     return this.#written;
   }
 
-  /** Keyed by slot. All entries of a slot have the same value. */
+  /** Literals by slot. All entries of a slot have the same value. */
   get carried(): ReadonlyMap<number, readonly CarriedLiterals[]> {
     return this.#carried;
   }
@@ -241,7 +241,10 @@ export class ClientParameters {
     return this.#slotFor(index, known);
   }
 
-  /** The type of `$n`, or null if not known yet. @throws QueryError E0511 if its type is only allowed in a cast */
+  /**
+   * Returns the type of `$n`; null if not known yet. @throws QueryError E0511 if the declared type is only allowed in a
+   * cast
+   */
   typeOf(number: number, location: Location): TypeName | null {
     if (!this.#places.has(number)) this.#places.set(number, location);
     const foreign = this.#foreign(number);
@@ -267,7 +270,7 @@ export class ClientParameters {
   }
 
   #declaredAs({ sql, casts }: { sql: string; casts: readonly TypeName[] }, index: number, at: Location) {
-    const type = sql.replace('"bit"', 'bit'); // quoted for the grammar only
+    const type = sql.replace('"bit"', 'bit'); // the quotes are for the grammar only
     return this.#error('declaredType', { index, type, cast: casts[0] ?? null }, at);
   }
 

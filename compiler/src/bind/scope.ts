@@ -54,7 +54,7 @@ export interface ScopeItem {
   readonly relation: Relation | null;
   /** Set for a RETRIEVE. Operators and filters are added to it. */
   readonly retrieval?: RetrievalDraft;
-  /** Set for an entity with content. A query that uses its `evidence` has the Joint form. */
+  /** Set for an entity with content. A query that uses its `evidence` has the contract's Joint form. */
   readonly hydration?: HydrationDraft;
   /** Parents joined so far for computed columns; absent if no parents can be joined. */
   readonly parents?: ParentItem[];
@@ -63,7 +63,7 @@ export interface ScopeItem {
 }
 
 export interface ColumnReference {
-  /** Null for an unqualified name. */
+  /** Name or alias of the FROM item; null for an unqualified name. */
   readonly alias: string | null;
   readonly name: string;
   /** Set only for `schema.relation.column`; the relation must then have no alias. */
@@ -89,7 +89,7 @@ export interface Scope {
   readonly from?: FromItem;
   /** Columns merged by USING, which `*` lists first. */
   readonly using?: readonly UsingColumn[];
-  /** Collects metrics whose rows would be repeated by joins; absent if metrics are not allowed. */
+  /** Collects metrics that require a rewrite of the SELECT. Set only for a SELECT with FROM. */
   readonly metricRows?: MetricRows;
   /** Collects operators over rows; absent if operators are not allowed. */
   readonly operators?: RowOperators;
@@ -265,7 +265,7 @@ export function lookUp(scope: Scope, reference: ColumnReference, ctx: BindContex
   return alias === null ? scalarNamed(scope, name) : null;
 }
 
-/** Finds the column of a single-column function by the function's alias. */
+/** Finds the column of a single-column function by the alias of the FROM item. */
 function scalarNamed(scope: Scope, name: string) {
   let level = 0;
   for (let at: Scope | null = scope; at !== null; at = at.parent, level++) {
@@ -384,7 +384,7 @@ export function plainEnvironment(ctx: BindContext, scope: Scope, clause: string)
 
 /** Creates the environment for the arguments of an aggregate or window call. */
 export function insideCall(env: BindEnvironment, clause: string, aggregates: boolean): BindEnvironment {
-  // Written out, because a spread here took a fifth of the time of binding a long list of aggregates.
+  // Written out: a spread here took a fifth of the time needed to bind a long list of aggregates.
   return {
     ctx: env.ctx,
     scope: env.scope,

@@ -62,9 +62,9 @@ export function requireSqlSize(query: Query): void {
 }
 
 /**
- * Refuses a statement that grows exponentially when derived columns are inlined, as nested `select x||x as x from (…)`
- * does in Postgres' planner and in our own passes. Common tables that Postgres inlines are counted at each place that
- * reads them. The size is computed in linear time, without inlining.
+ * Refuses a statement that grows exponentially when derived columns are inlined, which Postgres' planner and our own
+ * passes do: nested `select x||x as x from (...)`, for example. Common tables that Postgres inlines are counted at each
+ * place that reads them. The size is computed in linear time, without inlining.
  *
  * @throws QueryError E0511, 54001
  */
@@ -90,7 +90,7 @@ class Expansion {
   readonly #inlined = new Map<number, Query>();
   readonly #sizes = new Map<Query, SqlSize>();
   readonly #known = new Map<Expr, number>();
-  /** Keyed by FROM item, then by column. */
+  /** Number of values in the definition of each column, by FROM item and column name. */
   readonly #columns = new Map<SourceId, Map<string, number>>();
 
   constructor(root: Query) {

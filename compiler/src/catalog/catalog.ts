@@ -126,9 +126,9 @@ export interface ComputedColumn {
   readonly reads: readonly ReadColumn[];
   /** The key columns that are used to reach parents. */
   readonly keys: readonly ReadColumn[];
-  /** The column's own label, in addition to those of the columns it reads. */
+  /** The label declared for the column itself, in addition to those of the columns it reads. */
   readonly sensitivity: string | null;
-  /** Own labels of this column and of computed columns that it uses. Grants must unmask all of them. */
+  /** Labels declared for this column and for computed columns that it uses. Grants must unmask them all. */
   readonly labels: readonly OwnLabel[];
 }
 
@@ -170,7 +170,7 @@ export interface RatioMetric {
   readonly denominator: MetricInput;
 }
 
-/** `filter`: an additional predicate over the entity's columns, or null. */
+/** A metric with an optional filter: an additional predicate over the columns of its entity, or null. */
 export interface MetricInput {
   readonly metric: string;
   readonly filter: string | null;
@@ -187,7 +187,7 @@ export interface DerivedMetric {
   readonly expression: string;
 }
 
-/** A metric over all rows up to the end of each period, or over a span that ends with the period. */
+/** A metric over a span of rows for each period: all rows up to its end, a window, or an earlier period. */
 export interface CumulativeMetric {
   readonly type: 'cumulative';
   readonly name: string;

@@ -15,7 +15,7 @@ export type PeriodSpan =
   /** The period at the start of the enclosing `grain`. */
   | { readonly kind: 'offset_to_grain'; readonly grain: Grain };
 
-/** Parses a grain, case-insensitively. */
+/** Parses a grain, case-insensitively; null if there is no such grain. */
 export function parseGrain(text: string): Grain | null {
   const lower = text.toLowerCase();
   return GRAINS.find((g) => g === lower) ?? null;
@@ -66,7 +66,7 @@ function isDate(day: string): boolean {
   return !Number.isNaN(time.getTime()) && time.toISOString().startsWith(day) && !day.startsWith('0000');
 }
 
-/** A normalized metrics request. Names are as the caller wrote them and are compared case-insensitively. */
+/** A normalized metrics request. Names are kept as the caller wrote them and compared case-insensitively. */
 export interface MetricsRequest {
   readonly metrics: readonly { readonly name: string; readonly alias: string | null }[];
   /** Each name is `entity__dimension[__grain]`, `metric_time[__grain]` or an entity. */

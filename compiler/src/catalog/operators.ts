@@ -28,7 +28,7 @@ export interface OperatorSignature {
   /** A different result type that applies if this argument is given. */
   readonly resultWith: { readonly argument: string; readonly type: TypeName } | null;
   readonly nullable: boolean;
-  /** Use of RETRIEVE's query by the operator: never, or only if this argument is missing. */
+  /** Use of RETRIEVE's search query by the operator: never, or only if this argument is missing. */
   readonly query: 'never' | { readonly unless: string };
 }
 

@@ -44,7 +44,7 @@ export function emit(plan: GovernedPlan): EmittedSql {
   return { sql, slots: order.map((i) => slotAt(plan, i)) };
 }
 
-/** Cached by query: plans with the same query differ only in literal values, which are not part of the text. */
+/** Returns a plan's SQL, cached by query: plans with the same query differ only in literal values. */
 function sqlOf({ query, slots }: GovernedPlan): Text {
   const before = texts.get(query);
   if (before !== undefined) return before;
@@ -276,7 +276,7 @@ const STEPS: Readonly<Record<Grain, { readonly count: number; readonly unit: str
   year: { count: 12, unit: 'months' },
 };
 
-/** With too many periods, the end of the series is out of the timestamp range, so the query fails immediately. */
+/** Emits the series of periods. If it is too long, its end is out of range, so the query fails at once. */
 function emitSpine(item: Spine, w: Writer): void {
   const { count, unit } = STEPS[item.grain];
   w.write('(select g as c1 from (');
@@ -300,7 +300,7 @@ function emitSample({ method, percent, seed }: TableSample, w: Writer): void {
   w.write(')');
 }
 
-/** Emits the row filter and masked projection. `offset 0` keeps the planner from moving predicates below them. */
+/** Emits the row filter and masked projection. In a fenced scan, `offset 0` keeps predicates above them. */
 function emitScan(scan: GovernedScan, w: Writer): void {
   w.write('(select ');
   w.list(scan.columns, ', ', (c) => {

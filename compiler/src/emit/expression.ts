@@ -232,7 +232,7 @@ function emitCall(call: FunctionCall, w: Writer): void {
   w.write(')');
 }
 
-/** Emits the arguments of a text search function; a structural first argument is a `pg_catalog` configuration. */
+/** Emits the arguments of a text search function. A literal configuration is qualified with `pg_catalog`. */
 function emitConfigured(args: readonly Expr[], w: Writer): void {
   w.list([...args.entries()], ', ', ([i, e]) => {
     if (i > 0 || e.kind !== 'structural') emitExpr(e, w);
@@ -254,7 +254,7 @@ export function emitWithPath(args: readonly Expr[], w: Writer): void {
 }
 
 /**
- * LIKE and similar operators compare characters, whatever the column's collation. Up to Postgres 17 they fail on
+ * Makes LIKE and similar operators compare characters, whatever the column's collation. Up to Postgres 17 they fail on
  * nondeterministic collations, and the error would reveal that a row exists.
  */
 const BYTEWISE = ' collate pg_catalog."default"';

@@ -6,7 +6,7 @@ import { type ArrayType, arrayOf, isArray, oidOf } from '../types/types.js';
 import { emitExpr } from './expression.js';
 import { literalText, Writer } from './writer.js';
 
-/** A comparison of `arg` with every value of an attribute of the caller. */
+/** A test whether `arg` equals one of the values of an attribute of the caller. */
 export interface MatchedAttribute {
   readonly attribute: string;
   readonly arg: string;
@@ -52,7 +52,7 @@ class PredicateWriter extends Writer {
   }
 }
 
-/** INVARIANT: parsed under `standard_conforming_strings`, where a backslash is an ordinary character. */
+/** INVARIANT: parsed under `standard_conforming_strings`, so that a backslash has no special meaning. */
 function literalSql({ value, type }: Literal): string {
   return `${quoteLiteral(literalText(value))}::${type}`;
 }

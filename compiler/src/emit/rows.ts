@@ -90,8 +90,8 @@ export function emitRowsCall(definition: FunctionDefinition, args: readonly Expr
 }
 
 /**
- * Emits the last value of a series, or an error if there are too many values before it. The failing branch reads all
- * that the test reads, and `concat` is not evaluated at plan time, so the branch is evaluated only if the test is true.
+ * Emits the last value of a series, or an error if the series is too long. The failing branch reads all that the test
+ * reads, and `concat` is not evaluated at plan time, so the branch is evaluated only if the test is true.
  */
 function emitBounded(start: Expr, stop: Expr, step: Expr | null, w: Writer): void {
   const moments = stop.type === 'timestamp' || stop.type === 'timestamptz';

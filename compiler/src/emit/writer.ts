@@ -35,7 +35,7 @@ export class Writer {
     this.write(`t.${identifier(column)}`);
   }
 
-  /** Writes nodes that occur only in policy predicates; `govern` leaves none of them in a statement. */
+  /** Writes nodes that occur only in policy predicates. Fails here: `govern` leaves none in a statement. */
   ofPolicy(expr: Literal | AttributeMatch): void {
     throw new InternalError(`${expr.kind} was not grounded`);
   }
@@ -72,13 +72,13 @@ export interface ValueSources<V> {
   readonly text: (value: string) => V;
   /** The caller's `$n`, counted from 0. */
   readonly client: (index: number) => V | undefined;
-  /** All values of an attribute of a subject in the chain. */
+  /** All values of an attribute of a subject in the delegation chain. */
   readonly attribute: (subject: number, name: string) => readonly string[];
   /** The rows of runtime relation `index`, as a JSON array of objects. */
   readonly runtime: (index: number) => string;
-  /** The values of one column of these rows, each in text format. */
+  /** The values of one column of runtime relation `index`, each in text format. */
   readonly keys: (index: number, column: string) => readonly (string | null)[];
-  /** Values that a step of a runtime relation receives, in text format. */
+  /** The value passed as `name` to a step of a runtime relation, in text format. */
   readonly given: (name: string) => string;
   /** The HMAC pad of a key domain: 64 bytes, in hex. */
   readonly pad: (pad: 'inner' | 'outer', domain: string) => string;
@@ -115,7 +115,7 @@ export function valuesOf<V>(slots: readonly Slot[], sources: ValueSources<V>): r
 function attributeText({ type, name }: Slot & { kind: 'attribute' }, values: readonly string[]): string {
   if (isArray(type)) return arrayText(values);
   const [only] = values;
-  // INVARIANT: a plan made for a single value never runs with the first of several.
+  // INVARIANT: a plan that was made for a single attribute value never runs with one of several.
   if (only === undefined || values.length !== 1)
     throw new InternalError(`attribute ${name} has ${values.length} values in a plan for one`);
   return only;

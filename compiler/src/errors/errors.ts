@@ -1,4 +1,4 @@
-/** The single error catalogue. `docs/errors.md` lists it, and a test checks that both agree. */
+/** The single error catalogue. `docs/errors.md` lists it; a test checks that the two agree. */
 
 import { SURFACE_PHRASES } from './surface-hints.js';
 import { type CountClause, EVALUATION_FAULTS, literalHint, OUT_OF_RANGE } from './value-faults.js';
@@ -31,7 +31,7 @@ interface UnknownFunction {
 
 interface NeededApproval {
   readonly relations: string;
-  /** The request that was made; null if no reason was stated. */
+  /** The approval request that was made; null if none was made because the caller stated no reason. */
   readonly requested: { readonly id: string; readonly url: string } | null;
 }
 
@@ -39,7 +39,7 @@ interface InvalidLiteral {
   readonly type: string;
   /** The SQLSTATE that the database gives for the value, if not 22P02. */
   readonly sqlstate?: string;
-  /** The number of the parameter that contained it; absent or null if it is in the text. */
+  /** The number of the parameter that contained the value; absent or null if the value is in the text. */
   readonly parameter?: number | null;
 }
 
@@ -373,7 +373,7 @@ export const ERRORS = Object.freeze({
   ]),
 
   // ---- execution
-  /** `sqlstate` comes from the database, whose own message could contain row values. */
+  /** `sqlstate` comes from the database. Its message is withheld because it could contain row values. */
   execution: row('E0510', 'XX000', 502, (_: { sqlstate: string }) => [
     'the database could not run the query',
   ]),
@@ -398,7 +398,7 @@ export const ERRORS = Object.freeze({
     "the operator has to correct the manifest or the database; the server's log names the table",
   ]),
   cancelled: row('E0516', '57014', 499, () => ['the statement was cancelled']),
-  /** `seconds`: null if the session's own `statement_timeout` stopped it. */
+  /** `seconds`: null if the session's own `statement_timeout` stopped the statement. */
   timedOut: row('E0517', '57014', 504, (p: { seconds: number | null }) => [
     p.seconds === null
       ? 'canceling statement due to statement timeout' // the wording of Postgres, which clients look for
@@ -578,10 +578,10 @@ export interface Position {
   readonly column: number;
 }
 
-/** Longer names are the caller's own text, and need not be sent back. */
+/** Maximum length of a JSON Pointer in an error. Longer ones only repeat the caller's own long names. */
 const LONGEST_POINTER = 1_000;
 
-/** An error that the caller can see and usually fix. All other errors are an `InternalError`. */
+/** An error that the caller may see and can usually fix. All other errors are an `InternalError`. */
 export class QueryError extends Error {
   readonly entry: ErrorName;
   readonly code: string;
@@ -589,7 +589,7 @@ export class QueryError extends Error {
   readonly http: number;
   readonly hint: string | null;
   readonly position: Position | null;
-  /** JSON Pointer (RFC 6901) to the member of the request at fault; null if the error is about none. */
+  /** JSON Pointer (RFC 6901) to the member of the request at fault; null if none is identified. */
   readonly pointer: string | null;
   readonly retryAfterSeconds: number | null;
 
@@ -654,6 +654,6 @@ export function queryError<N extends ErrorName>(
 
 /** Throws for a value that the types rule out. An object is shown by `kind` only: it may contain policy or literals. */
 export function assertNever(value: never): never {
-  const { kind } = Object(value) as { readonly kind?: unknown }; // anything may arrive here at run time
+  const { kind } = Object(value) as { readonly kind?: unknown }; // any value can occur here at run time
   throw new InternalError(`unexpected ${typeof value === 'object' ? String(kind) : JSON.stringify(value)}`);
 }

@@ -21,7 +21,7 @@ function prefixes(name: string, types: readonly TypeName[]): readonly OperatorDe
   return types.map((type) => prefix(name, type, type));
 }
 
-/** Defines the six comparisons of two types. Those of numeric, jsonb, arrays and mixed date types are not leakproof. */
+/** Defines the six comparisons of two types. They are leakproof only if `traits` says so, as in Postgres. */
 function comparison(left: ArgumentType, right: ArgumentType, traits?: Traits): readonly OperatorDefinition[] {
   return ['=', '<>', '<', '<=', '>', '>='].map((name) => infix(left, name, right, 'bool', traits));
 }
@@ -116,7 +116,7 @@ function pattern(name: string): readonly OperatorDefinition[] {
   return [infix('text', name, 'text', 'bool'), infix('bpchar', name, 'text', 'bool')];
 }
 
-/** `~~` is LIKE, `~~*` is ILIKE. */
+/** `~~` is LIKE and `~~*` is ILIKE. */
 const TEXT: readonly OperatorDefinition[] = [
   infix('text', '||', 'text', 'text'),
   infix('text', '||', 'anynonarray', 'text'),

@@ -303,7 +303,7 @@ function slotAt(position: number, list: readonly OverloadCandidate<unknown>[]): 
   return category === null || (conflict && category !== 'S') ? null : { position, category, preferred };
 }
 
-/** Keeps the candidates whose types for unknown arguments are in the agreed category. */
+/** Keeps the candidates whose types for unknown arguments are in the category that all agree on. */
 function byCategory<D>(
   list: readonly OverloadCandidate<D>[],
   actual: readonly Operand[],

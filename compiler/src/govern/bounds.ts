@@ -33,7 +33,7 @@ const PASSING: ReadonlyMap<string, number> = new Map([
 /** Maximum nesting of these functions: each may lengthen a text or shift a timestamp. */
 const MOST_NESTED = 6;
 
-/** Only texts far longer than this need too much memory when their case is changed. */
+/** Maximum size of a text in bytes. Changing the case of far longer ones would need too much memory. */
 const MOST_BYTES = String(1024 * 1024);
 /** Timestamps outside this range may overflow in some type or zone, or when truncated. */
 const FIRST = '1000-01-01 00:00:00+00 BC';
@@ -57,7 +57,7 @@ export function canBeBounded(e: Expr): boolean {
   return decisiveColumn(e) !== null || isProduct(e);
 }
 
-/** True if an aggregate can be kept from failing; sums of intervals cannot. */
+/** True if an aggregate can be kept from failing. Aggregates of intervals, except `count`, cannot. */
 export function canBeSummed(call: Aggregate): boolean {
   return call.definition.name === 'count' || call.args.every((a) => !a.type.startsWith('interval'));
 }
@@ -67,7 +67,7 @@ export function boundedExpr(expr: Expr, slots: GovernedSlots): Expr {
   const deep = (e: Expr): Expr => boundedExpr(e, slots);
   const column = decisiveColumn(expr);
   if (column !== null) return caseNode(isAbsurd(column, slots), nullOf(expr.type), expr);
-  // Expressions over aggregates belong to groups that are large enough.
+  // Expressions over aggregates are computed only for groups that are large enough.
   if (isProduct(expr) && !holdsAggregate(expr)) return sizedFactors(expr, slots);
   const below = mapChildren(expr, deep, (q) => q);
   return below.kind === 'aggregate' && below.definition.name !== 'count'
@@ -112,7 +112,7 @@ function isAbsurd(value: Expr, slots: GovernedSlots): Expr {
   const [first, last] = [FIRST, LAST].map((text) => slots.literal(moment(text, value.type), value.type));
   if (first === undefined || last === undefined) throw new InternalError('time has two ends');
   const beyond = anyOf([compared('<', value, first), compared('>', value, last)]);
-  // None of these functions fails for an infinite value.
+  // None of the functions in `BOUNDED` fails for an infinite value.
   return allOf([callOf('isfinite', value), beyond]);
 }
 
@@ -134,7 +134,7 @@ function sized(value: Expr, slots: GovernedSlots): Expr {
   return caseNode(beyond, slots.literal('NaN', value.type), value);
 }
 
-/** True for sums, differences and products of columns and constants of fractional types. */
+/** True for sums, differences and products of few enough columns and constants of a fractional type. */
 function isProduct(e: Expr): e is Operation {
   return (
     e.kind === 'operation' && isArithmetic(e) && (factorsOf(e) ?? Infinity) <= (MOST_FACTORS.get(e.type) ?? 0)
@@ -164,7 +164,7 @@ function factorsOf(e: Expr): number | null {
 
 function countedFactors(e: Expr): number | null {
   if (e.kind === 'column' || e.kind === 'parameter') return 1;
-  // A cast of an integer, which is within the bounds of every type here.
+  // Only casts of integer columns: integers are within the bounds of every type here.
   if (e.kind === 'cast') return /^int[248]$/.test(e.arg.type) && e.arg.kind === 'column' ? 1 : null;
   if (e.kind !== 'operation' || e.left === null || !isArithmetic(e)) return null;
   const [left, right] = [factorsOf(e.left), factorsOf(e.right)];

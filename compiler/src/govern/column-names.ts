@@ -8,7 +8,7 @@ export function keyColumnName(name: string): string {
 /** The maximum length of a name in Postgres, in bytes; longer ones are silently truncated. */
 const LONGEST_NAME = 63;
 
-/** Returns the name of an auxiliary column for `name`; no name in a model contains `#`. */
+/** Returns the name of an auxiliary column for `name`. It is unique: no name in a model contains `#`. */
 function besides(name: string, suffix: string): string {
   const whole = `${name}${suffix}`;
   return bytesOf(whole) <= LONGEST_NAME ? whole : `${hashOf(name)}${suffix}`;
@@ -36,12 +36,12 @@ function hashOf(name: string): string {
 
 const VISIBLE_SUFFIX = '#visible';
 
-/** Returns the name of the flag that tells for each row whether column `name` may be read in the clear. */
+/** Returns the name of the flag that is true in each row where column `name` may be read unmasked. */
 export function visibleColumnName(name: string): string {
   return besides(name, VISIBLE_SUFFIX);
 }
 
-/** True if `visibleColumnName` made the name of this output. */
+/** True if an output has a name made by `visibleColumnName`. */
 export function isVisibleFlag(output: string): boolean {
   return output.endsWith(VISIBLE_SUFFIX);
 }

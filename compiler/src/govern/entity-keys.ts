@@ -20,28 +20,28 @@ import { columnRule, maskedColumn } from './mask.js';
 import { GovernedSlots } from './slots.js';
 import { mayRead } from './verify/scans.js';
 
-/** The key of an entity in the rows of a plan. */
+/** The primary key of an entity in the rows of a plan. */
 export interface EntityKey {
   readonly entity: string;
-  /** Indices of its columns in a row; all of them are NULL in a row that shows no such entity. */
+  /** Indices of the key's columns in a row. All of them are NULL if the row shows no such entity. */
   readonly columns: readonly number[];
 }
 
-/** A plan with the outputs of another one, followed by the keys of the entities that each row shows. */
+/** A plan whose outputs are followed by key columns: the keys of the entities that each row shows. */
 export interface KeyedPlan {
   readonly plan: GovernedPlan;
   readonly keys: readonly EntityKey[];
 }
 
-/** The reason why it is not known from the rows of a plan which entities they show. */
+/** An entity that cannot be identified from the rows of a plan that reads it, and the reason. */
 export interface UnknownEntities {
   readonly entity: string;
   readonly reason: string;
 }
 
 /**
- * Adds to a plan the keys of all `entities` that its rows show, and proves it again. Returns null if it shows none:
- * it reads none of them, or only in groups that policy requires to be large.
+ * Extends a plan by the keys of all `entities` that its rows show, and proves it again. Returns null if its rows show
+ * none of them, because it does not read them or only reads groups that policy requires to be large.
  */
 export function withEntityKeys(
   plan: GovernedPlan,
@@ -57,7 +57,7 @@ export function withEntityKeys(
     if (keys.length === 0) return null;
     const outputs = [...plan.outputs, ...columnsOf(query).slice(plan.outputs.length).map(keyOutput)];
     const fields = { ...plan, query, slots: carrier.slots.finish(), outputs: Object.freeze(outputs) };
-    // Which joins the caller may write was proved before, and the joins are the same.
+    // The proof of `plan` covered the joins that the caller may write, and the joins are unchanged.
     const proof = { catalog, access, joins: null, usable: NO_ROLLUPS };
     const positions = keys.map(({ entity, columns }) => ({ entity, columns: columns.map((c) => c - 1) }));
     return { plan: mint(fields, proof), keys: positions };
@@ -69,7 +69,7 @@ export function withEntityKeys(
 
 const NO_ROLLUPS: ReadonlySet<string> = new Set();
 
-/** Replaces relations by those of `catalog`, which is equal to the one of the plan but may have been loaded again. */
+/** Replaces relations by those of `catalog`, which may be a newly loaded copy of the plan's catalog. */
 function readingFrom(query: Query, { relations }: Catalog): Query {
   return mapQuery(query, {
     item: (item) => {
@@ -80,7 +80,7 @@ function readingFrom(query: Query, { relations }: Catalog): Query {
   });
 }
 
-/** Returns an entity that steps before the statement read, themselves or as passages; null if there is none. */
+/** Returns one of `entities` that a plan with runtime steps reads, itself or its passages; null if none. */
 function passagesOf(
   { runtime, objects }: GovernedPlan,
   entities: ReadonlySet<string>,
@@ -99,7 +99,7 @@ function keyOutput({ type }: { readonly type: TypeName }, i: number): OutputColu
   });
 }
 
-/** Thrown and caught in this file only. */
+/** Thrown and caught only in this file. */
 class UnknownKeys extends Error {
   readonly entity: string;
 
@@ -109,14 +109,14 @@ class UnknownKeys extends Error {
   }
 }
 
-/** The key of an entity among the outputs of a query, by their positions from 1. */
+/** The key of an entity among the outputs of a query. `columns` are output positions, counted from 1. */
 interface BlockKey {
   readonly entity: string;
   readonly columns: readonly number[];
   readonly types: readonly TypeName[];
 }
 
-/** The key of an entity that FROM shows, as the expressions of one block. */
+/** The key of an entity that FROM shows, as columns that the block can read. */
 interface FromKey {
   readonly entity: string;
   readonly refs: readonly ColumnRef[];
@@ -134,23 +134,22 @@ interface CarriedItem<T extends FromItem> {
 
 const NO_KEYS: readonly never[] = Object.freeze([]);
 
-/** Window functions that repeat no value of another row. */
+/** Window functions whose result contains no value of another row. */
 const RANKS: ReadonlySet<string> = new Set([
   ...['row_number', 'rank', 'dense_rank', 'percent_rank', 'cume_dist', 'ntile'],
 ]);
 
 /**
- * Carries the keys of scans up to the rows of a statement.
+ * Adds the keys of scans to the outputs of each level up to the rows of a statement.
  *
- * INVARIANT: a block whose rows do not each determine the entities that they were made of has no keys to carry, and
- * fails.
+ * INVARIANT: a block whose rows do not each determine the entities that they come from carries no keys, and fails.
  */
 class KeyCarrier {
   readonly slots: GovernedSlots;
   readonly #entities: ReadonlySet<string>;
   readonly #catalog: Catalog;
   readonly #access: Access;
-  /** The keys of common tables that read an entity. */
+  /** The keys in the outputs of common tables that read an entity, by table id. */
   readonly #tables = new Map<number, readonly BlockKey[]>();
 
   constructor(entities: ReadonlySet<string>, catalog: Catalog, access: Access, slots: GovernedSlots) {
@@ -160,7 +159,7 @@ class KeyCarrier {
     this.slots = slots;
   }
 
-  /** @param reuses true if a key that `query` has among its outputs need not be added to them */
+  /** Adds entity keys to the outputs. @param reuses true if keys that are already outputs are not repeated */
   carry(query: Query, reuses: boolean): CarriedQuery {
     const entity = this.#readBy(query);
     if (entity === null) return { query, keys: NO_KEYS };
@@ -174,7 +173,7 @@ class KeyCarrier {
     }
   }
 
-  /** Returns an entity that `query` reads at any depth and whose rows count; null if there is none. */
+  /** Returns a requested entity that `query` reads at any depth; null if there is none. */
   #readBy(query: Query): string | null {
     for (const leaf of allLeaves(query)) {
       const own = leaf.kind === 'governed' ? this.#countedIn(leaf) : null;
@@ -186,8 +185,8 @@ class KeyCarrier {
   }
 
   /**
-   * Returns the entity that the rows of a scan show; null if it is not counted. Rows that policy shows in large groups
-   * only show no single entity.
+   * Returns the requested entity that the rows of a scan show; null if there is none. Rows that policy shows only in
+   * large groups show no single entity.
    */
   #countedIn({ relation, minimum }: GovernedScan): string | null {
     const { kind, name } = relation;
@@ -293,7 +292,7 @@ class KeyCarrier {
       const rule = columnRule(relation, name, access);
       if (!PLAIN.has(rule.column.type))
         throw new UnknownKeys(entity, `its primary key is of type ${rule.column.type}`);
-      // A constant instead of the key would make one entity of all; a keyed hash tells them apart.
+      // Other masks would make one entity of all keys; a keyed hash keeps the entities apart.
       if (rule.masked !== 'none' && rule.mask !== 'hash')
         throw new UnknownKeys(entity, 'its primary key is masked');
       return columns.some((c) => c.name === name) ? [] : [maskedColumn(rule, this.slots)];
@@ -307,7 +306,7 @@ class KeyCarrier {
   }
 }
 
-/** Types whose texts depend on no setting of a session. */
+/** Types whose text form does not depend on session settings. */
 const PLAIN: ReadonlySet<TypeName> = new Set<TypeName>([
   ...(['bool', 'int2', 'int4', 'int8', 'numeric', 'text', 'bpchar', 'uuid'] as const),
 ]);
@@ -316,7 +315,7 @@ const IN_PASSAGES = 'RETRIEVE, TRAVERSE or an operator reads it';
 const IN_SUBQUERY = 'a subquery of an expression reads it';
 const IN_GROUPS = 'rows are aggregated in groups that are not of one each';
 
-/** Checks that each row of a block comes of one row of FROM, as far as `key` tells. @throws UnknownKeys */
+/** Requires that each row of a block comes from rows of FROM with one value of `key`. @throws UnknownKeys */
 function requireRows(query: Select, { entity, refs }: FromKey): void {
   const isIn = (list: readonly Expr[]): boolean => refs.every((ref) => list.some((e) => isSame(e, ref)));
   if (query.grouped && (query.groupingSets !== null || !isIn(query.groupBy)))

@@ -28,7 +28,7 @@ import { columnRule } from './mask.js';
 import type { ScanAccesses } from './scan-access.js';
 import type { GovernedSlots } from './slots.js';
 
-/** An enum whose labels the caller may know. */
+/** An enum whose labels are visible to the caller. */
 export interface LabelledEnum {
   readonly stored: string;
   /** The labels in declared order. */
@@ -38,7 +38,7 @@ export interface LabelledEnum {
 
 const NAMING_ROWS: ReadonlySet<string> = new Set(['first_value', 'last_value', 'nth_value', 'lag', 'lead']);
 
-/** The columns of a statement that are enum labels for its caller, and the expressions that pass them on. */
+/** The columns that hold enum labels visible to the caller, and the expressions that pass them on. */
 export class EnumValues {
   readonly #accesses: ScanAccesses;
   readonly #literals: LiteralSlots;
@@ -47,7 +47,7 @@ export class EnumValues {
   readonly #enums = new Map<Column, LabelledEnum>();
   readonly #made = new Map<Expr, LabelledEnum | null>();
   readonly #columns = new Map<string, LabelledEnum | null>();
-  /** True if the statement reads a column with labels. */
+  /** True if the statement reads a column for which the manifest declares labels. */
   readonly someIsLabelled: boolean;
 
   constructor(root: Query, accesses: ScanAccesses, literals: LiteralSlots) {
@@ -67,12 +67,12 @@ export class EnumValues {
     this.someIsLabelled = some;
   }
 
-  /** Records that `expr` is a label of `of`. */
+  /** Records that the value of `expr` is a label of enum `of`. */
   note(expr: Expr, of: LabelledEnum): void {
     this.#made.set(expr, of);
   }
 
-  /** Returns the enum that `expr` is a label of; null if there is none. */
+  /** Returns the enum whose labels are the values of `expr`; null if `expr` is not an enum. */
   enumOf(expr: Expr): LabelledEnum | null {
     if (expr.kind === 'column') {
       const key = `${expr.source} ${expr.name}`;
@@ -108,7 +108,7 @@ export class EnumValues {
     }
   }
 
-  /** Returns the enum of the output of `query` at `index`, counted from 0. */
+  /** Returns the enum of the output of `query` at `index`, counted from 0; null if it is not an enum. */
   enumOfOutput(query: Query, index: number): LabelledEnum | null {
     if (query.kind === 'values') return null;
     if (query.kind === 'select') {
@@ -119,7 +119,7 @@ export class EnumValues {
     return left !== null && right !== null && isSame(left, right) ? left : null;
   }
 
-  /** Returns the common enum of `exprs`, ignoring constants; null if they differ, or if one is not a label. */
+  /** Returns the common enum of `exprs`, ignoring constants; null if they differ or one is not an enum. */
   enumOfAll(exprs: readonly Expr[]): LabelledEnum | null {
     let found: LabelledEnum | null = null;
     for (const e of exprs) {
@@ -145,7 +145,7 @@ export class EnumValues {
     return first === undefined ? null : this.enumOf(first);
   }
 
-  /** The enum of these alternatives: all must be labels of one enum, or literals equal to such labels. */
+  /** Returns the enum of alternatives, as in CASE; null unless each is in the enum or one of its labels. */
   #enumOfChoice(exprs: readonly Expr[]): LabelledEnum | null {
     const of = this.enumOfAll(exprs);
     if (of === null) return null;
@@ -282,7 +282,7 @@ class EnumOrder {
     return ranked === null ? e : operationNode(ranked.definition, ranked.left, ranked.right);
   }
 
-  /** Compares the positions of two labels; null if they do not belong to the same enum. */
+  /** Returns the comparison of two labels by position; null if they do not belong to the same enum. */
   #ranked(left: Expr, name: string, right: Expr) {
     const of = this.#compared([left, right]);
     if (of === null) return null;
@@ -405,7 +405,7 @@ class EnumOrder {
     return selectOf({ with: tables, from, outputs, orderBy: Object.freeze(keys), limit, offset, withTies });
   }
 
-  /** Returns the enum that all `exprs` belong to, or null. Literals among them must be labels. */
+  /** Returns the enum of all `exprs`, whose literals must be its labels; null if they have no common enum. */
   #compared(exprs: readonly Expr[]): LabelledEnum | null {
     const of = this.#values.enumOfAll(exprs);
     if (of === null) return null;
@@ -413,14 +413,14 @@ class EnumOrder {
     return of;
   }
 
-  /** @throws QueryError E0511, 22P02, for a literal that the caller wrote; any other simply matches nothing */
+  /** @throws QueryError E0511, 22P02, if a literal of the caller is not a label; others match nothing */
   #requireLabel(literal: WrittenLiteral | null, of: LabelledEnum, at: Expr): void {
     if (literal === null || literal.node === null || literal.holds(of.isLabel)) return;
     const type = enumName(of.stored);
     throw queryError('unknownLabel', { type, label: literal.read() }, this.#plan.positionOf(at));
   }
 
-  /** Returns the position of label `e` in its enum, from 1; NULL for NULL. */
+  /** Returns the position of label `e` in its enum, counted from 1; NULL if `e` is NULL. */
   #rank(e: Expr, of: LabelledEnum): Expr {
     const { definition } = requireFunction('array_position', ['text[]', 'text']);
     return callNode(definition, [this.#labels(of), e], 'int4');

@@ -4,8 +4,8 @@ import { InternalError } from '../errors/errors.js';
 import { columnRule } from './mask.js';
 
 /**
- * Returns the version of `facet` that this caller is served. Null if the caller sees no passages: there is no grant,
- * the entity's key may not be read in the clear, or no version hides all that the caller may not read.
+ * Returns the version of `facet` to serve to this caller; null if the caller may see no passage: no grant applies, the
+ * entity's key is not clear, or no version hides everything that the caller may not read.
  */
 export function servedVersion(facet: FacetStore, catalog: Catalog, access: Access): FacetVersion | null {
   const relation = catalog.relations.get(facet.name);
@@ -20,7 +20,7 @@ export function servedVersion(facet: FacetStore, catalog: Catalog, access: Acces
   return keyIsClear(facet, relation, served, entity, access) ? version : null;
 }
 
-/** Passages carry the key, so a caller who may not read it in the clear gets none. */
+/** True if the caller may read the entity's key in the clear. Passages contain the key. */
 function keyIsClear(
   facet: FacetStore,
   relation: Relation,
@@ -42,7 +42,7 @@ function keyIsClear(
 
 /**
  * Returns the version for the rights `allowed`: among those that redact every label the caller may not read, the one
- * with the fewest redactions; null if there is none.
+ * with the fewest redactions. Null if no version redacts all these labels.
  *
  * A label is readable if the grants together show every visible passage with it in the clear, so that an additional
  * grant never shows less.

@@ -43,7 +43,7 @@ type FilterPart = ColumnInList | ColumnRange;
 /** `column` equals one of `values`. */
 interface ColumnInList {
   readonly kind: 'values';
-  /** The same for all parts that can be merged. */
+  /** Equal for parts that can be merged with each other. */
   readonly key: string;
   readonly column: BaseColumn;
   readonly equality: OperatorDefinition;
@@ -100,7 +100,7 @@ function valuesIn(filter: Expr): ColumnInList | null {
   return valuesOf(arg, definition, elementOf(array.type), values);
 }
 
-/** Returns null for an enum: an index finds its label with `=` but not with a list. */
+/** Returns null for an enum column: an index on it can look up a label by `=`, but not a list of labels. */
 function valuesOf(
   column: BaseColumn,
   equality: OperatorDefinition,
@@ -112,7 +112,7 @@ function valuesOf(
   return { kind: 'values', key, column, equality, type, values };
 }
 
-/** Returns the range that a filter restricts a column to; null for any other filter, or for incomparable bounds. */
+/** Returns the range that a filter restricts a column to; null for other filters or unusable bounds. */
 function rangeIn(filter: Expr): ColumnRange | null {
   const conditions = filter.kind === 'and' ? filter.args : [filter];
   let found: ColumnRange | null = null;
@@ -182,7 +182,7 @@ const FRACTION_DIGITS = 30;
 const NUMBER = /^([+-]?)(\d{1,100})(?:\.(\d{0,30}))?$/;
 const OFFSET = /:\d{2}(?:\.\d+)?\s*(?:z|[+-]\d{2}(?::?\d{2})?)$/i;
 
-/** Returns null for a text that Postgres may interpret differently. */
+/** Returns the comparable form of a literal; null for a text that Postgres may interpret differently. */
 function comparable({ value }: Literal, order: ValueOrder): Comparable | null {
   if (typeof value !== 'string') return null;
   if (order === 'number') {
@@ -217,7 +217,7 @@ function byLower({ lower: a }: ColumnRange, { lower: b }: ColumnRange): number {
   return Number(b.inclusive) - Number(a.inclusive);
 }
 
-/** True if no value lies between two ranges, the first of which begins first. */
+/** True if two ranges overlap or adjoin. The lower bound of the first must not exceed that of the second. */
 function touches({ upper }: ColumnRange, { lower }: ColumnRange): boolean {
   if (upper === null || lower === null || lower.value < upper.value) return true;
   return lower.value === upper.value && (lower.inclusive || upper.inclusive);

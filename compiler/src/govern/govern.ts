@@ -67,17 +67,17 @@ export function govern(...call: Parameters<typeof applyPolicy>): GovernedPlan {
 const NONE: ReadonlySet<string> = new Set();
 const NO_ROLLUP: RollupChoice = Object.freeze({ rolled: null, passed: Object.freeze([]) });
 
-/** Like `govern`, for a plan with its own slots or with scans that are governed in another way. */
+/** Like `govern`, but takes the slots and the function that governs each scan as arguments. */
 export function governWith(...call: Parameters<typeof applyScans>): GovernedPlan {
   const { fields, proof } = applyScans(...call);
   return mint(fields, proof);
 }
 
 /**
- * Applies policy to a plan whose scans `scanOf` governs.
+ * Applies policy to a plan, with `scanOf` to govern each scan.
  *
- * @param proof catalog and rights to prove the plan against; for a rollup, its access is not the one used to make the
- * plan
+ * @param proof catalog and rights to prove the plan against; for a plan over a rollup, its access is the caller's
+ * access to the entity, not `access`
  */
 function applyScans(
   plan: BoundPlan,
@@ -143,7 +143,7 @@ function joinedOnKeys(query: Query, keys: ReadonlyMap<SourceId, ReadonlySet<stri
   });
 }
 
-/** Rewrites joins and correlations to use the key variants of masked keys. */
+/** Rewrites joins and correlations to use the key variants of masked keys (see `keyColumn`). */
 function withKeys(query: Select, keys: ReadonlyMap<SourceId, ReadonlySet<string>>): Select {
   const on = (e: Operation): Operation =>
     Object.freeze({
@@ -184,7 +184,7 @@ function grantsUsed(
   return Object.freeze([...ids].sort());
 }
 
-/** Returns the grants behind a runtime relation: those of a passage's facet and entity, or of a traversal's hops. */
+/** Returns the grants used by a runtime relation: on a passage's facet and entity, or by its plans. */
 function grantsOfSteps(runtime: GovernedRuntime, access: Access): readonly string[] {
   const ofStore = ({ facet }: GovernedStore): readonly string[] =>
     [facet.name, facet.entity].flatMap((n) => rowAccess(n, access)?.grants.map((g) => g.id) ?? []);

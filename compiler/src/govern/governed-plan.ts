@@ -13,7 +13,7 @@ import { verify } from './verify/verify.js';
 export interface OutputColumn {
   readonly name: string;
   readonly type: TypeName;
-  /** Details of the column's type beyond `type`, if its value is passed through in every row; otherwise null. */
+  /** Database type, such as `varchar(20)`, if it is the same in all rows and none is masked; else null. */
   readonly form: ColumnForm | null;
   /** `osl.entities.<entity>.<column>` if the value is passed through, otherwise null. */
   readonly source: string | null;
@@ -57,7 +57,7 @@ export interface GovernedPlanFields {
   readonly redactedColumns: readonly string[];
   /** `<entity>.<column>` of every masked column that the query reads, sorted. */
   readonly maskedColumns: readonly string[];
-  /** Passage fields in the outputs; null for all, if the outputs include the list of redacted fields. */
+  /** Passage fields in the outputs; null: all, since the list of redacted fields is among the outputs. */
   readonly passageFields: ReadonlySet<string> | null;
   /** The names of outputs that aggregate a column masked only in some rows. */
   readonly partialColumns: readonly string[];
@@ -74,14 +74,14 @@ export interface GovernedPlanFields {
   readonly passedRollups?: readonly UnusedRollup[];
 }
 
-/** A runtime relation with the governed plans of its steps. */
+/** A runtime relation with the governed plans that compute it. */
 export type GovernedRuntime =
   | {
       readonly kind: 'retrieval';
       readonly relation: Retrieval;
       /** Null if the caller has no grant, and therefore no passages. */
       readonly store: GovernedStore | null;
-      /** The lexical store, for a search by both legs; otherwise null. */
+      /** The store for the word search, if the query searches both by vector and by words; otherwise null. */
       readonly lexical: GovernedStore | null;
       /**
        * Fields that the statement joins on and that the version may have redacted, with their positions in the text.
@@ -94,12 +94,12 @@ export type GovernedRuntime =
   | {
       readonly kind: 'traversal';
       readonly relation: Traversal;
-      /** The plan that yields the keys to start from; null if `relation` contains them. */
+      /** The plan that returns the keys to start from; null if `relation` lists them. */
       readonly start: GovernedPlan | null;
       readonly hops: readonly GovernedPlan[];
     }
   | { readonly kind: 'hydration'; readonly relation: Hydration; readonly stores: readonly GovernedStore[] }
-  /** `rows`: the query of the rows that operators process. */
+  /** `rows` is the plan that returns the rows to be processed by operators. */
   | { readonly kind: 'operated'; readonly relation: OperatedRows; readonly rows: GovernedPlan };
 
 /** Returns the steps of a traversal, in order. */
@@ -125,20 +125,20 @@ export interface GovernedStore {
   /** True if every passage that the caller may see may also be sent to a language model. */
   readonly mayDecode: boolean;
   /**
-   * Best passages first. Slots `vector` (pgvector text), `terms` (int4[], lexical lane only) and `limit`; or, for
-   * the content of named entities, `keys` and `limit`.
+   * Returns passages, best first. Slots `vector` (pgvector text), `terms` (int4[], lexical lane only) and `limit`; or,
+   * for the content of named entities, `keys` and `limit`.
    */
   readonly passages: GovernedPlan;
-  /** Like `passages`, for the ids in slot `ids` (text[]); only for a search by two legs. */
+  /** Like `passages`, for the ids in slot `ids` (text[]). Null unless a vector search runs with a word search. */
   readonly named: GovernedPlan | null;
   /**
-   * Other searches over the vectors of a model, each a statement that finds candidates and returns the best of them as
-   * `passages` does; null for the lexical lane and for named entities. Each sees the same passages. Slots `vector`,
-   * `candidates` (their maximum number) and `limit`; every row has the number of candidates (`#candidates`) and the
-   * distance of the farthest (`#farthest`).
+   * Faster searches over the vectors of a model; null except for a vector search. Each plan finds candidates and
+   * returns the best of them, as `passages` does, and sees the same passages. Slots `vector`, `candidates` (their
+   * maximum number) and `limit`; every row has the number of candidates (`#candidates`) and the distance of the
+   * farthest (`#farthest`).
    */
   readonly nearest: {
-    /** The number of passages that the caller may see under the same filters, counted up to slot `limit`. */
+    /** Counts the passages that the caller may see under the same filters, up to slot `limit`. */
     readonly some: GovernedPlan;
     /** Finds candidates by the Hamming distance between the signs of their vectors. */
     readonly bySigns: GovernedPlan;
@@ -151,20 +151,20 @@ export interface GovernedStore {
    */
   readonly derived: GovernedPlan | null;
   /**
-   * Plans that count, under the same filters, the visible passages that contain each word. Lexical leg only. Slots:
-   * `words` (rows with `word`, int4, and `term`, an array of it) and `terms` (int4[], the same words). Like `passages`,
-   * the plans return the snapshot that they read (`#snapshot`).
+   * Plans that count, under the same filters, the visible passages that contain each word; null except for a word
+   * search. Slots: `words` (rows with `word`, int4, and `term`, an array of it) and `terms` (int4[], the same words).
+   * Like `passages`, the plans return the snapshot that they read (`#snapshot`).
    */
   readonly counts: {
     /** Also returns the number of all visible passages (`documents`). */
     readonly whole: GovernedPlan;
     readonly ofWords: GovernedPlan;
-    /** True if the same state of the data gives the same counts at any time. */
+    /** True if the counts depend on the stored data only, never on the clock. */
     readonly timeless: boolean;
   } | null;
   /**
-   * Like `passages`, for words that most passages contain: it scores every passage, and those without any of the words
-   * come last, at distance 0. Lexical leg only; without slot `terms`.
+   * Like `passages`, for words that most passages contain: it scores every passage, and passages without any of the
+   * words come last, at distance 0. Null except for a word search; without slot `terms`.
    */
   readonly commonWords: GovernedPlan | null;
 }
@@ -230,7 +230,7 @@ export class GovernedPlan implements GovernedPlanFields {
 /** Catalog, rights and rules that `mint` proves a plan against. */
 export interface ProofContext {
   readonly catalog: Catalog;
-  /** The caller's own access, even if the plan was made with a different one. */
+  /** The caller's own access, even if the plan was made with different access. */
   readonly access: Access;
   /** The join rule that the plan obeys; null if no caller can write a join. */
   readonly joins: Joins | null;
@@ -261,7 +261,7 @@ export function mint(
   });
 }
 
-/** Returns `plan` with other literals from its caller, which `PlanTemplate` has checked. */
+/** Returns `plan` with other literals of the caller; `PlanTemplate` must have checked them. */
 export function withValues(plan: GovernedPlan, slots: readonly Slot[]): GovernedPlan {
   return new GovernedPlan(MINT, { ...plan, slots: Object.freeze(slots) });
 }

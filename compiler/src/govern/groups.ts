@@ -30,8 +30,8 @@ import { canBeBounded, canBeSummed } from './bounds.js';
 import { minimumOf, type ScanAccess, ScanAccesses, showersOf } from './scan-access.js';
 
 /**
- * Decides which grants apply to each scan. A grant for aggregates alone only widens what aggregates see: a block that
- * may not use it gets the other grants.
+ * Decides which grants apply to each scan. A grant that allows only aggregates applies to the blocks that may use it;
+ * other blocks get the remaining grants.
  *
  * @throws QueryError E2103 if a block needs data that only such a grant shows and may not use it
  */
@@ -48,12 +48,12 @@ export function scanAccesses(root: Query, access: Access, plan: BoundPlan): Scan
   return new ScanAccesses(scans);
 }
 
-/** Returns blocks whose groups are summed over periods: the difference of two totals may be a single small group. */
+/** Returns the blocks whose groups are totalled over periods: two totals may differ by one small group. */
 function runningTotals(root: Query): ReadonlySet<Query> {
   const found = new Set<Query>();
   for (const query of allQueries(root)) {
     if (query.kind === 'values') continue;
-    // Only metrics have periods. Their tables are those beside the table of the periods, and are not nested.
+    // Only metrics use periods, and their tables are in the same WITH clause as the table of the periods.
     const tables = query.with.flatMap((t) => allQueries(t.query));
     if (tables.some((q) => spinesOf(q).length > 0)) for (const q of tables) found.add(q);
   }
@@ -91,8 +91,8 @@ function scanAccess(
 }
 
 /**
- * Returns the error for rows that may only be aggregated. It suggests a metric if the grants name one, and the caller's
- * own aggregates if a metric is at fault.
+ * Returns the error for rows that may only be aggregated. The hint names the granted metrics if only metrics are
+ * granted. If a metric is at fault, it suggests aggregates written by the caller.
  */
 function groupsOnly(
   { name: relation }: Relation,
@@ -114,7 +114,7 @@ function groupsOnly(
 /** Faults that a metric can cause in a query whose author did not write the metric. */
 const BY_METRICS: ReadonlySet<GroupsOnlyReason> = new Set(['rows', 'optional', 'fails', 'running']);
 
-/** Returns the reason why a row's share of a figure cannot be bounded; null if it can be or no rule requires it. */
+/** Returns the reason why a row's share of an aggregate cannot be bounded; null if it can or need not be. */
 function shareFault(scan: EntityScan, block: Select, grants: readonly RelationGrant[]): GroupFault | null {
   if (grants.every((g) => g.groups?.dominance === undefined)) return null;
   for (const { definition, args } of aggregatesOf(block)) {
@@ -213,7 +213,7 @@ const SUMMARIES: ReadonlySet<string> = new Set([
   'var_samp',
 ]);
 
-/** The reason why these rows may only be aggregated, with the function and the call at fault, if any. */
+/** The reason why a block may not aggregate rows that it may not show, and the function or call at fault. */
 interface GroupFault {
   readonly why: GroupsOnlyReason;
   readonly name?: string;
@@ -229,11 +229,11 @@ function groupFault(
 ): GroupFault | null {
   if (!block.grouped) return { why: 'rows' };
   if (leavesOf(block.from).some((l) => l.kind !== 'entity')) return { why: 'made' };
-  // Any other join would repeat a row depending on its values, which a count of pairs reveals.
+  // Any other join repeats a row depending on its values, and a count of pairs would reveal these.
   if (!joinsOnKeys(block.from)) return { why: 'joined' };
   if (exprsOf(block).some(callsVolatile)) return { why: 'drawn' };
   if (mayBeMissing(block.from ?? undefined, scan.id)) return { why: 'optional' };
-  // Each outer row would have a separate figure, and two of these may differ by one row.
+  // Each outer row would have a separate figure, and two of these figures may differ by a single row.
   if (looksOutward(block)) return { why: 'around' };
   if (block.outputs.some((o) => someExpr(o.expr, (e) => e.kind === 'call' && e.definition.kind === 'rows')))
     return { why: 'expanded' };
@@ -262,7 +262,7 @@ function groupFault(
   return null;
 }
 
-/** True if a block, or a query in it, uses a column of an outer query anywhere but in an equality of columns. */
+/** True if a block, or a query in it, uses outer columns other than in equalities of columns in its WHERE. */
 function looksOutward(block: Select): boolean {
   const own = new Set(allLeaves(block).map((l) => l.id));
   const isOuter = (e: Expr): boolean => e.kind === 'column' && !own.has(e.source);
@@ -290,8 +290,8 @@ function harmlessContext(literals: LiteralSlots): HarmlessContext {
 }
 
 /**
- * Returns the reason if an aggregate gives rows of the scan different weights by values that the caller sees, in which
- * case one figure over a large group would reveal values of single rows; null if none does.
+ * Returns the reason why one figure over a large group could reveal values of single rows: an aggregate weights the
+ * rows of the scan by values that the caller sees. Null if no aggregate does.
  */
 function weightOf(
   scan: EntityScan,
@@ -315,9 +315,8 @@ function weightOf(
 }
 
 /**
- * True if an argument reads a column of `from` that is visible in some row while rows of `scan` are counted. In another
- * scan, any visible column counts; in the scan itself, only a column of a grant that does not cover all columns that
- * the block reads.
+ * True if an argument reads a column of `from` whose value the caller sees in some row. For `scan`, whose rows are
+ * counted, only columns of grants that do not cover all columns that the block reads are considered.
  */
 function readsKnown(arg: Expr, from: EntityScan, scan: EntityScan, access: Access): boolean {
   const showing = grantsOn(from.relation, access).grants.filter(showsRows);

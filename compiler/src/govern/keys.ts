@@ -33,7 +33,7 @@ import type { ScanAccesses } from './scan-access.js';
 import type { GovernedSlots } from './slots.js';
 import type { PassageField, PassageFields } from './visible-columns.js';
 
-/** The parts of a plan that error messages need. */
+/** The parts of a plan that are needed for error messages. */
 interface RefusalContext {
   readonly form: Form;
   readonly positionOf: (expr: Expr) => Position | null;
@@ -41,7 +41,10 @@ interface RefusalContext {
 
 /** Columns that a query joins on, and how policy requires each to be compared. */
 export interface JoinKeys {
-  /** Sealed columns, by scan, whose masked values become NULL and match nothing. A `hash` mask is kept. */
+  /**
+   * Sealed columns (declared join keys), by scan, whose masked values become NULL and match nothing. A `hash` mask is
+   * kept.
+   */
   readonly masked: ReadonlyMap<SourceId, ReadonlySet<string>>;
   /** Passage fields, by RETRIEVE, that may be redacted and are checked before joining, with their positions. */
   readonly checked: ReadonlyMap<SourceId, ReadonlyMap<string, Position | null>>;
@@ -50,8 +53,9 @@ export interface JoinKeys {
 /**
  * Returns the keys that `root` joins on, under policy.
  *
- * @throws QueryError E0515 for a key that policy never shows in the clear or, in a join with passages, a key that is
- * masked in any row; decided from the plan, never from data
+ * @throws QueryError E0515, decided from the plan and never from data, for a masked key that NULL cannot replace: one
+ * that is never shown in the clear, comes through a derived table, is compared by IS NOT DISTINCT FROM, or is also used
+ * elsewhere; in a join with passages, for any key that is masked in some row
  */
 export function joinKeys(
   root: Query,
@@ -110,8 +114,8 @@ function fieldsUnder(
 }
 
 /**
- * Refuses a masked key that comes through a derived table, where it can no longer be replaced by NULL. The same applies
- * to a key that passages are joined on, where a hash would match no clear value.
+ * Refuses a masked key that comes through a derived table, where it can no longer be replaced by NULL. In a join with
+ * passages, refuses every masked key: even a hash would match no clear value.
  */
 function refuseMasked(
   ref: ColumnRef,
@@ -232,7 +236,7 @@ function decidesRows(query: Query): boolean {
 
 /**
  * True if `expr`, a conjunct of WHERE, is a join condition: it equates a column of `query` with one of an outer query
- * or, if FROM joins on no sealed key, with one of another FROM item.
+ * or, if some join in FROM uses no sealed key, with one of another FROM item.
  */
 export function isKeyCondition(expr: Expr, query: Select): expr is KeyEquality {
   return isKeyEquality(expr) && joinsHere(expr, query);
@@ -271,7 +275,7 @@ export function restrictToKeys(root: Query, slots: GovernedSlots): Query {
   });
 }
 
-/** A key of a scan, and the condition that it is one of the keys of the given rows. */
+/** A key column of a scan, and the condition that restricts it to the keys of the precomputed rows. */
 interface KeyRestriction {
   readonly scan: SourceId;
   readonly key: string;
@@ -305,7 +309,8 @@ function restrictionsBy(
   const [given, key] = rows.has(left.source) ? [left, right] : [right, left];
   const found = rows.get(given.source);
   const { type } = given;
-  // One list per column would match all combinations of the columns; the join itself can use an index over all of them.
+  // For a key of several columns, one list per column would match all combinations of their values; the join itself can
+  // use an index over all of them.
   if (isPartOfKey(given.name)) return [];
   if (found === undefined || rows.has(key.source) || type !== key.type || isArray(type)) return [];
   const array = slots.keys(found.slot, given.name, type);

@@ -14,7 +14,7 @@ import type {
 import { recursionIn, stepValues } from '../plan/properties.js';
 import { allQueries, childrenOf, leavesOf, visitExpr } from '../plan/walk.js';
 
-/** The sources of the columns of every FROM item of a statement. */
+/** Traces the columns of every FROM item of a statement to their sources. */
 export class StatementLineage {
   readonly #scans = new Map<SourceId, EntityScan | GovernedScan>();
   readonly #queries = new Map<SourceId, Query>();
@@ -75,7 +75,7 @@ export class StatementLineage {
     return outputsAt(query, Number(ref.name.slice(1)) - 1);
   }
 
-  /** Like `definitionsOf`, for each arm, leaving references to the previous step unchanged. */
+  /** Like `definitionsOf`, but does not replace the references of a recursive table to its previous step. */
   armsOf(ref: ColumnRef): readonly Expr[] {
     const step = this.#steps.get(ref.source);
     return step === undefined
@@ -104,7 +104,7 @@ export class StatementLineage {
     return outputsAt(query, 0);
   }
 
-  /** Returns each scanned column that `expr` is computed from, once; filters of subqueries do not count. */
+  /** Returns each scanned column that `expr` is computed from, once. Filters of subqueries are ignored. */
   columnsUnder(expr: Expr): readonly ScannedColumn[] {
     return [...this.#under(expr).values()];
   }

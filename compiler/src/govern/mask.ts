@@ -34,7 +34,7 @@ export interface ColumnRule {
   readonly mask: MaskKind;
   /** Condition for the rows that show the column in the clear; used if `masked` is `some`. */
   readonly clear: Expr;
-  /** Condition for the rows that show the column masked; null if every visible row shows it at least masked. */
+  /** Condition for the rows that show the column, masked or in the clear; null if every visible row does. */
   readonly covered: Expr | null;
 }
 
@@ -106,7 +106,7 @@ export function maskedColumn(rule: ColumnRule, slots: GovernedSlots): GovernedCo
   return governedColumn(rule, rule.column.name, masking(rule, redact(rule.column), slots), slots);
 }
 
-/** Returns the column as joins see it: NULL instead of a mask, except a keyed hash, which equals itself. */
+/** Returns the column for joins: NULL instead of a mask, except for a keyed hash, which still matches. */
 export function keyColumn(rule: ColumnRule, slots: GovernedSlots): GovernedColumn {
   const nothing = nullOf(rule.column.type);
   const hidden = rule.mask === 'hash' ? masking(rule, nothing, slots) : nothing;
@@ -227,7 +227,7 @@ const PRIVATE: ReadonlyMap<string, FunctionDefinition> = new Map(
   ]),
 );
 
-/** Creates a call that a mask makes; `name` must take exactly these types. */
+/** Creates a function call for a mask; the arguments must have exactly the types that `name` takes. */
 function maskCall(name: string, args: readonly Expr[]): Expr {
   const own = PRIVATE.get(name);
   if (own !== undefined) return callNode(own, args, own.result as TypeName); // no private function is polymorphic

@@ -29,8 +29,8 @@ import { type CountedScan, countedScans } from './scan-access.js';
 import type { GovernedSlots } from './slots.js';
 
 /**
- * Lets rows that may only be aggregated count only if there are enough of them in their group, and in the part of it
- * that each aggregate covers. Otherwise the result is the same as without these rows.
+ * Excludes rows that may only be aggregated unless there are enough of them in their group, and in the part of it that
+ * each aggregate covers. If there are not, the result is the same as without these rows.
  */
 export function enforceMinima(root: Query, slots: GovernedSlots): Query {
   if (!allQueries(root).some(counts)) return root;
@@ -43,7 +43,7 @@ function counts(query: Query): query is Select {
   return query.kind === 'select' && countedScans(query).length > 0;
 }
 
-/** Bounds the values of a block that counts such rows, so that no value raises an error on one of them. */
+/** Bounds the values of a block, so that no row that it may only aggregate raises an error. */
 function withBounds(block: Select, slots: GovernedSlots): Select {
   const all = (list: readonly Expr[]): readonly Expr[] => mapped(list, (e) => boundedExpr(e, slots));
   return changed(block, {
@@ -84,7 +84,7 @@ class Block {
     });
   }
 
-  /** Returns an aggregate over the rows that count: all of them, or those that other grants show. */
+  /** Returns the aggregate over all rows if enough may be counted, else over those that other grants show. */
   #value(call: Aggregate): Expr {
     const given = call.args.filter((a) => a.kind !== 'parameter').map(isNotNull);
     const taken = [...optional(call.filter), ...given];
@@ -95,7 +95,7 @@ class Block {
     return caseNode(when, call, otherwise);
   }
 
-  /** Returns the condition under which the group is shown. */
+  /** Returns the condition under which a group appears in the result. */
   #isPresent(): Expr {
     const enough = this.#isEnough(null);
     if (!this.#hasPlainRows) return enough;
@@ -172,7 +172,7 @@ class Block {
   }
 }
 
-/** True if a block always yields exactly one row. With grouping sets, even the set without keys is a group. */
+/** True if a block always yields exactly one row; false for grouping sets, even for a single empty set. */
 function isOneGroup({ groupBy, groupingSets }: Select): boolean {
   return groupBy.length === 0 && groupingSets === null;
 }
@@ -199,7 +199,7 @@ function optional(expr: Expr | null): readonly Expr[] {
   return expr === null ? [] : [expr];
 }
 
-/** Returns the conjunction; null if empty. */
+/** Returns the conjunction of `args`; null if there are none. */
 function conjunction(args: readonly Expr[]): Expr | null {
   return args.length === 0 ? null : allOf(args);
 }

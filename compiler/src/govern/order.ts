@@ -33,7 +33,7 @@ import { isComparable } from '../types/types.js';
 import { columnRule } from './mask.js';
 import type { ScanAccesses } from './scan-access.js';
 
-/** Returns the columns that distinguish the rows of a FROM item for this caller. Also provides the common tables. */
+/** Returns the columns that distinguish an item's rows for this caller; `tables` are the common tables by id. */
 type KeysOf = ((item: FromItem) => readonly Expr[]) & { readonly tables: ReadonlyMap<number, Query> };
 
 /**
@@ -114,7 +114,7 @@ function asksForOrder(root: Query, accesses: ScanAccesses): boolean {
   return allLeaves(root).some((i) => i.kind === 'entity' && accesses.of(i).access.order === 'by_key');
 }
 
-/** Returns the primary key, if the caller may read all of it in the clear. */
+/** Returns the primary key if the caller may read all of it in the clear, otherwise null. */
 export function clearKey(relation: Relation, allowed: RelationAccess): readonly string[] | null {
   const isClear = (name: string): boolean =>
     !allowed.denied.has(name) &&
@@ -237,7 +237,7 @@ function orderedRows(query: Select, keysOf: KeysOf): FromItem | null {
   return changed(from, { query: completedQuery(from.query, keysOf, true) });
 }
 
-/** True if a level reads a single common table that picks its rows by an order, which is therefore complete. */
+/** True if a level only reads a common table with ORDER BY and LIMIT, whose order has been completed. */
 function comesPicked({ from, grouped }: Select, { tables }: KeysOf): boolean {
   if (from?.kind !== 'cte' || grouped) return false;
   const query = tables.get(from.table);
@@ -256,7 +256,7 @@ function collects(call: Aggregate): boolean {
   return COLLECTING.has(call.definition.name) && !call.distinct;
 }
 
-/** True if a finer order only changes which of several equal rows the call uses. */
+/** True if the call picks among rows that sort equal: a finer order changes only the row that it uses. */
 function picksByOrder(call: WindowCall): boolean {
   const { frame, definition } = call;
   if (COUNTING.has(definition.name) && frame === null) return true;

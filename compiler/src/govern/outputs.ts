@@ -147,7 +147,7 @@ function inAll<T, U>(list: readonly T[], of: (item: T) => readonly U[]): readonl
   return found;
 }
 
-/** Returns column `name` of `scan` if it is masked in any row; `column` is null if the entity does not declare it. */
+/** Returns column `name` of `scan` if it is masked in any row; `column` is null if it is not declared. */
 function maskedUnder(scan: EntityScan | GovernedScan, name: string) {
   const masked = scan.kind === 'governed' ? scan.columns.find((c) => c.name === name)?.masked : undefined;
   if (masked === undefined || masked === 'none') return [];
@@ -174,8 +174,8 @@ function redactableOf(
 }
 
 /**
- * Returns the column whose redaction, row by row, is that of `ref`: `text` for values derived from the text, otherwise
- * `ref` itself. Null if the redaction of `ref` does not depend on the row.
+ * Returns the column that shows in each row whether `ref` is redacted: `text` for values derived from the text,
+ * otherwise `ref` itself. Null if the redaction of `ref` does not depend on the row.
  */
 function redactableColumn(
   ref: ColumnRef,
@@ -193,10 +193,10 @@ function redactableColumn(
   return (isText || isMadeOfText) && runtime.store?.redacts === true ? 'text' : null;
 }
 
-/** The types of operator results that repeat no part of a text. */
+/** Types of operator results that never contain part of a text. */
 const MEASURES: ReadonlySet<TypeName> = new Set<TypeName>(['bool', 'int4', 'int8', 'float8']);
 
-/** Returns the names of `columns`, all from passages; null if the list of redacted fields is among them. */
+/** Returns the names of `columns`, all from passages; null (all fields) if they list the redacted fields. */
 function passageFieldsIn(columns: readonly ColumnRef[]): ReadonlySet<string> | null {
   const names = new Set(columns.map((c) => c.name));
   return names.has(REDACTED_FIELDS) ? null : names;
@@ -222,7 +222,7 @@ function isAggregated(expr: Expr, lineage: StatementLineage, seen: Set<string> =
  */
 class OutputForms {
   readonly #lineage: StatementLineage;
-  /** By FROM item and column name; null while it is being computed, as in a recursive table. */
+  /** Forms by FROM item and column name; null while a form is being computed, as in a recursive table. */
   readonly #columns = new Map<string, ColumnForm | null>();
   readonly #known = new Map<Expr, ColumnForm | null>();
 
@@ -268,7 +268,7 @@ class OutputForms {
     }
   }
 
-  /** Returns null for a column that may show a mask. */
+  /** Returns the form of a column; null if the column may show a mask. */
   #ofColumn(ref: ColumnRef): ColumnForm | null {
     const scan = this.#lineage.scanOf(ref.source);
     if (scan !== null) {

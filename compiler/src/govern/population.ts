@@ -17,15 +17,15 @@ import { governScan } from './scan.js';
 import type { ScanAccesses } from './scan-access.js';
 import { GovernedSlots } from './slots.js';
 
-/** Hexadecimal digits of the hash of one row, or of its privacy unit. */
+/** Number of hexadecimal digits in the hash of a row or of its privacy unit. */
 export const MEMBER_DIGITS = 13;
 
-/** The slot, a text, with the secret that is hashed with each key. */
+/** Name of the text slot for the secret that is hashed together with each key. */
 export const MEMBER_KEY = 'member key';
 
 /**
- * The rows behind the figures that one block of a query aggregates under grants with `overlap`. The plan reads them as
- * the caller's own grants select and mask them, and its result is for the gateway alone.
+ * The rows behind the aggregates of one block of a query, under grants that require answers to be compared (`overlap`).
+ * The plan applies the caller's row filters and masks. Only the gateway reads its result.
  */
 export interface Population {
   /** The table of the rows, as `connector.schema.table`. */
@@ -33,14 +33,14 @@ export interface Population {
   readonly minimum: number;
   readonly rules: readonly OverlapRule[];
   /**
-   * Some rows for each group: its number, then for each set the hashes of rows in it, concatenated. Each is followed by
-   * the hash of the row's privacy unit if `hasUnit`. The slot `MEMBER_KEY` is given.
+   * Returns one or more rows per group: the group's number, then for each set the concatenated hashes of the rows in
+   * it. Each hash is followed by that of the row's privacy unit if `hasUnit`. Needs the slot `MEMBER_KEY`.
    */
   readonly plan: GovernedPlan;
   readonly hasUnit: boolean;
   /**
-   * For each set, the figures that rest on it: `count`, or `sum` or `mean` with a column, such as `sum salary`. Two
-   * answers can be subtracted if they have one in common.
+   * For each set, the figures that are computed from it: `count`, or `sum` or `mean` with a column, such as `sum
+   * salary`. Two answers can be subtracted if they have a figure in common.
    */
   readonly sets: readonly (readonly string[])[];
 }
@@ -69,7 +69,7 @@ function stepsOf({ runtime }: GovernedPlan): readonly GovernedPlan[] {
 }
 
 /**
- * Returns the populations of a query that `comparesOverlaps`.
+ * Returns the populations of a query for which `comparesOverlaps` is true.
  *
  * @throws QueryError E0537 for a query whose rows cannot be compared with those of others
  */
@@ -103,7 +103,10 @@ function rulesOf({ grants }: RelationAccess): readonly OverlapRule[] {
   return grants.flatMap(({ groups }) => groups?.overlap ?? []);
 }
 
-/** Requires that each row of the scan is in one row of the block at most, and that the block stands by itself. */
+/**
+ * Requires that the rows of the scan can be compared: their keys are not denied, no other grant shows rows, no join or
+ * subquery counts a row twice, and the block does not depend on an outer query.
+ */
 function requireComparable(block: Select, scan: EntityScan, accesses: ScanAccesses): void {
   const { access, minimum } = accesses.of(scan);
   const needed = [...scan.relation.primaryKey, ...(minimum?.unit == null ? [] : [minimum.unit])];
@@ -161,7 +164,7 @@ function populationOf(
   });
 }
 
-/** Returns `access` with the grants that apply to the counted rows as ones that show them, and the keys of rows. */
+/** Returns `access` with grants that show the counted rows and their key columns `needed`. */
 function withRowsShown(
   access: Access,
   { name }: Relation,
@@ -177,7 +180,7 @@ function withRowsShown(
 
 // ---------------------------------------------------------------- the statement
 
-/** Rows that an aggregate covers, with the figures that rest on them. */
+/** Rows that an aggregate covers, with the figures computed from them. */
 interface CoveredRows {
   readonly filter: readonly Expr[];
   readonly figures: Set<string>;
@@ -231,7 +234,7 @@ function membersByGroup(
       metric: null,
       type: 'text',
     });
-  // Each group comes in parts, since a row of the result has a limited size.
+  // Each group is split into parts, since the size of a result row is limited.
   const part = leftOf(member, 1, slots);
   const keys = block.groupBy.map(bounded);
   const ordered = block.groupingSets === null ? keys : [...keys, ...groupingOf(keys)];
@@ -292,7 +295,7 @@ function referTo(from: FromItem | null, source: SourceId, name: string): Expr {
   return columnRef(source, name, column.type);
 }
 
-/** Returns the hash of a secret and the values of `columns`. */
+/** Returns the hash of the secret in slot `MEMBER_KEY` and the values of `columns`. */
 function memberHash(scan: EntityScan, columns: readonly string[], slots: GovernedSlots): Expr {
   const items = Object.freeze(columns.map((name) => referTo(scan, scan.id, name)));
   const keyed = concatenated(

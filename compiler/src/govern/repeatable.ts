@@ -81,10 +81,10 @@ export function isTimelessValue({ type }: Pick<Slot, 'type'>, textOf: () => stri
 }
 
 /**
- * The reason why two runs of a plan over the same rows may return different rows, or null if they cannot, apart from
- * the order of the rows. Stricter than `isRepeatable`, which accepts each answer that the query permits: of ties, and
- * of floats that are added up, the database may return another answer after hidden rows have changed, since it may
- * then read the rows in another order.
+ * Returns the reason why two runs of a plan over the same rows may return different rows, or null if they cannot, apart
+ * from the order of the rows. Stricter than `isRepeatable`, which accepts any answer that the query permits: after
+ * hidden rows have changed, the database may read rows in another order, and so choose other rows among ties or add
+ * floats to a different sum.
  */
 export function indeterminacyOf({ query, runtime }: Pick<GovernedPlan, 'query' | 'runtime'>): string | null {
   if (runtime.length > 0) return 'it uses RETRIEVE, TRAVERSE, evidence or an operator';
@@ -113,7 +113,7 @@ function faultOfLevel(level: Query): string | null {
   return faultOfKeys(keys.map((key) => key.type));
 }
 
-/** Types whose equal values are also written alike, unlike 1.0 and 1.00, or -0 and 0. */
+/** Types whose equal values have equal texts, unlike 1.0 and 1.00, or -0 and 0. */
 const EXACT: ReadonlySet<TypeName> = new Set<TypeName>([
   ...(['bool', 'int2', 'int4', 'int8', 'text', 'uuid', 'bytea'] as const),
   ...(['date', 'time', 'timestamp', 'timestamptz'] as const),

@@ -79,7 +79,7 @@ export function governRuntime(
   );
 }
 
-/** Returns the store that a search reads; with two legs, the one that passages are taken from. */
+/** Returns the store that passages are read from: the lexical one for a word search, else the facet's own. */
 function legOf(relation: Retrieval): FacetStore {
   return relation.legs.mode === 'lexical' ? lexicalLeg(relation) : relation.facet;
 }
@@ -99,7 +99,7 @@ function retrievalStore(
 ) {
   const { source, filters, operators, columns, legs, asked } = relation;
   const hybrid = legs.mode === 'hybrid';
-  // The results of two legs are merged before a page is cut.
+  // The results of vector and word search are merged before paging, so neither search may skip rows.
   const page = { per: relation.page.per, skip: hybrid ? null : relation.page.skip };
   const vectors =
     relation.page.diversity !== null || operators.some((o) => OPERATORS[o.operator].class === 'encoder');
@@ -128,7 +128,7 @@ function retrievalStore(
   );
 }
 
-/** True for a field without masks. Others cannot be filtered in the store: the key check must see masked passages. */
+/** True if the field has no mask. Otherwise the store cannot filter: the key check must see masked passages. */
 function isHeldFirst({ arg }: InQuery, { facet }: Retrieval, catalog: Catalog, access: Access): boolean {
   return arg.kind === 'column' && fieldMask(facet, arg.name, catalog, access) === 'none';
 }
@@ -144,7 +144,7 @@ function noticesOfRetrieval(relation: Retrieval, catalog: Catalog, access: Acces
   ];
 }
 
-/** The rows that operators process, by source, with the query that returns them. */
+/** The rows to be processed by operators, by source, with the query that returns them. */
 type OperatedQueries = ReadonlyMap<SourceId, { readonly relation: OperatedRows; readonly query: Query }>;
 
 export function boundRows(runtime: readonly RuntimeRelation[]): OperatedQueries {

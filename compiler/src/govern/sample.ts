@@ -26,7 +26,7 @@ export interface SampledColumn {
   readonly name: string;
   readonly type: TypeName;
   /**
-   * The plan's output that flags for each row whether the cell may be read; otherwise the cell is redacted, whatever
+   * Name of the plan's output that is true in rows where the cell may be read; otherwise the cell is redacted, whatever
    * its value. Null if every cell may be read, and for a facet, whose passages contain this information.
    */
   readonly visible: string | null;
@@ -46,11 +46,11 @@ export interface GovernedSample {
 }
 
 /**
- * Returns a sample of the entity or facet `name`, ordered by the keys that the caller may read, so that the same caller
- * always sees the same rows.
+ * Returns a sample of the entity or facet `name`, in an order that always shows the same caller the same rows: rows by
+ * primary key, or by all stored values if the caller may not read it; passages by entity key and id.
  *
  * @throws QueryError E0254 for an entity that is not declared, or not visible to this caller; E0241 for a facet that is
- * not declared; E2101 if every column is denied; E2103 if no grant shows rows
+ * not declared; E2101 if the object or every column is denied; E2103 if no grant shows rows
  */
 export function governSample(
   kind: SampleKind,
@@ -89,7 +89,7 @@ function sampleTable(name: string, catalog: Catalog, access: Access): GovernedSa
   });
 }
 
-/** Returns `access` without grants that give no row output. */
+/** Returns `access` without the grants that allow only aggregates. */
 function inRows(access: Access): Access {
   const shown = [...access.relations].map(([name, all]) => [name, all, rowAccess(name, access)] as const);
   if (shown.every(([, all, rows]) => all === rows)) return access;
@@ -99,13 +99,13 @@ function inRows(access: Access): Access {
   return Object.freeze({ ...access, relations });
 }
 
-/** A value, and a flag that is true if its cell may be read; null if every cell may be read. */
+/** A value, with a flag that is true if its cell may be read; the flag is null if every cell may be read. */
 interface SampledCell {
   readonly value: SampledValue;
   readonly flag: Expr | null;
 }
 
-/** Returns the cell. It is readable if all values it is computed from are; a missing parent hides nothing. */
+/** Returns a cell, readable if all its source columns are; those of a missing parent count as readable. */
 function cellOf(value: SampledValue, access: Access): SampledCell {
   const flags = value.reads.flatMap(({ relation, ref, ofParent }): readonly Expr[] => {
     if (columnRule(relation, ref.name, accessTo(relation, access)).masked === 'none') return [];
@@ -119,7 +119,7 @@ function sampledColumn({ value: { name, expr }, flag }: SampledCell): SampledCol
   return Object.freeze({ name, type: expr.type, visible: flag === null ? null : visibleColumnName(name) });
 }
 
-/** Returns the sort keys: the key if the caller may read it, else every stored cell and its flag. */
+/** Returns the sort keys: the primary key if readable, else every stored value and its flag. */
 function orderOf(cells: readonly SampledCell[], key: readonly string[] | null): readonly Expr[] {
   const stored = cells.filter(({ value }) => value.stored);
   if (key !== null)

@@ -26,29 +26,29 @@ import { leavesOf } from '../plan/walk.js';
 import { anyRow } from './folded-filters.js';
 import type { GovernedSlots } from './slots.js';
 
-/** The rights on one scan of a statement. */
+/** The caller's rights on one scan of a statement. */
 export interface ScanAccess {
   readonly access: RelationAccess;
-  /** Set if some of these grants give no row output; rows then count only in large enough groups. */
+  /** Set if some grants allow only aggregates; the rows that only they cover count in large groups only. */
   readonly minimum: Minimum | null;
 }
 
 export interface Minimum {
   readonly size: number;
-  /** The column that identifies an entity; null: the primary key. */
+  /** Column that identifies the entities to count in a group; null: the primary key. */
   readonly unit: string | null;
   /** The minimum number of distinct values in a group, by column. */
   readonly distinct: ReadonlyMap<string, number>;
-  /** Maximum percentage of a figure that one row may contribute; null: any. */
+  /** Maximum percentage of a figure that one row may contribute; null: no limit. */
   readonly dominance: number | null;
   /**
-   * Filters of the grants that show rows, one list for each column: a row that matches a filter of every list counts in
-   * groups of any size. Null if there is no such row.
+   * Lists of filters of the grants that show rows: one list for the row itself and one for each column. A row that
+   * matches at least one filter of every list counts in groups of any size. Null if no row can.
    */
   readonly plain: readonly (readonly Expr[])[] | null;
 }
 
-/** The access of every scan of a statement; grants without row output are included if their conditions are met. */
+/** The access of every scan of a statement, including grants that allow only aggregates where they apply. */
 export class ScanAccesses {
   readonly #scans: ReadonlyMap<SourceId, ScanAccess>;
 
@@ -92,7 +92,7 @@ function strictestOf(rules: readonly GroupRule[]): Omit<Minimum, 'plain'> {
   };
 }
 
-/** Returns the conditions under which `showing` shows every cell of a row in `columns` just as `all` do. */
+/** Returns the conditions under which `showing` shows the `columns` of a row as `all` do; see `plain`. */
 function plainConditions(
   relation: Relation,
   columns: readonly string[],
@@ -157,8 +157,8 @@ export function groupMinimum(
 }
 
 /**
- * Excludes rows without a key: they belong to no entity, and would be counted as shown. A key of several columns is an
- * array, which is never NULL.
+ * Returns a condition that excludes rows without a key: they belong to no entity, and would be counted as shown by
+ * other grants. Empty for a key of several columns, which is an array and never NULL.
  */
 export function hasKey(relation: Relation, minimum: Pick<Minimum, 'unit'>): readonly Expr[] {
   const key = keyOf(relation, minimum);

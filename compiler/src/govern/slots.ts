@@ -22,7 +22,7 @@ export class GovernedSlots {
     });
   }
 
-  /** Returns the value of an attribute of a chain subject, or the array of its values. */
+  /** Returns a parameter for an attribute of a chain subject: its value, or the array of its values. */
   #attribute({ index, values }: ChainSubject, name: string, element: TypeName): Parameter {
     if (isArray(element)) throw new InternalError('an attribute has elements that are arrays');
     const type = values === 'one' ? element : arrayOf(element);
@@ -34,12 +34,12 @@ export class GovernedSlots {
     });
   }
 
-  /** Returns a value provided by an earlier step of a runtime relation. */
+  /** Returns a parameter for a value that an earlier step of a runtime relation provides. */
   given(name: string, type: TypeName): Parameter {
     return this.#parameter(`given ${type} ${name}`, { kind: 'given', type, name });
   }
 
-  /** Returns the values of one column of the rows in slot `rows`. */
+  /** Returns a parameter for the values of one column of the rows in slot `rows`. */
   keys(rows: number, column: string, element: TypeName): Parameter {
     const slot = this.#slots[rows];
     if (slot?.kind !== 'runtime' || isArray(element)) throw new InternalError(`slot ${rows} brings no keys`);

@@ -14,18 +14,18 @@ import { type GovernedPlan, withValues } from './governed-plan.js';
 import { verifyBarrier } from './verify/barrier.js';
 import { type ProofDependency, upholds } from './verify/proofs.js';
 
-/** A literal of the text, including the minus sign that the grammar treats as part of it. */
+/** A literal of the text that fills a slot, with the minus sign that the grammar treats as part of it. */
 interface Hole {
   readonly literal: number;
   readonly negated: boolean;
 }
 
-/** Source of the value of one slot: a literal, a constant, or the items of an IN list. */
+/** Where the value of a slot comes from: a literal of the text, a constant, or the items of an IN list. */
 type Recipe = Hole | string | readonly (Hole | string | null)[];
 
 interface SlotFilling {
   readonly slot: number;
-  /** The first one gives the value; the others must agree with it. */
+  /** Sources of the slot's value: the first provides it, and the others must yield the same value. */
   readonly recipes: readonly Recipe[];
 }
 
@@ -42,7 +42,7 @@ export class PlanTemplate {
   readonly #fillings: readonly SlotFilling[];
   /** The properties of literals that the verifier's proofs of the plan rely on. */
   readonly #relied: readonly ProofDependency[];
-  /** Literal slots that are the same for every text, by type and value: an equal value would share the slot. */
+  /** Type and value of literal slots that no text changes; an equal literal would share such a slot. */
   readonly #taken: ReadonlySet<string>;
 
   private constructor(plan: GovernedPlan, bound: BoundPlan, literals: readonly PlainLiteral[]) {
@@ -67,8 +67,8 @@ export class PlanTemplate {
   }
 
   /**
-   * Returns the template of `plan`, which was bound as `bound` from a text with `literals`; null if it has values
-   * outside its own slots: runtime relations have separate plans.
+   * Returns the template of `plan`, which was bound as `bound` from a text with `literals`. Null if `plan` has runtime
+   * relations, whose plans have separate slots, or does not begin with the slots of `bound`.
    */
   static of(plan: GovernedPlan, bound: BoundPlan, literals: readonly PlainLiteral[]): PlanTemplate | null {
     if (plan.runtime.length > 0) return null;
@@ -158,12 +158,12 @@ function holeText(hole: Hole, values: readonly string[]): string {
   return hole.negated ? negate(value) : value;
 }
 
-/** Returns the text of a number, negated as in the grammar: integers have no minus zero. */
+/** Returns the number with a minus sign, except for 0: the grammar has no negative zero for integers. */
 function negate(value: string): string {
   return value === '0' ? '0' : `-${value}`;
 }
 
-/** Returns the literals that fill a slot, found by position and value. */
+/** Maps each literal of the bound plan to that of the text at the same position, if their values agree. */
 function holesOf(
   written: readonly WrittenLiteral[],
   literals: readonly PlainLiteral[],
@@ -182,7 +182,10 @@ function holesOf(
   return holes;
 }
 
-/** Returns the literals that the plan depends on: those that were examined, and those that never became a value. */
+/**
+ * Returns the literals that the plan depends on: those that compilation examined, that belong to several nodes, or that
+ * never became a value.
+ */
 function fixedLiterals(
   written: readonly WrittenLiteral[],
   holes: ReadonlyMap<WrittenLiteral, Hole>,

@@ -21,7 +21,7 @@ export interface VisibleColumn {
   readonly column: Column;
   /** Extent to which the value is masked over the rows that the caller sees. */
   readonly masked: MaskExtent;
-  /** True if rows show the column; otherwise only aggregates over large enough groups may use it. */
+  /** True if the column can be shown row by row; otherwise it can only be aggregated over large groups. */
   readonly rows: boolean;
   /** True if the caller can join rows on it: a sealed key that rows show, and no mask prevents the join. */
   readonly joinable: boolean;
@@ -51,7 +51,7 @@ export function visibleColumns(
     });
 }
 
-/** A passage field, which the served version may mask even if policy does not. */
+/** Returns a passage field, which the served version may mask even if policy does not. */
 function field(relation: Relation, name: string, sealed: boolean, mask: FieldMask): VisibleColumn {
   const masked = mask === 'searched' ? 'some' : mask;
   const isClear = mask === 'none' || mask === 'searched';
@@ -142,7 +142,7 @@ function isRead(relation: Relation, name: string, access: RelationAccess): boole
 }
 
 /**
- * Share of a caller's passages that show a mask instead of the field's value. `searched`: those in which the served
+ * Extent to which a field is masked in a caller's passages. `searched`: only in the passages in which the served
  * version redacted something, which cannot be known from the plan.
  */
 export type FieldMask = MaskExtent | 'searched';
@@ -173,7 +173,7 @@ export interface PassageField {
   readonly mask: FieldMask;
 }
 
-/** The fields that a statement's RETRIEVE offers, as this caller sees them. */
+/** The passage fields of a statement's RETRIEVEs, as this caller sees them. */
 export class PassageFields {
   readonly #retrievals: ReadonlyMap<SourceId, Retrieval>;
   readonly #catalog: Catalog;
@@ -185,7 +185,7 @@ export class PassageFields {
     this.#access = access;
   }
 
-  /** Returns the field that `ref` refers to; null for anything else, including the columns of every passage. */
+  /** Returns the field that `ref` refers to; null for others, such as columns that every passage has. */
   of({ source, name }: ColumnRef): PassageField | null {
     const retrieval = this.#retrievals.get(source);
     if (retrieval === undefined || isOfPassage(name, retrieval.asked)) return null;

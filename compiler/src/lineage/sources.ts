@@ -110,8 +110,8 @@ export function indirect(subtype: IndirectKind, policy = false): Transformation 
 }
 
 /**
- * Returns the transformation of a column that only decides which value is used, such as a CASE condition, if that value
- * itself contributes by `transformation`.
+ * Returns the transformation of a column that only decides which value is used, such as in a CASE condition.
+ * `transformation` is that of the value itself.
  */
 export function deciding(transformation: Transformation, subtype: IndirectKind): Transformation {
   return transformation.type === 'INDIRECT' ? transformation : indirect(subtype);

@@ -41,7 +41,7 @@ class LineageTrace implements StepTrace {
   readonly #plan: GovernedPlan;
   readonly #sources: Sources;
   readonly #found: Influences;
-  /** Nodes that have been visited, so that shared tables are traced only once. */
+  /** Columns that have been followed, so that shared tables are traced only once. */
   readonly #seen = new Set<string>();
   readonly #walked = new Set<Query>();
   readonly #wholes = new Map<Query, Set<IndirectKind>>();

@@ -7,8 +7,8 @@ const known = new WeakMap<Expr, string>();
 const PLAIN = /^\w+$/;
 
 /**
- * Returns a text that is equal for two nodes if and only if they are the same expression; for comparison only. A query
- * inside an expression equals only itself, since each bound query has its own FROM items.
+ * Returns a text for comparison, equal for two nodes if and only if they are the same expression. A query inside an
+ * expression equals only itself, since each bound query has its own FROM items.
  */
 export function fingerprint(expr: Expr): string {
   if (expr.kind === 'column')
@@ -42,7 +42,7 @@ function describe(expr: Expr): string {
 
 /** JSON replacer that writes functions, operators and queries as numbers. */
 function named(key: string, value: unknown): unknown {
-  // These keys have these types in the plan.
+  // In a plan, these keys always hold a definition.
   if (key === 'definition' || key === 'equality')
     return idOf(value as FunctionDefinition | OperatorDefinition);
   return key === 'query' ? numberOf(value as Query) : value;

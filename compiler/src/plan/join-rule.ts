@@ -56,7 +56,7 @@ export interface UnsealedJoin {
   readonly at: Expr | SourceId;
   /** The FROM items that are combined; a valid join would use their sealed keys. */
   readonly sides: readonly SourceId[];
-  /** True if it is refused because of passages, a traversal or evidence, whatever the manifest allows. */
+  /** True if the join is refused because of passages, traversals or evidence, whatever the manifest allows. */
   readonly content: boolean;
 }
 
@@ -75,11 +75,11 @@ interface QueryLevel {
 }
 
 interface QueryReads {
-  /** True if it reads entities, bridges, passages, traversals or evidence, at any depth. */
+  /** True if the query reads entities, bridges, passages, traversals or evidence, at any depth. */
   readonly governed: boolean;
-  /** True if it reads passages, traversals or evidence, at any depth. */
+  /** True if the query reads passages, traversals or evidence, at any depth. */
   readonly content: boolean;
-  /** The outer FROM items whose columns are equated with its sealed keys. */
+  /** The outer FROM items whose columns the query equates with its sealed keys. */
   readonly links: readonly SourceId[];
 }
 
@@ -89,9 +89,9 @@ interface JoinPart {
   readonly end: number;
   readonly governed: boolean;
   readonly content: boolean;
-  /** The first position it references, if its rows are computed from those of other items; null for a relation. */
+  /** For rows computed from other items' rows, the first position that they use; null for a relation. */
   readonly madeOf: number | null;
-  /** The positions that LATERAL queries in it are linked to. */
+  /** The positions that the part's LATERAL queries are linked to by sealed keys. */
   readonly linked: readonly number[];
 }
 
@@ -105,7 +105,7 @@ class JoinCheck {
   readonly #contents = new Set<SourceId>();
   readonly #tables = new Map<number, QueryReads>();
   readonly #recursive = new Map<Query, number>();
-  /** The number of governed FROM items so far, and how many of them are passages, traversals or evidence. */
+  /** Counts of the governed FROM items so far, and of the passages, traversals and evidence among them. */
   readonly #read = { governed: 0, content: 0 };
 
   constructor(keys: SealedKeys, joins: Joins, conditionIn: (condition: Expr) => Expr = (e) => e) {
@@ -121,7 +121,7 @@ class JoinCheck {
       for (const table of query.with) {
         if (table.recursive === true) this.#recursive.set(table.query, table.id);
         this.#tables.set(table.id, this.query(table.query, table.recursive === true ? null : around));
-        this.#keys.table(table.id); // one by one, so that no table has to resolve many others
+        this.#keys.table(table.id); // in order, so that no table has to resolve a long chain of others
       }
     const links = this.#body(query, around);
     const { governed, content } = this.#read;
@@ -195,8 +195,8 @@ class JoinCheck {
   }
 
   /**
-   * Returns the first position in `ids` referenced by an item that is computed from other rows; Infinity if it
-   * references outer rows only, null if the item is a relation.
+   * Returns the first position in `ids` that an item computed from other rows references. Infinity if it references
+   * outer rows only, null if the item is a relation.
    */
   #namedByMade(leaf: FromLeaf, ids: readonly SourceId[]): number | null {
     const values = valuesOfMade(leaf);
@@ -258,7 +258,7 @@ class JoinCheck {
 
   // -------------------------------------------------------------- queries inside values
 
-  /** True if a conjunct of WHERE equates a sealed key of this level with one of the level around it. */
+  /** True if a conjunct of WHERE equates a sealed key of this level with one of the enclosing level. */
   #isLink(conjunct: Expr, level: QueryLevel): boolean {
     const e = this.#conditionIn(conjunct);
     if (!isKeyEquality(e) || !this.#keys.has(e.left) || !this.#keys.has(e.right)) return false;
@@ -294,7 +294,7 @@ class JoinCheck {
     if (!isKey || !this.#keys.output(query, 0)) this.#reportAt('in', e, level, content);
   }
 
-  /** Handles rows of a query that are compared one by one, or expanded into rows again. */
+  /** Reports ANY, ALL or a set-returning function over the rows of a governed query. */
   #spread(kind: 'quantified' | 'rows', at: Expr, values: readonly Expr[], level: QueryLevel): void {
     if (level.governed === 0) return;
     for (const query of queriesIn(values).filter(isGoverned)) {
@@ -346,7 +346,7 @@ function isGoverned(query: Query): boolean {
   return allLeaves(query).some((l) => l.kind !== 'rows' && l.kind !== 'derived' && l.kind !== 'spine');
 }
 
-/** Returns scans joined by the compiler to a traversal or passages: scan and content count as one side. */
+/** Returns the scans that the compiler joined to a traversal or passages: both count as one side. */
 function scansWithContent(from: FromItem | null, found: Set<SourceId> = new Set()): ReadonlySet<SourceId> {
   if (from?.kind !== 'join') return found;
   if (from.made === true && from.right.kind === 'runtime')
@@ -361,7 +361,7 @@ function outerOf(e: Expr, levels: ReadonlyMap<SourceId, QueryLevel>, level: Quer
   return [e.left.source, e.right.source].filter((id) => levels.get(id) !== level);
 }
 
-/** Returns the expressions that an item is computed from, if they can read other items' rows; null for a relation. */
+/** Returns the expressions that an item is computed from and that may read other items; null for a relation. */
 function valuesOfMade(leaf: FromLeaf): readonly Expr[] | null {
   if (leaf.kind === 'rows') return queriesIn(leaf.args).length > 0 ? null : leaf.args;
   if (leaf.kind !== 'derived' || leaf.lateral !== true || hasFrom(leaf.query)) return null;

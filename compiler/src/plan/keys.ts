@@ -17,10 +17,10 @@ import type {
 } from './plan.js';
 import { allQueries, leavesOf, nestingIn, nodesIn } from './walk.js';
 
-/** Equates columns of two FROM items; NULL equals nothing. */
+/** An equality of columns of two FROM items; NULL equals nothing. */
 export type KeyEquality = Operation & { readonly left: ColumnRef; readonly right: ColumnRef };
 
-/** Equates columns of two FROM items; NULL equals NULL. */
+/** An equality of columns of two FROM items; NULL equals NULL. */
 export type NullSafeEquality = DistinctTest & { readonly left: ColumnRef; readonly right: ColumnRef };
 
 /** True if `expr` equates columns of two FROM items with `=`. */
@@ -69,8 +69,8 @@ export type IsKeyOf = (scan: EntityScan | GovernedScan, name: string) => boolean
 const BY_NAME: IsKeyOf = ({ relation }, name) => relation.sealedKeys.includes(name);
 
 /**
- * The sealed columns of a plan: keys that the manifest declares (`entity_key_columns`, a facet's `scalar_indexed`),
- * and columns of derived and common tables and of set operations that pass one through unchanged, in every arm.
+ * The sealed columns of a plan: keys that the manifest declares (`entity_key_columns`, a facet's `scalar_indexed`), and
+ * columns of derived and common tables and of set operations that pass a sealed column through unchanged, in every arm.
  * VALUES, computed columns and row functions have none.
  */
 export class SealedKeys {
@@ -79,7 +79,7 @@ export class SealedKeys {
   readonly #tables = new Map<number, { readonly query: Query; readonly recursive: boolean }>();
   /** True for each sealed column of a common table, by table number and position. */
   readonly #ofTables = new Map<number, readonly boolean[]>();
-  /** The same for recursive tables still being computed: columns that were sealed in every step so far. */
+  /** The same for recursive tables still being analyzed: columns that were sealed in every step so far. */
   readonly #assumed = new Map<number, readonly boolean[]>();
 
   constructor(root: Query, isKeyOf: IsKeyOf = BY_NAME) {
@@ -159,8 +159,8 @@ function positionOf(name: string): number {
 
 /**
  * True if each table of the statement is read by its whole primary key, equated with values or with columns of rows
- * that are read in the same way. At most one row of each is then read, so no other plan can be better for any value.
- * Takes time linear in the size of the statement.
+ * that are read in the same way. At most one row of each is then read, so one plan is the best for all values. Takes
+ * time linear in the size of the statement.
  */
 export function isKeyLookup(query: Query): boolean {
   switch (query.kind) {
@@ -179,26 +179,26 @@ function isOfKeyedTables({ with: tables }: Exclude<Query, { kind: 'values' }>): 
   return tables.every((t) => t.recursive !== true && isKeyLookup(t.query));
 }
 
-/** A table that is read, and its key columns that are still unknown. */
+/** A FROM item, and its key columns whose values are not known yet. */
 interface KeyedItem {
   /** Its index among the FROM items of the level. */
   readonly place: number;
-  /** The physical names of the columns that are shown unchanged, by name. */
+  /** Physical names of the unmasked columns, by name. */
   readonly columns: ReadonlyMap<string, string>;
   /** The physical names of key columns that are not yet equated with anything known. */
   readonly missing: Set<string>;
-  /** Equalities that can be used once its row is known. */
+  /** Equalities that can be used once the item's row is known. */
   readonly waiting: PendingEquality[];
 }
 
-/** `column` of `item` equals an expression over rows, `awaited` of which are still unknown. */
+/** `column` of `item` equals an expression over rows of other items, `awaited` of which are still unknown. */
 interface PendingEquality {
   readonly item: KeyedItem;
   readonly column: string;
   awaited: number;
 }
 
-/** One SELECT, whose FROM items become known one by one. */
+/** One SELECT, whose FROM items become known (limited to one row) one by one. */
 class KeyedLevel {
   readonly #query: Select;
   readonly #items = new Map<SourceId, KeyedItem>();
@@ -230,7 +230,7 @@ class KeyedLevel {
   }
 
   /**
-   * Reads the conditions of joins, each for the items whose rows it may filter.
+   * Reads the conditions of joins, each for the items whose rows it may exclude.
    * @returns the number of items
    */
   #readOn(item: FromItem, first: number): number {
@@ -273,7 +273,7 @@ class KeyedLevel {
   }
 }
 
-/** Returns null if the item may yield more than one row, whatever it is equated with. */
+/** Returns the initial state of an item; null if it may yield more than one row in any case. */
 function itemOf(leaf: Exclude<FromItem, { kind: 'join' }>, place: number): KeyedItem | null {
   const item = { place, columns: NO_COLUMNS, missing: new Set<string>(), waiting: [] };
   if (leaf.kind === 'derived') return isKeyLookup(leaf.query) ? item : null;

@@ -18,7 +18,7 @@ import {
 export const TRUE: Expr = Object.freeze({ kind: 'boolean', value: true, type: 'bool' });
 export const FALSE: Expr = Object.freeze({ kind: 'boolean', value: false, type: 'bool' });
 
-/** A column of an upstream table, with the facts about its type in the database that proofs rely on. */
+/** Returns a column of an upstream table, with the facts about its stored type that proofs rely on. */
 export function baseColumn({
   physical,
   type,
@@ -39,7 +39,7 @@ export function columnRef(source: SourceId, name: string, type: TypeName): Colum
   return Object.freeze({ kind: 'column', source, name, type });
 }
 
-/** Returns `left AND …`: TRUE if empty, the condition itself if there is only one. */
+/** Returns the conjunction of `conditions`: TRUE if there are none, the condition itself if there is one. */
 export function allOf(conditions: readonly Expr[]): Expr {
   const [first, second] = conditions;
   if (first === undefined) return TRUE;
@@ -48,7 +48,7 @@ export function allOf(conditions: readonly Expr[]): Expr {
     : Object.freeze({ kind: 'and', args: Object.freeze([...conditions]), type: 'bool' });
 }
 
-/** Returns `left OR …`: FALSE if empty, the condition itself if there is only one. */
+/** Returns the disjunction of `conditions`: FALSE if there are none, the condition itself if there is one. */
 export function anyOf(conditions: readonly Expr[]): Expr {
   const [first, second] = conditions;
   if (first === undefined) return FALSE;

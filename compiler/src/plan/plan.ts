@@ -58,7 +58,7 @@ interface BooleanValue {
   readonly type: 'bool';
 }
 
-/** A literal that belongs to the plan's shape; its text comes from a closed set or from a mask. */
+/** A literal that is part of the SQL text, not a parameter; it comes from a closed set or from a mask. */
 interface StructuralText {
   readonly kind: 'structural';
   readonly text: string;
@@ -152,7 +152,7 @@ export interface DistinctTest {
 export interface RowComparison {
   readonly kind: 'row_comparison';
   readonly operator: '<' | '<=' | '>' | '>=';
-  /** At least two. */
+  /** At least two pairs. */
   readonly pairs: readonly RowPair[];
   readonly type: 'bool';
 }
@@ -230,7 +230,7 @@ export interface Slice {
 export interface Aggregate {
   readonly kind: 'aggregate';
   readonly definition: FunctionDefinition;
-  /** Empty for `count(*)`; has several only for `count(distinct (a, b))`. */
+  /** The arguments: none for `count(*)`, several only for `count(distinct (a, b))`. */
   readonly args: readonly Expr[];
   readonly distinct: boolean;
   readonly filter: Expr | null;
@@ -319,7 +319,7 @@ export interface AttributeMatch {
   readonly arg: Expr;
   readonly equality: OperatorDefinition;
   readonly attribute: string;
-  /** The subject; null in a predicate that is not yet tied to a chain. */
+  /** The subject; null until the predicate is tied to a delegation chain. */
   readonly subject: ChainSubject | null;
   readonly type: 'bool';
 }
@@ -328,7 +328,7 @@ export interface AttributeMatch {
 export interface ChainSubject {
   /** Its index in the chain, root first. */
   readonly index: number;
-  /** Number of values that the attribute has. */
+  /** `one` if the attribute has a single value, `many` if it has several. */
   readonly values: 'one' | 'many';
 }
 
@@ -403,11 +403,11 @@ export interface GovernedScan {
   readonly columns: readonly GovernedColumn[];
   /** The row filter over base columns; null if every row is visible. */
   readonly filter: Expr | null;
-  /** Harmless predicates over base columns, evaluated together with the filter. */
+  /** Predicates over base columns that cannot fail (see `isHarmless`), evaluated together with the filter. */
   readonly pushed: readonly Expr[];
   /** True if the planner must not move predicates of the query below the filter. */
   readonly fenced: boolean;
-  /** Set if some of its rows may only be aggregated; the scan then has a `GROUP_KEY` column. */
+  /** Set if some rows of the scan may only be aggregated; the scan then has a `GROUP_KEY` column. */
   readonly minimum: GroupMinimum | null;
   /** TABLESAMPLE, allowed only if every row and column is shown unmasked. */
   readonly sample?: TableSample;
@@ -418,11 +418,11 @@ export interface GroupMinimum {
   /** The grants that apply to the scan; the verifier checks that the caller has each of them. */
   readonly grants: readonly CountedGrant[];
   readonly size: number;
-  /** The minimum number of values for each of the columns `groupValue(i)`. */
+  /** The minimum number of distinct values for each of the columns `groupValue(i)`. */
   readonly distinct: readonly number[];
   /** The maximum percentage of a figure that one row may contribute; null: no maximum. */
   readonly dominance: number | null;
-  /** True if the minimum applies to every row, since no other grant shows any row. */
+  /** True if the minimum applies to every row: no other grants show all columns that the query uses. */
   readonly everyRow: boolean;
 }
 
@@ -436,7 +436,7 @@ export interface CountedGrant {
 /** The scan column with the key of a row that may only be aggregated, NULL for other rows. */
 export const GROUP_KEY = '#group';
 
-/** The scan column for the i-th value that a group needs several of; NULL for rows that other grants show. */
+/** The scan column for the i-th value in `GroupMinimum.distinct`; NULL for rows that other grants show. */
 export function groupValue(i: number): string {
   return `${GROUP_KEY} ${i}`;
 }
@@ -491,7 +491,7 @@ export interface RuntimeScan {
   readonly columns: readonly { readonly name: string; readonly type: TypeName }[];
   /** The names of the columns that are sealed keys. */
   readonly sealed: readonly string[];
-  /** Set for rows of the query itself, combined with operator results. */
+  /** Set for rows of the query itself, combined with the results of operators. */
   readonly own?: true;
 }
 
@@ -625,18 +625,18 @@ export type Slot =
       readonly value: LiteralValue;
       readonly written: boolean;
     }
-  /** The client's `$n`, counted from 0. `declared`: the type that its value is sent as, if it is not `type`. */
+  /** The client's `$n`, counted from 0. `declared`: the type its value is sent in; null if that is `type`. */
   | {
       readonly kind: 'client';
       readonly type: TypeName;
       readonly index: number;
       readonly declared: Exclude<DeclaredType, { readonly kind: 'model' }> | null;
     }
-  /** An attribute of a subject in the chain: its single value, or an array of all values. */
+  /** An attribute of a subject in the delegation chain: its single value, or an array of all values. */
   | { readonly kind: 'attribute'; readonly type: TypeName; readonly subject: number; readonly name: string }
   /** The rows of runtime relation `index`. */
   | { readonly kind: 'runtime'; readonly type: 'jsonb'; readonly index: number }
-  /** The values of one column of these rows, as an array. */
+  /** The values of one column of the rows of runtime relation `index`, as an array. */
   | { readonly kind: 'keys'; readonly type: ArrayType; readonly index: number; readonly column: string }
   /** A value that a step of a runtime relation receives from the previous step. */
   | { readonly kind: 'given'; readonly type: TypeName; readonly name: string }
@@ -651,5 +651,5 @@ export type Slot =
 /** A literal in Postgres' text format; an array for an IN list. */
 export type LiteralValue = string | readonly (string | null)[];
 
-/** The five forms of OSL-SQL; raw SQL and metrics requests have no form. */
+/** The five forms of OSL-SQL, and those of raw SQL and metrics requests. */
 export type Form = 'structured' | 'retrieve' | 'traverse' | 'joint' | 'cross_modal' | 'sql' | 'metrics';

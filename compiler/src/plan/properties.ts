@@ -10,7 +10,7 @@ export function relationsRead(query: Query): readonly Relation[] {
   return [...found.values()];
 }
 
-/** Returns the FROM item of a recursive table's second operand that reads the previous step; null if there is none. */
+/** Returns the FROM item of a recursive table that reads the previous step; null if no item reads it. */
 export function recursionIn(query: Query, table: number): RecursionRef | null {
   if (query.kind !== 'set_operation' || query.right.kind !== 'select') return null;
   const found = leavesOf(query.right.from).find((l) => l.kind === 'recursion' && l.table === table);
@@ -18,9 +18,10 @@ export function recursionIn(query: Query, table: number): RecursionRef | null {
 }
 
 /**
- * Returns the expressions that column `index` of any earlier step comes from; none of them reads the previous step.
+ * Returns the expressions from which column `index` of a recursive table is computed in any step; none of them reads
+ * the previous step.
  *
- * @param outputsAt the expressions that define an output of a query
+ * @param outputsAt returns the expressions that define an output of a query
  */
 export function stepValues(
   query: Query,
@@ -74,7 +75,7 @@ export const COLLATIONS: ReadonlySet<string> = new Set([
 
 const known = new WeakMap<Expr, string | null>();
 
-/** Returns the collation that COLLATE gives an expression or its parts: null if none, `several` if they differ. */
+/** Returns the collation that COLLATE sets in `expr`: null without COLLATE, `several` if they differ. */
 export function explicitCollation(expr: Expr): string | null {
   if (expr.kind === 'collate') return expr.collation;
   if (expr.kind === 'column' || expr.kind === 'parameter') return null;
@@ -114,8 +115,8 @@ export interface FanOut {
 }
 
 /**
- * Finds the join in `from` that could repeat a row of `source`, which would inflate sums over it; null if there is
- * none. A join repeats no rows if its ON covers the primary key of the added item.
+ * Finds a join in `from` that could repeat a row of `source`, which would inflate sums over it; null if no join can. A
+ * join repeats no rows if its ON covers the primary key of the added item.
  */
 export function fanOutOf(from: FromItem, source: SourceId): FanOut | null {
   if (from.kind !== 'join') return null;
@@ -131,7 +132,7 @@ export function fanOutOf(from: FromItem, source: SourceId): FanOut | null {
   return fanOutOf(other, keyed.id);
 }
 
-/** Returns the FROM items with at most one row for each row of `source`, including `source` itself. */
+/** Returns the FROM items that add at most one row to each row of `source`, and `source` itself. */
 export function itemsMetOnce(from: FromItem, source: SourceId): ReadonlySet<SourceId> {
   if (from.kind !== 'join') return new Set([source]);
   const inLeft = leavesOf(from.left).some((l) => l.id === source);
@@ -153,7 +154,7 @@ export function mayBeMissing(from: FromItem | undefined, source: SourceId): bool
   return mayBeMissing(inRight ? from.right : from.left, source);
 }
 
-/** @param partners if set, only comparisons with these items are considered */
+/** True if ON equates the whole primary key of `source`, to columns of `partners` if they are given. */
 function keyIsJoined(
   source: SourceId,
   relation: Relation,

@@ -12,7 +12,7 @@ import {
   partsOf,
 } from './walk.js';
 
-/** Cached by query, which is immutable. The cached ids hold no reference back to the query. */
+/** Results of `readsAround`. Queries are immutable, and the ids do not keep a query in memory. */
 const OUTWARD = new WeakMap<Query, ReadonlySet<SourceId>>();
 
 /** Returns the outer FROM items whose columns `query` reads, at any depth. */
@@ -34,7 +34,7 @@ export function readsAround(query: Query): ReadonlySet<SourceId> {
 /** Numbers the queries of a statement in the order of `allQueries`, so that those inside one query form a range. */
 export class Levels {
   readonly #spans = new Map<Query, { readonly first: number; readonly next: number }>();
-  /** The number of the query whose FROM contains an item. */
+  /** For each FROM item, the number of the query whose FROM contains it. */
   readonly #homes = new Map<SourceId, number>();
   #queries = 0;
 
@@ -50,7 +50,7 @@ export class Levels {
     this.#spans.set(query, { first, next: this.#queries });
   }
 
-  /** True if FROM item `source` is in `query`, at any depth. */
+  /** True if FROM item `source` belongs to `query` or to a query inside it. */
   holds(query: Query, source: SourceId): boolean {
     const [span, home] = [this.#spans.get(query), this.#homes.get(source)];
     return span !== undefined && home !== undefined && home >= span.first && home < span.next;
@@ -62,13 +62,13 @@ export class Levels {
   }
 }
 
-/** Callbacks of `mapQuery`. If one is missing, its nodes stay unchanged. */
+/** Callbacks of `mapQuery`. Nodes without a callback stay unchanged. */
 export interface QueryVisitor {
   /** Called for each top-level expression of every query, including conditions in FROM. */
   readonly expr?: (e: Expr) => Expr;
   /** Called for each leaf of every FROM. */
   readonly item?: (i: FromItem) => FromItem;
-  /** Called for each query, after everything in it. */
+  /** Called for each query, after all of its parts. */
   readonly query?: (q: Query) => Query;
 }
 

@@ -16,7 +16,7 @@ export const ORDINAL = '#ordinal';
 /** The column of a passage that lists its redacted fields. */
 export const REDACTED_FIELDS = 'redacted_fields';
 
-/** The columns of every passage; the key and metadata of its facet are added. */
+/** Columns of every passage, in addition to the key and metadata of its facet. */
 export const PASSAGE_COLUMNS: ReadonlyMap<string, TypeName> = new Map<string, TypeName>([
   ['text', 'text'],
   ['score', 'float8'],
@@ -24,7 +24,7 @@ export const PASSAGE_COLUMNS: ReadonlyMap<string, TypeName> = new Map<string, Ty
   [REDACTED_FIELDS, 'text[]'],
 ]);
 
-/** Passage columns that RETRIEVE adds on request, each through its own argument. Type: jsonb. */
+/** Passage columns of type jsonb that RETRIEVE adds on request, by the argument that requests them. */
 export const OPTIONAL_COLUMNS = Object.freeze({
   highlight: 'highlights',
   explain_score: 'score_parts',
@@ -42,7 +42,7 @@ export interface RuntimeColumn {
   readonly type: TypeName;
 }
 
-/** `RETRIEVE(facet => …, query => …, top_k => …)`. */
+/** A call of RETRIEVE, the passage search: `RETRIEVE(facet => …, query => …, top_k => …)`. */
 export interface Retrieval {
   readonly kind: 'retrieval';
   readonly source: SourceId;
@@ -58,9 +58,9 @@ export interface Retrieval {
   readonly rerank: FacetReranker | null;
   /** Predicates over indexed fields of `source`; the store applies them before it takes the best passages. */
   readonly filters: readonly Expr[];
-  /** Semi-joins on an indexed field, also kept in the statement; the store applies them before it takes the best. */
+  /** Semi-joins on an indexed field, repeated in the statement; the store applies them to choose passages. */
   readonly keyFilters: readonly InQuery[];
-  /** The name of the FROM item if conditions on other rows apply only after the best are taken; otherwise null. */
+  /** Alias of the FROM item if a condition on other rows filters only the best passages; otherwise null. */
   readonly filteredAfter: string | null;
   readonly operators: readonly OperatorUse[];
   readonly columns: readonly RuntimeColumn[];
@@ -68,7 +68,7 @@ export interface Retrieval {
 
 /** The permitted passages that form the result, best first: at most `topK` after the first `skip`. */
 export interface PassagePage {
-  /** `document` if each document counts with its best passage only. */
+  /** `document` keeps only the best passage of each document. */
   readonly per: 'passage' | 'document';
   /** int4, 0 to `MAX_SKIP`, checked again when its value is known. Null for 0. */
   readonly skip: Expr | null;
@@ -78,7 +78,7 @@ export interface PassagePage {
   readonly diversity: Expr | null;
 }
 
-/** The facet leg that a search uses, or how it merges the results of both. */
+/** Search by one index of the facet (a leg), full-text or vector, or by both with merged results. */
 export type Legs =
   | { readonly mode: 'lexical' | 'dense' }
   | {
@@ -92,12 +92,12 @@ export type Legs =
 /** Maximum number of skipped passages: a store has to find and drop them again for each page. */
 export const MAX_SKIP = 10_000;
 
-/** One operator over the passages; its result is column `column` of the retrieval. */
+/** An operator applied to the passages; its result is column `column` of the retrieval. */
 export interface OperatorUse {
   readonly operator: OperatorName;
   readonly column: string;
   readonly type: TypeName;
-  /** By argument name in the signature. Each is a literal, a parameter, or an array of them. */
+  /** Arguments by name in the operator's signature: each a literal, a parameter, or an array of them. */
   readonly arguments: ReadonlyMap<string, Expr>;
 }
 
@@ -110,7 +110,7 @@ export interface OperatorUse {
 export interface OperatedRows {
   readonly kind: 'operated';
   readonly source: SourceId;
-  /** A query in total order that returns at most one row more than `most`. */
+  /** A query with a total order that returns at most `most` + 1 rows. */
   readonly rows: Query;
   readonly operators: readonly RowOperator[];
   /** Maximum number of rows that operators may process. */
@@ -120,19 +120,19 @@ export interface OperatedRows {
   readonly columns: readonly RuntimeColumn[];
 }
 
-/** One operator over the texts of one column. */
+/** An operator applied to the texts of one column. */
 export interface RowOperator extends OperatorUse {
   /** The column of the rows that contains the texts. */
   readonly of: string;
 }
 
 /**
- * Handling of rows that a step drops because of a cap: the reader is notified, or the query is refused because
- * something in it is computed from several rows.
+ * Handling of rows that a step drops because of a cap. `told`: the reader is notified. `refused`: the query is refused,
+ * because it computes something from several rows.
  */
 export type CapHandling = 'told' | 'refused';
 
-/** `TRAVERSE(anchor => …, target => …, keys => …)`. */
+/** A call of TRAVERSE, which follows relationships: `TRAVERSE(anchor => …, target => …, keys => …)`. */
 export interface Traversal {
   readonly kind: 'traversal';
   readonly source: SourceId;
@@ -140,7 +140,7 @@ export interface Traversal {
   readonly target: string;
   /** The anchor's keys: one array for each column of its primary key, all of the same length. */
   readonly keys: readonly Expr[];
-  /** The query that yields these keys; null if `keys` contains them. */
+  /** The query that yields the anchor's keys; null if `keys` contains them. */
   readonly start: Query | null;
   readonly hops: readonly Hop[];
   /** True if `hops` lead from an entity back to itself and are repeated, up to `maxHops`. */
@@ -152,7 +152,7 @@ export interface Traversal {
   readonly columns: readonly RuntimeColumn[];
 }
 
-/** The column of a traversal with the path from its anchor to each row. */
+/** The column of a traversal that contains the path from the anchor to the row. */
 export const PATH = 'path';
 
 /** Returns the column of a traversal that holds part `index` of a key of `width` columns. No query can name it. */
@@ -177,12 +177,12 @@ export interface Hop {
   readonly from: string;
   readonly to: string;
   readonly text: string;
-  /** The number of key columns at each end. */
+  /** Number of key columns of the source; `targetWidth` is that of the target. */
   readonly sourceWidth: number;
   readonly targetWidth: number;
 }
 
-/** The content of entities named by key, for the Joint form. */
+/** Content of entities picked by key, for queries of `evidence` or derived attributes (the Joint form). */
 export interface Hydration {
   readonly kind: 'hydration';
   readonly source: SourceId;
@@ -192,22 +192,22 @@ export interface Hydration {
   /** The facets whose passages or derived attributes the statement uses. */
   readonly facets: readonly FacetStore[];
   readonly clipping: CapHandling;
-  /** `key`, and whichever of `evidence` and the derived attributes the statement uses. */
+  /** `key`, and those of `evidence` and the derived attributes that the statement uses. */
   readonly columns: readonly RuntimeColumn[];
 }
 
-/** The name under which an entity's content can be selected. */
+/** Name of the column by which queries select an entity's content. */
 export const EVIDENCE = 'evidence';
 
-/** LIMIT and OFFSET of a statement that reads the rows of a step in their order. */
+/** LIMIT and OFFSET of a statement that reads the rows of a runtime relation in their order. */
 export interface RowBounds {
   readonly limit: Expr;
   readonly offset: Expr | null;
 }
 
 /**
- * Returns bounds on the rows of retrieval `source` that can be in the result: LIMIT and OFFSET, if the SELECT that
- * reads it keeps its order and every row. Null if any row may be needed.
+ * Returns LIMIT and OFFSET of the SELECT that reads retrieval `source`, if it keeps the order and every row: only rows
+ * within these bounds can be in the result. Null if any row may be needed.
  */
 export function rowBounds(query: Query, source: SourceId): RowBounds | null {
   const reads = (q: Query): q is Select =>

@@ -48,7 +48,7 @@ export function groupingOf(keys: readonly Expr[]): readonly GroupingCall[] {
   return calls;
 }
 
-/** The positions of expressions in a select list, from 1; for equal outputs, the first one. */
+/** Positions of expressions in a select list, from 1. Equal outputs share the position of the first. */
 export class Positions {
   readonly #byText = new Map<string, number>();
   /** Keyed by node, since most ORDER BY and GROUP BY keys are the output node itself. */

@@ -259,7 +259,7 @@ export function allLeaves(root: Query): readonly FromLeaf[] {
   return allQueries(root).flatMap((q) => (q.kind === 'select' ? leavesOf(q.from) : []));
 }
 
-/** Returns the expressions of a scan: its columns, its filter, and the predicates next to it. */
+/** Returns the expressions of a scan: its columns, its filter, and the predicates applied with the filter. */
 export function exprsOfScan({ columns, filter, pushed }: GovernedScan): readonly Expr[] {
   return [...columns.map((c) => c.expr), ...optional(filter), ...pushed];
 }
@@ -290,7 +290,7 @@ export type QueryExpr = Extract<Expr, { readonly query: Query }>;
 /** Cached by query. Entries must not refer back to it, or V8 would keep them until a full garbage collection. */
 const NESTING = new WeakMap<Query, readonly QueryExpr[]>();
 
-/** Returns the expressions of one level that contain a query, at any depth. */
+/** Returns the expressions of `query`, at any depth but not in nested queries, that contain a query. */
 export function nestingIn(query: Query): readonly QueryExpr[] {
   const known = NESTING.get(query);
   if (known !== undefined) return known;

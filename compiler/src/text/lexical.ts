@@ -22,8 +22,8 @@ export interface Comments {
   readonly start: number;
   readonly end: number;
   /**
-   * Replacement of the comments for the grammar. It separates or joins the surrounding text in the same way as they do.
-   * An unterminated comment remains unterminated.
+   * Replacement of the comments for the grammar. It separates or joins the surrounding text in the same way as the
+   * comments do. An unterminated comment remains unterminated.
    */
   readonly mark: '' | '\n' | '/**/' | '/*';
 }
@@ -40,7 +40,7 @@ export interface PlainList {
   readonly items: readonly string[];
 }
 
-/** Minimum length of a list that is replaced by its first item for the parser. Shorter lists may be part of a shape. */
+/** Minimum length of a list that the parser sees only as its first item. `shapeOf` takes shorter lists. */
 const LONG_LIST = 257;
 
 /** NAMEDATALEN - 1 bytes, the grammar's limit on the length of operators. */
@@ -95,7 +95,7 @@ class LexicalReader {
   #depth = 0;
   #listed = 0;
   #parameters = 0;
-  /** The long list that begins right after the bracket just read. */
+  /** The long list that begins right after the bracket that was read last; null if none does. */
   #list: PlainList | null = null;
   #afterIn = false;
   /**
@@ -158,7 +158,7 @@ class LexicalReader {
     return string === 'escapes' && broken && !blocked;
   }
 
-  /** @param more true if a string at this position continues the previous one, which has escapes */
+  /** Reads one token. @param more true if a string here continues the previous one, which has escapes */
   #next(more: boolean): void {
     const kind = this.#kindAt(this.#at);
     if (this.#bounds.length >= 2 * (LIMITS.tokens + 2 * Math.min(this.#parameters, LIMITS.parameters)))
@@ -241,7 +241,7 @@ class LexicalReader {
     this.#at = at;
   }
 
-  /** Returns the index after the block comment at `start`, including nested ones; -1 if it does not end. */
+  /** Returns the index after the block comment at `start`, which may be nested; -1 if it is unterminated. */
   #behindBlock(start: number): number {
     const text = this.#text;
     const next = (mark: string, from: number): number => {
@@ -316,7 +316,7 @@ function after(text: string, mark: string, from: number): number {
   return at < 0 ? text.length : at + mark.length;
 }
 
-/** Returns the index after the string or name that `quote` opens at `start`. Doubled quotes are part of it. */
+/** Returns the index after the string or name that `quote` opens at `start`. Doubled quotes do not end it. */
 function afterQuoted(text: string, quote: string, start: number): number {
   let at = after(text, quote, start + 1);
   while (text[at] === quote) at = after(text, quote, at + 1);
@@ -336,7 +336,7 @@ function isComment(text: string, at: number): boolean {
 }
 
 /**
- * Reads the list whose first item begins at or after `from`; null if it is short or not plain.
+ * Reads the list whose first item begins at or after `from`. Returns null if the list is short or not plain.
  *
  * @throws QueryError E0511 at the first value beyond `most`, without reading further
  */

@@ -34,7 +34,7 @@ export async function ready(): Promise<void> {
   loaded = true;
 }
 
-/** A text prepared for the grammar: some words are quoted, and long lists are reduced to their first item. */
+/** A text prepared for the grammar: words quoted, comments removed, long lists cut to their first item. */
 export interface PreparedText {
   readonly source: SourceText;
   readonly parsed: string;
@@ -58,8 +58,8 @@ export function prepareText(text: string): PreparedText {
 }
 
 /**
- * Runs the Postgres grammar, which is expensive and cannot be interrupted. Long texts are therefore parsed in a
- * thread.
+ * Runs the Postgres grammar, which is expensive and cannot be interrupted. Callers therefore parse long texts in a
+ * worker thread.
  */
 export function applyGrammar(parsed: string): Grammar {
   if (!loaded) throw new InternalError('the parser is not loaded: await ready() first');
@@ -117,7 +117,7 @@ export function splitStatements(text: string): readonly StatementText[] {
   return statementTexts(parseText(text));
 }
 
-/** Returns the statements of a text. @throws QueryError E0511 as `parse` does */
+/** Returns the statements of a text. @throws QueryError E0511 if it is invalid or nested too deeply */
 export function statementTexts({ prepared, grammar }: ParsedText): readonly StatementText[] {
   const { original: text, quoted } = prepared.source;
   const statements = statementsOf(prepared, grammar);
@@ -163,9 +163,9 @@ type Edit =
   | ({ readonly kind: 'comments' } & Comments);
 
 /**
- * Edits a text for the grammar. Comments, and long lists after their first item, are replaced by white space of the
- * same number of bytes, so that only inserted quotes move offsets. Comments are removed because the grammar's scanner
- * rescans a run of operators for each comment in it.
+ * Edits a text for the grammar: quotes EXTRACT where it is an operator, and blanks out comments, and long lists after
+ * their first item, with the same number of bytes, so that only the inserted quotes move offsets. Comments are removed
+ * because the grammar's scanner rescans a run of operators for each comment in it.
  */
 function editForGrammar(text: string, lexical: Lexical): PreparedText {
   const edits = editsOf(text, lexical);
@@ -250,14 +250,14 @@ export function startOf({ original }: SourceText): Position | null {
   return first === undefined ? null : positionOfIndex(original, first.start);
 }
 
-/** Returns the first keyword of the statement, in upper case. */
+/** Returns the first token of a statement (usually a keyword) in upper case; empty if there is none. */
 export function firstWord({ original }: SourceText): string {
   return tokensOf(original)[0]?.word.toUpperCase() ?? '';
 }
 
 /**
- * Returns the byte offset, in the parsed text, of keyword `word`: its last occurrence before `near`, or its first one
- * after it. Use it for syntax whose location the grammar does not report.
+ * Returns the byte offset, in the parsed text, of keyword `word`: the last occurrence before `near`, or the first one
+ * after `near`. Use it for syntax whose location the grammar does not report.
  */
 export function locationOfWord(
   { original, quoted }: SourceText,
@@ -317,7 +317,7 @@ const BEFORE_QUERY: ReadonlyMap<string, string> = new Map([
   ['prepare', 'as'],
 ]);
 
-/** Returns the index of the first token of the statement to explain. */
+/** Returns the index of the first token of the statement after EXPLAIN and its options. */
 function explainedStatement(tokens: readonly SqlToken[]): number {
   const word = (i: number): string => tokens[i]?.word ?? '';
   if (word(1) !== '(' || BEGINS_QUERY.has(word(2)))
@@ -333,7 +333,7 @@ function explainedStatement(tokens: readonly SqlToken[]): number {
 }
 
 const EXPLAIN_WORDS: ReadonlySet<string> = new Set(['analyze', 'analyse', 'verbose']);
-/** Words that start a query in parentheses. No option has such a name. */
+/** Words that start a query in parentheses. EXPLAIN has no options with these names. */
 const BEGINS_QUERY: ReadonlySet<string> = new Set(['select', 'with', 'values', 'table', '(']);
 
 function semicolonOr(last: SqlToken | undefined, end: number): number {

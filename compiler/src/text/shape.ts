@@ -11,8 +11,8 @@ export interface PlainLiteral {
 
 export interface ShapedText {
   /**
-   * The text with each literal replaced by its lexical class, followed by a list of equal literals. Texts of the same
-   * shape have the same syntax tree except for the values of constants.
+   * The text with each literal replaced by its lexical class, followed by a list of the literals that are equal. Texts
+   * of the same shape have the same syntax tree except for the values of constants.
    */
   readonly shape: string;
   readonly literals: readonly PlainLiteral[];
@@ -22,7 +22,7 @@ export interface ShapedText {
 const MAX_LENGTH = 16_384;
 const MAX_LITERALS = 256;
 
-/** The parser and the binder treat all literals of one lexical class alike. */
+/** Lexical class: string, int4, int8, 2^63, other number. Literals of a class are parsed and bound alike. */
 type LiteralClass = 's' | 'i' | 'l' | 'm' | 'n';
 
 // Plain texts contain no control characters, so these marks cannot collide with them.
@@ -30,9 +30,9 @@ const LITERAL_MARK = '\u0001';
 const EQUAL_MARK = '\u0002';
 
 /**
- * Splits a text that consists of plain tokens only: ASCII identifiers, numbers, simple strings, `$n`, operators. Null
- * if it contains anything else: comments, escape or dollar-quoted strings, backslashes, doubled quotes in identifiers,
- * continued strings.
+ * Splits a text that consists of plain tokens only: ASCII identifiers, numbers, simple strings, `$n`, operators.
+ * Returns null if the text contains anything else: comments, escape or dollar-quoted strings, backslashes, doubled
+ * quotes in identifiers, continued strings.
  */
 export function shapeOf(text: string): ShapedText | null {
   if (text.length > MAX_LENGTH) return null;
@@ -76,7 +76,7 @@ class Scanner {
   readonly literals: PlainLiteral[] = [];
   readonly #text: string;
   #at = 0;
-  /** Number of UTF-8 bytes minus the number of UTF-16 code units read so far. */
+  /** Number of UTF-8 bytes minus number of UTF-16 code units, for the text read so far. */
   #extra = 0;
   /** Byte offset of the last token if it is a `-`; otherwise -1. */
   #minus = -1;
@@ -129,7 +129,7 @@ class Scanner {
     return code < 128 ? (KINDS[code] ?? OTHER) : OTHER; // NaN past the end
   }
 
-  /** Reads an identifier or keyword. Fails before a quote, since the word would then be a string prefix. */
+  /** Reads an identifier or keyword. Returns false if a quote follows: the word is then a string prefix. */
   #word(): boolean {
     let at = this.#at + 1;
     for (let kind = this.#kindAt(at); kind === WORD || kind === DIGIT || kind === DOLLAR; )
@@ -164,7 +164,7 @@ class Scanner {
     return true;
   }
 
-  /** Reads a `"…"` of printable ASCII. */
+  /** Reads a quoted identifier of printable ASCII characters. */
   #identifier(): boolean {
     const text = this.#text;
     let at = this.#at + 1;
@@ -209,13 +209,13 @@ class Scanner {
     return end === digits ? from : end;
   }
 
-  /** True if a number ends at `end`. If a word or another dot follows directly, it is a different token. */
+  /** True if a number ends at `end`: only white space, an operator or the end of the text may follow. */
   #endsNumber(end: number): boolean {
     const kind = this.#kindAt(end);
     return end >= this.#text.length || kind === SPACE || kind === OPERATOR;
   }
 
-  /** Reads a `'…'`. Fails if another string follows, which could be a continuation. */
+  /** Reads a string literal. Returns false if another string follows, which could be a continuation. */
   #string(): boolean {
     const text = this.#text;
     let at = this.#at + 1;

@@ -91,7 +91,7 @@ export function kindsByCharacter(kinds: readonly (readonly [chars: string, kind:
   return table;
 }
 
-/** Longest name, in UTF-16 code units, that is corrected. Postgres truncates names to 63 bytes. */
+/** Maximum length, in UTF-16 code units, of a name to correct. Postgres truncates names to 63 bytes. */
 const LONGEST_NAME = 64;
 
 /** Returns the name closest to `name`, or null if none is close enough to suggest a typo. */
@@ -111,18 +111,18 @@ export function nearest(name: string, names: Iterable<string>): string | null {
   return best;
 }
 
-/** Returns the closest name as an SQL identifier: `"Employee"`. */
+/** Returns the closest name as an SQL identifier, such as `"Employee"`; null if no name is close enough. */
 export function nearestIdentifier(name: string, names: Iterable<string>): string | null {
   const near = nearest(name, names);
   return near === null ? null : identifier(near);
 }
 
-/** Returns the closest name, escaped for use inside a literal: `TRAVERSE(target => 'Employee')`. */
+/** Returns the closest name, escaped for a literal: `target => 'Employee'`; null if none is close enough. */
 export function nearestInLiteral(name: string, names: Iterable<string>): string | null {
   return nearest(name, names)?.replaceAll("'", "''") ?? null;
 }
 
-/** The three rows of the distance matrix that are in use, allocated once. */
+/** The three rows of the distance matrix in use, allocated once for all calls. */
 const ROWS = Array.from({ length: 3 }, () => new Uint16Array(2 * LONGEST_NAME + 2));
 
 /** Returns the Damerau-Levenshtein distance (an adjacent transposition counts as one edit), capped at `bound`. */

@@ -11,8 +11,8 @@ import {
 } from './types.js';
 
 /**
- * Refinement of a type in the model by the column's database type: `varchar(20)` for `text`, `numeric(12,2)` for
- * `numeric`. Its values equal those of the model's type byte for byte, in both formats.
+ * Refines a type of the model by the column's database type: `varchar(20)` for `text`, `numeric(12,2)` for `numeric`.
+ * The values equal those of the model's type byte for byte, in text and binary format.
  */
 export interface ColumnForm {
   /** The type in SQL. */
@@ -49,7 +49,7 @@ export function declaredColumn(name: string): DeclaredColumn | null {
   return type === null || type.endsWith('[]') ? null : modified(type as ScalarType, numbers, array);
 }
 
-/** Returns a column without a modifier. Null for tsquery and json, which lack equality here: they are read as text. */
+/** Returns a column without modifier; null if unknown or read as text (tsquery and json lack equality). */
 function plain(name: string): DeclaredColumn | null {
   const type = typeNamed(name);
   return type === null || type.startsWith('tsquery') || !isComparable(type) ? null : { type, form: null };
@@ -72,7 +72,7 @@ function varchar(numbers: readonly number[] | null, array: boolean): DeclaredCol
 const BIT = /^bit(?:\[\])?$/;
 const BITS = { oid: 1560, arrayOid: 1561 } as const;
 
-/** Returns the column `bit(n)`, whose values equal those of `varbit(n)`; null for an invalid length. */
+/** Returns the type of a `bit(n)` column, with the values of `varbit(n)`; null for an invalid length. */
 function bits(numbers: readonly number[], array: boolean): DeclaredColumn | null {
   const modifier = modifierOf('bits', numbers);
   if (modifier === null) return null;
@@ -98,7 +98,7 @@ const MAX_BITS = 83_886_080;
 /** The bit mask for all fields of an interval. */
 const ALL_FIELDS = 0x7fff;
 
-/** Returns the `atttypmod` of a type with these numbers in parentheses; null if there is no such type. */
+/** Returns the `atttypmod` of a type with the given numbers in parentheses; null if there is no such type. */
 function modifierOf(kind: ModifierKind | null, numbers: readonly number[]): number | null {
   const [first = -1, second, ...more] = numbers;
   if (more.length > 0 || (second !== undefined && kind !== 'decimal')) return null;
@@ -163,10 +163,10 @@ export function charactersOf(form: ColumnForm | null): number | null {
 
 /**
  * The type of a database column with no equivalent type in the model: `inet`, `app.mood[]`, `enum app.mood`. Such a
- * column is read as text, and is `text` (an array: `text[]`) to everything above the scan that reads it.
+ * column is read as text: above its scan, its type is `text`, or `text[]` for an array.
  *
  * Written as by Postgres' `quote_ident`, with the schema unless it is `pg_catalog`. `enum` before the name means that
- * equality with a value may be tested in the type itself, so that an index on the column can serve it.
+ * equality with a value may be tested in the enum type itself, so that an index on the column is usable.
  */
 export interface StoredType {
   /** True for an enum whose labels may be read: its schema is accessible to the gateway's role. */
@@ -204,8 +204,8 @@ const SETTINGS_FREE: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * True if the text form of a value is the same in every session. False for timestamp ranges, money and composites, and
- * for types that are not built in.
+ * True if the text form of a value is the same in every session, as for enums and some built-in types. False for
+ * timestamp ranges, money, composites and all other types.
  */
 export function isSettingsFreeType(stored: string): boolean {
   const type = storedType(stored);

@@ -1,13 +1,13 @@
 import { arrayOf, oidOf, SCALAR_TYPES, type TypeName, typeOfOid } from './types.js';
 
 /**
- * A type that a client declares for `$n`, by its OID in Postgres. Values come in that type, in text or binary form,
- * and only Postgres converts them.
+ * A type that a client declares for `$n` by its Postgres OID. The client sends values of that type, in text or binary
+ * form, and only Postgres converts them.
  */
 export type DeclaredType =
   /** A type of the model. */
   | { readonly kind: 'model'; readonly oid: number; readonly type: TypeName }
-  /** Treated as `type` everywhere. `sql` is its name in SQL. */
+  /** Treated as `type` everywhere. `sql` is the SQL name of the declared type. */
   | { readonly kind: 'converted'; readonly oid: number; readonly sql: string; readonly type: TypeName }
   /** Usable only through an explicit cast. */
   | {
@@ -28,7 +28,7 @@ export function declaredType(oid: number): DeclaredType | null {
   return OTHERS.get(oid) ?? { kind: 'foreign', oid, sql: `OID ${oid}`, casts: [] };
 }
 
-/** Types that are treated as a type of the model, as are their arrays. */
+/** Types that are treated as a type of the model; their arrays are treated likewise. */
 const CONVERTED: readonly (readonly [oid: number, arrayOid: number, sql: string, type: 'text' | 'int8'])[] = [
   [18, 1002, '"char"', 'text'],
   [19, 1003, 'name', 'text'],
@@ -38,7 +38,7 @@ const CONVERTED: readonly (readonly [oid: number, arrayOid: number, sql: string,
 
 const TEXT: readonly TypeName[] = ['text'];
 
-/** Types without operators in the model. Array OID 0: it has no array type. */
+/** Types for which the model has no operators. Array OID 0 means that there is no array type. */
 const FOREIGN: readonly (readonly [
   oid: number,
   arrayOid: number,
@@ -109,8 +109,8 @@ const ELEMENT_OIDS: ReadonlyMap<number, number> = new Map([
 ]);
 
 /**
- * Returns the OID of the type, or of its array, that has this name in Postgres; the grammar replaces every other
- * spelling by it. 0 for `unknown`, null if there is no such type.
+ * Returns the OID of the type named `name` in Postgres, or of its array. Aliases are not needed: the grammar replaces
+ * them by this name. 0 for `unknown`, null if there is no such type.
  */
 export function declaredOid(name: string, array: boolean): number | null {
   if (name === 'unknown' && !array) return 0;

@@ -9,7 +9,7 @@ export type JsonForm =
   | ('bool' | 'number' | 'float' | 'json' | 'jsonb')
   | ('plain' | 'string' | 'base64' | 'timestamp' | 'timestamptz');
 
-/** Representation of a value in Arrow; `text`: Arrow has no such type, so Postgres' text form is sent. */
+/** Representation of a value in Arrow. `text`: Postgres' text form, for types that Arrow does not have. */
 export type ArrowForm =
   | ('bool' | 'int16' | 'int32' | 'int64' | 'float32' | 'float64' | 'numeric' | 'utf8' | 'text' | 'binary')
   | ('uuid' | 'jsonb' | 'date' | 'time' | 'timestamp' | 'timestamptz' | 'interval');
@@ -29,12 +29,12 @@ interface TypeRow {
   readonly example: string;
   /** True if Postgres prefers the type within its category. */
   readonly isPreferred: boolean;
-  /** The name that Postgres' `format_type` gives; null if it is the model's own name. */
+  /** The name that Postgres' `format_type` returns; null if it equals the model's name for the type. */
   readonly sqlName: string | null;
   /** Other spellings that a query or a manifest may use, all in lower case. */
   readonly aliases: readonly string[];
   readonly modifier: ModifierKind | null;
-  /** The range of an integer type, in words. */
+  /** The range of an integer type, in words; null for other types. */
   readonly bounds: string | null;
 }
 
@@ -54,8 +54,8 @@ function row(
  * The closed set of value types that a model may expose and that OSL-SQL can compute with, one row each.
  *
  * The names are Postgres' own short names, so that they can be emitted as cast targets. `bpchar` is `char(n)`: trailing
- * blanks are ignored in comparisons and conversions to text. Bits of any length are `varbit`. `json` has no equality
- * and no order, and occurs as the type of values only: a column of type json is read as text.
+ * blanks are ignored in comparisons and conversions to text. Bit strings of any length are `varbit`. `json`, without
+ * equality or order, is a type of values only: json columns are read as text.
  */
 const TYPES = {
   bool: row([16, 1000, 1], 'B', 'bool', 'bool', 'true', { isPreferred: true, sqlName: 'boolean' }),

@@ -1,7 +1,7 @@
 import type { SignedInCaller } from './caller.js';
 import { getJson, ProblemError, postJson } from './http.js';
 
-/** The server limits admin requests per second: they are sent one at a time and retried after the requested delay. */
+/** The server rate-limits admin requests, so they are sent one by one and retried after the given delay. */
 
 const TRIES = 5;
 const PAUSE_MS = 60;
@@ -21,7 +21,7 @@ export function adminGet<T>(
   return inTurn(() => getJson<T>(caller, url, signal === undefined ? {} : { signal }), signal);
 }
 
-/** Sends a POST, with a fresh token if it `changes` something. Throws like `getJson`. */
+/** Sends a POST, with a fresh token if it `changes` something on the server. Throws like `getJson`. */
 export function adminPost<T>(
   caller: SignedInCaller,
   path: string,

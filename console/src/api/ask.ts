@@ -11,12 +11,12 @@ interface AskOptions {
   readonly signal: AbortSignal;
   /** Receives each row and its length in characters; returning false cancels the query. */
   readonly row: (row: AnswerRow, characters: number) => boolean;
-  /** True if the answer shall have a receipt. */
+  /** True to request a receipt for the answer. */
   readonly receipt?: boolean;
 }
 
 /**
- * Sends a query and passes on its rows as they arrive. Aborting `signal` closes the connection, which cancels the
+ * Sends a query and passes its rows to `row` as they arrive. Aborting `signal` closes the connection, which cancels the
  * statement in the database. Returns null if `row` returned false.
  *
  * @throws ProblemError, also if the query fails after some rows; UnreachedError if the response breaks off;

@@ -1,6 +1,6 @@
 /**
- * A signed-in caller, and the source of their tokens. A token lives for minutes. It is renewed in time if the sign-in
- * can issue new ones; a token that was pasted in simply expires.
+ * A signed-in caller, and the source of their tokens. A token lives for minutes. It is renewed before it expires if the
+ * sign-in can issue new ones; a token that the user pasted expires.
  */
 export interface SignedInCaller {
   readonly identity: TokenClaims;
@@ -26,7 +26,7 @@ export class EndedError extends Error {
 
 /** Source of new tokens for a caller, and callbacks for changes. */
 interface CallerTokens {
-  /** Issues the next token, or null if the user must sign in again; null if the user must supply each token. */
+  /** Returns the next token, or null if the user must sign in again. The field is null without renewal. */
   readonly renew: (() => Promise<string | null>) | null;
   /** Called with each renewed token so that it can be stored. */
   readonly kept?: (token: string) => void;
@@ -34,10 +34,10 @@ interface CallerTokens {
   readonly ended?: () => void;
 }
 
-/** Tokens are renewed before use if they have less time left than this, in ms. */
+/** Minimum remaining lifetime in ms; a token with less is renewed before use. */
 const LEAST_MS = 30_000;
 
-/** Creates a caller whose first token is `token`; null if the text is not an actor token. */
+/** Creates a caller whose first token is `token`; returns null if the text is not an actor token. */
 export function callerOf(token: string, { renew, kept, ended }: CallerTokens): SignedInCaller | null {
   const first = identityOf(token);
   if (first === null) return null;
@@ -79,7 +79,7 @@ interface TokenClaims {
   readonly expiresAt: number;
 }
 
-/** Claims of the actor token `token`; null if the text is not a token. */
+/** Reads the claims of the actor token `token`; returns null if the text is not such a token. */
 export function identityOf(token: string): TokenClaims | null {
   const claims = payloadOf(token);
   if (claims === null) return null;

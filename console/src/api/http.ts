@@ -25,7 +25,7 @@ export class UnreachedError extends Error {
   }
 }
 
-/** A response that is not one of the gateway. */
+/** The response did not come from the gateway. */
 export class UnreadableError extends Error {
   constructor(status: number) {
     super(`This response, with status ${status}, is not one of the gateway.`);
@@ -71,7 +71,7 @@ export async function postJson<T>(
   return readJson<T>(await send(caller, 'POST', path, body, options));
 }
 
-/** Sends a request and returns the response, of JSON, if it was successful. Throws like `getJson`. */
+/** Sends a request that expects JSON and returns the response if it is successful. Throws like `getJson`. */
 export async function send(
   caller: SignedInCaller,
   method: 'GET' | 'POST',
@@ -95,7 +95,7 @@ export async function send(
       ...(signal !== undefined && { signal }),
     });
   const response = await ask(await (changes ? caller.freshToken() : caller.token()));
-  // After a restart, the server may reject tokens that it signed before. If the caller cannot renew, this throws.
+  // The server may reject older tokens after a restart. `renewed` throws if the caller cannot renew.
   const heard = response.status === 401 ? await ask(await caller.renewed()) : response;
   if (!heard.ok) throw await faultOf(heard);
   if (!/json/.test(heard.headers.get('content-type') ?? '')) throw new UnreadableError(heard.status);

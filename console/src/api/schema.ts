@@ -7,7 +7,7 @@ const PATH = '/osl/schema?governed=true';
 
 const known = new WeakMap<SignedInCaller, Promise<Schema>>();
 
-/** Schema visible to `caller`; requested once, then cached. Throws like `getJson`. */
+/** Returns the schema visible to `caller`. It is requested once and then cached. Throws like `getJson`. */
 function schemaOf(caller: SignedInCaller): Promise<Schema> {
   const asked = known.get(caller) ?? getJson<Schema>(caller, PATH);
   known.set(caller, asked);
@@ -23,8 +23,8 @@ export type SchemaInThread<T> =
   | { readonly kind: 'ready'; readonly value: T; readonly of: string };
 
 /**
- * Requests the caller's schema and passes its bytes to `take`, which reads them in a worker thread, so that this never
- * blocks the page. Nothing is loaded without a caller or `take`, which must be the same function on each render.
+ * Requests the caller's schema and passes its bytes to `take`, which reads them in a worker thread, so that the page is
+ * never blocked. Nothing is loaded without a caller or `take`, which must be the same function on each render.
  */
 export function useSchemaInThread<T>(
   caller: SignedInCaller | null,
@@ -41,7 +41,7 @@ export function useSchemaInThread<T>(
     const { key } = caller;
     const leaving = new AbortController();
     const { signal } = leaving;
-    // After a new sign-in of the same caller, the screen stays while the schema is loaded again.
+    // After a new sign-in of the same caller, the screen stays visible while the schema is loaded again.
     setState((now) => (now.kind === 'ready' && now.of === key ? now : { kind: 'loading' }));
     takeSchema(caller, signal, take).then(
       (value) => {
@@ -56,7 +56,7 @@ export function useSchemaInThread<T>(
   return state;
 }
 
-/** Throws like `getJson`; UnreadableError also if `take` fails. */
+/** Passes the bytes of the schema to `take`. Throws like `getJson`; UnreadableError also if `take` fails. */
 async function takeSchema<T>(
   caller: SignedInCaller,
   signal: AbortSignal,
@@ -71,7 +71,7 @@ async function takeSchema<T>(
   });
 }
 
-/** Schema visible to the caller; null while it is loading and if loading failed. */
+/** Schema visible to the caller; null while it is loading or if loading failed. */
 export interface LoadedSchema {
   readonly schema: Schema | null;
   readonly error: unknown;

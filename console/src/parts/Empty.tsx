@@ -10,7 +10,7 @@ interface EmptyProps {
   readonly children?: ReactNode;
 }
 
-/** Placeholder for an empty view, with the reason and what to do. */
+/** Placeholder for an empty view, with the reason and a suggestion. */
 export function Empty({ title, text, children }: EmptyProps) {
   return (
     <div className="empty">
@@ -21,7 +21,7 @@ export function Empty({ title, text, children }: EmptyProps) {
   );
 }
 
-/** For a caller to whom no grant applies. */
+/** Notice for a caller to whom no grant applies. */
 export function NoAccess() {
   const { signInAgain } = useSession();
   return (

@@ -5,7 +5,7 @@ import { SessionContext } from '../shell/session.js';
 import { caretOf, formatTimeLeft } from './load/format.js';
 import './parts.css';
 
-/** Message from the gateway; names in backticks are displayed as code. */
+/** Text of a message; names in backticks are displayed as code. */
 export function Words({ text }: { readonly text: string }) {
   return text.split('`').map((part, i) =>
     // biome-ignore lint/suspicious/noArrayIndexKey: parts are identified by position.
@@ -23,16 +23,16 @@ interface ErrorBoxProps {
   /** Query text to which the error's position refers. */
   readonly text?: string;
   readonly fix?: ErrorAction | null;
-  /** Repeats what failed. */
+  /** Repeats the failed request. */
   readonly again?: () => void;
 }
 
-/** Error message with its code, position and hint, what to do about it, and a button that does it. */
+/** Error message with its code, position and hint, advice, and a button for the suggested action. */
 export function ErrorBox({ error, text, fix = null, again }: ErrorBoxProps) {
   const problem = error instanceof ProblemError ? error.problem : null;
   const caret = text === undefined || problem?.position == null ? null : caretOf(text, problem.position);
   const { advice, action } = useRemedy(error, again);
-  // Nothing else helps before signing in again.
+  // Until the user signs in again, no other action can help.
   const button = error instanceof EndedError ? action : (fix ?? action);
   return (
     <div className="error-box" role="alert">
@@ -63,14 +63,14 @@ export function ErrorBox({ error, text, fix = null, again }: ErrorBoxProps) {
   );
 }
 
-/** Message of any error, in one line. */
+/** Returns the message of an error of any type. */
 export function errorText(error: unknown): string {
   if (isLoadFault(error)) return RELOAD_TITLE;
   return error instanceof Error ? error.message : String(error);
 }
 
 interface Remedy {
-  /** Advice beyond the hint of the gateway; null if the hint says all. */
+  /** Advice in addition to the gateway's hint; null: no advice. */
   readonly advice: string | null;
   readonly action: ErrorAction | null;
 }
@@ -108,8 +108,8 @@ function adviceOn(error: unknown): string | null {
 }
 
 /**
- * Errors raised by Vite when a part of the console cannot be loaded: its files have new names after an upgrade, or the
- * server is unreachable. Only reloading the page helps.
+ * Errors raised by Vite when a part of the console cannot be loaded, because its files have new names after an upgrade
+ * or the server is unreachable. Only reloading the page helps.
  */
 const faults = new WeakSet<object>();
 

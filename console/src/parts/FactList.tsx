@@ -2,7 +2,7 @@ import './parts.css';
 import type { ReactNode } from 'react';
 
 interface FactListProps {
-  /** Names and values; a fact whose value is null is left out. */
+  /** Names and values. A fact whose value is null is omitted. */
   readonly facts: readonly (readonly [name: string, value: ReactNode])[];
 }
 

@@ -9,7 +9,7 @@ interface FigureCardProps {
   readonly children?: ReactNode;
 }
 
-/** A figure with its title, and what it means. */
+/** A figure with its title and an explanation. */
 export function FigureCard({ title, figure, bad = false, children }: FigureCardProps) {
   return (
     <div className={`box figure${bad ? ' figure-bad' : ''}`}>

@@ -27,7 +27,7 @@ export function TextField({ title, value, onChange, size = 'usual', hint }: Text
 }
 
 interface SelectFieldProps<T extends string> extends Omit<FieldProps, 'onChange'> {
-  /** Values in the order of the list, each with the words that are shown for it. */
+  /** Values in display order, each with its label. */
   readonly options: readonly (readonly [value: T, words: string])[];
   readonly onChange: (value: T) => void;
 }

@@ -4,7 +4,7 @@ import './parts.css';
 
 interface KeptTabsProps {
   readonly label: string;
-  /** Name under which the tab stores the choice. */
+  /** Name under which the browser tab stores the choice. */
   readonly name: string;
   readonly tabs: readonly KeptTab[];
 }
@@ -15,7 +15,7 @@ interface KeptTab {
   readonly panel: () => ReactNode;
 }
 
-/** Tabs of a screen, of which the chosen one survives a reload; the first one at the beginning. */
+/** Tabs of a screen. The chosen tab, at first the first one, survives a reload. */
 export function KeptTabs({ label, name, tabs }: KeptTabsProps) {
   const [kept, setKept] = useKept(`${name}-tab`, tabs[0]?.name ?? '');
   const chosen = tabs.find((tab) => tab.name === kept) ?? tabs[0];

@@ -4,13 +4,13 @@ import type { Sight } from '../api/admin-types.js';
 interface VisibilityWords {
   readonly sign: string;
   readonly word: string;
-  /** Class of its colours. */
+  /** CSS class that sets the colours. */
   readonly tone: 'good' | 'masked' | 'warn' | 'neutral';
-  /** Wording that follows “sees it”. */
+  /** Wording for use after “sees it”. */
   readonly how: string;
 }
 
-/** Sign and wording for each visibility; the signs distinguish them without colour. */
+/** Sign and wording for each visibility. The signs distinguish the visibilities without colour. */
 export const VISIBILITY_WORDS: Readonly<Record<Sight, VisibilityWords>> = {
   clear: { sign: '●', word: 'clear', tone: 'good', how: 'in the clear' },
   partly_masked: { sign: '◐', word: 'partly masked', tone: 'masked', how: 'masked in some rows' },

@@ -16,7 +16,7 @@ interface WaitingCall {
   readonly reject: (fault: Error) => void;
 }
 
-/** The page's end of a worker thread, which keeps long work from blocking the page. */
+/** The page's end of a worker thread. The thread does long work without blocking the page. */
 export class QueryableThread<Q extends ThreadQuestions> {
   readonly #worker: Worker;
   readonly #waiting = new Map<number, WaitingCall>();

@@ -1,8 +1,8 @@
 import { useEffect, useState } from 'react';
 
 /**
- * State that survives a reload and a sign-in, because the tab stores it; for what users type and choose. Signing out
- * removes it.
+ * State for typed and chosen values that survives a reload and a sign-in, because it is stored in the browser tab.
+ * Signing out removes it.
  */
 export function useKept<T>(name: string, initial: T): readonly [T, (value: T) => void] {
   const [value, setValue] = useState<T>(() => stored(keyOf(name), initial));
@@ -11,7 +11,7 @@ export function useKept<T>(name: string, initial: T): readonly [T, (value: T) =>
       if (value === initial) sessionStorage.removeItem(keyOf(name));
       else sessionStorage.setItem(keyOf(name), JSON.stringify(value));
     } catch {
-      // Without space or storage it is not kept; nothing else depends on it.
+      // If storage is full or unavailable, the value is not stored; nothing else depends on it.
     }
   }, [name, value, initial]);
   return [value, setValue];
@@ -21,7 +21,7 @@ function keyOf(name: string): string {
   return `osl.kept.${name}`;
 }
 
-/** The stored value if it has the shape of `initial`, which another version of the page may have changed. */
+/** Returns the stored value, or `initial` if another version of the page stored a different shape. */
 function stored<T>(key: string, initial: T): T {
   try {
     const read: unknown = JSON.parse(sessionStorage.getItem(key) ?? 'null');

@@ -45,7 +45,7 @@ export function Frame({ caller, settings, signedIn }: FrameProps) {
     [caller, settings, hasEnded, signInAgain],
   );
   useEffect(() => {
-    // The sign-in form, which had the focus, has been removed.
+    // The sign-in form, which had the focus, has been removed, so the main content gets the focus.
     if (entries > 0) toMain();
   }, [entries]);
   return (
@@ -113,7 +113,7 @@ function toMain(): void {
   document.getElementById('main')?.focus();
 }
 
-/** Calls `end` when the caller's last token expires. */
+/** Calls `end` when the caller's token expires, unless tokens are renewed automatically. */
 function useEndOf(caller: SignedInCaller, end: () => void): void {
   const told = useRef(end);
   told.current = end;

@@ -4,13 +4,13 @@ import type { IdentityProvider } from './session.js';
 
 /** OIDC sign-in in the browser: authorization code flow with PKCE (RFC 7636, RFC 9700), using oauth4webapi. */
 
-/** State stored in the tab between leaving for the provider and returning. */
+/** State stored in the tab while the user is at the provider. */
 interface PendingSignIn {
   readonly issuer: IdentityProvider;
   readonly verifier: string;
   readonly state: string;
   readonly nonce: string;
-  /** Fragment of the page's address before leaving, and whether its query may run without being confirmed. */
+  /** Fragment of the page's address before leaving; `isOwn` is true if its query may run unconfirmed. */
   readonly hash: string;
   readonly isOwn: boolean;
 }
@@ -21,7 +21,7 @@ function redirectUri(): string {
   return `${location.origin}/console/`;
 }
 
-/** Request options that allow plain HTTP only for a provider on this machine. */
+/** Returns request options that allow plain HTTP only for a provider on this machine. */
 function requestsOf(issuer: string) {
   const { protocol, hostname } = new URL(issuer);
   const isHere = protocol === 'http:' && /^(localhost|127\.0\.0\.1|\[::1\])$/.test(hostname);
@@ -33,7 +33,7 @@ async function serverOf({ issuer }: IdentityProvider): Promise<oauth.Authorizati
   return oauth.processDiscoveryResponse(url, await oauth.discoveryRequest(url, requestsOf(issuer)));
 }
 
-/** Redirects to the provider. @throws Error if it cannot be reached */
+/** Redirects to the provider. @throws Error if it cannot be reached or has no authorization endpoint */
 export async function redirectToProvider(issuer: IdentityProvider): Promise<void> {
   const server = await serverOf(issuer);
   if (server.authorization_endpoint === undefined) throw new Error('the provider says nowhere to sign in');
@@ -69,7 +69,7 @@ interface ProviderReturn {
   readonly idToken: string;
 }
 
-/** Completes a sign-in after the provider's redirect, and restores the address. @throws Error */
+/** Completes a sign-in after the provider's redirect, and restores the address. @throws Error if it fails */
 export async function completeRedirect(): Promise<ProviderReturn> {
   const url = new URL(location.href);
   const kept = sessionStorage.getItem(KEY);

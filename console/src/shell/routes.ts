@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react';
 
-/** Screens of the console by the word after `#/`, with their titles. */
+/** Titles of the console's screens, by the word after `#/`. */
 export const TITLES = {
   ask: 'Ask',
   map: 'Map',
@@ -23,7 +23,7 @@ interface PageAddress {
 /** Screens that require an admin role. */
 export const ADMIN_SCREENS: ReadonlySet<ScreenName> = new Set(['policy', 'audit', 'operations']);
 
-/** Parses the hash of an address; defaults to the first screen. */
+/** Parses the fragment of an address; an unknown screen becomes `ask`. */
 export function placeOf(hash: string): PageAddress {
   const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?', 2);
   const screen = SCREENS.find((name) => name === path) ?? 'ask';
@@ -52,8 +52,8 @@ export function usePlace(): PageAddress {
 const own = new Set<string>();
 
 /**
- * Navigates to an address that this page created, such as `#/metrics?…`. The browser reports the change only later.
- * This reports it immediately, so that a ticked box is shown as ticked and a second click starts from the new address.
+ * Navigates to an address that this page created, such as `#/metrics?…`. The browser reports the change only later. The
+ * event reports it immediately, so that a ticked box is shown as ticked and a second click starts from the new address.
  */
 export function goTo(hash: string): void {
   own.add(hash);

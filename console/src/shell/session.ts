@@ -43,7 +43,7 @@ interface PageSession {
 
 export const SessionContext = createContext<PageSession | null>(null);
 
-/** Session of the page, which exists whenever a screen is shown. */
+/** Returns the session of the page, which exists whenever a screen is shown. */
 export function useSession(): PageSession {
   const session = useContext(SessionContext);
   if (session === null) throw new Error('nobody has signed in');

@@ -3,7 +3,7 @@ import { callerOf, type SignedInCaller } from '../api/caller.js';
 import { faultOf, ProblemError, reach, readJson } from '../api/http.js';
 import type { IdentityProvider, ServerSettings } from './session.js';
 
-/** Gets a token for a demo caller; only a demo on this machine issues it. @throws ProblemError, UnreachedError, UnreadableError */
+/** Gets a token for a caller of a demo server. @throws ProblemError, UnreachedError, UnreadableError */
 export async function demoToken(chain: readonly string[]): Promise<string> {
   const response = await reach('/console/demo-token', {
     method: 'POST',
@@ -31,7 +31,7 @@ async function exchangedToken(idToken: string, admin: boolean): Promise<string> 
   return (await readJson<{ readonly access_token: string }>(response)).access_token;
 }
 
-/** Caller of a sign-in; null if its token is invalid. `stored` is true if the tab keeps the sign-in across a reload. */
+/** Creates the caller of a sign-in, kept across a reload if `stored`; null if the token is invalid. */
 export function signedInCaller(
   signedIn: SignedIn,
   options: { readonly admin: boolean; readonly stored: boolean; readonly ended?: () => void },
@@ -60,7 +60,7 @@ function renewalOf(signedIn: SignedIn, admin: boolean): (() => Promise<string | 
   }
 }
 
-/** The token, or null if the gateway refused it, since the ID token has expired too. Throws like `demoToken`. */
+/** Awaits a token; null if the gateway refuses it, as for an expired ID token. Throws like `demoToken`. */
 async function unlessRefused(token: Promise<string>): Promise<string | null> {
   try {
     return await token;
@@ -86,7 +86,7 @@ export type SignedIn =
 
 const KEY = 'osl.signed-in';
 
-/** Removes the sign-in and unfinished input. */
+/** Clears the tab's session storage: the sign-in and unfinished input. */
 function forgetTab(): void {
   sessionStorage.clear();
 }
@@ -104,7 +104,7 @@ export function kept(): SignedIn | null {
   }
 }
 
-/** Sign-in of this tab: the caller, or null if no one has signed in, and whether the token has expired. */
+/** Sign-in of this tab. `caller` is null if no one is signed in; `hasEnded` means an expired token. */
 export interface SignedInState {
   readonly caller: SignedInCaller | null;
   readonly hasEnded: boolean;

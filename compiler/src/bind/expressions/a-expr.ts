@@ -173,7 +173,7 @@ const FUNCTIONS: ReadonlyMap<string, string> = new Map([
   ['@@', 'jsonb_path_match'],
 ]);
 
-/** Binds `doc @? path` and `doc @@ path` of jsonb as silent function calls; null for other operators. */
+/** Binds `doc @? path` and `doc @@ path` of jsonb as function calls that suppress errors; null for other operators. */
 function bindPathOperator(
   name: string,
   left: BoundExpression,
@@ -229,7 +229,7 @@ function bindIn(negated: boolean, node: A_Expr, env: BindEnvironment): Expr {
   );
 }
 
-/** Binds `arg IN (…)` for a long list, of which the parser saw only the first item. */
+/** Binds `arg IN (…)` for a long list; the parser was given only its first item. */
 function bindLongIn(
   arg: BoundExpression,
   { type, items }: PlainList,

@@ -95,7 +95,10 @@ function bindScalar(name: string, node: FuncCall, env: BindEnvironment): Expr {
   return ctx.at(callNode(definition, args, type), node.location);
 }
 
-/** Resolves the overload and converts the arguments. Structural arguments become part of the plan. */
+/**
+ * Chooses the overload and converts the arguments. Structural arguments, such as the unit of `date_trunc`, become part
+ * of the plan.
+ */
 export function chooseOverload(
   name: string,
   bounds: readonly BoundExpression[],
@@ -117,7 +120,9 @@ export function chooseOverload(
   return { definition, args: Object.freeze(args), type: result };
 }
 
-/** Binds a literal from a closed set, such as the unit of `date_trunc`, which is emitted as text. */
+/**
+ * Binds a literal from a closed set, such as the unit of `date_trunc`. It is emitted as SQL text, not as a parameter.
+ */
 function structural(
   name: string,
   bound: BoundExpression,
@@ -348,7 +353,7 @@ const PARTS: ReadonlyMap<string, readonly string[]> = new Map([
 ]);
 
 /**
- * Puts named arguments, as in `make_interval(days => 3)`, into order. Other calls are returned unchanged.
+ * Puts named arguments, as in `make_interval(days => 3)`, into positional order. Other calls are returned unchanged.
  *
  * @throws QueryError E0511 for an unknown or repeated name
  */

@@ -88,7 +88,7 @@ export function typeOfNode(node: TypeNode, env: BindEnvironment): TypeName {
   return type;
 }
 
-/** Casts explicitly to `type`. */
+/** Converts `bound` to `type` as an explicit cast does. */
 export function convert(
   bound: BoundExpression,
   type: TypeName,
@@ -104,7 +104,7 @@ export function convert(
   return ctx.at(castTo(bound, type), location);
 }
 
-/** True if there is such a cast. Arrays are cast element by element. */
+/** True if an explicit cast from `from` to `to` exists. Arrays are cast element by element. */
 function canCast(from: TypeName, to: TypeName): boolean {
   if (castBetween(from, to) !== null) return true;
   return isArray(from) && isArray(to) && castBetween(elementOf(from), elementOf(to)) !== null;
@@ -185,7 +185,7 @@ const BITS: ReadonlyMap<TypeName, number> = new Map<TypeName, number>([
 
 /**
  * Binds `text::bit(n)::bigint`, the idiom for converting hexadecimal digits (`'x' || md5(…)`) to a number. Since there
- * is no bit type, both casts become one node. Null for other casts.
+ * is no bit type, both casts become one node. Returns null if `arg` is not a cast.
  */
 export function bindBitNumber(
   arg: Node | undefined,

@@ -100,7 +100,9 @@ function bindNode(node: Node, env: BindEnvironment): BoundExpression {
   throw ctx.unsupported(constructOf(node), firstLocation(node));
 }
 
-/** Binds `grouping(a, b)`, allowed wherever aggregates are. The arguments are checked once the keys are known. */
+/**
+ * Binds `grouping(a, b)`, allowed wherever aggregates are. The arguments are checked once the GROUP BY keys are known.
+ */
 function bindGrouping({ args = [], location }: GroupingFunc, env: BindEnvironment): Expr {
   const { ctx } = env;
   if (!env.aggregates) {
@@ -135,7 +137,7 @@ function bindColumn(node: ColumnRef, env: BindEnvironment): Expr {
   return columnValue({ ref, item, column }, ctx, node.location);
 }
 
-/** Returns the value of a resolved column, expanding computed and merged columns. */
+/** Returns the value of a resolved column, expanding computed columns and those merged by FULL JOIN. */
 export function columnValue(
   { ref, item, column }: { readonly ref: Expr; readonly item: ScopeItem; readonly column: ScopeColumn },
   ctx: BindContext,
@@ -164,7 +166,7 @@ function bindConstant(node: A_Const, env: BindEnvironment): BoundExpression {
     const text = node.fval.fval ?? '0';
     return ctx.at(ctx.literal(ctx.written(text, node), isInt8(text) ? 'int8' : 'numeric'), at);
   }
-  // The grammar reports `B'101'` as `b101`, which is also its text representation.
+  // The grammar reports `B'101'` as `b101`, which Postgres accepts as the text of a bit string.
   if (node.bsval !== undefined)
     return ctx.at(ctx.literal(ctx.written(node.bsval.bsval ?? '', node), 'varbit'), at);
   throw ctx.unsupported('this constant', at);

@@ -138,7 +138,7 @@ export function couldBe(text: string, type: TypeName): boolean {
 
 /**
  * Converts the items of a long IN list to `elementType`. `type` is the list's type, or null for strings. The items are
- * not linked to syntax nodes because statements this long do not become templates.
+ * not linked to syntax nodes because no template (reusable plan) is built for statements this long.
  *
  * @throws QueryError E0511 for an invalid item
  */
@@ -213,7 +213,7 @@ export function infix(
   return ctx.at(operationNode(found.definition, ...sides, found.result), location);
 }
 
-/** Resolves an infix operator by its operand types. Null means an untyped literal. */
+/** Resolves an infix operator by its operand types. A null type stands for an untyped literal. */
 export function operatorFor(
   name: string,
   left: TypeName | null,

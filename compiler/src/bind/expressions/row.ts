@@ -178,7 +178,7 @@ export function isRowInSubquery(derived: RangeSubselect): boolean {
   return GENERATED.has(derived);
 }
 
-/** Contains spaces, so it cannot collide with an unquoted name. */
+/** Alias of the generated derived table. It contains spaces, so it cannot collide with an unquoted name. */
 const ALIAS = 'row of the subquery';
 
 function text(sval: string): Node {
@@ -198,7 +198,7 @@ const TAKES_ROWS: ReadonlySet<string> = new Set(
 /** A Postgres function takes at most 100 arguments, which is 50 pairs of name and value. */
 const MOST_COLUMNS = 50;
 
-/** Binds argument `index` of function `name`. JSON functions also accept rows and paths. */
+/** Binds argument `index` of function `name`. Some JSON functions also accept whole rows, and some take a path. */
 export function bindArgument(node: Node, name: string, index: number, env: BindEnvironment): BoundExpression {
   if (TAKES_ROWS.has(name))
     return bindRow(node, name.includes('jsonb') ? 'jsonb' : 'json', env) ?? bindExpression(node, env);
@@ -385,7 +385,10 @@ function builtOf(fields: RowFields, at: Location, ctx: BindContext): Expr {
   return whole;
 }
 
-/** Returns the FROM item that `node` refers to, as `c` or `c.*`, unless a column has the same name. */
+/**
+ * Returns the FROM item that `node` refers to, as `c` or `c.*`; null if it refers to none, or if a column has that
+ * name.
+ */
 function rowOf(node: Node, env: BindEnvironment): ScopeItem | null {
   if (!('ColumnRef' in node) || env.nameOf !== undefined) return null;
   const fields = node.ColumnRef.fields ?? [];

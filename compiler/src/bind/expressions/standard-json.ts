@@ -15,7 +15,8 @@ import type { BindContext } from '../context.js';
 
 /**
  * Translates SQL/JSON syntax (JSON_OBJECT, JSON_ARRAY, JSON_OBJECTAGG, JSON_ARRAYAGG, JSON_SCALAR, JSON(),
- * JSON_SERIALIZE) into older functions with identical results, because servers before 16 lack it. Null for other nodes.
+ * JSON_SERIALIZE) into older functions with identical results, because Postgres supports it only from version 16 or 17.
+ * Null for other nodes.
  */
 export function translateStandardJson(node: Node, ctx: BindContext): Node | null {
   if ('JsonObjectConstructor' in node) return objectOf(node.JsonObjectConstructor, ctx);
@@ -152,7 +153,9 @@ function isFormatted(format: JsonFormat | undefined, ctx: BindContext): boolean 
   return type === 'JS_FORMAT_JSON';
 }
 
-/** Treats an untyped constant as text, like functions that accept arguments of any type. */
+/**
+ * Converts `value` to JSON. An untyped constant is taken as text, as in functions that accept arguments of any type.
+ */
 function asJson(value: Node, location: Location): Node {
   const untyped = 'A_Const' in value && (value.A_Const.isnull === true || constantText(value) !== null);
   return call('to_json', [untyped ? cast(value, 'text', location) : value], location);
@@ -187,7 +190,10 @@ function built(
   return returned(call(`${base}_${what}`, args, location), rest, location, ctx);
 }
 
-/** Returns the function family and any remaining cast. RETURNING jsonb uses the jsonb functions. */
+/**
+ * Returns the function family for a RETURNING clause, and the clause itself if its type still requires a cast:
+ * RETURNING jsonb uses the jsonb functions instead.
+ */
 function baseOf(
   output: JsonOutput | undefined,
   ctx: BindContext,

@@ -292,8 +292,8 @@ const visibleColumns = new WeakMap<
 >();
 
 /**
- * Returns the columns of a raw SQL table by upstream name. No column is marked as sealed because raw SQL may join on
- * any column; masked values never match.
+ * Returns the columns of a raw SQL table by their names in the database. None is marked as sealed (allowed as a join
+ * key) because raw SQL may join on any column; masked values never match.
  */
 function physicalColumnsFor(relation: Relation, access: RelationAccess): ReadonlyMap<string, ScopeColumn> {
   const known = visibleColumns.get(access);
@@ -363,7 +363,8 @@ function joinOnKeys(placed: readonly CommaItem[], where: readonly Node[], ctx: B
     const before = whole;
     const eligible = inOrder ? waiting.slice(0, 1) : waiting;
     const linked = eligible.findIndex(({ at }) => reachable.has(at));
-    // Prefer items without content, so that an item with content is joined after one that links to it.
+    // Otherwise prefer items without content (passages, traversals, evidence), so that content is joined after items
+    // linked to it.
     const free = before.content ? -1 : eligible.findIndex(({ p }) => !p.bound.content);
     const [next] = waiting.splice(Math.max(linked >= 0 ? linked : free, 0), 1);
     if (next === undefined) break;

@@ -50,7 +50,7 @@ export function bindJoin(
   return joined(left, right, type, on);
 }
 
-/** Cached because every enclosing join needs it. */
+/** Cached results of `isGenerated`, which every enclosing join needs. */
 const GENERATED = new WeakMap<Join, boolean>();
 
 /** True if `item` reads nothing but set-returning functions. */
@@ -185,7 +185,7 @@ function onEnvironment(
   return plainEnvironment(ctx, innerScope(null, items, tables), 'ON');
 }
 
-/** Compares two columns as `a = b`; null if either needs a cast. */
+/** Compares two columns as `a = b`; null if either column needs a cast. */
 export function plainEquality(a: ColumnRef, b: ColumnRef, at: Location, ctx: BindContext): Operation | null {
   const equality = infix('=', a, b, at, ctx);
   const isPlain =
@@ -194,8 +194,8 @@ export function plainEquality(a: ColumnRef, b: ColumnRef, at: Location, ctx: Bin
 }
 
 /**
- * True for a NATURAL join of entities. Which columns they have in common depends on what the caller may see, so these
- * must be sealed keys even under `joins: any`. Derived tables list their columns explicitly.
+ * True for a NATURAL join of entities. The columns that its sides have in common depend on what the caller may see, so
+ * they must be sealed keys even under `joins: any`. Derived tables list their columns explicitly.
  */
 function isStrict(
   node: JoinExpr,
@@ -223,7 +223,7 @@ function shownNames({ items }: BoundItem): readonly string[] {
   );
 }
 
-/** Joins by column name. The column kept by USING represents both; the other one needs a qualified name. */
+/** Joins by column name. The column kept by USING represents both columns; the other one needs a qualified name. */
 function joinByName(
   node: JoinExpr,
   left: BoundItem,
@@ -351,7 +351,10 @@ function isNeverNull(ref: ColumnRef, item: FromItem): boolean {
   return expr?.kind === 'column' && from !== null && isNeverNull(expr, from);
 }
 
-/** Returns the leaf `source` of `item`; null if an outer join may replace its rows with NULLs. */
+/**
+ * Returns the leaf `source` of `item`; null if there is no such leaf, or if an outer join may replace its rows with
+ * NULLs.
+ */
 function leafOf(source: SourceId, item: FromItem): FromItem | null {
   if (item.kind !== 'join') return item.id === source ? item : null;
   if (item.type === 'full') return null;
@@ -400,7 +403,10 @@ function faultPlace({ at }: UnsealedJoin, ctx: BindContext): Position | null {
   return typeof at === 'number' ? ctx.positionOfSource(at) : ctx.positionOf(at);
 }
 
-/** Returns a hint that lists the available sealed keys, and the manifest's switch if it would help. */
+/**
+ * Returns a hint that lists the available sealed keys, and the manifest setting that allows other conditions if it
+ * applies.
+ */
 function hintOf({ sides, content }: Pick<UnsealedJoin, 'sides' | 'content'>, ctx: BindContext): string {
   const keys = [...new Set(sides)].flatMap((source) => {
     const item = ctx.itemOf(source);

@@ -216,7 +216,7 @@ function refuseAroundRows(node: RangeFunction, call: FuncCall, ctx: BindContext)
   throw ctx.unsupported(`${construct} at a function in FROM`, call.location);
 }
 
-/** A flag that is true if a call contains a construct (`is`), and the construct's name for messages. */
+/** A construct that a call may contain: `is` is true if it does, and `construct` is its name in messages. */
 type CallModifier = readonly [is: boolean, construct: string];
 
 /** Lists the call modifiers that no function in FROM supports. */
@@ -232,7 +232,7 @@ function aroundCall(call: FuncCall): readonly CallModifier[] {
   ];
 }
 
-/** Maps columns by name. Duplicate names get keys that cannot be written, so only `*` includes them. */
+/** Maps columns by name. Duplicate names get keys that SQL cannot express, so only `*` includes these columns. */
 function toColumns(columns: readonly BoundColumn[]): ReadonlyMap<string, ScopeColumn> {
   const counts = new Map<string, number>();
   for (const c of columns) counts.set(c.name, (counts.get(c.name) ?? 0) + 1);

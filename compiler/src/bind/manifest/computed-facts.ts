@@ -106,8 +106,8 @@ function fullAccess(relation: Relation): RelationAccess {
 }
 
 /**
- * Returns the columns of its entity that a metric reads. Columns of parents are excluded: parents have their own
- * grants.
+ * Returns the columns that a metric reads from its own entity. Columns of parents are excluded because parents have
+ * their own grants.
  *
  * @throws QueryError if the metric is invalid
  */

@@ -28,8 +28,9 @@ import {
 import { expressionNode, ofManifest } from './expression.js';
 
 /**
- * Returns the columns of `relation` that this access includes, computed ones among them. A computed column is visible
- * if all columns it reads are visible, and denied if any of them is denied.
+ * Returns the columns of `relation` that this access includes, computed ones among them. A computed column is included
+ * if all columns that it reads are visible and its parents can be reached. It is denied if one of those columns is
+ * denied, or if one of its labels is masked in some rows.
  */
 export function columnsOf(
   relation: Relation,
@@ -134,7 +135,7 @@ function expandComputed(
   return value;
 }
 
-/** Resolves `column` or `parent.column`. Each parent is named by its entity or by the relationship. */
+/** Resolves `column` or `parent.column`. Each parent is named by its entity or by the relationship that leads to it. */
 function named(
   parts: readonly string[],
   item: ScopeItem,
@@ -155,7 +156,8 @@ function named(
  * Resolves `parent.column` in the text of a metric, across any number of parents. The metric's own entity may also be
  * named.
  *
- * @throws QueryError E0512 if the caller may not see the column, or if no row has a usable key to the parent
+ * @throws QueryError E0512 if the caller may not see the column, or if no row has a usable key to the parent; E2101 if
+ * the column is denied
  */
 export function parentColumn(
   parts: readonly string[],
@@ -236,7 +238,9 @@ export function scanEntity(name: string, ctx: BindContext): { scan: EntityScan; 
   };
 }
 
-/** Scans the parent under its own grants. A parent row that the caller may not see yields NULLs. */
+/**
+ * Creates a scan of the parent under the parent's own grants. A parent row that the caller may not see yields NULLs.
+ */
 function parentAt(item: ScopeItem, edge: Edge, ctx: BindContext): ParentItem {
   const { scan, item: parent } = scanEntity(edge.to, ctx);
   const on = edge.fromColumns.map((from, i): Operation => {

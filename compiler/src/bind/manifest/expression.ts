@@ -280,7 +280,7 @@ function freeCall(expr: FunctionCall, literals: LiteralForm): Expr {
   return expr;
 }
 
-/** Refuses format templates that include the time zone. */
+/** Refuses format templates that include the time zone, or that are not literals. */
 function requireNoZoneIn(template: Expr | undefined, literals: LiteralForm): void {
   const text = template === undefined ? null : literals.valueOf(template);
   if (typeof text !== 'string' || /tz|of/i.test(text)) throw refusal('to_char with this template', AT_UTC);
@@ -291,12 +291,15 @@ export const PREFIX = 'select ';
 
 /** Caches syntax trees of manifest and policy texts, which repeat. The trees are never modified. */
 const NODES = new Map<string, Node>();
-/** Maximum number of cached texts, at which the cache is cleared. A manifest has few, but manifests are replaced. */
+/**
+ * Maximum number of cached texts; when it is reached, the cache is cleared. One manifest has far fewer, but texts of
+ * replaced ones remain cached.
+ */
 const MOST_NODES = 10_000;
 
 /**
- * Parses a text of the manifest or policy as a single value expression, with caching. Callers' texts go to
- * `parseExpression`.
+ * Parses a text of the manifest or policy as a single value expression, with caching. Texts of callers are parsed by
+ * `parseExpression`, without caching.
  */
 export function expressionNode(text: string): Node {
   const known = NODES.get(text);

@@ -120,7 +120,7 @@ export function conversionValue({ placeholder, later }: Pick<ConversionUse, 'pla
   return later.deferred.value(columns, columnRef(placeholder, 'taken', 'bool'));
 }
 
-/** Creates the branch with the conversion events, grouped by keys of their base events. */
+/** Creates the branch of the union with the conversion events, grouped by keys of their base events. */
 export function conversionBranch(converted: ConversionUse, rows: JoinedRows, ctx: BindContext): Branch {
   const { placeholder, conversion, events, later } = converted;
   const where = [...events.where, ...(converted.filter === null ? [] : [converted.filter])];
@@ -159,7 +159,9 @@ function reads(expr: Expr, source: SourceId): boolean {
   return someExpr(expr, (x) => x.kind === 'column' && x.source === source);
 }
 
-/** Rewrites `call` to the union's columns. Drops the caller's FILTER, already applied to the base events. */
+/**
+ * Rewrites `call` to read the union's columns. Drops the caller's FILTER, which has been applied to the base events.
+ */
 function overUnion(
   call: Aggregate,
   { placeholder, filter }: ConversionUse,

@@ -30,8 +30,8 @@ import {
 import { inUtc, isInSpan, notAfter, shownPeriod, truncateTime, unitOf } from './time.js';
 
 /**
- * Binds a cumulative metric: its base metric for each period and each combination of the other keys, over the rows
- * before the end of the period. Rows whose time is NULL or infinite belong to no period.
+ * Binds a cumulative metric: computes its base metric over the rows in the metric's span, for each period and each
+ * combination of the other keys. Rows whose time is NULL or infinite belong to no period.
  */
 export function cumulativePart(leaf: LeafFigure, asked: SharedMetricParts, ctx: BindContext): FigureQuery {
   const { metric } = leaf;
@@ -75,8 +75,8 @@ export function cumulativePart(leaf: LeafFigure, asked: SharedMetricParts, ctx: 
 }
 
 /**
- * Returns the grain of the periods. @throws QueryError E1001 unless there is exactly one `metric_time` key, with no
- * condition on it
+ * Returns the grain of the periods. @throws QueryError E1001 unless there is exactly one `metric_time` key, with a
+ * grain, and no condition on the time
  */
 function grainOf(leaf: LeafFigure, asked: SharedMetricParts, ctx: BindContext): Grain {
   const times = asked.keys.filter((k) => k.dimension.kind === 'metric_time');
@@ -154,7 +154,7 @@ function factsQuery(
   });
 }
 
-/** Selects the start of each period, from the first to the last of `time_constraint` or else of the visible rows. */
+/** Selects the start of each period. Bounds that `time_constraint` lacks are taken from the visible rows. */
 function periodsQuery(facts: CommonTable, grain: Grain, asked: SharedMetricParts, ctx: BindContext): Query {
   const { item, columns } = tableRows(facts, ctx);
   const [at] = columns;
@@ -163,7 +163,7 @@ function periodsQuery(facts: CommonTable, grain: Grain, asked: SharedMetricParts
   const first = start === null ? aggregate('min', [at], null, ctx) : ctx.constant(start.text, 'timestamp');
   const last = end === null ? aggregate('max', [at], null, ctx) : ctx.constant(end.text, 'timestamp');
   const outputs = unnamedOutputs([first, last].map((t) => truncateTime(t, grain, ctx)));
-  // With constant bounds, FROM must be empty; otherwise there would be a row of bounds, and a spine, for each fact.
+  // With constant bounds, FROM must be empty; otherwise each row of `facts` would yield all periods again.
   const known = start !== null && end !== null;
   const bounds = known ? selectOf({ outputs }) : selectOf({ from: item, grouped: true, outputs });
   const id = ctx.nextSource();

@@ -12,14 +12,15 @@ export interface DimensionKey {
   /** Name of the key's output column: `{name}` or `{name}__{grain}`. */
   readonly name: string;
   readonly dimension: MetricDimension;
-  /** Null if the dimension is not a time, or if the time is not truncated. */
+  /** Null if the dimension is not a time, or if its values are not truncated. */
   readonly grain: Grain | null;
 }
 
 /**
- * Returns the grouping key for a dimension. Times are truncated to `grain`, the grain in the name, or `fallback`.
+ * Returns the grouping key for a dimension. Times are truncated to `grain` or the grain in the name, else to
+ * `fallback`.
  *
- * @throws QueryError E0511 if a dimension that is not a time has a grain, or if there are two grains
+ * @throws QueryError E0511 if a dimension that is not a time has a grain, or if the two grains differ
  */
 export function keyOf(
   { dimension, grain: ofName }: NamedDimension,
@@ -52,7 +53,8 @@ export function sameKey(a: DimensionKey, b: DimensionKey): boolean {
  * Returns the key's value for each row of `source`.
  *
  * @param metric the requested metric, for messages
- * @throws QueryError E1001, E2101
+ * @throws QueryError E1001 if there is no time dimension or not exactly one shortest to-one route, or if the grain is
+ * too fine for a date; E2101 if policy denies a column
  */
 export function valueOfKey(key: DimensionKey, source: EntityRows, metric: string, ctx: BindContext): Expr {
   const { dimension, grain } = key;
@@ -69,9 +71,9 @@ export function valueOfKey(key: DimensionKey, source: EntityRows, metric: string
 }
 
 /**
- * Returns the time dimension of the metric's rows. If it is hidden from the caller, it is reported as undeclared.
+ * Returns the time dimension of the metric's rows.
  *
- * @throws QueryError E1001
+ * @throws QueryError E1001 if the entity declares none, or if it is hidden from the caller
  */
 export function timeOf(source: EntityRows, metric: string, ctx: BindContext): Expr {
   const { root } = source;
@@ -102,10 +104,10 @@ export interface NamedDimension {
 const METRIC_TIME = 'metric_time';
 
 /**
- * Resolves a dimension: `metric_time`, `entity__column`, an entity (meaning its key), or any of these with `__grain`.
- * A relationship may be used instead of an entity, and a path may have several elements. Case-insensitive.
+ * Resolves a dimension: `metric_time`, `entity__column`, an entity (meaning its key), or any of these with `__grain`. A
+ * relationship may be used instead of an entity, and a path may have several elements. Names are case-insensitive.
  *
- * @throws QueryError E0512 if this caller sees no such dimension
+ * @throws QueryError E0512 if no such dimension is visible to this caller; E2101 if policy denies its entity
  */
 export function dimensionNamed(name: string, ctx: BindContext): NamedDimension {
   const words = name.toLowerCase().split('__');
@@ -122,7 +124,7 @@ export function dimensionNamed(name: string, ctx: BindContext): NamedDimension {
   return found;
 }
 
-/** Resolves `words` as a column of `at`, else via another link. Names may contain `__`, so all splits are tried. */
+/** Resolves `words` as a column of `at`, else via a link. Tries all splits: names may contain `__`. */
 function resolveWords(
   words: readonly string[],
   links: readonly DimensionLink[],
@@ -159,7 +161,7 @@ function asColumn(
   return column === null ? null : { dimension: dimensionOf(links, relation, column), grain };
 }
 
-/** Returns the key of an entity that is named without a column. */
+/** Resolves a bare entity name to the entity's key; null if the key is composite or hidden. */
 function asKey(links: readonly DimensionLink[], relation: Relation, ctx: BindContext): NamedDimension | null {
   const [key, ...more] = relation.primaryKey;
   const column = key === undefined || more.length > 0 ? null : columnNamed(key.toLowerCase(), relation, ctx);
@@ -223,7 +225,7 @@ interface MetricEndpoints {
 
 const byCatalog = new WeakMap<Catalog, MetricEndpoints>();
 
-/** Keys are in lower case. The manifest cannot declare names that differ only in case. */
+/** Indexes entities and links by lower-case name. No two names in a manifest differ only in case. */
 function namesOf(catalog: Catalog): MetricEndpoints {
   const known = byCatalog.get(catalog);
   if (known !== undefined) return known;
@@ -237,7 +239,7 @@ function namesOf(catalog: Catalog): MetricEndpoints {
   return names;
 }
 
-/** @throws QueryError E2101 if `words` start with an entity that policy denies entirely */
+/** @throws QueryError E2101 if `words` start with the name of an entity that policy denies entirely */
 function refuseDenied(words: readonly string[], ctx: BindContext): void {
   const { entities } = namesOf(ctx.catalog);
   for (let cut = words.length; cut > 0; cut--) {

@@ -33,7 +33,7 @@ export class EntityRows {
    * Returns a column of the entity at the end of `links`.
    *
    * @param metric the requested metric, for messages
-   * @throws QueryError E1001, E2101
+   * @throws QueryError E1001 if there is not exactly one shortest to-one route; E2101 if policy denies the column
    */
   column(links: readonly DimensionLink[], name: string, metric: string): Expr {
     const route: LinkStep[] = [];
@@ -88,7 +88,7 @@ export function columnOf(item: ScopeItem, name: string, ctx: BindContext): Expr 
   return columnValue(found, ctx, undefined);
 }
 
-/** Returns the only shortest to-one route. @throws QueryError E1001, naming the offending link */
+/** Returns the shortest to-one route. @throws QueryError E1001 if there is none or more than one */
 function routeTo(to: string, from: string, metric: string, ctx: BindContext): LinkRoute {
   const [route, another] = shortestRoutes(from, to, ctx, (s) => s.toOne);
   if (route !== undefined && another === undefined) return route;
@@ -108,7 +108,7 @@ function routeTo(to: string, from: string, metric: string, ctx: BindContext): Li
   throw unresolvable(detail, `group by what one \`${from}\` has one of`);
 }
 
-/** One element of a path to a dimension: an entity, reached by the shortest route, or a relationship. */
+/** An element of a path to a dimension: a relationship, or an entity reached by the shortest route. */
 export type DimensionLink =
   | { readonly kind: 'entity'; readonly entity: string }
   | { readonly kind: 'relationship'; readonly name: string; readonly from: string; readonly to: string };
@@ -211,8 +211,5 @@ function shortestRoutes(
   return [];
 }
 
-/**
- * Maximum number of routes that are extended at each step. Beyond it, only alternative routes to the same entities are
- * lost.
- */
+/** Maximum number of routes that are extended at each step. Further routes are dropped. */
 const MOST_ROUTES = 10_000;

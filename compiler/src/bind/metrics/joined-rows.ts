@@ -18,17 +18,19 @@ import type { BindContext } from '../context.js';
 
 export interface Branch {
   readonly inputs: readonly Expr[];
-  /** True if this branch adds no groups to those of the statement. */
+  /** True if this branch adds no groups to the groups of the statement. */
   readonly withinGroups: boolean;
   has(call: Aggregate): boolean;
   /**
+   * Computes an aggregate from the union.
+   *
    * @param columns columns of the union, one per input
    * @param taken flag that marks this branch's rows in the union
    */
   value(call: Aggregate, columns: readonly Expr[], taken: ColumnRef): Expr;
   /**
    * @param all the rows of the statement
-   * @param keys names of those columns that GROUP BY uses
+   * @param keys names of the columns of `all` that GROUP BY uses
    */
   rows(all: CommonTable, keys: ReadonlySet<string>): BranchRows;
 }
@@ -43,7 +45,7 @@ export interface BranchRows {
 
 type UpperClauses = Pick<Select, 'groupBy' | 'having' | 'outputs' | 'distinctOn' | 'orderBy'>;
 
-/** Moves FROM and WHERE into a derived table, and rewrites the other clauses to its columns. */
+/** Moves FROM and WHERE into a derived table, and rewrites the other clauses to read its columns. */
 export class JoinedRows {
   readonly id: SourceId;
   readonly #select: Select;
@@ -75,7 +77,7 @@ export class JoinedRows {
     return Object.freeze({ ...this.#select, ...clauses, from, where: Object.freeze([]) });
   }
 
-  /** @param aggregate rewrites aggregates */
+  /** Returns the other clauses over the derived table. @param aggregate rewrites their aggregates */
   clauses(aggregate: (call: Aggregate) => Expr): UpperClauses {
     const { groupBy, having, outputs, distinctOn, orderBy } = this.#select;
     const above = (e: Expr): Expr => {
@@ -97,7 +99,7 @@ export class JoinedRows {
     return this.#placed(e, (x) => this.inside(x));
   }
 
-  /** Returns the query of the rows, with the columns requested so far. */
+  /** Returns the query of the derived table, with the columns requested so far. */
   query(): Select {
     const { from, where } = this.#select;
     return selectOf({ from, where, outputs: Object.freeze([...this.#outputs]) });

@@ -55,8 +55,8 @@ export function bindMeasure(node: FuncCall, env: BindEnvironment): Expr {
 }
 
 /**
- * Treats `SUM(metric)` and the metric's own aggregate as MEASURE, because BI tools wrap columns in aggregates. Null if
- * the argument is not a metric of this query. Columns take precedence over metrics.
+ * Treats `SUM(metric)` and the metric's own aggregate as MEASURE, because BI tools wrap columns in aggregates. Columns
+ * take precedence over metrics. Returns null if the argument is not a metric of this query.
  *
  * @throws QueryError E0511 for any other aggregate over a metric
  */
@@ -124,10 +124,10 @@ function bindMeasured(name: string, node: FuncCall, env: BindEnvironment): Expr 
   return ctx.withFormat(ctx.at(figure, node.location), metric.format);
 }
 
-/** Number of values that each use of a metric adds to the statement's count, because several passes rewrite it. */
+/** Number of values that one metric counts as, toward the statement's limit: several passes rewrite it. */
 const METRIC_NODES = 20;
 
-/** Removes the metric's name from an aggregate with the caller's FILTER, which grants of the metric do not cover. */
+/** Removes the metric's name from aggregates with the caller's FILTER, which grants for it do not cover. */
 function ofCaller(expr: Expr): Expr {
   const below = mapChildren(expr, ofCaller, (q) => q);
   return below.kind === 'aggregate' ? Object.freeze({ ...below, metric: null }) : below;
@@ -143,7 +143,7 @@ function itemOf(leaf: LeafMetric, env: BindEnvironment): ScopeItem | undefined {
   return item === undefined ? undefined : asDeclared(item);
 }
 
-/** Refuses a metric that would be wrong because FROM lacks its rows or repeats them. */
+/** Refuses a metric whose value would be wrong because FROM lacks rows that it needs, or repeats them. */
 function refuseMisplaced(metric: Metric, leaf: LeafMetric, env: BindEnvironment, location: Location): void {
   const fault = misplacement(leaf, env);
   if (fault === null) return;
@@ -163,7 +163,7 @@ function misplacement(leaf: LeafMetric, env: BindEnvironment): { detail: string;
   return { detail, hint: `${body}, or group the metric in a derived table first, then join` };
 }
 
-/** Returns the primary key of `item`; null if any part of it is masked for this caller. */
+/** Returns the primary key of `item`; null if there is none or part of it is masked for this caller. */
 function rowKey({ source, relation }: ScopeItem, { ctx }: BindEnvironment): readonly Expr[] | null {
   const access = relation === null ? undefined : ctx.access.relations.get(relation.name);
   if (relation === null || access === undefined || relation.primaryKey.length === 0) return null;

@@ -50,9 +50,9 @@ export function isDenied(metric: Metric, ctx: BindContext): boolean {
 }
 
 /**
- * Returns the error that computing `metric` with `filters` raises for a caller with `access`; null if there is none.
+ * Returns the error that computing `metric` with `filters` raises for a caller with `access`; null if it succeeds.
  *
- * @param filters additional predicates over its rows
+ * @param filters additional predicates over the metric's rows
  */
 export function metricFault(
   metric: Metric,
@@ -69,7 +69,7 @@ export function metricFault(
   }
 }
 
-/** Creates a separate context so that nothing is recorded in the statement. */
+/** Creates a separate context, so that a trial binding records nothing in the statement. */
 function scratchContext(catalog: Catalog, access: Access): BindContext {
   return new BindContext({ original: '', quoted: [] }, catalog, access, NO_FEATURES, []);
 }
@@ -111,7 +111,7 @@ function entitiesOf(leaf: LeafMetric): readonly string[] {
   return leaf.type === 'conversion' ? [leaf.entity, leaf.conversionEntity] : [leaf.entity];
 }
 
-/** True if no grant that is restricted to certain metrics stands against any part of `metric`. */
+/** True if, for each entity that `metric` uses, some grant allows all metrics or names the leaf metric. */
 function isGranted(metric: Metric, catalog: Catalog, access: Access): boolean {
   return leafUses(metric, catalog).every(({ metric: leaf }) =>
     entitiesOf(leaf).every((entity) =>
@@ -122,7 +122,7 @@ function isGranted(metric: Metric, catalog: Catalog, access: Access): boolean {
   );
 }
 
-/** Returns the type of the metric; null if `access` does not cover all of its columns, or allows other metrics only. */
+/** Returns the type of the metric; null if `access` hides one of its columns or only allows other metrics. */
 export function metricType(metric: Metric, catalog: Catalog, access: Access): TypeName | null {
   if (!isGranted(metric, catalog, access)) return null;
   const fault = metricFault(metric, [], catalog, access);
@@ -138,12 +138,12 @@ export function aggregating(items: readonly ScopeItem[], ctx: BindContext): Bind
   return { ...plainEnvironment(ctx, scope, 'a metric'), aggregates: true };
 }
 
-/** A leaf metric with its filters: one value that the database computes. */
+/** A leaf metric (simple, cumulative or conversion) with its filters: one value computed by the database. */
 export interface LeafFigure {
   readonly key: string;
   readonly metric: LeafMetric;
   readonly filters: readonly string[];
-  /** The requested metric, for messages. */
+  /** Name of the requested metric, for messages. */
   readonly asked: string;
 }
 
@@ -171,7 +171,7 @@ export function resolveMetric(name: string, ctx: BindContext): Metric {
     byCatalog.get(catalog) ?? new Map([...catalog.metrics.values()].map((m) => [m.name.toLowerCase(), m]));
   byCatalog.set(catalog, known);
   const metric = known.get(name.toLowerCase());
-  // Checked first because any other error would reveal that the metric exists.
+  // Checked before anything else: any other error would reveal that the metric exists.
   if (metric === undefined || !isReadable(metric, ctx)) {
     if (metric !== undefined && isDenied(metric, ctx))
       throw ctx.error('denied', { object: metric.name }, undefined);

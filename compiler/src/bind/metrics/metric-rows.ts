@@ -32,7 +32,7 @@ interface EntityItem {
 }
 
 interface RepeatedMetricUse {
-  /** A placeholder column that no FROM contains: true for the first joined row of each entity row. */
+  /** Placeholder column, in no FROM, for a flag that is true for the first joined row of each entity row. */
   readonly placeholder: ColumnRef;
   readonly item: EntityItem;
   readonly key: readonly Expr[];
@@ -43,8 +43,9 @@ interface RepeatedMetricUse {
 }
 
 /**
- * The metrics of a SELECT whose rows are repeated by joins. To count each entity row once, its first joined row is
- * marked, and the metric's aggregates use marked rows only.
+ * The metrics of a SELECT that cannot be computed directly from its joined rows: metrics whose entity rows are repeated
+ * by joins, metrics over other periods, and conversion metrics. For the first kind, the first joined row of each entity
+ * row is marked, and the metric's aggregates use marked rows only.
  */
 export class MetricRows {
   readonly #counted = new Map<string, RepeatedMetricUse>();
@@ -80,8 +81,8 @@ export class MetricRows {
   /**
    * Returns the value of a conversion metric.
    *
-   * @param name identifies equal uses of a metric
-   * @param make creates the use
+   * @param name identifies equal uses of a metric, which are computed once
+   * @param make creates the use when its name is new
    */
   overConversions(name: string, make: () => Omit<ConversionUse, 'placeholder'>, ctx: BindContext): Expr {
     const made = this.#converted.get(name) ?? { placeholder: ctx.nextSource(), ...make() };
@@ -90,10 +91,11 @@ export class MetricRows {
   }
 
   /**
-   * Rewrites `select` to read a derived table of its joined rows with marks, if any metric needs that.
+   * Rewrites `select` to read a derived table of its joined rows, with marks or added rows, if any metric needs that.
    *
    * @param local the FROM items of this level
-   * @throws QueryError E1001 if a grouping key can differ between the joined rows of one entity row
+   * @throws QueryError E1001 if a grouping key can differ between the joined rows of one entity row, or if a correlated
+   * subquery or a runtime relation such as RETRIEVE rules the rewrite out
    */
   rewrite(select: Select, local: ReadonlySet<SourceId>, ctx: BindContext): Select {
     const { from } = select;
@@ -133,7 +135,7 @@ function refuseBesidePassages({ metric, location }: ConversionUse, ctx: BindCont
   throw ctx.unresolvable(detail, location, 'ask for one of them at a time');
 }
 
-/** Refuses correlated subqueries: they could not reach the rows, which move one level down. */
+/** Refuses correlated subqueries: they could no longer refer to the rows, which move into a derived table. */
 function refuseCorrelated(
   { metric, location }: { readonly metric: string; readonly location: Location },
   select: Select,
@@ -174,8 +176,9 @@ interface OtherRows {
 }
 
 /**
- * Builds a UNION ALL of the rows of FROM and WHERE and the rows that each metric in `others` needs. Flags mark the
- * origin of each row, and each aggregate filters by its flag. The groups are those of the statement.
+ * Builds a UNION ALL of the rows of FROM and WHERE and the rows that each metric over other periods and each conversion
+ * metric needs. Flags mark the origin of each row, and each aggregate filters by its flag. The groups are those of the
+ * statement.
  *
  * @throws QueryError E1001
  */

@@ -28,7 +28,7 @@ export type LeafMetric = SimpleMetric | CumulativeMetric | ConversionMetric;
 
 export type ValueOfLeaf = (metric: LeafMetric, filters: readonly string[]) => Expr;
 
-/** Computes `metric` from leaf values. Errors have no position because the texts belong to the manifest. */
+/** Computes `metric` from leaf values. Errors have no position, as the texts belong to the manifest. */
 export function metricValue(
   metric: Metric,
   leaf: ValueOfLeaf,
@@ -65,7 +65,7 @@ export function metricValue(
   }
 }
 
-/** Binds a derived metric, whose names refer to metrics. Divisions are guarded, and aggregates are not allowed. */
+/** Binds a derived metric: names are metrics, division by zero yields NULL, aggregates are not allowed. */
 function bindDerived(
   text: string,
   leaf: ValueOfLeaf,
@@ -196,7 +196,7 @@ interface LeafUse {
   readonly filters: readonly string[];
 }
 
-/** Returns the leaf metrics that `metric` is built from, or `metric` itself. The manifest has no cycles. */
+/** Returns the leaf metrics from which `metric` is computed, possibly itself. The manifest has no cycles. */
 export function leafUses(
   metric: Metric,
   catalog: Catalog,
@@ -235,7 +235,7 @@ export function namesIn(node: Node): readonly string[] {
   const visit = (value: unknown): void => {
     if (typeof value !== 'object' || value === null) return;
     if ('ColumnRef' in value)
-      names.push(nameOfRef(value as Extract<Node, { ColumnRef: unknown }>)); // the kind of a node is its only key
+      names.push(nameOfRef(value as Extract<Node, { ColumnRef: unknown }>)); // A node has a single key, which is its kind
     else for (const member of Object.values(value)) visit(member);
   };
   visit(node);
@@ -246,7 +246,7 @@ function nameOfRef(node: Extract<Node, { ColumnRef: unknown }>): string {
   return (node.ColumnRef.fields ?? []).map(stringOf).join('.');
 }
 
-/** Returns the base events of `metric` as rows of `item`. @param filters additional predicates */
+/** Returns the base events of `metric` as rows of `item`. @param filters additional predicates on them */
 export function baseEvents(
   metric: ConversionMetric,
   filters: readonly string[],
@@ -289,7 +289,7 @@ function simpleNamed(name: string, { catalog }: BindContext): SimpleMetric {
   return metric;
 }
 
-/** @param environment creates the environment for aggregates over an item */
+/** Returns the table of conversion events. @param environment creates the environment for its aggregates */
 export function conversionTable(
   metric: ConversionMetric,
   environment: (item: ScopeItem) => BindEnvironment,

@@ -14,7 +14,7 @@ import { isInSpan, truncateTime, unitOf } from './time.js';
 
 /** A use of a metric over rows of other periods: a cumulative metric, or a metric of an earlier period. */
 export interface PeriodMetricUse {
-  /** A placeholder column that no FROM contains, used in the FILTERs of the metric's aggregates. */
+  /** Placeholder column, in no FROM, that marks the metric's aggregates: it occurs in their FILTERs. */
   readonly placeholder: ColumnRef;
   readonly item: { readonly source: SourceId };
   readonly time: ColumnRef;
@@ -38,10 +38,11 @@ interface Periods {
 }
 
 /**
- * Joins each period of the statement to the rows in the metric's span.
+ * Joins each period in GROUP BY to the rows in the metric's span.
  *
  * @param aggregates all aggregates of the SELECT
- * @throws QueryError E1001 unless the SELECT is grouped by one period of the metric's time and not filtered by it
+ * @throws QueryError E1001 if the SELECT is not grouped by exactly one period of the metric's time, filters on that
+ * time, or uses grouping sets or a runtime relation such as RETRIEVE
  */
 export function periodBranch(
   s: PeriodMetricUse,

@@ -109,7 +109,7 @@ export function withinTime(
 
 type Outermost = Pick<Select, 'outputs'> & Partial<Pick<Select, 'having' | 'orderBy' | 'limit'>>;
 
-/** The keys and metric values of a SELECT, as expressions. */
+/** The keys and leaf metric values of a SELECT, as expressions, and a function that completes it. */
 export interface FigureQuery {
   readonly keys: readonly Expr[];
   readonly values: ReadonlyMap<string, Expr>;
@@ -117,8 +117,8 @@ export interface FigureQuery {
 }
 
 /**
- * Combines parts by UNION ALL and groups by the keys again. Each metric then has at most one row per group. NULL keys
- * are grouped like any other value.
+ * Combines the parts by UNION ALL and groups by the keys again, so that each group has one row with the values of all
+ * parts. NULL keys are grouped like any other value.
  */
 export function combineParts(parts: readonly [FigureQuery, ...FigureQuery[]], ctx: BindContext): FigureQuery {
   const [first, ...rest] = parts;
@@ -157,14 +157,14 @@ type ResolvedBuilder =
   | { readonly kind: 'key'; readonly key: DimensionKey }
   | { readonly kind: 'metric'; readonly name: string };
 
-/** One conjunct of a `where`. `terms[n]` is the meaning of `"{{n}}"`, for the names that occur in this conjunct. */
+/** A conjunct of a `where`. `terms` maps `n` to the meaning of the name `"{{n}}"`, if it occurs in `node`. */
 export interface Condition {
   readonly node: Node;
   readonly template: Template;
   readonly terms: ReadonlyMap<number, ResolvedBuilder>;
 }
 
-/** Parses conditions and resolves their names. @throws QueryError E0511, E0512 */
+/** Parses conditions and resolves the names in them. @throws QueryError E0511, E0512 */
 export function conditionsOf(
   texts: readonly string[],
   fallback: Grain,
@@ -181,7 +181,7 @@ export function conditionsOf(
   });
 }
 
-/** Parses the template. Errors have no position because the parsed text is not the caller's. */
+/** Parses the template. Errors have no position, because the parsed text differs from the caller's text. */
 function parsedTemplate({ sql }: Template): Node {
   try {
     return parseExpression(sql);
@@ -253,7 +253,7 @@ type NameBuilder =
   | { readonly kind: 'dimension' | 'entity' | 'metric'; readonly name: string }
   | { readonly kind: 'time'; readonly name: string; readonly grain: Grain | null };
 
-/** A predicate whose names were replaced: `"{{n}}"` refers to `builders[n]`. Callers cannot write such a name. */
+/** A predicate with placeholders for names: `"{{n}}"` is `builders[n]`. Callers cannot write such a name. */
 interface Template {
   readonly sql: string;
   readonly builders: readonly NameBuilder[];
@@ -289,7 +289,7 @@ function parseTemplate(text: string): Template {
   return { sql: sql + text.slice(at), builders };
 }
 
-/** Returns the index of the builder that `"{{n}}"` refers to, or null. */
+/** Returns the index of the builder that a name `{{n}}` refers to; null for any other name. */
 function builderAt(name: string, { builders }: Template): number | null {
   const [, digits] = /^\{\{(\d+)\}\}$/.exec(name) ?? [];
   const index = Number(digits);

@@ -25,7 +25,7 @@ export function inUtc(time: Expr, ctx: BindContext): Expr {
     : inType(time, 'timestamp');
 }
 
-/** Returns the start of the period of `time`: a date for grains from a day up, else a timestamp in UTC. */
+/** Returns the start of the period of `time`: a date for grains of a day or longer, else a UTC timestamp. */
 export function periodStart(time: Expr, grain: Grain, ctx: BindContext): Expr {
   if (time.type === 'date' && grain === 'day') return time;
   return shownPeriod(truncateTime(inUtc(time, ctx), grain, ctx), grain);
@@ -44,7 +44,7 @@ export function interval(count: number, grain: Grain, ctx: BindContext): Expr {
   return ctx.constant(text, 'interval');
 }
 
-/** Returns `time >= start`, compared in the stored type so that indexes apply. */
+/** Returns `time >= start`, compared in the column's own type so that indexes apply. */
 export function notBefore(time: Expr, start: Instant, ctx: BindContext): Expr {
   return operation('>=', time, instantAs(time.type, start.text, start.isDay, ctx), ctx);
 }
@@ -62,7 +62,7 @@ function instantAs(type: TypeName, text: string, isDay: boolean, ctx: BindContex
   return type === 'timestamptz' ? ctx.constant(`${whole}+00`, type) : ctx.constant(whole, type);
 }
 
-/** Returns the longest unit that divides all periods and spans exactly. */
+/** Returns a unit that divides all periods and spans exactly: at most a day, unless the span is unbounded. */
 export function unitOf(span: PeriodSpan, grain: Grain): Grain {
   if (span.kind === 'unbounded') return grain;
   const other = span.kind === 'window' || span.kind === 'offset' ? span.unit : span.grain;
@@ -97,7 +97,7 @@ function bounds(
     case 'window':
       return { from: operation('-', to, interval(span.count, span.unit, ctx), ctx), to };
     case 'to_date': {
-      // A week, for example, belongs to the month in which it ends.
+      // Truncates the last instant of the period: a week, for example, belongs to the month in which it ends.
       const last = operation('-', to, ctx.constant('1 microsecond', 'interval'), ctx);
       return { from: truncateTime(last, span.grain, ctx), to };
     }

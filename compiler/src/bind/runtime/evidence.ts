@@ -12,8 +12,8 @@ import type { ScopeColumn, ScopeItem } from '../scope.js';
 import { draftScan, type HydrationDraft } from './runtime-draft.js';
 
 /**
- * Adds the content columns of an entity that this caller may see: `evidence` and derived attributes. A query that uses
- * any of them has the Joint form.
+ * Adds the content columns of an entity that this caller may see: `evidence` and derived attributes. Null if there are
+ * none, or if the entity has no single visible key column. A query that uses any of them has the contract's Joint form.
  */
 export function withEvidence(
   scan: EntityScan,
@@ -46,7 +46,7 @@ export function withEvidence(
   return { draft, columns: new Map([...columns, ...extra]) };
 }
 
-/** Adds content columns that policy denies, so that using one by name is reported as denied. `*` excludes them. */
+/** Adds content columns that policy denies, so that naming one reports it as denied. `*` excludes them. */
 export function withDeniedContent(
   relation: Relation,
   columns: ReadonlyMap<string, ScopeColumn>,
@@ -68,7 +68,7 @@ export function withDeniedContent(
 }
 
 /**
- * Joins the content of entities that are selected by key, if the query uses it.
+ * Joins the content of entities to their rows, if the query uses it. WHERE must list the keys of these entities.
  *
  * @throws QueryError E0511 if no conjunct lists the keys
  */

@@ -99,8 +99,8 @@ export function withUsedColumns(query: Query, ctx: BindContext): Query {
 
 /**
  * True if each result row corresponds to one row of FROM item `source`, independently of other rows: no aggregate,
- * DISTINCT, window, join, set operation or subquery, and no LIMIT together with the caller's ORDER BY. If such a
- * result is capped, it is still correct but incomplete; any other result must be refused.
+ * DISTINCT, window, join, set operation or subquery expression lies between them, and LIMIT does not occur with the
+ * caller's ORDER BY. If such a result is capped, it is correct but incomplete; any other must be refused.
  *
  * @param inOwnOrder true if the SELECT's rows are in the order of the runtime step because the caller gave none
  */

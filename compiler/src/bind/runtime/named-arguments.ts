@@ -13,9 +13,9 @@ export interface NamedArguments {
 }
 
 /**
- * Parses `name => value, …`.
+ * Parses the arguments `name => value, ...`.
  *
- * @param more further allowed arguments, which hints do not mention
+ * @param more further allowed arguments, not listed in the hint for an unnamed or missing argument
  * @throws QueryError E0511 for unnamed, unknown or repeated arguments
  */
 export function namedArguments(
@@ -54,7 +54,7 @@ export function requiredArgument(args: NamedArguments, name: string, ctx: BindCo
   return node;
 }
 
-/** Reads a quoted name, which must be a constant. */
+/** Reads a quoted name. It must be a constant. */
 export function nameArgument(args: NamedArguments, name: string, ctx: BindContext): string {
   const node = requiredArgument(args, name, ctx);
   const text = constantText(node);
@@ -64,7 +64,7 @@ export function nameArgument(args: NamedArguments, name: string, ctx: BindContex
   return text;
 }
 
-/** Reads an integer from `least` to `most`, which must be a constant. */
+/** Reads an integer constant from `least` to `most`; returns `fallback` if the argument is absent. */
 export function countArgument(
   args: NamedArguments,
   name: string,
@@ -102,7 +102,7 @@ export function locationOf(node: Node, args: NamedArguments): Location {
   return 'A_Const' in node ? node.A_Const.location : args.location;
 }
 
-/** @throws QueryError E0511 unless `value` consists of literals and parameters only */
+/** @throws QueryError E0511 unless `value` consists only of literals and parameters */
 export function refuseComputed(value: Expr, name: string, at: Location, ctx: BindContext): void {
   if (isConstant(value)) return;
   const detail = `\`${name}\` must be a literal or a parameter`;

@@ -14,9 +14,9 @@ import { operatedScan } from './runtime-draft.js';
 import { isSelfContained } from './store-filters.js';
 
 /**
- * Splits a SELECT with operators over its rows into a query of the rows, which runs first, and a SELECT over its
- * result and the operators' values. Expressions that do not depend on operators are computed in the first query, with
- * their usual semantics.
+ * Splits a SELECT with operators over its rows into a query of the rows, which runs first, and a SELECT over the rows
+ * and the operators' values. Expressions that do not depend on operators are computed in the first query, with their
+ * usual semantics.
  *
  * @throws QueryError E0511 if the rows cannot be queried separately
  */
@@ -63,7 +63,7 @@ function pageOf(select: Select, { uses }: OperatedLevel, parts: SelectHalves): P
   return { orderBy: Object.freeze(keys.map((k) => Object.freeze(k))), isTaken };
 }
 
-/** True if the operator's value for a row depends on that row's text only. */
+/** True if the operator's value for a row depends only on the text of that row. */
 function worksRowByRow(operator: keyof typeof OPERATORS): boolean {
   return OPERATORS[operator].class === 'decoder' || EACH_ROW.has(operator);
 }
@@ -78,7 +78,7 @@ function makesRows(e: Expr): boolean {
   return e.kind === 'call' && e.definition.kind === 'rows';
 }
 
-/** Types that are passed as text and cast back. */
+/** Types that pass from the first query to the second as text and are then cast back. */
 const READ_AS_JSON: ReadonlySet<string> = new Set(['json', 'jsonb']);
 
 class SelectHalves {
@@ -104,7 +104,7 @@ class SelectHalves {
     return !someExpr(expr, (e) => e.kind === 'column' && e.source === this.#level.draft.source);
   }
 
-  /** Returns the column that carries `expr` for each row. */
+  /** Returns the column that carries `expr` for each row. Adds it to the query of the rows if it is new. */
   taken(expr: Expr): string {
     const id = fingerprint(expr);
     const known = this.#outputs.get(id) ?? Object.freeze({ name: `r${this.#outputs.size + 1}`, expr });
@@ -152,7 +152,7 @@ class SelectHalves {
     return Object.freeze({ ...parts, from: operatedScan(draft, slot, Object.freeze([...this.#sealed])) });
   }
 
-  /** Returns the ordered query of the rows. It reads one row beyond the maximum to detect that there are too many. */
+  /** Returns the query of the rows. It reads one row beyond the maximum to detect that there are too many. */
   below({ orderBy, isTaken }: PageClauses): Query {
     const { from, where, limit, offset } = this.#select;
     const most = this.#ctx.constant(String(this.#level.draft.most + 1), 'int8');
@@ -206,7 +206,7 @@ class SelectHalves {
     return mapChildren(e, child, (query) => this.#within(query));
   }
 
-  /** Rewrites an expression over a single row. Parts that need no operators are computed along with the row. */
+  /** Rewrites an expression over a single row. Parts without operators are computed in the rows' query. */
   #ofRow(e: Expr): Expr {
     if (!this.#readsRows(e)) return e;
     if (e.kind !== 'column' && !this.#isWhole(e))

@@ -33,7 +33,7 @@ export function bindOperatorCall(node: FuncCall, env: BindEnvironment): Expr | n
   )
     return overRows(name, over, rest, node.location, scope.operators, env);
   if (draft === undefined || column.name !== 'text') {
-    // The argument is not a text of passages or of the SELECT's rows.
+    // The argument is neither the text of passages nor a column of the SELECT's own rows.
     const detail = `operator ${name} maps over the \`text\` of a RETRIEVE, or a text of the rows of its own SELECT`;
     throw ctx.mismatch(detail, node.location, `SELECT ${signatureOf(name)} FROM RETRIEVE(…)`);
   }
@@ -58,8 +58,8 @@ function resultOf(name: OperatorName, given: ReadonlyMap<string, Expr>): TypeNam
 }
 
 /**
- * Binds an operator over a text of the SELECT's rows. Unlike in RETRIEVE, there is no search query from which missing
- * arguments could be derived.
+ * Binds an operator over a text column of the SELECT's rows. Unlike in RETRIEVE, there is no search query from which
+ * missing arguments could be derived.
  */
 function overRows(
   name: OperatorName,

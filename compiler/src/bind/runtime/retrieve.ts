@@ -63,8 +63,8 @@ export function bindRetrieve(call: FuncCall, alias: string | undefined, ctx: Bin
   ctx.refuseDenied(name, name, locationOf(requiredArgument(args, 'facet', ctx), args));
   const rights = ctx.access.relations.get(name);
   const asked = requestedColumns(args, ctx);
-  // Standard columns take precedence over metadata of the same name. Without a grant any declared field may be named,
-  // since no passages are returned.
+  // Standard columns take precedence over metadata of the same name. A caller without a grant may name any declared
+  // field, since no passages are returned.
   const metadata = relation.columns
     .filter((c) => !isOfPassage(c.name, asked))
     .filter((c) => rights === undefined || isOffered(c.name, facet, relation, rights))
@@ -134,12 +134,12 @@ function queryArgument(args: NamedArguments, ctx: BindContext): Expr {
   return constantArgument(args, 'query', 'text', ctx);
 }
 
-/** The RETRIEVE arguments that choose the search legs. */
+/** The RETRIEVE arguments that choose among the search legs (lexical, dense or both) and combine them. */
 const LEG_ARGUMENTS = Object.freeze(['mode', 'fuse', 'weights']);
 
 const MODES = ['hybrid', 'lexical', 'dense'] as const;
 
-/** @throws QueryError E0511 if the facet lacks the requested leg, or if an argument needs both legs */
+/** @throws QueryError E0511 if the facet lacks the requested search leg, or if an argument needs both legs */
 function legArguments(args: NamedArguments, facet: FacetStore, ctx: BindContext): Legs {
   const own = facet.lexicalLeg === undefined ? facet.lane : 'hybrid';
   const mode = wordArgument(args, 'mode', MODES, own, ctx);
@@ -256,7 +256,7 @@ function requiredCount(
   return ctx.constant(String(integerBetween(least, most, node, name, args, ctx)), 'int4');
 }
 
-/** Reads `$n` as int4. Drivers may declare other integer types. */
+/** Reads `$n` as int4, with a cast if the driver declared another integer type. */
 function countParameter(args: NamedArguments, name: string, ctx: BindContext): Expr {
   const bound = bindExpression(requiredArgument(args, name, ctx), constantEnvironment(ctx));
   if (bound.kind === 'untyped' || (bound.type !== 'int2' && bound.type !== 'int8'))

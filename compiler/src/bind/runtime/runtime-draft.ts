@@ -56,13 +56,13 @@ export function mostPerHop(catalog: Catalog): number {
   return catalog.maxPerHop ?? DEFAULT_MAX_PER_HOP;
 }
 
-/** Creates the scan of a draft. Its columns are filled in at the end. */
+/** Creates the scan of a draft, without columns: `withUsedColumns` adds them at the end. */
 export function draftScan(draft: Exclude<RuntimeDraft, OperatedDraft>, slot: number): RuntimeScan {
   const sealed = draft.kind === 'retrieval' ? draft.facet.scalarIndexed : NONE;
   return Object.freeze({ kind: 'runtime', id: draft.source, slot, columns: NONE, sealed });
 }
 
-/** Creates the scan of rows with operators. @param sealed names of the columns that are sealed keys */
+/** Creates the scan of the rows that operators map over. @param sealed names of the sealed key columns */
 export function operatedScan(draft: OperatedDraft, slot: number, sealed: readonly string[]): RuntimeScan {
   return Object.freeze({ kind: 'runtime', id: draft.source, slot, columns: NONE, sealed, own: true });
 }

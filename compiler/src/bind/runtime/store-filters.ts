@@ -8,10 +8,11 @@ import type { ScopeItem } from '../scope.js';
 import type { RetrievalDraft } from './runtime-draft.js';
 
 /**
- * Adds conjuncts that the store can apply before it chooses the best passages (semijoins on indexed fields) to each
- * RETRIEVE among `items`. Also records whether other conjuncts filter later. All of them stay in WHERE.
+ * Adds to each RETRIEVE among `items` the conjuncts that the store can apply before it chooses the best passages:
+ * semijoins on indexed fields. Also records whether conjuncts over other items filter the passages later. All conjuncts
+ * stay in WHERE.
  *
- * @param strict items whose rows WHERE filters directly
+ * @param strict items not on the nullable side of an outer join, so that WHERE filters their rows directly
  */
 export function addKeyFilters(
   where: readonly Expr[],
@@ -75,8 +76,8 @@ function readsOtherItems(conjunct: Expr, source: number): boolean {
 }
 
 /**
- * Moves conjuncts over indexed fields to the store, which applies them before it chooses the best passages. All other
- * conjuncts filter the chosen passages.
+ * Moves conjuncts over indexed fields to the store, which applies them before it chooses the best passages. Returns the
+ * other conjuncts, which filter the chosen passages.
  *
  * @throws QueryError E0511 for a filter on a field that is not indexed
  */

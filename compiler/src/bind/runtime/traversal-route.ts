@@ -26,8 +26,9 @@ interface VisibleLinks {
 }
 
 /**
- * Classifies links. A link is visible if the caller sees all columns that a traversal reads: the join columns and the
- * keys of both ends. Other links are treated as nonexistent so that no message can name them.
+ * Classifies links. A link is usable if the caller may use all columns that a traversal reads: the join columns, the
+ * keys of both ends and the bridge's columns. Links with a hidden column are treated as nonexistent, so that no message
+ * can name them.
  */
 function linksOf(ctx: BindContext): VisibleLinks {
   const usable: Edge[] = [];
@@ -126,8 +127,8 @@ function linksText(entity: string, edges: readonly Edge[]): string | null {
 }
 
 /**
- * Returns the shortest routes. From an entity to itself without a direct link, a route crosses a bridge and returns,
- * as from authors to their co-authors.
+ * Returns the shortest routes. Between rows of one entity without a link to itself, a route crosses a bridge and
+ * returns, for example from authors to their co-authors.
  */
 function routesBetween(
   from: string,
@@ -150,7 +151,7 @@ function routesBetween(
   });
 }
 
-/** Maximum number of routes to an entity that are followed and named in a message. Two suffice to detect ambiguity. */
+/** Maximum number of routes to an entity that are followed and listed. Two suffice to detect ambiguity. */
 const MOST_WAYS = 20;
 
 function shortestRoutes(

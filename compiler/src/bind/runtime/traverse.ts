@@ -158,7 +158,7 @@ interface KeyColumn {
   readonly type: ScalarType;
 }
 
-/** Returns the primary key of `relation`. If the caller cannot see the key, errors do not name its columns. */
+/** Returns the primary key of `relation`. If part of it is hidden, the error names no column. */
 function keyOf(relation: Relation, args: NamedArguments, ctx: BindContext): readonly KeyColumn[] {
   const access = ctx.access.relations.get(relation.name);
   const visible = access === undefined ? new Map<string, ScopeColumn>() : columnsFor(relation, access);
@@ -193,7 +193,7 @@ function singles(node: Node, { type }: KeyColumn, args: NamedArguments, ctx: Bin
   return arrayOfAll(items, type, args, ctx);
 }
 
-/** Reads multi-column keys: `(('a', 1), ('b', 2))`, one key `('a', 1)`, an ARRAY, or `unnest($1, $2)` of columns. */
+/** Reads multi-column keys: `(('a', 1), ('b', 2))`, one key `('a', 1)`, an ARRAY, or `unnest($1, $2)`. */
 function tuples(
   node: Node,
   key: readonly KeyColumn[],
@@ -225,7 +225,7 @@ function columnsOfKeys(node: Node, width: number): readonly Node[] | null {
   return arrays.length === width ? arrays : null;
 }
 
-/** Returns the keys listed in `node`; null unless all of them have `width` values. */
+/** Returns the keys listed in `node`; null if it is not a list or if a key does not have `width` values. */
 function rowsOfKeys(node: Node, width: number): readonly (readonly Node[])[] | null {
   const items =
     'RowExpr' in node
@@ -253,8 +253,8 @@ function constant(node: Node, type: ScalarType | ArrayType, args: NamedArguments
 }
 
 /**
- * Binds `keys => (SELECT …)` or `keys => ARRAY(SELECT …)`, an uncorrelated query that returns the start keys. Null if
- * the keys are given as values.
+ * Binds `keys => (SELECT ...)` or `keys => ARRAY(SELECT ...)`, an uncorrelated query that returns the start keys.
+ * Returns null if the keys are given as values.
  */
 function startQuery(args: NamedArguments, key: readonly KeyColumn[], ctx: BindContext): Query | null {
   const node = args.byName.get('keys');

@@ -125,7 +125,7 @@ class GroupingSets {
     return [...new Set(lists.flat())];
   }
 
-  /** Counts the keys' subexpressions once more per set, because the SQL repeats them in each set. */
+  /** Counts the keys' subexpressions once more for each set, because the SQL repeats them there. */
   #spend(sets: readonly KeyIndices[]): void {
     const sizes = this.#keys.map((key) => {
       let size = 0;

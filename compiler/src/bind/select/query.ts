@@ -93,19 +93,19 @@ function refuseClauses(stmt: SelectStmt, ctx: BindContext): void {
     const command = `SELECT ${LOCKS.get(strength ?? '') ?? 'FOR UPDATE'}`;
     throw ctx.error('readOnly', { command }, ctx.wordNear('for', 'before', undefined));
   }
-  // Storage order would decide which of the tied rows OFFSET skips.
+  // Refused because storage order would decide which of the tied rows OFFSET skips.
   if (stmt.limitOption === 'LIMIT_OPTION_WITH_TIES' && stmt.limitOffset !== undefined) {
     const at = ctx.wordNear('ties', 'after', firstLocation(stmt.limitCount));
     throw ctx.unsupported('WITH TIES beside OFFSET', at, 'use rank() in a derived table');
   }
-  // DISTINCT ON keeps an arbitrary tied row, and a tie-breaker in ORDER BY would drop ties.
+  // Refused because DISTINCT ON keeps an arbitrary tied row, and a tie-breaker in ORDER BY would drop ties.
   if (stmt.limitOption === 'LIMIT_OPTION_WITH_TIES' && isDistinctOn(stmt)) {
     const at = ctx.wordNear('ties', 'after', firstLocation(stmt.limitCount));
     throw ctx.unsupported('WITH TIES beside DISTINCT ON', at, 'put DISTINCT ON in a derived table');
   }
 }
 
-/** The grammar represents a plain DISTINCT as a list with one empty node. */
+/** True for DISTINCT ON. The grammar represents a plain DISTINCT as a list with one empty node. */
 function isDistinctOn({ distinctClause = [] }: SelectStmt): boolean {
   return distinctClause.some((node) => Object.keys(node).length > 0);
 }

@@ -127,8 +127,8 @@ function refuseForm(stmt: SelectStmt, ctx: BindContext, at: number | undefined):
 }
 
 /**
- * Requires, as Postgres does, that the step reads the recursive table exactly once, in its own FROM, and not on the
- * nullable side of an outer join.
+ * Requires that the step is a plain join without grouping, DISTINCT, ORDER BY, LIMIT, windows or WITH, and, as Postgres
+ * does, that it reads the recursive table exactly once, in its own FROM, and not on the nullable side of an outer join.
  */
 function requireStep(query: Query, table: number, ctx: BindContext, at: number | undefined): void {
   const reads = allQueries(query).flatMap((q) =>

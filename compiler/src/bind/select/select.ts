@@ -142,7 +142,7 @@ function checkClauses(clauses: SelectClauses, grouped: boolean, scope: Scope, ct
   checkDistinctOn(distinctOn, orderBy, outputs, ctx);
 }
 
-/** Returns the items whose rows WHERE filters directly, which excludes nullable sides of outer joins. */
+/** Returns the items whose rows WHERE filters directly: those not on the nullable side of an outer join. */
 function strictItems(from: BoundFrom | null): readonly ScopeItem[] {
   if (from === null) return [];
   const strict = (item: FromItem): readonly number[] => {
@@ -242,7 +242,7 @@ function byPosition(node: Node, outputs: SelectList, env: BindEnvironment): Expr
   return position === null ? null : again(outputs.at(position)?.expr ?? null, node, env);
 }
 
-/** Counts an output that GROUP BY or DISTINCT ON refers to, because the SQL repeats it. */
+/** Counts an output again if GROUP BY or DISTINCT ON refers to it, because the SQL repeats it. */
 function again(expr: Expr | null, node: Node, { ctx }: BindEnvironment): Expr | null {
   if (expr !== null && expr.kind !== 'column') ctx.countAgain(expr, firstLocation(node));
   return expr;

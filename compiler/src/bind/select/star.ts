@@ -136,7 +136,7 @@ export function defaultName(node: Node): string {
   return STANDARD_JSON_NAMES.get(Object.keys(node)[0] ?? '') ?? '?column?';
 }
 
-/** Returns the last named field, or the name of the subscripted value if there is none. */
+/** Returns the name of the last field, or of the subscripted value if no field is named. */
 function fieldName({ arg, indirection = [] }: A_Indirection): string {
   const field = indirection.findLast((i) => 'String' in i);
   if (field !== undefined) return stringOf(field);
@@ -193,7 +193,7 @@ export class SelectList {
     return this.#byName.get(name) ?? [];
   }
 
-  /** True if several outputs have this name but are different expressions. */
+  /** True if several different expressions among the outputs have this name. */
   meansSeveral(name: string): boolean {
     const known = this.#several.get(name);
     if (known !== undefined) return known;

@@ -22,8 +22,8 @@ import { RowReach } from './row-reach.js';
 
 /**
  * Rewrites a statement so that it cannot raise an error on a row that the row filter hides, whatever evaluation order
- * the planner chooses. Harmless conditions stay unchanged and may use an index. Every other condition first tests
- * whether its rows are shown (`guard.ts`); if such a test is impossible, all scans are fenced.
+ * the planner chooses. Harmless conditions, which never fail, stay unchanged and may use an index. Every other
+ * condition first tests whether its rows are shown (`guard.ts`); if such a test is impossible, all scans are fenced.
  *
  * Only conditions matter: select lists are computed on rows that have passed the filter. A condition on a derived
  * column is treated as a condition on its definition, since the planner merges levels.
@@ -33,7 +33,7 @@ export function withBarrier(root: Query, literals: LiteralSlots, slots: Governed
   if (reach.filtered.length === 0) return root;
   const found = new GuardCollector(reach);
   for (const query of allQueries(root)) found.look(query);
-  // If random numbers are also drawn for hidden rows, anyone who knows the generator's state learns how many there are.
+  // If random numbers are also drawn for hidden rows, the generator's state reveals how many there are.
   if (isVolatile(root)) found.fenced = true;
   const query = found.isEmpty ? root : guarded(root, found, slots);
   if (!found.fenced) return query;
@@ -79,7 +79,7 @@ class GuardCollector implements Guards {
 
   /**
    * @param first index of the first leaf of `item` in the FROM of its level
-   * @returns the index after its last leaf
+   * @returns the index after the last leaf of `item`
    */
   #lookAtJoins(item: FromItem, links: JoinedItems, first: number): number {
     if (item.kind !== 'join') return first + 1;
@@ -129,7 +129,7 @@ class GuardCollector implements Guards {
 
   /**
    * True if Postgres always turns a condition with a query inside into a join, so that the query never runs for a
-   * hidden row. Failures inside the query are checked there.
+   * hidden row. Conditions inside the query are examined separately.
    */
   #becomesJoin(condition: Expr, links: JoinedItems): boolean {
     if (condition.kind === 'in_query') return this.#joinsIn(condition, links);
@@ -152,7 +152,7 @@ class GuardCollector implements Guards {
     if (query.outputs.some((o) => someExpr(o.expr, (e) => e.kind === 'window'))) return false;
     const correlated = this.reach.outerRefs(query);
     if (correlated.length === 0 || !correlated.every((r) => places.has(r.source))) return false;
-    // The rest of the query must not depend on queries around it.
+    // Apart from its conditions, the query must not refer to outer queries.
     const bare: Select = { ...query, where: [], outputs: [], distinctOn: [], orderBy: [] };
     return this.reach.outerRefsOf(bare, query).length === 0;
   }
@@ -202,8 +202,9 @@ class JoinedItems {
 }
 
 /**
- * Parts of a HAVING condition that Postgres may move below the groups, since they depend on no aggregate: it moves NOT
- * inwards, splits AND, and factors what the operands of an OR have in common. The condition itself, if it depends on none.
+ * Returns the parts of a HAVING condition that Postgres may move below the groups, since they depend on no aggregate:
+ * it moves NOT inwards, splits AND, and factors out what the operands of an OR have in common. If no part depends on an
+ * aggregate, returns the whole condition.
  */
 function partsBelowGroups(condition: Expr): readonly Expr[] {
   const dependent = new Set<Expr>();
@@ -302,7 +303,7 @@ function pushed(
   });
 }
 
-/** Returns the scans in FROM that WHERE filters directly: not those whose rows an outer join may replace by NULLs. */
+/** Returns the scans in FROM whose rows WHERE filters directly: no outer join replaces them by NULLs. */
 function strictScans(item: FromItem | null): readonly GovernedScan[] {
   if (item === null) return [];
   if (item.kind === 'join') {

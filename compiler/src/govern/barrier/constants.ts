@@ -14,7 +14,7 @@ export function cannotFail(expr: Expr, literals: LiteralSlots): boolean {
   );
 }
 
-/** True for short literals, also case-folded, trimmed or concatenated. Very long ones may exhaust memory. */
+/** True for short literals, also case-folded, trimmed or concatenated. Very long texts may exhaust memory. */
 function isShortText(expr: Expr, literals: LiteralSlots, budget: FoldBudget): boolean {
   if (budget.nodes-- <= 0) return false;
   if (expr.kind === 'parameter')
@@ -67,7 +67,7 @@ const WIDENED: ReadonlySet<string> = new Set([
   'int8 float8',
   'numeric float8',
 ]);
-/** Functions whose result exceeds their argument by at most one. */
+/** Functions whose result exceeds the argument's absolute value by at most one. */
 export const ROUNDED: ReadonlySet<string> = new Set([
   'abs',
   'sign',
@@ -78,7 +78,7 @@ export const ROUNDED: ReadonlySet<string> = new Set([
   'trunc',
 ]);
 const ADDED: ReadonlySet<string> = new Set(['+', '-']);
-/** True for a number below two million, of at most five digits after the point: the product of three is an int8. */
+/** True for numbers below two million with up to five decimals. The product of three fits into an int8. */
 export const isFewDigits = (text: string): boolean =>
   /^-?\d{1,7}(\.\d{1,5})?$/.test(text) && Math.abs(Number(text)) < 2_000_000;
 

@@ -33,7 +33,7 @@ export interface Guards {
   readonly reach: RowReach;
   /** Conditions that must first test whether the rows that reach them are shown. */
   readonly conditions: ReadonlySet<Expr>;
-  /** HAVING conditions of which Postgres would move a part that can fail below the groups. */
+  /** HAVING conditions with a part that can fail and that Postgres would move below the groups. */
   readonly aboveGroups: ReadonlySet<Expr>;
   /** Queries whose output must be complete before anything is compared with it. */
   readonly sealed: ReadonlySet<Query>;
@@ -57,7 +57,7 @@ const MAX_CARRIED = 8;
 /** Maximum number of visibility tests in the parts of one condition. */
 const MAX_TESTS = 256;
 
-/** The scan whose visibility each added column reports; null: all scans. */
+/** The scans on which added visibility columns report, one per column; null means all scans. */
 type CarriedScans = readonly (SourceId | null)[];
 
 class GuardPass {
@@ -65,13 +65,13 @@ class GuardPass {
   readonly #slots: GovernedSlots;
   readonly #items = new Map<SourceId, FromItem>();
   readonly #tables = new Map<number, Query>();
-  /** FROM items of levels with an outer join, which may replace their rows with NULLs. */
+  /** FROM items of levels with an outer join. It may replace their rows with NULLs. */
   readonly #missing = new Set<SourceId>();
   /** Scans that get a `SHOWN` column. */
   readonly #statingScans = new Set<SourceId>();
   /** The scans whose visibility a query reports in its last columns, in this order; `all`: one column for all. */
   readonly #carried = new Map<Query, Set<SourceId> | 'all'>();
-  /** True if a query reads the rows of a scan; key null: of any scan with a row filter. */
+  /** Caches whether a query reads the rows of a scan or, under key null, of any scan with a row filter. */
   readonly #within = new Map<Query, Map<SourceId | null, boolean>>();
 
   constructor(root: Query, guards: Guards, slots: GovernedSlots) {
@@ -118,7 +118,7 @@ class GuardPass {
     }
   }
 
-  /** Returns the FROM items that pass on rows of `scan`; none if sealed, or if all rows are aggregated into one. */
+  /** Returns the FROM items that pass on rows of `scan`; none if the level is sealed or has a single group. */
   #leavesWith(query: Select, scan: SourceId | null): readonly SourceId[] {
     if (isSealedLevel(query) || (query.grouped && query.groupBy.length === 0)) return [];
     return leavesOf(query.from)
@@ -207,9 +207,9 @@ class GuardPass {
   }
 
   /**
-   * Puts a test that all rows that reach the condition are visible in front of each part that can fail. Other parts stay
-   * bare, so an arm of OR can still use its index; what they yield for a hidden row does not matter, since its scan's row
-   * filter removes it.
+   * Puts a test that all rows that reach the condition are shown in front of each part that can fail. Other parts stay
+   * bare, so that an arm of OR can still use its index. Their value for a hidden row does not matter, since the scan's
+   * row filter removes that row.
    */
   #parts(condition: Expr, when: Expr): Expr {
     if (condition.kind === 'and' || condition.kind === 'or') return this.#list(condition, when);

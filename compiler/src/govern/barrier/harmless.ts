@@ -48,7 +48,7 @@ function isListed(expr: Expr, context: HarmlessContext): boolean {
   return childrenOf(expr).every((e) => isHarmless(e, context));
 }
 
-/** True if nothing evaluated in `query`, at any depth, can fail. LIMIT can, unless it is a literal count. */
+/** True if nothing evaluated in `query`, at any depth, can fail. LIMIT and OFFSET must be literal counts. */
 export function isHarmlessQuery(query: Query, context: HarmlessContext): boolean {
   const known = context.queries.get(query);
   if (known !== undefined) return known;
@@ -62,7 +62,7 @@ export function isHarmlessQuery(query: Query, context: HarmlessContext): boolean
   return found;
 }
 
-/** Returns the queries that `query` reads from; null for sources that generate rows and may generate too many. */
+/** Returns the queries that `query` reads; null for each source that may generate too many rows. */
 function operandsOf(query: Query): readonly (Query | null)[] {
   switch (query.kind) {
     case 'values':
@@ -85,7 +85,7 @@ function tablesOf(tables: readonly CommonTable[]): readonly (Query | null)[] {
   return tables.map((t) => (t.recursive === true ? null : t.query));
 }
 
-/** True for calls that count or compare; a sum may overflow. */
+/** True for aggregates that count or compare. Others may fail: a sum may overflow. */
 function isHarmlessCall(call: Aggregate | WindowCall, context: HarmlessContext): boolean {
   return (
     call.kind === 'aggregate' &&
@@ -191,13 +191,13 @@ const CASTS: ReadonlySet<string> = new Set([
   'cidr inet',
 ]);
 
-/** Functions for a part of a text: see `isPart`. */
+/** Functions that return a part of a text: see `isPart`. */
 const ENDS: ReadonlySet<string> = new Set(['left', 'right']);
 const MIDDLES: ReadonlySet<string> = new Set(['substring', 'substr']);
 /** Functions that change the case of a text: see `isCaseOfLimited`. */
 const CASES: ReadonlySet<string> = new Set(['lower', 'upper']);
 
-/** The list, for tests that try extreme values on every entry. */
+/** The lists of harmless operations, exported for tests that try extreme values on every entry. */
 export const LISTED = Object.freeze({
   comparisons: COMPARISONS,
   patterns: PATTERNS,
@@ -298,7 +298,7 @@ function isPlaceInList({ definition, args: [list, text, ...more] }: FunctionCall
   );
 }
 
-/** True for a part of a text whose place is given by literals. Only a negative length can fail. */
+/** True for a part of a text at a position given by literals. Only a negative length can fail. */
 function isPart({ definition, args: [text, first, ...more] }: FunctionCall, literals: LiteralSlots): boolean {
   if (text?.type !== 'text' || first?.kind !== 'parameter' || first.type !== 'int4') return false;
   if (ENDS.has(definition.name)) return more.length === 0 && isCount(first, literals);
@@ -335,7 +335,7 @@ function callKey({ definition, args }: FunctionCall): string {
   return [definition.name, ...args.map((a) => a.type)].join(' ');
 }
 
-/** In UTC a timestamp keeps its value; in another zone it may leave the range of its type. */
+/** True for `timezone('UTC', ...)`. In another zone, a timestamp may leave the range of its type. */
 function isInUtc({ definition, args: [zone] }: FunctionCall): boolean {
   return definition.name === 'timezone' && zone?.kind === 'structural' && zone.text === 'UTC';
 }

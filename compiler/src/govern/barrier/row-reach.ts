@@ -107,7 +107,7 @@ export class RowReach {
     return found;
   }
 
-  /** True if a text is a stored column whose type limits its length, also read through other levels. */
+  /** True if a text is a stored column whose type limits its length, directly or through other levels. */
   #isLimited(text: Expr): boolean {
     if (text.kind === 'base') return text.characters !== undefined;
     if (text.kind !== 'column') return false;
@@ -134,9 +134,10 @@ export class RowReach {
   }
 
   /**
-   * Records the conditions that run above the groups of a level: they see groups of shown rows only and need no guard.
+   * Records the conditions that run above the groups of an enclosing level: they see groups of shown rows only and need
+   * no guard.
    *
-   * @param around the levels around `level` that are grouped before it runs
+   * @param around the enclosing levels that are grouped before `level` runs
    */
   #settle(level: Query, around: GroupedLevels | null): void {
     if (level.kind === 'select' && around !== null)
@@ -232,7 +233,7 @@ export interface GroupedLevels {
 /** Returns the queries inside expressions that are evaluated after the level's GROUP BY. */
 function queriesAboveGroups(level: Query): ReadonlySet<Query> {
   if (level.kind !== 'select' || !level.grouped) return new Set();
-  // A query among the keys runs on rows that have passed the filter, and is also above the groups.
+  // A query among the grouping keys also runs only on rows that have passed the filter.
   const above = [...level.groupBy, ...level.outputs.map((o) => o.expr), ...level.having];
   return new Set(queriesIn([...above, ...level.distinctOn, ...sortExprs(level.orderBy)]));
 }

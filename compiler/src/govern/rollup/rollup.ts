@@ -27,7 +27,7 @@ import type { TypeName } from '../../types/types.js';
 import { columnRule } from '../mask.js';
 import type { GovernedSlots } from '../slots.js';
 
-/** A rollup of an entity that a query reads, and the reason why it cannot answer the query. */
+/** A rollup that cannot answer a query although the query reads its entity, with the reason. */
 export interface UnusedRollup {
   readonly name: string;
   readonly why: RollupFault;
@@ -41,7 +41,7 @@ interface RollupQuestion {
   readonly access: Access;
 }
 
-/** The rollup that answers a query, and those that cannot. */
+/** The query over the chosen rollup, null if there is none, and the rollups that cannot answer the query. */
 export interface RollupChoice {
   readonly rolled: RollupQuestion | null;
   readonly passed: readonly UnusedRollup[];
@@ -168,7 +168,7 @@ function ownColumns({ time, measures }: Rollup) {
   ];
 }
 
-/** Grants the rollup's own columns. `overRollup` has checked that the caller sees the data they derive from. */
+/** Grants the rollup's own columns; `overRollup` has checked that the caller sees their source columns. */
 function withOwnColumns(
   access: Access,
   relation: Relation,
@@ -197,7 +197,7 @@ export type RollupFault =
   | 'a column that is aggregated is masked'
   | 'a minimum group size applies';
 
-/** The units that are whole multiples of each grain's period. */
+/** For each grain, the units whose periods consist of whole periods of the grain. */
 const WHOLE: Readonly<Record<Grain, ReadonlySet<string>>> = {
   second: new Set(['second', 'minute', 'hour', 'day', 'week', 'month', 'quarter', 'year']),
   minute: new Set(['minute', 'hour', 'day', 'week', 'month', 'quarter', 'year']),
@@ -342,7 +342,7 @@ class RolledBlock {
     return columnRef(this.#source, ROLLUP_TIME, 'timestamp');
   }
 
-  /** Handles `<time> >= x` and `<time> < x` if a period begins at `x`, so that no period is split. */
+  /** Rewrites `<time> >= x` and `<time> < x` if `x` begins a period, so that no period is split; else null. */
   #bound(e: Operation): Expr | null {
     const { left, right, definition } = e;
     if (left === null || !this.#isTime(left) || (definition.name !== '>=' && definition.name !== '<'))
@@ -353,7 +353,7 @@ class RolledBlock {
     return operationNode(requireOperator(definition.name, 'timestamp', 'timestamp'), this.#time(), begin);
   }
 
-  /** True if the literal in `slot` begins a period; the plan depends on nothing else about it. */
+  /** True if the literal in `slot` begins a period; the plan depends only on the result of this test. */
   #isBeginning(slot: number, type: TypeName): boolean {
     const { time } = this.#rollup;
     const days = time === null ? null : DAYS[time.grain];
@@ -380,7 +380,7 @@ class RolledBlock {
     return this.#rollup.measures.find((m) => m.column === arg.name) ?? null;
   }
 
-  /** Handles aggregates that do not depend on how many rows share a value of the dimension, and counts of rows. */
+  /** Rewrites counts of rows, and aggregates for which it does not matter how often a value occurs. */
   #overDimensions(call: Aggregate, name: string, filter: Expr | null): Expr {
     if (name === 'count' && call.args.length === 0) return this.#counted(call, ROLLUP_ROWS, filter);
     const args = mapped(call.args, (a) => this.#expr(a));
@@ -414,7 +414,7 @@ class RolledBlock {
     return operationNode(requireOperator('/', 'numeric', 'numeric'), total, some, 'numeric');
   }
 
-  /** A count over no rows is 0, but a sum over no rows is NULL. */
+  /** Sums the counts in `column`; 0 over no rows, like a count, where a sum would be NULL. */
   #counted(call: Aggregate, column: string, filter: Expr | null): Expr {
     const total = inType(this.#together(call, 'sum', { name: column, type: 'int8' }, filter), 'int8');
     const args = Object.freeze([total, this.#slots.literal('0', 'int8')]);

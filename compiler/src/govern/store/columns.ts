@@ -28,7 +28,7 @@ export const DERIVED = [
   ['chunk_id', 'text'],
 ] as const satisfies readonly (readonly [string, TypeName])[];
 
-/** The words of a passage, as word numbers of the lexical lane. */
+/** The column with the words of a passage, as word numbers of the lexical lane (word search). */
 export const TERMS: GovernedColumn = Object.freeze({
   name: '#terms',
   type: 'int4[]',
@@ -56,7 +56,7 @@ export const LEXICAL_VECTOR = 'lex';
 export const NGRAM_VECTOR = 'dense';
 export const MODEL_VECTOR = 'embedding';
 
-/** Outputs that a store's plan has for the passages of any facet. */
+/** Names of the outputs that store plans can have for every facet, unlike metadata, which differs between facets. */
 export type StoredName =
   | (typeof STORED)[number][0]
   | (typeof DERIVED)[number][0]
@@ -153,7 +153,7 @@ export const SNAPSHOT: PlanOutput = Object.freeze({
   }),
 });
 
-/** Creates a call of a function about the server itself, which callers may not call. */
+/** Creates a call of a function that describes the server, which callers may not call. */
 function ofServer(name: string, type: FunctionCall['type']): FunctionCall {
   const args = Object.freeze([]);
   return Object.freeze({

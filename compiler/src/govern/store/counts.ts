@@ -26,7 +26,7 @@ import {
   visiblePassages,
 } from './scan.js';
 
-/** Counts the visible passages, up to slot `limit`. */
+/** Returns the plan that counts the visible passages, up to slot `limit`. */
 export function countUpToLimit(view: StoreView, table: Relation): GovernedPlan {
   const { facet, source } = view.request;
   const read = visiblePassages(view, scanStore(view, [facet.entityKey], [], [], table));
@@ -56,8 +56,8 @@ export function countPlans(view: StoreView, version: FacetVersion): NonNullable<
 }
 
 /**
- * Uses the indexer's counts if the caller sees every passage. Otherwise looks up each of the rows in slot `words` in
- * the index of words.
+ * Returns a plan that takes the indexer's counts if the caller sees every passage. Otherwise it looks up each word of
+ * slot `words` in the index of words.
  *
  * @param all counts the visible passages
  */
@@ -127,7 +127,7 @@ function indexed(view: StoreView, version: FacetVersion, word: Expr, place: numb
   return { kind: 'scalar_query', query, type: 'int8' };
 }
 
-/** Finds the passages with any word of slot `terms` once, by the most selective filter, and counts within these. */
+/** Finds the passages with any word of slot `terms` once, by the best filter, and counts words in these. */
 function amongFound(view: StoreView, all: Select, documents: boolean): GovernedPlan {
   const { facet, source } = view.request;
   const any = operationNode(WORDS_OVERLAP, TERMS.expr, view.slots.given('terms', 'int4[]'));
@@ -154,7 +154,7 @@ function wordOf(source: SourceId): ColumnRef {
   return columnRef(source + SOURCE_OFFSETS.word, 'word', 'int4');
 }
 
-/** Returns `count` for each of the rows in slot `words`: a `word`, and as `term` an array of it. */
+/** Counts for each row in slot `words`, which has a `word` and, as `term`, an array of that word. */
 function countOfWords(
   view: StoreView,
   count: Expr,

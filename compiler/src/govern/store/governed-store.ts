@@ -26,7 +26,7 @@ import {
 
 /**
  * Returns the governed plans that read one facet: the caller's version, its row filter, and only passages whose entity
- * the caller may see. Null if there is no grant, or no suitable version.
+ * the caller may see. Null if `servedVersion` returns null.
  */
 export function governedStore(
   request: StoreRequest,
@@ -84,7 +84,10 @@ function shownFields(relation: Relation, allowed: RelationAccess): readonly stri
   );
 }
 
-/** Returns derived attributes of named entities, joined to the visible passages that support them; null if unused. */
+/**
+ * Returns the plan for derived attributes of named entities, joined to the visible passages that support them; null if
+ * the statement uses none.
+ */
 function derivedPlan(view: StoreView, version: FacetVersion): GovernedPlan | null {
   const { by, facet } = view.request;
   if (by.kind !== 'named' || by.derived.length === 0) return null;
@@ -121,7 +124,7 @@ function derivedPlan(view: StoreView, version: FacetVersion): GovernedPlan | nul
   });
 }
 
-/** Scans the derived attributes of one version's passages: only valid when joined to their passages. */
+/** Scans derived attributes without a row filter: they must be joined to the visible passages. */
 function scanDerived(
   { request, store }: StoreView,
   version: FacetVersion,

@@ -42,7 +42,7 @@ import {
   visiblePassages,
 } from './scan.js';
 
-/** Returns the requested passages, best first, with all columns that are shown. */
+/** Returns the plan for the requested passages, best first, with all visible columns. */
 export function passagePlan(view: StoreView): GovernedPlan {
   return shownPassages(view, null);
 }
@@ -55,7 +55,7 @@ export function commonWordsPlan(view: StoreView): GovernedPlan {
   return shownPassages(view, null, () => []);
 }
 
-/** Returns the passages with the ids in slot `ids`. */
+/** Returns the plan for the passages with the ids in slot `ids`. */
 export function namedPlan(view: StoreView): GovernedPlan {
   const id: BaseColumn = { kind: 'base', column: 'chunk_id', type: 'text' };
   return shownPassages(view, null, ({ slots }) => [oneOf(id, slots.given('ids', 'text[]'))]);
@@ -67,14 +67,14 @@ export function nearestPlans(view: StoreView, version: FacetVersion): NonNullabl
   const beside = secondView(view);
   const signs = distanceTo(beside, '<~>', 'bit', 'bits');
   const product = distanceTo(beside, '<#>', 'vector', MODEL_VECTOR);
-  // Behind a fence, no index can provide the order.
+  // Filters that may fail run behind a fence, where no index can provide the order.
   const isFenced = callersFilters(view, scanStore(view, [], [], [])).others.length > 0;
   const indexed = view.request.facet.approximate && !isFenced;
   const among = (candidates: Select): GovernedPlan => shownPassages(view, candidates);
   return Object.freeze({
     some: countUpToLimit(view, bits),
     bySigns: among(candidatesOf(beside, bits, signs, [signs.name, stored('chunk_id')])),
-    // An index does not order equal distances.
+    // Ordered by distance only: an index cannot break ties by id.
     byIndex: indexed ? among(candidatesOf(beside, view.store, product, [product.name])) : null,
   });
 }
@@ -187,7 +187,7 @@ interface PassageQuery {
   readonly order: readonly string[];
   readonly limit: Expr;
   readonly offset?: Expr | null;
-  /** True if only the best passage of each document counts. */
+  /** True to return only the best passage of each document. */
   readonly ofDocuments?: boolean;
   /** Further conditions on visible passages. */
   readonly where?: readonly Expr[];

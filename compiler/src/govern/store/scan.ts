@@ -31,7 +31,7 @@ import { ownColumn, stored } from './columns.js';
 export interface StoreRequest {
   readonly source: SourceId;
   readonly facet: FacetStore;
-  /** Predicates over the facet's own columns. */
+  /** The caller's predicates over the facet's own columns. */
   readonly filters: readonly Expr[];
   /** Metadata columns that the statement uses. */
   readonly metadata: readonly string[];
@@ -68,7 +68,7 @@ export interface StoreView {
   readonly literals: LiteralSlots;
 }
 
-/** The first ids of FROM items other than the stores' own scans, far above those of a statement. */
+/** Offsets from a store's source id to the ids of its other FROM items, far above those of a statement. */
 export const SOURCE_OFFSETS = Object.freeze({
   entity: 1_000_000,
   some: 2_000_000,
@@ -272,7 +272,7 @@ export function storePlan(
   return mint(fields, { catalog, access, joins: null, usable: NO_ROLLUPS });
 }
 
-/** The visible passages in the form that the rest of a statement reads. */
+/** The visible passages, as FROM, WHERE and column references for the rest of a statement. */
 export interface Passages {
   readonly from: FromItem;
   readonly where: readonly Expr[];
@@ -280,7 +280,8 @@ export interface Passages {
 }
 
 /**
- * Returns the passages of `scan` that match `where`, which decides what the caller may see, and the caller's `filters`.
+ * Returns the passages of `scan` that match `where`, which restricts them to those that the caller may see, and the
+ * caller's `filters`.
  *
  * A passage is hidden by the row filter of its facet or by that of its entity. No column of the passage tells whether
  * the entity is visible, so no guard can test it. Filters that might fail therefore run behind a fence, in a separate
@@ -326,7 +327,7 @@ function above(expr: Expr, source: SourceId, ref: (column: string) => ColumnRef)
   );
 }
 
-/** Wraps the condition in a CASE: a fence alone lets the planner try it on column statistics. */
+/** Wraps the condition in a CASE: behind a fence alone, the planner may try it on column statistics. */
 function whereShown(condition: Expr, shown: Expr): Expr {
   return caseNode(shown, condition, FALSE);
 }

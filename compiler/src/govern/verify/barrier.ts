@@ -42,12 +42,12 @@ export function verifyBarrier(root: Query, slots: readonly Slot[]): readonly Pro
   return new BarrierCheck(root, slots).checked();
 }
 
-/** A row of a scan as passed on by a FROM item: `source scan`. */
+/** The rows of a scan as passed on by a FROM item: `<id of the FROM item> <id of the scan>`. */
 type ScanRow = `${SourceId} ${SourceId}`;
 type ScanRows = ReadonlySet<ScanRow>;
 
 function idsOf(row: ScanRow): readonly [SourceId, SourceId] {
-  return row.split(' ').map(Number) as [number, number]; // made of two numbers
+  return row.split(' ').map(Number) as [number, number]; // always two numbers
 }
 
 type FromItemSource =
@@ -67,7 +67,7 @@ interface ValueContext {
   readonly tested: CheckedRows;
   /** True for a condition, or part of one, whose selectivity the planner estimates. */
   readonly estimated: boolean;
-  /** True if aggregates are evaluated in the same place rather than below it. */
+  /** True if aggregates are evaluated together with the expression; false if they are evaluated before it. */
   readonly inside: boolean;
 }
 
@@ -78,7 +78,7 @@ const IN_QUERY: ValueContext = { tested: NOTHING_TESTED, estimated: false, insid
 interface FailingValue {
   readonly kind: Expr['kind'];
   readonly tested: CheckedRows;
-  /** True if the planner may try it on values from its statistics. */
+  /** True if the planner may evaluate it on values from column statistics. */
   readonly tried: boolean;
 }
 
@@ -174,7 +174,7 @@ class BarrierCheck {
         this.#behind.set(leaf.id, query === null ? { kind: 'given' } : { kind: 'query', query });
         break;
       }
-      // Their rows were computed earlier, or from rows that are known to be shown.
+      // The rows of these items were computed earlier, or from rows that are known to be shown.
       case 'rows':
       case 'recursion':
       case 'spine':
@@ -231,7 +231,7 @@ class BarrierCheck {
     for (const c of conditionsOf(query.from)) this.#condition(c);
   }
 
-  /** IN compares its argument with the output of its query, which may become a condition on that query's rows. */
+  /** Rejects IN if its query's output can fail: the comparison may run on that query's hidden rows. */
   #outputsOfIn(e: Expr): void {
     if (e.kind === 'in_query') {
       const cut = e.query.kind !== 'values' && (e.query.limit !== null || e.query.offset !== null);
@@ -302,7 +302,7 @@ class BarrierCheck {
     for (const q of ownQueries(e)) found.addAll(this.#failuresIn(q), place.tested);
   }
 
-  /** Returns the expressions that can fail in a query inside a condition, which runs for each row that reaches it. */
+  /** Returns the expressions that can fail in a query that a condition runs for each row. */
   #failuresIn(query: Query): readonly FailingValue[] {
     return this.#failures.of(query, () => {
       const found = new Failures();
@@ -314,7 +314,7 @@ class BarrierCheck {
     });
   }
 
-  /** True if an expression cannot fail on any row; `inside`: true if aggregates in it are evaluated with it. */
+  /** True if an expression cannot fail on any row; `inside`: aggregates in it are evaluated with it. */
   #isSound(e: Expr, inside: boolean): boolean {
     if ((e.kind === 'aggregate' || e.kind === 'window') && !inside) return true;
     if (e.kind === 'column') return this.#isSoundColumn(e);
@@ -373,7 +373,7 @@ class BarrierCheck {
     return query.with.some((t) => t.recursive === true) || this.#itemsOf(query).some(makesRows);
   }
 
-  /** True for groups that may be too small, and for several grouping sets: such a level is fenced, and shows no row. */
+  /** True for a fenced level of groups, by grouping sets or with a minimum size: it shows no single row. */
   #countsOnly(query: Query): boolean {
     return (
       query.kind === 'select' &&
@@ -400,7 +400,10 @@ class BarrierCheck {
     });
   }
 
-  /** Returns the columns that expressions read, including outer columns of queries in them; `skips`: not in these. */
+  /**
+   * Returns the columns that expressions read, including outer columns of queries in them. Parts that `skips` accepts
+   * are left out.
+   */
   #readIn(values: readonly Expr[], skips = (_: Expr): boolean => false): readonly ColumnRef[] {
     const found: ColumnRef[] = [];
     const look = (e: Expr): void => {
@@ -431,7 +434,7 @@ class BarrierCheck {
     });
   }
 
-  /** True if no condition can reach rows of a scan through a FROM item before they are filtered. */
+  /** True if no condition can be evaluated on rows of a scan, read through a FROM item, before the row filter. */
   #isFenced(row: ScanRow): boolean {
     const [source, scan] = idsOf(row);
     const behind = this.#behind.get(scan);
@@ -440,7 +443,7 @@ class BarrierCheck {
     return through?.kind === 'query' && this.#isCut(through.query, scan);
   }
 
-  /** True if no condition on a query can reach rows of a scan in it; also true for a scan that is not in it. */
+  /** True if no condition on a query can be moved down to rows of a scan, or if the scan is not in it. */
   #isCut(query: Query, scan: SourceId): boolean {
     if (query.kind === 'values' || query.limit !== null || query.offset !== null) return true;
     return this.#cut.of(query, scan, () =>
@@ -470,7 +473,7 @@ class BarrierCheck {
     return testedRows(tested);
   }
 
-  /** Returns the scans whose rows are visible if the column `ref` is true; null if it has another meaning. */
+  /** Returns the scans whose rows are visible if column `ref` is true; null if it is not a visibility flag. */
   #shownBy(ref: ColumnRef): ReadonlySet<SourceId> | null {
     const behind = this.#behind.get(ref.source);
     if (behind?.kind === 'scan')
@@ -499,7 +502,10 @@ class BarrierCheck {
     }
   }
 
-  /** Returns the scans whose rows are shown because every FROM item that passes them on reports so. */
+  /**
+   * Returns the scans whose rows are visible if `stated` is true: it has a visibility flag of every item that passes
+   * them on. Null if `stated` contains anything but visibility flags.
+   */
   #shownInLevel(query: Select, stated: Expr | undefined): ReadonlySet<SourceId> | null {
     if (stated === undefined) return null;
     const says = new Map<SourceId, Set<SourceId>>();
@@ -540,7 +546,7 @@ class BarrierCheck {
 
   // -------------------------------------------------------------- semi-joins
 
-  /** True if Postgres joins the query in a conjunct of WHERE to the block, so that it never runs for a hidden row. */
+  /** True if Postgres joins the query of a conjunct to the block, so that it never runs for hidden rows. */
   #isJoin(condition: Expr, block: Select): boolean {
     const e = condition.kind === 'not' ? condition.arg : condition;
     if (condition.kind !== 'in_query' && e.kind !== 'exists') return false;
@@ -588,7 +594,7 @@ class Memo<K, T> {
   }
 }
 
-/** Cached results for queries, by a number: the position of a column, or a scan. */
+/** Results cached by query and a number: the position of a column, or the id of a scan. */
 class QueryMemo<T> {
   readonly #byQuery = new Memo<Query, Memo<number, T>>();
 
@@ -597,7 +603,7 @@ class QueryMemo<T> {
   }
 }
 
-/** Expressions that can fail, one for each set of tested rows. */
+/** Expressions that can fail, one for each set of tested rows and each value of `tried`. */
 class Failures {
   readonly #found = new Map<string, FailingValue>();
 
@@ -605,7 +611,7 @@ class Failures {
     this.#note({ kind: e.kind, tested, tried: estimated && isTried(e) });
   }
 
-  /** Adds the failures of a query inside an expression; `tested`: rows tested by a CASE around it. */
+  /** Adds the failures of a query inside an expression. A CASE around it tests the rows `tested`. */
   addAll(failures: readonly FailingValue[], tested: CheckedRows): void {
     for (const f of failures) this.#note(tested.key === '' ? f : { ...f, tested: both(tested, f.tested) });
   }
@@ -682,7 +688,7 @@ function isTotalQuery(query: Query, literals: ProofLiterals): boolean {
   );
 }
 
-/** Maximum number of characters of a `varchar`; `lower` of so many is far from the memory it may use. */
+/** Maximum length of a `varchar` in characters: `lower` and `upper` of it need far less than 1 GB. */
 const MOST_CHARACTERS = 10_485_760;
 
 function isCaseChange({ definition, args }: Extract<Expr, { kind: 'call' }>): boolean {
@@ -702,7 +708,7 @@ function hides(scan: GovernedScan): boolean {
   return scan.filter !== null || scan.relation.kind === 'facet';
 }
 
-/** True if a query's LIMIT or OFFSET may be negative; literals are checked. */
+/** True unless LIMIT and OFFSET of a query are absent or literals that are not negative. */
 function picks(query: Query, literals: ProofLiterals): boolean {
   if (query.kind === 'values') return false;
   return [query.limit, query.offset].some((e) => e !== null && !literals.has(e, 'count'));
@@ -722,7 +728,10 @@ function columnOf(scan: GovernedScan, name: string): Expr {
   return found.expr;
 }
 
-/** Returns the column of a visibility test, including the form that counts the NULL row of an outer join as shown. */
+/**
+ * Returns the column of a visibility test: `c`, or `c IS NOT FALSE`, which accepts the NULL row of an outer join.
+ * Otherwise null.
+ */
 function testedColumn(e: Expr): ColumnRef | null {
   if (e.kind === 'column') return e;
   const isTest = e.kind === 'truth_test' && e.test === 'false' && e.negated;
@@ -762,7 +771,7 @@ function definitionsAt(query: Query, place: number, into: Expr[] = []): readonly
 
 const NOTHING: readonly never[] = Object.freeze([]);
 
-/** Returns the expressions that a grouped level evaluates after grouping, and its keys, computed from filtered rows. */
+/** Returns the expressions evaluated after grouping, and the level's keys, which read filtered rows. */
 function aboveGroups(level: Select): readonly Expr[] {
   const keys = [...level.groupBy, ...level.distinctOn, ...sortExprs(level.orderBy)];
   return [...level.having, ...level.outputs.map((o) => o.expr), ...keys];
@@ -782,7 +791,7 @@ function ownQueries(e: Expr): readonly Query[] {
   return query === null ? NOTHING : [query];
 }
 
-/** Results of `hasAggregate`, which is asked of each level of a condition. */
+/** Cached results of `hasAggregate`, which is called at each level of a condition. */
 const AGGREGATED = new WeakMap<Expr, boolean>();
 
 function hasAggregate(e: Expr): boolean {
@@ -793,7 +802,7 @@ function hasAggregate(e: Expr): boolean {
   return has;
 }
 
-/** Operands of AND, OR and NOT that have no aggregate: the planner may evaluate each of them on rows, before they are grouped. */
+/** Returns the operands of AND, OR and NOT without aggregates: the planner may evaluate them before grouping. */
 function withoutAggregates(e: Expr): readonly Expr[] {
   if (!hasAggregate(e)) return [e];
   return e.kind === 'and' || e.kind === 'or' || e.kind === 'not'

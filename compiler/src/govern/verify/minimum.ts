@@ -50,7 +50,7 @@ function isWhole(block: Select): boolean {
   return block.groupBy.length === 0 && block.groupingSets === null;
 }
 
-/** Verifies that the block itself decides which rows count; an outer query may only provide keys to compare. */
+/** Verifies that a block alone determines which rows count; an outer query may only provide keys to compare. */
 function verifyChosen(block: Select): void {
   const within = new Set<number>();
   for (const q of allQueries(block))
@@ -95,7 +95,7 @@ function verifyValue(expr: Expr, scans: readonly CountedScan[], slots: readonly 
   for (const child of childrenOf(expr)) verifyValue(child, scans, slots);
 }
 
-/** True if a condition holds only for groups with enough keys of every scan, or a row that other grants show. */
+/** True if a condition requires enough keys of every scan, or a row that other grants show. */
 function isPresent(condition: Expr, scans: readonly CountedScan[], slots: readonly Slot[]): boolean {
   if (condition.kind !== 'or') return isEnough(condition, scans, [], slots);
   const [enough, some, ...more] = condition.args;
@@ -164,7 +164,7 @@ function keyOf(scan: CountedScan): string | null {
   return fingerprint({ kind: 'null_test', arg, negated: true, type: 'bool' });
 }
 
-/** True if an aggregate covers the argument of `call`, over rows that may only be aggregated, all of one sign. */
+/** True if `part` has the argument of `call`, over rows that match `wanted` and have values of one sign. */
 function takes(part: Aggregate, call: Aggregate, wanted: ReadonlySet<string>): boolean {
   const filter = part.filter === null ? [] : conjunctsOf(part.filter);
   const rest = filter.filter((e) => !wanted.has(fingerprint(e)));
@@ -182,7 +182,7 @@ function aggregatesIn(e: Expr): readonly Aggregate[] {
   return e.kind === 'aggregate' ? [e] : childrenOf(e).flatMap(aggregatesIn);
 }
 
-/** Returns the conditions under which the aggregate includes a row: its filter, and arguments that are not NULL. */
+/** Returns the conditions on rows that an aggregate includes: its filter, and arguments that are not NULL. */
 function takenBy(call: Aggregate): readonly string[] {
   const given = call.args
     .filter((a) => a.kind !== 'parameter')
@@ -212,7 +212,7 @@ function isKey(expr: Expr): expr is Extract<Expr, { kind: 'column' }> {
   return expr.kind === 'column' && isGroupColumn(expr.name);
 }
 
-/** True for the key itself, but not for the other counted values, which may be NULL. */
+/** True for the row key, but not for the other counted values, which may be NULL for any row. */
 function isRowKey(expr: Expr): expr is Extract<Expr, { kind: 'column' }> {
   return expr.kind === 'column' && expr.name === GROUP_KEY;
 }

@@ -3,8 +3,8 @@ import type { Expr, Slot } from '../../plan/plan.js';
 import { elementOf, isArray, type TypeName } from '../../types/types.js';
 
 /*
- * The verifier's own list of what cannot fail. It shares no code with `harmless.ts`: both must be wrong in the same
- * way before a condition that can fail gets past them.
+ * The verifier's own list of operations that cannot fail. It shares no code with `harmless.ts`: a condition that can
+ * fail gets through only if both are wrong in the same way.
  */
 
 /** A property of a literal that a proof relies on. */
@@ -24,7 +24,7 @@ export interface ProofDependency {
     | 'at most one';
 }
 
-/** Literals that are `small` are below this. */
+/** Upper bound for the absolute value of a literal that is `small`. */
 const SMALL = 2e6;
 
 /** True if the literal in a slot has the property that a proof assumes. */
@@ -59,7 +59,7 @@ export function upholds({ slot, as }: ProofDependency, slots: readonly Slot[]): 
   }
 }
 
-/** The literals of a plan, and those that a proof has relied on. */
+/** The literals of a plan, and a record of those that a proof relies on. */
 export class ProofLiterals {
   readonly relied: ProofDependency[] = [];
   readonly #slots: readonly Slot[];
@@ -68,14 +68,14 @@ export class ProofLiterals {
     this.#slots = slots;
   }
 
-  /** True if an expression is a literal with the property that a proof needs, which then relies on it. */
+  /** True for a literal with the property that a proof needs; records that the proof relies on it. */
   has(e: Expr | null | undefined, as: ProofDependency['as']): boolean {
     if (e?.kind !== 'parameter' || !upholds({ slot: e.slot, as }, this.#slots)) return false;
     this.relied.push({ slot: e.slot, as });
     return true;
   }
 
-  /** Runs a proof that relies on literals only if it succeeds as a whole. */
+  /** Runs a proof, and records the literals that it relies on only if it succeeds. */
   ifProved(proof: (literals: ProofLiterals) => boolean): boolean {
     const literals = new ProofLiterals(this.#slots);
     if (!proof(literals)) return false;
@@ -90,7 +90,7 @@ function isWithin(digits: string, least: number, most: number): boolean {
   return String(value) === digits && value >= least && value <= most;
 }
 
-/** True for a short JSON text without containers in arrays, at most fifty levels deep. */
+/** True for a short JSON text, at most fifty levels deep, without arrays or objects inside arrays. */
 function isShallow(json: string): boolean {
   if (json.length > 10_000) return false;
   const open: string[] = [];
@@ -224,7 +224,10 @@ const TOTAL_CASTS: Readonly<Partial<Record<TypeName, readonly TypeName[]>>> = {
   cidr: ['inet'],
 };
 
-/** Types of the last argument, by function; an argument before it is a unit from a closed set, or has the same type. */
+/**
+ * Types of the last argument with which a function cannot fail. An argument before it is a unit from a closed set, or
+ * has the same type.
+ */
 const TOTAL_CALLS: Readonly<Record<string, readonly TypeName[]>> = {
   length: ['text', 'bytea'],
   char_length: ['text'],
@@ -286,7 +289,7 @@ function isTotalOperation(e: Extract<Expr, { kind: 'operation' }>, literals: Pro
   return e.left.type === 'jsonb' && ['->', '?', '?|', '?&'].includes(name);
 }
 
-/** True if `name` compares the positions of two ranges of one type, or tests whether one contains a value of it. */
+/** True if `name` compares two ranges of one type, or tests whether a range contains an element. */
 function lieBeside(left: TypeName, name: string, right: TypeName): boolean {
   const span = /^(int4|int8|num|date|ts|tstz)(?:multi)?range$/;
   const [one, other] = [span.exec(left)?.[1], span.exec(right)?.[1]];
@@ -305,7 +308,7 @@ const SPANNED: Readonly<Record<string, TypeName>> = {
   tstz: 'timestamptz',
 };
 
-/** True for a search for the words of a short literal, by a function without query syntax. */
+/** True for a search for the words of a short literal, by a function that never reports a syntax error. */
 function isShortSearch(
   { definition, args }: Extract<Expr, { kind: 'call' }>,
   literals: ProofLiterals,
@@ -421,7 +424,7 @@ export function isBounded(e: Expr): boolean {
   return arm?.result.kind === 'null' && column !== null && sizeOf(arm.when, column);
 }
 
-/** Returns the column at the start of a chain of conversions. */
+/** Returns the column at the start of at most `links` conversions; null for any other expression. */
 function handedOn(e: Expr, links: number): Expr | null {
   if (e.kind === 'column') return e;
   if (links === 0) return null;
@@ -465,7 +468,7 @@ export function isSized(e: Expr): boolean {
   return arm?.result.kind === 'parameter' && arm.when.kind === 'or' && sizeOf(arm.when, e.otherwise);
 }
 
-/** Returns the number of factors or terms of a product or sum, each of them bounded; null if one is not. */
+/** Returns the number of factors or terms of a product or sum; null if one of them is not bounded. */
 export function sizedNumbers(e: Expr): number | null {
   if (isSized(e)) return 1;
   if (e.kind !== 'operation' || e.left === null || !['+', '-', '*'].includes(e.definition.name)) return null;

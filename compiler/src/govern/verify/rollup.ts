@@ -6,8 +6,8 @@ import { allQueries, childrenOf, exprsOf, leavesOf, queryOf } from '../../plan/w
 
 /**
  * Proves that replacing an entity by a rollup changes no result: for this caller, every row of the rollup is wholly
- * visible or wholly hidden, and only values that can be added up are read. Shares no code with the choice of the rollup
- * (`rollup/rollup.ts`).
+ * visible or wholly hidden, and its values are only combined by aggregates that allow it. Shares no code with the
+ * choice of the rollup (`rollup/rollup.ts`).
  *
  * @param access the caller's access to the entity itself
  * @param usable rollups that are built and fresh enough
@@ -161,7 +161,10 @@ class RollupProof {
     if (!once && !distinct) this.#fail(`${name} counts rows of the rollup`);
   }
 
-  /** Returns the content of the column that `e` is, or that a CASE with one arm yields; null for anything else. */
+  /**
+   * Returns the content of the column that `e` is, or that a CASE with one arm yields; null for the period of a row and
+   * for anything else.
+   */
   #keptIn(e: Expr | undefined): RollupColumnRole | null {
     if (e?.kind === 'column') {
       const kept = e.source === this.#scan.id ? this.#kept.get(e.name)?.kept : undefined;
@@ -213,7 +216,7 @@ function coversRows(some: Grants, all: Grants): boolean {
   return all.every((g) => texts.has(JSON.stringify(g.filter)));
 }
 
-/** Lengths of periods, in seconds up to a day, then in months: a shorter one divides a longer one. */
+/** Lengths of periods, in seconds or in months; in each list, a shorter one divides a longer one. */
 const SECONDS: Readonly<Record<string, number>> = { second: 1, minute: 60, hour: 3_600, day: 86_400 };
 const MONTHS: Readonly<Record<string, number>> = { month: 1, quarter: 3, year: 12 };
 

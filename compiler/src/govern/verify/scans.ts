@@ -37,7 +37,8 @@ import { GovernedSlots } from '../slots.js';
 /**
  * Proves that each scan of a finished plan shows what policy grants, and nothing else: the relation is in the catalog,
  * the row filter and every masked column follow from `access`, and predicates next to the filter read only what the
- * scan shows. Relies on nothing from the code that made the plan.
+ * scan shows. Computes the expected filters and columns anew from `access`, with the functions that also made the plan
+ * (`mask.ts`, `scan-access.ts`).
  *
  * @throws InternalError
  */
@@ -154,7 +155,7 @@ class ScanCheck {
 
   // -------------------------------------------------------------- rows that may only be aggregated
 
-  /** Verifies that the grants the scan claims are the caller's, and that the minimum is the strictest of theirs. */
+  /** Verifies that the scan's grants are the caller's, and its minimum the strictest of these grants. */
   #counted(relation: Relation, minimum: GroupMinimum): void {
     const { columns } = this.#scan;
     const all = this.#access.relations.get(relation.name) ?? this.#fail('nothing of it is granted');
@@ -227,7 +228,7 @@ class ScanCheck {
     }
   }
 
-  /** Returns the facet, or its lexical leg, whose version for this caller the scan reads. */
+  /** Returns the facet or its lexical leg that the scan reads, and the version that the caller must get. */
   #versionDue(relation: Relation) {
     const facet = this.#catalog.facets.get(relation.name);
     const legs = facet === undefined ? [] : [facet, facet.lexicalLeg].filter((f) => f !== undefined);
@@ -259,7 +260,7 @@ class ScanCheck {
       this.#fail('passages are shown whatever becomes of their entity');
   }
 
-  /** True for `key IN (SELECT key FROM entity)`, over a scan that is proved like any other. */
+  /** True for `key IN (SELECT key FROM entity)`; the scan of the entity is proved like any other. */
   #asksForEntity(e: Expr, facet: FacetStore): boolean {
     if (e.kind !== 'in_query' || e.negated || e.query.kind !== 'select') return false;
     const { arg, query } = e;
@@ -288,7 +289,7 @@ class ScanCheck {
     if (this.#scan.pushed.length > 0) this.#fail('words are filtered');
   }
 
-  /** Verifies that derived attributes are joined by id to passages, which are proved like any others. */
+  /** Verifies that derived attributes are joined by id to passages, whose scan is proved like any other. */
   #derived(): void {
     const { from } = this.#block;
     const isOwn = (e: Expr): boolean =>
@@ -372,7 +373,7 @@ function filterText(access: RelationAccess): string | null {
 
 const FORMS = new WeakMap<RelationAccess, Map<Column, Map<string, readonly string[]>>>();
 
-/** Returns the forms in which a scan may show a column as `name`. */
+/** Returns the texts of the columns that a scan may have to show `column` as `name`. */
 function formsOf(
   column: Column,
   name: string,
@@ -410,7 +411,10 @@ export function mayRead(name: string, { grants, denied }: RelationAccess): boole
   return !denied.has(name) && grants.some((g) => g.columns.has(name));
 }
 
-/** Returns the caller's grant that the scan claims, with the columns it may show: its own, or those of its metrics. */
+/**
+ * Returns the caller's grant that the scan names, with the columns stated there; null if the caller has no such grant,
+ * or if it and its metrics do not allow these columns.
+ */
 function applied(
   { id, filter, columns }: CountedGrant,
   grants: readonly RelationGrant[],

@@ -66,7 +66,7 @@ function verifyMade(from: FromItem | null): void {
   sideOf(from, 0);
 }
 
-/** One side of a join: the leaves of its FROM from index `first` to just before `next`. */
+/** One side of a join, as the leaves of FROM at positions `first` to just before `next`. */
 interface JoinedLeaves {
   readonly first: number;
   readonly next: number;
@@ -97,7 +97,7 @@ function crosses(e: KeyEquality | NullSafeEquality, left: JoinedLeaves, right: J
   return sideOf(e.left.source) !== sideOf(e.right.source);
 }
 
-/** FROM items that are computed from scans. */
+/** FROM items whose rows are the result of a query. */
 const COMPUTED: ReadonlySet<FromItem['kind']> = new Set<FromItem['kind']>([
   'derived',
   'cte',
@@ -209,7 +209,7 @@ function physicalColumns(relation: Relation): ReadonlyMap<string, string> {
   return known;
 }
 
-/** The facts about a column that an expression over it states and relies on. */
+/** Writes the facts about a column's type that expressions over it state, for comparison. */
 function typeInDatabase(stored: string | undefined, characters: number | null): string {
   return `${stored ?? ''} ${characters ?? ''}`;
 }

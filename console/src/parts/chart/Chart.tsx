@@ -69,7 +69,7 @@ export function Chart({ spec, name = 'chart', onPick }: ChartProps) {
 
 const SAVED = { width: 1200, height: 640 };
 
-/** Renders the chart as SVG, outside the page. */
+/** Renders the chart as SVG without adding it to the page. */
 function svgOf({ init }: ChartModule, spec: ChartSpec): string {
   const chart = init(null, null, { renderer: 'svg', ssr: true, ...SAVED });
   chart.setOption({ ...optionOf(spec, chartColours()), backgroundColor: chartColours().panel });
@@ -89,7 +89,7 @@ function savePng({ init }: ChartModule, spec: ChartSpec, name: string): void {
   }, 'image/png');
 }
 
-/** Current colour of a custom property, in a form that the chart library accepts. */
+/** Returns the current colour of a custom property, in a form that the chart library accepts. */
 function colourOf(name: string): string {
   const probe = document.createElement('span');
   probe.style.color = `var(--${name})`;

@@ -5,7 +5,7 @@ export interface ChartSpec {
   readonly x: { readonly name: string; readonly scale: 'time' | 'category' | 'value' };
   readonly y: { readonly name: string };
   readonly series: readonly ChartSeries[];
-  /** Note on what the chart leaves out; null if it shows everything. */
+  /** Note about omitted data; null if the chart shows everything. */
   readonly note: string | null;
 }
 
@@ -23,7 +23,7 @@ export interface ChartColours {
   readonly series: readonly string[];
 }
 
-/** ECharts options for `spec`. Tooltips are drawn, never inserted as HTML. */
+/** Returns the ECharts options for `spec`. Tooltips are drawn by the chart, never inserted as HTML. */
 export function optionOf(spec: ChartSpec, colours: ChartColours): EChartsCoreOption {
   const isBar = spec.kind === 'bar';
   const isMany = spec.series.length > 1;

@@ -16,14 +16,14 @@ interface DataGridProps {
   readonly data: GridData;
   /** Changes when rows are added, since `data` itself stays the same object. */
   readonly version?: number;
-  /** Called when a cell is chosen by Enter or a click; `row` is null for a column header. */
+  /** Called when a cell is chosen by Enter or a click. The grid never passes null for `row`. */
   readonly onChoose?: (row: number | null, column: number) => void;
   readonly chosen?: { readonly row: number | null; readonly column: number } | null;
   /** Content shown next to the name in a column header. */
   readonly headOf?: (column: number) => ReactNode;
-  /** Order of the rows; null if they are as they came. */
+  /** Sort order of the rows; null for their original order. */
   readonly sort?: GridSort | null;
-  /** Called when the name of a column is clicked; without it, the rows cannot be sorted. */
+  /** Called when the name of a column is clicked; if undefined, the rows cannot be sorted. */
   readonly onSort?: ((column: number) => void) | undefined;
 }
 
@@ -124,7 +124,7 @@ function HeadName({ name, direction, onSort }: HeadNameProps) {
   if (onSort === null) return <span className="grid-name">{name}</span>;
   const sign = direction === null ? '' : direction === 'ascending' ? ' ↑' : ' ↓';
   return (
-    // Key presses are the button's own, not moves in the grid.
+    // Keys pressed on the button must not also move in the grid.
     <button
       type="button"
       className="grid-name grid-sort"

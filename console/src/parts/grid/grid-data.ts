@@ -37,7 +37,7 @@ const LEAST = 64;
 const MOST = 420;
 const LOOKED_AT = 60;
 
-/** Column widths in pixels, estimated from the headers and first rows. */
+/** Estimates column widths in pixels from the headers and the first rows. */
 export function widthsOf({ columns, rows, cell }: GridData, character: number): readonly number[] {
   return columns.map((column, i) => {
     let longest = column.name.length + Math.min(column.type.length, 14) + (column.masked ? 10 : 3);
@@ -49,12 +49,12 @@ export function widthsOf({ columns, rows, cell }: GridData, character: number): 
 
 /** Rows of a long table to render, and their position in pixels. */
 interface RowWindow {
-  /** Index of the first rendered row, and of the row after the last one. */
+  /** Index of the first rendered row; `end` is the index after the last one. */
   readonly first: number;
   readonly end: number;
-  /** Distance of the first rendered row from the top of the scrolled content. */
+  /** Distance in pixels of the first rendered row from the top of the scrolled content. */
   readonly top: number;
-  /** Height of the scrolled content. */
+  /** Height of the scrolled content in pixels. */
   readonly height: number;
 }
 
@@ -67,10 +67,10 @@ interface GridView {
 
 /** Maximum content height that browsers can render, in pixels; in longer tables, scrolling is scaled. */
 export const TALLEST = 8_000_000;
-/** Number of rows rendered beyond the view on each side, so that they are ready when scrolling. */
+/** Number of rows rendered beyond the view on each side, so that they are ready when the user scrolls. */
 const BEYOND = 8;
 
-/** Window at a scroll position. Above a height of `TALLEST`, the scroll bar still covers the whole table. */
+/** Returns the rows to render. Above a height of `TALLEST`, the scroll bar still covers the whole table. */
 export function windowOf({ rows, rowHeight, viewHeight, scrollTop }: GridView): RowWindow {
   const whole = rows * rowHeight;
   const height = Math.min(whole, TALLEST);
@@ -82,7 +82,7 @@ export function windowOf({ rows, rowHeight, viewHeight, scrollTop }: GridView): 
   return { first, end, top: at - (wholeTop - first * rowHeight), height };
 }
 
-/** Scroll position that brings `row` into view with as little movement as possible. */
+/** Returns the scroll position that brings `row` into view with as little movement as possible. */
 export function scrollTo(row: number, view: GridView): number {
   const { rows, rowHeight, viewHeight, scrollTop } = view;
   const whole = rows * rowHeight;
@@ -97,11 +97,11 @@ export function scrollTo(row: number, view: GridView): number {
 
 interface RowWindowOptions {
   readonly rows: number;
-  /** Number of columns among which arrow keys move; null if a row is chosen as a whole. */
+  /** Number of columns that the arrow keys can reach; null if the keys choose whole rows. */
   readonly columns: number | null;
   /** Height in pixels. */
   readonly rowHeight: number;
-  /** Height in pixels of the column headers, for a table of this width. */
+  /** Returns the height in pixels of the column headers of a table with this width. */
   readonly headHeight: (width: number) => number;
 }
 
@@ -129,7 +129,7 @@ export function useRowWindow({ rows, columns, rowHeight, headHeight }: RowWindow
   }, []);
   const { scrollTop, width, height } = frame;
   const view = { rows, rowHeight, scrollTop, viewHeight: Math.max(rowHeight, height - headHeight(width)) };
-  /** Moves to the cell to which a key leads, and returns it; null for keys without such a meaning. */
+  /** Moves to the cell that a key leads to and returns its place; returns null if the key does not move. */
   const moveByKey = (event: KeyboardEvent): GridPlace | null => {
     const page = Math.max(1, Math.floor(view.viewHeight / rowHeight) - 1);
     const far = event.ctrlKey || event.metaKey || columns === null;
@@ -151,7 +151,7 @@ function within(index: number, count: number): number {
 }
 
 interface KeyMove extends GridPlace {
-  /** Number of rows in view. */
+  /** Number of rows that Page Up and Page Down move: one less than are in view. */
   readonly page: number;
   readonly rows: number;
   /** True if Home and End lead to the first and last row, otherwise to the first and last column. */

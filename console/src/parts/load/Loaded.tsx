@@ -12,7 +12,7 @@ interface LoadingProps {
   readonly what: string;
 }
 
-/** Placeholder while something is loaded; says after a while that it takes longer than usual. */
+/** Placeholder while a value is loaded. After `SLOW_MS`, it says that the gateway has not answered yet. */
 export function Loading({ what }: LoadingProps) {
   const [isSlow, setSlow] = useState(false);
   useEffect(() => {
@@ -32,7 +32,7 @@ interface LoadedProps<T> extends LoadingProps {
   readonly children: (value: T) => ReactNode;
 }
 
-/** A loaded value, a notice that it is being loaded, or the reason why it could not be. A failed refresh keeps the last value. */
+/** Shows the loaded value, a notice while loading, or the error. A failed refresh keeps the last value. */
 export function Loaded<T>({ what, state, children }: LoadedProps<T>) {
   const { value, error, again } = state;
   return (
@@ -45,16 +45,16 @@ export function Loaded<T>({ what, state, children }: LoadedProps<T>) {
 }
 
 interface JobHeadProps {
-  /** Null before the first response. */
+  /** State of the job; null before the first response. */
   readonly job: Pick<VerificationJob, 'state' | 'ended_at' | 'by'> | null;
   readonly begin: () => void;
-  /** Words of the button before and during the job, and what is said if the job never ran. */
+  /** Labels of the button before and during the job, and the text shown if the job never ran. */
   readonly words: { readonly begin: string; readonly running: string; readonly never: string };
   /** Shown while the job runs. */
   readonly progress: ReactNode;
 }
 
-/** Button that starts a job of the server, and its progress, or when it ended and who started it. */
+/** Button that starts a server job, with its progress, or when it ended and who started it. */
 export function JobHead({ job, begin, words, progress }: JobHeadProps) {
   const isRunning = job?.state === 'running';
   return (

@@ -64,11 +64,11 @@ function valueText(value: unknown): string {
 interface Caret {
   readonly line: number;
   readonly shown: string;
-  /** Spaces, followed by one mark for each character of the word at the position. */
+  /** White space, followed by one mark for each character of the word at the position. */
   readonly marks: string;
 }
 
-/** Line of `text` at a position counted from 1, with marks under the word there; null if outside the text. */
+/** Returns the line of `text` at a 1-based position, with marks under its word; null outside the text. */
 export function caretOf(
   text: string,
   { line, column }: { readonly line: number; readonly column: number },

@@ -4,7 +4,7 @@ import { useSession } from '../../shell/session.js';
 import { QueryableThread, type ThreadQuestions } from '../thread.js';
 
 export interface LoadState<T> {
-  /** Last loaded value, kept while loading again. */
+  /** Last loaded value, kept while it is loaded again. */
   readonly value: T | null;
   readonly error: unknown;
   readonly isLoading: boolean;
@@ -12,8 +12,8 @@ export interface LoadState<T> {
 }
 
 /**
- * Result of `load`, repeated when `key` changes, when the caller signs in again, or when `again` is called. With a null
- * key, nothing is loaded.
+ * Runs `load` and returns its state. It runs again when `key` changes, when the caller signs in again, or when `again`
+ * is called. With a null key, nothing is loaded.
  */
 export function useLoad<T>(key: string | null, load: (signal: AbortSignal) => Promise<T>): LoadState<T> {
   const [state, setState] = useState<{ key: string | null; value: T | null; error: unknown }>({
@@ -61,7 +61,7 @@ export function useDebounced<T>(value: T, ms = 250): T {
   return later;
 }
 
-/** Calls `look` every `everyMs` ms, but only while the page is visible. Null disables polling. */
+/** Calls `look` every `everyMs` ms while the page is visible, and when it reappears. Null: no polling. */
 export function usePolling(look: () => void, everyMs: number | null): void {
   const latest = useRef(look);
   latest.current = look;
@@ -103,7 +103,7 @@ interface LoadedJob<J extends Job> {
   readonly again: () => void;
 }
 
-/** Reads the state of the server's job at `path`, polls it while it is running, and can start it. */
+/** Reads the state of the server's job at `path`, polls it while the job is running, and can start it. */
 export function useJob<J extends Job>(path: string): LoadedJob<J> {
   const { caller } = useSession();
   const { value, error, again } = useLoad(path, (signal) => adminGet<J>(caller, path, {}, signal));
@@ -155,8 +155,8 @@ export function useAnswer<T>(ask: (() => Promise<T>) | null): {
 }
 
 /**
- * Answer of a thread to a request, repeated if the request changes or `version`, that of what the thread has loaded.
- * Nothing is sent for null.
+ * Sends a request to a worker thread and returns its answer. The request is repeated if it changes, or if `version`,
+ * the version of the data in the thread, changes. For a null request, nothing is sent.
  */
 export function useThreadAnswer<Q extends ThreadQuestions, Name extends keyof Q>(
   thread: QueryableThread<Q>,

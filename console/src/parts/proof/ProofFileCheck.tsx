@@ -6,13 +6,13 @@ import { useKept } from '../useKept.js';
 import { checkProof, type ProofCheck, proofsIn } from './proof.js';
 import './proof.css';
 
-/** Proofs that were pasted, or read from a file of this name. */
+/** Proofs given by the user. `name` is the name of the file they were read from; null if they were pasted. */
 interface GivenProofs {
   readonly name: string | null;
   readonly text: string;
 }
 
-/** Maximum size of a file with proofs in bytes; the proof of one record has a few kilobytes. */
+/** Maximum size in bytes of a file with proofs. The proof of one record takes a few kilobytes. */
 const MOST_BYTES = 4_000_000;
 
 /** Checks receipts and proofs, pasted or from a file, with a key obtained from elsewhere. Nothing is sent over the network. */
@@ -147,7 +147,7 @@ const FACTS = [
   ['rows', 'rows'],
 ] as const;
 
-/** Statements of a receipt: who was answered when, about which objects, with how many rows and masks. */
+/** Shows the caller, time, objects, number of rows and masked columns stated in a receipt. */
 function Facts({ record }: { readonly record: NonNullable<ProofCheck['record']> }) {
   const { receipt } = record;
   if (typeof receipt !== 'object' || receipt === null || !('masked' in receipt)) return null;

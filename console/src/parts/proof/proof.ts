@@ -4,7 +4,7 @@
  * that a server that forges its log does not also supply the code that checks it.
  */
 
-/** Result of a check, step by step; the first failed step ends it. */
+/** Result of a check, step by step. The check ends with the first failed step. */
 export interface ProofCheck {
   readonly ok: boolean;
   readonly steps: readonly ProofStep[];
@@ -24,7 +24,7 @@ interface ProofCheckpoint {
   readonly time: string | null;
 }
 
-/** Thrown, with the reason, if a text is not a proof or not a key. */
+/** Thrown if a text is not a valid proof or key; the message says why. */
 class NotAProof extends Error {
   constructor(message: string) {
     super(message);
@@ -58,7 +58,7 @@ interface LogKey {
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** Splits a file into the proofs that it contains. */
+/** Splits the content of a file into the proofs that it contains. */
 export function proofsIn(text: string): readonly string[] {
   return text
     .replaceAll('\r\n', '\n')
@@ -66,7 +66,7 @@ export function proofsIn(text: string): readonly string[] {
     .filter((part) => part.trim() !== '');
 }
 
-/** @param keys verifier keys, one per line; the key of the log named in the proof is used */
+/** Checks a proof. @param keys verifier keys, one per line; the key of the log named in the proof is used */
 export async function checkProof(text: string, keys: string): Promise<ProofCheck> {
   const steps: ProofStep[] = [];
   const verdict = (ok: boolean, proof: Proof | null): ProofCheck => ({

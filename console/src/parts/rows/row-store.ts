@@ -9,7 +9,7 @@ export type JsonValue =
 
 const FIRST = 1_024;
 
-/** Texts, of which each 1,024 are kept as one: the garbage collector stops the page for seconds over millions of them. */
+/** Texts in chunks of 1,024: garbage collection over millions of strings would stop the page for seconds. */
 class PackedTexts {
   readonly #chunks: TextChunk[] = [];
   #open: (string | null)[] = [];
@@ -46,8 +46,8 @@ function chunkOf(texts: readonly (string | null)[]): TextChunk {
 }
 
 /**
- * One column of an answer. As long as it contains only numbers, they are kept in a typed array, in which NaN
- * represents NULL, since JSON has no NaN; as long as it contains only texts, they are packed.
+ * One column of an answer. Values are kept in a typed array while all of them are numbers, with NaN for NULL, since
+ * JSON has no NaN. They are packed while all of them are texts.
  */
 class ColumnValues {
   #numbers: Float64Array | null = new Float64Array(FIRST);
@@ -108,7 +108,7 @@ export class RowStore {
   #columns: readonly ColumnValues[] = [];
   #rows = 0;
 
-  /** Column names, in the order of the first row; empty before it arrives. */
+  /** Column names in the order of the first row; empty until a row arrives. */
   get names(): readonly string[] {
     return this.#names;
   }
@@ -127,29 +127,29 @@ export class RowStore {
     this.#rows += 1;
   }
 
-  /** Value of a cell; null if there is no such row or column. */
+  /** Returns the value of a cell; null for NULL, and if there is no such row or column. */
   at(row: number, column: number): JsonValue {
     return this.#columns[column]?.at(row) ?? null;
   }
 }
 
-/** Formats a value as a single line of text. */
+/** Formats a value as text: a string unchanged, null as `NULL`, everything else as JSON. */
 export function textOf(value: JsonValue): string {
   if (typeof value === 'string') return value;
   return value === null ? 'NULL' : JSON.stringify(value);
 }
 
-/** Point in time, or a day at midnight, without a time zone of its own. */
+/** Point in time. A date counts as its midnight, and a value without a time zone as UTC. */
 interface Moment {
   /** Whole seconds since 1970. */
   readonly seconds: number;
-  /** Microseconds since then, from 0 to 999,999. */
+  /** Microseconds after `seconds`, from 0 to 999,999. */
   readonly micros: number;
 }
 
 const MOMENT = /^(\d{4,6})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?(?:Z|\+00)?)?( BC)?$/;
 
-/** Reads a date, timestamp or timestamptz as an answer has it; null for infinities and anything else. */
+/** Parses a date, timestamp or timestamptz of an answer; null for infinities and anything else. */
 export function momentOf(text: string): Moment | null {
   const match = MOMENT.exec(text);
   if (match === null) return null;
@@ -161,7 +161,7 @@ export function momentOf(text: string): Moment | null {
   };
 }
 
-/** Days of the Gregorian calendar, also beyond the years of `Date`. The year is counted from March. */
+/** Returns days since 1970-01-01, also outside the range of `Date`. Years start in March (leap day last). */
 function daysSince1970(year: number, month: number, day: number): number {
   const from = month < 3 ? year - 1 : year;
   const inYear = Math.floor((153 * ((month + 9) % 12) + 2) / 5) + day - 1;
@@ -174,8 +174,8 @@ function daysSince1970(year: number, month: number, day: number): number {
 export const TURN_MS = 24;
 
 /**
- * Runs long work that yields often, and returns its result. The browser handles input at least every `TURN_MS`, plus
- * the time between two yields.
+ * Runs `work`, which must yield often, and returns its result. The browser can handle input at least every `TURN_MS`,
+ * plus the time between two yields.
  *
  * @throws the reason of `signal` if it is aborted
  */

@@ -5,7 +5,7 @@ import { type JsonValue, momentOf, textOf } from './row-store.js';
 /** Column to sort by. */
 interface SortColumn {
   readonly rows: number;
-  /** Type in the model; an unknown one is sorted as text. */
+  /** Type in the model; values of an unknown type are sorted as text. */
   readonly type: string;
   at(row: number): JsonValue;
 }
@@ -15,8 +15,8 @@ const STEP = 4_096;
 
 /**
  * Computes the row numbers in the order of a column. Numbers are compared exactly, whatever their number of digits,
- * times as times, false before true, and everything else as text by code point. NULL is last in both directions; equal
- * values stay in the order of the rows. Yields often, for `inTurns`.
+ * times as times, false before true, and everything else as text by code point. NULL is last in both directions; rows
+ * with equal values keep their order. Yields often, for use with `inTurns`.
  */
 export function* sortRows(
   column: SortColumn,
@@ -34,12 +34,12 @@ export function* sortRows(
 }
 
 interface SortKeys {
-  /** Rows with a value, and rows with NULL. */
+  /** Numbers of the rows with a value; `absent` are those with NULL. */
   readonly present: Uint32Array;
   readonly absent: Uint32Array;
-  /** Numbers that are compared first, by row; never NaN. */
+  /** For each row, a number that is compared before `tie` is called; never NaN. */
   readonly ranks: Float64Array;
-  /** Compares two rows of the same rank. */
+  /** Compares two rows with the same rank. */
   tie(a: number, b: number): number;
 }
 
@@ -79,7 +79,7 @@ interface TextKeys {
   compare(a: number, b: number): number;
 }
 
-/** Texts are ranked by their first characters, since comparing numbers is much faster than comparing texts. */
+/** Ranks texts by their first characters, since comparing numbers is much faster than comparing texts. */
 function* textsOf({ rows, at }: SortColumn): Generator<void, TextKeys> {
   const texts: string[] = [];
   let isNarrow = true;
@@ -97,7 +97,7 @@ function* textsOf({ rows, at }: SortColumn): Generator<void, TextKeys> {
   };
 }
 
-/** Number below 2^53 for the first UTF-16 units of a text, in the order of code points. */
+/** Maps the first UTF-16 units of a text to a number below 2^53 that sorts in the order of code points. */
 function prefixOf(text: string, units: number, base: number): number {
   let prefix = 0;
   for (let i = 0; i < units; i += 1)
@@ -107,7 +107,7 @@ function prefixOf(text: string, units: number, base: number): number {
 
 type Rank = (value: NonNullable<JsonValue>) => number;
 
-/** Numbers by which values of some types are compared first; other types are compared as text. */
+/** Conversions of some types to numbers, which are compared first; other types are compared as text. */
 const RANKS: readonly (readonly [(type: string) => boolean, Rank])[] = [
   [isNumber, rankOfNumber],
   [isMoment, (value) => momentOf(String(value))?.seconds ?? infinityOf(String(value))],
@@ -128,7 +128,7 @@ function infinityOf(text: string): number {
 const PARTS = /([+-]?\d+) (year|mon|day)|([+-]?)(\d+):(\d\d):(\d\d(?:\.\d+)?)/g;
 const PART_SECONDS = { year: 360 * 86_400, mon: 30 * 86_400, day: 86_400 };
 
-/** Length of an interval such as `1 year 2 mons -3 days 04:05:06`; as in Postgres, a month counts as 30 days. */
+/** Returns the seconds of an interval such as `1 mon -3 days 04:05:06`; a month is 30 days as in Postgres. */
 function secondsOf(text: string): number {
   if (/infinity/.test(text)) return infinityOf(text);
   let seconds = 0;
@@ -139,7 +139,7 @@ function secondsOf(text: string): number {
   return seconds;
 }
 
-/** Amount of money in its smallest unit, whatever separators and currency it is written with. */
+/** Returns an amount of money in its smallest unit, whatever its separators and currency. */
 function centsOf(text: string): number {
   return (/[-(]/.test(text) ? -1 : 1) * Number(text.replace(/\D/g, ''));
 }
@@ -150,7 +150,7 @@ const SPECIAL: ReadonlyMap<string, number> = new Map([
   ['NaN', 2],
 ]);
 
-/** Compares two numbers as text digit by digit; as in Postgres, NaN is the largest. */
+/** Compares two numbers in decimal notation digit by digit; as in Postgres, NaN is the largest. */
 function compareNumerals(a: string, b: string): number {
   if (a === b) return 0;
   const classes = (SPECIAL.get(a) ?? 0) - (SPECIAL.get(b) ?? 0);
@@ -191,12 +191,12 @@ function comparePoints(a: string, b: string): number {
   return a.length - b.length;
 }
 
-/** Moves surrogates, which stand for the largest code points, above all other units. */
+/** Moves surrogates above all other units, because they encode the largest code points. */
 function rotated(unit: number): number {
   return unit < 0xd800 ? unit : unit < 0xe000 ? unit + 0x2000 : unit - 0x800;
 }
 
-/** Sorts runs of rows, then merges them. `compare` never returns 0 for two different rows. */
+/** Sorts runs of `STEP` rows, then merges them. `compare` must not return 0 for two different rows. */
 function* mergeSort(
   rows: Uint32Array,
   compare: (a: number, b: number) => number,

@@ -20,7 +20,7 @@ interface AnswerViewProps {
   readonly sorting: SortOrder;
 }
 
-/** Rows of an answer, as a table, a chart or passages. */
+/** Shows the rows of an answer as a table, a chart or passages. */
 export function AnswerView({ state, schema, sorting }: AnswerViewProps) {
   const { store } = state;
   const described = state.kind === 'running' ? null : state.described;
@@ -115,7 +115,7 @@ function NoRows({ kind }: { readonly kind: AnswerWithRows['kind'] }) {
   }
 }
 
-/** Determines how an answer's columns are masked, from the caller's schema and the columns they are derived from. */
+/** Returns a lookup of how an answer's column is masked, by its source, in the caller's schema. */
 function maskedInSchema(schema: Pick<Schema, 'entities' | 'relationships'> | null): MaskedIn {
   if (schema === null) return () => null;
   const known = new Map<string, 'none' | 'some' | 'all'>();
@@ -129,7 +129,7 @@ function maskedInSchema(schema: Pick<Schema, 'entities' | 'relationships'> | nul
 
 const MOST = 200;
 
-/** Passages of an answer as text, each with its source. */
+/** Shows the passages of an answer as text, each with its source. */
 function PassagesView({ store }: { readonly store: RowStore }) {
   const passages = Array.from({ length: Math.min(MOST, store.rows) }, (_, row) =>
     passageOf(rowOf(store, row)),

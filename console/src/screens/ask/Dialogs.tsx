@@ -25,14 +25,14 @@ interface DialogsProps {
   readonly open: DialogName | null;
   readonly draft: QuestionDraft;
   readonly library: LibraryState;
-  /** The rows to download; null if there are none. */
+  /** The answer to download; null until a query has ended. */
   readonly answer: ExportedAnswer | null;
   readonly receipt: ReceiptWithSalt | null;
   readonly onClose: () => void;
   readonly onTake: (draft: QuestionDraft) => void;
 }
 
-/** Dialogs to open, save, share and export queries, to download an answer, and its receipt. */
+/** Dialogs to open, save, share and export queries, to download an answer, and to show its receipt. */
 export function Dialogs({ open, draft, library, answer, receipt, onClose, onTake }: DialogsProps) {
   return (
     <>
@@ -147,7 +147,7 @@ const ABOUT: Readonly<Record<FileFormat, string>> = {
   parquet: 'Columns with types; numeric and interval are text.',
 };
 
-/** Saves the rows that the page has; nothing is requested from the gateway. */
+/** Form that saves the rows in the page as a file; nothing is requested from the gateway. */
 function DownloadForm({ answer }: { readonly answer: ExportedAnswer }) {
   const [writing, setWriting] = useState<FileFormat | null>(null);
   const [error, setError] = useState<unknown>(null);

@@ -69,7 +69,7 @@ interface ExamplesProps {
   readonly onTake: (text: string) => void;
 }
 
-/** Shown before the first query: examples that this caller can run unchanged. */
+/** Examples shown before the first query; this caller can run them unchanged. */
 export function Examples({ known: { schema, error, again }, onTake }: ExamplesProps) {
   if (error !== null)
     return <SchemaFault title="The schema could not be loaded" error={error} again={again} />;

@@ -79,7 +79,7 @@ interface StatusLineProps {
   readonly onDownload: () => void;
 }
 
-/** Status of the answer: rows, duration, masked columns, truncation, its request ID in the audit log, and what to save. */
+/** Status of the answer: rows, duration, masked columns, truncation, request ID, and buttons to save it. */
 export function StatusLine({ state, isSorting, onReceipt, onDownload }: StatusLineProps) {
   return (
     <div className="ask-status" role="status">
@@ -109,7 +109,7 @@ export function StatusLine({ state, isSorting, onReceipt, onDownload }: StatusLi
 /** Interval in ms at which the elapsed time is shown. */
 const TICK_MS = 100;
 
-/** Rows so far and elapsed time; screen readers are not told of each change. */
+/** Rows so far and elapsed time; screen readers do not announce each change. */
 function RunningTime({ rows, began }: { readonly rows: number; readonly began: number }) {
   const [now, setNow] = useState(began);
   useEffect(() => {

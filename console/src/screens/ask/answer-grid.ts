@@ -5,12 +5,12 @@ import { inTurns, type RowStore, textOf } from '../../parts/rows/row-store.js';
 import { sortRows } from '../../parts/rows/sort-rows.js';
 import type { AnswerDescription } from './useAnswer.js';
 
-/** Text shown in a masked cell of type text, whatever its value. */
+/** Text that a mask puts in place of a value of type text. */
 const REDACTED = '[redacted]';
 
 /**
- * Mask state of a cell: masked if its column is masked in all rows or if it contains `REDACTED`; any other NULL may or
- * may not be.
+ * Returns the mask state of a cell. In a column with masks, a cell is masked if the masks cover all rows or if it
+ * contains `REDACTED`; any other NULL may be masked (`perhaps`).
  */
 export function maskOf(value: unknown, redacted: boolean, masked: 'none' | 'some' | 'all' | null): CellMask {
   if (!redacted) return 'none';
@@ -20,18 +20,16 @@ export function maskOf(value: unknown, redacted: boolean, masked: 'none' | 'some
 
 type CellMask = 'none' | 'masked' | 'perhaps';
 
-/**
- * Returns the mask state of a column for the caller, from the governed schema; null if the schema does not contain it.
- */
+/** Returns in which rows a column is masked for the caller; null if it is not in the governed schema. */
 export type MaskedIn = (column: AnswerColumn) => 'none' | 'some' | 'all' | null;
 
-/** Columns of an answer; if they are not described, because it has not ended, those of its rows. */
+/** Returns the columns of an answer; until it ends and describes them, the names in its rows. */
 export function headsOf(store: RowStore, columns: readonly AnswerColumn[]): readonly AnswerColumn[] {
   if (columns.length > 0) return columns;
   return store.names.map((name) => ({ name, type: '', source: null, redacted: false }));
 }
 
-/** Rows of an answer as a grid, in `order` if they are sorted. */
+/** Presents the rows of an answer as a grid, in `order` if it is set. */
 export function answerGrid(
   store: RowStore,
   columns: readonly AnswerColumn[],
@@ -59,8 +57,8 @@ export function answerGrid(
 }
 
 /**
- * Full names of the columns that explain a masked column: its source, or for a computed column every masked column of
- * the answer. Null if the column is not masked.
+ * Returns the full names of the columns that explain a masked column: its source, or, for a computed column, every
+ * masked column of the answer. Null if the column is not masked.
  */
 export function whyObjects(
   column: AnswerColumn | undefined,
@@ -73,13 +71,13 @@ export function whyObjects(
 
 /** Order in which the rows of an answer are shown. */
 export interface SortOrder {
-  /** Column sorted by, once its order is known; null for the order in which the rows came. */
+  /** Column by which the rows are sorted, once its order is known; null for the original order. */
   readonly sort: GridSort | null;
-  /** Row numbers in that order. */
+  /** Row numbers in the order shown; null for the original order. */
   readonly order: Uint32Array | null;
   /** True while the rows are being sorted; until then the previous order is shown. */
   readonly isSorting: boolean;
-  /** Sorts by a column: first ascending, then descending, then as the rows came. */
+  /** Sorts by a column: ascending on the first call, then descending, then back to the original order. */
   readonly byColumn: (column: number) => void;
 }
 
@@ -87,7 +85,7 @@ interface WantedSort extends GridSort {
   readonly store: RowStore;
 }
 
-/** Sorts the rows in the page. `store` and `columns` are those of an answer that has ended. */
+/** Sorts the rows of an answer that has ended, within the page. */
 export function useSorting(store: RowStore | null, columns: readonly AnswerColumn[] | null): SortOrder {
   const [wanted, setWanted] = useState<WantedSort | null>(null);
   const [done, setDone] = useState<{ readonly wanted: WantedSort; readonly order: Uint32Array } | null>(null);

@@ -1,7 +1,7 @@
 import { isMoment, isNumber } from 'osl-compiler/types';
 import type { ChartSeries, ChartSpec } from '../../parts/chart/option.js';
 
-/** The columns from which to choose a chart, and the values to draw. */
+/** The columns for which to choose a chart, and their values. */
 interface ChartInput {
   readonly columns: readonly { readonly name: string; readonly type: string }[];
   readonly rows: number;
@@ -15,7 +15,7 @@ const MOST_POINTS = 20_000;
 
 /**
  * Chooses a chart by the types of columns: lines for a time and figures, bars for a category and figures, a scatter
- * plot for two figures alone. Null if none fits or there is nothing to draw.
+ * plot for two figures without either. Null if no chart fits or there is nothing to draw.
  */
 export function chartFor(input: ChartInput): ChartSpec | null {
   const { columns, rows } = input;
@@ -46,7 +46,7 @@ function figureAt(input: ChartInput, row: number, column: number): number | null
   return Number.isFinite(number) ? number : null;
 }
 
-/** Converts a calendar time to milliseconds since the epoch, in UTC if it has no zone; null for other values. */
+/** Converts a date or time to milliseconds since 1970, in UTC if it has no zone; null for other values. */
 export function timeAt(value: unknown): number | null {
   if (typeof value !== 'string') return null;
   const text = /^\d{4}-\d\d-\d\dT[\d:.]+$/.test(value) ? `${value}Z` : value;
@@ -101,7 +101,7 @@ function bars(input: ChartInput, category: number, figures: readonly number[]): 
       (most, value) => Math.max(most, value),
       0,
     );
-  // Next to a figure many times as large, the bars of another would be too short to see.
+  // Figures of a very different size are left out, because the shorter bars would be too short to see.
   const alike = figures.filter((figure) => isAlike(largest(figure), largest(first)));
   const shown = alike.slice(0, 4);
   const labels = labelsOf(input, category, rows);
@@ -126,7 +126,7 @@ function isAlike(a: number, b: number): boolean {
   return a === b || (a > 0 && b > 0 && a / b < ALIKE && b / a < ALIKE);
 }
 
-/** Labels for the bars; rows with equal labels are numbered to tell them apart. */
+/** Returns the labels of the bars. Rows with equal labels are numbered to distinguish them. */
 function labelsOf(input: ChartInput, category: number, rows: number): readonly string[] {
   const seen = new Map<string, number>();
   return Array.from({ length: rows }, (_, row) => {

@@ -15,7 +15,7 @@ interface QuestionToCopy {
   readonly localTokens: boolean;
 }
 
-/** Formats a query as input for a tool; never includes the token. */
+/** Formats a query as input for a tool. The result never includes the token. */
 export function copyAs(way: CopyTarget, copied: QuestionToCopy): string {
   const { text, kind, origin } = copied;
   const body = JSON.stringify({ [kind]: text });
@@ -80,7 +80,7 @@ export function shellQuoted(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** Formats a Python string literal; for these texts, JSON strings are valid Python. */
+/** Formats a Python string, triple-quoted for most multi-line texts; otherwise JSON, which Python accepts. */
 function pythonText(text: string): string {
   return text.includes('\n') && !text.includes('"""') && !text.includes('\\') && !text.endsWith('"')
     ? `"""${text}"""`

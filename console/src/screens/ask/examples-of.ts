@@ -8,7 +8,7 @@ interface ExampleQuestion {
 
 const MOST = 6;
 
-/** Example queries from the schema, starting with one of each kind. */
+/** Builds example queries from the schema, starting with one of each kind. */
 export function examplesOf({
   entities,
   facets,

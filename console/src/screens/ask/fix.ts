@@ -1,6 +1,6 @@
 import type { Problem } from '../../../../clients/typescript/types.js';
 
-/** Text change that would fix an error. Offsets are in UTF-16 code units. */
+/** Change to the text that would fix an error. Offsets are in UTF-16 code units. */
 interface SuggestedEdit {
   readonly from: number;
   readonly to: number;
@@ -9,7 +9,7 @@ interface SuggestedEdit {
 
 const PATH = /^(?:[\p{L}\p{N}_$]+|"(?:[^"]|"")*")(?:\.(?:[\p{L}\p{N}_$]+|"(?:[^"]|"")*"))*/u;
 
-/** Range of the text to which an error refers; null if the error has no position in it. */
+/** Returns the range of the text to which an error refers; null if the error has no position in the text. */
 export function placeOf(
   text: string,
   position: Problem['position'],
@@ -21,8 +21,8 @@ export function placeOf(
 }
 
 /**
- * Edit that replaces an undeclared name with the gateway's suggestion: only the wrong part of a path, or the whole path
- * if the suggestion has a different one. Null if the hint suggests no name.
+ * Returns the edit that replaces an undeclared name with the gateway's suggestion. It replaces only the last part of a
+ * path, or the whole path if that is not in `entities`. Null if the hint suggests no name.
  */
 export function fixOf(
   text: string,

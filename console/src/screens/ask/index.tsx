@@ -151,7 +151,7 @@ function isUsersFault(error: unknown): boolean {
   return error instanceof ProblemError && error.problem.status < 500 && error.retryAt === null;
 }
 
-/** Marks an error in its text; null if the error has no position there. */
+/** Locates an error in the text, for a mark; returns null if the error has no position there. */
 function markOf(text: string, { position, code, detail, hint }: Problem): ErrorMark | null {
   const place = placeOf(text, position);
   if (place === null) return null;

@@ -10,7 +10,7 @@ export interface QuestionDraft {
   readonly kind: QuestionLanguage;
 }
 
-/** Request body of a query. */
+/** Builds the request body of a query. */
 export function bodyOf({ text, kind }: QuestionDraft): Query {
   return kind === 'sql' ? { sql: text } : { osql: text };
 }
@@ -44,20 +44,20 @@ export function useDraft(taken: (text: string) => void) {
     if (next === null) return;
     setDraft(next);
     taken(next.text);
-    // Removes the link, so that a reload restores what was typed since.
+    // Removes the link, so that a reload restores the text typed since then.
     history.replaceState(null, '', '#/ask');
   }, [query, taken]);
   return { draft, change };
 }
 
-/** Query in a link; null if it contains none. */
+/** Reads the query from a link; returns null if the link contains none. */
 export function linked(hash: string): QuestionDraft | null {
   const parameters = new URLSearchParams(hash.split('?', 2)[1] ?? '');
   const text = parameters.get('q');
   return text === null ? null : { text, kind: parameters.get('kind') === 'sql' ? 'sql' : 'osql' };
 }
 
-/** Link to a query. The query follows `#`, so it is not sent to any server. */
+/** Builds a link to a query. The query follows `#`, so the browser does not send it to any server. */
 export function linkTo({ text, kind }: QuestionDraft, origin: string): string {
   const parameters = new URLSearchParams({ q: text, ...(kind === 'sql' && { kind }) });
   return `${origin}/console/#/ask?${parameters}`;
@@ -89,7 +89,7 @@ const MOST_HISTORY = 100;
 const MOST_SAVED = 500;
 const EMPTY: Library = { history: [], saved: [] };
 
-/** Storage key for a caller; browsers already keep storage separate for each server. */
+/** Storage key for a caller. Browsers already separate the storage of different servers. */
 function shelfKey(caller: string): string {
   return `osl.questions ${caller}`;
 }
@@ -150,7 +150,7 @@ export interface LibraryState {
   forgetHistory(): void;
 }
 
-/** Queries of a caller that are stored in this browser. */
+/** The caller's query history and saved queries, stored in this browser. */
 export function useLibrary(caller: string): LibraryState {
   const [library, setLibrary] = useState(() => readLibrary(localStorage, caller));
   const change = useCallback(

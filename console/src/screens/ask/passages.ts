@@ -20,7 +20,7 @@ interface Cite {
   readonly end: number;
 }
 
-/** Passage in a row, from the columns that RETRIEVE returns; null if it has no text. */
+/** Reads the passage of a row from the columns that RETRIEVE returns; returns null if the row has no text. */
 export function passageOf(row: Readonly<Record<string, unknown>>): Passage | null {
   const { text, cite, score, highlights, redacted_fields: redacted } = row;
   if (typeof text !== 'string') return null;
@@ -61,7 +61,7 @@ export function stretchesOf(text: string, spans: readonly (readonly [number, num
 
 function citeOf(cite: unknown): Cite | null {
   if (typeof cite !== 'object' || cite === null) return null;
-  // JSON from the gateway; each member is checked.
+  // JSON from the gateway; each member is checked below.
   const { doc_id: document, facet, version, start, end } = cite as Readonly<Record<string, unknown>>;
   if (typeof document !== 'string' || typeof start !== 'number' || typeof end !== 'number') return null;
   return {

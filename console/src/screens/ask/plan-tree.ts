@@ -1,4 +1,4 @@
-/** A step of a plan for display: a title, facts in words, and the steps below it. */
+/** A step of a plan for display: a title, facts as short texts, and the steps below it. */
 export interface PlanTreeNode {
   readonly title: string;
   readonly facts: readonly PlanFact[];
@@ -16,7 +16,7 @@ interface ExplainStep {
   readonly inputs?: unknown;
 }
 
-/** Converts the plan from `explain: true` to a tree of words. Unknown members are shown unchanged. */
+/** Converts the plan from `explain: true` to short texts. Unknown members are shown by name and value. */
 export function planTree(plan: ExplainStep): PlanTreeNode {
   const detail = isRecord(plan.detail) ? plan.detail : {};
   const inputs = Array.isArray(plan.inputs) ? plan.inputs.filter(isRecord) : [];

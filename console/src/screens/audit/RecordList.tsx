@@ -7,7 +7,7 @@ import { formatCount, formatDuration, formatTime, shortName } from '../../parts/
 
 interface RecordListProps {
   readonly records: readonly AuditRecord[];
-  /** Request whose records are shown next to the list. */
+  /** ID of the request whose records are shown next to the list. */
   readonly chosen: string | null;
   readonly onChoose: (record: AuditRecord) => void;
   /** Called near the end of the list, to load older records. */
@@ -19,7 +19,7 @@ const HEAD = 32;
 const NEAR = 20;
 const COLUMNS = ['time', 'who', 'what', 'about', 'result'] as const;
 
-/** List that renders only the records in view. Arrow keys move, Enter shows all records of a request. */
+/** List that renders only the records in view. Arrow keys move, Enter shows all records of the request. */
 export function RecordList({ records, chosen, onChoose, onEnd }: RecordListProps) {
   const id = useId();
   const rows = records.length;
@@ -127,13 +127,13 @@ function Row({ id, record, index, isActive, isChosen, onClick }: RowProps) {
 /** Colour of a record's result badge. */
 type Tone = 'good' | 'bad' | 'neutral';
 
-/** Caller in a record: its chain, else its subject, else a text for an unauthenticated caller. */
+/** Returns the caller in a record: the chain, else the subject, else a text for an unauthenticated caller. */
 export function whoOf({ subject, chain }: AuditRecord): string {
   if (chain.length > 0) return chain.join(' → ');
   return subject ?? 'nobody proved who';
 }
 
-/** First objects of a record by short name, and the number of the remaining ones. */
+/** Returns the short names of a record's first objects, and the number of the remaining ones. */
 function aboutOf({ objects, objects_omitted }: AuditRecord): string {
   const first = objects.slice(0, 3).map(shortName).join(', ');
   const more = objects.length - 3 + objects_omitted;
@@ -171,7 +171,7 @@ export function sentenceOf(record: AuditRecord): string {
   }
 }
 
-/** Members of a record that its sentence omits, in reading order; null for those that it does not have. */
+/** Returns details that a record's sentence omits, in reading order; absent ones have the value null. */
 export function particularsOf(
   record: AuditRecord,
 ): readonly (readonly [name: string, value: string | null])[] {

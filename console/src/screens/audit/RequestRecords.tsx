@@ -14,7 +14,7 @@ import { particularsOf, resultOf, sentenceOf, whoOf } from './RecordList.js';
 
 export interface ChosenRequest {
   readonly id: string;
-  /** Time of any record of the request. */
+  /** Time of any record of the request. The server searches only records near this time, which is faster. */
   readonly near: string;
 }
 
@@ -83,7 +83,7 @@ interface CheckedProofs {
   readonly verdicts: readonly ProofCheck[];
 }
 
-/** Loads the proofs of a request's records, checks them in the browser, and saves them. */
+/** Loads the proofs of a request's records, checks them in the browser, and offers them for download. */
 function Proofs({ requestId }: { readonly requestId: string }) {
   const { caller } = useSession();
   const [checked, setChecked] = useState<CheckedProofs | null>(null);

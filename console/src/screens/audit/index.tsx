@@ -166,14 +166,14 @@ interface LoadedRecords {
   readonly next: string | null;
 }
 
-/** Records that match a filter, newest first, loaded one page at a time. */
+/** Loads the records that match a filter, newest first, one page at a time. */
 function useSearch(caller: SignedInCaller, filter: RecordFilter): SearchState {
   const [held, setHeld] = useState<LoadedRecords>({ records: [], next: null });
   const [isLoading, setLoading] = useState(true);
   const [error, setError] = useState<unknown>(null);
   const [turn, setTurn] = useState(0);
   const stop = useRef(new AbortController());
-  /** Parameters of the first page, which later pages reuse. */
+  /** Parameters of the first page. Later pages reuse them, so that the time span does not move. */
   const parameters = useRef<Readonly<Record<string, string>>>({});
   const key = JSON.stringify(filter);
   const load = useCallback(

@@ -29,7 +29,7 @@ export const ALL: RecordFilter = {
   since: '',
 };
 
-/** Search parameters at the time `now`, in ms since the epoch. */
+/** Returns the parameters of the search request. `now` is in ms since the epoch. */
 export function searchParameters(filter: RecordFilter, now: number): Readonly<Record<string, string>> {
   const { since, request, ...rest } = filter;
   if (request.trim() !== '') return { request: request.trim() };

@@ -40,7 +40,7 @@ export function MapView({ thread, loaded, caller, second, other, onSecond }: Map
   const input = useRef<HTMLInputElement>(null);
   useSlash(input);
   const both = other.kind === 'ready' ? other.value : null;
-  // Requests to the thread are repeated when it has loaded another map.
+  // Requests to the worker thread are repeated after it has loaded another map.
   const version = `${loaded.version} ${both?.version ?? ''}`;
   const total = KINDS.reduce((sum, kind) => sum + loaded.counts[kind], 0);
   const scope = scopeOf(
@@ -243,7 +243,7 @@ interface SecondCallerProps {
 
 /**
  * Dialog to choose a second caller, whose token is required. The comparison shows only what the gateway returns for
- * either token. This screen alone keeps the second token, until the user leaves it.
+ * each of the two tokens. The second token is kept only in this screen, until the user leaves it.
  */
 function SecondCaller({ open, onClose, onCaller }: SecondCallerProps) {
   const { settings } = useSession();

@@ -11,7 +11,7 @@ interface SearchBoxProps {
 
 const NONE: MapSearchResult = { found: [], total: 0 };
 
-/** Searches things and columns by name, synonym or description, in a combobox that works with the keyboard alone. */
+/** Combobox that searches things and columns by name, synonym or description, usable by keyboard alone. */
 export function SearchBox({ search, onPick, input }: SearchBoxProps) {
   const id = useId();
   const [term, setTerm] = useState('');

@@ -124,7 +124,7 @@ export function CountedTitle({ title, count }: { readonly title: string; readonl
   );
 }
 
-/** Button that shows more of a list; nothing if all of it is shown. */
+/** Button that shows more of a list; renders nothing if the whole list is shown. */
 export function MoreButton({ left, onMore }: { readonly left: number; readonly onMore: () => void }) {
   if (left <= 0) return null;
   return (

@@ -2,11 +2,14 @@ import { MOST_DRAWN, type PictureScope } from './graph/picture.js';
 
 /** The part of the map that is shown; stored in the address so that links work. */
 export interface MapPlace {
-  /** The thing shown in the panel. */
+  /** Id of the thing (entity, bridge, facet or metric) shown in the panel; null if the panel is closed. */
   readonly at: string | null;
-  /** The column that was found by a search. */
+  /** Name of the column to highlight because a search found it; null if there is nothing to highlight. */
   readonly column: string | null;
-  /** Cluster, or thing whose neighbourhood is drawn; null for the whole map. */
+  /**
+   * Id of the cluster, or of the thing whose neighbourhood is drawn. Null for the whole map or, on a large map, for the
+   * neighbourhood of `at`.
+   */
   readonly within: string | null;
 }
 
@@ -22,14 +25,14 @@ export function parametersOf({ at, column, within }: MapPlace): Readonly<Record<
   };
 }
 
-/** Scope to draw for a place on a map of `total` things; on a large map, a thing with its neighbourhood only. */
+/** Returns the scope to draw; on a map with more than `MOST_DRAWN` things, `at` and its neighbourhood. */
 export function scopeOf({ at, within }: MapPlace, total: number): PictureScope {
   if (within?.startsWith('cluster:') === true) return { kind: 'cluster', id: within };
   if (within !== null) return { kind: 'around', id: within };
   return at !== null && total > MOST_DRAWN ? { kind: 'around', id: at } : { kind: 'all' };
 }
 
-/** Scope as written in the address. */
+/** Returns `within` for a scope; null for the whole map. */
 export function withinOf(scope: PictureScope): string | null {
   return scope.kind === 'all' ? null : scope.id;
 }

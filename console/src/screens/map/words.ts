@@ -2,7 +2,7 @@ import { identifier } from 'osl-compiler/sql-text';
 import type { ViewerMark } from './graph/difference.js';
 import type { Thing, ThingKind, VisibleSight } from './graph/model.js';
 
-/** Names of the kinds in list, picture and panel. */
+/** Names of the kinds of things, as shown in the list, the picture and the panel. */
 
 export const KIND_WORDS: Readonly<Record<ThingKind, { readonly one: string; readonly many: string }>> = {
   entity: { one: 'entity', many: 'entities' },
@@ -46,7 +46,7 @@ export function markWords(mark: ViewerMark, first: string, second: string): stri
 /** Maximum number of columns named in a generated query, so that it fits on a screen. */
 const MOST_COLUMNS = 8;
 
-/** Example query for a thing; null if the schema has none that this caller can run. */
+/** Returns an example query: an entity's columns or the schema's first example; null if there is neither. */
 export function questionFor({ kind, name, columns, examples }: Thing): string | null {
   const rows = columns.filter((c) => c.sight !== 'aggregates');
   if (kind !== 'entity' || rows.length === 0) return examples[0] ?? null;

@@ -7,7 +7,7 @@ import { formatCount } from '../../parts/load/format.js';
 import { type LatencyLine, latencyLines, msText } from './figures.js';
 import { numberColumns, PlainTable } from './Processes.js';
 
-/** Durations of requests by form, and refusals, since the server started, from the metrics that `/metrics` exports. */
+/** Request durations by query form, and refusals by code, since the server started, as in `/metrics`. */
 export function Latency({ figures: { latency, refusals } }: { readonly figures: Figures }) {
   const lines = useMemo(() => latencyLines(latency), [latency]);
   const shape = JSON.stringify(lines.slice(0, MOST_BARS));

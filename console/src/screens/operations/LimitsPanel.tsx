@@ -13,7 +13,7 @@ interface LimitsPanelProps {
   readonly figures: Figures;
 }
 
-/** Limits in the policy and how much of them is used, by all subjects or by one. */
+/** The policy's limits and their use, in total or for the subject that is entered. */
 export function LimitsPanel({ sessions, figures }: LimitsPanelProps) {
   const { caller } = useSession();
   const [subject, setSubject] = useState('');

@@ -46,7 +46,7 @@ export function Processes({ processes, workers }: ProcessesProps) {
   );
 }
 
-/** Error in the newest policy, and how much longer the last valid one is served. */
+/** Warns of a missing or invalid policy, with the time for which the last valid one stays in force. */
 function PolicyWarning({ processes, now }: Pick<ProcessesProps, 'processes'> & { readonly now: number }) {
   const one = processes.find(({ policy_fault }) => policy_fault !== null);
   if (one === undefined) return null;
@@ -87,7 +87,7 @@ export function numberColumns(...names: readonly string[]): readonly PlainColumn
   return names.map((name) => ({ name, look: 'number' }));
 }
 
-/** Table that scrolls on its own if it is too wide, also by keyboard. */
+/** Table in a box that scrolls on its own, by mouse or keyboard, if the table is too wide. */
 export function PlainTable({ label, columns, children }: PlainTableProps) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys scroll it.

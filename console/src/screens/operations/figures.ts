@@ -1,7 +1,7 @@
 import type { FormLatency, QuotaView } from '../../api/admin-types.js';
 import { formatCount } from '../../parts/load/format.js';
 
-/** Durations of requests with the same form and surface, in milliseconds. */
+/** Durations, in milliseconds, of requests with the same form and surface. */
 export interface LatencyLine {
   readonly form: string;
   readonly surface: string;
@@ -12,7 +12,7 @@ export interface LatencyLine {
   readonly p99: number;
 }
 
-/** Durations by form and surface, in the server's order, which is most frequent first. */
+/** Converts the server's histograms to durations, in the server's order, which is most frequent first. */
 export function latencyLines(latency: readonly FormLatency[]): readonly LatencyLine[] {
   return latency.map((one) => ({
     form: one.form,
@@ -33,7 +33,7 @@ export function quantileOf(buckets: FormLatency['buckets'], q: number): number {
   let [below, from] = [0, 0];
   for (const { le, count } of buckets) {
     if (count >= rank) {
-      if (le === null) return from; // no upper bound
+      if (le === null) return from; // the last bucket has no upper bound
       return count === below ? le : from + ((le - from) * (rank - below)) / (count - below);
     }
     below = count;

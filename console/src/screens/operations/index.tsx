@@ -34,7 +34,7 @@ export function Screen() {
     const figures = await adminGet<Figures>(caller, '/admin/figures', {}, signal);
     return { processes, sessions, pools, figures };
   });
-  // Requests are sequential, so that a slow server does not get a second one before it has responded.
+  // A new poll starts only after the last one has finished, so that requests to a slow server do not pile up.
   usePolling(() => {
     if (!state.isLoading) state.again();
   }, EVERY_MS);
@@ -82,7 +82,7 @@ function Summary({ live: { processes, sessions, pools, figures } }: { readonly l
   );
 }
 
-/** Database connections: maximum, open, in use, and requests waiting for one. */
+/** Database connections: maximum, open, in use, and the number of requests waiting for a connection. */
 function Pools({ pools }: { readonly pools: readonly PoolView[] }) {
   if (pools.length === 0)
     return <Empty title="No connection pools" text="They appear here with the first query of a database." />;

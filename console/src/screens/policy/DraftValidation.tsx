@@ -8,7 +8,7 @@ import { Loaded } from '../../parts/load/Loaded.js';
 import { useLoad } from '../../parts/load/useLoad.js';
 import { useSession } from '../../shell/session.js';
 
-/** Result of validating a draft: its diagnostics, its source, and who gains and loses access. */
+/** Result of validating a draft: its diagnostics, its source, and the subjects that gain or lose access. */
 export function DraftValidation({ draft, name }: { readonly draft: Draft; readonly name: string }) {
   const { caller } = useSession();
   const text = useLoad(`text ${draft.id}`, (signal) =>
@@ -113,7 +113,7 @@ function Change({
   );
 }
 
-/** Drafts of the manifest, and who would gain or lose access through each. */
+/** Drafts of the manifest, and the subjects that would gain or lose access through each. */
 export function Drafts() {
   const { caller } = useSession();
   const state = useLoad('drafts', (signal) => adminGet<Publications>(caller, '/osl/objects', {}, signal));

@@ -13,7 +13,7 @@ export interface ExplainedCell {
   readonly chain: readonly string[];
 }
 
-/** Explains what a subject can see of a column, also for a particular row. */
+/** Explains how a subject sees a column and, if a row is given, the cells of that row. */
 export function Explain({ cell, onClose }: { readonly cell: ExplainedCell; readonly onClose: () => void }) {
   const { caller } = useSession();
   const [row, setRow] = useState<readonly string[] | null>(null);
@@ -119,7 +119,7 @@ function Grant({ grant }: { readonly grant: AccessExplanation['grants'][number] 
   );
 }
 
-/** Form for asking whether the subject can see a row, which is given by primary key. */
+/** Form for checking whether the subject can see a row, identified by its primary key. */
 function RowQuestion({ onAsk }: { readonly onAsk: (row: readonly string[] | null) => void }) {
   const [text, setText] = useState('');
   return (
@@ -150,14 +150,14 @@ function RowQuestion({ onAsk }: { readonly onAsk: (row: readonly string[] | null
 type ExplainedGrant = AccessExplanation['grants'][number];
 
 interface RowCellsProps {
-  /** A column of the row's entity. */
+  /** Full name of a column of the row's entity. */
   readonly object: string;
   readonly chain: readonly string[];
-  /** Primary key. */
+  /** Values of the primary key, in the order of its columns. */
   readonly row: readonly string[];
 }
 
-/** Cells of one row for the subject, with the grants that open them, or that it sees no such row. */
+/** Cells of a row as the subject sees them, with their grants; or a message that the row is not visible. */
 function RowCells({ object, chain, row }: RowCellsProps) {
   const { caller } = useSession();
   const relation = object.slice(0, object.lastIndexOf('.'));

@@ -16,7 +16,7 @@ interface MatrixGridProps {
 }
 
 const ROW = 30;
-/** Sizes in pixels. Narrow cells show only a sign, below vertical names; wide cells also show a word. */
+/** Sizes in pixels. Narrow cells show only a sign below vertical names; wide cells also show a word. */
 const NARROW = { cell: 46, head: 118 } as const;
 const ROOMY = { least: 112, most: 180, head: 38 } as const;
 
@@ -149,7 +149,7 @@ function cellSizeFor(width: number, subjects: number) {
 interface MatrixCellProps {
   readonly id: string;
   readonly sight: Sight | null;
-  /** True if a row filter shows it in some rows only. */
+  /** True if a row filter limits the column to some rows. */
   readonly isNarrowed: boolean;
   readonly isActive: boolean;
   readonly isChosen: boolean;

@@ -121,7 +121,7 @@ interface ShownEffect {
   readonly name: string;
   readonly count: number;
   readonly detail: string;
-  /** True if callers would see more, or may. */
+  /** True if callers see more, or might. */
   readonly gains: boolean;
 }
 

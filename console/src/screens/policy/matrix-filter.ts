@@ -13,7 +13,7 @@ export interface MatrixFilter {
 
 export const NO_FILTER: MatrixFilter = { object: '', subject: '', sees: '', chain: '' };
 
-/** Request parameters without paging. */
+/** Returns the request parameters for a filter, without those for paging. */
 export function parametersOf({
   object,
   subject,
@@ -28,7 +28,7 @@ export function parametersOf({
   };
 }
 
-/** Splits a chain into its members: `user:a > agent:b`, or separated by commas. */
+/** Splits a chain of subjects, written as `user:a > agent:b` or separated by commas. */
 export function membersOf(chain: string): readonly string[] {
   return chain
     .split(/[,>→]/)
@@ -42,7 +42,7 @@ export const PAGE_ROWS = 100;
 /** Loaded pages of rows by page number, for one filter and one page of subjects. */
 type Pages = ReadonlyMap<number, MatrixPage>;
 
-/** Pages that are not loaded yet and contain rows from `first` up to, but excluding, `end`. */
+/** Returns the pages that are not loaded yet and contain rows from `first` up to, but excluding, `end`. */
 export function missingPages(pages: Pages, first: number, end: number, rows: number): readonly number[] {
   const last = Math.max(0, Math.min(end, rows) - 1);
   const from = Math.floor(first / PAGE_ROWS);
@@ -52,7 +52,7 @@ export function missingPages(pages: Pages, first: number, end: number, rows: num
   return rows === 0 ? [] : wanted;
 }
 
-/** Row at an index; null until its page has loaded. */
+/** Returns the row at an index; null until its page has loaded. */
 export function rowAt(pages: Pages, index: number): MatrixRow | null {
   return pages.get(Math.floor(index / PAGE_ROWS))?.rows[index % PAGE_ROWS] ?? null;
 }
@@ -67,7 +67,7 @@ export interface MatrixState {
   readonly again: () => void;
 }
 
-/** Matrix for a filter, loaded one page of rows at a time; `after` selects the page of subjects. */
+/** Loads the matrix for a filter, one page of rows at a time; `after` selects the page of subjects. */
 export function useMatrix(caller: SignedInCaller, filter: MatrixFilter, after: string | null): MatrixState {
   const [pages, setPages] = useState<Pages>(new Map());
   const [error, setError] = useState<unknown>(null);

@@ -1,6 +1,6 @@
 import { ProofFileCheck } from '../../parts/proof/ProofFileCheck.js';
 
-/** Screen that checks receipts, open to everyone: whoever is shown a receipt need not be an administrator. */
+/** Screen that checks receipts, open to everyone: recipients of receipts need not be administrators. */
 export function Screen() {
   return <ProofFileCheck />;
 }

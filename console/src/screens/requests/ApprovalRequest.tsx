@@ -13,7 +13,7 @@ interface ApprovalRequestProps {
   readonly onDecided: () => void;
 }
 
-/** A request for approval: who, what for, the statement and what would be seen; with the decision. */
+/** A request for approval: requester, reason, statement, the access it would grant, and the decision. */
 export function ApprovalRequest({ approval, onDecided }: ApprovalRequestProps) {
   const { state, chain, grants, requested_at: at, reason, statement, statement_shape: shape } = approval;
   const names = [...new Set(grants.map(({ on }) => on))];

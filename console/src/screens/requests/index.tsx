@@ -21,7 +21,7 @@ const REFRESH_MS = 10_000;
 const USES = { action: 'break_glass', kind: 'decision', decision: 'allow', most: 20 };
 
 /**
- * Requests for approval, which approvers decide here; for administrators also access requests and uses of break-glass
+ * Requests for approval, which approvers decide here. Administrators also see access requests and uses of break-glass
  * access. Newest first.
  */
 export function Screen() {
@@ -168,7 +168,7 @@ function BreakGlassUse({ record }: { readonly record: AuditRecord }) {
   );
 }
 
-/** Reason and end, as the gateway has recorded them; null if they cannot be read. */
+/** Reads the reason and the end from a record; each is null if it is missing or invalid. */
 function detailOf({ detail }: AuditRecord): { readonly reason: string | null; readonly ends: string | null } {
   let value: unknown;
   try {
@@ -176,7 +176,7 @@ function detailOf({ detail }: AuditRecord): { readonly reason: string | null; re
   } catch {
     return { reason: null, ends: null };
   }
-  const { reason, ends } = Object(value) as Record<string, unknown>; // each member is looked at
+  const { reason, ends } = Object(value) as Record<string, unknown>; // each member is checked
   return {
     reason: typeof reason === 'string' ? reason : null,
     ends: typeof ends === 'string' && !Number.isNaN(Date.parse(ends)) ? ends : null,

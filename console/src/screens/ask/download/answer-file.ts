@@ -5,26 +5,26 @@ import { headsOf } from '../answer-grid.js';
 import type { AnswerState } from '../useAnswer.js';
 import type { ParquetQuestions } from './parquet-file.js';
 
-/** Rows of an answer that the page has, in the order in which it shows them. */
+/** The rows of an answer that are in the page, in the order shown. */
 export interface ExportedAnswer {
   readonly columns: readonly AnswerColumn[];
   readonly rows: number;
   at(row: number, column: number): JsonValue;
   readonly isSorted: boolean;
-  /** True if there may be more rows than these. */
+  /** True if the answer may have more rows. */
   readonly isCut: boolean;
-  /** Other members of the response; few if it has no trailer. */
+  /** Other members of the response; without a trailer, only `redacted_columns`. */
   readonly members: Readonly<Record<string, unknown>>;
 }
 
-/** Answer of a query that has ended, in `order` if it is sorted. */
+/** Returns the rows of a query that has ended, in `order` if it is set. */
 export function shownAnswer(
   state: Extract<AnswerState, { readonly kind: 'answered' | 'cancelled' }>,
   order: Uint32Array | null,
 ): ExportedAnswer {
   const { store, described } = state;
   const trailer = state.kind === 'answered' ? state.trailer : null;
-  // Not the receipt: its salt is for those to whom the answer is shown on purpose.
+  // The receipt is not exported, because its salt should be passed on only deliberately.
   const { receipt: _, ...members } = trailer ?? {
     receipt: undefined,
     redacted_columns: described.redacted_columns,
@@ -44,12 +44,12 @@ export function shownAnswer(
 export const FILE_FORMATS = ['csv', 'json', 'parquet'] as const;
 export type FileFormat = (typeof FILE_FORMATS)[number];
 
-/** Name of the file; that of an answer that was cut says so. */
+/** Returns the file name, which says `incomplete` if the answer may have more rows. */
 export function fileName({ isCut }: Pick<ExportedAnswer, 'isCut'>, format: FileFormat): string {
   return `answer${isCut ? '-incomplete' : ''}.${format}`;
 }
 
-/** Writes an answer as a file, in turns with the page. @throws Error for Parquet; the reason of `signal` */
+/** Writes a file, yielding often. @throws Error if Parquet cannot hold a value; the reason of `signal` */
 export async function answerFile(
   answer: ExportedAnswer,
   format: FileFormat,
@@ -67,7 +67,7 @@ export async function answerFile(
   }
 }
 
-/** Sends the rows to a worker thread, which loads the Parquet library. */
+/** Sends the rows to a worker thread, which loads the Parquet library and writes the file. */
 async function parquetFile(answer: ExportedAnswer, signal: AbortSignal): Promise<Blob> {
   const worker = new Worker(new URL('./parquet-file.ts', import.meta.url), { type: 'module' });
   const thread = new QueryableThread<ParquetQuestions>(worker);
@@ -89,7 +89,7 @@ async function parquetFile(answer: ExportedAnswer, signal: AbortSignal): Promise
   }
 }
 
-/** Rows handled at once. */
+/** Returns the number of rows to process between two yields. */
 function stepOf({ columns }: ExportedAnswer): number {
   return Math.max(1, Math.floor(CELLS / columns.length));
 }
@@ -98,9 +98,9 @@ function trailerOf({ columns, rows, isCut, members }: ExportedAnswer): object {
   return { ...members, columns, row_count: rows, truncated: isCut };
 }
 
-/** Number of cells handled at once. */
+/** Number of cells to process between two yields. */
 const CELLS = 8_192;
-/** Characters per part: the browser stores each part as it comes, instead of all at the end. */
+/** Minimum size of a part in characters. The browser takes over each part at once, not all at the end. */
 const PART = 1_000_000;
 
 interface RowTexts {
@@ -126,7 +126,7 @@ function* textParts(answer: ExportedAnswer, { head, row, tail }: RowTexts): Gene
   return [...parts, new Blob([text, tail])];
 }
 
-/** RFC 4180, with the values as they are. NULL is an empty field, and empty text is `""`, as in Postgres. */
+/** Formats CSV (RFC 4180), values unaltered. As in Postgres, NULL is empty and an empty text is `""`. */
 function csvLines({ columns, at }: ExportedAnswer): RowTexts {
   return {
     head: `${columns.map(({ name }) => csvField(name)).join(',')}\r\n`,
@@ -141,7 +141,7 @@ function csvField(value: JsonValue): string {
   return text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** The same members as a response of `POST /osl/query`, with one row per line. */
+/** Formats an answer with the same members as a response of `POST /osl/query`, with one row per line. */
 function jsonLines(answer: ExportedAnswer): RowTexts {
   const { columns, at } = answer;
   const names = columns.map(({ name }) => JSON.stringify(name));

@@ -4,12 +4,12 @@ import type { AnswerColumn } from '../../../../../clients/typescript/types.js';
 import { type JsonValue, momentOf, textOf } from '../../../parts/rows/row-store.js';
 import { answerWith } from '../../../parts/thread.js';
 
-/** Cells per row group, which bounds the memory that writing needs. */
+/** Number of cells per row group. It bounds the memory needed for writing. */
 const GROUP_CELLS = 262_144;
 
 /**
- * A Parquet file with the types of `osl query --format parquet`, except that numeric and interval are text as in JSON.
- * The other members of the answer are in the file's metadata as `osl.trailer`.
+ * Writes a Parquet file with the types of `osl query --format parquet`, except that numeric and interval are text as in
+ * JSON. The other members of the answer are in the file's metadata as `osl.trailer`.
  */
 class ParquetAnswer {
   readonly #out = new FileParts();
@@ -31,7 +31,7 @@ class ParquetAnswer {
     });
   }
 
-  /** Adds rows, column by column. @throws Error for a value that Parquet's type cannot represent */
+  /** Adds rows, given column by column. @throws Error for a value that its Parquet type cannot represent */
   add(values: readonly (readonly JsonValue[])[]): void {
     for (const [i, { convert }] of this.#columns.entries())
       for (const value of values[i] ?? []) this.#held[i]?.push(convert(value));
@@ -53,7 +53,7 @@ class ParquetAnswer {
   }
 }
 
-/** Collects the file in pieces, so that no buffer has to hold it whole. */
+/** Collects the file in pieces, so that no single buffer has to hold all of it. */
 class FileParts extends ByteWriter {
   readonly parts: Uint8Array<ArrayBuffer>[] = [];
 
@@ -73,7 +73,7 @@ type ScalarElement = Omit<SchemaElement, 'name' | 'repetition_type'>;
 interface ConvertedColumn {
   readonly name: string;
   readonly elements: readonly SchemaElement[];
-  /** Value as the writer expects it. */
+  /** Converts a value to the form that the Parquet writer expects. */
   readonly convert: (value: JsonValue) => unknown;
 }
 
@@ -189,7 +189,7 @@ function daysOf(text: string): number | null {
   return moment === null ? null : moment.seconds / 86_400;
 }
 
-/** Microseconds since 1970; null from `end` seconds on, which Parquet's times of day do not have. */
+/** Returns microseconds since 1970; null for infinities and from `end` seconds on (Parquet has no 24:00). */
 function microsOf(text: string, end = Number.POSITIVE_INFINITY): bigint | null {
   const moment = momentOf(text);
   if (moment === null || moment.seconds >= end) return null;
@@ -202,7 +202,7 @@ export type ParquetQuestions = {
     readonly ask: { readonly columns: readonly AnswerColumn[]; readonly trailer: object };
     readonly answer: undefined;
   };
-  /** Rows, column by column. */
+  /** Adds rows, passed column by column. */
   readonly add: { readonly ask: readonly (readonly JsonValue[])[]; readonly answer: undefined };
   readonly end: { readonly ask: null; readonly answer: Blob };
 };

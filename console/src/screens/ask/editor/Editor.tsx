@@ -23,7 +23,7 @@ import { useEffect, useImperativeHandle, useRef } from 'react';
 import type { Schema } from '../../../../../clients/typescript/types.js';
 import { type CompletionOffer, completionsAt, KEYWORDS } from './completions-at.js';
 
-/** Colours are custom properties, because these also apply inside the editor's shadow root. */
+/** The colours are custom properties, because these also apply inside the editor's shadow root. */
 const HIGHLIGHTING = syntaxHighlighting(
   HighlightStyle.define([
     { tag: tags.keyword, color: 'var(--code-keyword)', fontWeight: '600' },
@@ -92,7 +92,7 @@ export interface ErrorMark {
 export interface EditorHandle {
   /** Replaces the whole text. */
   setText(text: string): void;
-  /** Replaces the selection by what `textFor` returns, and focuses the editor. */
+  /** Replaces the selection with the text that `textFor` returns, and focuses the editor. */
   insert(textFor: (text: string, from: number, to: number) => string): void;
   focus(): void;
 }
@@ -102,15 +102,15 @@ interface EditorProps {
   readonly schema: Schema | null;
   readonly mark: ErrorMark | null;
   readonly onChange: (text: string) => void;
-  /** Called with the current text, of which the page may not have been notified yet. */
+  /** Called with the current text, which `onChange` may not have reported yet. */
   readonly onRun: (text: string) => void;
   readonly ref?: React.Ref<EditorHandle>;
 }
 
 /**
- * Editor for OSL-SQL, in a shadow root, where it can adopt a style sheet. In the page itself it would add a style
- * element, which the page's content security policy blocks. Tab moves the focus away, or accepts a completion if any
- * are shown.
+ * Editor for OSL-SQL. It is in a shadow root, where it can adopt a style sheet: in the page itself it would add a style
+ * element, which the page's content security policy blocks. Tab moves the focus away, or accepts a completion if the
+ * list of completions is open.
  */
 export function Editor({ initial, schema, mark, onChange, onRun, ref }: EditorProps) {
   const host = useRef<HTMLDivElement>(null);
@@ -218,7 +218,7 @@ function extensionsOf(now: { readonly current: Pick<EditorProps, 'schema' | 'onC
   ];
 }
 
-/** Type of each kind of completion, as the editor calls it, and its rank; higher ranks are listed first. */
+/** Each kind of completion's type in the editor library, and its rank; higher ranks are listed first. */
 const KINDS: Readonly<Record<CompletionOffer['kind'], readonly [type: string, boost: number]>> = {
   column: ['property', 40],
   alias: ['variable', 35],
@@ -230,7 +230,7 @@ const KINDS: Readonly<Record<CompletionOffer['kind'], readonly [type: string, bo
   function: ['function', -20],
 };
 
-/** Offers names from the caller's own schema, and none before it has loaded. */
+/** Offers names from the caller's own schema, and no names before the schema has loaded. */
 function completionSource(schema: () => Schema | null) {
   return (context: CompletionContext): CompletionResult | null => {
     const known = schema();
@@ -271,7 +271,7 @@ interface ScannerState {
 const WORDS: ReadonlySet<string> = new Set(KEYWORDS);
 const OPERATORS: ReadonlySet<string> = new Set(['retrieve', 'traverse', 'measure', 'evidence']);
 
-/** Used only for highlighting; only the gateway determines what a query means. */
+/** Parser for highlighting only. The gateway alone determines the meaning of a query. */
 const PARSER: StreamParser<ScannerState> = {
   name: 'osl-sql',
   startState: () => ({ comment: 0 }),

@@ -4,7 +4,7 @@ import type { Schema } from '../../../../../clients/typescript/types.js';
 export interface CompletionOffer {
   readonly label: string;
   readonly kind: 'entity' | 'column' | 'facet' | 'metric' | 'function' | 'form' | 'keyword' | 'alias';
-  /** Short text next to the label: a type, or how it is masked. */
+  /** Short text next to the label: the type, or the masking. */
   readonly detail: string;
   readonly info: string | null;
   /** Text to insert if it differs from the label. */
@@ -188,7 +188,7 @@ function anywhere(text: string, schema: CompletionSchema): readonly CompletionOf
   return [...columns, ...aliases, ...metricOffers(near, 'measure'), ...functions, ...words];
 }
 
-/** Entities in the FROM clause of a text, by alias, or by name if they have no alias. */
+/** Entities in the FROM clause of a text, by their alias, or by their name if they have no alias. */
 type EntityAliases = ReadonlyMap<string, string>;
 
 const NAME = String.raw`"(?:[^"]|"")+"|[\p{L}_][\p{L}\p{N}_$]*`;
@@ -206,12 +206,12 @@ export function codeOf(text: string): string {
   );
 }
 
-/** Normalizes a name for comparison: folds its case and removes quotes. */
+/** Normalizes a name for comparison: unquotes a quoted name, converts any other name to lower case. */
 function plain(name: string): string {
   return name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : name.toLowerCase();
 }
 
-/** Entities by alias, from a parse that is only good enough for completion: the gateway decides what a text means. */
+/** Returns entities by alias. The parse is only good enough for completion; the gateway interprets texts. */
 export function scopeOf(text: string): EntityAliases {
   const scope = new Map<string, string>();
   for (const [, entity = '', alias] of codeOf(text).matchAll(ITEM)) {

@@ -8,12 +8,12 @@ import { type SchemaLine, schemaLines } from './schema-lines.js';
 
 interface SchemaPanelProps {
   readonly known: LoadedSchema;
-  /** True if names of tables are expected instead of those listed here. */
+  /** True if the query is raw SQL, which names tables instead of the objects listed here. */
   readonly isRawSql: boolean;
   readonly onInsert: (line: SchemaLine) => void;
 }
 
-/** Entities, columns and metrics that the caller may use, to search and to insert. */
+/** Searchable list of the entities, columns and metrics that the caller may use, to insert into a query. */
 export function SchemaPanel({ known: { schema, error, again }, isRawSql, onInsert }: SchemaPanelProps) {
   const [search, setSearch] = useKept('schema-search', '');
   const wanted = useDeferredValue(search);
@@ -65,7 +65,7 @@ export function SchemaPanel({ known: { schema, error, again }, isRawSql, onInser
   );
 }
 
-/** Maximum number of lines in the tree; a search finds the others. */
+/** Maximum number of lines in the tree; the user can search for the others. */
 const MOST_LINES = 300;
 
 interface SchemaTreeProps {
@@ -75,7 +75,7 @@ interface SchemaTreeProps {
   readonly onInsert: (line: SchemaLine) => void;
 }
 
-/** A tree with one stop of the Tab key: arrow keys move, open and close, and Enter inserts. */
+/** A tree that is a single Tab stop: arrow keys move, open and close, and Enter inserts. */
 function SchemaTree({ lines, open, onOpen, onInsert }: SchemaTreeProps) {
   const id = useId();
   const shown = lines.slice(0, MOST_LINES);
@@ -156,7 +156,7 @@ function SchemaTree({ lines, open, onOpen, onInsert }: SchemaTreeProps) {
   );
 }
 
-/** Line to which a key moves from line `at`; null if it does not move. */
+/** Returns the line to which a key moves from line `at`; null if the key does not move. */
 function destinationOf(key: string, at: number, lines: readonly SchemaLine[]): number | null {
   const line = lines[at];
   switch (key) {

@@ -8,7 +8,7 @@ export interface SchemaLine {
   readonly name: string;
   /** Entity or bridge of a column; otherwise the same as `name`. */
   readonly entity: string;
-  /** Type, and how it may be used. */
+  /** Text after the name: a column's type and restriction, a metric's type and entity, or `bridge`. */
   readonly detail: string;
   readonly masked: 'none' | 'some' | 'all';
   readonly description: string | null;
@@ -19,8 +19,8 @@ type ListedSchema = Pick<Schema, 'entities' | 'metrics' | 'relationships'>;
 type NamedThing = Pick<SchemaLine, 'name' | 'description'> & { readonly synonyms?: readonly string[] };
 
 /**
- * Lines for a search: entities and metrics with the words in their name, synonyms or description, and entities with
- * such columns, followed by these columns. Entities in `open` are followed by all their columns.
+ * Returns the lines that match a search: entities and metrics with all words in their name, synonyms or description,
+ * and entities with such columns, each followed by these columns. Entities in `open` are followed by all their columns.
  */
 export function schemaLines(
   schema: ListedSchema,
@@ -58,7 +58,7 @@ interface ListedSource {
   readonly synonyms: readonly string[];
 }
 
-/** Entities and bridges with their columns. */
+/** Returns entities and bridges with their columns. */
 function sourcesOf({ entities, relationships }: ListedSchema): readonly ListedSource[] {
   const bridges = relationships.flatMap(({ bridge, description }) =>
     bridge === null ? [] : [{ ...bridge, description, synonyms: [], derived: [], kind: 'bridge' }],
@@ -87,8 +87,8 @@ function sourcesOf({ entities, relationships }: ListedSchema): readonly ListedSo
 }
 
 /**
- * Text to insert for a line at `from … to` of a query: the name as it must be written there, with a comma or a space
- * if the text needs one.
+ * Returns the text to insert for a line at `from … to` of a query: the name as it must be written there, preceded by a
+ * comma or a space and followed by a space if the text needs one.
  */
 export function insertionAt(text: string, from: number, to: number, line: SchemaLine): string {
   const before = codeOf(text.slice(0, from));
@@ -113,7 +113,7 @@ function nameIn(text: string, { kind, name, entity }: SchemaLine): string {
 
 const CLAUSE = /\b(select|distinct|by|from|join|where|on|using|having|limit)\b/gi;
 
-/** In lists of columns, a comma if something precedes; otherwise a space between words. */
+/** Returns the separator before an inserted name: a comma after an element of a list, otherwise a space. */
 function separatorAfter(before: string, { kind }: SchemaLine): string {
   if (!/[\p{L}\p{N}_$"')*\]]\s*$/u.test(before)) return '';
   const clause = [...before.matchAll(CLAUSE)].at(-1);

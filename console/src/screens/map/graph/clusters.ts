@@ -1,6 +1,6 @@
 import { type Graph, otherEnd, type Thing } from './model.js';
 
-/** A group of related things, for maps that are too large to draw as a whole. */
+/** A group of related things, for maps that are too large to draw completely. */
 export interface Cluster {
   /** `cluster:0`, … */
   readonly id: string;
@@ -11,13 +11,13 @@ export interface Cluster {
 }
 
 const ROUNDS = 6;
-/** Approximate number of clusters, from which their size is derived. */
+/** Approximate number of clusters in a large map, and the smallest limit on the size of a cluster. */
 const ABOUT = 60;
 
 /**
- * Label propagation: each thing repeatedly takes the most frequent label among its neighbours while that cluster fits
- * in a picture. Things with the fewest ties go first, so that dependents join what they depend on. Linear in the ties,
- * and deterministic. Small clusters are merged by name, so there are at most about twice `ABOUT`.
+ * Groups things by label propagation: each thing repeatedly takes the most frequent label among its neighbours, unless
+ * that label's cluster is full. Things with the fewest ties go first, so that they join the things they depend on.
+ * Linear in the ties, and deterministic. Small clusters are merged by name, so there are at most about twice `ABOUT`.
  */
 export function clustersOf(graph: Graph): readonly Cluster[] {
   const ids = [...graph.things.keys()];
@@ -48,7 +48,10 @@ function labelsOf(ids: readonly string[], graph: Graph, room: number): ReadonlyM
   return labels;
 }
 
-/** Most frequent label among neighbours with room; in a tie, the current label, then the most connected one. */
+/**
+ * Returns the most frequent label among neighbours whose cluster has room. If counts are equal, the current label wins,
+ * then the label of the thing with the most ties.
+ */
 function mostAround(
   id: string,
   now: string,
@@ -87,7 +90,7 @@ function groupsBy(
   return [...groups.values()];
 }
 
-/** Merges small groups in order of their names, as many into each as there is room for. */
+/** Merges small groups, in order of their names, into groups of at most `room` things. */
 function mergeSmall(
   groups: readonly (readonly string[])[],
   room: number,
@@ -113,7 +116,7 @@ function labelOf(members: readonly string[], graph: Graph): string {
   return graph.things.get(first ?? '')?.name ?? '';
 }
 
-/** Sorts ids by number of ties, most first; in case of a tie, entities come first, then ids decide. */
+/** Sorts ids by number of ties, highest first; if equal, entities come first, then ids decide. */
 export function byTies(ids: readonly string[], graph: Graph): readonly string[] {
   const weight = (id: string): number => {
     const thing: Thing | undefined = graph.things.get(id);

@@ -1,6 +1,6 @@
 import { type Graph, graphOf, type Thing, type ThingColumn, type Tie, type VisibleSight } from './model.js';
 
-/** Visibility for two callers: the same for both, different, or visible to one of them only. */
+/** Comparison of an object for two callers: same, different, or visible to the first or second only. */
 export type ViewerMark = 'same' | 'differs' | 'first' | 'second';
 
 /** Visibility of a column for each of the two callers; null if it is hidden. */
@@ -34,7 +34,7 @@ export function differenceOf(first: Graph, second: Graph): MapDifference {
   const all = [...changes, ...added.map((other) => only(other, 'second'))];
   const marks = new Map<string, Exclude<ViewerMark, 'same'>>(all.map((change) => [change.id, change.mark]));
   const [ours, theirs] = [tiesById(first), tiesById(second)];
-  // The tie of a metric has the same id as the metric and shares its mark.
+  // The tie of a metric or facet has the same id as the thing itself and shares its mark.
   for (const id of ours.keys()) if (!theirs.has(id) && !marks.has(id)) marks.set(id, 'first');
   for (const id of theirs.keys()) if (!ours.has(id) && !marks.has(id)) marks.set(id, 'second');
   const ties = [...ours.values(), ...[...theirs.values()].filter((tie) => !ours.has(tie.id))];
@@ -64,7 +64,7 @@ function changeOf(one: Thing, other: Thing | undefined): readonly MapChange[] {
 
 type ColumnSight = Pick<ThingColumn, 'name' | 'sight'>;
 
-/** Columns and attributes extracted from text, by name. */
+/** Returns the columns of a thing and its attributes extracted from text, by name. */
 function attributesOf({ columns, derived }: Thing): ReadonlyMap<string, ColumnSight> {
   const taken = derived.map(({ name }): ColumnSight => ({ name, sight: 'clear' }));
   return new Map([...columns, ...taken].map((c) => [c.name, c]));
@@ -79,7 +79,7 @@ function columnChanges(
     .filter(({ first, second }) => first !== second);
 }
 
-/** Merges a thing, with the columns that either caller sees. */
+/** Merges two callers' views of the same thing: the columns that either of them sees. */
 function mergedThing(one: Thing, other: Thing | undefined): Thing {
   if (other === undefined) return one;
   const known = new Set(one.columns.map((c) => c.name));

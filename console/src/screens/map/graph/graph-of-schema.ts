@@ -17,7 +17,7 @@ type MetricOfSchema = Schema['metrics'][number];
 type RelationshipOfSchema = Schema['relationships'][number];
 type BridgeOfSchema = NonNullable<RelationshipOfSchema['bridge']>;
 
-/** Graph of a governed schema, which contains only what the caller may see. */
+/** Builds the graph of a governed schema, which contains only objects that the caller may see. */
 export function graphOfSchema(schema: Schema): Graph {
   const bridges = new Map(
     schema.relationships.flatMap((r) =>
@@ -40,7 +40,7 @@ export function graphOfSchema(schema: Schema): Graph {
   return graphOf(schema.version, things, ties);
 }
 
-/** A thing with the members that all kinds have; lists that only some kinds have are empty unless given. */
+/** Creates a thing. Lists that only some kinds of things have are empty unless given. */
 function thingOf(
   kind: ThingKind,
   { name, description, deprecated }: Pick<Thing, 'name' | 'description' | 'deprecated'>,

@@ -5,7 +5,7 @@ import type { Sight } from '../../../api/admin-types.js';
 export const KINDS = ['entity', 'bridge', 'facet', 'metric'] as const;
 export type ThingKind = (typeof KINDS)[number];
 
-/** Visibility of a column that the caller sees at all. */
+/** Visibility of a column that is not hidden from the caller. */
 export type VisibleSight = Exclude<Sight, 'nothing'>;
 
 export interface ThingColumn {
@@ -29,7 +29,7 @@ export interface Fact {
   readonly value: string;
 }
 
-/** Entity, bridge, facet or metric. */
+/** An entity, bridge, facet or metric: a node of the graph. */
 export interface Thing {
   /** `entity:customer`: the kind and the name. */
   readonly id: string;
@@ -38,7 +38,7 @@ export interface Thing {
   /** Full name in queries and `/osl/why`: `osl.entities.customer`. */
   readonly fqn: string;
   readonly description: string | null;
-  /** Reason for the deprecation; null if it is not deprecated. */
+  /** Reason for the deprecation; null if the thing is not deprecated. */
   readonly deprecated: string | null;
   readonly columns: readonly ThingColumn[];
   readonly derived: readonly DerivedField[];
@@ -48,7 +48,7 @@ export interface Thing {
   readonly facts: readonly Fact[];
 }
 
-/** `to_one` follows a foreign key, `across` leads to a bridge, `text` and `figure` belong to an entity. */
+/** Edge kinds: `to_one` and `one_to_one` joins, `across` to a bridge, `text` and `figure` to an entity. */
 export type TieKind = 'to_one' | 'one_to_one' | 'across' | 'text' | 'figure';
 
 export interface Tie {
@@ -59,7 +59,7 @@ export interface Tie {
   readonly label: string;
   readonly description: string | null;
   readonly deprecated: string | null;
-  /** Join condition, `customer_id = id`; empty if its columns are unknown. */
+  /** Join condition, such as `customer_id = id`; empty if its columns are unknown. */
   readonly on: string;
 }
 

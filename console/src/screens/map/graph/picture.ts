@@ -5,7 +5,7 @@ import { type Graph, otherEnd, type Thing, type ThingKind, type Tie, type TieKin
 /** Maximum number of nodes drawn at a time, so that they are readable and laid out without a noticeable pause. */
 export const MOST_DRAWN = 140;
 
-/** Part of the graph to show: everything, one cluster, or the neighbourhood of a thing. */
+/** Part of the graph to show: everything, a cluster, or one thing (such as an entity) and its neighbours. */
 export type PictureScope =
   | { readonly kind: 'all' }
   | { readonly kind: 'cluster'; readonly id: string }
@@ -34,7 +34,7 @@ interface PictureEdge {
 export interface Picture {
   readonly nodes: readonly PictureNode[];
   readonly edges: readonly PictureEdge[];
-  /** Number of things in scope, of the selected kinds; in the overview of clusters, of all kinds. */
+  /** Number of things in scope that are of the selected kinds; in the overview of clusters, of all things. */
   readonly inScope: number;
   readonly total: number;
 }
@@ -45,7 +45,7 @@ export interface MapToDraw {
   readonly marks: ReadonlyMap<string, Exclude<ViewerMark, 'same'>>;
 }
 
-/** Picture of `drawing` for `scope`, with at most `MOST_DRAWN` nodes. */
+/** Returns the picture of `drawing` for `scope`, with at most `MOST_DRAWN` nodes. */
 export function pictureOf(drawing: MapToDraw, scope: PictureScope, kinds: ReadonlySet<ThingKind>): Picture {
   const { graph, clusters } = drawing;
   const total = graph.things.size;
@@ -75,10 +75,10 @@ function ofKinds(ids: Iterable<string>, graph: Graph, kinds: ReadonlySet<ThingKi
   });
 }
 
-/** The neighbours' own neighbours are added only while fewer things than this are drawn. */
+/** Number of drawn things up to which neighbours of neighbours are added. */
 const FURTHER = 40;
 
-/** A thing and its neighbours, and their neighbours while there is room. */
+/** Returns a thing and its neighbours, then the neighbours' own neighbours up to `FURTHER` things. */
 function neighbourhood(
   start: string,
   graph: Graph,
@@ -93,7 +93,7 @@ function neighbourhood(
   return { ids: [...ids], reached: Math.max(ids.size, 1 + near.length) };
 }
 
-/** Neighbours of the selected kinds, including those behind a hidden bridge. */
+/** Returns the neighbours of the selected kinds, looking through bridges if bridges are hidden. */
 function steps(id: string, graph: Graph, kinds: ReadonlySet<ThingKind>): readonly string[] {
   const neighbours = (of: string) => (graph.around.get(of) ?? []).map((tie) => otherEnd(tie, of));
   const found = neighbours(id).flatMap((other) =>
@@ -136,7 +136,7 @@ function pictureOfThings(
   };
 }
 
-/** Many-to-many edges, each drawn as a single line if bridges are hidden. */
+/** If bridges are hidden, returns one many-to-many edge for each bridge whose two sides are drawn. */
 function overBridges(
   ids: readonly string[],
   drawn: ReadonlySet<string>,
@@ -154,7 +154,7 @@ function overBridges(
   });
 }
 
-/** The clusters, and the number of ties between them. */
+/** Returns the clusters as nodes; an edge between two is labelled with the number of ties across. */
 function overview({ graph, clusters, marks }: MapToDraw): Pick<Picture, 'nodes' | 'edges'> {
   const shown = clusters.slice(0, MOST_DRAWN);
   const home = new Map(shown.flatMap(({ id, members }) => members.map((member) => [member, id] as const)));
@@ -202,7 +202,7 @@ function nodeOf({ id, kind, name, deprecated }: Thing, mark: ViewerMark): Pictur
   return { id, kind, label, ...sizeOf(kind, `${sign}${label}`), mark, deprecated: deprecated !== null };
 }
 
-/** Size of a node whose label is set at 13 pixels. */
+/** Returns the size of a node in pixels, for a label in 13-pixel type. */
 function sizeOf(kind: ThingKind, label: string): { readonly width: number; readonly height: number } {
   const text = label.length * 7.4;
   switch (kind) {

@@ -1,11 +1,11 @@
 import type { Graph, Thing, ThingKind } from './model.js';
 
-/** A search match: a thing, or one of its columns. */
+/** A search match: a thing (entity, bridge, facet or metric), or one of its columns. */
 export interface SearchHit {
   readonly id: string;
   readonly kind: ThingKind;
   readonly name: string;
-  /** The column that matched; null if the thing itself did. */
+  /** The column that matched; null if the thing itself matched. */
   readonly column: string | null;
   /** The synonym that matched, or `description`; null if the name matched. */
   readonly via: string | null;
@@ -21,7 +21,7 @@ interface ScoredHit extends SearchHit {
   readonly score: number;
 }
 
-/** Matches of `term`, best first: names, then synonyms, then descriptions; columns rank just below things. */
+/** Returns the best `most` matches: names, then synonyms, then descriptions; columns just below things. */
 export function searchIn(graph: Graph, term: string, most: number): MapSearchResult {
   const wanted = term.trim().toLowerCase();
   if (wanted === '') return { found: [], total: 0 };

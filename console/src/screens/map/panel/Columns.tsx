@@ -12,17 +12,17 @@ import { SIGHT_WORDS, sightWord } from '../words.js';
 
 interface ColumnsProps {
   readonly thing: Thing;
-  /** Differences between two compared callers. */
+  /** Columns that two compared callers see differently; empty if there is only one caller. */
   readonly changes: readonly ColumnChange[];
   readonly callers: readonly [first: string, second: string] | null;
-  /** The column that was found by a search. */
+  /** Name of the column to highlight because a search found it; null if there is nothing to highlight. */
   readonly wanted: string | null;
 }
 
 /** Number of columns listed initially. */
 const FIRST = 100;
 
-/** Columns of a thing, with types, keys, and visibility for the caller, with the reason if it is restricted. */
+/** Columns of a thing: type, key, visibility for the caller and, on request, the reason for it. */
 export function Columns({ thing, changes, callers, wanted }: ColumnsProps) {
   const [most, setMost] = useState(FIRST);
   const at = thing.columns.findIndex((c) => c.name === wanted);
@@ -64,7 +64,7 @@ function ColumnRow({ column, object, change, callers, isWanted }: ColumnRowProps
     if (isWanted) row.current?.scrollIntoView({ block: 'center' });
   }, [isWanted]);
   const { name, type, description, sight, isKey, joins, nullable } = column;
-  // The gateway does not explain columns that only the second caller sees.
+  // Reasons are requested for the first caller, who cannot see columns that only the second sees.
   const mayAsk = change === null || change.first !== null;
   return (
     <li ref={row} className={isWanted ? 'is-wanted' : ''} aria-current={isWanted ? true : undefined}>

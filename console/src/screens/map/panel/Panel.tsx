@@ -13,7 +13,7 @@ interface PanelProps {
   readonly wanted: string | null;
   readonly callers: readonly [first: string, second: string] | null;
   readonly onOpen: (id: string) => void;
-  /** Draws the neighbourhood of the thing; null if it is already drawn. */
+  /** Draws the neighbourhood of the thing; null if that neighbourhood is already drawn. */
   readonly onAround: (() => void) | null;
   readonly onClose: () => void;
 }
@@ -161,7 +161,7 @@ function TieGroup({ id, title, of, onOpen }: TieGroupProps) {
   );
 }
 
-/** Describes a tie as seen from the thing `id`; empty for text and metrics. */
+/** Describes a tie as seen from the thing `id`; empty for ties to facets and metrics. */
 function wordsOf({ kind, label, source, on }: Tie, id: string): string {
   switch (kind) {
     case 'to_one':

@@ -11,9 +11,9 @@ interface PictureProps {
   /** The caller to whom the picture belongs in a comparison; null if there is only one caller. */
   readonly side: MapSide | null;
   readonly title: string;
-  /** The node at the keyboard position. */
+  /** Id of the node at the keyboard position; null if no node is selected. */
   readonly here: string | null;
-  /** The thing that is open in the panel. */
+  /** Id of the thing that is open in the panel; null if the panel is closed. */
   readonly open: string | null;
   readonly onHere: (id: string | null) => void;
   readonly onOpen: (id: string) => void;
@@ -52,7 +52,7 @@ export function Picture(props: PictureProps) {
     };
   }, [canvas]);
   useEffect(() => canvas.current?.draw(elementsOf(drawn, side)), [canvas, drawn, side]);
-  // Redrawing a picture removes its marks.
+  // Redrawing removes the marks of the current and the open node, so they are set again.
   // biome-ignore lint/correctness/useExhaustiveDependencies: `drawn` only triggers the effect
   useEffect(() => canvas.current?.goTo(here), [canvas, here, drawn]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: as above
@@ -92,10 +92,10 @@ function onKey(event: KeyboardEvent, { here, canvas, onHere, onOpen, onBack, onS
   event.preventDefault();
 }
 
-/** Up to this number of nodes, all edges show names; above it, only those of the current node do. */
+/** Maximum number of nodes with names on all edges; in larger pictures, only the current node's have them. */
 const MOST_NAMED = 30;
 
-/** Elements for cytoscape to draw, for a single caller or for one of two. */
+/** Returns the elements for cytoscape, for one of two compared callers or (`side` null) the only one. */
 function elementsOf(drawn: DrawnPicture, side: MapSide | null): cytoscape.ElementDefinition[] {
   const seen = new Set(side === null ? drawn.nodes.map((n) => n.id) : drawn.seen[side]);
   const areNamed = drawn.nodes.length <= MOST_NAMED || drawn.edges.some((e) => e.kind === 'between');
@@ -175,7 +175,7 @@ export function Pictures({ first, second, ...shared }: PicturesProps) {
   );
 }
 
-/** Shows the same section in the other picture. */
+/** Moves the other picture to the same zoom and position. */
 function follow(moved: MapCanvas | null, other: MapCanvas | null): void {
   if (moved === null || other === null) return;
   const [zoom, pan] = [moved.cy.zoom(), moved.cy.pan()];

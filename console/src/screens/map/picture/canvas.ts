@@ -90,7 +90,7 @@ export class MapCanvas {
     });
   }
 
-  /** Next node in `direction`: along an edge if one leads that way, otherwise the nearest. */
+  /** Returns the next node in `direction`: preferably one connected by an edge, otherwise the nearest. */
   next(direction: Direction): string | null {
     const here = this.cy.getElementById(this.#here ?? '');
     if (here.empty()) return this.#middle();
@@ -104,7 +104,7 @@ export class MapCanvas {
     this.cy.destroy();
   }
 
-  /** The node nearest to the centre of the view, where arrow keys start. */
+  /** Returns the node nearest to the centre of the view, where the arrow keys start. */
   #middle(): string | null {
     const { x1, x2, y1, y2 } = this.cy.extent();
     const distance = (node: cytoscape.NodeSingular): number =>
@@ -138,8 +138,8 @@ const VECTORS: Readonly<Record<Direction, readonly [number, number]>> = {
 };
 
 /**
- * The node to which an arrow key leads: the best of `others` in that direction, preferring near ones. Null if there is
- * none on that side.
+ * Returns the node to which an arrow key leads: the best of `others` in that direction, preferring near ones. Null if
+ * no node lies in that direction.
  */
 export function towards(
   direction: Direction,

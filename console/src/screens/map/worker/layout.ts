@@ -25,9 +25,9 @@ const OPTIONS: FcoseOptions = {
 };
 
 /**
- * Positions of the nodes in a picture: each connected part is laid out separately, then the parts are placed side by
- * side. The same picture always has the same layout, because `Math.random` of this thread is replaced with a seeded
- * generator while fcose runs.
+ * Computes the positions of the nodes in a picture. Each connected part is laid out separately, then the parts are
+ * placed side by side. The same picture always has the same layout, because `Math.random` of this thread is replaced
+ * with a seeded generator while fcose runs.
  *
  * @param ratio width of the frame divided by its height
  */
@@ -40,7 +40,7 @@ export function placesOf({ nodes, edges }: Picture, ratio: number): NodePosition
     styleEnabled: true,
     style: [{ selector: 'node', style: { width: 'data(width)', height: 'data(height)' } }],
     elements: {
-      // The name below a shape also takes up space.
+      // The name below a bridge's diamond also takes up space.
       nodes: nodes.map(({ id, width, height, kind }) => ({
         data: { id, width: kind === 'bridge' ? 70 : width, height: kind === 'bridge' ? 54 : height },
       })),
@@ -93,7 +93,7 @@ function layOut(part: cytoscape.CollectionReturnValue, wide: boolean): void {
   }
 }
 
-/** Pseudo-random numbers from 0 to 1, the same for the same seed (mulberry32). */
+/** Returns a generator of numbers from 0 to below 1 that are determined by the seed (mulberry32). */
 function seededRandom(seed: number): () => number {
   let state = seed | 0;
   return () => {

@@ -7,7 +7,7 @@ import { type MapToDraw, MOST_DRAWN, type Picture, type PictureScope, pictureOf 
 import { searchIn } from '../graph/search.js';
 import type { Details, LoadedMap, MapChanges, MapCounts, MapSide, Neighbour } from './protocol.js';
 
-/** The maps of one or two callers, which the screen queries; runs in the worker thread. */
+/** Holds the maps of one or two callers and answers the screen's requests. Runs in the worker thread. */
 export class MapStore {
   readonly #graphs = new Map<MapSide, Graph>();
   #difference: MapDifference | null = null;
@@ -30,7 +30,7 @@ export class MapStore {
     return pictureOf(this.#drawing(), scope, new Set(kinds));
   }
 
-  /** Nodes among `ids` that the caller of `side` sees. A cluster is visible if any of its members is. */
+  /** Returns those of `ids` that the caller of `side` sees. A cluster is visible if any of its members is. */
   seenBy(side: MapSide, ids: readonly string[]): readonly string[] {
     const graph = this.#graphs.get(side);
     if (graph === undefined) return side === 'first' ? [] : ids;

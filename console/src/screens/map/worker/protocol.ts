@@ -21,7 +21,7 @@ export interface DrawnPicture extends Picture {
   readonly seen: Readonly<Record<MapSide, readonly string[]>>;
 }
 
-/** A tie of a thing, with the thing at its other end. */
+/** A tie (an edge of the graph) of a thing, with the thing at its other end. */
 export interface Neighbour {
   readonly tie: Tie;
   readonly id: string;
@@ -44,7 +44,7 @@ export interface MapChanges {
 
 /** Requests to the worker thread, by name. */
 export type MapQuestions = {
-  /** Loads a governed schema, exactly as received. */
+  /** Loads a caller's schema; `body` is the response as received, not yet parsed. */
   readonly load: {
     readonly ask: { readonly side: MapSide; readonly body: ArrayBuffer };
     readonly answer: LoadedMap;

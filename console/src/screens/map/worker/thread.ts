@@ -4,7 +4,7 @@ import { placesOf } from './layout.js';
 import { MapStore } from './map-store.js';
 import type { DrawnPicture, MapQuestions } from './protocol.js';
 
-// Worker thread of the map: parses schemas of any size, searches, compares and lays out.
+// Worker thread of the map: parses schemas of any size, searches and compares them, and lays out pictures.
 
 const keeper = new MapStore();
 

@@ -14,9 +14,9 @@ export interface MetricsAnswerViewProps {
   readonly asked: MetricsAnswer;
   /** True while a newer query is running. */
   readonly isOld: boolean;
-  /** Parts that are shown. A chart that cannot be drawn is replaced by the table. */
+  /** Parts to show. A chart that cannot be drawn is replaced by the table. */
   readonly show?: PanelForm;
-  /** Called with the point that was chosen, and the metric if one was. */
+  /** Called with the chosen point and its metric; the metric is null if a column of a group was chosen. */
   readonly onDrill?: (point: AnswerPoint, metric: string | null) => void;
 }
 

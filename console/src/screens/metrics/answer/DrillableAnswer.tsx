@@ -15,7 +15,7 @@ import type { MetricsAnswer } from './useMetricsAnswer.js';
 
 interface DrillableAnswerProps extends Pick<MetricsAnswerViewProps, 'asked' | 'show'> {
   readonly thread: CatalogThread;
-  /** Common properties of the metrics; null if they are read when the first point is chosen. */
+  /** Common properties of the metrics; null to load them when the first point is chosen. */
   readonly ground: CommonGroups | null;
 }
 
@@ -68,7 +68,7 @@ export function DrillableAnswer({ thread, ground, asked, show = 'both' }: Drilla
   );
 }
 
-/** The metric of a column of the answer; the first one for columns of groups. */
+/** Returns the metric shown in a column of the answer; for a column of a group, the first metric. */
 function metricFor(name: string | null, { metrics }: CommonGroups): CatalogMetric | null {
   return metrics.find((m) => m.name.toLowerCase() === name?.toLowerCase()) ?? metrics[0] ?? null;
 }
@@ -78,12 +78,12 @@ interface DrillDialogProps {
   readonly asked: MetricsAnswer;
   readonly point: AnswerPoint;
   readonly metric: CatalogMetric;
-  /** Entities whose rows the metrics are computed from, if the metric does not name one. */
+  /** Entities that the metrics are computed from, used if the chosen metric does not name its entity. */
   readonly entities: readonly string[];
   readonly onClose: () => void;
 }
 
-/** Queries for the rows behind a value, to be opened on the screen for queries. They do not run by themselves. */
+/** Dialog with queries for the rows behind a value, which open on the Ask screen without being run. */
 function DrillDialog({ thread, asked, point, metric, entities, onClose }: DrillDialogProps) {
   const reason = notByRows(metric);
   const question = {
@@ -121,14 +121,14 @@ function DrillDialog({ thread, asked, point, metric, entities, onClose }: DrillD
   );
 }
 
-/** Reason why a value of this kind is not made of the rows of its period; null if it is. */
+/** Returns why a value of this metric cannot be traced to the rows of its period; null if it can. */
 function notByRows({ name, kind }: CatalogMetric): string | null {
   return ['cumulative', 'offset', 'conversion'].includes(kind)
     ? `${name} is of the kind ${kind}: its value is computed from rows of other periods too, so no list of rows stands for it.`
     : null;
 }
 
-/** Conditions on the rows behind a row of an answer: the filters of the query, and the row's own groups. */
+/** Returns the conditions on the rows behind a row of an answer: the query's filters and the row's groups. */
 function conditionsOf({ choice, answer }: MetricsAnswer, { row }: AnswerPoint): readonly DrillCondition[] {
   return [
     ...choice.filters.map((filter): DrillCondition => ({ kind: 'filter', filter })),

@@ -8,14 +8,14 @@ export type MetricsRow = Readonly<Record<string, unknown>>;
 
 /** Roles of the columns in an answer: time, categories and figures. */
 export interface MetricsReading {
-  /** The first group that is a time. */
+  /** The first group that is a time; null if no group is a time. */
   readonly time: { readonly column: MetricsColumn; readonly grain: TimeGrain } | null;
   readonly categories: readonly MetricsColumn[];
   readonly figures: readonly MetricsColumn[];
   readonly rows: readonly MetricsRow[];
 }
 
-/** Assigns roles to the columns of an answer. They are named as declared, even if the request used a different case. */
+/** Assigns roles to the columns of an answer, matching column names to the request regardless of case. */
 export function readingOf(
   choice: Choice,
   columns: readonly MetricsColumn[],
@@ -36,7 +36,7 @@ export function readingOf(
   return { time, categories, figures: choice.metrics.flatMap(find), rows };
 }
 
-/** Value of a category as text; missing values are labelled too. */
+/** Returns the label of a category's value: `(none)` for NULL, `(empty)` for '', otherwise its text. */
 export function wordOf(value: unknown): string {
   if (value === null || value === undefined) return '(none)';
   if (value === '') return '(empty)';
@@ -54,7 +54,7 @@ type AnswerRemarks = Pick<
   | 'freshness'
 >;
 
-/** Notes on an answer, as sentences. */
+/** Returns the notes on an answer as sentences: number of rows, masking, notices and freshness. */
 export function notesOf(answer: AnswerRemarks): readonly string[] {
   const { row_count, truncated, redacted_columns, redacted_conditions, partial_columns, notices, freshness } =
     answer;
@@ -75,7 +75,7 @@ function of(names: readonly string[] | undefined, lead: string): readonly string
   return names === undefined || names.length === 0 ? [] : [`${lead}${names.join(', ')}.`];
 }
 
-/** Converts a figure to a number; null if it is not one. Numbers too precise for a double arrive as text. */
+/** Returns the number in a figure; null if it is not numeric. Very precise numbers arrive as text. */
 export function numberOf(value: unknown): number | null {
   if (typeof value === 'number') return Number.isFinite(value) ? value : null;
   if (typeof value !== 'string' || value.trim() === '') return null;
@@ -83,7 +83,7 @@ export function numberOf(value: unknown): number | null {
   return Number.isFinite(number) ? number : null;
 }
 
-/** Formats a figure for display; returns other values unchanged. */
+/** Formats a number for display. A missing value becomes an empty string; other values become text. */
 export function shownFigure(value: unknown, format: ValueFormat | null | undefined): string {
   if (value === null || value === undefined) return '';
   const number = numberOf(value);
@@ -94,7 +94,7 @@ export function shownFigure(value: unknown, format: ValueFormat | null | undefin
   );
 }
 
-/** Figure for `Intl.NumberFormat`. A number too precise for a double arrives as text and keeps all its digits. */
+/** Prepares a figure for `Intl.NumberFormat`, keeping all digits of precise numbers that arrive as text. */
 function exact(value: unknown, number: number): number | Intl.StringNumericLiteral {
   return typeof value === 'string' && /^-?\d+(\.\d+)?$/.test(value)
     ? (value as Intl.StringNumericLiteral)
@@ -124,12 +124,12 @@ function formatter(format: ValueFormat | null): Intl.NumberFormat {
   }
 }
 
-/** Currency style if the manifest's code has three letters as in ISO 4217, otherwise none. */
+/** Returns the currency style if the manifest's code has three letters as in ISO 4217, otherwise no style. */
 function currencyOf({ currency = '' }: ValueFormat): Intl.NumberFormatOptions {
   return /^[A-Z]{3}$/.test(currency) ? { style: 'currency', currency } : {};
 }
 
-/** Relative change of a figure, such as 0.1 for 10 % more; null if either is not a number or `before` is 0. */
+/** Relative change of a figure: 0.1 for 10 % more; null if a value is not a number or `before` is 0. */
 export function changeOf(now: unknown, before: unknown): number | null {
   const [a, b] = [numberOf(now), numberOf(before)];
   return a === null || b === null || b === 0 ? null : (a - b) / Math.abs(b);

@@ -15,9 +15,9 @@ export interface Tile {
   readonly before: { readonly value: unknown } | null;
 }
 
-/** A chart, with the row of the answer that each point stands for. */
+/** A chart, with the row of the answer that each point represents. */
 interface PlottedChart extends ChartSpec {
-  /** By series and point; null if there is no row. */
+  /** Indexed by series and point; null if the point has no row in its period. */
   readonly points: readonly (readonly (AnswerPoint | null)[])[];
   /** Column of the answer that each series draws. */
   readonly figures: readonly string[];
@@ -30,8 +30,8 @@ export type AnswerDrawing =
   | { readonly kind: 'none'; readonly why: string };
 
 /**
- * Chooses lines for times, bars for categories, and a tile for a single figure. Answers with three groups are shown
- * only as a table.
+ * Chooses how to draw an answer: lines over time, bars for categories, tiles if there are no groups. Answers with three
+ * or more groups are shown only as a table.
  *
  * @param pairs the same rows, each with its counterpart in the other period; null if there is no comparison
  */
@@ -116,7 +116,7 @@ function pointOf(
   return [isTime ? timeOf(String(at)) : wordOf(at), numberOf(value)];
 }
 
-/** Rows with their position on the axis, excluding rows without a time. */
+/** Returns the rows to draw: on a time axis those that have a time, otherwise the first `MOST_BARS`. */
 function placed(axis: PlotAxis, rows: readonly MetricsRow[]): readonly MetricsRow[] {
   return axis.isTime
     ? rows.filter((row) => Number.isFinite(timeOf(String(row[axis.column.name]))))
@@ -198,7 +198,7 @@ function splitChart(
   };
 }
 
-/** Note on what is not drawn; null if everything is drawn. */
+/** Returns a note on the values that are not drawn; null if all are drawn. */
 function noteOf(left: readonly (readonly [all: number, shown: number, name: string])[]): string | null {
   const notes = left.flatMap(([all, shown, name]) =>
     all <= shown

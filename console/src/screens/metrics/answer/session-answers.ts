@@ -17,7 +17,7 @@ class RequestQueue {
   }
 
   /**
-   * Runs `request` once its turn has come. A request that has begun is always finished, since it is recorded anyway.
+   * Runs `request` once its turn has come. A request that has begun is not aborted, since it is recorded anyway.
    *
    * @throws DOMException `AbortError` if `signal` aborts before the request has begun; whatever `request` throws
    */
@@ -68,7 +68,7 @@ function answersOf(caller: SignedInCaller): SessionAnswers {
   return begun;
 }
 
-/** Drops all kept answers, so that whatever is in view is asked again. */
+/** Drops all kept answers, so that cards and panels in view run their queries again. */
 export function forgetAnswers(caller: SignedInCaller): void {
   sessions.get(caller)?.known.clear();
 }
@@ -83,12 +83,12 @@ interface QueuedQuestion<T> {
   readonly key: string;
   /** Only queries in view are sent. */
   readonly isInView: boolean;
-  /** Changes when kept answers were dropped. */
+  /** A number that changes whenever the kept answers have been dropped. */
   readonly turn: number;
   readonly ask: () => Promise<T>;
 }
 
-/** Answer to a query of a card or panel, sent when it comes into view and it is its turn. */
+/** Returns the answer to a card's or panel's query, sent once it is in view and the queue reaches it. */
 export function useQueuedAnswer<T>(caller: SignedInCaller, question: QueuedQuestion<T>): QueuedAnswer<T> {
   const { key, isInView, turn } = question;
   const [state, setState] = useState<QueuedAnswer<T>>({ kind: 'waiting' });
@@ -100,7 +100,7 @@ export function useQueuedAnswer<T>(caller: SignedInCaller, question: QueuedQuest
     if (!isInView) return;
     const { queue, known } = answersOf(caller);
     const leaving = new AbortController();
-    // Only this hook adds answers, under the key of their query.
+    // Only this hook stores answers, each under the key of its query, so the type is right.
     const kept = known.get(key) as Promise<T> | undefined;
     let begun = kept !== undefined;
     const ask = (): Promise<T> => {
@@ -131,7 +131,7 @@ export function useQueuedAnswer<T>(caller: SignedInCaller, question: QueuedQuest
   return state;
 }
 
-/** Tells if an element is within the visible part of the page; a little beyond it counts too. */
+/** Returns a ref for an element, and true while the element is on the screen or within 80 pixels of it. */
 export function useInView<E extends Element>(): readonly [(element: E | null) => void, boolean] {
   const [element, setElement] = useState<E | null>(null);
   const [isInView, setInView] = useState(false);

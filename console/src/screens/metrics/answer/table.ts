@@ -15,21 +15,21 @@ import {
 interface PairColumn extends GridColumn {
   readonly valueOf: (pair: RowAndEarlier) => unknown;
   readonly show: (value: unknown) => GridCell;
-  /** True if the values are those of the other period. */
+  /** True if the values are from the other period of a comparison. */
   readonly isBefore: boolean;
   readonly figure: string | null;
 }
 
-/** A row of an answer, and whether it belongs to the other period of a comparison. */
+/** A row of an answer. `isBefore` is true if it belongs to the other period of a comparison. */
 export interface AnswerPoint {
   readonly row: MetricsRow;
   readonly isBefore: boolean;
 }
 
 interface MetricsTable extends GridData {
-  /** Value as the server returned it; a change is a fraction. */
+  /** Value of a cell as the server returned it; for a column of changes, a fraction. */
   valueAt(row: number, column: number): unknown;
-  /** Row of the answer that a cell belongs to; null if that period has none. */
+  /** Row of the answer that a cell shows; null if the cell's period has no row. */
   pointAt(row: number, column: number): AnswerPoint | null;
   /** Metric that a column shows; null if it is a group. */
   figureOf(column: number): string | null;
@@ -70,7 +70,7 @@ export function csvOf(table: MetricsTable): string {
   return lines.map((fields) => `${fields.join(',')}\r\n`).join('');
 }
 
-/** Texts that a spreadsheet would take for a formula begin with an apostrophe. */
+/** Formats a CSV field. Text that a spreadsheet would take for a formula gets a leading apostrophe. */
 function csvField(value: unknown): string {
   if (value === null || value === undefined) return '';
   const text = typeof value === 'object' ? JSON.stringify(value) : String(value);
@@ -159,7 +159,7 @@ export function curlOf(body: MetricsQuestion, origin: string): string {
   ].join('\n');
 }
 
-/** A row and its counterpart in the other period; null if one of them is missing. */
+/** A row and its counterpart in the other period; either is null if its period has no such row. */
 export interface RowAndEarlier {
   readonly now: MetricsRow | null;
   readonly before: MetricsRow | null;
@@ -174,7 +174,7 @@ export interface PeriodComparison {
 
 /**
  * Pairs the rows of two answers that have the same categories and are in corresponding periods, that is, periods with
- * the same index in their ranges. Shows no values other than those of the answers.
+ * the same index in their ranges. Rows without a counterpart are kept.
  */
 export function compareAnswers(
   now: MetricsReading,
@@ -202,7 +202,7 @@ function placeOf(row: MetricsRow, { time, categories }: MetricsReading, { start 
   return JSON.stringify([...words, typeof period === 'string' ? placeIn(period, start, time.grain) : null]);
 }
 
-/** Range that an answer covers, from its first to its last period; null if it has no times. */
+/** Returns the range that an answer covers, from its first to its last period; null if it has no times. */
 export function daysOf({ time, rows }: MetricsReading): Days | null {
   if (time === null) return null;
   const periods = rows.map((row) => row[time.column.name]).filter((p) => typeof p === 'string');

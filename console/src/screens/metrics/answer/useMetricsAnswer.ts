@@ -8,7 +8,7 @@ import { type Days, earlier, isClosed, shiftOf, stepOf } from '../choice/period.
 import { type MetricsReading, readingOf } from './columns.js';
 import { compareAnswers, daysOf, type PeriodComparison } from './table.js';
 
-/** Answer for a choice, and for the same choice in the other period if two are compared. */
+/** Answer to the query of a choice, and its comparison with the other period if the choice asks for one. */
 export interface MetricsAnswer {
   readonly choice: Choice;
   readonly answer: Answer;
@@ -76,7 +76,7 @@ export async function askMetrics(
   return { ...plain, compared };
 }
 
-/** Days to compare and the distance to the other period, or the reason why they cannot be compared. */
+/** Returns the days to compare and the distance to the other period, or why they cannot be compared. */
 function spanOf(
   { range, compare }: Choice,
   reading: MetricsReading,

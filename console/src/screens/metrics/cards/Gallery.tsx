@@ -18,7 +18,7 @@ const MOST_IN_GALLERY = 90;
 /** Lists longer than this have a search field. */
 const SEARCHED = 12;
 
-/** All metrics of the caller, each with its last values. */
+/** All metrics visible to the caller, each with its last values. */
 export function Gallery({ thread, onOpen, children }: GalleryProps) {
   const { caller } = useSession();
   const [term, setTerm] = useState('');

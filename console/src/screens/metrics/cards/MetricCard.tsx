@@ -21,7 +21,7 @@ interface MetricCardProps {
   readonly turn: number;
   readonly isPicked: boolean;
   readonly onPick: () => void;
-  /** Called with the grain of the card's line; null if it has none. */
+  /** Called with the grain of the card's line; null if the card has no line. */
   readonly onOpen: (grain: CardGrain | null) => void;
 }
 
@@ -75,7 +75,7 @@ function CardState({ state, metric }: CardStateProps) {
   }
 }
 
-/** Reason why there is no figure, in the gateway's words. */
+/** Shows the gateway's error instead of a figure. */
 function Refusal({ error }: { readonly error: unknown }) {
   return (
     <span className="metric-card-why">
@@ -154,7 +154,7 @@ function Notes({ notes }: { readonly notes: readonly string[] }) {
   ));
 }
 
-/** Describes a line in words, for those who do not see it. */
+/** Describes the line in words, for screen readers. */
 function lineWords({ periods, grain }: SeriesProps['figure'], { format }: CatalogMetric): string {
   const known = periods.filter((p): p is CardPeriod & { readonly value: number } => p.value !== null);
   const [first] = known;

@@ -34,12 +34,13 @@ export type CardFigure =
 
 type AskMetrics = (body: MetricsQuestion) => Promise<Answer>;
 
-/** Fewest rows for which months are shown if the grain is not chosen. */
+/** Minimum number of months with rows; with fewer, a card whose grain was not selected tries days. */
 const FEWEST = 4;
 
 /**
- * Queries a metric for a card: its value over all rows if it has no time, otherwise its last whole periods. Usually one
- * query. If there is no row in these periods, the last ones with rows are queried, and if there are too few months, days.
+ * Queries a metric for a card: its value over all rows if it has no time, otherwise its last whole periods. One query
+ * is usually enough. If the grain is `auto` and too few months have rows, days are queried too; if the last periods
+ * have no rows, earlier ones are queried.
  *
  * @param today in UTC, the time zone of metrics
  * @throws like `ask`
@@ -100,7 +101,7 @@ function seriesIn({ name, type }: CatalogMetric, grain: CardGrain, answer: Answe
     periods.push({ start: at, value: isNumber(type) ? numberOf(values.get(place)) : null });
     at = addDays(lastDayOf(at, grain), 1);
   }
-  // A metric without rows in years has more gaps than periods that can be told apart.
+  // Long gaps without rows can produce more periods than a card can show.
   return {
     kind: 'series',
     grain,
@@ -150,7 +151,7 @@ export function periodName(start: string, grain: TimeGrain): string {
   }
 }
 
-/** A change since the period before, in words and as a direction. */
+/** Change from the previous period, as a direction and as text. */
 interface CardChange {
   readonly direction: 'up' | 'down' | 'same';
   /** `+3.1%`, or for percentages the difference in points. */

@@ -15,9 +15,10 @@ export interface CommonGroups {
 
 /**
  * Determines what the selected metrics have in common. Information missing from the schema (whether there is a time,
- * and the entities of a metric that uses several) is taken from plans of the server, so that the two always agree.
+ * and the entities of a metric that uses several) is taken from the server's query plans, so that the console agrees
+ * with the server.
  *
- * @throws ProblemError and like `postJson`, except if a plan is refused
+ * @throws like `postJson`; a plan that the server refuses is not an error
  */
 export async function findCommonGroups(
   caller: SignedInCaller,
@@ -49,7 +50,7 @@ async function entitiesOf(
   return entitiesIn(plan?.objects ?? []);
 }
 
-/** Plan for some metrics, by month or ungrouped; null if the server refuses it. */
+/** Requests the plan of a query for `metrics`, by month or ungrouped; null if the server refuses it. */
 async function planOf(
   caller: SignedInCaller,
   metrics: readonly string[],

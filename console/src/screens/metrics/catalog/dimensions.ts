@@ -13,13 +13,13 @@ export interface DimensionChoice {
   readonly masked: 'none' | 'some' | 'all';
   /** True for a date or time, which is grouped into periods. */
   readonly isTime: boolean;
-  /** True if a predicate can refer to it. Source: `NAME` of compiler/src/bind/metrics/request-parts.ts. */
+  /** True if a filter can name the dimension. See `NAME` in compiler/src/bind/metrics/request-parts.ts. */
   readonly filterable: boolean;
   /** True for the entity's key columns, which joins use. */
   readonly isKey: boolean;
 }
 
-/** Columns reachable from rows of all these entities, nearest first and keys last; empty if there are no entities. */
+/** Returns the columns reachable from the rows of every entity in `entities`, nearest first and keys last. */
 export function dimensionsFor(entities: readonly string[], schema: Schema): readonly DimensionChoice[] {
   const steps = stepsOf(schema);
   const [first, ...more] = entities.map((entity) => reachedFrom(entity, steps));
@@ -39,7 +39,7 @@ export function dimensionsFor(entities: readonly string[], schema: Schema): read
   return [...all.filter((o) => !o.isKey), ...all.filter((o) => o.isKey)];
 }
 
-/** Entities whose rows a plan uses, extracted from the full names of its objects: `osl.entities.order`. */
+/** Returns the entities whose rows a plan uses, from the full names of its objects: `osl.entities.order`. */
 export function entitiesIn(objects: readonly string[]): readonly string[] {
   const prefix = 'osl.entities.';
   return objects.filter((o) => o.startsWith(prefix)).map((o) => o.slice(prefix.length).replaceAll('"', ''));
@@ -50,11 +50,11 @@ export interface RelationshipStep {
   readonly relationship: string;
   readonly from: string;
   readonly to: string;
-  /** Columns that are equal: one of `from`, one of `to`. */
+  /** Pairs of columns that must be equal: the first belongs to `from`, the second to `to`. */
   readonly on: readonly (readonly [string, string])[];
 }
 
-/** Steps from each entity that lead to at most one row, so that grouping by them does not inflate figures. */
+/** Returns each entity's steps that lead to at most one row, so that grouping does not inflate figures. */
 export function stepsOf(schema: Schema): ReadonlyMap<string, readonly RelationshipStep[]> {
   const keys = new Map(schema.entities.map((e) => [e.name, e.primary_key]));
   const steps = new Map<string, RelationshipStep[]>();
@@ -90,8 +90,9 @@ interface ReachableEntity {
 const MOST_REACHED = 500;
 
 /**
- * Entities reachable from `start`. If only one shortest path leads to an entity, the entity's own name is used. If
- * there are several, each is named by its relationships, since the server would refuse the ambiguous name.
+ * Returns the entities reachable from `start`. If only one shortest path leads to an entity, the entity's own name is
+ * used as the prefix. If there are several, the names of the relationships are used, since the server would refuse the
+ * ambiguous name.
  */
 export function reachedFrom(
   start: string,

@@ -4,12 +4,12 @@ import type { DayRange, Filter, TimeGrain } from '../choice/choice.js';
 import { addDays, lastDayOf } from '../choice/period.js';
 import { type RelationshipStep, reachedFrom, stepsOf } from './dimensions.js';
 
-/** Conditions that the rows behind a value have in common. */
+/** A condition that all rows behind a value meet. */
 export type DrillCondition =
   | { readonly kind: 'filter'; readonly filter: Filter }
   /** The dimension has this value, as returned by the server; null for rows without a value. */
   | { readonly kind: 'value'; readonly name: string; readonly value: unknown }
-  /** The time is in the period that begins with `start`. */
+  /** The time is in the period that begins with `start`; null for rows without a time. */
   | {
       readonly kind: 'period';
       readonly name: string;
@@ -25,16 +25,16 @@ export interface DrillQuestion {
   readonly range: DayRange;
 }
 
-/** A query for rows of one entity in OSL-SQL, or the reason why there is none. */
+/** A query in OSL-SQL for the rows of one entity, or the reason why it cannot be written. */
 export type DrillQuery =
   | { readonly kind: 'query'; readonly entity: string; readonly text: string }
   | { readonly kind: 'refused'; readonly entity: string; readonly why: string };
 
-/** Maximum number of rows of the query; the reader can change it. */
+/** Maximum number of rows of the query; the user can change it. */
 const MOST_ROWS = 100;
 const METRIC_TIME = 'metric_time';
 
-/** Writes queries for the rows behind a value. Conditions that cannot be written are reasons to refuse. */
+/** Writes a query for the rows behind a value for each entity, or says why it cannot be written. */
 export function drillQueries(question: DrillQuestion, schema: Schema): readonly DrillQuery[] {
   return question.entities.map((entity) => {
     try {
@@ -67,7 +67,7 @@ class DrillText {
     this.#root = this.#named(name, '');
   }
 
-  /** @throws NotWritten */
+  /** Writes the query. @throws NotWritten if a condition cannot be written or no row may be selected */
   write({ metric, conditions, range }: DrillQuestion): string {
     const { entity, alias } = this.#root;
     const columns = entity.columns.filter((c) => c.use === 'rows');
@@ -169,7 +169,7 @@ class DrillText {
     return at;
   }
 
-  /** @param number makes the alias different from the others */
+  /** Looks up an entity and gives it an alias. @param number suffix that makes the alias unique */
   #named(name: string, number: string): JoinedEntity {
     const letter = /^[a-z]/.exec(name.toLowerCase())?.[0] ?? 't';
     return { entity: this.#entity(name), alias: `${letter}${number}` };
@@ -193,7 +193,7 @@ function literal(value: unknown, name: string): string {
   throw new NotWritten(`A value of ${name} cannot be written as a condition.`);
 }
 
-/** The start of a day in UTC, or a time as returned by the server, as a literal of the column's type. */
+/** Writes a day (its start in UTC) or a time returned by the server as a literal of the column's type. */
 function moment(at: string, type: string): string {
   const [day = '', time = '00:00:00'] = at
     .replace(' ', 'T')

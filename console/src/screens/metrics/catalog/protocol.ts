@@ -10,7 +10,7 @@ export interface CatalogMetric {
   readonly deprecated: string | null;
   /** Entity whose rows the metric uses; null if there are several. */
   readonly entity: string | null;
-  /** True if it can be grouped by `metric_time`; unknown if it uses rows of several entities. */
+  /** `yes` if the metric can be grouped by `metric_time`; `unknown` if it uses rows of several entities. */
   readonly time: 'yes' | 'no' | 'unknown';
   readonly kind: string;
   readonly type: string;
@@ -28,7 +28,7 @@ export type CatalogQuestions = {
     readonly ask: { readonly body: ArrayBuffer };
     readonly answer: { readonly metrics: number; readonly version: string };
   };
-  /** Metrics that match a search term, or the first ones. */
+  /** The first `most` metrics that match a search term; an empty term matches all. */
   readonly metrics: {
     readonly ask: { readonly term: string; readonly most: number };
     readonly answer: PartialList<CatalogMetric>;
@@ -38,7 +38,7 @@ export type CatalogQuestions = {
     readonly ask: { readonly names: readonly string[] };
     readonly answer: readonly CatalogMetric[];
   };
-  /** Dimensions by which rows of all these entities can be grouped. */
+  /** Dimensions by which the rows of all these entities can be grouped. */
   readonly offered: {
     readonly ask: { readonly entities: readonly string[]; readonly term: string; readonly most: number };
     readonly answer: PartialList<DimensionChoice>;

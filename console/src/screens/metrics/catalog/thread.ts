@@ -4,7 +4,7 @@ import { dimensionsFor } from './dimensions.js';
 import { drillQueries } from './drill.js';
 import type { CatalogMetric, CatalogQuestions, PartialList } from './protocol.js';
 
-// Worker thread of the metrics screen: parses schemas of any size and finds what can be selected.
+// Worker thread of the metrics screen: parses schemas and lists the metrics and dimensions to select.
 
 let schema: Schema | null = null;
 
@@ -30,7 +30,7 @@ answerWith<CatalogQuestions>({
     someFound(dimensionsFor(entities, loaded()), term, most, (o) => [o.name, o.description ?? '']),
 });
 
-/** Metrics in a schema, deprecated ones last. */
+/** Returns the metrics in a schema, deprecated ones last. */
 function metricsOf(schema: Schema): readonly CatalogMetric[] {
   const timed = new Map(schema.entities.map((e) => [e.name, e.time_dimension !== null]));
   const all = schema.metrics.map(
@@ -43,8 +43,8 @@ function metricsOf(schema: Schema): readonly CatalogMetric[] {
 }
 
 /**
- * The first `most` elements of `all` that have a text containing `term`, and the number of all that do. An empty term
- * matches every element.
+ * Returns the first `most` elements of `all` that have a text containing `term`, and the total number of matches. An
+ * empty term matches every element.
  */
 function someFound<T>(
   all: readonly T[],

@@ -58,7 +58,7 @@ export const NOTHING: Choice = {
   compare: 'none',
 };
 
-/** Name of a group's column in the answer, except that upper and lower case may differ. */
+/** Returns the name of a group's column in the answer, where upper and lower case may differ. */
 export function keyOf({ name, grain }: Group): string {
   return grain === null ? name : `${name}__${grain}`;
 }
@@ -110,7 +110,7 @@ export function choiceOf(link: string): Choice {
   };
 }
 
-/** True for a valid name; source: `NAMED` of src/surfaces/rest/bodies/metrics.ts. */
+/** True for a valid name of a metric or dimension; source: `NAMED` of src/surfaces/rest/bodies/metrics.ts. */
 export function isName(text: string): boolean {
   return /^[\p{L}_][\p{L}\p{M}\p{N}_ ]{0,199}$/u.test(text);
 }
@@ -153,7 +153,7 @@ function limitOf(text: string | null): number {
   return Number.isInteger(limit) && limit > 0 && limit <= 100_000 ? limit : NOTHING.limit;
 }
 
-/** The word that equals `text`; null if there is none. */
+/** Returns the element of `all` that equals `text`; null if no element does. */
 export function oneOf<T extends string>(all: readonly T[], text: unknown): T | null {
   return all.find((one) => one === text) ?? null;
 }

@@ -6,7 +6,7 @@ export interface Days {
   readonly end: string;
 }
 
-/** Distance back to the other period, in calendar months and days. */
+/** Distance back to the period to compare with, in calendar months and days. */
 interface Shift {
   readonly months: number;
   readonly days: number;
@@ -27,7 +27,7 @@ export function isClosed({ start, end }: DayRange): boolean {
   return start !== null && end !== null && start <= end;
 }
 
-/** Adds a number of months to `day`; a day that does not exist in that month becomes its last day. */
+/** Adds months to `day`; a day that does not exist in that month becomes the month's last day. */
 export function addMonths(day: string, months: number): string {
   const date = new Date(at(day));
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth() + months];
@@ -67,12 +67,12 @@ const STEPS: Readonly<Record<Exclude<TimeGrain, 'hour'>, Shift>> = {
   year: { months: 12, days: 0 },
 };
 
-/** Length of one period of a grain, which is the distance if no range was selected; null for hours. */
+/** Returns the length of one period, used as the distance if no range is selected; null for hours. */
 export function stepOf(grain: TimeGrain): Shift | null {
   return grain === 'hour' ? null : STEPS[grain];
 }
 
-/** The day that is a number of periods after `day`; before it if the number is negative. */
+/** Adds a number of periods to `day`. The number may be negative. */
 export function addPeriods(day: string, grain: Exclude<TimeGrain, 'hour'>, periods: number): string {
   const { months, days } = STEPS[grain];
   return months === 0 ? addDays(day, days * periods) : addMonths(day, months * periods);

@@ -99,7 +99,7 @@ export function AddDialog({ choice, shelf, onClose }: AddDialogProps) {
   );
 }
 
-/** `revenue by region, month` */
+/** Returns a title for the query, such as `revenue by region, month`. */
 function titleFor({ metrics, groups }: Choice): string {
   const by = groups.map((group) => group.grain ?? keyOf(group).split('__').at(-1));
   const words = metrics.join(', ') + (by.length === 0 ? '' : ` by ${by.join(', ')}`);

@@ -11,12 +11,12 @@ interface DashboardListProps {
   readonly shared: LoadState<readonly Dashboard[]>;
 }
 
-/** Dashboards of the caller and those that the server lists, and a button to read one from a file. */
+/** The caller's dashboards and those that the server lists, and a button to import one from a file. */
 export function DashboardList({ shelf, shared }: DashboardListProps) {
   const input = useRef<HTMLInputElement>(null);
   const [problems, setProblems] = useState<readonly FileProblem[]>([]);
   const take = async (file: File): Promise<void> => {
-    // Characters have at least one byte, and the reader counts characters.
+    // A character has at most 4 bytes, so a larger file has too many characters and need not be read.
     const text = file.size > 4 * LONGEST_FILE ? ' '.repeat(LONGEST_FILE + 1) : await file.text();
     const reading = readDashboard(text);
     if (reading.kind === 'refused') return setProblems(reading.problems);
@@ -87,7 +87,7 @@ function Entry({ kind, title, about }: EntryProps) {
 
 const MOST_PROBLEMS = 20;
 
-/** Faults of a dashboard's file, with their places. */
+/** Lists the faults in a dashboard's file, each with its path. */
 export function ProblemList({ problems }: { readonly problems: readonly FileProblem[] }) {
   return (
     <div className="error-box" role="alert">

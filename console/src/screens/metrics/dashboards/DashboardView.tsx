@@ -20,7 +20,7 @@ interface DashboardViewProps {
   readonly onOpen: (choice: Choice) => void;
 }
 
-/** A dashboard. One whose address came from elsewhere queries nothing until its reader starts it. */
+/** A dashboard. If its address did not come from this page, no query runs until the user starts it. */
 export function DashboardView({ thread, dashboard, isKept, shelf, onOpen }: DashboardViewProps) {
   const { caller } = useSession();
   const [, agreed] = useReducer((n: number) => n + 1, 0);

@@ -16,7 +16,7 @@ interface PanelViewProps {
   readonly today: string;
   readonly turn: number;
   readonly onOpen: (choice: Choice) => void;
-  /** Changes that can be made; null if the dashboard cannot be changed. */
+  /** Callbacks that move or remove the panel; null if the dashboard cannot be changed. */
   readonly change: { readonly move: (by: -1 | 1) => void; readonly remove: () => void } | null;
 }
 

@@ -22,7 +22,7 @@ function keyFor(caller: string): string {
   return `osl.dashboards ${caller}`;
 }
 
-/** Dashboards of a caller that are kept in this browser, sorted by title; content that is none is ignored. */
+/** Returns the caller's dashboards in this browser, sorted by title. Invalid entries are ignored. */
 export function readShelf(shelf: DashboardStorage, caller: string): readonly Dashboard[] {
   try {
     const read: unknown = JSON.parse(shelf.getItem(keyFor(caller)) ?? '[]');
@@ -46,7 +46,7 @@ function writeShelf(shelf: DashboardStorage, caller: string, all: readonly Dashb
   }
 }
 
-/** Adds a dashboard, replacing the one of the same title. */
+/** Adds a dashboard, replacing any with the same title. Only the first `MOST` by title are kept. */
 function withDashboard(all: readonly Dashboard[], dashboard: Dashboard): readonly Dashboard[] {
   const others = all.filter(({ title }) => title !== dashboard.title);
   return [...others, dashboard].toSorted((a, b) => a.title.localeCompare(b.title)).slice(0, MOST);
@@ -54,7 +54,7 @@ function withDashboard(all: readonly Dashboard[], dashboard: Dashboard): readonl
 
 export interface DashboardShelf {
   readonly dashboards: readonly Dashboard[];
-  /** Returns false if the browser cannot store it. */
+  /** Stores a dashboard; returns false if the browser cannot store it. */
   save(dashboard: Dashboard): boolean;
   forget(title: string): void;
 }
@@ -64,7 +64,7 @@ export function useShelf(caller: string): DashboardShelf {
   const [dashboards, setDashboards] = useState(() => readShelf(localStorage, caller));
   const change = useCallback(
     (make: (now: readonly Dashboard[]) => readonly Dashboard[]): boolean => {
-      // Another tab may have changed them in the meantime.
+      // Another tab may have changed the dashboards in the meantime.
       const next = make(readShelf(localStorage, caller));
       setDashboards(next);
       return writeShelf(localStorage, caller, next);
@@ -90,12 +90,12 @@ export function useSharedDashboards(): LoadState<readonly Dashboard[]> {
   });
 }
 
-/** Address of a dashboard that is kept in this browser, or that the server lists, by its title. */
+/** Returns a dashboard's address: `dashboard` if this browser keeps it, `shared` if the server lists it. */
 export function addressOf(kind: 'dashboard' | 'shared', title: string): string {
   return `#/metrics?${new URLSearchParams({ [kind]: title })}`;
 }
 
-/** Link that contains a dashboard. It follows `#`, so it is not sent to any server. */
+/** Returns a link that contains a dashboard. The content follows `#`, so it is not sent to any server. */
 export function linkTo(dashboard: Dashboard, origin: string): string {
   const file = JSON.stringify(fileOf(dashboard));
   return `${origin}/console/#/metrics?${new URLSearchParams({ view: file })}`;
@@ -103,13 +103,13 @@ export function linkTo(dashboard: Dashboard, origin: string): string {
 
 /** The dashboard that an address names or contains. */
 export type DashboardPlace =
-  /** The address is not that of a dashboard. */
+  /** The address neither names nor contains a dashboard. */
   | { readonly kind: 'none' }
   | { readonly kind: 'missing'; readonly title: string }
   | { readonly kind: 'refused'; readonly problems: readonly FileProblem[] }
   | { readonly kind: 'found'; readonly dashboard: Dashboard; readonly isKept: boolean };
 
-/** Finds the dashboard of an address; `shared` are those that the server lists. */
+/** Finds the dashboard that an address names or contains; `shared` are those that the server lists. */
 export function dashboardAt(
   parameters: URLSearchParams,
   kept: readonly Dashboard[],

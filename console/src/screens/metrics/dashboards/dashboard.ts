@@ -22,7 +22,7 @@ export interface DashboardPanel {
   readonly title: string;
   readonly show: PanelForm;
   readonly choice: Choice;
-  /** Name of a range relative to the day on which it is shown, which replaces that of the choice; null if there is none. */
+  /** Named range, such as `last 12 months`, that replaces the range of `choice`; null if it has no name. */
   readonly period: string | null;
 }
 
@@ -40,7 +40,7 @@ export const LONGEST_FILE = 100_000;
 /** Maximum length of a link to a dashboard, in characters; longer addresses are cut off by some programs. */
 export const LONGEST_LINK = 8_000;
 const VERSION = 1;
-/** The range without ends, which needs no name. */
+/** Name of the range without ends, which is the default and so is not stored. */
 const ALL_TIME = 'all time';
 
 /** Names of ranges that a panel can have, such as `last 12 months`. */
@@ -48,7 +48,7 @@ const PERIODS: readonly string[] = namedRanges('2000-01-01')
   .map(({ name }) => name.toLowerCase())
   .filter((name) => name !== ALL_TIME);
 
-/** A panel for a choice. A range that has a name today is kept by its name, so that it moves with the days. */
+/** Creates a panel. A range that has a name today is stored by its name, so that it moves with the date. */
 export function panelOf(choice: Choice, title: string, show: PanelForm, today: string): DashboardPanel {
   const { start, end } = choice.range;
   const named = namedRanges(today).find(({ range }) => range.start === start && range.end === end);
@@ -56,13 +56,13 @@ export function panelOf(choice: Choice, title: string, show: PanelForm, today: s
   return { title, show, choice, period: period === ALL_TIME ? null : period };
 }
 
-/** The query of a panel on a day, in UTC. */
+/** Returns the query of a panel on the day `today`, in UTC. */
 export function choiceOn({ choice, period }: DashboardPanel, today: string): Choice {
   const named = namedRanges(today).find(({ name }) => name.toLowerCase() === period);
   return named === undefined ? choice : { ...choice, range: named.range };
 }
 
-/** Content of a dashboard's file, without members that have their default. */
+/** Returns the content of a dashboard's file, without members that have their default value. */
 export function fileOf({ title, roles, panels }: Dashboard): Readonly<Record<string, unknown>> {
   return {
     osl_dashboard: VERSION,
@@ -124,7 +124,7 @@ function refused(at: string, text: string): DashboardReading {
   return { kind: 'refused', problems: [{ at, text }] };
 }
 
-/** Reads the content of a dashboard's file. */
+/** Reads the content of a dashboard's file after JSON parsing. */
 export function dashboardIn(content: unknown): DashboardReading {
   const reader = new DashboardReader();
   const top = reader.object(content, '', ['osl_dashboard', 'title', 'roles', 'panels']);
@@ -229,7 +229,7 @@ export interface FileProblem {
   readonly text: string;
 }
 
-/** Checks members of a file and collects all that is wrong. Returns a valid placeholder for an invalid member. */
+/** Checks the members of a file and collects the faults. Replaces an invalid member with a placeholder. */
 class DashboardReader {
   readonly problems: FileProblem[] = [];
 
@@ -276,7 +276,7 @@ class DashboardReader {
     return 1;
   }
 
-  /** A day, or null if the member is absent. */
+  /** Reads a day; null if the member is absent or invalid. */
   day(value: unknown, at: string): string | null {
     if (value === undefined) return null;
     if (typeof value === 'string' && isDay(value)) return value;
@@ -285,7 +285,7 @@ class DashboardReader {
   }
 }
 
-/** True for a day of the calendar, in the form `2026-01-31`. */
+/** True for a valid calendar date in the form `2026-01-31`. */
 function isDay(text: string): boolean {
   const time = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
   return !Number.isNaN(time) && new Date(time).toISOString().startsWith(text);

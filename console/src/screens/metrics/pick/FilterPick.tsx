@@ -29,7 +29,7 @@ interface FilterPickProps {
 /** Maximum number of columns and of values that are offered. */
 const MOST = 200;
 
-/** Conditions, each selected from existing values. */
+/** Editor for the filters, whose values are selected from existing ones. */
 export function FilterPick({ thread, ground, filters, onFilters }: FilterPickProps) {
   const id = useId();
   const [open, setOpen] = useState<string | null>(null);
@@ -146,7 +146,7 @@ export function RangePick({ range, today, onRange }: RangePickProps) {
 /** Maximum number of values listed by name; the others are only counted. */
 const NAMED = 3;
 
-/** A condition in words: `customer__region is eu, us`. */
+/** Describes a filter in words: `customer__region is eu, us`. */
 function filterWords({ name, operator, values }: Filter): string {
   switch (operator) {
     case 'empty':

@@ -21,12 +21,12 @@ interface GroupedHistory {
   readonly by: ChartGrouping;
 }
 
-/** Questions, errors, latency and load of the last hour or day; a step that is chosen shows its statements. */
+/** Questions, errors, latency and load of the last hour or day. Selecting a step shows its statements. */
 export function HistoryPanel({ sessions }: { readonly sessions: readonly SessionView[] }) {
   const { caller } = useSession();
   const [span, setSpan] = useState<HistorySpan>('hour');
   const [by, setBy] = useState<ChartGrouping>('all');
-  /** Starts of steps in ms since 1970, since the steps move as time passes. */
+  /** Times are kept in ms since 1970, because the numbers of the steps change as time passes. */
   const [pointed, setPointed] = useState<number | null>(null);
   const [chosen, setChosen] = useState<{ readonly at: number; readonly everyMs: number } | null>(null);
   const [last, setLast] = useState<GroupedHistory | null>(null);
@@ -88,7 +88,7 @@ function startOf(step: number, { from, everyMs }: StepGrid): number {
   return from + step * everyMs;
 }
 
-/** The step that contains a time; null if it is not shown. */
+/** Returns the step that contains a time; null if that step is not shown. */
 function stepAt(at: number, { from, everyMs, count }: StepGrid): number | null {
   const step = Math.floor((at - from) / everyMs);
   return step >= 0 && step < count ? step : null;

@@ -2,7 +2,7 @@ import { type KeyboardEvent, type PointerEvent, useMemo, useState } from 'react'
 import { numberColumns, PlainTable } from '../Processes.js';
 import { HEIGHT, pathOf, roundedTop, type TimeChart, type TimeLine, timeText } from './charts.js';
 
-/** The steps of all charts, and which of them is pointed at and chosen; null if none. */
+/** Steps shared by all charts. `pointed` and `chosen` are step indexes; null if no step is selected. */
 export interface TimeAxis {
   /** Start of the first step in ms since 1970. */
   readonly from: number;
@@ -19,7 +19,7 @@ interface TimeChartViewProps {
   readonly axis: TimeAxis;
 }
 
-/** A line chart over time, with its values at a step that is pointed at, or at the newest, and as a table. */
+/** A line chart over time, with the values at the pointed step (by default the newest), and a table. */
 export function TimeChartView({ chart, axis }: TimeChartViewProps) {
   const { title, lines, text } = chart;
   const { from, everyMs, count, pointed } = axis;
@@ -103,7 +103,7 @@ function Plot({ chart: { title, lines, text }, axis, top }: PlotProps) {
 
 const FAR = 30;
 
-/** The step that a key leads to from `at`; null for a key without meaning. */
+/** Returns the step to which a key moves from `at`; null if the key has no function. */
 function keyStep(key: string, at: number, count: number): number | null {
   switch (key) {
     case 'ArrowLeft':
@@ -143,7 +143,7 @@ function valueText({ values }: TimeLine, step: number, text: (value: number) => 
   return value === null ? '–' : text(value);
 }
 
-/** The chart's values as a table, newest first, without steps that have none. It is built when it is opened. */
+/** The chart's values as a table, newest first, without empty steps. It is rendered only when opened. */
 function Table({ chart: { title, lines, text }, axis: { from, everyMs, count } }: TimeChartViewProps) {
   const [isOpen, setOpen] = useState(false);
   const steps = Array.from({ length: isOpen ? count : 0 }, (_, i) => count - 1 - i).filter((step) =>

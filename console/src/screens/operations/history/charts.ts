@@ -15,7 +15,7 @@ export interface TimeChart {
   readonly title: string;
   readonly lines: readonly TimeLine[];
   readonly text: (value: number) => string;
-  /** Unit of which round numbers are multiples; 1 by default. */
+  /** Unit in which the top of the scale is a round number; 1 by default. */
   readonly unit?: number;
 }
 
@@ -26,7 +26,7 @@ export const GROUPINGS = [
 ] as const;
 export type ChartGrouping = (typeof GROUPINGS)[number]['name'];
 
-/** Charts of `history`, which was requested with the grouping `by`. */
+/** Returns the charts for `history`, which was requested with the grouping `by`. */
 export function chartsOf(history: History, by: ChartGrouping): readonly TimeChart[] {
   const { lines, pools, every_seconds: seconds } = history;
   const perSecond = (steps: StepValues): StepValues =>
@@ -135,7 +135,7 @@ function bytesText(value: number): string {
   return `${formatCount(Math.round(value / MIB))} MiB`;
 }
 
-/** A round number that no value exceeds: 1, 2 or 5 times a power of ten, in the chart's unit. */
+/** Returns a round number that no value exceeds: 1, 2 or 5 times a power of ten, in the chart's unit. */
 export function roundedTop({ lines, unit = 1 }: TimeChart): number {
   let top = 0;
   for (const { values } of lines) for (const value of values) top = Math.max(top, value ?? 0);
@@ -146,7 +146,7 @@ export function roundedTop({ lines, unit = 1 }: TimeChart): number {
 
 export const HEIGHT = 100;
 
-/** SVG path of a line, 1 wide for each step and `HEIGHT` high; broken where there is no value. */
+/** Returns the SVG path of a line, 1 wide per step and `HEIGHT` high, with gaps at missing values. */
 export function pathOf(values: StepValues, top: number): string {
   let path = '';
   let open = false;
