@@ -17,7 +17,7 @@ import {
   print,
 } from './sql-expression.js';
 
-/** Assigns a type to every column: from the database or the source, or else an assumed one, which is reported. */
+/** Assigns a type to every column: from the database or the source, or otherwise an assumed type, which is reported. */
 export function assignTypes(draft: ImportDraft, options: ModelImportOptions): void {
   if (options.upstream !== null) for (const entity of draft.entities) fromUpstream(entity, options);
   for (const entity of draft.entities) {
@@ -92,17 +92,17 @@ function assumeFromUses(draft: ImportDraft): void {
   }
 }
 
-/** Traverses `value` and assigns types to columns in positions that allow only one kind of type. */
+/** Assumes types for untyped columns in places that allow only one kind of type, such as operands of arithmetic. */
 function inferTypes(value: unknown, entity: EntityDraft, here: TypeName | null): void {
   if (typeof value !== 'object' || value === null) return;
   if ('ColumnRef' in value) {
-    const name = nameOf(value as Node)?.at(-1); // a node has only one key
+    const name = nameOf(value as Node)?.at(-1); // cast: a node has only one key
     const column = name === undefined ? null : entity.column(name);
     if (here !== null && column !== null && column.type === null) assume(column, here);
     return;
   }
   if ('FuncCall' in value) {
-    const call = (value as Extract<Node, { FuncCall: unknown }>).FuncCall; // a node has only one key
+    const call = (value as Extract<Node, { FuncCall: unknown }>).FuncCall; // cast: a node has only one key
     const inner = OF_NUMBERS.has(functionName(call)) ? 'numeric' : null;
     for (const arg of [...(call.args ?? []), ...(call.agg_order ?? [])]) inferTypes(arg, entity, inner);
     inferTypes(call.agg_filter, entity, 'bool');
@@ -149,10 +149,10 @@ function isNumber(node: Node | undefined): boolean {
   return node !== undefined && 'A_Const' in node && (node.A_Const.ival ?? node.A_Const.fval) !== undefined;
 }
 
-/** Maximum number of successive links along which a type is propagated. */
+/** Maximum number of successive relationships along which a type is propagated. */
 const PASSES = 3;
 
-/** Propagates types along links, because both ends of a link have the same type. */
+/** Propagates types along relationships, because the columns at both ends have the same type. */
 function assumeAlongLinks(draft: ImportDraft): void {
   for (let pass = 0; pass < PASSES; pass++) {
     for (const { document } of draft.relationships) {
@@ -184,7 +184,7 @@ interface ColumnScope {
   readonly what: string;
 }
 
-/** SQL for `name` in a metric of the entity. @throws NoMapping */
+/** Returns SQL for a column or computed field of the entity. @throws NoMapping if it has no equivalent */
 export function columnText(name: string, scope: ColumnScope, within: readonly string[] = []): string {
   const { entity, first, place, what } = scope;
   const physical = entity.physical(name);
@@ -198,13 +198,13 @@ export function columnText(name: string, scope: ColumnScope, within: readonly st
   return identifier(entity.expose(name, place, what).name);
 }
 
-/** Expression for a computed column of the entity. @throws NoMapping */
+/** Returns SQL for a computed column of the entity. @throws NoMapping for an aggregate or if it has no equivalent */
 export function computedText(node: Node, scope: ColumnScope): string {
   if (hasAggregate(node)) throw new NoMapping('it holds an aggregate');
   return print(node, { column: (parts) => columnText(parts.at(-1) ?? '', scope) });
 }
 
-/** Inlines a computed field; names inside it refer to the table's columns. */
+/** Inlines a computed field. Names inside the field resolve like `name` itself, so nested fields are inlined too. */
 function writtenOut(name: string, node: Node, scope: ColumnScope, within: readonly string[]): string {
   if (within.includes(name)) throw new NoMapping(`\`${safeText(name)}\` is made of itself`);
   if (within.length === 20)

@@ -23,26 +23,26 @@ import { refuse } from './tokens/token-fault.js';
 export interface EffectiveAccess extends Access {
   /** The effective data roles: those claimed and within the ceiling of every subject in the chain. */
   readonly dataRoles: ReadonlySet<string>;
-  /** The keys of the grant conditions that hold, among those relevant to the caller. */
+  /** The keys of the grant conditions that hold, among those of the grants of the caller's roles. */
   readonly open: readonly string[];
-  /** The effective admin roles, determined in the same way. */
+  /** The effective admin roles: those claimed and within the admin ceiling of every subject in the chain. */
   readonly adminRoles: ReadonlySet<string>;
   /**
-   * A key that is equal for callers with the same attributes from their tokens and from entities; empty if the policy
-   * states all of them.
+   * A key that is equal for callers with the same attributes from exchanged tokens and from entities; empty if the
+   * caller has neither an exchanged token nor attributes read from entities.
    */
   readonly claimed: string;
-  /** The attributes that were read from entities; null if none was. */
+  /** The attributes that were read from entities; null if none were read. */
   readonly read: ReadAttributes | null;
-  /** The attribute values of subject `index` of the chain (root: 0); empty if missing or `any`. */
+  /** The attribute values of subject `index` of the chain (root: 0); empty if the attribute is missing or `any`. */
   attributeValues(index: number, name: string): readonly string[];
 }
 
 /**
  * Evaluates `identity` over its whole chain (contract, Authentication 4) in the given circumstances; without
- * circumstances, grants with conditions are ignored. Without `read`, attributes from entities are missing. A caller without any rights gets an access without relations: see
- * `isEmpty`. Throws E3001 for an identity of another tenant, InternalError if `snapshot` was not compiled against
- * `catalog`.
+ * circumstances, grants with conditions are ignored. Without `read`, attributes from entities are missing. For a caller
+ * without any rights, the result has no relations (see `isEmpty`). Throws E3001 for an identity of another tenant,
+ * InternalError if `snapshot` was not compiled against `catalog`.
  */
 export function effectiveAccess(
   identity: IdentityClaims,
@@ -69,8 +69,9 @@ export function effectiveAccess(
 }
 
 /**
- * The time until which `effectiveAccess` returns the same if only the time changes: ms since the epoch, later than
- * `circumstances.now`. Cached rights must expire then.
+ * Returns the time until which the result of `effectiveAccess` stays the same if only the time changes: ms since the
+ * epoch, later than `circumstances.now`; infinity if the result does not depend on the time. Cached rights must expire
+ * then.
  */
 export function accessUntil(
   identity: IdentityClaims,
@@ -93,7 +94,7 @@ export function attributesToReadFor(
 
 const NO_ATTRIBUTES: readonly TableAttribute[] = Object.freeze([]);
 
-/** The caller's break-glass limits: maximum duration and number of uses in 24 hours; null if not allowed. */
+/** Returns the caller's break-glass limits (maximum duration, uses in 24 hours); null if break-glass is not allowed. */
 export function mayBreakGlass(identity: IdentityClaims, snapshot: PolicySnapshot): BreakGlass | null {
   if (identity.chain.length !== 1) return null;
   const found = callerRights(identity, snapshot).conditions.flatMap(({ breakGlass }) => breakGlass ?? []);
@@ -104,14 +105,14 @@ export function mayBreakGlass(identity: IdentityClaims, snapshot: PolicySnapshot
   };
 }
 
-/** True if nothing is granted; the response is then `noAccess`, once the limiter has counted the request. */
+/** True if nothing is granted. Such a request is refused as `noAccess`, once the limiter has counted it. */
 export function isEmpty(access: Access): boolean {
   return access.relations.size === 0 && (access.denied?.size ?? 0) === 0;
 }
 
 /**
- * The access of a hypothetical subject with only this role and every attribute that its filters name, regardless of
- * conditions. For checking a policy, never for requests.
+ * Returns the access of a hypothetical subject that has only this role and every attribute named in its filters, as if
+ * all grant conditions held. For checking a policy, never for requests.
  */
 export function roleAccess(role: string, snapshot: PolicySnapshot, catalog: Catalog): Access {
   const policy = snapshot.roles.get(role);
@@ -172,8 +173,9 @@ function relationAccesses(rights: Rights, snapshot: PolicySnapshot, catalog: Cat
 }
 
 /**
- * Roles with grants must be within every ceiling. Roles with deny rules apply as soon as one subject could have them:
- * otherwise a ceiling could remove a role's deny rules, and a longer chain would see more than a shorter one.
+ * Computes a caller's rights. For grants, a role must be within every subject's ceiling. Deny rules of a role apply as
+ * soon as one subject could have it: otherwise a ceiling could remove a role's deny rules, and a longer chain would see
+ * more than a shorter one.
  */
 export function rightsOf(
   identity: IdentityClaims,
@@ -202,8 +204,8 @@ function denying(
 }
 
 /**
- * Distinguishes callers with the same rights but different attribute values in their tokens; empty if only the policy
- * states attributes.
+ * Returns a key that distinguishes callers with the same rights but different attribute values in their tokens; empty
+ * for a token that was not exchanged.
  */
 function claimedAttributes({ members }: IdentityClaims): string {
   const said = (members ?? []).map(({ rule, attributes }) => [
@@ -243,7 +245,7 @@ interface Caches {
 interface CallerRights {
   /** The conditions of the grants of the caller's effective roles, sorted by key; usually empty. */
   readonly conditions: readonly CompiledConditions[];
-  /** The access for each set of conditions that hold, by their keys, without and with the attributes read last. */
+  /** Access by the keys of the conditions that hold: without attributes from entities, and with those read last. */
   readonly byOpen: Map<string, EffectiveAccess>;
   readonly toRead: readonly TableAttribute[];
 }
@@ -327,14 +329,14 @@ function isWithin({ clock, from, to, days }: Hours, now: number): boolean {
   return (days.has(day) && minute >= from) || (days.has((day + 6) % 7) && minute < to);
 }
 
-/** The time until which the result of `holds` cannot change by itself: ms since the epoch, later than `now`. */
+/** The time until which the result of `holds` stays the same if only time passes: ms since the epoch, after `now`. */
 function holdsUntil(
   { startsAt, endsAt, hours, breakGlass, approval }: CompiledConditions,
   { now, emergency }: Circumstances,
 ): number {
   const ends =
     breakGlass === null || emergency === null ? [] : [emergency.startedAt + breakGlass.minutes * MINUTE_MS];
-  if (approval !== null) ends.push(now + APPROVAL_CHECK_MS); // it may be given or withdrawn at any time
+  if (approval !== null) ends.push(now + APPROVAL_CHECK_MS); // an approval may be given or withdrawn at any time
   const moments = [startsAt, endsAt, ...ends].filter((moment) => moment > now);
   return Math.min(...moments, hours === null ? Number.POSITIVE_INFINITY : nextMinute(now));
 }
@@ -343,8 +345,8 @@ function holdsUntil(
 export const PURPOSE_CLAIM = 'purpose';
 
 /**
- * The purpose of a request: the stated one or, if none is stated, the token's only one. Null if there is none, or if
- * policy or token do not allow it.
+ * Returns the purpose of a request: the stated purpose or, if none is stated, the only purpose in the token. Null if
+ * the request has no purpose, or if the policy or the token does not allow it.
  */
 export function purposeOf(
   identity: IdentityClaims,
@@ -357,7 +359,8 @@ export function purposeOf(
 }
 
 /**
- * Like a role, a purpose must be within every subject's ceiling; it must also be one of the token's purposes, if any.
+ * True if the purpose is within every subject's ceiling, as for a role, and is one of the token's purposes, if the
+ * token has any.
  */
 function allowsPurpose(
   identity: IdentityClaims,

@@ -17,12 +17,12 @@ export interface Approval {
   readonly chain: readonly string[];
   /** Hashes of the approved grants; see `ApprovalRule`. */
   readonly grants: readonly string[];
-  /** Restricts the approval to requests of this task; null: any, or none. */
+  /** Restricts the approval to requests of this task; null: no restriction. */
   readonly task: string | null;
-  /** Restricts the approval to requests for this purpose; null: any, or none. */
+  /** Restricts the approval to requests for this purpose; null: no restriction. */
   readonly purpose: string | null;
   readonly startsAt: number;
-  /** Exclusive. */
+  /** End of the approval, exclusive. */
   readonly endsAt: number;
 }
 
@@ -37,7 +37,7 @@ export const NOTHING_APPROVED: ApprovedGrants = Object.freeze({
   get: () => undefined,
 });
 
-/** Supposes every approval, to find out if a query lacks nothing else. For refusals, never for answers. */
+/** Treats every grant as approved, to find out if a query lacks only approvals. For refusals, never for answers. */
 export const ALL_APPROVED: ApprovedGrants = Object.freeze({
   ids: Object.freeze([]),
   get: () => ({ startsAt: Number.NEGATIVE_INFINITY, endsAt: Number.POSITIVE_INFINITY }),
@@ -47,7 +47,7 @@ export const ALL_APPROVED: ApprovedGrants = Object.freeze({
 export class Approvals {
   #byChain: ReadonlyMap<string, readonly Approval[]> = new Map();
 
-  /** Replaces all of them. */
+  /** Replaces all approvals. */
   replace(approvals: readonly Approval[]): void {
     const byChain = new Map<string, Approval[]>();
     for (const approval of approvals) {
@@ -57,7 +57,7 @@ export class Approvals {
     this.#byChain = byChain;
   }
 
-  /** The approvals for this chain, purpose and task. Of two for one grant, the one that ends later. */
+  /** Returns the approvals in force for this chain, purpose and task. If two cover one grant, the later end counts. */
   of(
     { chain }: Pick<IdentityClaims, 'chain'>,
     purpose: string | null,
@@ -78,5 +78,5 @@ export class Approvals {
   }
 }
 
-/** The approval check of a request. */
+/** The lookup of the approvals for a request. */
 export type ApprovalCheck = Pick<Approvals, 'of'>;

@@ -8,13 +8,13 @@ import {
 } from 'osl-compiler';
 import type { Fault } from './problems.js';
 
-/** An attribute value of a subject: a list, of which one must match, or `any`, which matches everything. */
+/** An attribute value of a subject: a list of values, one of which must match, or `any`, which matches everything. */
 export type AttributeValue = 'any' | readonly string[];
 
 /** A single attribute value in a policy or claim. */
 export type AttributeScalar = string | number | boolean;
 
-/** The values of a scalar or a list of scalars; null for anything else. */
+/** Returns a scalar, or a list of scalars, as a list; null for anything else. */
 export function attributeScalars(value: unknown): readonly AttributeScalar[] | null {
   const values: readonly unknown[] = Array.isArray(value) ? value : [value];
   return values.every(isScalar) ? values : null;
@@ -24,7 +24,7 @@ function isScalar(value: unknown): value is AttributeScalar {
   return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
 }
 
-/** The distinct values as strings, the form in which they are compared; null if a number would lose precision. */
+/** Converts values to distinct strings, the form in which they are compared; null if a number would lose precision. */
 export function attributeTexts(values: readonly AttributeScalar[]): readonly string[] | null {
   return values.every(isExact) ? Object.freeze([...new Set(values.map(String))]) : null;
 }
@@ -40,7 +40,7 @@ export function attributesOf(predicate: Expr): ReadonlySet<string> {
   return new Set(matchesIn(predicate).map((m) => m.attribute));
 }
 
-/** Results by expression, which is immutable, and by definition of a function or operator. */
+/** Comparisons found, by expression (expressions are immutable) and by definition of a function or operator. */
 const MATCHES = new WeakMap<object, readonly AttributeMatch[]>();
 
 /** The attribute comparisons in an expression. Searches all properties of every node kind, so that none is missed. */
@@ -69,7 +69,7 @@ function isMatch(value: object): value is AttributeMatch {
 /** A column that a filter compares with an attribute. */
 interface AttributeColumn {
   readonly relation: string;
-  /** Its physical name. */
+  /** Physical name of the column. */
   readonly column: string;
 }
 
@@ -86,7 +86,7 @@ interface Filters {
   >;
 }
 
-/** The columns that filters of a policy compare with each attribute, by its name. Expressions over columns are left out. */
+/** Returns the columns, possibly cast, that filters compare with each attribute; other expressions are left out. */
 export function comparedColumns(filters: Filters): ReadonlyMap<string, readonly AttributeColumn[]> {
   const found = new Map<string, AttributeColumn[]>();
   for (const { relation, attribute, arg } of comparisonsIn(filters)) {
@@ -97,7 +97,7 @@ export function comparedColumns(filters: Filters): ReadonlyMap<string, readonly 
 }
 
 interface FilterComparison extends Pick<AttributeMatch, 'attribute' | 'arg'> {
-  /** Null for a filter that selects a subject's rows of an entity, whatever roles the subject has. */
+  /** The role whose grant has the filter; null for an attribute read from an entity, whose filter has no role. */
   readonly role: string | null;
   readonly relation: string;
 }
@@ -114,7 +114,7 @@ function* comparisonsIn({ roles, tableAttributes }: Filters): Generator<FilterCo
       yield { role: null, relation: relation.name, attribute, arg };
 }
 
-/** The column that an expression is, through casts; null for any other. */
+/** Returns the column if `expr` is a column or a cast of one; null for any other expression. */
 function columnIn(expr: Expr): string | null {
   if (expr.kind === 'base') return expr.column;
   return expr.kind === 'cast' ? columnIn(expr.arg) : null;
@@ -122,7 +122,7 @@ function columnIn(expr: Expr): string | null {
 
 const NAMED = new WeakMap<RoleFilters, ReadonlySet<string>>();
 
-/** The names of the attributes that the filters of a policy refer to; only these affect rights. */
+/** Returns the names of the attributes in the grant filters of a policy; only these affect rights. */
 export function attributesIn({ roles }: { readonly roles: RoleFilters }): ReadonlySet<string> {
   const known = NAMED.get(roles);
   if (known !== undefined) return known;
@@ -140,7 +140,7 @@ interface TypeMismatch {
   readonly type: TypeName;
 }
 
-/** The types that filters compare attributes with. */
+/** The types with which filters compare attributes. */
 export class AttributeTypes {
   /** Attribute → type → role whose filters compare the two → a relation with such a filter. */
   readonly #compared = new Map<string, Map<TypeName, Map<string, string>>>();
@@ -150,7 +150,7 @@ export class AttributeTypes {
       for (const one of role === null ? roles.keys() : [role]) this.#add(attribute, arg.type, one, relation);
   }
 
-  /** Finds a filter that compares the attribute with another type than `type`. */
+  /** Finds a filter that compares the attribute with another type; number types count as one. Null if there is none. */
   otherThan(attribute: string, type: TypeName): TypeMismatch | null {
     const alike = (other: TypeName): boolean => other === type || (isNumber(other) && isNumber(type));
     for (const [other, comparing] of this.#compared.get(attribute) ?? []) {
@@ -160,7 +160,7 @@ export class AttributeTypes {
     return null;
   }
 
-  /** Finds a filter of `roles` that compares the attribute with a type that `value` cannot have. */
+  /** Finds a filter of `roles` that compares the attribute with a type that `value` cannot have, or returns null. */
   mismatch(roles: ReadonlySet<string>, attribute: string, value: AttributeScalar): TypeMismatch | null {
     for (const [type, comparing] of this.#compared.get(attribute) ?? []) {
       if (fits(value, type)) continue;
@@ -182,8 +182,8 @@ export class AttributeTypes {
 }
 
 /**
- * A string fits any type whose values can be written as strings. A number does not fit string types, so that `007` and
- * `1.10` cannot be confused with other values.
+ * True if `value` can be a value of `type`. A number does not fit string types: `007` and `1.10` lose their zeros as
+ * numbers, so they must be quoted.
  */
 function fits(value: AttributeScalar, type: TypeName): boolean {
   if (typeof value === 'boolean') return type === 'bool';
@@ -213,18 +213,18 @@ export function mismatchFault(
 export interface TableAttribute {
   readonly name: string;
   readonly relation: Relation;
-  /** Null: the value is true if there is a row. */
+  /** The column with the values; null if the value is true whenever `filter` selects a row. */
   readonly column: string | null;
   readonly type: TypeName;
   /** Selects the subject's rows by other attributes of the subject. */
   readonly filter: Expr;
   /** The attributes that `filter` names. */
   readonly needs: ReadonlySet<string>;
-  /** Time in ms for which values may be used again. */
+  /** Time in ms for which the values may be reused. */
   readonly maxAgeMs: number;
 }
 
-/** Values read for the subjects of a chain, root first; a missing name is a missing attribute. */
+/** Attribute values read for the subjects of a chain, root first. An attribute without an entry is missing. */
 export interface ReadAttributes {
   /** Equal keys mean equal values. */
   readonly key: string;

@@ -11,7 +11,7 @@ import {
 import type { GrantConditions, GrantDocument, PolicyDocument } from './document.js';
 import type { DocumentPath, ProblemList } from './problems.js';
 
-/** Parses `10.0.0.0/8`, `fd00::/8`, or one address; null for anything else. */
+/** Parses `10.0.0.0/8`, `fd00::/8`, or a single address; null for anything else. */
 function networkOf(text: string): { readonly address: string; readonly prefix: number } | null {
   const [, address = '', bits] = /^([^/%]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
   const most = isIP(address) === 4 ? 32 : 128;
@@ -46,9 +46,10 @@ export interface ConditionsContext {
 }
 
 /**
- * The conditions of a grant; null if it is unconditional.
+ * Compiles the conditions of a grant; null if the grant is unconditional.
  *
- * INVARIANT: a grant that names a condition never becomes unconditional; a fault in it rejects the whole policy.
+ * INVARIANT: a grant that names a condition never becomes unconditional; a fault in a condition rejects the whole
+ * policy.
  */
 export function compileConditions(
   grant: GrantDocument,
@@ -58,7 +59,8 @@ export function compileConditions(
   const given = conditionsIn(grant);
   if (given === null) return null;
   const { starts, ends, when, for: purposes, break_glass: breakGlass } = given;
-  // INVARIANT: the key of a grant that needs an approval contains the whole grant, so that no other is approved with it.
+  // INVARIANT: the key of a grant that needs an approval contains a hash of the whole grant, so that an approval covers
+  // no other grant.
   const approval = given.approval && { ...given.approval, grant: hashOf(grant) };
   const written = { ...given, approval };
   const fault = (at: readonly string[], message: string, hint: string | null = null): void =>
@@ -94,7 +96,7 @@ export function compileConditions(
   });
 }
 
-/** Reports roles in `by` that nobody can have. */
+/** Reports approver roles (`approval.by`) that nobody can have. */
 export function checkApprovers(document: PolicyDocument, problems: ProblemList): void {
   const { roles, subjects, exchange = [] } = document;
   const admin = [...Object.values(subjects), ...exchange].flatMap((owner) => owner.admin ?? []);
@@ -116,14 +118,14 @@ type FaultAt = (at: readonly string[], message: string, hint?: string | null) =>
 
 const nobody = (): boolean => false;
 
-/** The canonical form: lists are sets, and the order of keys does not matter. */
+/** Replacer that makes JSON canonical: lists are treated as sets, and the order of keys does not matter. */
 function sorted(_key: string, value: unknown): unknown {
   if (Array.isArray(value)) return [...(value as readonly unknown[])].map(String).sort();
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** Parses a time with UTC offset; without one it would depend on the machine. */
+/** Parses a time, or returns `absent`. A UTC offset is required: without it, the time would depend on the machine. */
 function momentOf(text: string | undefined, at: string, absent: number, fault: FaultAt): number {
   if (text === undefined) return absent;
   const has = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})$/.test(text);
@@ -169,7 +171,7 @@ function hoursOf(when: GrantDocument['when'], fault: FaultAt): Hours | null {
   });
 }
 
-/** Every condition that a grant may have: one that is missing here does not compile. */
+/** Every condition that a grant may have. The type rejects a list in which a condition is missing. */
 const EVERY: Readonly<Record<keyof GrantConditions, true>> = Object.freeze({
   starts: true,
   ends: true,
@@ -179,16 +181,16 @@ const EVERY: Readonly<Record<keyof GrantConditions, true>> = Object.freeze({
   approval: true,
 });
 
-/** The conditions of a grant as the policy file has them; null if it is unconditional. */
+/** Returns the conditions of a grant as written in the policy file; null if the grant is unconditional. */
 export function conditionsIn(grant: GrantDocument): GrantConditions | null {
   const given = Object.keys(EVERY).flatMap((key) => {
-    const value = grant[key as keyof GrantConditions]; // cast: a key of EVERY
+    const value = grant[key as keyof GrantConditions]; // cast: `key` is a key of EVERY
     return value === undefined ? [] : [[key, value] as const];
   });
   return given.length === 0 ? null : Object.fromEntries(given);
 }
 
-/** The grant as an unconditional one. */
+/** Returns a copy of the grant without its conditions. */
 export function withoutConditions(grant: GrantDocument): Omit<GrantDocument, keyof GrantConditions> {
   const others = Object.entries(grant).filter(([key]) => !Object.hasOwn(EVERY, key));
   return Object.fromEntries(others) as Omit<GrantDocument, keyof GrantConditions>; // cast: only conditions are left out

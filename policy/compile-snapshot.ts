@@ -104,7 +104,7 @@ export function* compileSnapshotInSteps(
   });
 }
 
-/** Checks the types of attributes read from tables, and that nothing else states these attributes. */
+/** Checks the types of attributes read from entities, and that subjects and exchange rules do not state them too. */
 function checkTableAttributes(
   { subjects, exchange = [] }: PolicyDocument,
   tableAttributes: ReadonlyMap<string, TableAttribute>,
@@ -131,7 +131,7 @@ function checkTableAttributes(
   }
 }
 
-/** Checks subjects' attributes against the types that filters compare them with. */
+/** Checks the attribute values of subjects against the types with which filters compare them. */
 function* checkAttributesInSteps(
   document: PolicyDocument,
   subjects: ReadonlyMap<string, SubjectPolicy>,
@@ -164,7 +164,7 @@ function anotherTenant(document: PolicyDocument, tenant: string): Fault {
   };
 }
 
-/** A hash of 64 hex digits. The first half is the public version; the second is the key of grant ids. */
+/** Hashes the document: 64 hex digits. The first half is the public version, the second a secret key for grant ids. */
 function contentHash(document: PolicyDocument): string {
   return createHash('sha256').update(JSON.stringify(document, sortedKeys)).digest('hex');
 }
@@ -209,7 +209,7 @@ function masksOf(
   return new Map([...relation.labels].map((label) => [label, masks.get(label) ?? 'deny']));
 }
 
-/** The columns by which entities are counted, if not by key. */
+/** Compiles `privacy_units`: by relation, the column that identifies a data subject, if not the primary key. */
 function compileUnits(
   document: PolicyDocument,
   names: NameResolver,

@@ -1,6 +1,6 @@
 import { type ApprovalRule, type ApprovedGrants, NOTHING_APPROVED } from './approvals.js';
 
-/** The conditions of a grant; it is ignored unless all hold. Frozen. */
+/** The conditions of a grant; the grant is ignored unless all of them hold. Frozen. */
 export interface CompiledConditions {
   /** A key that is equal for conditions that differ only in order. */
   readonly key: string;
@@ -10,7 +10,7 @@ export interface CompiledConditions {
   readonly endsAt: number;
   readonly hours: Hours | null;
   readonly surfaces: ReadonlySet<string> | null;
-  /** Tests the address of the peer. */
+  /** True for an allowed address of the peer; null if every address is allowed. */
   readonly network: ((address: string) => boolean) | null;
   /** Required token claims with their accepted values. */
   readonly claims: ReadonlyMap<string, ReadonlySet<string>>;
@@ -49,14 +49,14 @@ export interface Circumstances {
   readonly address: string | null;
   /** The purpose that the caller states; it only has effect if policy and token allow it (`purposeOf`). */
   readonly purpose: string | null;
-  /** The break-glass access that the caller is using. */
+  /** The break-glass access that the caller is using; null if none is in use. */
   readonly emergency: Emergency | null;
   /** The approvals that the caller has for this purpose and task. */
   readonly approved: ApprovedGrants;
 }
 
 export interface Emergency {
-  /** Links the audit records of requests made under this access to the record of its reason. */
+  /** Id that links the audit records of requests made under this access to the record of its reason. */
   readonly id: string;
   /** Start of the access, ms since the epoch. */
   readonly startedAt: number;
@@ -90,7 +90,7 @@ const MINUTE_MS = 60_000;
 export function minutesOf(text: string): number | null {
   const [, hours, minutes] = /^(\d{2}):([0-5]\d)$/.exec(text) ?? [];
   const found = Number(hours) * 60 + Number(minutes);
-  return found <= MINUTES_OF_DAY ? found : null; // false for NaN
+  return found <= MINUTES_OF_DAY ? found : null; // also null if `found` is NaN
 }
 
 /** A clock for an IANA time zone such as `Europe/Berlin`; null for an unknown zone. */
@@ -117,10 +117,10 @@ export function clockIn(zone: string): ((now: number) => LocalTime) | null {
   };
 }
 
-/** Time in ms for which rights that depend on an approval are used before it is looked at again. */
+/** Time in ms for which rights that depend on an approval are used before the approval is checked again. */
 export const APPROVAL_CHECK_MS = 250;
 
-/** The start of the minute after `now`. Zones differ by whole minutes, so no local minute changes earlier. */
+/** The start of the minute after `now`. Time zones differ by whole minutes, so no local minute changes earlier. */
 export function nextMinute(now: number): number {
   return (Math.floor(now / MINUTE_MS) + 1) * MINUTE_MS;
 }

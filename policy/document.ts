@@ -23,7 +23,7 @@ export interface PolicyDocument {
   readonly attributes?: Readonly<Record<string, TableAttributeDocument>>;
   /** The mask for each sensitivity label; default `deny`. */
   readonly masks: Readonly<Record<string, MaskKind>>;
-  /** Entities and bridges whose results have a total order. */
+  /** Entities and bridges whose results need a total order, with ties broken by key. */
   readonly order?: Readonly<Record<string, 'by_key'>>;
   readonly limits?: LimitsDocument;
   /** By entity or bridge: the column that identifies the data subject, which `min_group_size` counts. */
@@ -40,17 +40,17 @@ export interface PolicyDocument {
   readonly exchange?: readonly ExchangeRuleDocument[];
 }
 
-/** Conditions on a certificate; all of them must hold. */
+/** Maps client certificates to a subject. All conditions on the certificate must hold. */
 export interface CertificateDocument {
-  /** The subject of its holder; one of `subjects`. */
+  /** The policy subject that the certificate's holder becomes; one of `subjects`. */
   readonly subject: string;
   /** The claimed data roles; default: the subject's whole ceiling. */
   readonly acl_roles?: readonly string[];
-  /** The distinguished name of the subject (RFC 2253). */
+  /** The distinguished name of the certificate's subject (RFC 2253). */
   readonly dn?: string;
-  /** The subject's common name, of which there must be only one. */
+  /** The common name of the certificate's subject. A certificate with several common names does not match. */
   readonly cn?: string;
-  /** One of the alternative names. */
+  /** One of the certificate's alternative names. */
   readonly dns?: string;
   readonly uri?: string;
   readonly email?: string;
@@ -60,7 +60,7 @@ export interface CertificateDocument {
 
 export interface ExchangeRuleDocument {
   readonly name: string;
-  /** The `iss` claim of identity tokens. */
+  /** The `iss` claim of the identity tokens that the rule applies to. */
   readonly issuer: string;
   /** Required claims: each must have one of these values, or be a list that contains one. */
   readonly when?: Readonly<Record<string, string | boolean | readonly string[]>>;
@@ -84,7 +84,7 @@ export interface ExchangeRuleDocument {
   readonly direct?: boolean;
 }
 
-/** A fixed attribute, or one taken from a claim and bounded by `among`. */
+/** An attribute with fixed values, with any value, or with the values of a claim, which `among` can restrict. */
 type AttributeSource =
   | AttributeScalar
   | readonly AttributeScalar[]
@@ -92,7 +92,7 @@ type AttributeSource =
   | { readonly claim: string; readonly among?: readonly AttributeScalar[] };
 
 export interface ServiceAccountDocument {
-  /** The subject of a session; one of `subjects`. */
+  /** The subject for which a session acts; one of `subjects`. */
   readonly subject: string;
   /** The password verifier as Postgres stores it: `SCRAM-SHA-256$<iterations>:<salt>$<stored key>:<server key>`. */
   readonly scram: string;
@@ -107,61 +107,64 @@ export interface SubjectDocument {
   readonly admin?: readonly string[];
   /** The upper bound for purposes; claims beyond it are ignored. */
   readonly purposes?: readonly string[];
-  /** A value, a list of values, or `{any: true}`. A missing attribute makes a filter false. */
+  /** A value, a list of values, or `{any: true}`. A missing attribute makes every filter that names it false. */
   readonly attributes?: Readonly<
     Record<string, AttributeScalar | readonly AttributeScalar[] | { readonly any: true }>
   >;
 }
 
 /**
- * An attribute of every subject: the values of one column, in the rows that `rows` selects for the subject; without a
- * column, true if there is such a row.
+ * An attribute that is read from an entity for every subject: the values of `column` in the rows that `rows` selects
+ * for the subject. Without `column`, true if there is such a row.
  */
 export interface TableAttributeDocument {
-  /** An entity. */
+  /** Name of the entity that is read. */
   readonly on: string;
   readonly column?: string;
   /** A predicate over the entity's columns; `attribute('name')` refers to another attribute of the subject. */
   readonly rows: string;
-  /** Seconds for which the values may be used again; default 0. */
+  /** Seconds for which the values may be reused; default 0. */
   readonly max_age?: number;
 }
 
 export interface RoleDocument {
   readonly description?: string;
   readonly grants: readonly GrantDocument[];
-  /** The highest estimated cost of a query by a member. */
+  /** Maximum estimated cost of a query by a member. */
   readonly max_cost?: number;
-  /** Quotas of its members, either shared or for each member. */
+  /** Quotas of the role's members, either shared or for each member. */
   readonly limits?: readonly QuotaDocument[];
-  /** Columns that members may not use, whatever other roles grant. If columns are omitted: the whole relation. */
+  /** Columns that members may not use, whatever other roles grant; without `columns`, the whole relation. */
   readonly deny?: readonly { readonly on: string; readonly columns?: readonly string[] }[];
 }
 
 export interface GrantDocument extends GrantConditions {
-  /** An entity or a bridge. */
+  /** Name of an entity, bridge or facet. */
   readonly on: string;
   /** `*`: all columns, including those added by later manifests. */
   readonly columns: '*' | readonly string[];
   /** A predicate over the relation's columns; `attribute('name')` refers to the caller's attributes. */
   readonly rows?: string;
-  /** Sensitivity labels shown in the clear. */
+  /** Sensitivity labels whose columns are shown unmasked. */
   readonly unmask?: readonly string[];
-  /** For facets only: passages may be sent to a language model. */
+  /** True if passages may be sent to a language model; for facets only. */
   readonly decode?: boolean;
-  /** Minimum number of entities in an aggregate; if set, the grant only allows aggregates and no rows. */
+  /** Minimum number of entities in each group. If set, the grant allows only aggregates, not rows. */
   readonly min_group_size?: number;
   /** Restricts the grant to these metrics; `columns` may be used in filters and grouping. */
   readonly metrics?: readonly string[];
   /** The minimum number of distinct values per group, by column. */
   readonly distinct?: Readonly<Record<string, number>>;
-  /** The largest contribution of one row to a result, in percent. */
+  /** Maximum contribution of a single row to a result, in percent. */
   readonly dominance?: number;
-  /** Answers are compared with earlier ones of the subject, or of all who have a grant with the same name in `with`. */
+  /**
+   * Refuses an answer that, together with earlier answers of `days` days, would show a figure of too few entities. The
+   * earlier answers are those of the subject or, if `with` is set, of all whose grant has the same name in `with`.
+   */
   readonly overlap?: { readonly mode: 'refuse'; readonly with?: string; readonly days?: number };
 }
 
-/** The conditions of a grant, which depend on the request; listed in `compile-conditions.ts`. */
+/** The conditions of a grant, which depend on the request; `compile-conditions.ts` must list all of them. */
 export interface GrantConditions {
   /** Start of the grant's validity, with UTC offset. */
   readonly starts?: string;
@@ -171,21 +174,21 @@ export interface GrantConditions {
   readonly when?: WhenDocument;
   /** The request must state one of these purposes. */
   readonly for?: readonly string[];
-  /** True if the grant is valid only under break-glass. */
+  /** If set, the grant is valid only during break-glass access, within these limits. */
   readonly break_glass?: { readonly minutes: number; readonly per_day: number };
-  /** The grant is valid only while somebody with the role `by` has approved it, for at most `minutes`. */
+  /** If set, the grant is valid only while somebody with the role `by` has approved it, for at most `minutes`. */
   readonly approval?: { readonly by: string; readonly minutes: number };
 }
 
 interface WhenDocument {
-  /** `08:00` to `18:00` in `zone`; a window that ends before it begins spans midnight. */
+  /** Time of day in `zone`, such as `08:00` to `18:00`; a window that ends before it begins spans midnight. */
   readonly hours?: { readonly from: string; readonly to: string };
-  /** Days on which a window begins. */
+  /** Days on which a window begins; default: every day. */
   readonly days?: readonly Day[];
   /** IANA time zone. */
   readonly zone?: string;
   readonly surfaces?: readonly ('rest' | 'wire' | 'mcp')[];
-  /** Networks that contain the peer's address. */
+  /** Networks, such as `10.0.0.0/8`, one of which must contain the peer's address. */
   readonly networks?: readonly string[];
   /** Required token claims with their accepted values. */
   readonly claims?: Readonly<Record<string, ClaimValue | readonly ClaimValue[]>>;
@@ -193,26 +196,26 @@ interface WhenDocument {
 
 type ClaimValue = string | number | boolean;
 
-/** Quota per window; a window begins with its first request. */
+/** Quota per window of time; a window begins with its first request. */
 export interface QuotaDocument {
-  /** A window of this length, or one task, which is counted for a day. */
+  /** Length of the window. `task`: each task is counted separately, for a day from its first request. */
   readonly per: 'second' | 'minute' | 'hour' | 'day' | 'task';
-  /** The name in refusals and for operators; default: the place in the policy. */
+  /** Name shown in refusals and to operators; default: the quota's path in the policy. */
   readonly name?: string;
   /** Kind of requests that are counted; default `query`. */
   readonly bucket?: LimitBucket;
-  /** In a role: counts each member, or each chain of subjects, separately. */
+  /** In a role: counts each member, or each chain of subjects, separately; default: all members together. */
   readonly each?: 'subject' | 'chain';
   readonly requests?: number;
   readonly rows?: number;
   readonly bytes?: number;
-  /** Time spent in the database. */
+  /** Maximum time spent in the database, in seconds. */
   readonly seconds?: number;
-  /** Sum of the planner's cost estimates. */
+  /** Maximum sum of the planner's cost estimates. */
   readonly cost?: number;
-  /** Tokens of models. */
+  /** Maximum number of language model tokens. */
   readonly tokens?: number;
-  /** Number of different entities that rows show: of those in `of`, and of those with a column labelled so. */
+  /** Maximum number of different entities shown: of the entities in `of`, and of those with a label in `labels`. */
   readonly entities?: number;
   readonly of?: readonly string[];
   readonly labels?: readonly string[];

@@ -17,12 +17,12 @@ interface GroupsContext {
   readonly names: NameResolver;
   readonly catalog: Catalog;
   readonly problems: ProblemList;
-  /** The column by which entities are counted, by relation. */
+  /** By relation, the column that identifies a data subject, if not the primary key. */
   readonly units: ReadonlyMap<string, string>;
 }
 
 /**
- * The compiled group rules of a grant; null if it grants rows.
+ * Compiles the group rules of a grant; null if the grant has none and therefore grants rows.
  *
  * INVARIANT: a grant with group rules never becomes one that grants rows; faults reject the whole policy.
  */
@@ -91,7 +91,7 @@ export function compileGroups(
   return Object.freeze({ ...rules, metrics: granted });
 }
 
-/** Types whose text depends on no setting of a session, so that a row can be recognized by it. */
+/** Types whose text does not depend on session settings, so that a key can identify a row across answers. */
 const STEADY: ReadonlySet<TypeName> = new Set<TypeName>([
   'bool',
   'int2',

@@ -19,11 +19,11 @@ export interface IdentityClaims {
   readonly expiresAt: number;
   /** The tolerated skew of the issuer's clock in seconds; default 30. */
   readonly skewSeconds?: number;
-  /** The results of the exchange for each subject of `chain`; absent for other tokens. */
+  /** The results of the exchange for each subject of `chain`; absent for tokens that were not exchanged. */
   readonly members?: readonly ExchangedMember[];
   /** The `jti` claim. */
   readonly tokenId: string;
-  /** The tokens from which an exchange made this one. */
+  /** The tokens that were exchanged for this token. */
   readonly sources?: readonly ParentToken[];
   /** Other claims, for grant conditions; absent if there are none. */
   readonly claims?: ReadonlyMap<string, readonly string[]>;
@@ -65,7 +65,7 @@ export class Identity implements IdentityClaims {
 const KEY = Symbol('identity');
 
 /**
- * The identity of a caller who proved `claims`. Not visible to other workspaces.
+ * Creates the identity of a caller who proved `claims`. Not visible to other workspaces.
  *
  * @internal
  */
@@ -80,7 +80,7 @@ export type ParentToken = Pick<IdentityClaims, 'chain' | 'tokenId' | 'issuedAt' 
 export interface ExchangedMember {
   /** The id of the rule that mapped the claims; null if the subject presented an actor token. */
   readonly rule: string | null;
-  /** The subject's data roles; it has no others in this chain. */
+  /** The subject's data roles. The subject has no other data roles in this chain. */
   readonly roles: readonly string[];
   readonly attributes: ReadonlyMap<string, readonly string[]>;
   /** The ids of the source tokens; absent if unknown. */

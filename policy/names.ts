@@ -56,7 +56,7 @@ export class NameResolver {
     return new Set(names);
   }
 
-  /** The metrics of `relation` among `names`. */
+  /** Returns the metrics with these names. A name that is not a metric of `relation` adds a problem. */
   metrics(names: readonly string[], relation: RelationNames, path: DocumentPath): readonly Metric[] {
     const own = [...this.#metrics.values()].filter((m) => m.entity === relation.relation.name);
     return names.flatMap((name, i) => {
@@ -68,7 +68,7 @@ export class NameResolver {
     });
   }
 
-  /** The roles of a ceiling: at most as many as a token can claim, because it claims all of them by default. */
+  /** Resolves a ceiling: at most as many roles as a token can claim, because all of them are claimed by default. */
   ceiling(names: readonly string[], path: DocumentPath): ReadonlySet<string> {
     const roles = this.roles(names, path);
     if (roles.size > MAX_ROLES)
@@ -86,7 +86,7 @@ export class NameResolver {
     return new Set(names);
   }
 
-  /** A mask for an unused label is reported as a typo if a label in use has a similar name and no mask. */
+  /** Reports a mask for an unused label as a typo if a label in use has a similar name and no mask. */
   maskedLabels(masks: ReadonlyMap<string, MaskKind>, path: DocumentPath): void {
     const occurring = new Set([...this.#relations.values()].flatMap((r) => [...r.labels]));
     const unmasked = [...occurring].filter((l) => !masks.has(l));

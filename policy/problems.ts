@@ -37,7 +37,7 @@ const PROBLEM_CODES = Object.freeze({
 
 export type ProblemName = keyof typeof PROBLEM_CODES;
 
-/** All problems of a policy, in document order. Such a policy is not used at all. */
+/** All problems of a policy, in the order in which they were found. A policy with problems is not used at all. */
 export class PolicyProblems extends Error {
   readonly problems: readonly PolicyProblem[];
 
@@ -70,7 +70,7 @@ export class ProblemList {
     );
   }
 
-  /** True for the first 100 problems. Only these get suggestions, since each takes a pass over all names. */
+  /** True while there are fewer than 100 problems. Only these get suggestions, as each takes a pass over all names. */
   get few(): boolean {
     return this.#problems.length < 100;
   }

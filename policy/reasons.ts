@@ -34,7 +34,7 @@ export interface GrantReason {
   readonly conditions: Readonly<Record<string, unknown>> | null;
   /** True if the grant is currently effective. */
   readonly counts: boolean;
-  /** Attributes that its filter requires but a subject lacks, so that it grants no rows. */
+  /** Attributes that the grant's filter requires but a subject lacks, so that the grant shows no rows. */
   readonly lacking: readonly { readonly subject: string; readonly attribute: string }[];
 }
 
@@ -44,11 +44,11 @@ interface DenyReason {
   readonly role: string;
   /** The denied columns; null: the whole relation. */
   readonly columns: readonly string[] | null;
-  /** The subjects with the role in their ceiling; one is enough for the rule to apply. */
+  /** The subjects with the role in their ceiling; a single one is enough for the rule to apply. */
   readonly held_by: readonly string[];
 }
 
-/** Place of a grant in the list of its role, as in the policy file. */
+/** Returns the index of a grant in the role's list in the policy file. */
 export function grantIndex({ id }: Pick<PolicyGrant, 'id'>): number {
   return Number(id.slice(id.lastIndexOf('.') + 1));
 }
@@ -61,8 +61,8 @@ export interface Reasons {
 }
 
 /**
- * The rules that decide how the caller sees `relation`, including ineffective ones. They reveal the policy, so they
- * are only for those who may know it.
+ * Returns the rules that determine the caller's access to `relation`, including ineffective ones. The rules reveal the
+ * policy, so only callers who may know the policy may see them.
  */
 export function reasonsFor(
   relation: string,
@@ -127,7 +127,7 @@ function written(
   };
 }
 
-/** An unauthenticated caller, for explaining or testing a policy. */
+/** A caller without authentication, for explaining or testing a policy. */
 export interface HypotheticalCaller {
   /** The delegation chain, root first; the last subject is the caller. */
   readonly chain: readonly string[];
@@ -140,7 +140,7 @@ export interface HypotheticalCaller {
 /** Lifetime of a hypothetical token in seconds. */
 const LIFETIME = 300;
 
-/** The claims of a hypothetical token. For checking a policy, never for requests. */
+/** Builds the claims of a hypothetical token. For checking a policy, never for requests. */
 export function hypotheticalClaims(
   { chain, roles, claims }: HypotheticalCaller,
   snapshot: PolicySnapshot,
@@ -160,7 +160,7 @@ export function hypotheticalClaims(
   });
 }
 
-/** An identity without proof for `osl policy test`, which queries databases made for the test. */
+/** Creates an identity without proof, for `osl policy test`, which queries databases made for the test. */
 export function testIdentity(supposed: HypotheticalCaller, snapshot: PolicySnapshot): Identity {
   return mintIdentity(hypotheticalClaims(supposed, snapshot));
 }

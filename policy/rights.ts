@@ -17,13 +17,13 @@ export interface Rights {
   readonly roles: readonly string[];
   /** The roles with effective deny rules, sorted. */
   readonly denying: readonly string[];
-  /** One pattern per subject of the chain, root first. */
+  /** For each subject of the chain, root first, the number of values of each attribute. */
   readonly patterns: readonly AttributePattern[];
-  /** The keys of the grant conditions that hold, sorted; null: all are assumed to hold; for policy checks only. */
+  /** Sorted keys of the grant conditions that hold. Null, used only to check a policy, means that all of them hold. */
   readonly open: readonly string[] | null;
 }
 
-/** The effective grants of `role` on a relation: unconditional ones, and those whose conditions hold. */
+/** Returns the effective grants of `role` on a relation: those that are unconditional or whose conditions hold. */
 function countingGrants(role: RolePolicy, name: string, { open }: Rights): readonly PolicyGrant[] {
   const grants = role.grants.get(name) ?? [];
   if (role.conditions.size === 0 || open === null) return grants;
@@ -40,7 +40,7 @@ function countingRelations(role: RolePolicy, rights: Rights): readonly string[] 
 /** The names of granted relations. A relation in neither set does not exist for the caller. */
 export interface NamedRelations {
   readonly seen: ReadonlySet<string>;
-  /** The relations that are denied entirely, and the facets of such entities. */
+  /** The granted relations that are denied entirely, and the granted facets of entities denied entirely. */
   readonly denied: ReadonlySet<string>;
 }
 
@@ -100,7 +100,7 @@ function deniedOf(name: string, rights: Rights, snapshot: PolicySnapshot, catalo
   return all ? 'all' : denied;
 }
 
-/** Binds predicates to the chain, caching the result for grants that share a text. */
+/** Returns a function that binds filters to the chain and caches the results, because grants can share a filter. */
 function tieTo(patterns: readonly AttributePattern[]): (filter: Expr | null) => Expr | null {
   const tied = new Map<Expr, Expr>();
   return (filter) => {
@@ -112,8 +112,10 @@ function tieTo(patterns: readonly AttributePattern[]): (filter: Expr | null) => 
 }
 
 /**
+ * Binds a filter to the chain.
+ *
  * INVARIANT: an attribute that one subject lacks makes the whole filter false, not only the comparison, because a NOT
- * above it would turn that into "every row".
+ * above the comparison would turn that into "every row".
  */
 function tie(filter: Expr, patterns: readonly AttributePattern[]): Expr {
   const needed = [...attributesOf(filter)];

@@ -12,14 +12,14 @@ export interface RoleContext {
   readonly catalog: Catalog;
   readonly predicates: PredicateBinder;
   readonly problems: ProblemList;
-  /** The column by which entities are counted, by relation. */
+  /** By relation, the column that identifies a data subject, if not the primary key. */
   readonly units: ReadonlyMap<string, string>;
   readonly purposes: ReadonlySet<string>;
   /** A secret that keeps grant ids from being traced back to role names. */
   readonly idKey: string;
 }
 
-/** Compiles a role in steps of `GRANTS` grants. */
+/** Compiles a role in steps of `GRANTS` grants, so that other requests can be served in between. */
 export function* compileRoleInSteps(
   name: string,
   document: RoleDocument,
@@ -145,7 +145,7 @@ export class PredicateBinder {
     this.#problems = problems;
   }
 
-  /** Returns the predicate, not yet bound to a chain; null, and a problem, if it is invalid. */
+  /** Returns the predicate, not yet bound to a chain. If the predicate is invalid, adds a problem and returns null. */
   bind(text: string, relation: Relation, path: DocumentPath): Expr | null {
     const found = this.#lookUp(text, relation);
     if (!(found instanceof QueryError)) return found;

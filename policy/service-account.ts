@@ -37,8 +37,8 @@ export function compileServiceAccount(
 }
 
 /**
- * The identity after password or certificate authentication: claims of an actor token for `subject`, valid for 300 s
- * from `now` (ms since the epoch), which pass the same checks as those of a token.
+ * Creates the identity after password or certificate authentication. Its claims are those of an actor token for the
+ * account's subject, valid for 300 s from `now` (ms since the epoch), and pass the same checks.
  *
  * @throws QueryError E3001
  */

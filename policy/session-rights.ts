@@ -5,7 +5,7 @@ import type { IdentityClaims } from './identity.js';
 import type { PolicySnapshot } from './snapshot.js';
 import { subjectsOf } from './subjects.js';
 
-/** The attribute values of one subject; true if `any`. */
+/** The values of one attribute of a subject; `true` stands for `any`. */
 type RightsValue = true | readonly string[];
 
 /** The rights of one caller for row security in the database; independent of the compiler. */
@@ -14,13 +14,13 @@ export interface SessionRights {
   readonly roles: readonly string[];
   /** The roles with effective deny rules. */
   readonly denying: readonly string[];
-  /** The attributes of each subject of the chain, root first; absent ones are missing. */
+  /** The attributes of each subject of the chain, root first. A missing attribute has no entry. */
   readonly chain: readonly ReadonlyMap<string, RightsValue>[];
 }
 
 /**
- * The rights of `identity` while the conditions `open` hold, with the attributes that filters use. A conditional grant
- * is listed under a separate role name (`roleIn`).
+ * Returns the rights of `identity` while the conditions `open` hold, with the attributes that filters use. A
+ * conditional grant belongs to a separate role name (`roleIn`).
  */
 export function sessionRights(
   identity: IdentityClaims,
@@ -46,7 +46,7 @@ export function sessionRights(
   return Object.freeze({ roles, denying, chain });
 }
 
-/** The role name for grants whose conditions have this key; no declared role has such a name. */
+/** Returns the role name for the grants of `role` whose conditions have this key. No declared role has such a name. */
 export function roleIn(role: string, key: string | null): string {
   if (key === null) return role;
   const digest = createHash('sha256').update(key).digest('hex').slice(0, 16);

@@ -11,16 +11,16 @@ import type { CertificateRule } from './tokens/certificate.js';
 export interface PolicySnapshot {
   /** A hash of the document's content, independent of the order of keys. */
   readonly version: string;
-  /** The version of the catalog it was compiled against, the only one it may be used with. */
+  /** The version of the catalog that the policy was compiled against; the policy must not be used with another one. */
   readonly catalogVersion: string;
   readonly tenant: string;
   readonly subjects: ReadonlyMap<string, SubjectPolicy>;
   readonly roles: ReadonlyMap<string, RolePolicy>;
-  /** Attributes that are read from entities, each after those that it needs. */
+  /** Attributes that are read from entities, each after the attributes that it needs. */
   readonly tableAttributes: ReadonlyMap<string, TableAttribute>;
   /** By relation: the mask for every label used in it; default `deny`. */
   readonly masks: ReadonlyMap<string, ReadonlyMap<string, MaskKind>>;
-  /** The relations whose results have a total order. */
+  /** The relations whose results need a total order, with ties broken by key. */
   readonly ordered: ReadonlySet<string>;
   readonly limits: RateLimits;
   readonly quotas: readonly QuotaRule[];
@@ -39,14 +39,14 @@ export interface SubjectPolicy {
   readonly attributes: ReadonlyMap<string, AttributeValue>;
   /** Roles whose deny rules always apply, whatever a token claims; default none. */
   readonly imposed?: ReadonlySet<string>;
-  /** The pattern of `attributes` for `forChain`. */
+  /** The number of values of each attribute, as `forChain` needs it. */
   readonly pattern: AttributePattern;
 }
 
 export interface RolePolicy {
   /** Grants by relation; their filters are not yet bound to a chain. */
   readonly grants: ReadonlyMap<string, readonly PolicyGrant[]>;
-  /** The conditions of its grants, by key. */
+  /** The conditions of the role's grants, by key. */
   readonly conditions: ReadonlyMap<string, CompiledConditions>;
   /** By relation: the denied columns, or `all`. */
   readonly denied: ReadonlyMap<string, DeniedColumns>;

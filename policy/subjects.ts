@@ -12,7 +12,7 @@ const NOBODY: SubjectPolicy = Object.freeze({
 });
 
 /**
- * The policy of each subject of the chain, root first.
+ * Returns the policy of each subject of the chain, root first.
  *
  * @param read attributes read from entities for this chain; null: such attributes are missing
  */
@@ -29,7 +29,7 @@ export function subjectsOf(
   });
 }
 
-/** `subject` with further attributes. */
+/** Returns the policy with the attribute values read from entities added. */
 export function withRead(
   policy: SubjectPolicy,
   values: ReadonlyMap<string, readonly string[]> | undefined,
@@ -44,8 +44,9 @@ export function withRead(
 type Attributes = SubjectPolicy['attributes'];
 
 /**
- * The current policy of a subject of an exchanged token: that of the rule that mapped it, if unchanged since,
- * restricted by the token and, if the policy lists the subject, by that entry.
+ * Returns the current policy of a subject of an exchanged token: that of the rule that mapped it, restricted by the
+ * token and by the subject's entry in the policy, if any. Without a rule (actor token), the entry restricted by the
+ * token. Null if the rule has changed or that entry is missing.
  */
 function exchangedSubject(
   { rule, roles, attributes }: ExchangedMember,
@@ -69,7 +70,7 @@ function narrow(listed: SubjectPolicy, roles: readonly string[]): SubjectPolicy 
   return Object.freeze({ ...listed, ceiling: intersection(listed.ceiling, roles) });
 }
 
-/** The intersection of both. Deny rules of the listed subject apply whatever the token claims. */
+/** Intersects a rule's policy with the subject's entry. Deny rules of the entry apply whatever the token claims. */
 function intersect(own: SubjectPolicy, listed: SubjectPolicy, snapshot: PolicySnapshot): SubjectPolicy {
   const denies = (role: string): boolean => (snapshot.roles.get(role)?.denied.size ?? 0) > 0;
   return subject({
@@ -81,7 +82,7 @@ function intersect(own: SubjectPolicy, listed: SubjectPolicy, snapshot: PolicySn
   });
 }
 
-/** The intersection of both; an attribute missing on either side is missing from the result. */
+/** Intersects the values of each attribute; an attribute missing on either side is missing from the result. */
 function intersectAttributes(own: Attributes, listed: Attributes): Attributes {
   return new Map(
     [...listed].flatMap(([name, value]) => {

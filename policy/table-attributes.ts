@@ -12,7 +12,7 @@ interface CompileContext {
   readonly problems: ProblemList;
 }
 
-/** Compiles `attributes`, each after those that its filter names. */
+/** Compiles `attributes`, which are read from entities; each comes after those that its filter names. */
 export function compileTableAttributes(
   documents: Readonly<Record<string, TableAttributeDocument>>,
   context: CompileContext,
@@ -56,7 +56,7 @@ function compileOne(
   });
 }
 
-/** The type of the column's values; null, and a problem, if it has none that are compared by `=`. */
+/** Returns the type of the column's values. If they cannot be compared by `=`, adds a problem and returns null. */
 function typeOf(
   column: string,
   relation: RelationNames,
@@ -73,7 +73,7 @@ function typeOf(
   return null;
 }
 
-/** Sorts attributes after those that they need. A circle is a problem. */
+/** Sorts attributes after those that they need. A cycle adds a problem. */
 function inOrder(
   all: ReadonlyMap<string, TableAttribute>,
   problems: ProblemList,
@@ -103,7 +103,7 @@ function inOrder(
 
 type TableAttributesOf = Pick<PolicySnapshot, 'tableAttributes'>;
 
-/** `names`, and all attributes that those among them need that are read from entities. */
+/** Returns `names` with all attributes that are needed, directly or indirectly, to read them from entities. */
 function withNeeded(names: ReadonlySet<string>, { tableAttributes }: TableAttributesOf): ReadonlySet<string> {
   const found = new Set<string>();
   const add = (name: string): void => {
@@ -124,14 +124,14 @@ export function attributesToRead(
   return [...snapshot.tableAttributes.values()].filter(({ name }) => needed.has(name));
 }
 
-/** The attributes that a subject must be stated to have for filters that name `names`. */
+/** Returns the attributes that the policy or the token must state for filters that name `names`. */
 export function statedAttributes(names: ReadonlySet<string>, snapshot: TableAttributesOf): readonly string[] {
   return [...withNeeded(names, snapshot)].filter((name) => !snapshot.tableAttributes.has(name));
 }
 
 /**
- * The access with which the gateway reads an attribute of one subject: one column (or the key), in the clear, of the rows that the
- * attribute's filter selects for this subject. No caller ever gets it.
+ * Returns the access with which the gateway reads an attribute of one subject: one column (or the key), unmasked, of
+ * the rows that the attribute's filter selects for this subject. No caller ever gets this access.
  */
 export function accessForReading(
   { name, relation, column, filter }: TableAttribute,

@@ -46,7 +46,7 @@ export interface ExchangeParts extends PartyReader {
 export interface ApprovedExchange {
   readonly identity: Identity;
   readonly by: ExchangeParty['by'];
-  /** Signs the token of `identity`. @throws QueryError E3001 if it would be too large */
+  /** Signs the token of `identity`. @throws QueryError E3001 if the token would be too large */
   mint(): Promise<string>;
 }
 
@@ -63,7 +63,7 @@ export async function exchange(
   return Object.freeze({ identity, by: party.by, mint: () => signToken(identity, parts.key()) });
 }
 
-/** The identity, valid for 300 s or until the party's token ends. @throws QueryError E3001 */
+/** Creates an identity, valid for 300 s or until the party's token ends. @throws QueryError E3001 if it has ended */
 function identityOf(
   party: ExchangeParty,
   roles: readonly string[],
@@ -124,8 +124,8 @@ interface DirectParts extends PartyReader {
 const CACHE_SIZE = 10_000;
 
 /**
- * Verifier that also accepts access tokens directly, if a rule of the policy allows it. The identity is the one that
- * an exchange under the current policy would give, without admin roles.
+ * Returns a verifier that also accepts access tokens directly, if a rule of the policy allows it. The identity is the
+ * one that an exchange under the current policy would give, without admin roles.
  */
 export function withDirectTokens(actor: TokenVerifier, parts: DirectParts): TokenVerifier {
   const verified = new LRUCache<string, { readonly snapshot: PolicySnapshot; readonly identity: Identity }>({
@@ -136,7 +136,7 @@ export function withDirectTokens(actor: TokenVerifier, parts: DirectParts): Toke
     if (!parts.any() || token.length > MAX_TOKEN_BYTES) return null;
     const found = verified.get(cacheKeyOf(token));
     if (found === undefined || found.snapshot !== parts.snapshot()) return null;
-    // A new identity is made once the cached one is as old as a token may be.
+    // A new identity is made once the cached one has reached the maximum lifetime of a token.
     return parts.now() < found.identity.expiresAt * 1_000 && !isExpired(found.identity, parts.now())
       ? found.identity
       : null;
@@ -179,13 +179,13 @@ interface ExchangeParty {
   /** One entry per element of `chain`. */
   readonly members: readonly ExchangedMember[];
   readonly aclRoles: readonly string[];
-  /** The admin roles that it may claim. */
+  /** The admin roles that the party may claim. */
   readonly roles: readonly string[];
   /** Expiry, seconds since the epoch. */
   readonly expiresAt: number;
   /** Claims that grant conditions may use. */
   readonly claims: ClaimValues;
-  /** The matching rule; null for an actor token. */
+  /** The matching rule and the token's issuer; null for an actor token. */
   readonly by: { readonly rule: string; readonly issuer: string } | null;
   /** The `sub` of the only permitted actor; null if any actor is permitted. */
   readonly mayAct: string | null;
@@ -209,7 +209,7 @@ function isActorToken(token: string): boolean {
   return readCompact(token).header.get('typ') === TOKEN_TYPE;
 }
 
-/** @throws QueryError E3001, E5033 */
+/** Verifies a token and determines the rights of its subject. @throws QueryError E3001, E5033 */
 async function partyOf(
   token: string,
   kind: IdentityTokenKind | 'jwt',
@@ -230,7 +230,7 @@ function ruleFor(claims: IssuerClaims, { exchange }: PolicySnapshot): ExchangeRu
   return exchange.rules.find((rule) => rule.takes(claims)) ?? refuseExchange('rule');
 }
 
-/** @throws QueryError E3001 */
+/** Applies a rule to verified claims. @throws QueryError E3001 for an invalid subject name or attribute value */
 function identityParty(from: IssuerClaims, rule: ExchangeRule): ExchangeParty {
   const subject = rule.subjectOf(from) ?? refuseExchange('name');
   const member = rule.memberOf(from);
@@ -278,7 +278,7 @@ function actorParty(identity: Identity): ExchangeParty {
   });
 }
 
-/** The permitted actor from claim `may_act` (RFC 8693, 4.4); if malformed, empty, which permits no actor. */
+/** The `sub` in claim `may_act` (RFC 8693, 4.4); null if absent. A malformed claim gives '', which permits nobody. */
 function mayAct(claims: JsonObject): string | null {
   const value = claims.get('may_act');
   if (value === undefined) return null;
@@ -306,7 +306,7 @@ function delegate(subject: ExchangeParty, actor: ExchangeParty): ExchangeParty {
   });
 }
 
-/** The claims of the subject; a purpose must be allowed by both tokens. */
+/** Returns the claims of the subject. A purpose must be allowed by both tokens. */
 function claimsOfBoth(subject: ClaimValues, actor: ClaimValues): ClaimValues {
   const [mine, theirs] = [subject.get(PURPOSE_CLAIM), actor.get(PURPOSE_CLAIM)];
   if (theirs === undefined) return subject;

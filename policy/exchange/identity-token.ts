@@ -23,14 +23,14 @@ export type IdentityTokenKind = 'id_token' | 'access_token';
 
 /** The claims of a verified token from an issuer. */
 export interface IssuerClaims {
-  /** The issuer name that rules of the policy use. */
+  /** The issuer's name in rules of the policy. */
   readonly issuer: string;
   readonly claims: JsonObject;
   /** Times in seconds since the epoch. */
   readonly issuedAt: number;
   readonly expiresAt: number;
   readonly skewSeconds: number;
-  /** `jti`, else a hash of the token. */
+  /** The token's id for revocation: `jti`, or a hash of the token if it has no valid `jti`. */
   readonly tokenId: string;
 }
 

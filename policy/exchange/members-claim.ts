@@ -1,11 +1,11 @@
 import type { ExchangedMember } from '../identity.js';
 import { isName, refuse } from '../tokens/token-fault.js';
 
-/** Limits per subject: the number of attributes, and of values for each. */
+/** Maximum number of attributes per subject, and of values in each list. */
 const MAX_ATTRIBUTES = 64;
 const MAX_VALUES = 256;
 
-/** The `exchange` claim of an exchanged token, with one entry per subject of the chain. */
+/** Builds the `exchange` claim of an exchanged token, with one entry per subject of the chain. */
 export function membersClaim(members: readonly ExchangedMember[]): readonly object[] {
   return members.map(({ rule, roles, attributes, from = [] }) => ({
     ...(rule !== null && { rule }),

@@ -35,7 +35,7 @@ function memberOf(value: unknown, key: string): unknown {
   return Object.hasOwn(value, key) ? Reflect.get(value, key) : undefined;
 }
 
-/** The strings in a claim that is a name or a list of names; null for anything else. */
+/** Returns the distinct names in a claim that is a name or a list of names; null for any other claim. */
 function textsOf(value: unknown): readonly string[] | null {
   if (typeof value === 'string') return isName(value) ? [value] : null;
   if (!Array.isArray(value) || value.length > MAX_VALUES) return null;
@@ -43,13 +43,13 @@ function textsOf(value: unknown): readonly string[] | null {
   return list.every(isName) ? [...new Set(list)] : null;
 }
 
-/** The attribute values in a claim, with numbers and booleans as strings; null for anything else. */
+/** Returns the attribute values in a claim, with numbers and booleans as strings; null if the claim is invalid. */
 function attributeIn(value: unknown): readonly string[] | null {
   const scalars = attributeScalars(value);
   return scalars === null ? null : textsOf(attributeTexts(scalars));
 }
 
-/** A string or whole number as text; null for anything else. */
+/** Converts a valid name or a whole number to text; null for anything else. */
 function valueIn(value: unknown): string | null {
   if (typeof value === 'number') return Number.isSafeInteger(value) ? String(value) : null;
   return isName(value) ? value : null;
@@ -69,14 +69,14 @@ export interface ExchangeRule {
   readonly ceiling: ReadonlySet<string>;
   readonly adminCeiling: ReadonlySet<string>;
   readonly purposes: ReadonlySet<string>;
-  /** Claims that are copied for grant conditions. */
+  /** Returns the claims that are copied for use in grant conditions. */
   claimsOf(claims: IssuerClaims): ReadonlyMap<string, readonly string[]>;
-  /** The attributes of a subject whose token states `claimedAttributes`. */
+  /** Returns the attributes of a subject whose token states `claimedAttributes`. */
   attributes(claimedAttributes: ReadonlyMap<string, readonly string[]>): ReadonlyMap<string, AttributeValue>;
   takes(claims: IssuerClaims): boolean;
-  /** The subject; null if the claims yield no valid name. */
+  /** Returns the subject; null if the claims yield no valid name. */
   subjectOf(claims: IssuerClaims): string | null;
-  /** @throws QueryError E3001 if a claim does not fit the type that filters compare its attribute with */
+  /** Returns the subject's roles and attributes. @throws QueryError E3001 if one does not fit its type in filters */
   memberOf(claims: IssuerClaims): ExchangedMember;
 }
 
@@ -199,7 +199,7 @@ function checkSources(
 
 type ClaimedAttribute = AttributeRules[string];
 
-/** Fixed values in the rule; null if they come from a claim or are `any`. */
+/** Returns the fixed values of an attribute in the rule; null if the values come from a claim or are `any`. */
 function fixedValues(source: ClaimedAttribute): readonly AttributeScalar[] | null {
   return isSource(source) ? null : attributeScalars(source);
 }
@@ -210,7 +210,7 @@ function isSource(
   return typeof source === 'object' && !Array.isArray(source);
 }
 
-/** The attributes taken from claims. */
+/** Reads the attributes that the rule takes from claims. An attribute without a valid claim is left out. */
 function said(
   attributes: AttributeRules,
   claims: JsonObject,
@@ -237,7 +237,7 @@ function copiedClaims(names: readonly string[], claims: JsonObject): ReadonlyMap
   );
 }
 
-/** INVARIANT: attributes are bounded by the current rule, not by the rule at the time of the exchange. */
+/** INVARIANT: claimed attributes are bounded by the current rule, not by the rule at the time of the exchange. */
 function attributesOf(
   attributes: AttributeRules,
   told: ReadonlyMap<string, readonly string[]>,
@@ -258,7 +258,7 @@ function listed(value: string | readonly string[]): readonly string[] {
   return typeof value === 'string' ? [value] : value;
 }
 
-/** True if the claim is one of the wanted values or a list that contains one. */
+/** True if the claim is one of the wanted values or a list that contains one of them. */
 function holds(found: unknown, wanted: string | boolean | readonly string[]): boolean {
   if (typeof wanted === 'boolean') return found === wanted;
   const values = textsOf(found);
@@ -266,8 +266,8 @@ function holds(found: unknown, wanted: string | boolean | readonly string[]): bo
 }
 
 /**
- * Fills in a subject template; null if a claim is missing. `email` requires `email_verified`, since users could
- * otherwise set it freely.
+ * Fills in a subject template; null if a claim is missing or the result is not a valid name. `email` requires
+ * `email_verified`, since users could otherwise choose any address.
  */
 function subjectIn(template: string, claims: JsonObject): string | null {
   const parts = template.split(/\{([^{}]+)\}/);
@@ -280,7 +280,7 @@ function subjectIn(template: string, claims: JsonObject): string | null {
   return isName(subject) ? subject : null;
 }
 
-/** An id that changes with any change of the rule, so that earlier tokens no longer match it. */
+/** Returns an id that changes with every change of the rule, so that earlier tokens no longer match the rule. */
 function idOf(document: ExchangeRuleDocument): string {
   return createHash('sha256').update(JSON.stringify(document, sortedKeys)).digest('base64url').slice(0, 22);
 }

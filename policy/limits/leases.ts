@@ -1,6 +1,6 @@
 import { ALLOWED, type LimitResult, refusal } from './window.js';
 
-/** Quota of one key that a holder may use without asking. 0 tokens: all quota is used up until the window ends. */
+/** Quota of one key that a process may use without asking. 0 tokens: all quota is used up until the window ends. */
 export interface Lease {
   readonly tokens: number;
   /** The end of the window, by the clock of `monotonicMs`. */
@@ -12,7 +12,7 @@ export interface LeaseBookOptions {
   readonly perWindow: number;
   /** Maximum number of keys counted separately; others share one count and lease one use at a time. */
   readonly maxKeys: number;
-  /** The number of holders; limits the size of the batch that each one gets. */
+  /** The number of holders; limits the batch leased to each holder. */
   readonly holders: number;
   /** Reclaims the unused part of a holder's lease; returns 0 if the holder is gone. */
   reclaim(holder: number, key: string, endsAt: number): Promise<number>;
@@ -49,7 +49,7 @@ export class LeaseBook {
     this.#now = options.now ?? monotonicMs;
   }
 
-  /** Leases a batch of the remaining quota; the lease is empty if none is left until the window ends. */
+  /** Leases a batch of the remaining quota. The lease is empty if no quota is left until the window ends. */
   lease(key: string, holder: number): Promise<Lease> {
     const before = this.#turns.get(key) ?? Promise.resolve();
     const turn = before.then(() => this.#lease(key, holder));
@@ -61,7 +61,7 @@ export class LeaseBook {
     return turn;
   }
 
-  /** Takes back unused quota. */
+  /** Takes back the unused part of a lease, if its window is still current. */
   handBack(key: string, { tokens, endsAt }: Lease): void {
     const window = this.#windows.get(`k${key}`);
     if (window?.endsAt === endsAt) window.granted -= tokens;
@@ -97,10 +97,10 @@ export class LeaseBook {
     window.granted -= unused.reduce((sum, tokens) => sum + tokens, 0);
   }
 
-  /** True if the key has, or may get, a separate count. */
+  /** True if the key has, or may get, a separate count. Also removes expired windows. */
   #has(own: string): boolean {
     const now = this.#now();
-    let most = 4; // removes more windows than one use can add
+    let most = 4; // more than the windows that one use can add
     for (const [old, { endsAt }] of this.#windows) {
       if (endsAt > now || most-- === 0) break;
       this.#windows.delete(old);
@@ -140,7 +140,7 @@ export class LeasedCounter {
     return this.#known(key) ?? new Promise((resolve, reject) => this.#wait(key, { resolve, reject }));
   }
 
-  /** Takes one use if the current lease has any left. */
+  /** Takes one use if the current lease has any left; otherwise returns false. */
   takeIfLeft(key: string): boolean {
     const lease = this.#leases.get(key);
     if (lease === undefined || lease.tokens === 0 || lease.endsAt <= this.#now()) return false;
@@ -148,7 +148,7 @@ export class LeasedCounter {
     return true;
   }
 
-  /** Gives up the unused part of the lease that ends at `endsAt`. */
+  /** Gives up the unused part of the lease that ends at `endsAt` and returns its size. */
   reclaim(key: string, endsAt: number): number {
     const lease = this.#leases.get(key);
     if (lease === undefined || lease.endsAt !== endsAt) return 0;
@@ -156,7 +156,7 @@ export class LeasedCounter {
     return lease.tokens;
   }
 
-  /** Gives up all leases. */
+  /** Gives up all leases and returns those with unused quota. */
   giveUp(): readonly (readonly [key: string, lease: Lease])[] {
     const unused = [...this.#leases].filter(([, { tokens }]) => tokens > 0);
     this.#leases.clear();
@@ -206,7 +206,7 @@ export class LeasedCounter {
     this.#waiting.delete(key);
   }
 
-  /** Removes up to four expired leases, more than one answer can add. */
+  /** Removes up to four expired leases, which is more than one answer can add. */
   #forgetEnded(): void {
     const now = this.#now();
     let most = 4;
@@ -225,7 +225,7 @@ interface LeaseWaiter {
 interface CurrentLease {
   tokens: number;
   readonly endsAt: number;
-  /** True if the lease arrived empty, which means that the quota is used up for all until the window ends. */
+  /** True if the lease arrived empty, which means that the quota is used up for all holders until the window ends. */
   readonly spent: boolean;
 }
 

@@ -25,16 +25,16 @@ const MAX_ADDRESSES = 65_536;
 
 export interface Limiter {
   /**
-   * Counts one request of the leaf subject of `identity`; asynchronous if another process counts.
+   * Counts one request by the leaf subject of `identity`; asynchronous if another process does the counting.
    *
    * @throws QueryError E5038 while the number of processes is unknown
    */
   take(bucket: LimitBucket, identity: Identity): LimitResult | Promise<LimitResult>;
-  /** Like `take`, but counts nothing unless it can admit the request immediately. */
+  /** Like `take`, but counts nothing and returns false unless it can admit the request immediately. */
   takeIfLeft(bucket: LimitBucket, identity: Identity): boolean;
   /** Counts one unauthenticated request from an IP address, before it is logged. */
   takeAddress(address: string): LimitResult | Promise<LimitResult>;
-  /** Quotas on rows, bytes and time, and those with windows longer than a second. */
+  /** Quotas of the policy: on rows, bytes, time and other units, and those with windows longer than a second. */
   readonly quotas: Quotas;
   /** The different entities that callers have been shown. */
   readonly entities: EntitySets;
@@ -147,10 +147,10 @@ export function createLeasedLimiter(share: LimitShare, limits: RateLimits): Leas
   });
 }
 
-/** Reclaims the unused part of a holder's lease. */
+/** Reclaims the unused part of a holder's lease; returns 0 if the holder is gone. */
 export type Reclaim = (holder: number, counter: LimitCounter, key: string, endsAt: number) => Promise<number>;
 
-/** The lease books for `holders` processes. */
+/** Creates the lease books for `holders` processes. */
 export function createLimitBooks(
   holders: number,
   reclaim: Reclaim,
@@ -168,10 +168,10 @@ export function createLimitBooks(
   });
 }
 
-/** Wrong passwords per account and address in `ADDRESS_SECONDS` before even the right one is refused. */
+/** Maximum number of wrong passwords per account and address in `ADDRESS_SECONDS`; then the right one fails too. */
 const GUESSES_PER_ADDRESS = 10;
 const ADDRESS_SECONDS = 300;
-/** Wrong passwords per account in `ACCOUNT_SECONDS` from all addresses that have not logged in before. */
+/** Maximum number of wrong passwords per account in `ACCOUNT_SECONDS` from addresses that have not logged in before. */
 const GUESSES_PER_ACCOUNT = 1_000;
 const ACCOUNT_SECONDS = 3_600;
 const MAX_COUNTED = 65_536;

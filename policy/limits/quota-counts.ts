@@ -10,14 +10,14 @@ export interface Charge {
   readonly amount: number;
 }
 
-/** The state of a count. */
+/** The current use of a quota, or size of a set, and the time that its window has left. */
 export interface QuotaCount {
   readonly used: number;
   /** The remaining time of the window, in ms. */
   readonly endsInMs: number;
 }
 
-/** True, or the quota that refuses for the longest time. */
+/** Success, or the used-up quota whose window ends last. */
 export type QuotaResult =
   | { readonly ok: true }
   | { readonly ok: false; readonly quota: Quota; readonly waitMs: number };
@@ -28,13 +28,13 @@ export interface Quotas {
   take(quotas: readonly Quota[]): QuotaResult | Promise<QuotaResult>;
   /** True if `take` would admit a request immediately; counts nothing. */
   mayTake(quotas: readonly Quota[]): boolean;
-  /** Charges the cost of a response. */
+  /** Adds `amount` to the counts of the quotas with this unit. */
   charge(quotas: readonly Quota[], unit: QuotaUnit, amount: number): void;
-  /** Current state, for operators; counts nothing. */
+  /** Returns the current counts, for operators; counts nothing. */
   state(quotas: readonly Quota[]): Promise<readonly QuotaCount[]>;
 }
 
-/** Maximum number of counts per window length; others share one. */
+/** Maximum number of counts per window length; further keys share one count. */
 const MAX_KEYS = 100_000;
 const SURPLUS = 'surplus';
 
@@ -70,7 +70,7 @@ export class QuotaBook {
     return { used: window.used, endsInMs: window.endsAt - now };
   }
 
-  /** The windows of one length. Also removes up to four expired ones, more than one charge can add. */
+  /** Returns the windows of one length. Also removes up to four expired windows, more than one charge can add. */
   #of(windowMs: number, now: number): Map<string, QuotaWindow> {
     let windows = this.#windows.get(windowMs);
     if (windows === undefined) {
@@ -93,7 +93,7 @@ function leaves({ unit, most }: Quota, used: number): boolean {
 
 const ALLOWED: QuotaResult = Object.freeze({ ok: true });
 
-/** The result for `quotas`, of which `stateOf` returns the counts. */
+/** Checks `quotas` against their counts, which `stateOf` returns. */
 export function judge(quotas: readonly Quota[], stateOf: (quota: Quota) => QuotaCount): QuotaResult {
   let longest: Extract<QuotaResult, { readonly ok: false }> | null = null;
   for (const quota of quotas) {
@@ -104,7 +104,7 @@ export function judge(quotas: readonly Quota[], stateOf: (quota: Quota) => Quota
   return longest ?? ALLOWED;
 }
 
-/** Synchronous quotas for a process that counts by itself. */
+/** Creates synchronous quotas for a process that counts by itself. */
 export function createQuotas(book: QuotaBook = new QuotaBook()): Quotas {
   const stateOf = (quota: Quota): QuotaCount => book.add({ ...quota, amount: 0 });
   const take = (quotas: readonly Quota[]): QuotaResult => {
@@ -124,14 +124,14 @@ export function createQuotas(book: QuotaBook = new QuotaBook()): Quotas {
 export interface SetAddition {
   readonly key: string;
   readonly windowMs: number;
-  /** The maximum number of members. */
+  /** Maximum size of the set. */
   readonly most: number;
-  /** Different hashes of entities; none only queries the set. */
+  /** Distinct hashes of entities; an empty list only queries the set. */
   readonly members: readonly string[];
 }
 
 export interface SetResult {
-  /** Index of the first addition that would exceed its maximum; null if there is none. Then nothing was added. */
+  /** Index of the first addition that would exceed its maximum: then nothing was added. Null if all were added. */
   readonly refused: number | null;
   /** The state of each set. */
   readonly counts: readonly QuotaCount[];
@@ -156,7 +156,7 @@ interface EntitySet {
   readonly members: Set<string>;
 }
 
-/** The sets in the memory of the process that counts. */
+/** Entity sets in memory, for the process that counts. */
 export class EntitySetBook {
   readonly #now: () => number;
   readonly #maxMembers: number;
@@ -168,7 +168,7 @@ export class EntitySetBook {
     this.#maxMembers = maxMembers;
   }
 
-  /** @param additions have different keys @throws QueryError E5031 */
+  /** Adds to all sets, or to none. @param additions have different keys @throws QueryError E5031 if there is no room */
   add(additions: readonly SetAddition[]): SetResult {
     const now = this.#now();
     const planned = additions.map(({ key, windowMs, most, members }) => {

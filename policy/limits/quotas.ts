@@ -11,8 +11,8 @@ import type { NameResolver } from '../names.js';
 import type { ProblemList } from '../problems.js';
 
 /**
- * The unit of a quota: bytes as sent by the database, `ms` of database time, the planner's `cost` of statements, tokens
- * of models, different entities that are shown.
+ * The unit of a quota: `bytes` as sent by the database, `ms` of database time, the planner's `cost` of statements,
+ * `tokens` of language models, different `entities` that are shown.
  */
 export type QuotaUnit = 'requests' | 'rows' | 'bytes' | 'ms' | 'cost' | 'tokens' | 'entities';
 
@@ -23,29 +23,29 @@ export interface Quota {
   readonly unit: QuotaUnit;
   readonly most: number;
   readonly windowMs: number;
-  /** The quota in words of the policy: `limits.subject[0]: 1000 rows per day of user:scout`. */
+  /** The quota in the words of the policy, such as `limits.subject[0]: 1000 rows per day of user:scout`. */
   readonly label: string;
-  /** True if it counts per task and the request names none, which refuses the request. */
+  /** True if the quota counts per task and the request names no task; such a request is refused. */
   readonly lacksTask: boolean;
   /** Names of the entities that unit `entities` counts; empty for other units. */
   readonly entities: ReadonlySet<string>;
 }
 
-/** One unit of a `limits` entry of the policy. */
+/** A limit on one unit, from a `limits` entry of the policy. */
 export interface QuotaRule extends Pick<Quota, 'unit' | 'most' | 'windowMs' | 'entities'> {
-  /** The name that the policy gives, or else its place there, such as `limits.subject[0]`. */
+  /** The name given in the policy, or otherwise the path of the entry, such as `limits.subject[0]`. */
   readonly name: string;
   readonly bucket: LimitBucket;
   readonly per: QuotaDocument['per'];
   /** The role whose members have the quota; null if it applies to all subjects. */
   readonly role: string | null;
-  /** Unit that is counted separately: each subject, or each chain of subjects; null: all together. */
+  /** Counts each subject, or each chain of subjects, separately; null: all together. */
   readonly each: 'subject' | 'chain' | null;
-  /** The entities as the policy names them, which stays the same when another one gets a label; empty if none. */
+  /** Entities and labels as in the policy, so that counts survive when another entity gets a label; may be empty. */
   readonly declared: string;
 }
 
-/** Whose use is counted. */
+/** The caller whose use is counted. */
 export interface QuotaUser extends Pick<Identity, 'tenant' | 'subject' | 'chain'> {
   /** The task of the request; null if it names none. */
   readonly task: string | null;
@@ -121,7 +121,7 @@ function rulesOf(
 
 const NO_ENTITIES = Object.freeze({ entities: new Set<string>(), declared: '' });
 
-/** Maximum of unit `entities`, each of which is kept until the window ends. */
+/** Largest permitted limit on `entities`: each entity is kept in memory until the window ends. */
 const MOST_ENTITIES = 100_000;
 
 function entitiesOf(
@@ -147,7 +147,7 @@ function entitiesOf(
   return { entities: new Set(entities), declared };
 }
 
-/** @param path ends with the index in the list */
+/** Formats a path in the policy, such as `limits.subject[0]`. @param path ends with the index in the list */
 function pathText(path: readonly (string | number)[]): string {
   return `${path.slice(0, -1).join('.')}[${path.at(-1)}]`;
 }
@@ -204,20 +204,20 @@ const UNITS: Readonly<Record<QuotaUnit, (most: number, declared: string) => stri
   entities: (most, declared) => `${most} different ${declared}`,
 });
 
-/** `1000 rows per day`. */
+/** Describes the amount and window of a rule: `1000 rows per day`. */
 function ruleText({ unit, most, bucket, per, declared }: QuotaRule): string {
   const kind = bucket === 'query' ? '' : ` of kind ${bucket}`;
   return `${UNITS[unit](most, declared)}${kind} per ${per}`;
 }
 
-/** Whose use the rule counts together with that of `user`: `user:scout`, `all subjects`. */
+/** Describes the owner of the count that includes `user`, such as `user:scout` or `all subjects`. */
 export function ownersText({ each, role }: QuotaRule, { subject, chain }: QuotaUser): string {
   if (each === 'subject') return subject;
   if (each === 'chain') return `the chain ${chain.join(' > ')}`;
   return role === null ? 'all subjects' : `all members of role ${role}`;
 }
 
-/** Limits on entities are counted as rows are shown, apart from requests and their use. */
+/** The use that a quota counts: of requests in a bucket, or of `entities`, which are counted as rows are shown. */
 type Counter = LimitBucket | 'entities';
 
 type ByCounter = Readonly<Partial<Record<Counter, readonly Quota[]>>>;
@@ -227,12 +227,12 @@ interface KnownQuotas {
   readonly all: ByCounter;
 }
 
-/** The quotas of an identity; only those of its last task. */
+/** Quotas by policy rules and identity, cached for the identity's last task only. */
 const KNOWN = new WeakMap<readonly QuotaRule[], WeakMap<Identity, KnownQuotas>>();
 
 /**
- * The quotas that apply to a request by `identity` with these roles, or those on the entities that it is shown. A
- * subject is the leaf of its chain.
+ * Returns the quotas that apply to requests by `identity` with these roles or, if `counter` is `entities`, to the
+ * entities shown to it. Use per subject is counted for the leaf of the chain.
  */
 export function quotasOf(
   rules: readonly QuotaRule[],
@@ -269,8 +269,8 @@ export { LIMIT_BUCKETS };
 export type RateLimits = Readonly<Record<LimitBucket, number>>;
 
 /**
- * The defaults from the contract, except `authoring` (drafts and publications) and `catalog` (catalog queries of BI
- * tools), which are ours.
+ * The defaults from the contract. `authoring` (drafts and publications) and `catalog` (catalog queries of BI tools) are
+ * not part of the contract.
  */
 export const DEFAULT_LIMITS: RateLimits = Object.freeze({
   query: 60,
@@ -287,6 +287,6 @@ export function limitsOf(document: LimitsDocument | undefined): RateLimits {
 
 /** Builds a value for each bucket. */
 export function perBucket<T>(f: (bucket: LimitBucket) => T): Readonly<Record<LimitBucket, T>> {
-  // LIMIT_BUCKETS lists every bucket.
+  // cast: LIMIT_BUCKETS lists every bucket
   return Object.fromEntries(LIMIT_BUCKETS.map((bucket) => [bucket, f(bucket)])) as Record<LimitBucket, T>;
 }

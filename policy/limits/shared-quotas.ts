@@ -3,7 +3,7 @@ import { type Charge, judge, type QuotaCount, type QuotaResult, type Quotas } fr
 import type { Quota, QuotaUnit } from './quotas.js';
 
 export interface SharedQuotaOptions {
-  /** Adds to the shared counts and returns their state. Rejects if they cannot be reached. */
+  /** Adds to the shared counts and returns their state. Rejects if the shared counts cannot be reached. */
   readonly add: (charges: readonly Charge[]) => Promise<readonly QuotaCount[]>;
   /** The number of processes that count together, including this one, as far as known. */
   readonly peers: () => number;
@@ -15,10 +15,10 @@ interface SharedCount {
   readonly windowMs: number;
   used: number;
   endsAt: number;
-  /** The count of the last report, and by how much it exceeded the one before. */
+  /** The last reported count, and its increase since the report before. */
   reported: number;
   step: number;
-  /** True from when little is left until the window ends. */
+  /** True once little of the quota is left, until the window ends. */
   isNearEnd: boolean;
   /** The time of the last report. */
   asOf: number;
@@ -38,7 +38,7 @@ const NOTHING_KNOWN: Omit<SharedCount, 'windowMs'> = {
 
 /** The age in ms after which a count is refreshed before the next request. */
 const FRESH_MS = 1_000;
-/** A quota of which less than this part, amount, or number of reports is left is refreshed for each request. */
+/** Each request refreshes a quota of which less is left than this part, this amount or the use in so many reports. */
 const NEAR_END = { part: 0.02, amount: 10, reports: 3 };
 /** The time in ms after a failure during which requests do not wait for the shared counts. */
 const REST_MS = 1_000;
@@ -50,9 +50,9 @@ const TRIES = 3;
 
 /**
  * Quotas in one of several processes. Charges are reported within milliseconds and answered with the shared counts, so
- * together the processes overshoot by at most what they charge in that time; near the end of a quota each request waits
- * for the shared count, so that only what is running by then overshoots. While the shared counts cannot be
- * reached, each process assumes that the others charge as much as it does itself.
+ * together the processes overshoot by at most their charges in that time. Near the end of a quota, each request waits
+ * for the shared count, so that only requests already running can overshoot. While the shared counts cannot be reached,
+ * each process assumes that the others charge as much as it does itself.
  */
 export class SharedQuotas implements Quotas {
   readonly #options: SharedQuotaOptions;
@@ -113,7 +113,7 @@ export class SharedQuotas implements Quotas {
     return { used, endsInMs: Math.max(1, known.endsAt - now) };
   }
 
-  /** An estimate of the shared count. */
+  /** Estimates the shared count. */
   #usedOf(known: SharedCount, now: number): number {
     if (known.endsAt <= now) {
       known.used = 0;
@@ -124,7 +124,7 @@ export class SharedQuotas implements Quotas {
     return known.used + known.unsent * (isAlone ? Math.max(1, this.#options.peers()) : 1);
   }
 
-  /** @param began the time of the request, before which a quota near its end is not fresh */
+  /** True if no refresh is needed. @param began time of the request; near its end, a quota is refreshed after that */
   #isFresh(quotas: readonly Quota[], began: number): boolean {
     const now = this.#now();
     if (now - this.#failedAt < REST_MS) return true; // unreachable: do not wait
@@ -155,14 +155,14 @@ export class SharedQuotas implements Quotas {
   }
 
   async #send(): Promise<void> {
-    await Promise.resolve(); // includes charges made in the same turn
+    await Promise.resolve(); // waits so that charges made in the same turn of the event loop are included
     const due = [...this.#due].map((key) => ({ key, known: this.#known.get(key) }));
     this.#due.clear();
     const told = due.flatMap(({ key, known }) => {
       if (known === undefined) return [];
       const amount = known.unsent;
       known.unsent = 0;
-      known.used += amount; // counted here until the answer has the sum of all
+      known.used += amount; // counted locally until the reply brings the total of all processes
       return [{ key, known, amount, windowMs: known.windowMs }];
     });
     let rest = PAUSE_MS;
@@ -217,7 +217,7 @@ export class SharedQuotas implements Quotas {
     return { key, known };
   }
 
-  /** Forgets the least recently used counts that have nothing to report. */
+  /** Forgets least recently used counts with nothing to report, once there are too many. */
   #forget(): void {
     if (this.#known.size < MAX_KEYS) return;
     let most = 4;

@@ -2,12 +2,12 @@ export type LimitResult = { readonly ok: true } | { readonly ok: false; readonly
 
 export const ALLOWED: LimitResult = Object.freeze({ ok: true });
 
-/** @param waitMs time until the next use is allowed, ms */
+/** Creates a refusal. @param waitMs time in ms until the next use is allowed */
 export function refusal(waitMs: number): LimitResult {
   return Object.freeze({ ok: false, retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1_000)) });
 }
 
-/** Key shared by all keys beyond `maxKeys`; all others begin with `k`. */
+/** Key of the count shared by all keys beyond `maxKeys`; other keys begin with `k`, so they cannot collide with it. */
 const SURPLUS = 'surplus';
 
 interface WindowCount {
@@ -39,11 +39,11 @@ export class WindowCounter {
     const count = this.#countOf(key, now) ?? this.#begin(key, now);
     count.used++;
     if (count.used <= this.perWindow) return ALLOWED;
-    // Limited to the window length, because fractions of the clock may round up.
+    // Limited to the window length: a rounding error of the clock would add a second.
     return refusal(Math.min(count.endsAt - now, this.#windowMs));
   }
 
-  /** Counts one use only if it is admitted. */
+  /** Counts one use and returns true, or returns false and counts nothing if the use is not admitted. */
   takeIfLeft(key: string): boolean {
     const now = performance.now();
     const count = this.#countOf(key, now);
@@ -57,7 +57,7 @@ export class WindowCounter {
     return (this.#countOf(key, performance.now())?.used ?? 0) >= this.perWindow;
   }
 
-  /** The count in the current window. Also removes up to four expired windows, more than one use can add. */
+  /** Returns the key's current count, if any. Also removes up to four expired windows, more than one use can add. */
   #countOf(key: string, now: number): WindowCount | undefined {
     let most = 4;
     for (const [old, { endsAt }] of this.#counts) {

@@ -5,27 +5,27 @@ import type { Obligation, ObligationCaller, ObligationPart } from './obligations
 import type { ModelValue, SolverModel } from './smt.js';
 import type { Encoder, RowVariable } from './values.js';
 
-/** A row and callers that refute a claim, as values of the database. */
+/** A row and callers that refute a claim, with values that the database can hold. */
 export interface Counterexample {
   readonly relation: Relation;
   readonly part: ObligationPart;
-  /** By physical column, in Postgres' text format; columns that are left out do not matter. */
+  /** Values by physical column, in Postgres' text format. Columns that do not matter are left out. */
   readonly row: ReadonlyMap<string, string | null>;
   readonly callers: readonly CounterexampleCaller[];
-  /** Keys of the conditions of grants that hold. */
+  /** Keys of the grant conditions that hold. */
   readonly conditions: readonly string[];
   /** Parts that the solver treats as unknown and on which the result depends, such as `the function lower`. */
   readonly unknowns: readonly string[];
 }
 
 export interface CounterexampleCaller extends Pick<ObligationCaller, 'roles' | 'snapshot'> {
-  /** Attributes that the caller has. */
+  /** The caller's attributes; a missing attribute has no entry. */
   readonly attributes: ReadonlyMap<string, AttributeValues>;
 }
 
 type AttributeValues = 'any' | readonly string[];
 
-/** Returns null if the solver's values are none that the database has. */
+/** Converts a solver's model to a counterexample; null if the database cannot hold its values. */
 export function counterexampleOf(obligation: Obligation, model: SolverModel): Counterexample | null {
   const { relation, encoders, callers, parts } = obligation;
   const part = parts.find((p) => model.holds(p.formula));
@@ -62,7 +62,7 @@ export function counterexampleOf(obligation: Obligation, model: SolverModel): Co
   };
 }
 
-/** Optional constraints for a counterexample that is easier to read and run: the columns at stake are not NULL. */
+/** Optional constraints that make a counterexample easier to read and run: the columns in its checks are not NULL. */
 export function wishesOf({ encoders, parts, relation }: Obligation) {
   const [encoder] = encoders;
   const names = new Set(parts.flatMap((p) => p.checks.flatMap((c) => c.of ?? [])));
@@ -101,7 +101,7 @@ function sampleOf(type: TypeName, stored: string | undefined): string | null {
   return isArray(type) || stored !== undefined ? null : typeRow(type).example;
 }
 
-/** Undefined if the database has no such value. */
+/** Returns the text of a column's value, null for NULL; undefined if the database cannot hold the value. */
 export function columnValue(
   { type, isNull, value, rank }: RowVariable,
   model: SolverModel,
@@ -116,7 +116,7 @@ export function columnValue(
 
 const RANKS: Readonly<Record<string, string>> = { '-1': '-infinity', '1': 'infinity', '2': 'NaN' };
 
-/** Text of a value in Postgres; undefined if it has none. */
+/** Formats a value as Postgres does; undefined if Postgres cannot represent it. */
 function valueText(value: ModelValue, type: TypeName): string | undefined {
   if (typeof value === 'boolean') return String(value);
   switch (type) {
@@ -158,7 +158,7 @@ function timeText(us: bigint): string {
   return `${parts.join(':')}${rest === 0n ? '' : `.${String(rest).padStart(6, '0')}`}`;
 }
 
-/** Decimal digits of a fraction; undefined if they do not end. */
+/** Converts a fraction to decimal digits; undefined if it needs more than 30 decimal places. */
 function decimalText(value: string): string | undefined {
   const [above = '', below] = value.split('/');
   if (below === undefined) return above;
@@ -172,8 +172,8 @@ function decimalText(value: string): string | undefined {
 }
 
 /**
- * The attributes that a caller has; null if a value has no text. Values that do not matter are none that earlier callers
- * have, since claims compare callers with different values.
+ * Returns the attributes of a caller; null if a value cannot be written as text. An attribute whose values do not
+ * matter gets a value that no earlier caller has, since claims compare callers with different values.
  */
 function attributesOf(
   encoder: Encoder,
@@ -221,7 +221,7 @@ function valuesOf(
   return other === undefined ? null : [other];
 }
 
-/** Values for an attribute that has none of the row's. */
+/** By type, values for an attribute that must match no value of the row. */
 export const OTHER_VALUES: Readonly<Partial<Record<TypeName, readonly string[]>>> = {
   text: ['another', 'yet another', 'a third'],
   bpchar: ['another', 'yet another', 'a third'],

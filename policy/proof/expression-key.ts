@@ -1,8 +1,8 @@
 import { type Expr, fingerprint } from 'osl-compiler';
 
 /**
- * Text of an expression that does not depend on who bound it, so that an expression that another translation has read
- * can be the same one. Casts that keep the value are left out. What has no such text is equal to itself alone.
+ * Returns a key that is equal for equal expressions, even if another translation than the compiler's has read one of
+ * them. Casts that keep the value are left out. Other kinds of expressions get the compiler's fingerprint.
  */
 export function expressionKey(expr: Expr): string {
   switch (expr.kind) {
@@ -59,7 +59,7 @@ export function operationKey(operator: string, left: string, right: string): str
 
 const TEXTUAL: ReadonlySet<string> = new Set(['text', 'bpchar']);
 
-/** @param from null if it is not known */
+/** @param from type of the argument; null if unknown */
 export function castKey(key: string, from: string | null, to: string): string {
   if (from === to || (from !== null && TEXTUAL.has(from) && to === 'text')) return key;
   return applicationKey(`cast ${to}`, [key]);

@@ -1,4 +1,4 @@
-/** Formulas for a solver. They have no quantifiers, so the solver decides most of them. */
+/** Formulas for an SMT solver. They have no quantifiers, so the solver can decide most of them. */
 
 export type Sort = 'Bool' | 'Int' | 'Real' | 'String';
 
@@ -7,7 +7,7 @@ export type Formula =
   | { readonly kind: 'number'; readonly sort: 'Int' | 'Real'; readonly text: string }
   | { readonly kind: 'text'; readonly sort: 'String'; readonly value: string }
   | { readonly kind: 'variable'; readonly sort: Sort; readonly name: string }
-  /** Application of an unknown function: equal arguments have equal results. */
+  /** Application of an uninterpreted function: equal arguments give equal results. */
   | {
       readonly kind: 'unknown';
       readonly sort: 'Bool';
@@ -25,7 +25,7 @@ export function boolean(value: boolean): Formula {
   return value ? TRUE : FALSE;
 }
 
-/** @param text decimal digits, with a sign and a fraction if it has them */
+/** @param text decimal digits, optionally with a sign and a fraction */
 export function number(text: string, sort: 'Int' | 'Real'): Formula {
   return Object.freeze({ kind: 'number', sort, text });
 }
@@ -81,7 +81,7 @@ export function less(a: Formula, b: Formula): Formula {
   return operation('<', 'Bool', ofOneSort(a, b));
 }
 
-/** Order of texts by code point. */
+/** True if `a` comes before `b` in the order of code points. */
 export function textLess(a: Formula, b: Formula): Formula {
   return operation('str.<', 'Bool', [a, b]);
 }

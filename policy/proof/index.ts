@@ -1,4 +1,4 @@
-/** Proofs about policies: claims, comparisons and rules that do nothing, as questions to a solver. */
+/** Proofs about policies by an SMT solver: claims, comparisons of roles, and rules without effect. */
 
 export {
   type Counterexample,

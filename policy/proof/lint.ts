@@ -6,16 +6,16 @@ import { and, type Formula, not, or, TRUE } from './formula.js';
 import { Encoder } from './values.js';
 import type { ProvenPolicy } from './views.js';
 
-/** Rules of a policy that do nothing. */
+/** Finds rules of a policy that have no effect. */
 
 export interface PolicyFinding {
   readonly code: 'dead_grant' | 'empty_filter' | 'dead_deny' | 'unseen_column' | 'unused_mask';
-  /** The rule in the policy file. */
+  /** Path of the rule in the policy file. */
   readonly path: DocumentPath;
   readonly message: string;
 }
 
-/** Answers of each formula over an encoder's row and caller whether it is proved impossible. */
+/** Returns, for each formula over an encoder's row and caller, true if it is proved unsatisfiable. */
 type AreImpossible = (encoder: Encoder, formulas: readonly Formula[]) => Promise<readonly boolean[]>;
 
 export async function lint(
@@ -30,7 +30,7 @@ export async function lint(
 
 type GrantFault = Extract<PolicyFinding['code'], 'dead_grant' | 'empty_filter'>;
 
-/** Grants on a relation that show nothing, or nothing that other grants of the same role do not show. */
+/** Finds the grants on a relation that show nothing, or only what other grants of the same role show. */
 async function grantFaults(
   relation: Relation,
   { roles }: PolicySnapshot,
@@ -48,7 +48,8 @@ async function grantFaults(
     questions.map((q) => q.formula),
   );
   const faulty = questions.filter((_, i) => answers[i] === true);
-  // A grant whose filter is empty is dead as well: the first fault explains it.
+  // A filter that no row satisfies also makes the grant dead; only the first fault is reported, since it explains the
+  // second.
   return faulty.filter((q, i) => faulty[i - 1]?.grant !== q.grant).map(({ grant, code }) => [grant, code]);
 }
 
@@ -76,7 +77,7 @@ function* ruleFindings(
   }
 }
 
-/** True if a grant shows something that no other grant of the role shows. */
+/** Returns a formula that is true if the grant shows something that no other grant of the role shows. */
 function showsAlone(grant: PolicyGrant, own: readonly PolicyGrant[], encoder: Encoder): Formula {
   const others = own.filter((g) => g !== grant && g.groups === undefined);
   if (grant.groups !== undefined || grant.decode === true || others.length === 0) return TRUE;

@@ -1,6 +1,6 @@
 import type { TypeName } from 'osl-compiler';
 
-/** Literals of numbers, dates and times as the solver's numbers. */
+/** Converts literals of numbers, dates and times to the solver's numbers. */
 
 const RANGES: Readonly<Partial<Record<TypeName, { readonly least: string; readonly most: string }>>> = {
   int2: { least: '-32768', most: '32767' },
@@ -9,12 +9,12 @@ const RANGES: Readonly<Partial<Record<TypeName, { readonly least: string; readon
   time: { least: '0', most: '86400000000' },
 };
 
-/** The values of a type that has neither infinity nor NaN; null for other types. */
+/** Returns the range of a type that has neither infinity nor NaN; null for other types. */
 export function rangeOf(type: TypeName): { readonly least: string; readonly most: string } | null {
   return RANGES[type] ?? null;
 }
 
-/** Decimal digits of a literal; null if it is written in another way. */
+/** Returns the decimal digits of a number literal; null for another notation or type. */
 export function numberIn(literal: string, type: TypeName): string | null {
   const [, digits = null] = /^\s*\+?(-?\d{1,400}(?:\.\d{1,400})?)\s*$/.exec(literal) ?? [];
   switch (type) {
@@ -25,14 +25,14 @@ export function numberIn(literal: string, type: TypeName): string | null {
     case 'numeric':
       return digits;
     case 'float8':
-      // More digits would be rounded to another number.
+      // A literal with more digits would be rounded.
       return digits !== null && digits.replace(/[-.]/g, '').length <= 15 ? digits : null;
     default:
       return null;
   }
 }
 
-/** The rank of an infinity or of NaN; null for other literals, and for types that have none. */
+/** Returns the rank (see `Value`) of a literal for infinity or NaN; null for other literals, and for other types. */
 export function rankIn(literal: string, type: TypeName): string | null {
   const word = literal.trim().toLowerCase();
   const isNumber = type === 'numeric' || type === 'float4' || type === 'float8';
@@ -44,7 +44,7 @@ export function rankIn(literal: string, type: TypeName): string | null {
 
 const DAY_MS = 86_400_000;
 
-/** Days since 1970 of a date, microseconds of other types; null if the literal is not in ISO notation. */
+/** Converts a date to days since 1970, other types to microseconds (times: of the day); null if not in ISO notation. */
 export function momentOf(literal: string, type: TypeName): string | null {
   const [, day, time = '00:00:00', zone] =
     /^(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)(Z|[+-]\d\d(?::?\d\d)?)?)?$/.exec(literal) ??

@@ -12,14 +12,14 @@ import {
   viewOf,
 } from './views.js';
 
-/** A claim about a policy, as `claims` of the policy tests state it. */
+/** A claim about a policy, from `claims` in policy tests. */
 export type Claim =
   | {
       readonly kind: 'never' | 'always';
       readonly roles: readonly string[];
-      /** An entity, or a column of one. */
+      /** Name of an entity, or of one of its columns. */
       readonly sees: string;
-      /** `never`: but where this predicate is true. `always`: where it is true. Null: everywhere. */
+      /** `never`: except for rows that satisfy this predicate. `always`: for rows that satisfy it. Null: all rows. */
       readonly where: string | null;
     }
   | { readonly kind: 'same'; readonly roles: readonly [string, string] }
@@ -27,19 +27,19 @@ export type Claim =
   | {
       readonly kind: 'disjoint';
       readonly attribute: string;
-      /** Entities of which it is claimed; null for all that are granted. */
+      /** Entities that the claim covers; null: all entities with grants. */
       readonly on: readonly string[] | null;
     };
 
 /** A formula that must be unsatisfiable for a claim to hold on one relation. */
 export interface Obligation {
   readonly relation: Relation;
-  /** Any of these refutes the claim. */
+  /** The claim is refuted if the formula of any part is satisfiable. */
   readonly parts: readonly ObligationPart[];
   /** Constraints on the variables. */
   readonly facts: readonly Formula[];
   readonly encoders: readonly Encoder[];
-  /** Callers of one encoder have the same attributes. */
+  /** Callers that share an encoder have the same attributes. */
   readonly callers: readonly ObligationCaller[];
 }
 
@@ -47,26 +47,26 @@ export interface ObligationCaller {
   /** Index in `encoders`. */
   readonly encoder: number;
   readonly roles: readonly string[];
-  /** The policy under which the caller asks. */
+  /** The policy that applies to the caller. */
   readonly snapshot: PolicySnapshot;
 }
 
 export interface ObligationPart {
   readonly formula: Formula;
-  /** Sentence that says what a counterexample shows. */
+  /** Sentence that describes a counterexample. */
   readonly says: string;
-  /** Observations to make when a counterexample is run. */
+  /** Observations that confirm a counterexample when it is run. */
   readonly checks: readonly Check[];
 }
 
-/** Observation of one row by one caller. */
+/** An observation of one row by one caller. */
 type Observation =
   | { readonly level: 'row'; readonly of: null }
-  /** A column: its value (`unmasked`), or its value or its mask (`shown`). */
+  /** A column is visible: unmasked (`unmasked`), or unmasked or masked (`shown`). */
   | { readonly level: 'unmasked' | 'shown'; readonly of: string }
-  /** A predicate that is true for the row. */
+  /** A predicate is true for the row. */
   | { readonly level: 'predicate'; readonly of: string }
-  /** Cannot be observed of one row. */
+  /** Cannot be observed on a single row. */
   | { readonly level: 'other'; readonly of: null };
 
 export type Check = Observation & {
@@ -79,7 +79,7 @@ class UnclearClaim extends Error {
   override readonly name = 'UnclearClaim';
 }
 
-/** @throws UnclearClaim if the claim names what does not exist, or a predicate that is invalid */
+/** @throws UnclearClaim if the claim names an unknown entity, column or role, or its predicate is invalid */
 export function obligationsOf(claim: Claim, policy: ProvenPolicy): readonly Obligation[] {
   switch (claim.kind) {
     case 'never':
@@ -147,7 +147,7 @@ function sightObligation(
   };
 }
 
-/** `always` is claimed of callers who have every attribute that their grants name, and under whom all conditions hold. */
+/** Constraints for `always`: the caller has every attribute that the grants name, and all conditions hold. */
 function able(encoder: Encoder, { snapshot }: ProvenPolicy, roles: readonly string[]): readonly Formula[] {
   const names = [...encoder.attributes];
   const conditions = roles.flatMap((role) => [...(snapshot.roles.get(role)?.conditions.keys() ?? [])]);
@@ -184,8 +184,9 @@ function predicateIn(text: string, relation: Relation) {
 }
 
 /**
- * Obligations that show that members of the first role, under the first policy, see nothing that members of the second
- * role do not see under the second policy. Both have the same attributes, and the same conditions hold.
+ * Returns the obligations for the claim that members of the first role, under the first policy, see nothing that
+ * members of the second role do not see under the second policy. Both have the same attributes, and the same conditions
+ * hold.
  */
 export function comparisons(
   [role, than]: readonly [string, string],
@@ -253,7 +254,7 @@ function* wider(own: View, others: View, role: string, than: string): Generator<
   yield part(own.decoded, others.decoded, UNSEEN, `may send passages of ${name} to a model`);
 }
 
-/** No two callers whose values of the attribute have nothing in common see one row. */
+/** Obligations for the claim that no row is visible to two callers whose values of the attribute are disjoint. */
 function disjointness(
   { attribute, on }: Extract<Claim, { readonly kind: 'disjoint' }>,
   policy: ProvenPolicy,

@@ -1,18 +1,18 @@
 import { assertNever } from 'osl-compiler';
 import type { Formula, Sort } from './formula.js';
 
-/** Writes formulas in SMT-LIB 2. Equal parts of formulas are written once, under a name. */
+/** Writes formulas in SMT-LIB 2. Equal subformulas are written once, as a named definition. */
 class SmtWriter {
-  /** Variables that were written, by name. */
+  /** Sorts of the declared variables, by name. */
   readonly variables = new Map<string, Sort>();
   readonly #lines: string[] = [];
   readonly #terms = new Map<Formula, string>();
   readonly #definitions = new Map<string, string>();
   readonly #functions = new Set<string>();
-  /** Constants with the truth of formulas, by term. */
+  /** Names of the constants that hold the truth values of formulas, by term. */
   readonly #truths = new Map<string, string>();
 
-  /** The term that stands for a formula. */
+  /** Returns the SMT-LIB term for a formula, after writing the declarations that it needs. */
   term(formula: Formula): string {
     const known = this.#terms.get(formula);
     if (known !== undefined) return known;
@@ -25,12 +25,12 @@ class SmtWriter {
     this.#lines.push(`(assert ${this.term(formula)})`);
   }
 
-  /** Name of a constant that is true if a formula is; a model of the solver has its value. */
+  /** Returns the name of a constant that is true if the formula is. Models of the solver contain its value. */
   truthOf(formula: Formula): string {
     return this.#truthOf(this.term(formula));
   }
 
-  /** Null if nobody asked for the truth of the formula. */
+  /** Returns the name of the formula's truth constant; null if the formula has none. */
   knownTruthOf(formula: Formula): string | null {
     return this.#truths.get(this.term(formula)) ?? null;
   }
@@ -103,7 +103,7 @@ function symbol(name: string): string {
   return `|${symbolName(name)}|`;
 }
 
-/** A name as a quoted symbol of SMT-LIB may contain it: without `|` and `\\`. */
+/** Escapes `|` and `\`, which a quoted SMT-LIB symbol must not contain. */
 function symbolName(name: string): string {
   return name.replace(/[|\\]/g, (c) => `#${c.charCodeAt(0)}#`);
 }
@@ -115,7 +115,7 @@ function numberText(digits: string, sort: 'Int' | 'Real'): string {
   return isNegative ? `(- ${written})` : written;
 }
 
-/** Characters outside of printable ASCII are written as escapes, and so are quotes and backslashes. */
+/** Formats a string literal. Quotes, backslashes and characters outside printable ASCII are escaped. */
 function stringText(value: string): string {
   const escaped = [...value].map((char) => {
     const code = char.codePointAt(0) ?? 0;
@@ -124,18 +124,18 @@ function stringText(value: string): string {
   return `"${escaped.join('')}"`;
 }
 
-/** A model of the solver: values of variables by name, and the truth of formulas. */
+/** A model found by the solver: values of variables by name, and the truth of formulas. */
 export interface SolverModel {
   value(name: string): ModelValue | null;
-  /** The truth of a formula. */
+  /** True if the formula is true in the model; false also if the model does not contain its truth. */
   holds(formula: Formula): boolean;
 }
 
-/** `true`, a number as digits (a fraction as `1/3`), or a text. */
+/** A truth value, a text, or a number as digits (a fraction as `1/3`). */
 export type ModelValue = boolean | string;
 
 export interface Script {
-  /** Declarations and assertions. */
+  /** Declarations and assertions in SMT-LIB 2. */
   readonly text: string;
   /** For each case, the names of the constants that must be true. */
   readonly cases: readonly (readonly string[])[];
@@ -143,8 +143,10 @@ export interface Script {
 }
 
 /**
- * @param facts formulas that hold in each case
- * @param cases formulas that hold in one case
+ * Writes the SMT-LIB script that checks a set of cases.
+ *
+ * @param facts formulas that hold in every case
+ * @param cases for each case, the formulas that hold in it
  * @param observed formulas whose truth a model contains
  */
 export function scriptOf(

@@ -29,45 +29,45 @@ import {
 import { momentOf, numberIn, rangeOf, rankIn } from './literals.js';
 
 /**
- * A predicate over a row as formulas, in SQL's logic of three values. What is outside of the fragment becomes an
- * unknown value, the same for equal expressions of one row and caller: a proof then holds whatever the value is, and a
- * counterexample may be spurious.
+ * Translates a predicate over a row to formulas, in SQL's three-valued logic. An expression outside the supported
+ * fragment becomes an unknown value, the same for equal expressions of one row and caller: a proof then holds whatever
+ * the value is, but a counterexample may be spurious.
  */
 
-/** An SQL truth value as two formulas; it is NULL if both are false. */
+/** An SQL truth value as two formulas; the value is NULL if both are false. */
 export interface Truth {
   readonly isTrue: Formula;
   readonly isFalse: Formula;
 }
 
 /**
- * A value that is not a truth value.
+ * A value other than a truth value.
  *
  * - `ordered`: numbers, dates and times. `rank` is 0 for finite values, -1 for -infinity, 1 for infinity, 2 for NaN.
- * - `text`: `isBytewise` if its order is that of code points.
- * - `opaque`: nothing is known of it.
+ * - `text`: `isBytewise` if values are ordered by code point.
+ * - `opaque`: only `isNull` is known.
  */
 export type Value =
   | { readonly kind: 'ordered'; readonly isNull: Formula; readonly rank: Formula; readonly value: Formula }
   | { readonly kind: 'text'; readonly isNull: Formula; readonly value: Formula; readonly isBytewise: boolean }
   | { readonly kind: 'opaque'; readonly isNull: Formula };
 
-/** A column of the row, as variables of the solver. */
+/** A column of the row, represented by variables of the solver. */
 export interface RowVariable {
   readonly column: string;
   readonly type: TypeName;
-  /** Names of variables: whether it is NULL, its value, and its rank if it can be infinite. */
+  /** Names of the variables for NULL, for the value (null for some types), and for the rank (null without infinity). */
   readonly isNull: string;
   readonly value: string | null;
   readonly rank: string | null;
 }
 
-/** A comparison of a value of the row with an attribute. */
+/** A comparison of a row value with an attribute. */
 export interface AttributeComparison {
   readonly attribute: string;
   readonly type: TypeName;
   readonly args: readonly Formula[];
-  /** The column that is compared; null if it is another expression. */
+  /** The compared column; null if another expression is compared. */
   readonly value: RowVariable | null;
 }
 
@@ -77,27 +77,27 @@ const NULL_TRUTH: Truth = { isTrue: FALSE, isFalse: FALSE };
 /** A value that is compared with the values of an attribute. */
 export interface ComparedValue {
   readonly type: TypeName;
-  /** The value as arguments of a membership; null if nothing is known of it. */
+  /** The value as arguments for `membership`; null if nothing is known about the value. */
   readonly args: readonly Formula[] | null;
-  /** The same for equal expressions. */
+  /** Key of the expression; equal expressions have equal keys. */
   readonly key: string;
-  /** The column that it is, as it is or as text; null for any other expression. */
+  /** The column, if the expression is a column or its cast to text; otherwise null. */
   readonly column: RowVariable | null;
 }
 
-/** Encodes predicates over one row as one caller sees them. */
+/** Encodes predicates over one row as formulas for one caller. */
 export class Encoder {
-  /** Columns that were used, by physical name. */
+  /** The columns in the formulas, by physical name. */
   readonly columns = new Map<string, RowVariable>();
-  /** Constraints on variables: ranges of types, and of enums. */
+  /** Constraints on variables: NOT NULL, ranges of types, labels of enums. */
   readonly facts: Formula[] = [];
-  /** Unknown values, by the name of their variable: what they stand for. */
+  /** Descriptions of unknown values, by the name of their variable. */
   readonly unknowns = new Map<string, string>();
-  /** Values of the row that were compared with attributes of the caller. */
+  /** Row values that predicates compare with attributes of the caller. */
   readonly memberships: AttributeComparison[] = [];
-  /** Values of the row that were compared with attributes, by whoever compared them. */
+  /** All row values compared with attributes, including comparisons that other translations add by `compare`. */
   readonly uses: { readonly attribute: string; readonly compared: ComparedValue }[] = [];
-  /** Attributes of the caller, and keys of conditions, that matter. */
+  /** Names of the caller's attributes, and keys of the conditions, in the formulas. */
   readonly attributes = new Set<string>();
   readonly conditions = new Set<string>();
   readonly relation: Relation;
@@ -107,9 +107,9 @@ export class Encoder {
   readonly #truths = new Map<Expr, Truth>();
 
   /**
-   * @param caller name of the caller, in the names of variables
+   * @param caller name of the caller, used in the names of variables
    * @param sameRow encoder of another caller who looks at the same row
-   * @param key text that is the same for equal expressions alone
+   * @param key returns a text that is equal only for equal expressions
    */
   constructor(
     relation: Relation,
@@ -123,20 +123,20 @@ export class Encoder {
     this.#key = key;
   }
 
-  /** True if the row passes a filter. A filter with an attribute that the caller lacks accepts nothing. */
+  /** A formula that is true if the row passes the filter. No row passes if the caller lacks an attribute in it. */
   accepts(filter: Expr | null): Formula {
     if (filter === null) return TRUE;
     const has = [...attributesOf(filter)].map((name) => not(this.attribute(name, 'missing')));
     return and(...has, this.truth(filter).isTrue);
   }
 
-  /** A property of an attribute of the caller. */
+  /** Returns a variable that is true if the caller's attribute has this property. */
   attribute(name: string, property: 'missing' | 'any' | 'empty'): Formula {
     this.attributes.add(name);
     return variable(`${this.caller} ${property} ${name}`, 'Bool');
   }
 
-  /** True if the conditions of a grant hold. Equal conditions hold at the same time. */
+  /** Returns a variable that is true if the conditions of a grant hold; equal conditions share a variable. */
   condition(key: string): Formula {
     this.conditions.add(key);
     return variable(`${this.caller} holds ${key}`, 'Bool');
@@ -228,7 +228,7 @@ export class Encoder {
       return this.#comparedTruths(operator, left, right, whole);
     const [a, b] = [this.value(left), this.value(right)];
     const known = and(not(a.isNull), not(b.isNull));
-    // LIKE sees the blanks at the end of a char(n), which are not part of its value here.
+    // LIKE sees the trailing blanks of a char(n), which are not part of its value here.
     const isPadded = left.type === 'bpchar' && PATTERNS.has(operator);
     const holds = isPadded ? null : comparison(operator, a, b);
     if (holds !== null) return { isTrue: and(known, holds), isFalse: and(known, not(holds)) };
@@ -236,7 +236,7 @@ export class Encoder {
     return { isTrue: and(known, isTrue), isFalse: and(known, isFalse) };
   }
 
-  /** Names what is outside of the fragment: a side of which nothing is known, or else the operator. */
+  /** Names the part outside the supported fragment: an opaque side, or otherwise the operator. */
   #culprit(operator: string, left: Expr, right: Expr): string {
     const opaque = [left, right].find((side) => this.value(side).kind === 'opaque');
     return opaque === undefined ? `the operator ${operator} on ${left.type}` : nameOf(opaque);
@@ -268,7 +268,7 @@ export class Encoder {
     return { isTrue: and(...each.map((t) => t.isTrue)), isFalse: or(...each.map((t) => t.isFalse)) };
   }
 
-  /** True if the attribute is `any`; false if it has no value, even for NULL. */
+  /** Compares with an attribute: true if the attribute is `any`, false if it has no values, both even for NULL. */
   #match({ attribute, arg }: AttributeMatch): Truth {
     const [any, empty] = [this.attribute(attribute, 'any'), this.attribute(attribute, 'empty')];
     const [isNull, among] = this.#among(arg, attribute);
@@ -279,7 +279,7 @@ export class Encoder {
     };
   }
 
-  /** True if the caller's attribute has a value, as an unknown function of the value. */
+  /** Returns a formula that is true if the caller's attribute has the value: an uninterpreted function of the value. */
   membership(attribute: string, type: TypeName, args: readonly Formula[]): Formula {
     return unknown(`${this.caller} has ${attribute} of ${type}`, args);
   }
@@ -294,13 +294,13 @@ export class Encoder {
     return [isNull, this.compare(attribute, compared)];
   }
 
-  /** Like `has`, and adds the value to `uses`. */
+  /** Like `has`, but also adds the value to `uses`. */
   compare(attribute: string, compared: ComparedValue): Formula {
     this.uses.push({ attribute, compared });
     return this.has(attribute, compared);
   }
 
-  /** True if an attribute has a value; the same formula for equal values. */
+  /** Returns a formula that is true if the attribute has the value; equal values have the same formula. */
   has(attribute: string, { type, args, key }: ComparedValue): Formula {
     if (args !== null) return this.membership(attribute, type, args);
     return variable(this.#unknownName(key, `${attribute} among `), 'Bool');
@@ -322,7 +322,7 @@ export class Encoder {
 
   // -------------------------------------------------------------- values
 
-  /** A value that is not a truth value. */
+  /** Encodes an expression that is not boolean. */
   value(expr: Expr): Value {
     switch (expr.kind) {
       case 'base':
@@ -381,7 +381,7 @@ export class Encoder {
     return isWider ? value : { kind: 'opaque', isNull: value.isNull };
   }
 
-  /** Sums, differences, and products with a literal. A result beyond the type is an error in the database. */
+  /** Encodes sums, differences, and products with a literal, or returns null. A result out of range is unknown. */
   #arithmetic(expr: Extract<Expr, { readonly kind: 'operation' }>): Value | null {
     const { definition, left, right, type } = expr;
     const op = definition.name;
@@ -437,7 +437,7 @@ export class Encoder {
     return { kind: 'ordered', isNull, rank, value: variable(names, sort) };
   }
 
-  /** Adds the declarations of a column in the manifest as facts: not NULL, and the labels of an enum. */
+  /** Adds the manifest's declarations of a column as facts: NOT NULL, and the labels of an enum. */
   #declared(physical: string, isNull: Formula, value: string): void {
     const column = this.relation.columns.find((c) => c.physical === physical);
     if (column === undefined) return;
@@ -463,13 +463,13 @@ export class Encoder {
     return this.#shared ?? this;
   }
 
-  // -------------------------------------------------------------- what is unknown
+  // -------------------------------------------------------------- unknown values
 
   #unknownTruth(expr: Expr, what: string, more = ''): Truth {
     return this.unknownTruth(this.#key(expr), what, more);
   }
 
-  /** A truth value of which nothing is known: the same for equal keys. @param what it is, for reports */
+  /** Returns an unknown truth value, the same for equal keys. @param what description of the value, for reports */
   unknownTruth(key: string, what: string, more = ''): Truth {
     const name = this.#unknownName(key, more);
     this.unknowns.set(name, what);
@@ -477,7 +477,7 @@ export class Encoder {
     return { isTrue, isFalse: and(not(isTrue), isFalse) };
   }
 
-  /** A value of which nothing is known but if it is NULL: the same for equal keys. */
+  /** Returns an opaque value, the same for equal keys; only whether it is NULL is represented. */
   unknownValue(key: string): Value {
     return { kind: 'opaque', isNull: variable(`${this.#unknownName(key)} is null`, 'Bool') };
   }
@@ -486,7 +486,7 @@ export class Encoder {
     return `${this.caller} unknown ${more}${key}`;
   }
 
-  /** A result that the type cannot hold, which is an error in the database. */
+  /** Returns an unknown number for a result that the type cannot hold, which is an error in the database. */
   #beyond(expr: Expr): Formula {
     const name = this.#unknownName(this.#key(expr));
     this.unknowns.set(name, `a result beyond ${expr.type}`);
@@ -498,7 +498,7 @@ export class Encoder {
   }
 }
 
-/** A value as arguments of a membership; null if nothing is known of it. */
+/** Returns a value as arguments for `membership`; null if nothing is known about the value. */
 export function argumentsOf(value: Value): readonly Formula[] | null {
   switch (value.kind) {
     case 'ordered':
@@ -516,10 +516,10 @@ const PATTERNS: ReadonlySet<string> = new Set(['~~', '!~~', '^@']);
 
 const UNKNOWN_LITERAL: Value = Object.freeze({ kind: 'opaque', isNull: FALSE });
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-/** The largest code point of the solver. */
+/** The largest code point that the solver supports. */
 const MOST_CODE = 0x2ffff;
 
-/** Casts that keep the value. */
+/** Casts that keep the value: target types by source type. */
 const WIDER: ReadonlyMap<TypeName, ReadonlySet<TypeName>> = new Map([
   ['int2', new Set<TypeName>(['int4', 'int8', 'numeric'])],
   ['int4', new Set<TypeName>(['int8', 'numeric'])],
@@ -532,7 +532,7 @@ function isTextual(type: TypeName): boolean {
   return type === 'text' || type === 'bpchar';
 }
 
-/** The sort of values of an ordered type; null if its values are not represented. */
+/** Returns the solver's sort for an ordered type; null for types whose values are not represented as numbers. */
 function sortOf(type: TypeName): 'Int' | 'Real' | null {
   switch (type) {
     case 'int2':
@@ -560,7 +560,7 @@ export function firstOf(rest: Truth, first: Truth): Truth {
   };
 }
 
-/** The elements of an array that is written out; null for any other array. */
+/** Returns the elements of an array constructor or an array literal; null for any other array. */
 function itemsOf(array: Expr, type: TypeName): readonly Expr[] | null {
   if (array.kind === 'array') return array.items;
   if (array.kind !== 'literal' || typeof array.value === 'string') return null;
@@ -577,7 +577,7 @@ export function anyOf(truths: readonly Truth[]): Truth {
   return { isTrue: or(...truths.map((t) => t.isTrue)), isFalse: and(...truths.map((t) => t.isFalse)) };
 }
 
-/** A comparison of two values that are not NULL; null if it cannot be expressed. */
+/** Encodes a comparison of two values that are not NULL; null if it cannot be expressed. */
 export function comparison(operator: string, a: Value, b: Value): Formula | null {
   if (a.isNull === TRUE || b.isNull === TRUE) return FALSE; // the result is NULL in any case
   const same = sameValue(a, b);
@@ -620,12 +620,12 @@ function lessValue(a: Value, b: Value): Formula | null {
   return or(less(a.rank, b.rank), and(equal(a.rank, FINITE), equal(b.rank, FINITE), less(a.value, b.value)));
 }
 
-/** True if a value is finite whatever the row is. */
+/** True if the value is finite in every row. */
 function isOrdinary({ rank }: OrderedValue): boolean {
   return rank.kind === 'number' && rank.text === '0';
 }
 
-/** LIKE with a literal that has no wildcard, or one `%` at its end. */
+/** Encodes LIKE with a literal pattern that has no wildcard, or a single `%` at its end; null for other patterns. */
 function likePrefix(value: Formula, pattern: Formula): Formula | null {
   if (pattern.kind !== 'text' || /[\\_]|%./s.test(pattern.value)) return null;
   const prefix = pattern.value.replace(/%$/, '');
@@ -659,7 +659,7 @@ function within(value: Formula, { least, most }: { readonly least: string; reado
 
 type OrderedValue = Extract<Value, { readonly kind: 'ordered' }>;
 
-/** The rank of a sum, a difference or a product of numerics: NaN if a side is NaN, or if infinities cancel out. */
+/** The rank of a sum, difference or product of numerics; NaN if a side is NaN, and for inf - inf and inf * 0. */
 function rankAfter(op: '+' | '-' | '*', a: OrderedValue, b: OrderedValue): Formula {
   const [left, right] = [a.rank, op === '-' ? opposite(b.rank) : b.rank];
   const isNan = or(equal(left, NAN), equal(right, NAN));
@@ -676,14 +676,14 @@ function opposite(rank: Formula): Formula {
   return either(equal(rank, NAN), NAN, arithmetic('-', FINITE, rank));
 }
 
-/** The rank of an infinity times a finite factor; also that of two finite numbers. */
+/** Returns the rank of a value with rank `rank` times a finite factor. */
 function signed(rank: Formula, factor: Formula): Formula {
   const zero = number('0', factor.sort === 'Int' ? 'Int' : 'Real');
   const times = either(less(zero, factor), rank, either(less(factor, zero), opposite(rank), NAN));
   return either(equal(rank, FINITE), FINITE, times);
 }
 
-/** Ranks that values of a type may have: dates are never NaN. */
+/** Limits a rank to those that values of the type may have: dates and timestamps are never NaN. */
 function rankOf(rank: Formula, type: TypeName): Formula {
   const most = sortOf(type) === 'Real' ? '2' : '1';
   return and(not(less(rank, number('-1', 'Int'))), not(less(number(most, 'Int'), rank)));

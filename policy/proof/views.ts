@@ -9,24 +9,24 @@ export interface ProvenPolicy {
   readonly catalog: Catalog;
 }
 
-/** Rows and columns of one relation that members of some roles see, as formulas over a row and a caller. */
+/** The rows and columns of one relation visible to members of some roles, as formulas over a row and a caller. */
 export interface View {
   readonly relation: Relation;
-  /** The row is in answers, whatever is shown of it. */
+  /** True if the row is in answers, whichever of its columns are visible. */
   readonly row: Formula;
-  /** By column: its value is shown. */
+  /** By column: true if its value is shown. */
   readonly unmasked: ReadonlyMap<string, Formula>;
-  /** By column: its value or its mask is shown. */
+  /** By column: true if its value or its mask is shown. */
   readonly shown: ReadonlyMap<string, Formula>;
-  /** By column and rule (JSON): it may be aggregated in groups under this rule. */
+  /** By column, group rule and unmasked labels (JSON): true if the column may be aggregated under this rule. */
   readonly aggregated: ReadonlyMap<string, Formula>;
-  /** Of a facet, by unmasked labels (JSON): a grant that unmasks exactly these shows passages, the other labels redacted. */
+  /** By the labels that a grant on a facet unmasks (JSON): true if such a grant shows passages, the rest redacted. */
   readonly versions: ReadonlyMap<string, Formula>;
-  /** The passages of a facet may be sent to a model. */
+  /** True if the passages of a facet may be sent to a language model. */
   readonly decoded: Formula;
 }
 
-/** Encodes a caller that has exactly these roles. Whether the conditions of a grant hold is a variable. */
+/** Encodes what a caller with exactly these roles sees. Whether the conditions of a grant hold is a variable. */
 export function viewOf(
   roles: readonly string[],
   { snapshot, catalog }: ProvenPolicy,
@@ -120,23 +120,23 @@ function versionsBy(
   );
 }
 
-/** The labels of a key of `versions`. */
+/** Returns the labels in a key of `versions`. */
 export function unmaskedLabels(key: string): readonly string[] {
   return JSON.parse(key);
 }
 
-/** The column of a key of `aggregated`. */
+/** Returns the column in a key of `aggregated`. */
 export function aggregatedColumn(key: string): string {
   const [column]: readonly string[] = JSON.parse(key);
   return column ?? '';
 }
 
-/** The relation of a name such as `customer` or `osl.entities.customer`; null if there is none. */
+/** Finds the relation with a name such as `customer` or `osl.entities.customer`; null if it does not exist. */
 export function relationNamed(name: string, catalog: Catalog): Relation | null {
   return catalog.relations.get(name.replace(/^osl\.(?:entities|facets)\./, '')) ?? null;
 }
 
-/** Roles that have a grant on a relation. */
+/** Returns the roles that have a grant on a relation. */
 export function rolesOn(relation: string, snapshot: PolicySnapshot): readonly string[] {
   return [...snapshot.roles].filter(([, { grants }]) => grants.has(relation)).map(([name]) => name);
 }

@@ -62,7 +62,7 @@ function fitting({ dn, cn, dns, uri, email, issuer }: CertificateDocument) {
     wanted.every((name) => certificate.names.has(name));
 }
 
-/** The only matching rule; null if there is none, or several, which would be ambiguous. */
+/** Returns the only matching rule; null if no rule matches, or if several match, which would be ambiguous. */
 export function ruleFor(
   rules: ReadonlyMap<string, CertificateRule>,
   certificate: ClientCertificate,
@@ -99,7 +99,7 @@ const KINDS: ReadonlyMap<string, 'dns' | 'uri' | 'email'> = new Map([
   ['email', 'email'],
 ]);
 
-/** `DNS:a.example, URI:"a, b"`: Node quotes names that contain a separator, like JSON. */
+/** Matches one entry of `DNS:a.example, URI:"a, b"`. Node writes a name that contains a separator as a JSON string. */
 const ENTRY = /\s*([^:,"]+):("(?:[^"\\]|\\.)*"|[^,]*)(?:,|$)/y;
 
 function alternativeNames(text: string): ReadonlySet<string> {
@@ -124,6 +124,6 @@ function unquoted(text: string): string | null {
     const value: unknown = JSON.parse(text);
     return typeof value === 'string' ? value : null;
   } catch {
-    return null; // matches no rule
+    return null; // invalid, so it matches no rule
   }
 }

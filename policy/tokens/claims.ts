@@ -76,7 +76,7 @@ export function checkTime(validity: TokenValidity, now: number): void {
   if (fault !== null) refuse(fault);
 }
 
-/** True if `checkTime` would not throw. */
+/** True if the claims are valid at `now`: `checkTime` would not throw. */
 export function isTimely(validity: TokenValidity, now: number): boolean {
   return timeFault(validity, now) === null;
 }
@@ -122,7 +122,7 @@ export const OWN_CLAIMS: ReadonlySet<string> = new Set(
   'version tenant_id iss aud chain sub jti roles acl_roles iat exp nbf exchange'.split(' '),
 );
 
-/** Other claims, for grant conditions: strings, numbers, booleans and lists of these. Anything else is ignored. */
+/** Reads other claims for grant conditions: strings, numbers, booleans and lists of these. The rest is ignored. */
 function readOthers(payload: JsonObject): Pick<Identity, 'claims'> {
   const found = new Map<string, readonly string[]>();
   for (const [name, value] of payload) {
@@ -133,7 +133,7 @@ function readOthers(payload: JsonObject): Pick<Identity, 'claims'> {
   return found.size === 0 ? {} : { claims: found };
 }
 
-/** Strings, numbers and booleans, as strings; null for anything else. */
+/** Converts a string, number or boolean, or a list of these, to strings; null for anything else. */
 export function scalarsIn(value: unknown): readonly string[] | null {
   const values: readonly unknown[] = Array.isArray(value) ? value : [value];
   return values.every(isScalar) ? Object.freeze(values.map(String)) : null;
@@ -143,7 +143,7 @@ function isScalar(value: unknown): value is string | number | boolean {
   return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
 }
 
-/** The members of the chain and the source tokens, from claim `exchange`. */
+/** Reads the members of the chain and the source tokens from claim `exchange`. */
 function exchangedFrom(
   payload: JsonObject,
   length: number,

@@ -27,7 +27,7 @@ export interface KeySource {
     algorithm: TokenAlgorithm,
     kid: string | null,
   ): readonly VerificationKey[] | Promise<readonly VerificationKey[]>;
-  /** The algorithms of its keys, if known locally. */
+  /** Returns the algorithms of the keys; null if they are not known locally. */
   readonly algorithms?: () => readonly TokenAlgorithm[] | null;
 }
 
@@ -50,7 +50,7 @@ export function isKeyId(value: unknown): value is string {
   return typeof value === 'string' && KEY_ID.test(value);
 }
 
-/** Keys from the configuration. Throws RangeError for a weak, unsuitable or duplicate key. */
+/** Creates a key source from the configuration. Throws RangeError for a weak, unsuitable or duplicate key. */
 export function configuredKeys(configuration: KeyConfiguration): KeySource {
   const keys = [
     ...(configuration.secrets ?? []).map((s) => secretKey(s.secret, s.kid ?? null)),
@@ -67,7 +67,7 @@ export function configuredKeys(configuration: KeyConfiguration): KeySource {
   });
 }
 
-/** The keys that may have signed a token with this header. */
+/** Returns the keys that may have signed a token with this header. */
 export function keysFor(
   keys: readonly VerificationKey[],
   algorithm: TokenAlgorithm,
@@ -76,7 +76,7 @@ export function keysFor(
   const fit = keys.filter((k) => k.algorithm === algorithm);
   if (kid === null) return fit;
   const named = fit.filter((k) => k.kid === kid);
-  // Issuers put key ids in every token, so keys configured without an id are candidates too.
+  // Issuers put key ids in every token, so if no key has this id, keys configured without an id are candidates.
   return named.length > 0 ? named : fit.filter((k) => k.kid === null);
 }
 
@@ -110,7 +110,7 @@ export function pemKey(pem: string, kid: string | null): VerificationKey {
   return publicKey(createPublicKey(pem), kid);
 }
 
-/** Verification key for a public key. @throws RangeError for a weak or unsupported key */
+/** Creates a verification key. @throws RangeError for a weak or unsupported key */
 function publicKey(key: KeyObject, kid: string | null): VerificationKey {
   return Object.freeze({ algorithm: algorithmOf(key), kid: checkedKeyId(kid), key });
 }
@@ -145,7 +145,7 @@ export function checkedKeyId(kid: string | null): string | null {
 /** Maximum number of keys in a key set; issuers usually have two or three. */
 const MAX_SET = 64;
 
-/** The supported signing keys of a JSON Web Key Set (RFC 7517); others are skipped. Null if `text` is not a key set. */
+/** Reads the supported signing keys of a JWK Set (RFC 7517), skipping others; null for invalid or too large sets. */
 export function readKeySet(text: string): readonly VerificationKey[] | null {
   const listed = listIn(text);
   if (listed === null || listed.length > MAX_SET) return null;

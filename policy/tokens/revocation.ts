@@ -19,7 +19,7 @@ export interface Revocation extends RevocationKey {
   readonly until: number;
 }
 
-/** The reason shown in the error message. */
+/** The reason in the error message for a revoked token. */
 export const REVOKED = 'it was revoked';
 
 export interface RevocationResult {
@@ -50,6 +50,8 @@ export class RevokedTokens {
   }
 
   /**
+   * Subscribes to new revocations.
+   *
    * @param heard called after new revocations
    * @returns a function that unsubscribes
    */

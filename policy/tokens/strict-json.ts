@@ -43,8 +43,8 @@ const OPEN = 0x7b;
 const CLOSE = 0x7d;
 
 /**
- * The first fault in `json`, which `JSON.parse` accepts, that two parsers could read differently: a duplicate key, or
- * an escape that is half of a surrogate pair. Linear time.
+ * Returns the first fault in `json` that two parsers could read differently: a duplicate key, or an escape that is half
+ * of a surrogate pair. `json` must be valid for `JSON.parse`. Linear time.
  */
 export function jsonTextFault(json: string): JsonTextFault | null {
   const open: Set<string>[] = [];
@@ -62,7 +62,7 @@ export function jsonTextFault(json: string): JsonTextFault | null {
   return null;
 }
 
-/** The offset of the quote that closes the string at `start`; the length of `json` if none does. */
+/** Returns the offset of the quote that closes the string at `start`; the length of `json` if it is not closed. */
 export function endOfString(json: string, start: number): number {
   let end = json.indexOf('"', start + 1);
   while (end !== -1 && isEscaped(json, end)) end = json.indexOf('"', end + 1);

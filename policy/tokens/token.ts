@@ -66,9 +66,9 @@ export interface VerifierOptions extends ClaimRules {
 
 /** Verifies actor tokens (contract, Authentication). Every failure is E3001. */
 export interface TokenVerifier {
-  /** @param token a compact JWS without `Bearer` */
+  /** Verifies a token and returns its identity. @param token a compact JWS without `Bearer` */
   verify(token: string): Promise<Identity>;
-  /** The identity of a cached token that is still valid, otherwise null. */
+  /** Returns the identity of a cached token that is still valid; otherwise null. */
   known(token: string): Identity | null;
   /** Clears the cache; required when a key is withdrawn. */
   forget(): void;
@@ -113,8 +113,8 @@ function cacheKeyOf(token: string): string {
 }
 
 /**
- * The full check: form, header, signature, claims, time. Before the signature is verified, only `iss` of the payload
- * is used, to select the issuer's keys.
+ * Performs the full check: form, header, signature, claims, time. Before the signature is verified, only `iss` of the
+ * payload is used, to select the issuer's keys.
  */
 async function verifyUncached(token: string, options: VerifierOptions): Promise<Claims> {
   const { algorithm, kid, compact } = readActorToken(token);
@@ -126,7 +126,7 @@ async function verifyUncached(token: string, options: VerifierOptions): Promise<
   return claims;
 }
 
-/** Keys that may have signed the token. Throws E3001 if no key uses its algorithm. */
+/** Returns the keys that may have signed the token. Throws E3001 if no key uses its algorithm. */
 async function candidatesFor(
   keys: KeySource,
   algorithm: TokenAlgorithm,
@@ -162,7 +162,7 @@ interface SigningHeader {
   readonly kid: string | null;
 }
 
-/** The algorithm and key id in the header of a token. Throws E3001. */
+/** Reads the algorithm and key id from the header of a token. Throws E3001. */
 export function readSigningHeader(header: JsonObject): SigningHeader {
   const algorithm = header.get('alg');
   if (!isTokenAlgorithm(algorithm)) refuse('algorithm');

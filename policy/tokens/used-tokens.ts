@@ -1,4 +1,4 @@
-/** Maximum number of remembered tokens; they belong to admins and live for minutes. */
+/** Maximum number of remembered tokens. They belong to admins and expire within minutes. */
 const MOST = 100_000;
 
 /** Remembers one-time tokens that have been used. */
@@ -7,15 +7,15 @@ export class UsedTokens {
   readonly #since: number;
   readonly #ends = new Map<string, number>();
 
-  /** @param now ms since the epoch */
+  /** @param now returns the current time, in ms since the epoch */
   constructor(now: () => number = Date.now) {
     this.#now = now;
     this.#since = now();
   }
 
   /**
-   * True for the first use of a token, and marks it as used. Tokens issued before this process started count as used,
-   * as do all new ones while the memory is full.
+   * Marks a token as used and returns true if this is its first use. Tokens issued before this process started count as
+   * used, as do all new ones while the memory is full.
    *
    * @param issuedAt seconds since the epoch
    * @param endsAt end of validity, ms since the epoch

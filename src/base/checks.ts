@@ -8,13 +8,17 @@ import { PACKAGE_ROOT } from './package-root.js';
 
 /** Ajv options and custom keywords shared by a family of schemas. */
 export interface Dialect {
-  /** Part of the names of built checks. The text of `keywords` is not: a bundler prints it in another way. */
+  /**
+   * Part of the file names of compiled validators. The source text of `keywords` is not, since a bundler changes it.
+   */
   readonly name: string;
   readonly options: Options;
   readonly keywords: (ajv: typeof import('ajv')) => readonly CodeKeywordDefinition[];
 }
 
-/** Directory of checks compiled by `npm run build`. Compiling the manifest's check at start would take 200 ms. */
+/**
+ * Directory of validators compiled by `npm run build`. Compiling the manifest's validator at startup would take 200 ms.
+ */
 const BUILT = join(PACKAGE_ROOT, 'dist', 'checks');
 
 const require = createRequire(import.meta.url);
@@ -26,7 +30,10 @@ export function checkOf<T>(schema: AnySchemaObject, dialect: Dialect): ValidateF
   return compilerOf(dialect, {}).compile<T>(schema);
 }
 
-/** Compiles the validator of `schema` to a file for later processes. An existing file may have earlier keywords. */
+/**
+ * Compiles the validator of `schema` to a file for later processes. Overwrites an existing file, since it may have been
+ * compiled with older keywords.
+ */
 export async function buildCheck(schema: AnySchemaObject, dialect: Dialect): Promise<void> {
   const file = fileOf(schema, dialect);
   const { default: standalone } = await import('ajv/dist/standalone/index.js');

@@ -3,7 +3,7 @@ import { type FileHandle, link, open, readdir, readFile, rename, rm, writeFile }
 import { dirname } from 'node:path';
 import { codeOf } from './thrown.js';
 
-/** Creates or replaces a file atomically. The content and the name are durable when it resolves. */
+/** Creates or replaces a file atomically. Content and name are durable when the promise resolves. */
 export async function writeWhole(path: string, bytes: Uint8Array): Promise<void> {
   const making = `${path}.new`;
   await using(open(making, 'w', 0o600), async (file) => {
@@ -14,7 +14,9 @@ export async function writeWhole(path: string, bytes: Uint8Array): Promise<void>
   await syncNames(dirname(path));
 }
 
-/** Creates a file atomically and durably; returns false if it exists. Of several processes, one creates it. */
+/**
+ * Creates a file atomically and durably. Returns false if it exists; if several processes try at once, one succeeds.
+ */
 export async function createWhole(path: string, text: string): Promise<boolean> {
   const draft = `${path}.${randomUUID()}`;
   try {

@@ -16,7 +16,7 @@ function packageOf(folder: string): string {
  */
 export const INSTALLATION_ROOT = PACKAGE_ROOT.replace(/[/\\]node_modules[/\\]osl-gateway$/, '');
 
-/** The version from `package.json`, or `unknown`. */
+/** The version from `package.json`, or `unknown` if it has none. */
 export function version(): string {
   const parsed: unknown = JSON.parse(readFileSync(join(PACKAGE_ROOT, 'package.json'), 'utf8'));
   if (typeof parsed !== 'object' || parsed === null || !('version' in parsed)) return 'unknown';

@@ -14,7 +14,7 @@ export function ownProcess(): ProcessIdentity {
   return { pid: process.pid, boot: bootOf(), ticks: ticksOf(process.pid) ?? 0 };
 }
 
-/** True if that process is still running. Without a boot id, any process with the same pid counts. */
+/** True if the identified process is still running. Without a boot id, any process with the same pid counts. */
 export function isSame({ pid, boot, ticks }: ProcessIdentity): boolean {
   return boot === '' ? isAlive(pid) : boot === bootOf() && ticks === ticksOf(pid);
 }
@@ -27,7 +27,7 @@ function bootOf(): string {
   }
 }
 
-/** Start time of a process in ticks; null if it does not exist or is a zombie. */
+/** Returns the start time of a process in clock ticks since boot; null if it does not exist or is a zombie. */
 function ticksOf(pid: number): number | null {
   let stat: string;
   try {

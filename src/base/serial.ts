@@ -27,7 +27,10 @@ export async function within<T>(work: Promise<T>, ms: number): Promise<T> {
   }
 }
 
-/** Runs `work` every `everyMs`, except while it is still running. Returns a function that stops it. */
+/**
+ * Starts `work` every `everyMs`, but skips a start while the previous run continues. Returns a function that stops
+ * this.
+ */
 export function repeat(everyMs: number, work: (isStopped: () => boolean) => Promise<void>): () => void {
   let running = false;
   let stopped = false;

@@ -33,7 +33,7 @@ export class Sql {
 
 const KEY = Symbol('sql');
 
-/** Static SQL. Only other `Sql` can be interpolated; values are passed as parameters. */
+/** Builds static SQL from a template literal. Only other `Sql` can be interpolated; values are passed as parameters. */
 export function sql(parts: TemplateStringsArray, ...holes: readonly Sql[]): Sql {
   // Arrays of template literals are frozen; any other array could hold any text.
   if (!Object.isFrozen(parts) || !Object.isFrozen(parts.raw)) throw new InternalError('no template of SQL');
@@ -53,7 +53,7 @@ export function sqlTable({ schema, table }: { readonly schema: string; readonly 
   return make(`${quoteIdentifier(schema)}.${quoteIdentifier(table)}`);
 }
 
-/** A quoted literal, for statements that take no parameters. */
+/** Returns a quoted literal, for statements that take no parameters. */
 export function sqlText(text: string): Sql {
   return make(quoteLiteral(text));
 }
@@ -71,7 +71,7 @@ export function sqlJoin(parts: readonly Sql[], separator: Sql = COMMA): Sql {
   return make(parts.map(Sql.textOf).join(Sql.textOf(separator)));
 }
 
-/** SQL from a generator that quotes its inputs; `test/ask/one-way` lists the permitted callers. */
+/** Wraps SQL from a generator that quotes its inputs; `test/ask/one-way` lists the permitted callers. */
 export function generatedSql(text: string): Sql {
   return make(text);
 }

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 
-/** Streaming tar files (POSIX ustar): plain files and directories only. */
+/** Reads and writes tar files (POSIX ustar) as streams. Supports only plain files and directories. */
 
 const BLOCK = 512;
 const CHUNK = 1024 * 1024;
-/** Maximum file size, since the field has eleven octal digits. */
+/** Maximum file size in bytes, since the size field has eleven octal digits. */
 const MOST = 8 ** 11 - 1;
 
 /** Writes a tar archive to `file`, starting at its beginning. */
@@ -21,7 +21,7 @@ export class TarWriter {
     return this.#at;
   }
 
-  /** Truncates to `position`. */
+  /** Removes everything after `position`, to write an entry again. */
   async rewind(position: number): Promise<void> {
     await this.#file.truncate(position);
     this.#at = position;
@@ -32,6 +32,8 @@ export class TarWriter {
   }
 
   /**
+   * Appends a file.
+   *
    * @param chunks `size` bytes in total
    * @returns their SHA-256 in hex
    * @throws RangeError if there are more or fewer bytes
@@ -83,7 +85,7 @@ export class TarDamaged extends Error {
   override readonly name = 'TarDamaged';
 }
 
-/** Yields the entries of a file written by `TarWriter`, checking every byte. @throws TarDamaged */
+/** Yields the entries of a file written by `TarWriter`, checking its headers, padding and end. @throws TarDamaged */
 export async function* tarParts(file: FileHandle): AsyncGenerator<TarPart, void, void> {
   const { size: end } = await file.stat();
   let at = 0;
@@ -161,7 +163,7 @@ function split(path: string): readonly [prefix: string, name: string] {
   throw new RangeError(`the path ${path} is too long for a tar file`);
 }
 
-/** The checksum field: the sum of all bytes, with the field itself counted as spaces. */
+/** Returns the checksum field: the sum of all bytes, with the field itself counted as spaces. */
 function checksumOf(block: Buffer): string {
   const sum = block.reduce((all, byte, i) => all + (i >= 148 && i < 156 ? 0x20 : byte), 0);
   return `${sum.toString(8).padStart(6, '0')}\0 `;
@@ -191,7 +193,10 @@ interface TarEntry {
   readonly content: Uint8Array | null;
 }
 
-/** Yields the entries of a tar image with short absolute paths. @throws Error for anything else */
+/**
+ * Yields the entries of a tar archive in memory. Paths must be absolute and at most 100 bytes long. @throws Error for
+ * other archives
+ */
 export function* tarEntries(tar: Uint8Array): Generator<TarEntry> {
   for (let at = 0; tar[at] !== undefined && tar[at] !== 0; ) {
     const path = textAt(tar, at, 100);

@@ -1,6 +1,6 @@
 /** Helpers for thrown values, which need not be Errors. */
 
-/** The code of a system or library error, such as `ENOENT`; null if it has none. */
+/** Returns the code of a system or library error, such as `ENOENT`; null if it has none. */
 export function codeOf(thrown: unknown): string | null {
   return thrown instanceof Error && 'code' in thrown ? String(thrown.code) : null;
 }
@@ -9,12 +9,15 @@ export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
-/** The message and stack, for the operator's log. */
+/** Returns the stack with the message, for the operator's log. */
 export function stackOf(thrown: unknown): string {
   return thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
 }
 
-/** Returns or throws what `work` does; `tell` is told the result or the error, and must not throw. */
+/**
+ * Runs `work` and returns its result or throws its error. Also passes the result or error to `tell`, which must not
+ * throw.
+ */
 export function tellOutcome<T>(work: () => T | Promise<T>, tell: (outcome: unknown) => void): T | Promise<T> {
   try {
     const result = work();

@@ -125,7 +125,7 @@ function endOf(
   return space > 0 ? start + space : cutInside(text, start, limit, mayCut);
 }
 
-/** End of the last match of `kind` in `window`; 0 if there is no match. */
+/** Returns the end of the last match of `kind` in `window`; 0 if there is no match. */
 function lastBreak(window: string, kind: RegExp): number {
   let last = 0;
   for (const match of window.matchAll(kind)) last = match.index + match[0].length;
@@ -156,7 +156,7 @@ function splitsCharacter(text: string, at: number): boolean {
   return (unit >= 0xdc00 && unit < 0xe000) || /[\p{M}\p{Cf}]/u.test(text.charAt(at));
 }
 
-/** Start of the next chunk: the first sentence, or else word, that begins within the overlap. */
+/** Returns the start of the next chunk: the first sentence that begins within the overlap, or else the first word. */
 function nextStart(
   text: string,
   start: number,

@@ -23,10 +23,10 @@ const LONGEST_PAUSE_MS = 20_000;
 const LARGEST_ANSWER = 33_554_432;
 
 /**
- * The server at the URL in the environment variable `urlEnv`. If it needs a key, that is in the variable of the same
- * name with the suffix `_KEY`.
+ * Returns the server whose URL is in the environment variable `urlEnv`. Its key, if it needs one, is in the variable of
+ * the same name with the suffix `_KEY`.
  *
- * @throws ContentError `endpoint`
+ * @throws ContentError `endpoint` if the variable has no http or https URL
  */
 export function serverNamed(urlEnv: string): Pick<HttpEndpoint, 'url' | 'keyEnv'> {
   const url = process.env[urlEnv] ?? '';
@@ -56,7 +56,7 @@ class AttemptError extends Error {
  * or the text that was sent.
  *
  * @param sending called before each attempt
- * @throws ContentError `endpoint`; `malformedAnswer` if a 200 response is not JSON; the reason of `signal`
+ * @throws ContentError `endpoint`; `malformedAnswer` if a 200 response is not JSON; the reason of `signal` if aborted
  */
 export async function postJson(
   endpoint: HttpEndpoint,
@@ -141,7 +141,7 @@ function refusal(response: Response): AttemptError {
   );
 }
 
-/** Delay requested by a `Retry-After` header, which gives seconds or a date; null if there is no delay. */
+/** Returns the delay in ms that a `Retry-After` header requests, in seconds or by a date; null if there is none. */
 export function retryAfterMs(header: string | null, now = Date.now()): number | null {
   const text = header?.trim() ?? '';
   if (text === '') return null;
@@ -168,7 +168,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Member `key` of a response; undefined if the response is not an object. */
+/** Returns the member `key` of a response; undefined if the response is not an object. */
 export function member(value: unknown, key: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined;
 }

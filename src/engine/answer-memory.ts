@@ -2,7 +2,7 @@ import { InternalError, type QueryError, queryError } from 'osl-compiler';
 import type { FairShareParty } from './fair-share.js';
 import { eachDataRow } from './protocol/backend-messages.js';
 
-/** Size in bytes up to which rows are not counted, since their session's buffers limit them. */
+/** Maximum size in bytes of rows that are not counted, since their session's buffers limit them. */
 export const LARGE_ROW_BYTES = 262_144;
 
 const WAIT_MS = 5_000;
@@ -31,12 +31,11 @@ interface MemoryWaiter {
 }
 
 /**
- * Memory held by the unfinished answers of a process, beyond the small buffers of their sessions: large rows from
- * their first byte until the reader has them, rows kept for later fetches, rows that a later step reads, and cached
- * answers.
+ * Memory held by the unfinished answers of a process, beyond the small buffers of their sessions: large rows from their
+ * first byte until the reader has them, rows kept for later fetches, rows that a later step reads, and cached answers.
  *
- * A party may hold at most half of it, or a single row. Large rows queue, and the party that holds least is served
- * first.
+ * A party, such as a subject, may hold at most half of the memory, or a single row. Large rows queue, and the party
+ * that holds least is served first.
  */
 export class AnswerMemory {
   readonly bounds: AnswerBounds;
@@ -65,8 +64,8 @@ export class AnswerMemory {
   }
 
   /**
-   * Reserves memory for `party`. False if the party already holds too much, too little is free, or others wait. Always
-   * true for the gateway itself (null), whose statements must not lose a row.
+   * Reserves memory for `party`. Returns false if the party holds too much, too little is free, or others wait and the
+   * party already holds some. Always true for the gateway itself (null), whose statements must not lose a row.
    */
   take(party: FairShareParty, bytes: number): boolean {
     const mayOvertake = party === null || this.#waiters.size === 0 || this.#heldBy(party) === 0;
@@ -75,7 +74,7 @@ export class AnswerMemory {
     return true;
   }
 
-  /** Reserves like `take` as soon as enough is free. Resolves to false after five seconds. */
+  /** Reserves memory like `take`, as soon as enough is free. Resolves to false after five seconds. */
   wait(party: FairShareParty, bytes: number): Promise<boolean> {
     if (this.take(party, bytes)) return Promise.resolve(true);
     return new Promise((settle) => {
@@ -89,7 +88,7 @@ export class AnswerMemory {
     });
   }
 
-  /** Counts memory that is already in use. False if `party` now holds more than its share. */
+  /** Counts memory that is already in use. False if `party` may not hold that much or too little is free. */
   hold(party: FairShareParty, bytes: number): boolean {
     const admitted = this.#admits(party, bytes);
     if (!admitted) this.#refused += 1;
@@ -119,7 +118,7 @@ export class AnswerMemory {
     return this.#held + bytes <= limit;
   }
 
-  /** True if the party would hold more than half; a single row with its copies may exceed that. */
+  /** True if the party would hold more than half of the memory; a single row with its copies may exceed that. */
   #isBeyondHalf(party: FairShareParty, bytes: number): boolean {
     const held = this.#heldBy(party);
     return held > 0 && 2 * (held + bytes) > this.bounds.bytes;
@@ -167,13 +166,13 @@ export class MemoryShare {
     this.#party = party;
   }
 
-  /** Counts memory that is already in use. False if the party now holds more than its share. */
+  /** Counts memory that is already in use. False if the party may not hold that much or too little is free. */
   hold(bytes: number): boolean {
     this.#held += bytes;
     return this.#memory.hold(this.#party, bytes);
   }
 
-  /** @throws QueryError E5039 if the party may not hold that much; it still counts until `release` */
+  /** Like `hold`. @throws QueryError E5039 if `hold` returns false; the memory still counts until `release` */
   require(bytes: number): void {
     if (!this.hold(bytes)) throw noMemory();
   }
@@ -186,7 +185,7 @@ export class MemoryShare {
     this.require(messages.length);
   }
 
-  /** Releases `bytes` bytes, or all if less is held. */
+  /** Releases `bytes` bytes, or all held memory if it is less. */
   giveBack(bytes: number): void {
     const back = Math.min(bytes, this.#held);
     this.#held -= back;
@@ -198,7 +197,7 @@ export class MemoryShare {
   }
 }
 
-/** Unlimited memory, for command-line tools. */
+/** Returns an answer memory without limits, for command-line tools. */
 export function unboundedMemory(): AnswerMemory {
   return new AnswerMemory({ rowBytes: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY });
 }

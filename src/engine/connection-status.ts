@@ -23,7 +23,7 @@ export class ConnectionStatus {
   #failedAt = Number.NEGATIVE_INFINITY;
   #retryAt = 0;
   #code = '';
-  /** The last failure reported; `open` until its end has been reported too. */
+  /** The last failure reported; `open` until the end of that failure has been reported too. */
   #told = { code: '', at: Number.NEGATIVE_INFINITY, open: false };
 
   /** @param random randomizes pauses, so that many gateways do not retry at the same time */
@@ -32,7 +32,7 @@ export class ConnectionStatus {
     this.#random = random;
   }
 
-  /** `full`: no connection is left; `lost`: the server is unreachable or refuses the login. */
+  /** `full`: no connection is left; `lost`: the server is unreachable or refuses the login; otherwise `open`. */
   get state(): 'open' | 'full' | 'lost' {
     if (this.#failures === 0) return 'open';
     return this.#code === FULL ? 'full' : 'lost';

@@ -16,7 +16,7 @@ export type UnhealthyReason =
 
 export const UNREACHED: UnhealthyReason = 'it cannot be reached, or cut the session';
 
-/** The primary without shared sessions. */
+/** Returns the primary's pool as the only server, without shared sessions. */
 function alone({ servers }: RunnerOptions): QueryServers {
   return new QueryServers({ pool: servers.primary.pool, lanes: null, standby: null }, null);
 }
@@ -119,7 +119,7 @@ export class ForeignNodes implements DataNodes {
     return { server: name, cause };
   }
 
-  /** Probes a server; null if it answers, `busy` if no session was free or the database itself does not answer. */
+  /** Returns why a server does not answer; null if it does, `busy` if no session was free or the database is down. */
   async #causeOf(table: string): Promise<string | null> {
     let said: UpstreamError | null = null;
     // The caller reports the error once, not for each probe; a probe never runs on a shared session.
@@ -143,7 +143,7 @@ function causeIn(error: UpstreamError): string {
   return `${message ?? 'it failed'} (${sqlstate})`;
 }
 
-/** Number of unresponsive servers behind the databases. */
+/** Number of foreign servers, over all databases, that did not answer the last probe. */
 export function unreachableNodes(engines: ReadonlyMap<string, { readonly nodes: DataNodes }>): number {
   return [...engines.values()].reduce((sum, engine) => sum + engine.nodes.unreachable.size, 0);
 }

@@ -23,7 +23,7 @@ export interface OpenedEngine {
   close(): Promise<void>;
 }
 
-/** The URLs with which new sessions log in; null for one that is not known. */
+/** The URLs with which new sessions log in; null for a URL that is not known. */
 export interface RenewedLogins {
   readonly url: string | null;
   readonly systemUrl: string | null;
@@ -57,6 +57,6 @@ export interface EngineEvents {
   readonly onUpstreamError: ReportUpstreamError;
   /** Reports that sessions can no longer be opened, or that they can be opened again. */
   readonly onReach: (change: ConnectionChange) => void;
-  /** Reports that a standby stops answering queries, or begins to. */
+  /** Reports that a standby stops or starts answering queries. */
   readonly onStandby: (change: StandbyChange) => void;
 }

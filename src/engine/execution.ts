@@ -40,7 +40,7 @@ import type {
  */
 export type Lane = 'alone' | 'shared';
 
-/** Time in ms within which the loss of a session means that it was probably dead beforehand. */
+/** A session that is lost within this time in ms was probably dead before the statement was sent. */
 const QUICK_MS = 1_000;
 const MOST_LOSSES = 2;
 
@@ -49,8 +49,8 @@ export class Execution implements SessionJob {
   readonly subject: string | null;
   readonly standby: StandbyReads | null;
   /**
-   * Set if the execution must be sent again: on the same session (`here`), on an unshared one (`alone`), on an unshared
-   * one of the primary, or there only if its standby is down.
+   * Set if the execution must be sent again: on the same session (`here`), on an unshared session (`alone`), on an
+   * unshared session of the primary, or on the primary only if the standby is down.
    */
   again: 'here' | 'alone' | 'primary' | 'primary if down' | null = null;
   lane: Lane = 'alone';
@@ -58,7 +58,7 @@ export class Execution implements SessionJob {
   rowCount = 0;
   byteCount = 0;
   settled = false;
-  /** The server that it is sent to; null until one is chosen. */
+  /** The server to which the statement is sent; null until one is chosen. */
   chosen: ChosenServer | null = null;
 
   readonly #values: readonly BoundValue[];
@@ -119,7 +119,7 @@ export class Execution implements SessionJob {
     }
   }
 
-  /** Sends the statement to `session`, for the first time or as a repetition. */
+  /** Sends the statement to `session`, for the first time or again. */
   start(session: UpstreamSession, lane: Lane): void {
     this.again = null;
     this.lane = lane;
@@ -250,7 +250,7 @@ export class Execution implements SessionJob {
     if (session !== null) this.#host.onEnded(this, session);
   }
 
-  /** Handles the loss of the session. The statement runs again if that is allowed, unnoticed by the caller. */
+  /** Handles the loss of the session. If allowed, the statement runs again without the caller noticing. */
   lost(cause?: unknown): void {
     this.#noteEnd();
     const session = this.#session;
@@ -266,7 +266,9 @@ export class Execution implements SessionJob {
     if (session !== null) this.#host.onEnded(this, session);
   }
 
-  /** Rejects because the session is lost: with the server's last error if it is a conflict, which may be retried. */
+  /**
+   * Rejects because the session is lost: with `cause`, a standby's replay conflict (may be retried), or `databaseDown`.
+   */
   failLost(cause?: unknown): void {
     const error = this.#error;
     if (!this.settled && error !== null) this.#tell(error);
@@ -403,12 +405,12 @@ export class Execution implements SessionJob {
     this.#rules.onUpstreamError(error, this.statement.reads?.tables ?? []);
   }
 
-  /** True if a standby could not answer, and the primary may instead. */
+  /** True if `error` is due to the standby and the primary may run the statement instead. */
   #mayAskPrimary(error: UpstreamError): boolean {
     return this.#isOnStandby && isOfStandby(error) && this.#isUndelivered && this.#rules.runsAgain;
   }
 
-  /** True if the session was ended by an administrator: of the standby, or of this statement alone. */
+  /** True if an administrator ended a standby's session, by ending the standby or only this session. */
   #mayRunIfDown(): boolean {
     if (this.settled || !this.#isUndelivered || this.#discard || !this.#rules.runsAgain) return false;
     return this.#isOnStandby && isShutdown(this.#error);
@@ -422,7 +424,7 @@ export class Execution implements SessionJob {
     return this.lane === 'shared' || this.rowCount === 0;
   }
 
-  /** False if the statement has run for a while: it may have crashed the server or been ended by an operator. */
+  /** False if the statement has run for a while: it may have crashed the server, or an operator may have ended it. */
   #mayRunAgain(): boolean {
     if (this.settled || !this.#isUndelivered || this.#discard || !this.#rules.runsAgain) return false;
     return this.#losses < MOST_LOSSES && performance.now() - this.startedAt < QUICK_MS;

@@ -10,7 +10,7 @@ export interface Stream {
 }
 
 export interface SchedulerClock {
-  /** ms */
+  /** Current time in ms. */
   now(): number;
   /** Calls `turn` after pending I/O events. */
   next(turn: () => void): void;

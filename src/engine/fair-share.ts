@@ -11,10 +11,10 @@ interface QueuedItem<T> {
 /**
  * Shares places fairly among waiting parties.
  *
- * A free place goes to the party that holds the fewest; among equals, to the one that has held that number longest. So
- * no party holds more than half of the places while another wants as many. Parties that hold places must leave some
- * free for later arrivals: the last place is for parties that hold none, and a party with half of all places must
- * leave the reserve. Otherwise, one party's long statements could take every place before another party asks.
+ * A free place goes to the party that holds the fewest; among equals, to the party that has held that number longest.
+ * So no party holds more than half of the places while another wants as many. Parties that hold places must leave some
+ * free for later arrivals: the last place is for parties that hold none, and a party with half of all places must leave
+ * the reserve. Otherwise, one party's long statements could take every place before another party needs one.
  */
 export class FairShare<T> {
   readonly #reserve: number;
@@ -39,7 +39,7 @@ export class FairShare<T> {
     return this.#items.get(party)?.size ?? 0;
   }
 
-  /** True if `party` may take one of the `free` places out of `all`, provided no other party is entitled to it. */
+  /** True if `party` may take one of the `free` places out of `all`, unless another party is entitled to it. */
   admits(party: FairShareParty, free: number, all: number): boolean {
     return free > this.#leaves(party, all);
   }
@@ -80,8 +80,8 @@ export class FairShare<T> {
     for (const level of this.#levels) {
       const [party] = level ?? [];
       if (party === undefined) continue;
-      // INVARIANT: the others of this level hold as many places, and those of higher levels more, so none of them is
-      // entitled to a place either.
+      // INVARIANT: the other parties at this level hold as many places, and those at higher levels more, so none of
+      // them is entitled to a place either.
       if (!this.admits(party, free, all)) return null;
       const [item] = this.#items.get(party) ?? [];
       return item === undefined ? null : { party, item };
@@ -131,8 +131,8 @@ export class FairShare<T> {
 }
 
 /**
- * Limits the number of sessions that open transactions may hold, and allows half as many per subject, so that idle
- * clients do not starve others.
+ * Limits the number of sessions that open transactions may hold, and allows half of that number per subject, so that
+ * idle clients do not starve others.
  */
 export class SnapshotPlaces {
   readonly #most: number;

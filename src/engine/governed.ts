@@ -37,7 +37,7 @@ interface GovernedParts {
  */
 export class GovernedEngine {
   readonly #parts: GovernedParts;
-  /** The unsupported syntax form of each statement, if any. */
+  /** Name of the syntax form that the server lacks, for each statement; null if it supports them all. */
   readonly #lacks = new WeakMap<GovernedStatement, string | null>();
 
   constructor(parts: GovernedParts) {
@@ -73,8 +73,8 @@ export class GovernedEngine {
    * Runs `plan` read-only, with `values` for its slots in order.
    *
    * Throws QueryError: `execution` (by SQLSTATE only), `databaseDown`, `sourceDenied`, `sourceGone`, `sourceChanged`,
-   * `cancelled`, `timedOut`, `overloaded`, `shuttingDown`. Throws InternalError if `plan` was not minted by `govern`.
-   * Errors of the sink are rethrown.
+   * `cancelled`, `timedOut`, `overloaded`, `shuttingDown`, `formMissing`, `rowTooLarge`, `answerMemory`,
+   * `unresolvable`; ValueError. Throws InternalError if `govern` did not mint `plan`. Errors of the sink are rethrown.
    */
   async execute(
     plan: GovernedPlan,
@@ -115,8 +115,8 @@ export class GovernedEngine {
   }
 
   /**
-   * Returns the statement of `plan` for runs on shared sessions while it counts as short; null if it cannot run there.
-   * Throws InternalError if `plan` was not minted by `govern`.
+   * Returns the statement of `plan` in a form that can run on shared sessions while it counts as short; null if it
+   * cannot. Throws InternalError if `plan` was not minted by `govern`.
    */
   short(plan: GovernedPlan): ShortStatement | null {
     const { outOfService, runner } = this.#parts;
@@ -153,10 +153,10 @@ export class GovernedEngine {
   }
 }
 
-/** Forces a generic plan, since one made for specific values could reveal values of callers and policies, and keys. */
+/** Forces a generic plan, since a plan for specific values could reveal keys and the values of callers and policies. */
 const WHATEVER_THE_VALUES = ['plan_cache_mode', 'force_generic_plan'] as const;
 
-/** The statement of each query. Plans that differ only in values, such as those of the same shape, share it. */
+/** The statement of each query, shared by plans that differ only in values, such as those of the same shape. */
 const STATEMENTS = new WeakMap<GovernedPlan['query'], GovernedStatement>();
 
 type GovernedStatement = UpstreamStatement & { readonly reads: StatementReads };
@@ -166,7 +166,7 @@ function oidOfSlot(slot: Slot): number {
   return slot.kind === 'client' && slot.declared !== null ? slot.declared.oid : oidOf(slot.type);
 }
 
-/** The statement of `plan`. Throws InternalError if `govern` did not mint the plan. */
+/** Returns the statement of `plan`. Throws InternalError if `govern` did not mint the plan. */
 function statementOf(plan: GovernedPlan): GovernedStatement {
   // INVARIANT: the type alone can be forged by a spread; the private field cannot.
   if (!GovernedPlan.is(plan)) throw new InternalError('an ungoverned plan reached the engine');

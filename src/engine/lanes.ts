@@ -3,12 +3,12 @@ import type { EnginePool } from './pool.js';
 import type { PlanMode, UpstreamStatement } from './statement.js';
 import type { UpstreamSession } from './upstream-session.js';
 
-/** Maximum rows of a shared execution; if it returns more, it runs again alone. */
+/** Maximum number of rows of a shared execution; a statement that returns more runs again alone. */
 export const SHARED_ROWS = 128;
 export const SHARED_BYTES = 65_536;
 /**
- * Answers within this time and `SHARED_ROWS` rows prove that a statement is short. Slower answers, up to the timeout,
- * prove nothing: the machine may have been busy.
+ * On an unshared session, an answer within this time, `SHARED_ROWS` and `SHORT_BYTES` proves that its statement is
+ * short. Slower answers, up to the timeout, prove nothing: the machine may have been busy.
  */
 const SHORT_MS = 10;
 const SHORT_BYTES = 16_384;
@@ -28,9 +28,9 @@ const SILENT_MS = 10_000;
 /**
  * Sessions on which the statements of many callers are pipelined.
  *
- * Read-only statements are independent between Syncs, so the upstream can answer several per wake-up. Only texts that
- * have proved short are admitted. Their sessions have a small statement timeout; a statement that hits it runs again
- * alone and must prove itself again.
+ * Read-only statements are independent between Syncs, so the upstream can answer several per wake-up. Only statements
+ * that have proved short are admitted. Their sessions have a small statement timeout; a statement that hits it runs
+ * again alone and must prove itself again.
  */
 export class Lanes {
   readonly #connect: (mode: PlanMode) => Promise<UpstreamSession>;
@@ -67,7 +67,7 @@ export class Lanes {
     this.#proofs.set(sql, verdict === 'short' ? proof + 1 : -PENALTY);
   }
 
-  /** @param standby name of the standby; null for the primary */
+  /** Returns the metrics of the shared sessions. @param standby name of the standby; null for the primary */
   seen(reach: EnginePool['reach'], standby: string | null = null): EnginePool {
     const places = Object.values(this.#sessions).flat();
     const sessions = places.filter((session) => session !== null).filter((session) => !session.closed);
@@ -109,7 +109,7 @@ export class Lanes {
 /** The cost of an execution, or of a part of one that runs again. */
 interface ExecutionCost {
   readonly statement: Pick<UpstreamStatement, 'sql'>;
-  /** Null if the execution is over. */
+  /** Set if the execution runs again (see `Execution.again`); null if it is over. */
   readonly again: string | null;
   readonly lane: 'alone' | 'shared';
   readonly rowCount: number;
@@ -118,7 +118,7 @@ interface ExecutionCost {
   readonly startedAt: number;
 }
 
-/** The change to the statement's score; null if the answer proves nothing. */
+/** Rates the statement by its answer; null if the answer proves nothing. */
 function verdictOf({ again, lane, rowCount, byteCount, startedAt }: ExecutionCost): 'short' | 'long' | null {
   if (again !== null || rowCount > SHARED_ROWS || byteCount > SHORT_BYTES) return 'long';
   if (lane === 'shared') return 'short';

@@ -14,12 +14,12 @@ export class OutOfService {
     return this.#relations;
   }
 
-  /** Replaces the set of such relations. */
+  /** Replaces the set of relations that are out of service. */
   replace(relations: ReadonlyMap<string, OutOfServiceCause>): void {
     this.#relations = relations;
   }
 
-  /** @throws QueryError `sourceGone`, `sourceChanged` if the statement reads one of them */
+  /** @throws QueryError `sourceGone`, `sourceChanged` if the statement reads a relation that is out of service */
   check({ objects, relations }: StatementReads): void {
     if (this.#relations.size === 0) return;
     const causes = relations.map((name) => this.#relations.get(name));
@@ -28,7 +28,7 @@ export class OutOfService {
   }
 }
 
-/** Number of entities and bridges that cannot be queried because their tables or columns changed. */
+/** Number of entities and bridges that cannot be queried because their tables or columns changed, in all databases. */
 export function objectsOutOfService(
   engines: ReadonlyMap<string, { readonly outOfService: ReadonlyMap<string, OutOfServiceCause> }>,
 ): number {
@@ -39,11 +39,11 @@ const PROBE_MS = 5_000;
 const NOTHING = { write: () => undefined };
 
 /**
- * Rethrows the `error` from a run of `plan`. If the database could not interpret the statement, the tables are
- * checked first: if one differs from the manifest, the operator must fix that; otherwise our SQL is wrong, which is
- * our fault and never reported as the database's.
+ * Rethrows the `error` from a run of `plan`. If the database could not interpret the statement, the tables are checked
+ * first: if one differs from the manifest, the operator must fix that; otherwise the generated SQL is wrong, which is
+ * never reported as the database's fault.
  *
- * @throws QueryError `sourceGone`, `sourceChanged`; InternalError if our SQL is wrong
+ * @throws QueryError `sourceGone`, `sourceChanged`; InternalError if the generated SQL is wrong
  */
 export async function throwCause(
   error: unknown,

@@ -8,7 +8,7 @@ import type { UpstreamSession } from './upstream-session.js';
 export interface EnginePool {
   /** `questions`: for one query at a time; `short`: shared by short queries; `system`: for the gateway itself. */
   readonly purpose: 'questions' | 'short' | 'system';
-  /** Name of the standby that its sessions are with; null for the primary. */
+  /** Name of the standby to which its sessions are connected; null for the primary. */
   readonly standby: string | null;
   /** Maximum number of sessions. */
   readonly size: number;
@@ -23,7 +23,7 @@ export interface EnginePool {
 
 export interface PoolOptions {
   readonly size: number;
-  /** Fraction of the pool that one party leaves free, 0 to 1; see `FairShare`. */
+  /** Fraction of the pool that a party with half of it must leave free, 0 to 1; see `FairShare`. */
   readonly reserve: number;
   /** Maximum wait for a session in ms. */
   readonly waitMs: number;
@@ -60,13 +60,13 @@ export class Pool {
     this.#share = new FairShare(options.reserve);
   }
 
-  /** Returns an idle session for `party`, or null. */
+  /** Returns an idle session for `party`; null if the party must wait for one. */
   take(party: FairShareParty): UpstreamSession | null {
     if (this.#closed || this.#idle.length === 0 || this.#share.waitingOf(party) > 0) return null;
     return this.#share.admits(party, this.#free, this.#places) ? this.#lend(party) : null;
   }
 
-  /** Waits for a session for `party`. Rejects with QueryError `overloaded`, `execution` or `shuttingDown`. */
+  /** Waits for a session for `party`. Rejects with QueryError `overloaded`, `databaseDown` or `shuttingDown`. */
   acquire(party: FairShareParty): Promise<UpstreamSession> {
     if (this.#closed) return Promise.reject(queryError('shuttingDown', {}));
     const idle = this.take(party);
@@ -105,7 +105,7 @@ export class Pool {
     );
   }
 
-  /** Number of sessions in use and of requests that wait for one. */
+  /** Number of sessions in use plus the number of waiting requests. */
   get load(): number {
     return this.#lent.size + this.#share.waiting;
   }
@@ -120,8 +120,8 @@ export class Pool {
   }
 
   /**
-   * Connects if the last attempt failed, although nobody waits for a session. A pool that is not asked while its server
-   * cannot be reached would not notice otherwise that it can again. Does nothing during the pause after a failure.
+   * Connects if the last attempt failed, even if no request waits. Without this, an unused pool would not notice that
+   * its server is reachable again. Does nothing during the pause after a failure.
    */
   retry(): void {
     const { reach, connect, size } = this.#options;
@@ -139,7 +139,7 @@ export class Pool {
     );
   }
 
-  /** @param standby name of the standby; null for the primary */
+  /** Returns the metrics of the pool. @param standby name of the standby; null for the primary */
   seen(purpose: EnginePool['purpose'], standby: string | null = null): EnginePool {
     const { size, reach } = this.#options;
     const { waiting } = this.#share;
@@ -165,7 +165,7 @@ export class Pool {
     for (const session of this.#all) session.destroy();
   }
 
-  /** Number of open sessions, plus those that may still be opened while the upstream accepts connections. */
+  /** Number of open sessions, or the pool's size while the upstream accepts connections. */
   get #places(): number {
     return this.#options.reach.state === 'open' ? this.#options.size : this.#all.size;
   }
@@ -189,7 +189,7 @@ export class Pool {
     this.#share.giveBack(party);
   }
 
-  /** Hands idle sessions to the queue; grows the pool if there are none. */
+  /** Hands idle sessions to waiting requests; grows the pool when none is left. */
   #serve(): void {
     while (this.#idle.length > 0) {
       const next = this.#share.first(this.#free, this.#places);

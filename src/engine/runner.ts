@@ -8,13 +8,13 @@ import type { UpstreamSession } from './upstream-session.js';
 
 export interface RunnerOptions extends ExecutionRules {
   readonly servers: QueryServers;
-  /** Puts a session into its governed state; null if it is already there. */
+  /** Puts a session into its governed state, such as its unprivileged role; returns null if it is already there. */
   readonly govern: (session: UpstreamSession) => Promise<void> | null;
 }
 
 const LOST_MS = 50;
 
-/** @throws InternalError before a server is chosen */
+/** Returns the server chosen for an execution. @throws InternalError if none was chosen yet */
 function chosenBy({ chosen }: Execution): ChosenServer {
   if (chosen === null) throw new InternalError('a statement was sent before its server was chosen');
   return chosen;
@@ -33,7 +33,7 @@ export class Runner implements ExecutionHost<Execution> {
     this.#govern = options.govern;
   }
 
-  /** Used only by the governed engine; no index exports it. */
+  /** Runs a statement in its snapshot or, without one, on a session of the chosen server. For use within the engine. */
   runStatement(
     statement: UpstreamStatement,
     values: readonly BoundValue[],
@@ -67,8 +67,8 @@ export class Runner implements ExecutionHost<Execution> {
       return;
     }
     if (execution.again === 'primary') execution.chosen = this.servers.ofPrimary();
-    // Several sessions may have died together, each noticed separately: wait a moment, so that the next one is not
-    // dead as well.
+    // Several sessions may have died together, each noticed separately: wait a moment, so that the next session is not
+    // a dead one as well.
     if (session.closed) setTimeout(() => this.#runAlone(execution), LOST_MS);
     else this.#runAlone(execution);
   }
@@ -98,7 +98,7 @@ export class Runner implements ExecutionHost<Execution> {
     );
   }
 
-  /** Begins on a session that was waited for; a standby may have fallen behind meanwhile. */
+  /** Begins on a session after a wait, during which a standby may have fallen behind. */
   #beginLate(execution: Execution, session: UpstreamSession): void {
     const chosen = chosenBy(execution);
     const now = this.servers.recheck(chosen, execution.standby);
@@ -111,7 +111,7 @@ export class Runner implements ExecutionHost<Execution> {
     this.#runOnPrimary(execution);
   }
 
-  /** Runs on the primary if the standby is down; if not, somebody has ended the statement. */
+  /** Reruns the statement on the primary if the standby is down; otherwise somebody ended the session, and it fails. */
   async #runIfDown(execution: Execution): Promise<void> {
     if (await this.servers.isDown(chosenBy(execution).server)) this.#runOnPrimary(execution);
     else execution.failLost();

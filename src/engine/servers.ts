@@ -5,22 +5,22 @@ import type { StandbyReads, StandbySource } from './standby-reads.js';
 /** A server with sessions for queries. */
 export interface QueryServer {
   readonly pool: Pool;
-  /** Null if the server has no shared sessions. */
+  /** Sessions shared by short statements; null if the server has none. */
   readonly lanes: Lanes | null;
   /** Name of the standby; null for the primary. */
   readonly standby: string | null;
 }
 
 /**
- * The server that a statement runs on. `asOf` is the time before which all commits are in the answer, in ms on the
- * clock of `performance.now()`; null on the primary, which has all of them.
+ * The server that a statement runs on. The answer includes all commits before `asOf`, in ms on the clock of
+ * `performance.now()`; null on the primary, which has every commit.
  */
 export interface ChosenServer {
   readonly server: QueryServer;
   readonly asOf: number | null;
 }
 
-/** Null for the primary. */
+/** Returns the standby and its `asOf` in ms since the epoch; null for the primary. */
 export function standbySource({ server, asOf }: ChosenServer): StandbySource | null {
   if (server.standby === null || asOf === null) return null;
   return { name: server.standby, asOf: Date.now() - (performance.now() - asOf) };
@@ -34,9 +34,9 @@ export interface UsableStandby extends ChosenServer {
 /** The standbys of a database. */
 export interface Standbys {
   readonly servers: readonly QueryServer[];
-  /** The least busy standby whose data are recent enough for `reads`, which takes note of it; null if there is none. */
+  /** Returns the least busy standby recent enough for `reads`, and records it in `reads`; null if none may answer. */
   choose(reads: StandbyReads): UsableStandby | null;
-  /** The current state of a standby that was chosen before; null if it is no longer recent enough. */
+  /** Returns a standby chosen earlier, with its current `asOf`; null if it may no longer answer. */
   recheck(server: QueryServer, reads: StandbyReads): UsableStandby | null;
   /** Polls a standby, and resolves to true if it cannot be reached or is no longer a standby. */
   isDown(server: QueryServer): Promise<boolean>;
@@ -62,18 +62,18 @@ export class QueryServers {
     return this.#standbys !== null;
   }
 
-  /** @param reads null if only the primary may answer */
+  /** Returns a standby that may answer, or else the primary. @param reads null if only the primary may answer */
   choose(reads: StandbyReads | null): ChosenServer {
     return (reads === null ? null : this.#standbys?.choose(reads)) ?? this.ofPrimary();
   }
 
-  /** Called when a session has been waited for: `chosen`, or the primary if the standby fell behind meanwhile. */
+  /** Returns `chosen` after a wait for a session, or the primary if the standby fell behind meanwhile. */
   recheck(chosen: ChosenServer, reads: StandbyReads | null): ChosenServer {
     if (chosen.asOf === null || reads === null || this.#standbys === null) return chosen;
     return this.#standbys.recheck(chosen.server, reads) ?? this.ofPrimary();
   }
 
-  /** Polls a standby, and resolves to true if it cannot be reached or is no longer one; to false for the primary. */
+  /** Polls a standby. Resolves to true if it cannot be reached or is no longer a standby; to false for the primary. */
   async isDown(server: QueryServer): Promise<boolean> {
     return (await this.#standbys?.isDown(server)) ?? false;
   }

@@ -51,12 +51,12 @@ function set(name: string, value: string): string {
 }
 
 /**
- * Method of applying settings to one statement. `function` uses `set_config`. `command` uses SET LOCAL, for governed
- * roles without `set_config`; a native server would log a warning each time.
+ * Method of applying settings to one statement. `function` uses `set_config`. `command` uses SET LOCAL, for embedded
+ * servers, whose roles may not call `set_config`; other servers would log a warning each time.
  */
 export type SettingForm = 'function' | 'command';
 
-/** Statements sent before the caller's: the number of their CommandComplete messages, and the prepared one. */
+/** Statements sent before the caller's: the number of their CommandComplete messages, and the prepared statement. */
 export interface SentPreamble {
   readonly completions: number;
   readonly sql: string;

@@ -10,20 +10,20 @@ import { executionError, parseErrorResponse, StatementFault } from './upstream-e
 import type { ErrorSource, ReportUpstreamError, UpstreamError } from './upstream-report.js';
 import type { MessageView, PreparedUpstream, SessionJob, UpstreamSession } from './upstream-session.js';
 
-/** Receives the outcome of a short statement's run: exactly one call, never before `begin` returns. */
+/** Receives the outcome of one run of a short statement, in exactly one call after `begin` has returned. */
 export interface ShortAnswer {
   /** All rows as whole DataRow messages; the view stays valid. */
   answered(rows: Uint8Array, count: number): void;
-  /** The statement was not short or could not be run here, and must be run in the usual way. */
+  /** The statement was not short or could not be run on a shared session, and must be run in the usual way. */
   unanswered(): void;
-  /** `error` as thrown by `GovernedEngine.execute`. */
+  /** The run failed with `error`, which is one that `GovernedEngine.execute` throws. */
   failed(error: unknown): void;
 }
 
 /**
- * The statement of a governed plan, for runs while it counts as short. Runs of many callers are pipelined on shared
- * sessions, without a promise, timer or signal for each. A shared session cannot be cancelled; it has a small
- * statement timeout, after which the outcome is `unanswered`.
+ * The statement of a governed plan, for runs while it is known to be short. Runs of many callers are pipelined on
+ * shared sessions, without a promise, timer or signal for each run. A shared session cannot be cancelled; it has a
+ * small statement timeout, after which the outcome is `unanswered`.
  */
 export interface ShortStatement {
   /**
@@ -33,7 +33,7 @@ export interface ShortStatement {
    * @param reads permits a standby to answer; null if only the primary may
    */
   isReady(reads: StandbyReads | null): boolean;
-  /** True if `isReady` may return true: a session with one of the servers has prepared it. */
+  /** True if `isReady` may return true: a shared session with one of the servers has prepared the statement. */
   isReadySomewhere(): boolean;
   /**
    * Sends a run after `isReady` has returned true; values are for the plan's slots, in the order of `emit`. Returns the
@@ -182,7 +182,7 @@ export class ShortRun implements SessionJob {
     this.#answer?.failed(told);
   }
 
-  /** Handles the loss of the session. Nothing was delivered, so the slow path takes over, unless `cause` is set. */
+  /** Handles the loss of the session. Nothing was delivered, so the slow path takes over, unless the run caused it. */
   lost(cause?: unknown): void {
     const sending = this.#sending;
     this.#sending = null;
@@ -199,7 +199,7 @@ export class ShortRun implements SessionJob {
     return this.#more.length === 0 ? this.#rows : Buffer.concat([this.#rows, ...this.#more]);
   }
 
-  /** Hands the run to the slow path. An outdated prepared statement does not lower the statement's score. */
+  /** Hands the run to the slow path. Only a run that took too long or was too large lowers the statement's score. */
   #giveUp({ lanes, statement }: SharedExecution, error: UpstreamError | null): void {
     if (error === null || error.sqlstate === '57014')
       lanes.observe({
@@ -215,7 +215,7 @@ export class ShortRun implements SessionJob {
 }
 
 /**
- * SQLSTATEs for a statement timeout, a missing prepared statement, a changed result type, and a statement that stood in
- * the way of a standby's replay.
+ * SQLSTATEs after which the slow path runs the statement again: statement timeout, missing prepared statement, changed
+ * result type, conflict with replay on a standby.
  */
 const RUN_AGAIN: ReadonlySet<string> = new Set(['57014', '26000', '0A000', '40001']);

@@ -139,7 +139,7 @@ export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost<Execut
   }
 }
 
-/** A session for `subject`, waited for if none is idle. @throws the errors of `Pool.acquire` */
+/** Returns an idle session for `subject`, or waits for one. @throws the errors of `Pool.acquire` */
 async function sessionOf({ pool }: QueryServer, subject: string | null): Promise<UpstreamSession> {
   return pool.take(subject) ?? pool.acquire(subject);
 }

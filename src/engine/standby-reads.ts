@@ -1,25 +1,25 @@
 import type { UpstreamError } from './upstream-report.js';
 
-/** A server, by its identity. */
+/** A server, compared by object identity. */
 interface ReadServer {
   /** Name of the standby; null for the primary. */
   readonly standby: string | null;
 }
 
-/** The standby that a statement was read from. */
+/** The standby that answered a statement. */
 export interface StandbySource {
-  /** Its name for operators; callers do not see it. */
+  /** Name of the standby, for operators; callers do not see it. */
   readonly name: string;
-  /** Everything that was committed before this time was read, in ms since the epoch. */
+  /** The answer includes everything that was committed before this time, in ms since the epoch. */
   readonly asOf: number;
 }
 
 /**
- * Permission for a standby to answer, held by whoever asks. All statements of a session or of a request pass the same
- * object, so that none reads older data than one before it. Times are in ms on the clock of `performance.now()`.
+ * Permission for standbys to answer. All statements of a session or of a request pass the same object, so that none
+ * reads older data than an earlier one. Times are in ms on the clock of `performance.now()`.
  */
 export interface StandbyReads {
-  /** Everything that was committed before this time must be in an answer of `server`; infinite if it may not answer. */
+  /** Everything that was committed before this time must be in an answer of `server`; Infinity if it may not answer. */
   notBeforeOn(server: ReadServer): number;
   /** Notes that a statement will run on `server`, which has everything that was committed before `asOf`. */
   chose(server: ReadServer, asOf: number): void;
@@ -28,12 +28,12 @@ export interface StandbyReads {
 }
 
 /**
- * Permission of a session. No answer of a standby is older than one from another standby. An answer of the primary,
- * asked because no standby was recent enough, may be newer than the next one.
+ * Permission of a session. An answer of a standby is never older than an earlier answer of another standby. It may be
+ * older than an earlier answer of the primary, which was used because no standby was recent enough.
  */
 export class SessionReads implements StandbyReads {
   #notBefore = Number.NEGATIVE_INFINITY;
-  /** The standby of the last statement, and when that ended. */
+  /** The standby that answered last, and the time at which its statement ended. */
   #last: ReadServer | null = null;
   #endedAt = Number.NEGATIVE_INFINITY;
 
@@ -53,15 +53,15 @@ export class SessionReads implements StandbyReads {
     this.#endedAt = performance.now();
   }
 
-  /** Requires everything that was committed before `time`; an earlier one than before changes nothing. */
+  /** Requires everything that was committed before `time`; has no effect if a later time is already required. */
   requireCommitted(time: number): void {
     this.#notBefore = Math.max(this.#notBefore, time);
   }
 }
 
 /**
- * Permission of a request with several statements: all run on one standby and, once one of them did not, on the
- * primary.
+ * Permission of a request with several statements, which all run on the same standby. Once a statement has run on the
+ * primary, the later ones do too.
  */
 export class StepReads implements StandbyReads {
   readonly #reads: StandbyReads;
@@ -97,9 +97,8 @@ export class StepReads implements StandbyReads {
 /** serialization_failure: on a standby, the statement conflicted with replay of the primary's log. */
 const RECOVERY_CONFLICT = '40001';
 /**
- * SQLSTATEs of a standby that the primary would not report: the statement conflicted with replay, or waited for it
- * in a circle (deadlock_detected), or reads what a standby does not have, such as an unlogged table
- * (feature_not_supported).
+ * SQLSTATEs of a standby that the primary would not report: the statement conflicted with replay, deadlocked with it
+ * (deadlock_detected), or reads something that a standby lacks, such as an unlogged table (feature_not_supported).
  */
 const OF_STANDBY: ReadonlySet<string> = new Set([RECOVERY_CONFLICT, '40P01', '0A000']);
 /** admin_shutdown: the server is shut down, or somebody has ended the session. */

@@ -1,7 +1,7 @@
 import { type GovernedPlan, relationsRead, type Slot } from 'osl-compiler';
 import type { StandbyReads, StandbySource } from './standby-reads.js';
 
-/** A parameter value in wire form: format 0 is text, 1 binary; null bytes are NULL. */
+/** A parameter value in wire form: format 0 is text, 1 binary; `bytes` is null for NULL. */
 export interface BoundValue {
   readonly format: 0 | 1;
   readonly bytes: Uint8Array | null;
@@ -48,7 +48,7 @@ export interface TransactionSnapshot {
 }
 
 export interface ExecuteOptions {
-  /** Subject whose share of the sessions is used; null for the gateway's own statements. */
+  /** Subject to whose share of the sessions the statement counts; null for the gateway's own statements. */
   readonly subject: string | null;
   /** Format per column, a single one for all columns, or empty for text. */
   readonly resultFormats: readonly (0 | 1)[];
@@ -56,7 +56,7 @@ export interface ExecuteOptions {
   readonly maxRows: number;
   /** Maximum bytes of DataRow messages; 0 for no cap. */
   readonly maxBytes: number;
-  /** Timeout in ms from the call to the last row, including the sink's time; 0 leaves only the backstop. */
+  /** Timeout in ms from the call to the last row, including the sink's time; 0: only the `statement_timeout`. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal | null;
   /** Number of copies of a large row that the sink makes before it is written; none by default. */
@@ -79,7 +79,7 @@ export interface RowSink {
    * backpressure: the upstream is not read until it settles. A rejection ends the execution.
    */
   write(dataRows: Uint8Array, rows: number): void | Promise<void>;
-  /** Number of rows already sent to the client; if absent, all of them. */
+  /** Returns the number of rows already sent to the client; without this method, all rows count as sent. */
   left?(): number;
 }
 
@@ -91,11 +91,9 @@ export interface ExecuteResult {
 
 export interface UpstreamStatement {
   readonly sql: string;
-  /**
-   * `plan` requests EXPLAIN output, one line per row, for unknown parameter values, so that no estimate reveals one.
-   */
+  /** `plan` requests EXPLAIN output, one line per row, for unknown parameter values, which no estimate can reveal. */
   readonly asks: 'rows' | 'plan';
-  /** Plan mode of the shared sessions that may run it; `auto` only if no value can make another plan better. */
+  /** Plan mode of the shared sessions that may run it; `auto` only if the best plan does not depend on the values. */
   readonly planMode: PlanMode;
   readonly parameterOids: readonly number[];
   /** Column type OIDs that the plan promises. */
@@ -105,7 +103,7 @@ export interface UpstreamStatement {
   readonly sources?: readonly ValueSource[];
 }
 
-/** Origin of a value. `literal` and `client` values come from the caller; `number` is the caller's `$n`. */
+/** Origin of a value. The caller sends `literal` and `client` values; `number` is the `$n` that the caller wrote. */
 export type ValueSource =
   | { readonly kind: 'literal'; readonly type: string }
   | { readonly kind: 'client'; readonly type: string; readonly number: number }
@@ -121,7 +119,7 @@ export interface StatementReads {
   readonly columns: readonly string[];
 }
 
-/** The source of a slot's value; parts added by policy, a metric or the compiler belong to the gateway. */
+/** Returns the origin of a slot's value. Values added by policy, a metric or the compiler are the gateway's. */
 export function sourceOf(slot: Slot): ValueSource {
   if (slot.kind === 'client') return { kind: 'client', type: slot.type, number: slot.index + 1 };
   return slot.kind === 'literal' && slot.written ? { kind: 'literal', type: slot.type } : { kind: 'gateway' };
@@ -140,7 +138,7 @@ export function readsOf({ query, objects, outputs }: GovernedPlan): StatementRea
 
 const METRICS = 'osl.metrics.';
 
-/** The names to show; definitions of metrics are hidden from callers who query the metrics. */
+/** Returns the names to show to the caller: only the metrics, if there are any, since their definitions are hidden. */
 function namedIn(objects: readonly string[]): readonly string[] {
   const metrics = objects.filter((name) => name.startsWith(METRICS));
   return (metrics.length > 0 ? metrics : objects).map((name) => name.slice(name.lastIndexOf('.') + 1));

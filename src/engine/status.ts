@@ -30,7 +30,7 @@ export interface StatusParts {
   readonly pools: () => readonly EnginePool[];
 }
 
-/** The state of a database, for surfaces and operators. They cannot run statements through it. */
+/** The state of a database, for surfaces (wire, REST, MCP) and operators, who cannot run statements through it. */
 export class EngineStatus {
   readonly #parts: StatusParts;
   readonly #timeZone: (text: string) => Promise<string | null>;
@@ -90,14 +90,14 @@ export class EngineStatus {
     return this.#parts.pools();
   }
 
-  /** Reason why no governed session answers within two seconds; null if one does. */
+  /** Returns the reason why no governed session answers within two seconds; null if a session answers. */
   async unhealthyReason(): Promise<UnhealthyReason | null> {
     return this.reached ? unhealthyReasonOf(this.#parts.runner) : UNREACHED;
   }
 
   /**
-   * The name of the time zone `text` as the upstream displays it; null if unknown there. Throws the errors of
-   * `GovernedEngine.execute`.
+   * Returns the name of the time zone `text` as the upstream displays it; null if the upstream does not know the zone.
+   * Throws the errors of `GovernedEngine.execute`.
    */
   timeZone(text: string): Promise<string | null> {
     return this.#timeZone(text);
@@ -151,7 +151,7 @@ async function askUpstream(runner: Runner, text: string): Promise<string | null>
     await runner.runStatement(SHOW, [], options, sink);
     return zone;
   } catch (error) {
-    // Any other error says nothing about the text.
+    // Any other error says nothing about the time zone.
     if (error instanceof QueryError && error.entry === 'unresolvable') return null;
     throw error;
   }

@@ -9,12 +9,12 @@ import { localError, parseErrorResponse } from './upstream-error.js';
 import { type UpstreamError, UpstreamFailure } from './upstream-report.js';
 import type { SessionJob, UpstreamSession } from './upstream-session.js';
 
-/** Runs `work` with a session in its system state; the session is always returned to the pool afterwards. */
+/** Runs `work` with a session that may run the gateway's own statements, and then always returns it to the pool. */
 export type WithSession = <T>(work: (session: UpstreamSession) => Promise<T>) => Promise<T>;
 
 /**
- * Provides sessions of `pool`, after `prepare`. A session that could not be prepared, or was left in a transaction, is
- * discarded; one that does not answer for `silenceMs` is closed.
+ * Lends sessions of `pool`, each after `prepare`. A session that could not be prepared, or was left in a transaction,
+ * is discarded; one that does not answer for `silenceMs` is closed.
  *
  * @internal
  */
@@ -60,7 +60,7 @@ export interface SystemQueries {
   query(statement: Sql, params?: readonly unknown[]): Promise<Record<string, unknown>[]>;
   /** Runs any number of statements without parameters. */
   script(ddl: Sql): Promise<void>;
-  /** Loads rows of values in text format with COPY, either all or none. Returns their number. */
+  /** Loads rows of values in text format with COPY, either all or none. Returns the number of rows. */
   copyIn(target: CopyIntoTable, rows: CopySource): Promise<number>;
 }
 
@@ -115,7 +115,7 @@ export class SystemEngine implements SystemQueries {
   }
 }
 
-/** @internal */
+/** Runs the gateway's own statements on `session`. @internal */
 export function queriesOn(session: UpstreamSession): SystemQueries {
   return {
     query: (statement, params) => query(session, statement, params),

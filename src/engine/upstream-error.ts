@@ -2,7 +2,7 @@ import { isEvaluationFault, NEGATIVE_COUNTS, QueryError, queryError } from 'osl-
 import type { UpstreamStatement } from './statement.js';
 import { type ErrorSource, RIGHTS_FAULTS, type UpstreamError } from './upstream-report.js';
 
-/** The fields of an ErrorResponse or NoticeResponse body, by type letter. */
+/** Returns the fields of an ErrorResponse or NoticeResponse body, by type letter. */
 export function reportFields(body: Buffer): ReadonlyMap<string, string> {
   const fields = new Map<string, string>();
   let at = 0;
@@ -31,13 +31,13 @@ export function parseErrorResponse(body: Buffer): UpstreamError {
   };
 }
 
-/** The parameter number in the outermost line of the error's context, in any language. */
+/** Returns the parameter number in the last, outermost line of the error's context, in any language; null if none. */
 function parameterIn(context: string | undefined): number | null {
   const found = /\$(\d+)/.exec(context?.slice(context.lastIndexOf('\n') + 1) ?? '')?.[1];
   return found === undefined ? null : Number(found);
 }
 
-/** An error created here because the upstream no longer answers. */
+/** Creates an upstream error for a fault that the gateway itself detected, such as a lost connection. */
 export function localError(sqlstate: string, message: string): UpstreamError {
   return parseErrorResponse(Buffer.from(`C${sqlstate}\0M${message}\0\0`));
 }
@@ -62,7 +62,7 @@ export function changedColumn(column: string | null): UpstreamError {
 
 const MOST_LISTED = 5;
 
-/** Lists the objects of a query for an error message. */
+/** Lists the objects of a query for an error message, at most `MOST_LISTED`. */
 export function objectsText(objects: readonly string[]): string {
   if (objects.length === 0) return 'the question';
   const named = objects.slice(0, MOST_LISTED).map((name) => `\`${name}\``);
@@ -91,11 +91,11 @@ const DENIED = '42501';
 const OURS: ReadonlySet<string> = new Set(Object.values(RIGHTS_FAULTS));
 
 /**
- * The database could not interpret a statement. Callers see this error only if a table differs from the manifest,
- * which `throwCause` determines.
+ * The database could not interpret a statement, or returns columns of other types than planned. `throwCause` passes
+ * this error to the caller only if a table differs from the manifest or `inText` is null.
  */
 export class StatementFault extends QueryError {
-  /** The part of our SQL that the database complains about, for the log; null if the fault is elsewhere. */
+  /** The SQLSTATE and the part of our SQL that the database refuses, for the log; null if the fault is elsewhere. */
   readonly inText: string | null;
 
   constructor(error: QueryError, inText: string | null) {
@@ -104,7 +104,7 @@ export class StatementFault extends QueryError {
   }
 }
 
-/** The database could not read or compute with a value of the query. */
+/** The database could not parse a value of the query, or not compute with it. */
 export class ValueError extends QueryError {
   /** Index of the faulty parameter, starting at 0; null if the statement computed the value. */
   readonly parameter: number | null;
@@ -158,8 +158,8 @@ function entryOf(sqlstate: string): 'execution' | 'sourceDenied' | 'sourceGone' 
 const SHOWN = 120;
 
 /**
- * SQLSTATE and position of an error within our own text, which contains no values. Null for an error raised after
- * parsing, in a function or on another server.
+ * Returns the SQLSTATE of an error and the text at its position in our SQL, which contains no values. Null for an error
+ * raised after parsing, in a function or on another server.
  */
 function complaintIn(
   { sqlstate, position }: Pick<UpstreamError, 'sqlstate' | 'position'>,
@@ -175,7 +175,7 @@ const MALFORMED = '08P01';
 /** SQLSTATE syntax_error, here for a malformed text search query or JSON path: the statement is already parsed. */
 const NOT_WELL_FORMED = '42601';
 
-/** The error if a value from the caller caused it; otherwise null. */
+/** Returns the error for the caller if one of the caller's values is at fault; otherwise null. */
 function valueErrorOf(
   { sqlstate, parameter }: Pick<UpstreamError, 'sqlstate' | 'parameter'>,
   { sources }: Pick<UpstreamStatement, 'sources'>,
@@ -198,7 +198,7 @@ function valueErrorOf(
     : null;
 }
 
-/** The abort reason of `signal`, or `cancelled`. */
+/** Returns the abort reason of `signal` if it is a QueryError; otherwise `cancelled`. */
 export function stopError({ reason }: AbortSignal): QueryError {
   return reason instanceof QueryError ? reason : queryError('cancelled', {});
 }

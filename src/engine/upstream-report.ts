@@ -22,17 +22,17 @@ export type ReportUpstreamError = (error: UpstreamError, tables: readonly string
 /** Log entry about an upstream error; contains no row value. */
 export interface UpstreamWords {
   readonly sqlstate: string;
-  /** The start of the upstream's message that is known to contain no value; null if there is none. */
+  /** The start of the upstream's message that is known to contain no value; null if no part is known to be safe. */
   readonly message: string | null;
   /** The routine in the server's source; null if unknown. */
   readonly routine: string | null;
-  /** The names of the table, column or constraint concerned. */
+  /** The names of the table, column or constraint concerned; null if unknown. */
   readonly about: string | null;
 }
 
 /**
- * SQLSTATE classes whose messages start with fixed words about rights, limits, connections or the schema, and quote
- * names after those.
+ * SQLSTATE classes whose messages start with fixed words about rights, limits, connections or the schema, before any
+ * quoted name.
  */
 const BEGIN_SAFE: ReadonlySet<string> = new Set([
   '08',
@@ -178,7 +178,7 @@ function messageOf({ sqlstate, message, routine }: UpstreamError): string | null
   return `${longest}${TYPE_AFTER.exec(rest)?.[0] ?? ''}`;
 }
 
-/** The text up to the first character that could begin a value, in any language. */
+/** Returns the start of a message, before any character that could begin a value, in any language; null if empty. */
 function beforeQuotes(message: string): string | null {
   const words = /^[\p{L}\p{M} ,/_-]*/u.exec(message)?.[0].trim() ?? '';
   return words === '' ? null : words;

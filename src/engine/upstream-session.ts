@@ -7,7 +7,7 @@ import { BackendSplitter } from './protocol/splitter.js';
 
 /** The byte stream of an upstream session after authentication. */
 export interface Transport {
-  /** Time in ms to wait, without reading, before cancelling; 0 to cancel immediately. */
+  /** Time in ms that a statement may take to end by itself before it is cancelled; 0 to cancel immediately. */
   readonly graceMs: number;
   /** Starts receiving. `closed` is called once, after all other calls. */
   attach(receive: (chunk: Uint8Array) => void, closed: () => void): void;
@@ -55,8 +55,8 @@ const PREPARED_LIMIT = 500;
 const DRAIN_MS = 10_000;
 const CANCEL_AGAIN_MS = 250;
 /**
- * A server does not notice a cancel while it sends a row. Reading a row larger than this takes longer than opening a
- * new session.
+ * Size of a row, in bytes, above which reading it takes longer than opening a new session. A server does not notice a
+ * cancel while it sends a row.
  */
 const ABANDON_BYTES = 67_108_864;
 
@@ -102,7 +102,7 @@ export class UpstreamSession implements Stream {
   /** Called when the statement being cancelled has ended. */
   #wakeCanceller: () => void = () => undefined;
   #grace: NodeJS.Timeout | null = null;
-  /** Time of the last bytes received, or of the first job submitted since then. */
+  /** Time at which bytes were last received, or at which the first unanswered job was submitted, if that is later. */
   #owedSince = 0;
 
   constructor(transport: Transport, memory: AnswerMemory) {
@@ -172,7 +172,7 @@ export class UpstreamSession implements Stream {
   }
 
   /**
-   * Repeats the cancel request, which may get lost, and which Postgres ignores while it reads the next message.
+   * Repeats the cancel request, because it may get lost, and Postgres ignores it while reading the next message.
    * Settles when the statement has ended and no request is in flight.
    */
   async #cancelUntilAnswered(): Promise<void> {
@@ -215,7 +215,7 @@ export class UpstreamSession implements Stream {
     else this.#out.detach();
   }
 
-  /** Delivers about `bytes` bytes of the received data. */
+  /** Delivers about `bytes` bytes of the received data. Returns true if more is waiting for its turn. */
   slice(bytes: number): boolean {
     this.#allowance = bytes;
     this.#queued = this.#pump();

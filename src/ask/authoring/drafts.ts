@@ -99,7 +99,7 @@ async function suggestion(
   return parts.drafting.suggestRelation(found, served, author);
 }
 
-/** Candidates are searched among relations not adopted yet; a table may already be adopted. */
+/** Finds the relation to draft: a candidate must not be in the manifest yet, but a table may be. */
 function findCandidate(
   { kind, name }: SuggestionTarget,
   read: UpstreamSchema,

@@ -28,7 +28,7 @@ import {
   versionsOf,
 } from '../index.js';
 
-/** Notes for the author: added objects that no role has a grant on. */
+/** Returns notes for the author about added objects that no role has a grant on. */
 function grantNotes({
   diff,
   snapshot,
@@ -74,7 +74,7 @@ export type PublishResult =
  * Publishes a change; changes are processed one at a time. The new version is written and then served, between the
  * audit records of the decision and the outcome. At any moment either the old or the new model is served.
  *
- * @throws QueryError E4280, E4120, E4090, E2101, E1001, and the errors of `respond`
+ * @throws QueryError E4280, E4120, E4090, E3001, E2101, E1001, E1002, E5036, and the errors of `respond`
  */
 export async function publish(
   parts: PublishingParts,
@@ -231,7 +231,7 @@ function notServable(findings: readonly DraftFinding[]): QueryError {
   });
 }
 
-/** Full names of the changed objects; a changed column or attribute counts as a change to its owner. */
+/** Returns the full names of the changed objects; a changed column or attribute counts as a change to its owner. */
 function objectsOf({ changes }: ManifestDifference, manifest: Manifest): readonly string[] {
   const names = changes.map(({ kind, name }): string => {
     const owner = name.split('.')[0] ?? name;
@@ -308,7 +308,7 @@ async function versionFor(
   return version;
 }
 
-/** @throws QueryError E1001 */
+/** Returns the draft with this id. @throws QueryError E1001 if there is none */
 export function draftNamed({ publishing }: PublishingParts, id: string): StoredDraft {
   const draft = publishing.drafts.get(id);
   if (draft === null) throw unknownVersion('draft', id);
@@ -366,7 +366,7 @@ export function authored<T>(
 /** The served model and the documents it was compiled from. */
 export type AuthoringBaseline = DraftBaseline & { readonly snapshot: PolicySnapshot };
 
-/** @throws QueryError E2001 */
+/** Returns the model that drafts are compiled against. @throws QueryError E2001 if no policy is in force */
 export function baselineOf({ manifest, snapshot, file, published }: Caller['model']): AuthoringBaseline {
   if (snapshot === null) throw queryError('noSnapshot', {});
   const { objects } = published ?? EMPTY_OVERLAY;

@@ -20,11 +20,11 @@ interface CachedAnswer {
   readonly pieces: readonly { readonly bytes: Uint8Array; readonly rows: number }[];
   readonly rows: number;
   readonly bytes: number;
-  /** Data epoch, read before the query ran. */
+  /** Data epoch (see `DataEpochs`), read before the query ran. */
   readonly epoch: string;
   /** Time at which the answer was read, in ms since the epoch. */
   readonly asOf: number;
-  /** The time of `asOf` on the clock of `performance.now()`. */
+  /** The same time as `asOf`, on the clock of `performance.now()`. */
   readonly readAt: number;
 }
 
@@ -62,7 +62,7 @@ export class AnswerCache {
     return Math.min(this.#bounds.answerBytes, this.#bounds.bytes - ENTRY_BYTES);
   }
 
-  /** Returns the answer if its epoch is current and it is young enough; deletes it otherwise. */
+  /** Returns the answer if its epoch is current and it is at most `maxAgeMs` old; deletes it otherwise. */
   find(key: string, epoch: string, maxAgeMs: number): CachedAnswer | null {
     const found = this.#answers?.get(key);
     const isGood = found?.epoch === epoch && performance.now() - found.readAt <= maxAgeMs;
@@ -105,7 +105,7 @@ interface AnswerCacheKey {
 }
 
 export interface DataEpochs {
-  /** Identifies the current state of these entities' rows: equal while the data is unchanged, null if unknown. */
+  /** Returns an identifier of the state of these entities' rows, equal while the data is unchanged; null if unknown. */
   of(rules: ReadonlyMap<string, CacheRule>): Promise<string | null>;
 }
 
@@ -121,8 +121,8 @@ interface KeyParts {
 const RULES = new WeakMap<GovernedPlan['query'], ReadonlyMap<string, CacheRule> | null>();
 
 /**
- * The cache rules of all entities that `plan` reads. Null if the answer must not be cached because an entity has no
- * rule, the plan is not repeatable, or the database applies row security.
+ * Returns the cache rules of all entities that `plan` reads. Null if the answer must not be cached: `plan` reads a
+ * rollup, no entity or one without a rule, is not repeatable, or the database applies row security.
  */
 export function cacheRulesOf(manifest: Manifest, plan: GovernedPlan): ReadonlyMap<string, CacheRule> | null {
   const known = RULES.get(plan.query);
@@ -152,7 +152,7 @@ export function cacheKeyOf(parts: KeyParts): AnswerCacheKey | null {
   return { key: keyOf(parts), rules, maxAgeMs };
 }
 
-/** False if a value is a relative time such as 'tomorrow'. */
+/** True if no value is a relative time such as 'tomorrow'. */
 export function hasNoRelativeTimes({ plan, values }: Pick<KeyParts, 'plan' | 'values'>): boolean {
   return emit(plan).slots.every((slot, i) => {
     const value = values[i];
@@ -201,7 +201,7 @@ export interface CacheableQuestion {
   readonly answers: AnswerCache;
   readonly epochs: DataEpochs;
   readonly keeping: AnswerCacheKey;
-  /** If false, the query always runs, and its answer is cached. */
+  /** True if a cached answer may be used. If false, the query runs, and its answer may be cached. */
   readonly mayReuse: boolean;
   readonly spending: ModelUsage;
   /** Memory budget charged for the copy of the answer until it is cached. */
@@ -220,7 +220,7 @@ export async function answerFromCache(
   const asOf = Date.now();
   const readAt = performance.now();
   const epoch = await unlessStopped(epochs.of(keeping.rules), signal);
-  // The state is unknown, so the cache is bypassed.
+  // The data epoch is unknown, so the cache is bypassed.
   if (epoch === null) return { ...(await again.live(sink)), freshness: { from: 'live', asOf } };
   const kept = again.mayReuse ? answers.find(keeping.key, epoch, keeping.maxAgeMs) : null;
   if (kept !== null) {
@@ -237,7 +237,7 @@ export async function answerFromCache(
   return { ...result, freshness: { from: 'live', asOf } };
 }
 
-/** @throws QueryError if `signal` aborts it */
+/** Sends a cached answer to `sink`. @throws QueryError if `signal` aborts */
 async function give({ pieces }: CachedAnswer, sink: RowSink, signal: AbortSignal | null): Promise<void> {
   for (const { bytes, rows } of pieces) {
     if (signal?.aborted === true) throw stopError(signal);
@@ -264,7 +264,7 @@ class CopyingSink implements RowSink {
     this.bytes += dataRows.length;
     if (this.pieces !== null && (this.bytes > this.#most || !this.#memory.hold(dataRows.length)))
       this.pieces = null;
-    // Copied, since the bytes are a view into a larger buffer.
+    // Copied, since `dataRows` is a view of a larger buffer.
     else this.pieces?.push({ bytes: Uint8Array.from(dataRows), rows });
     return this.#to.write(dataRows, rows);
   }

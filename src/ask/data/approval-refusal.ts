@@ -13,13 +13,13 @@ import { statementOf } from '../request/request-target.js';
 import { type CompilingParts, planOf } from './planning.js';
 import type { DataQuestion, PlannedQuestion } from './question.js';
 
-/** The caller with every approval, and the grants that it lacks one for; null if it lacks none. */
+/** The caller as if it had every approval, and its grants that lack an approval. */
 interface SupposedCaller {
   readonly caller: Caller;
   readonly grants: readonly UnapprovedGrant[];
 }
 
-/** For finding out what an approval would change; never for an answer. */
+/** Used to find out what approvals would change, never for an answer. Returns null if the caller lacks no approval. */
 function supposeApproved(caller: Caller): SupposedCaller | null {
   const { identity, snapshot, manifest, circumstances, access: now } = caller;
   const supposed = { ...circumstances, approved: ALL_APPROVED };
@@ -39,8 +39,8 @@ function supposeApproved(caller: Caller): SupposedCaller | null {
 type RefusalRecord = Pick<DecisionRecord, 'mark' | 'says'>;
 
 /**
- * Plans a query like `planOf`. If it is refused and would not be with an approval, the error says so, and the approval
- * is requested if the client states a reason. The error depends on the policy and the query only, not on data.
+ * Plans a query like `planOf`. If the query is refused only for lack of an approval, the error says so, and the
+ * approval is requested if the client states a reason. The error depends on the policy and the query only, not on data.
  *
  * @throws QueryError E0535, E4290, E5036, and the errors of `planOf`
  */
@@ -84,7 +84,7 @@ async function requestNow(
   return openRequest(parts, request);
 }
 
-/** The unapproved grants on relations that the query reads. @throws the errors of `planOf` */
+/** Returns the unapproved grants on relations that the query reads. @throws the errors of `planOf` */
 async function unapprovedOf(
   parts: CompilingParts,
   { caller, grants }: SupposedCaller,
@@ -103,7 +103,7 @@ function namesOf(grants: readonly UnapprovedGrant[]): string {
   return names.sort().join(', ');
 }
 
-/** The grants that a statement, or an object, needs an approval for. Empty also for a statement with an error. */
+/** Returns the grants that a statement or an object needs an approval for; empty if the statement has an error. */
 export async function grantsToApprove(
   parts: CompilingParts,
   caller: Caller,

@@ -70,7 +70,7 @@ export async function prepare(parts: AnswerParts, question: DataQuestion): Promi
   return Object.freeze({ body, parameterOids, plan, authorized, payment: new Payment(), record });
 }
 
-/** Decides about a query: plans it, and checks the policy on model calls and, if it is to run, its cost. */
+/** Decides on a query: plans it, and checks the policy on model calls and, if it is to run, the caller's limits. */
 export function decisionOf(
   parts: AnswerParts,
   question: DataQuestion,
@@ -93,7 +93,7 @@ export function decisionOf(
   return { action, asked: question.body, bucket: 'query', payment, decide: watched };
 }
 
-/** @throws QueryError E2101 */
+/** Records the objects that a plan reads, and checks that it may call its models. @throws QueryError E2101 */
 function recordAndCheck(plan: GovernedPlan, record: DecisionRecord): GovernedPlan {
   record.touches(plan);
   requireModelAccess(plan);
@@ -187,7 +187,7 @@ export function run(
 
 const NO_STEPS = Object.freeze({ until: Number.POSITIVE_INFINITY });
 
-/** Names of the redacted passage fields, excluding the columns that every passage has. */
+/** Returns the names of the redacted passage fields, excluding the columns that every passage has. */
 function redactedIn({ passageFields }: GovernedPlan, runtime: readonly RuntimeRows[]): readonly string[] {
   const all = new Set(runtime.flatMap((r) => [...r.redacted]));
   const isField = (name: string): boolean => !PASSAGE_COLUMNS.has(name) && name !== EVIDENCE;

@@ -26,17 +26,17 @@ export interface QueryTerms {
   /** Terms in query order, each with its first spelling and its number of occurrences in the query. */
   written(): Promise<ReadonlyMap<number, { readonly term: string; readonly times: number }>>;
   /**
-   * Ranges of `text` that contain query terms, in code points with the end excluded, in ascending order without
-   * overlap, at most a hundred. Also counts the occurrences of each term.
+   * Returns the ranges of `text` that contain query terms, in code points with the end excluded, in ascending order
+   * without overlap, at most a hundred. Also counts the occurrences of each term.
    */
   occurrences(text: string): {
     readonly spans: readonly (readonly [number, number])[];
     readonly counts: ReadonlyMap<number, number>;
   };
   /**
-   * The query as a sparse vector in pgvector's text format, with terms weighted by rarity; `frequencies[i]` of
+   * Returns the query as a sparse vector in pgvector's text format, with terms weighted by rarity; `frequencies[i]` of
    * `documents` passages contain `terms[i]`. Also returns the terms found in any passage, with their rarity and maximum
-   * score contribution. Null if no term is found.
+   * score contribution. Returns null if no passage contains a term.
    */
   weighted(
     documents: number,
@@ -101,7 +101,7 @@ export interface ReadyStore {
   readonly epoch: string;
   /** Time of the last incremental read of the source, in UTC to the second (RFC 3339); null if unknown. */
   readonly indexedAt: string | null;
-  /** This state had been committed by then, on the clock of `performance.now()`; an older one may be another. */
+  /** Time by which this state had been committed (clock of `performance.now()`); earlier reads may see another. */
   readonly since: number;
 }
 
@@ -115,8 +115,8 @@ export interface ContentPlane {
    */
   ready(facet: string, version: string): Promise<ReadyStore>;
   /**
-   * `ReadyStore.indexedAt` for each facet: the oldest among its versions and legs. Facets are omitted if they are not
-   * fully indexed or their database does not answer quickly.
+   * Returns `ReadyStore.indexedAt` for each facet: the oldest among its versions and legs (lexical and dense). Facets
+   * are omitted if they are not fully indexed or their database does not answer quickly.
    */
   indexedAt(facets: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /**

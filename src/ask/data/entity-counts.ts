@@ -10,13 +10,13 @@ import { countsCost, withinCost } from './query-limits.js';
 import { formatsOf, type ResultDelivery } from './question.js';
 import type { TextRow } from './runtime/step.js';
 
-/** True if a limit of the caller needs to see each plan before it runs, so that no query may skip planning. */
+/** True if a limit of the caller depends on the plan of each query, so that no query may skip planning. */
 export function needsFullPath(caller: Caller): boolean {
   return countsCost(caller) || quotasFor(caller, 'entities').length > 0;
 }
 
 /**
- * Checks that a plan may run under the limits of its caller. Returns undefined if there is nothing to wait for.
+ * Checks that a plan may run under the limits of its caller. Returns undefined if this needs no query to the database.
  *
  * @throws QueryError E0536, E0532, and the errors of `withinCost`
  */
@@ -30,9 +30,9 @@ export function withinLimits(
 }
 
 /**
- * Returns the counter of the entities that the rows of `plan` show; null if no limit of the caller counts any.
+ * Returns a counter of the entities shown in the rows of `plan`; null if no limit of the caller counts them.
  *
- * @throws QueryError E0536 if it is unknown which entities they show, E0532 if a limit needs a task
+ * @throws QueryError E0536 if the rows do not tell which entities they show, E0532 if a limit needs a task
  */
 export function entityCounter(
   parts: Pick<RunningParts, 'maskKeys' | 'means'>,
@@ -51,7 +51,7 @@ export function entityCounter(
 
 const KEYED = new WeakMap<GovernedPlan, Map<string, ReturnType<typeof withEntityKeys>>>();
 
-/** @throws QueryError E0536 */
+/** Adds the keys of counted entities to the outputs of `plan`; null if it shows none. @throws QueryError E0536 */
 function keyedPlan(
   { access, manifest }: Caller,
   plan: GovernedPlan,
@@ -72,7 +72,7 @@ function keyedPlan(
   throw queryError('uncountedEntities', { entity, reason, budget });
 }
 
-/** Returns the lowest of the limits that share a count. */
+/** Returns the limits with only the lowest of those that share a count. */
 function strictest(quotas: readonly Quota[]): readonly Quota[] {
   const byKey = new Map<string, Quota>();
   for (const quota of quotas) {
@@ -91,7 +91,7 @@ interface PlannedRun {
   readonly open: OpenSink;
 }
 
-/** Returns `run`, with the entities that it shows counted before its rows are sent. @throws QueryError E0536, E0532 */
+/** Makes `run` count the entities in its rows before the rows are sent. @throws QueryError E0536, E0532 */
 export function countedRun(parts: RunningParts, caller: Caller, run: PlannedRun): PlannedRun {
   const counter = entityCounter(parts, caller, run.plan);
   if (counter === null) return run;
@@ -104,28 +104,28 @@ export function countedRun(parts: RunningParts, caller: Caller, run: PlannedRun)
   };
 }
 
-/** HKDF domain of the key of hashes; no key domain of a manifest contains `#`. */
+/** HKDF domain for the keys of entity hashes. Key domains of a manifest cannot contain `#`. */
 const DOMAIN = '#entities';
-/** Bytes of a hash: among 100,000 entities two of 16 bytes are equal once in 10^28 times. */
+/** Size of a hash in bytes: the probability that two of 100,000 entities have the same hash is below 10^-28. */
 const HASH_BYTES = 16;
 
-/** The key of one entity: its name, and the text of each key column in UTF-8, as Latin-1. */
+/** An entity shown in a row: its name, and its key columns (each with its length) as UTF-8 bytes decoded as Latin-1. */
 interface ShownEntity {
   readonly entity: string;
   readonly text: string;
 }
 
-/** Counts the entities in the rows of one answer, whose last columns are their keys. */
+/** Counts the entities in the rows of one answer. The last columns of these rows are the entities' keys. */
 class EntityCounter {
   readonly plan: GovernedPlan;
   readonly #keys: readonly EntityKey[];
-  /** Number of columns that the caller is shown. */
+  /** Number of columns shown to the caller. */
   readonly #width: number;
   readonly #quotas: readonly Quota[];
   readonly #parts: Pick<RunningParts, 'maskKeys' | 'means'>;
-  /** Entities of earlier rows of this answer, which are counted. */
+  /** Entities in earlier rows of this answer, which are already counted. */
   readonly #seen = new Set<string>();
-  /** Keys of hashes by count and entity. */
+  /** HMAC keys for `#hash`, by the key of the count and the entity name. */
   readonly #hashKeys = new Map<string, Buffer>();
 
   constructor(
@@ -141,14 +141,14 @@ class EntityCounter {
     this.#parts = parts;
   }
 
-  /** Formats of the columns of `plan`: the keys are texts. */
+  /** Returns the column formats of `plan`: those of the shown columns, and text for the keys. */
   formats(shown: readonly (0 | 1)[]): readonly (0 | 1)[] {
     if (!shown.includes(1)) return [];
     const own = Array.from({ length: this.#width }, (_, i) => shown[shown.length === 1 ? 0 : i] ?? 0);
     return [...own, ...Array.from({ length: this.plan.outputs.length - this.#width }, () => 0 as const)];
   }
 
-  /** Removes the keys from rows, and passes these on once their entities are counted. */
+  /** Returns a sink that removes the keys from rows and passes the rows to `to` once their entities are counted. */
   sink(to: RowSink): RowSink {
     return {
       write: (dataRows, rows) => {
@@ -196,7 +196,7 @@ class EntityCounter {
     return { shown: shown.subarray(0, length), fresh };
   }
 
-  /** Adds the entities of a row to `fresh` that no earlier row showed. */
+  /** Adds the entities of a row to `fresh` unless an earlier row of the answer showed them. */
   #note(fresh: Map<string, ShownEntity>, cells: readonly (string | null)[]): void {
     for (const { entity, columns } of this.#keys) {
       const values = columns.map((column) => cells[column] ?? null);
@@ -207,7 +207,7 @@ class EntityCounter {
     }
   }
 
-  /** @throws QueryError E4290, E5038 */
+  /** Adds new entities to the counts. @throws QueryError E4290 if a limit is exceeded, E5038 */
   async #count(fresh: ReadonlyMap<string, ShownEntity>): Promise<void> {
     const additions = this.#quotas.map(({ key, windowMs, most, entities }) => {
       const own = [...fresh.values()].filter(({ entity }) => entities.has(entity));
@@ -226,7 +226,7 @@ class EntityCounter {
     for (const id of fresh.keys()) this.#seen.add(id);
   }
 
-  /** A hash that differs for each count, so that the store does not tell which counts have an entity in common. */
+  /** Returns a hash that differs for each count, so that the store does not reveal which counts share an entity. */
   #hash(count: string, { entity, text }: ShownEntity): string {
     const name = `${count} ${entity}`;
     let key = this.#hashKeys.get(name);
@@ -242,5 +242,5 @@ class EntityCounter {
   }
 }
 
-/** Length of the header of a DataRow message. */
+/** Length of the header of a DataRow message, in bytes. */
 const HEAD = 7;

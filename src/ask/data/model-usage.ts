@@ -17,13 +17,13 @@ export class ModelUsage {
     this.#reranked = this.#reranked === null ? spent : summed(this.#reranked, spent);
   }
 
-  /** Counts a text of the query, or other values as JSON, that an embedding model reads, also if it is cached. */
+  /** Adds the estimated tokens of values that an embedding model reads, cached or not; non-texts count as JSON. */
   addEmbedded(...values: readonly unknown[]): void {
     for (const value of values)
       this.#embedded += estimatedTokens(typeof value === 'string' ? value : JSON.stringify(value));
   }
 
-  /** Tokens of all models: those that their servers report, and estimates where they report none. */
+  /** Tokens used with all models, as reported by their servers, or estimated if they report none. */
   get tokens(): number {
     const { promptTokens = 0, answerTokens = 0, unreportedTokens = 0 } = this.#all ?? {};
     const { tokens = 0, unreportedTokens: unreported = 0 } = this.#reranked ?? {};
@@ -48,7 +48,7 @@ export class ModelUsage {
 function summed<T extends DecoderUsage | RerankUsage>(a: T, b: T): T {
   const total: Record<string, number> = { ...a };
   for (const [name, count] of Object.entries(b)) total[name] = (total[name] ?? 0) + count;
-  return total as unknown as T; // cast: both have the same counts
+  return total as unknown as T; // cast: both have the same fields
 }
 
 function rerankedIn({ passages, known, requests, tokens }: RerankUsage) {

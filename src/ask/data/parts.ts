@@ -41,7 +41,7 @@ export interface PlanningParts {
   readonly rollups: Rollups;
 }
 
-/** The rights that a plan is made for, and the name under which it takes its turn to be compiled. */
+/** The rights that a plan is compiled for, and the subject, among whom compilations take turns. */
 export interface PlannedFor extends Pick<Caller, 'access' | 'manifest'> {
   readonly identity: { readonly subject: string };
 }
@@ -53,7 +53,7 @@ export interface Rollups {
 
 /** Decides whether a caller may see many passages of a store or only a few. */
 export interface PermittedCounts {
-  /** @param some plan that counts permitted passages, up to the limit in slot `limit` */
+  /** @param some the plan that counts permitted passages, up to the limit in slot `limit` */
   areMany(some: GovernedPlan, epoch: string, input: RuntimeInput): Promise<boolean>;
 }
 
@@ -61,7 +61,7 @@ export interface CountedWords {
   readonly documents: number;
   /** For each word of the query, the number of passages that contain it. */
   readonly frequencies: ReadonlyMap<number, number>;
-  /** Data snapshot that was counted; null if unknown. */
+  /** The `pg_snapshot` in which the passages were counted; null if unknown. */
   readonly snapshot: string | null;
   readonly key: string;
   readonly isKept: boolean;
@@ -77,7 +77,7 @@ export interface WordCounter {
   /**
    * Checks that counts from `of` are still valid after the search that used them, and caches new ones.
    *
-   * @param seen data snapshot of the passages found; null if unknown
+   * @param seen the `pg_snapshot` of the passages found; null if unknown
    * @returns false if cached counts may be out of date; they are then dropped
    */
   holds(
@@ -104,7 +104,7 @@ export interface StepInput {
   readonly memory: MemoryShare;
 }
 
-/** Inputs of the runtime relations of a statement. */
+/** Inputs of the runtime relations of a statement, whose rows the gateway computes before it runs the statement. */
 export interface RuntimeInput extends StepInput {
   /** The deadline on the clock of `performance.now()`. */
   readonly until: number;
@@ -145,20 +145,20 @@ export interface AnswerParts extends BreakGlassParts, ApprovalRequestParts, Plan
   readonly overlaps: OverlapStore;
 }
 
-/** Holds the policy that is compared with the served one, if any. */
+/** Holds the shadow policy that is being compared with the served one; null if there is none. */
 export interface ShadowHolder {
   readonly running: ShadowWatch | null;
 }
 
-/** Observes data questions after their decisions. Neither method throws, waits, or changes anything of a question. */
+/** Observes data questions after their decisions. Its methods neither throw nor wait, nor affect the question. */
 export interface ShadowWatch {
   /** @param outcome the served plan, or the error of a refusal */
   decided(caller: Caller, question: PlannedQuestion, outcome: unknown): void;
-  /** A question of a known shape was sent to the database. */
+  /** Called when the fast path sends a question of a known shape, without planning it, to the database. */
   routed(question: KnownQuestion): void;
 }
 
-/** A question of a known shape: its route, and its text in UTF-8 in bytes [`start`, `end`). */
+/** A question of a known shape: the route with its plan, and the text in UTF-8 in bytes [`start`, `end`). */
 export interface KnownQuestion {
   readonly caller: Caller;
   readonly route: {

@@ -10,7 +10,7 @@ import {
 
 interface PlanCacheStats {
   readonly hits: number;
-  /** Number of queries found by shape, where only the literals were new. */
+  /** Number of hits by shape: queries that differ from an earlier one only in literals. */
   readonly shapeHits: number;
   readonly misses: number;
   readonly entries: number;
@@ -26,7 +26,7 @@ export interface PlanCache {
   look(rights: string, text: string): GovernedPlan | { readonly shaped: ShapedText | null };
   /** @param shaped result of `look` */
   keep(rights: string, text: string, shaped: ShapedText | null, compiled: CompiledStatement): void;
-  /** Returns the plan template of `text`, or null. Not counted as a look-up. */
+  /** Returns the plan template of `text`, or null. Not counted as a hit or miss. */
   templateOf(rights: string, text: string): PlanTemplate | null;
   stats(): PlanCacheStats;
 }

@@ -33,7 +33,7 @@ import type { DataQuestion, PlannedQuestion } from './question.js';
 
 export type CompilingParts = PlanningParts & Pick<RecordingParts, 'log'>;
 
-/** Returns the governed plan of a query: prepared, cached or newly compiled. */
+/** Returns the governed plan of a query: the prepared one, a cached one or a newly compiled one. */
 export function planOf(
   parts: CompilingParts,
   caller: PlannedFor,
@@ -74,7 +74,7 @@ export function planOf(
   return knownOrCompiled(parts, caller, rights, text, compiled);
 }
 
-/** Returns the plan of a text, which is compiled if necessary when it is the caller's turn. */
+/** Returns the cached plan of a text, or compiles the text when it is the caller's turn. */
 function knownOrCompiled(
   { plans }: CompilingParts,
   { identity }: PlannedFor,
@@ -152,7 +152,7 @@ async function longPlan(
 type CompiledTemplate = ReturnType<typeof compileTemplate>;
 
 /**
- * Compiles for a caller without grants: as the contract requires, RETRIEVE on a declared facet returns no passages;
+ * Compiles for a caller without grants. As the contract requires, RETRIEVE on a declared facet returns no passages;
  * anything else fails with E2102, even if it has other errors.
  *
  * @throws QueryError E0241, E0521, E2102
@@ -171,7 +171,7 @@ function withoutAccess(error: unknown): unknown {
   return error instanceof QueryError && !isTold ? queryError('noAccess', {}) : error;
 }
 
-/** @throws QueryError E2102 */
+/** Requires that a plan only retrieves from facets. @throws QueryError E2102 */
 function requireFacetsOnly(compiled: CompiledTemplate): CompiledTemplate {
   const { runtime, form } = compiled.plan;
   if (form !== 'retrieve' || !runtime.every((r) => r.kind === 'retrieval')) throw queryError('noAccess', {});
@@ -188,7 +188,7 @@ function preparedPlan({ prepared, body, parameterOids }: PlannedQuestion): Gover
   return prepared?.body === body && prepared.parameterOids === parameterOids ? prepared.plan : null;
 }
 
-/** The plan of a metrics query. Its cache key contains `metrics` to keep it apart from statements. */
+/** Returns the plan of a metrics query. Its cache key contains `metrics` to keep it apart from statements. */
 function metricsPlan(
   parts: CompilingParts,
   caller: PlannedFor,

@@ -19,40 +19,40 @@ export interface QueryAnswer {
   readonly clipped: boolean;
   readonly redactedFields: readonly string[];
   readonly indexes: readonly IndexRead[];
-  /** Passages for which a decoder operator failed; its value for them is NULL. */
+  /** Passages for which a decoder operator failed, so that its value is NULL. */
   readonly errors: readonly { readonly chunkId: string; readonly reason: string }[];
   /** Lets later queries of the same shape skip planning; null on the fast path. */
   readonly permits: Permits | null;
-  /** Source and age of the answer; null if it was read from the entities for this query. */
+  /** Source and time of the answer; null if the primary answered and the answer could not be cached. */
   readonly freshness: AnswerFreshness | null;
   /** The receipt that was requested; null if none. */
   readonly receipt: ReceiptRequest | null;
 }
 
-/** Models and standbys that a query uses, for its outcome record. */
+/** Usage of models, and of standbys, by a query, for its outcome record. */
 export interface QueryUses {
   readonly spending: ModelUsage;
   readonly standby: StandbyUse;
 }
 
 export interface AnswerFreshness {
-  /** Source of the answer; `live` means it was read from the entities, at the primary if there are standbys. */
+  /** Source of the answer; `live` means the entities themselves, read from the primary for this query. */
   readonly from: 'live' | 'standby' | 'cache' | 'rollup';
   /** The answer is at least as recent as this time, in ms since the epoch. */
   readonly asOf: number;
 }
 
-/** The age of an answer in whole seconds; 0 if it is live. */
+/** Returns the age of an answer in whole seconds; 0 if it is live. */
 export function ageOf({ from, asOf }: AnswerFreshness): number {
   return from === 'live' ? 0 : Math.max(0, Math.floor((Date.now() - asOf) / 1_000));
 }
 
-/** The time of an answer in ISO 8601, for REST and SHOW. */
+/** Returns the time of an answer in ISO 8601, for REST and SHOW. */
 export function asOfText({ asOf }: AnswerFreshness): string {
   return new Date(asOf).toISOString();
 }
 
-/** Null if the plan reads no rollup. @param rollups has the rollups in use, with build times in ms since the epoch */
+/** Returns the freshness of the plan's rollup; null if it reads none. @param rollups build times: ms since the epoch */
 export function rollupFreshness(
   rollups: { usable(manifest: Manifest): { readonly builtAt: ReadonlyMap<string, number> } },
   { manifest }: Caller,
@@ -65,12 +65,12 @@ export function rollupFreshness(
   return { from: 'rollup', asOf: known ?? oldest };
 }
 
-/** Null if the primary answered. */
+/** Returns the freshness of an answer from a standby; null if the primary answered. */
 export function standbyFreshness(source: StandbySource | null): AnswerFreshness | null {
   return source === null ? null : { from: 'standby', asOf: source.asOf };
 }
 
-/** Passes rows on, and counts those that were sent. */
+/** Forwards rows and counts those that were sent. */
 export class CountedSink implements RowSink {
   readonly #sink: RowSink;
   #rows = 0;
@@ -89,7 +89,7 @@ export class CountedSink implements RowSink {
   }
 }
 
-/** Permission of a request for standbys to answer it, and the standby that did. */
+/** Tracks whether standbys may answer a request, and which one did. */
 export class StandbyUse {
   /** Null if only the primary may answer. */
   readonly reads: StandbyReads | null;
@@ -103,12 +103,12 @@ export class StandbyUse {
     this.reads = this.#steps ?? reads;
   }
 
-  /** Requires of all later statements what was committed before `time`, on the clock of `performance.now()`. */
+  /** Requires that later statements see everything committed before `time`, on the clock of `performance.now()`. */
   requireCommitted(time: number): void {
     this.#steps?.requireCommitted(time);
   }
 
-  /** Options of the next statement for the engine. */
+  /** Returns engine options for the next statement, and records the source of its rows. */
   statement(): {
     readonly standby: StandbyReads | null;
     readonly readFrom: (source: StandbySource | null) => void;
@@ -117,12 +117,12 @@ export class StandbyUse {
     return {
       standby: this.reads,
       readFrom: (source) => {
-        this.#sources[place] = source; // a statement that is sent again has another source
+        this.#sources[place] = source; // replaced if the statement is sent again
       },
     };
   }
 
-  /** The standby, as of its first statement; null if the primary answered everything. */
+  /** The standby that answered, with the time of its oldest data; null if the primary answered everything. */
   get source(): StandbySource | null {
     let oldest: StandbySource | null = null;
     for (const source of this.#sources)

@@ -14,10 +14,10 @@ interface Estimate {
   readonly cost: number;
 }
 
-/** Estimates by statement. Queries that differ only in values share one, since it is for the generic plan. */
+/** Estimates by statement. Queries that differ only in values share an estimate, since it is for the generic plan. */
 const ESTIMATES = new WeakMap<GovernedPlan['query'], Estimate>();
 
-/** Lowest cost cap among the caller's data roles; null if none sets one. */
+/** Returns the lowest cost cap among the caller's data roles; null if none of them has a cap. */
 function costCapOf({ access, snapshot }: Caller): number | null {
   let least: number | null = null;
   for (const role of access.dataRoles) {
@@ -45,7 +45,7 @@ export function withinCost(
   });
 }
 
-/** Counts the estimated cost of a statement that runs against the caller's quotas. Returns undefined if none counts it. */
+/** Charges the estimated cost of a statement to the caller's quotas. Returns undefined if none of them counts cost. */
 export function costCharge(
   parts: RunningParts,
   caller: Caller,
@@ -55,7 +55,7 @@ export function costCharge(
   return estimateOf(parts, caller, plan).then((cost) => chargeUse(parts, caller, 'cost', Math.ceil(cost)));
 }
 
-/** True if a quota of the caller counts cost, so that each statement is estimated before it runs. */
+/** True if a quota of the caller counts cost, so that the cost of each statement is estimated before it runs. */
 export function countsCost(caller: Caller): boolean {
   return quotasFor(caller, 'query').some(({ unit }) => unit === 'cost');
 }
@@ -78,7 +78,7 @@ export interface QuestionTime {
   end(): void;
 }
 
-/** A signal that aborts after `timeoutMs`, or with `signal`; 0 means no timeout. */
+/** Returns a deadline with a signal that aborts after `timeoutMs`, or with `signal`; 0 means no timeout. */
 export function questionTime(timeoutMs: number, signal: AbortSignal | null): QuestionTime {
   if (timeoutMs <= 0) return { until: Number.POSITIVE_INFINITY, signal, end: () => undefined };
   const up = new AbortController();

@@ -55,20 +55,20 @@ export interface ResultDelivery {
   readonly settings?: StatementSettings;
   /** Permits a standby to answer; by default only the primary may. */
   readonly standby?: StandbyReads | null;
-  /** The snapshots of the enclosing transaction if its level is REPEATABLE READ or above. */
+  /** The snapshots of the enclosing transaction if its isolation level is REPEATABLE READ or above. */
   readonly snapshots?: Snapshots;
   /**
    * Permits caching if the manifest allows it; `anew` skips the look-up. If absent, the cache is neither read nor
    * written, e.g. within a transaction.
    */
   readonly again?: 'given before' | 'anew';
-  /** The number of copies that the consumer makes of a large row; none by default. */
+  /** Number of copies that the consumer makes of a large row; 0 by default. */
   readonly copies?: number;
   /** The receipt that the client wants; none by default. */
   readonly receipt?: ReceiptRequest | null;
   /** True if truncation is an error, because the client cannot be notified of it. */
   readonly whole?: boolean;
-  /** The sink, or a function that opens it, given the plan and, for each column, whether a value is redacted. */
+  /** The sink, or a function that opens it for the plan, given for each output whether it is redacted in any row. */
   readonly sink:
     | RowSink
     | ((plan: GovernedPlan, versions: ServedVersions, redacted: readonly boolean[]) => RowSink);
@@ -112,9 +112,9 @@ export class Snapshots {
   }
 
   /**
-   * The snapshot of the transaction, which begins with its first statement.
+   * Returns the transaction's snapshot on `engine`, which its first statement there begins.
    *
-   * @param rightsAsOf see `Caller`; a standby whose rows may be older does not begin it
+   * @param rightsAsOf see `Caller`; a standby is only used if it has everything committed before this time
    * @throws QueryError E0511 if the engine does not support snapshots
    */
   of(engine: GovernedEngine, { rightsAsOf }: Pick<Caller, 'rightsAsOf'>): TransactionSnapshot {
@@ -136,7 +136,7 @@ export class Snapshots {
   }
 }
 
-/** `reads`, where everything committed before `time` must be in an answer; `reads` itself without a time. */
+/** Adds to `reads` that answers must see everything committed before `time`; without a time, returns `reads` as is. */
 function readsSince(reads: StandbyReads | null, time: number | undefined): StandbyReads | null {
   if (reads === null || time === undefined) return reads;
   const since = new StepReads(reads);

@@ -60,8 +60,8 @@ function endUnlessKept({ caller, plan, stop }: RunningQuery, served: Caller['mod
 }
 
 /**
- * True if the policy is unchanged for every subject in the caller's chain and all claimed roles, and the relations are
- * declared as before.
+ * True if the policy is unchanged for every subject in the caller's chain and for all claimed roles, and the
+ * declarations of the plan's relations are unchanged.
  */
 function keeps({ identity, manifest, snapshot }: Caller, plan: GovernedPlan, now: Caller['model']): boolean {
   if (now.snapshot === null) return false;
@@ -79,7 +79,7 @@ function samePolicy({ chain, aclRoles }: Identity, before: PolicySnapshot, now: 
   );
 }
 
-/** The parts of a policy that apply to all callers: masks, token exchange, … */
+/** Returns the parts of a policy that apply to all callers: masks, token exchange, ... */
 function aboutAll(document: SnapshotDocument): object {
   return { ...document, subjects: null, roles: null, service_accounts: null, limits: null, order: null };
 }

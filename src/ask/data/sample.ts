@@ -44,9 +44,9 @@ export interface Sample {
   readonly rows: readonly (readonly SampleCell[])[];
   /** `<entity>.<column>` for each column masked in at least one row, or computed from such a column. */
   readonly redactedColumns: readonly string[];
-  /** Fields redacted in at least one chunk. */
+  /** Fields redacted in at least one sampled chunk. */
   readonly redactedFields: readonly string[];
-  /** Memory of the rows, which the consumer must release. */
+  /** Memory share of the rows, which the consumer must release. */
   readonly memory: MemoryShare;
 }
 
@@ -129,7 +129,7 @@ async function rowsOf(
     : table(request.name, rows, governed, plan);
 }
 
-/** The plan that reads the sample; null if the caller has no grant. */
+/** Returns the plan that reads the sample; null if the caller has no grant. */
 function readBy({ source }: GovernedSample): GovernedPlan | null {
   return source.kind === 'table' ? source.plan : (source.store?.passages ?? null);
 }

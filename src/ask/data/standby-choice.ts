@@ -6,7 +6,7 @@ import { StandbyUse } from './query-answer.js';
 import type { ResultDelivery } from './question.js';
 import { engineOf } from './runtime/step.js';
 
-/** True if the answer may be kept, if the rules of its entities allow it. */
+/** True if the request permits caching the answer; the cache rules of its entities must permit it too. */
 export function mayKeep(
   { answers }: AnswerParts,
   { again, maxRows, snapshots }: Omit<ResultDelivery, 'sink'>,
@@ -15,9 +15,9 @@ export function mayKeep(
 }
 
 /**
- * Only the primary may answer a query of a rollup, whose age is known, or one whose answer may be kept: what is kept for
- * an epoch must contain everything of that epoch. Rows must not be older than rights that were read from entities: who
- * is new in a team must not see what left it before.
+ * Decides whether a standby may answer. Only the primary answers from a rollup, whose age is known, and if the answer
+ * may be cached, since a cached answer must contain everything committed in its epoch. Rows must not be older than
+ * rights read from entities: a new member of a team must not see rows that left the team before.
  */
 export function standbyUseFor(
   parts: AnswerParts,

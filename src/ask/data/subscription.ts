@@ -30,28 +30,28 @@ export interface SubscriptionParts extends AnswerParts {
 export interface SubscriptionRequest extends Pick<DataQuestion, 'body'>, Pick<ResultDelivery, 'parameters'> {
   /** The call that subscribes. */
   readonly call: RequestCall;
-  /** The call of the next check: a request with its own id and the current credentials. May abort `signal`. */
+  /** Returns the call for the next check: a request with its own id and the current credentials. May abort `signal`. */
   nextCall(): RequestCall;
   readonly intervalMs: number;
   /** The last event that the client has received; null for a new subscription. */
   readonly since: EventId | null;
-  /** Ends the subscription. */
+  /** Aborted to end the subscription. */
   readonly signal: AbortSignal;
   /** Runs one check with a signal that cancels it. */
   run<T>(call: RequestCall, check: (signal: AbortSignal) => Promise<T>): Promise<T>;
 }
 
-/** `answer` identifies the rows that the caller saw; without the key it says nothing about them. */
+/** `answer` is a keyed digest of the rows that the caller saw; without the key it reveals nothing about them. */
 export interface EventId {
   readonly number: number;
   readonly answer: string;
 }
 
-/** `requestId` is that of the check in the audit log. */
+/** `requestId` is the id of the check in the audit log. */
 export type SubscriptionEvent = { readonly requestId: string } & (
   | { readonly kind: 'ready'; readonly id: EventId | null; readonly versions: ServedVersions }
   | { readonly kind: 'changed'; readonly id: EventId; readonly versions: ServedVersions }
-  /** The check failed for a reason that may pass; the next one is made as usual. */
+  /** The check failed for a reason that may be temporary; the next check runs as usual. */
   | { readonly kind: 'retrying'; readonly error: QueryError }
   | { readonly kind: 'ended'; readonly error: QueryError }
 );
@@ -81,7 +81,7 @@ export async function* eventsOf(
     let { answer } = first;
     const missed = since !== null && since.answer !== answer;
     let number = since?.number ?? 0;
-    // The id is sent with the event that reports the answer, so that a client never has the one without the other.
+    // The id is sent with the event that reports its answer, so that a client never has only one of them.
     yield { kind: 'ready', id: missed ? null : { number, answer }, ...ownOf(first) };
     if (missed) yield { kind: 'changed', id: { number: ++number, answer }, ...ownOf(first) };
     for (let tick = 1; await slept(begun + tick * intervalMs, signal); tick++) {
@@ -102,7 +102,7 @@ export async function* eventsOf(
       tick = Math.max(tick, Math.floor((performance.now() - begun) / intervalMs)); // a slow check skips intervals
     }
   } finally {
-    // A cast, since the compiler does not see the assignment in `admit`.
+    // The cast is needed, since TypeScript does not see the assignment in `admit`.
     (leave as (() => void) | null)?.();
   }
 }
@@ -180,27 +180,27 @@ function textOf({ bytes }: ResultDelivery['parameters'][number]): string | null 
 }
 
 /**
- * True if the database notifies of each change of what the plan reads. Without a notification the cached answer is then
- * the current one, and the query need not run again. A watermark is not enough: it does not show deleted rows, so a
- * change of a hidden row would decide when the deletion of a visible one is noticed.
+ * True if the database notifies of every change of the data that the plan reads. The cached answer is then current
+ * until a notification, and the query need not run again. A watermark is not enough, since it does not show deletions:
+ * a change of a hidden row would determine when the deletion of a visible row is noticed.
  */
 function tellsEveryChange(manifest: Manifest, plan: GovernedPlan): boolean {
   const rules = cacheRulesOf(manifest, plan);
   return rules !== null && [...rules.values()].every((rule) => rule.notify);
 }
 
-/** True if database time counts against the caller, who could otherwise see in a quota that a query has run again. */
+/** True if a quota counts database time, and would thus tell the caller whether a query ran again or was cached. */
 function paysForTime(caller: Caller): boolean {
   return quotasFor(caller, 'query').some(({ unit }) => unit === 'ms');
 }
 
-/** True for errors of the moment: limits, the database, the server, a cancel, rights that changed during the run. */
+/** True for temporary errors: limits, the database, the server, a cancel, rights that changed during the run. */
 function mayPass({ http, entry }: QueryError): boolean {
   if (entry === 'shuttingDown') return false;
   return http >= 500 || http === 429 || entry === 'rightsChanged' || entry === 'cancelled';
 }
 
-/** Waits until `time` on the clock of `performance.now()`; false if `signal` ends the wait. */
+/** Waits until `time` on the clock of `performance.now()`; returns false if `signal` aborts the wait. */
 async function slept(time: number, signal: AbortSignal): Promise<boolean> {
   try {
     await setTimeout(Math.max(0, time - performance.now()), undefined, { signal });
@@ -210,14 +210,14 @@ async function slept(time: number, signal: AbortSignal): Promise<boolean> {
   }
 }
 
-/** Bytes that are hashed in one turn of the event loop. */
+/** Number of bytes hashed in one turn of the event loop. */
 const AT_ONCE = 65_536;
-/** Cost of one row by itself, as bytes. */
+/** Fixed cost of hashing a row, expressed in bytes. */
 const ROW_COST = 128;
 
 /**
- * Keyed digest of the columns and rows of an answer, whatever the order of its rows, in constant memory. Each row is
- * hashed with the key, and the hashes are added up: without the key nobody can make two sets of rows with one sum.
+ * Keyed digest of the columns and rows of an answer, independent of row order, in constant memory. Each row is hashed
+ * with the key, and the hashes are summed: without the key, nobody can construct two sets of rows with the same sum.
  */
 class AnswerDigest implements RowSink {
   readonly #key: Uint8Array;
@@ -258,7 +258,7 @@ class AnswerDigest implements RowSink {
     this.#rows += 1;
   }
 
-  /** Returns an opaque text of 22 characters, equal for equal answers under one key. */
+  /** Returns an opaque text of 22 characters, which is equal for equal answers under the same key. */
   tag({ outputs }: Pick<GovernedPlan, 'outputs'>): string {
     const columns = outputs.map(({ name, type }) => [name, type]);
     return createHmac('sha256', this.#key)
@@ -269,14 +269,14 @@ class AnswerDigest implements RowSink {
 }
 
 export interface SubscriptionLimits {
-  /** Maximum number of subscriptions of this process. */
+  /** Maximum number of subscriptions in this process. */
   readonly all: number;
   readonly ofSubject: number;
-  /** Shortest interval, in ms. */
+  /** Minimum interval, in ms. */
   readonly leastMs: number;
 }
 
-/** The open subscriptions of this process, and the key of their event ids. */
+/** The open subscriptions of this process, and the secret behind their event ids. */
 export class Subscriptions {
   readonly limits: SubscriptionLimits;
   readonly #key: Uint8Array;
@@ -309,7 +309,7 @@ export class Subscriptions {
     };
   }
 
-  /** The key for digests of one query of one chain, whose digests thus compare with no others. */
+  /** Returns the digest key for one query of one chain, so that its digests compare only with each other. */
   keyFor(chain: readonly string[], query: string): Uint8Array {
     return createHmac('sha256', this.#key)
       .update(JSON.stringify([chain, query]))

@@ -17,38 +17,38 @@ import type { RunningParts } from './parts.js';
 import { StandbyUse } from './query-answer.js';
 import { step } from './runtime/step.js';
 
-/** Most values of one attribute of one subject, and most bytes of them as they come from the database. */
+/** Maximum number of values of an attribute of a subject, and their maximum size in bytes as read from the database. */
 const MOST_VALUES = 10_000;
 const MOST_BYTES = 1_048_576;
-/** Most plans, most subjects' values, and most characters of those, that are kept. */
+/** Maximum number of cached plans, of cached attribute readings, and of characters in these readings. */
 const PLANS = 1_000;
 const KEPT = 10_000;
 const KEPT_CHARACTERS = 33_554_432;
-/** Added to the characters of an entry, and of a value, for the memory that it takes. */
+/** Approximate memory overhead of a cached reading, and of each value in it, in characters. */
 const OVERHEAD = 64;
 
 /** Values of one attribute of one subject. Times are on the clock of `performance.now()`. */
 interface KeptValues {
   readonly values: Promise<readonly string[]>;
-  /** Start of the reading: everything that was committed before it was read. */
+  /** Time at which the read started; the values include everything committed before. */
   readonly began: number;
-  /** End of the reading: nothing that was committed after it was read. Null until then. */
+  /** Time at which the read ended; the values include nothing committed later. Null while the read is running. */
   ended: number | null;
-  /** The subject that waits for the values. No other one does, since the reading has the limits of this subject. */
+  /** The subject for whom the values are read. Others do not wait for this read, since it has this subject's limits. */
   readonly for: string;
 }
 
-/** Values of one subject. Times are on the clock of `performance.now()`. */
+/** Values of one subject, by attribute. Times are on the clock of `performance.now()`. */
 interface SubjectValues {
   readonly values: ReadonlyMap<string, readonly string[]>;
-  /** End of the reading of the newest values. */
+  /** Time at which the last read ended. */
   readonly readBy: number;
-  /** End of the time in which all of them may be used. */
+  /** Time until which all values may be used. */
   readonly ends: number;
 }
 
 /**
- * Reads the attributes that a policy takes from entities, each by a governed plan of its own, before the caller's
+ * Reads the attributes that a policy takes from entities, each with a separate governed plan, before the caller's
  * rights are evaluated. Values older than the policy allows are read again.
  */
 export class TableAttributes implements TableAttributeReader {
@@ -56,7 +56,7 @@ export class TableAttributes implements TableAttributeReader {
   readonly #plans = new LRUCache<string, GovernedPlan>({ max: PLANS });
   readonly #kept = new LRUCache<string, KeptValues>({ max: KEPT, maxSize: KEPT_CHARACTERS });
 
-  /** @param parts of the service, once it is open */
+  /** @param parts returns the parts of the service; called only once the service is open */
   constructor(parts: () => RunningParts) {
     this.#parts = parts;
   }
@@ -80,7 +80,7 @@ export class TableAttributes implements TableAttributeReader {
     return Object.freeze({
       ...caller,
       access: effectiveAccess(identity, snapshot, manifest.catalog, circumstances, read),
-      // Rights that follow from values that may not be used again end at once.
+      // If a value may not be reused, the rights that follow from it expire at once.
       until: Math.min(caller.until, Date.now() + ends - performance.now()),
       rightsAsOf: Math.max(...found.map((one) => one.readBy)),
     });
@@ -187,7 +187,7 @@ function readingText({ relation, column }: TableAttribute): string {
 
 const NOTHING_GIVEN: ReadonlyMap<string, string> = new Map();
 
-/** The caller's access with the relations of `access`, and the attributes of one subject alone. */
+/** Returns the caller's access with the relations of `access` and the attributes of a single subject. */
 function readingAccess(
   caller: Caller,
   access: ReturnType<typeof accessForReading>,
@@ -213,7 +213,7 @@ function sizeOf(values: readonly string[]): number {
   return values.reduce((size, value) => size + OVERHEAD + value.length, OVERHEAD);
 }
 
-/** The error without the entity's name, which the caller did not write and may not know. */
+/** Removes the entity's name from an error, since the caller did not write it and may not know it. */
 function withoutName(error: unknown): unknown {
   if (!(error instanceof QueryError)) return error;
   const { entry } = error;

@@ -37,7 +37,7 @@ export interface UpstreamParts
   readCatalog(connector: string): Promise<UpstreamSchema | null>;
 }
 
-/** The catalog of a database, or the reason why it could not be read. Details go to the log. */
+/** Returns the catalog of a database, or the reason why it could not be read. Details go to the log. */
 export async function upstreamOf(
   parts: UpstreamParts,
   requestId: string,
@@ -67,7 +67,7 @@ export interface Unread {
   readonly reason: string;
 }
 
-/** The catalogs of all databases that could be read. */
+/** The catalogs of all databases that could be read, and the connectors of the others. */
 interface Upstreams {
   readonly read: ReadonlyMap<string, UpstreamSchema>;
   readonly unread: readonly Unread[];
@@ -194,10 +194,10 @@ interface CachedDomainMap {
   readonly map: Promise<GraphDocument>;
 }
 
-/** Cached maps, keyed by the engines they were read from. */
+/** Cached domain maps, keyed by the engines whose catalogs they contain. */
 const drawn = new WeakMap<UpstreamParts['engines'], CachedDomainMap>();
 
-/** The full domain map, including relations not adopted yet; cached for a few seconds. */
+/** Returns the full domain map, including relations not adopted yet; cached for a few seconds. */
 function fullMap(parts: UpstreamParts, manifest: Manifest, requestId: string): Promise<GraphDocument> {
   const known = drawn.get(parts.engines);
   if (known !== undefined && known.manifest === manifest && known.until > Date.now()) return known.map;

@@ -63,7 +63,7 @@ export class GraphDocuments {
     return chooseObjects(this.view, wish, this.#hasDecoder);
   }
 
-  /** A page of the schema's index, starting at object number `from`. */
+  /** Returns a page of the schema's index, starting at object number `from`. */
   index(from: number): Promise<GraphDocument> {
     return inTurns(serializeSteps(schemaIndex(this.view, from)));
   }
@@ -177,7 +177,7 @@ function documentCacheOf(manifest: Manifest): DocumentCache {
   return shelf;
 }
 
-/** Returns the documents for `caller`: of the full graph, or only of the objects that its grants show. */
+/** Returns the documents for `caller`: of the full graph, or only of the objects visible through its grants. */
 export async function graphDocumentsFor(
   caller: Caller,
   extent: 'full' | 'governed',

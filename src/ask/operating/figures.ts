@@ -41,7 +41,7 @@ export interface FiguresView {
   readonly wire_sessions: number;
 }
 
-/** @throws QueryError E2101, and the errors of `respond` */
+/** Returns the figures of all processes. @throws QueryError E2101, and the errors of `respond` */
 export function figures(parts: InsightParts, call: RequestCall): Promise<FiguresView> {
   return readServer(parts, call, 'admin_show', async () => figuresOf(await parts.insight.metrics()));
 }

@@ -52,7 +52,7 @@ export function revoke(
   });
 }
 
-/** Revocations in force, oldest first. @throws QueryError E2101 */
+/** Lists the revocations in force, oldest first. @throws QueryError E2101 */
 export function revocations(parts: OperatingParts, call: RequestCall): Promise<readonly RevocationView[]> {
   return simply(parts, call, 'admin_show', async () => parts.revocations.revoked.all().map(viewOf));
 }
@@ -72,7 +72,7 @@ export interface OperatingParts extends RequestParts, SingleUse, RevokingParts {
   readonly operated: ServerOperations;
 }
 
-/** Actions that change state. A bearer token authorizes only one of them. */
+/** Actions that change state. A bearer token works for one such action only, so an interceptor cannot reuse it. */
 const CHANGES: ReadonlySet<string> = new Set([
   'admin_cancel',
   'admin_end',
@@ -130,7 +130,7 @@ export function serverStatus(parts: OperatingParts, call: RequestCall): Promise<
   return simply(parts, call, 'admin_show', (operated) => operated.views());
 }
 
-/** Figures of the last hour or day, of all processes together. @throws the errors of `serverStatus` */
+/** Returns figures of the last hour or day, combined over all processes. @throws the errors of `serverStatus` */
 export function history(
   parts: OperatingParts,
   call: RequestCall,
@@ -141,7 +141,7 @@ export function history(
   );
 }
 
-/** The slowest statements of the minutes between two times, slowest first. @throws the errors of `serverStatus` */
+/** Lists the slowest statements of the minutes between two times. @throws the errors of `serverStatus` */
 export function slowest(
   parts: OperatingParts,
   call: RequestCall,
@@ -157,7 +157,7 @@ export interface HistoryQuestion {
   readonly by: HistoryGrouping;
 }
 
-/** Times in ms since 1970. */
+/** A range of minutes; times in ms since 1970. */
 export interface MinutesQuestion {
   readonly from: number;
   readonly until: number;

@@ -37,7 +37,7 @@ export interface ViewedParts extends Pick<AnswerParts, 'model' | 'engines' | 'pl
   policyFault(): string | null;
 }
 
-/** State of a process that its service does not hold, such as open sessions. */
+/** State of a process outside of its service, such as open sessions. */
 export interface OwnState {
   readonly process: string;
   readonly draining: boolean;
@@ -124,7 +124,7 @@ function httpView(
   };
 }
 
-/** The caller of an execution; null until its token is verified. */
+/** Returns the caller of an execution; null until its token is verified. */
 function identityOf(
   { credentials }: RequestCall,
   { verifier }: Pick<ViewedParts, 'verifier'>,
@@ -154,10 +154,10 @@ export interface ProcessView {
   readonly process: string;
   readonly pid: number;
   readonly since: string;
-  /** True while it accepts no new sessions and is not ready. */
+  /** True while the process accepts no new sessions and reports that it is not ready. */
   readonly draining: boolean;
   readonly manifest: string;
-  /** Version of the policy in force; null if there is none, in which case every request is refused. */
+  /** Version of the policy in force; null if there is none, so that every request is refused. */
   readonly policy: string | null;
   /** Expiry of the last valid policy, if it is kept because a newer one is invalid. */
   readonly policy_kept_until: string | null;
@@ -190,7 +190,7 @@ export interface SessionView {
   /** Redacted text of the running statement; null if none. */
   readonly shape: string | null;
   readonly fingerprint: string | null;
-  /** The objects read by a query on the fast path, where the text is not available. */
+  /** Names of the objects read by a query on the fast path, where the text is not available. */
   readonly objects: readonly string[];
 }
 
@@ -231,9 +231,9 @@ export interface ServerOperations {
   drain(on: boolean): Promise<void>;
   reload(): Promise<ReloadView>;
   stop(): void;
-  /** The figures of each process. */
+  /** Returns the figures of each process. */
   histories(span: SpanName): Promise<readonly RingCopy[]>;
-  /** The slowest statements of the minutes between two times, in ms since 1970. */
+  /** Returns the slowest statements of the minutes between two times, in ms since 1970. */
   slowest(from: number, until: number): Promise<readonly ProcessStatement[]>;
 }
 

@@ -24,7 +24,7 @@ interface AccessRequestView {
   readonly at: string;
   readonly subject: string | null;
   readonly chain: readonly string[];
-  /** The requested object; null if it does not or did not exist. */
+  /** The requested object; null if no such object existed. */
   readonly object: string | null;
   /** Access that the current policy could offer to the requester with all possible roles; null without an object. */
   readonly offer: AccessOffer | null;
@@ -54,14 +54,14 @@ export function accessRequests(
   });
 }
 
-/** True for a request that approvers decide; `/osl/approvals` lists these. */
+/** True for a request that approvers decide; such requests are listed by `/osl/approvals` instead. */
 function isForApproval({ detail }: AuditRecord): boolean {
   return detail?.startsWith('{"approval":') === true;
 }
 
 async function viewOf(record: AuditRecord, caller: Caller): Promise<AccessRequestView> {
   const { request_id, ts: at, subject, chain } = record;
-  // If a column was requested, its name follows that of its relation.
+  // If a column was requested, the last name is that of the column, after that of its relation.
   const object = record.objects.at(-1) ?? null;
   const view = { request_id, at, subject, chain, object };
   if (object === null) return { ...view, offer: null };
@@ -74,7 +74,7 @@ async function viewOf(record: AuditRecord, caller: Caller): Promise<AccessReques
 
 /** A quota of the policy. */
 interface QuotaView {
-  /** The name in the policy, or the place there. */
+  /** Name of the quota in the policy, or its place there, such as `limits.subject[0]`. */
   readonly name: string;
   readonly bucket: LimitBucket;
   readonly unit: QuotaUnit;
@@ -84,7 +84,7 @@ interface QuotaView {
   /** The role that the quota applies to; null if it applies to all subjects. */
   readonly role: string | null;
   readonly each: QuotaRule['each'];
-  /** Whose use is shown; null if it cannot be, because nobody or no task was named. */
+  /** Whose use is shown, such as `all subjects`; null if it needs a subject or task that the request does not name. */
   readonly whose: string | null;
   readonly used: number | null;
   readonly ends_in_seconds: number | null;
@@ -93,16 +93,16 @@ interface QuotaView {
 }
 
 interface LimitsView {
-  /** Requests per second for each subject. */
+  /** Maximum number of requests per second of each subject, by bucket. */
   readonly per_second: readonly { readonly bucket: LimitBucket; readonly most: number }[];
   readonly quotas: readonly QuotaView[];
-  /** The subject whose quotas are shown; null if none was given. */
+  /** The subject whose quotas are shown; null if the request names none. */
   readonly subject: string | null;
 }
 
-/** Whose limits are read. */
+/** The chain of subjects and the task whose limits are requested. */
 export interface LimitsQuestion {
-  /** The chain of subjects, root to leaf; empty for nobody. */
+  /** The chain of subjects, root to leaf; empty if no subject is named. */
   readonly chain: readonly string[];
   readonly task: string | null;
 }
@@ -147,7 +147,7 @@ function quotaView(rule: QuotaRule, user: QuotaUser, count: QuotaCount | undefin
   };
 }
 
-/** @throws QueryError E2101, and the errors of `respond` */
+/** Returns the freshness of indexes, rollups and publications. @throws QueryError E2101, and the errors of `respond` */
 export function freshness(
   parts: InsightParts,
   call: RequestCall,
@@ -163,7 +163,7 @@ const ACTIONS: Readonly<Record<JobName, string>> = {
   policy_tests: 'admin_policy_tests',
 };
 
-/** @throws QueryError E2101, and the errors of `respond` */
+/** Returns the state of a job. @throws QueryError E2101, and the errors of `respond` */
 export function lookAtJob(parts: InsightParts, call: RequestCall, job: JobName): Promise<ThreadJobState> {
   return readServer(parts, call, 'admin_show', () => parts.insight.jobs.look(job));
 }

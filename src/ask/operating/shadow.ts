@@ -14,9 +14,9 @@ import type { OperatingParts } from './operate.js';
 /** Default duration of a shadow policy, in seconds. */
 const SHADOW_SECONDS = 86_400;
 
-/** The shadow policy of this server: the report of its processes, and how many of them have it. */
+/** The shadow policy of this server: the combined report of its processes, and how many of them use it. */
 export interface ShadowView {
-  /** Null if none was started since the server started. */
+  /** Null if no shadow policy was started since the server started. */
   readonly shadow: ShadowReport | null;
   readonly processes: { readonly all: number; readonly comparing: number };
 }
@@ -43,10 +43,10 @@ export function shadowReport(parts: ShadowParts, call: RequestCall): Promise<Sha
 }
 
 /**
- * Starts to compare a policy with the served one, on this server.
+ * Starts comparing a policy with the served one, on this server.
  *
  * @param read parses the request
- * @throws QueryError E2101; E0534 if one is running, or the policy cannot serve; those of `read`
+ * @throws QueryError E2101; E0534 if a comparison is running, or the policy cannot be served; the errors of `read`
  */
 export function startShadow(
   parts: OperatingParts & ShadowParts,

@@ -5,7 +5,7 @@ import type { ServiceLog } from '../../base/log.js';
 import { FairSlots } from '../../base/threads/fair-slots.js';
 import { answerOf, startThread } from '../../base/threads/thread.js';
 
-/** The thread ended without an answer: timeout or failure. */
+/** Error for a parser thread that ended without an answer, because of a timeout or a failure. */
 class ParserEnded extends Error {
   override readonly name = 'ParserEnded';
   readonly late: boolean;
@@ -17,8 +17,8 @@ class ParserEnded extends Error {
 }
 
 /**
- * Runs the Postgres grammar in a thread, since it can only be stopped by terminating that thread. Texts that overflow
- * the stack may leak memory, so the thread is replaced after a number of them.
+ * Runs the Postgres grammar in a thread, since parsing can only be stopped by terminating its thread. Texts that
+ * overflow the stack may leak memory, so the thread is replaced after a number of them.
  */
 class ParserThread {
   readonly #deadlineMs: number;
@@ -28,7 +28,7 @@ class ParserThread {
   #ready: Promise<void> = Promise.resolve();
   #deep = 0;
 
-  /** @param idleMs idle time in ms after which the thread ends; null: never */
+  /** @param idleMs idle time in ms after which the thread ends; null if it never ends */
   constructor(deadlineMs: number, idleMs: number | null = null) {
     this.#deadlineMs = deadlineMs;
     this.#idleMs = idleMs;

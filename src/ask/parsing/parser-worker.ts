@@ -20,7 +20,7 @@ port.on('message', ({ parsed }: ToParser) => {
 });
 say({ kind: 'ready' });
 
-/** Serializes the tree. A tree that is too deep for that is also too deep to bind. */
+/** Serializes the tree. A tree that is too deep to be serialized is also too deep to bind. */
 function asJson(grammar: Grammar): string {
   try {
     return JSON.stringify(grammar);

@@ -1,13 +1,13 @@
 import { elementOf, isArray, type ScalarType, type TypeName } from 'osl-compiler';
 
 /**
- * Converts the value at `source[start … end)` from Postgres' binary format to its text format: ASCII as a string, other
- * texts as UTF-8.
+ * Converts the value at `source[start … end)` from Postgres' binary format to its text format. Returns ASCII texts as
+ * strings, other texts as UTF-8.
  */
 export type ToText = (source: Buffer, start: number, end: number) => string | Buffer;
 
 /**
- * Returns the conversion for values of a type; null if there is none. The text is that of a session with the settings
+ * Returns the conversion for a type; null if there is none. It writes texts as a session does with the settings
  * DateStyle ISO, IntervalStyle postgres, TimeZone UTC, extra_float_digits 1 and bytea_output hex.
  */
 export function toTextOf(type: TypeName): ToText | null {
@@ -29,7 +29,7 @@ const CONVERSIONS: Readonly<Partial<Record<ScalarType, ToText>>> = {
   text: copied,
   bpchar: copied,
   json: copied,
-  // The first byte is the version of the format.
+  // The first byte is the version of the binary format.
   jsonb: (source, start, end) => source.subarray(start + 1, end),
   uuid: (source, start) => {
     const hex = source.toString('hex', start, start + 16);
@@ -52,7 +52,7 @@ const SPECIAL: ReadonlyMap<number, string> = new Map([
   [0xf000, '-Infinity'],
 ]);
 
-/** A numeric is groups of four decimal digits; the first is multiplied by 10000 to the power of `weight`. */
+/** A numeric consists of groups of four decimal digits; the first is multiplied by 10000 to the power of `weight`. */
 function numericText(source: Buffer, start: number): string {
   const count = source.readUInt16BE(start);
   const weight = source.readInt16BE(start + 2);
@@ -74,10 +74,10 @@ function numericText(source: Buffer, start: number): string {
 const GROUP = 4;
 
 interface FloatFormat {
-  /** Bits of the significand, and the decimal digits that always suffice for it. */
+  /** Number of bits of the significand, and of decimal digits that always suffice to represent it. */
   readonly bits: number;
   readonly digits: number;
-  /** Powers of ten from this one on are written with an exponent. */
+  /** The lowest power of ten from which on numbers are written with an exponent. */
   readonly exponentFrom: number;
   readonly rounded: (value: number) => number;
 }
@@ -85,7 +85,7 @@ interface FloatFormat {
 const DOUBLE: FloatFormat = { bits: 53, digits: 17, exponentFrom: 15, rounded: (value) => value };
 const SINGLE: FloatFormat = { bits: 24, digits: 9, exponentFrom: 6, rounded: Math.fround };
 
-/** The shortest digits that are nearer to `value` than to any other number of its type, as Postgres writes them. */
+/** Writes a number as Postgres does, with the shortest digits that are nearer to `value` than to others of its type. */
 function floatText(value: number, format: FloatFormat): string {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? 'NaN' : value < 0 ? '-Infinity' : 'Infinity';
   const sign = value < 0 || Object.is(value, -0) ? '-' : '';
@@ -115,7 +115,7 @@ function shortest(value: number, format: FloatFormat): Decimal {
   }
   const denotes = (decimal: Decimal): boolean =>
     format.rounded(numberOf(decimal)) === value && !isHalfway(decimal, format.bits);
-  // Below a power of two the numbers are closer to each other, so only the decimal above may be near enough.
+  // Numbers just below a power of two are closer together, so only the next decimal up may be near enough.
   const isPower = Number.isInteger(Math.log2(value));
   for (let places = 0; places < format.digits - 1; places++) {
     const text = value.toExponential(places);
@@ -140,17 +140,17 @@ function numberOf({ digits, exponent }: Decimal): number {
 }
 
 /**
- * `value` with so many digits after the first; of two that are equally near, the one that ends in an even digit.
+ * Rounds `value` to `places` digits after the first; a tie goes to the decimal with an even last digit.
  *
- * @param text `value.toExponential(places)`, which takes the greater of the two
+ * @param text `value.toExponential(places)`, which rounds a tie up
  */
 function evenOf(value: number, places: number, text: string): Decimal {
   const { digits, exponent } = decimalOf(text);
   const last = Number(digits.at(places) ?? 0);
-  // A value between two decimals has one digit more than they have.
+  // A value halfway between two decimals has exactly one digit more than they have.
   if (last % 2 === 0 || Number(value.toExponential(places + 1)) !== value) return { digits, exponent };
   const [exact = '', power] = value.toExponential(100).split('e');
-  // A power of ten that `value` was rounded up to ends in an even digit.
+  // If `value` was rounded up to a power of ten, the digit at the last place became 0, which is even.
   const isTie = Number(power) === exponent && /^50*$/.test(exact.replace('.', '').slice(places + 1));
   if (!isTie) return { digits, exponent };
   return { digits: `${digits.slice(0, places)}${last - 1}`.replace(/0+$/, ''), exponent };
@@ -163,11 +163,11 @@ function decimalOf(text: string): Decimal {
 
 /**
  * True if a decimal lies exactly between two numbers with `bits` significant bits: that is, if it has one bit more.
- * Postgres does not use such a decimal for either of them.
+ * Postgres does not write such a decimal for either of them.
  */
 function isHalfway({ digits, exponent }: Decimal, bits: number): boolean {
   const power = exponent - digits.length + 1;
-  // A power of five with more digits than these numbers have cannot occur.
+  // Higher powers of five have more digits than these numbers.
   if (Math.abs(power) > 24) return false;
   let whole = BigInt(digits);
   const five = 5n ** BigInt(Math.abs(power));
@@ -183,11 +183,11 @@ const MOST_INT32 = 0x7fff_ffff;
 const LEAST_INT32 = -0x8000_0000;
 const MOST_INT64 = 0x7fff_ffff_ffff_ffffn;
 const DAY_US = 86_400_000_000n;
-/** Days from 0000-03-01, the start of a 400-year cycle, to 2000-01-01, from which Postgres counts. */
+/** Days from 0000-03-01, the start of a 400-year cycle, to 2000-01-01, from which Postgres counts days. */
 const DAYS_TO_2000 = 730_425;
 const CYCLE_DAYS = 146_097;
 
-/** @param days since 2000-01-01 */
+/** Formats a date. @param days since 2000-01-01 */
 function dateText(days: number): string {
   if (days === MOST_INT32) return 'infinity';
   if (days === LEAST_INT32) return '-infinity';
@@ -195,7 +195,7 @@ function dateText(days: number): string {
   return text + era;
 }
 
-/** Calendar day, and ` BC` for years before 1. Months are counted from March, so that a leap day ends its year. */
+/** Formats a day; years before 1 get ` BC`. Years start in March, so that a leap day is the last day of its year. */
 function dayText(days: number): { readonly text: string; readonly era: string } {
   const shifted = days + DAYS_TO_2000;
   const cycle = Math.floor(shifted / CYCLE_DAYS);
@@ -217,7 +217,7 @@ function two(value: number): string {
   return String(value).padStart(2, '0');
 }
 
-/** @param us microseconds since midnight, or any positive number of them */
+/** @param us a number of microseconds, 0 or more, such as those since midnight */
 function timeText(us: number): string {
   const seconds = Math.floor(us / 1_000_000);
   const part = us % 1_000_000;
@@ -225,7 +225,7 @@ function timeText(us: number): string {
   return `${two(Math.floor(seconds / 3_600))}:${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}${fraction}`;
 }
 
-/** @param us microseconds since 2000-01-01 */
+/** Formats a timestamp. @param us microseconds since 2000-01-01 */
 function momentText(us: bigint, zone: string): string {
   if (us === MOST_INT64) return 'infinity';
   if (us === -MOST_INT64 - 1n) return '-infinity';
@@ -269,10 +269,10 @@ const DIMENSION = 8;
 /** Maximum number of characters in the text of an array. */
 const MOST_CHARACTERS = 1_048_576;
 
-/** The text of a value would be too long to be made in one turn of the event loop. */
+/** Error for a value whose text would be too long to be made in one turn of the event loop. */
 export class TextTooLong extends Error {}
 
-/** Number of elements of an array in binary format. */
+/** Returns the number of elements of an array in binary format. */
 export function elementsIn(source: Buffer, start: number): number {
   const dimensions = source.readInt32BE(start);
   let count = dimensions === 0 ? 0 : 1;
@@ -281,8 +281,8 @@ export function elementsIn(source: Buffer, start: number): number {
 }
 
 /**
- * Reads an array in binary format: number of dimensions, a flag, the element type, then the size and lower bound of
- * each dimension, then the elements.
+ * Converts an array from binary to text format. Layout: number of dimensions, a flag, the element type, then the size
+ * and lower bound of each dimension, then the elements.
  *
  * @throws TextTooLong
  */
@@ -318,7 +318,7 @@ function arrayText(source: Buffer, start: number, element: ToText): Buffer {
   return Buffer.from(`${usual ? '' : `${ranges.join('')}=`}${listed(0)}`, 'utf8');
 }
 
-/** Writes an element of an array as Postgres does: in quotes if it would be read in another way without them. */
+/** Writes an element of an array as Postgres does: in quotes if it would be misread without them. */
 export function elementInArray(text: string): string {
   const isBare = text !== '' && !/["\\{}, \t\n\r\v\f]/.test(text) && text.toUpperCase() !== 'NULL';
   return isBare ? text : `"${text.replace(/["\\]/g, '\\$&')}"`;

@@ -3,17 +3,17 @@ import { DataRowReader, GrowingBytes } from '../../engine/index.js';
 import { elementsIn, TextTooLong, toTextOf } from './binary-text.js';
 
 /**
- * The rows of an answer as receipts digest them: DataRow messages of the Postgres protocol with values in text format.
- * As in an answer over REST, a value of type json has no line breaks and no blanks around it, and a JSON null is NULL.
+ * Converts the rows of an answer to the form that receipts digest: Postgres DataRow messages with values in text
+ * format. As in an answer over REST, a json value has no line breaks or surrounding blanks, and a JSON null is NULL.
  */
 export class CanonicalRows {
   readonly #columns: readonly CanonicalColumn[];
-  /** True if all rows are digested as they come. */
+  /** True if no row needs to be converted. */
   readonly unchanged: boolean;
   readonly #out = new RowBytes(4_096);
 
   /**
-   * @param formats formats of the columns, one for all, or none for text
+   * @param formats one format per column, a single one for all columns, or empty for text
    * @throws QueryError E1001 if a column arrives in binary format and its type has no conversion
    */
   constructor(outputs: readonly OutputColumn[], formats: readonly (0 | 1)[]) {
@@ -24,10 +24,10 @@ export class CanonicalRows {
   }
 
   /**
-   * Yields the bytes of the rows in pieces, which are views: of `dataRows`, or of a buffer that the next piece
+   * Yields the bytes of the rows in pieces. Each is a view of `dataRows`, or of a buffer that the next piece
    * overwrites.
    *
-   * @throws QueryError E1001 if a row would have to be converted and is too large
+   * @throws QueryError E1001 if a row needs to be converted and is too large
    */
   *pieces(dataRows: Uint8Array): Generator<Uint8Array> {
     if (this.unchanged) {
@@ -42,7 +42,7 @@ export class CanonicalRows {
     if (this.#out.length > 0) yield this.#out.take();
   }
 
-  /** Yields the rows one by one, whole. @throws QueryError E1001 */
+  /** Yields each row as a whole. @throws QueryError E1001 */
   *rows(dataRows: Uint8Array): Generator<Uint8Array> {
     const rows = new DataRowReader(dataRows);
     while (rows.next()) {
@@ -54,7 +54,7 @@ export class CanonicalRows {
     }
   }
 
-  /** Writes a row to `#out`; yields what was written before a large value, and the value in pieces. */
+  /** Writes a row to `#out`. For a large value, yields the bytes written so far and then the value in pieces. */
   *#row(rows: DataRowReader): Generator<Uint8Array> {
     const values = this.#convert(rows);
     const out = this.#out;
@@ -88,12 +88,12 @@ export class CanonicalRows {
   }
 }
 
-/** Size of a piece, in bytes: others get their turn between two pieces. */
+/** Maximum size of a piece in bytes; other requests get their turn between two pieces. */
 const PIECE = 262_144;
 const CONVERTED_PIECE = 16_384;
-/** Values above this size are not copied. */
+/** Values larger than this, in bytes, are not copied. */
 const LARGE = 65_536;
-/** Most bytes, and most elements of arrays, of a row that are converted in one turn of the event loop. */
+/** Maximum size in bytes, and number of array elements, of the values of a row that are converted in one turn. */
 const MOST_CONVERTED = 1_048_576;
 const MOST_ELEMENTS = 4_096;
 const DATA_ROW = 0x44;
@@ -130,15 +130,15 @@ function* slices(bytes: Uint8Array): Generator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += PIECE) yield bytes.subarray(at, at + PIECE);
 }
 
-/** Converts a value to canonical text; null is NULL. */
+/** Converts a value to canonical text; returns null for NULL. */
 type Conversion = (source: Buffer, start: number, end: number) => string | Buffer | null;
 
 interface CanonicalColumn {
   readonly name: string;
-  /** Null if values are canonical as they come. */
+  /** Null if values need no conversion. */
   readonly convert: Conversion | null;
   readonly isBinaryArray: boolean;
-  /** True if a conversion copies the value and inspects at most a few bytes of it. */
+  /** True if the conversion copies the value and inspects at most a few bytes of it. */
   readonly isCopied: boolean;
 }
 
@@ -202,7 +202,7 @@ const jsonText: Conversion = (source, start, end) => {
   return isNull(source, from, to) ? null : onOneLine(source, from, to);
 };
 
-/** Writes NULL for the elements that are a JSON null. Quotes within other elements are escaped. */
+/** Replaces JSON nulls among the elements by NULL. Within other elements nothing matches: their quotes are escaped. */
 const withoutNulls: ToBytes = (source, start, end) =>
   Buffer.from(source.toString('utf8', start, end).replace(/(?<=[{,])"null"(?=[,}])/g, 'NULL'));
 

@@ -4,11 +4,12 @@ import type { BoundValue } from '../../engine/index.js';
 import { type QuestionBody, statementOf } from '../request/request-target.js';
 
 /**
- * The digests of a receipt, version 1; `docs/receipts.md` defines them for other implementations. Each begins with its
- * name and the salt. A field is its length (4 bytes, big endian) and its bytes; NULL has the length 2³² - 1.
+ * Digests of a receipt, version 1; `docs/receipts.md` defines them for other implementations. The hashed bytes begin
+ * with the name of the digest and the salt. A field is its length (4 bytes, big endian) and its bytes; NULL has the
+ * length 2³² - 1.
  */
 
-/** Bytes of the salt of one receipt. */
+/** Length in bytes of the random salt of a receipt. */
 export const SALT_BYTES = 16;
 
 /** Digest of a question: its kind, its text, and the values of its parameters as the client sent them. */
@@ -34,19 +35,19 @@ function addField(hash: Hash, bytes: Uint8Array | null): void {
   if (bytes !== null) hash.update(bytes);
 }
 
-/** A column as an answer over REST describes it. */
+/** Name and type of a column, as in the `columns` of a REST answer. */
 export interface DigestedColumn {
   readonly name: string;
   readonly type: string;
 }
 
-/** Digest of the columns and rows of an answer, in constant memory. */
+/** Digest of the columns and rows of an answer, computed in constant memory. */
 export interface RowDigest {
   readonly order: RowOrder;
-  /** True if `add` takes one whole row at a time, not pieces of any size. */
+  /** True if each call of `add` must pass exactly one row; false if it may pass pieces of any size. */
   readonly byRow: boolean;
   add(bytes: Uint8Array): void;
-  /** @returns base64url */
+  /** Returns the digest in base64url. */
   digest(): string;
 }
 
@@ -54,7 +55,9 @@ export function rowDigest(order: RowOrder, salt: Uint8Array, columns: readonly D
   return order === 'sequence' ? new SequenceDigest(salt, columns) : new MultisetDigest(salt, columns);
 }
 
-/** Begins a digest: its name, the salt, the number of columns, and a field for the name and the type of each. */
+/**
+ * Starts a hash with the digest's name, the salt, the number of columns, and a field for the name and the type of each.
+ */
 function begun(name: string, salt: Uint8Array, columns: readonly DigestedColumn[]): Hash {
   const hash = createHash('sha256').update(`osl-receipt ${name} v1\n`).update(salt);
   const count = Buffer.alloc(4);
@@ -86,8 +89,8 @@ class SequenceDigest implements RowDigest {
 
 const LANES = 1_024;
 /**
- * Maximum number of rows of a digest without order. INVARIANT: fewer than 2¹⁶, since so many equal rows add up to the
- * same sums as any others.
+ * Maximum number of rows of a digest without order. INVARIANT: fewer than 2¹⁶, since 2¹⁶ copies of any row add up to
+ * the same sums.
  */
 export const MOST_UNORDERED = 65_535;
 

@@ -10,36 +10,39 @@ import { type RequestedReceipt, respond } from '../request/respond.js';
 import { CanonicalRows } from './canonical-rows.js';
 import { MOST_UNORDERED, questionDigest, type RowDigest, rowDigest, SALT_BYTES } from './digests.js';
 
-/** A receipt and what only its caller gets. */
+/** A receipt, and the salt that only its caller gets. */
 export interface IssuedReceipt {
   /** C2SP tlog-proof of the outcome's record. */
   readonly proof: string;
-  /** Salt of the digests in the record, base64url. */
+  /** Salt of the digests in the record, in base64url. */
   readonly salt: string;
 }
 
-/** Properties of an answer that its receipt states, besides the rows. */
+/** Properties of an answer that go into its receipt, in addition to the rows. */
 interface ReceiptedAnswer {
   readonly plan: GovernedPlan;
   readonly redactedFields: readonly string[];
   readonly truncated: boolean;
   readonly clipped: boolean;
-  /** Age of the answer; null if it was read for this question. */
+  /**
+   * Source of the answer and the time that it reflects; null if the query ran on the primary and used neither the
+   * answer cache nor a rollup.
+   */
   readonly freshness: { readonly from: string; readonly asOf: number } | null;
 }
 
-/** Rows of at most this many bytes are digested in one turn of the event loop, if nothing else is done with them. */
+/** Bytes digested in one turn of the event loop if the rows need no conversion and are not digested one by one. */
 const AT_ONCE_BYTES = 262_144;
-/** The same for rows that are converted, or digested one by one. */
+/** Bytes digested in one turn of the event loop if rows are converted or digested one by one. */
 const AT_ONCE_ROWS = 8_192;
 /** Fixed cost of digesting one row by itself, expressed as bytes of converted rows. */
 const ROW_COST = 64;
-/** Largest row, in bytes, that is digested by itself. */
+/** Maximum size in bytes of a row that is digested by itself. */
 const MOST_ROW = 1_048_576;
-/** Names of masked columns that a record holds at most. */
+/** Maximum number of names of masked columns in a record. */
 const MOST_MASKED = 64;
 
-/** A receipt that a client wants for one answer. */
+/** A client's request for a receipt of one answer. */
 export class ReceiptRequest {
   readonly #order: RowOrder;
   readonly #salt = randomBytes(SALT_BYTES);
@@ -50,7 +53,9 @@ export class ReceiptRequest {
     this.#order = order;
   }
 
-  /** Returns a sink that digests rows before it passes them on. @throws QueryError E1001 */
+  /**
+   * Returns a sink that digests rows before it passes them on. @throws QueryError E1001 if the rows cannot be digested
+   */
   digesting(plan: GovernedPlan, formats: readonly (0 | 1)[], sink: RowSink): RowSink {
     const columns = columnsOf(plan).map((column) => ({ name: column.name, type: shownType(column) }));
     const digest = rowDigest(this.#order, this.#salt, columns);
@@ -73,7 +78,7 @@ export class ReceiptRequest {
     };
   }
 
-  /** Returns the request for the recorder. The digests are made once, after the last row. */
+  /** Returns the receipt request for `respond`, which computes the digests once, after the last row. */
   requestedFor(body: QuestionBody, parameters: readonly BoundValue[]): RequestedReceipt<ReceiptedAnswer> {
     return {
       digests: (answer) => {
@@ -92,13 +97,13 @@ export class ReceiptRequest {
         };
       },
       issue: (proof) => {
-        proof.catch(() => undefined); // thrown by `issued`
+        proof.catch(() => undefined); // `issued` reports the error
         this.#proof = proof;
       },
     };
   }
 
-  /** @throws QueryError E5030 if the outcome could not be recorded */
+  /** Returns the receipt once it is in the log. @throws QueryError E5030 if the outcome could not be recorded */
   async issued(): Promise<IssuedReceipt> {
     if (this.#proof === null) throw new InternalError('the answer of a receipt is not complete');
     return { proof: await this.#proof, salt: this.#salt.toString('base64url') };
@@ -156,16 +161,16 @@ export function columnsOf({ outputs }: Pick<GovernedPlan, 'outputs'>): readonly 
   });
 }
 
-/** The type that a column has in JSON: the key of a passage is always a string there. */
+/** Returns the type that a column has in JSON, where the key of a passage is always a string. */
 export function shownType({ type, passageKey }: OutputColumn): TypeName {
   return passageKey ? 'text' : type;
 }
 
-/** A receipt from the log. Its salt is not there: only the caller of the question got it. */
+/** A receipt read from the log. It has no salt, which only the caller of the question received. */
 export interface RecordedReceipt {
   /** C2SP tlog-proof under the newest stored checkpoint. */
   readonly proof: string;
-  /** Key that checks it; trust a copy that was kept elsewhere. */
+  /** Key that verifies the proof. Do not rely on this copy: use one that was stored elsewhere. */
   readonly verifier_key: string;
 }
 
@@ -185,9 +190,10 @@ export interface ReceiptParts extends RequestParts {
 const REQUEST_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
- * Returns the receipt of an answer that the caller got, or, with an admin role, of any answer.
+ * Returns the receipt of an earlier answer to the same caller. With an admin role, returns that of any answer in the
+ * tenant.
  *
- * @throws QueryError E4040 if there is none that the caller may see, E5031, and the errors of `respond`
+ * @throws QueryError E4040 if there is no receipt that the caller may see, E5031, and the errors of `respond`
  */
 export function recordedReceipt(
   parts: ReceiptParts,
@@ -199,7 +205,7 @@ export function recordedReceipt(
     bucket: 'authoring',
     decide: () => null,
     answer: async (_, caller) => {
-      if (!REQUEST_ID.test(requestId)) throw queryError('noReceipt', {}); // without reading the log
+      if (!REQUEST_ID.test(requestId)) throw queryError('noReceipt', {}); // cannot be an id, so do not read the log
       const { tenant, subject, chain } = caller.identity;
       const asker = { requestId: call.requestId, tenant, subject, chain };
       for (const { text, verifier_key } of await parts.reading.prove(asker, requestId)) {

@@ -4,9 +4,9 @@ import type { Approval, ApprovalRule } from '../../../policy/index.js';
 import { instant } from '../../base/instant.js';
 import type { Caller } from './caller.js';
 
-/** A grant of the caller that only lacks an approval. */
+/** A grant that would apply to the caller if it were approved. */
 export interface UnapprovedGrant extends ApprovalRule {
-  /** The relation. */
+  /** Relation that the grant is for. */
   readonly on: string;
 }
 
@@ -15,7 +15,7 @@ export interface ApprovalRequest {
   /** A UUID. */
   readonly id: string;
   readonly at: number;
-  /** End of the time in which it can be decided. */
+  /** Time after which the request can no longer be decided. */
   readonly expiresAt: number;
   readonly chain: readonly string[];
   readonly purpose: string | null;
@@ -39,7 +39,7 @@ export interface ApprovalDecision {
 export interface ApprovalEntry {
   readonly request: ApprovalRequest;
   readonly decision: ApprovalDecision | null;
-  /** Early end of an approval. */
+  /** Who ended the approval early, and when; null if nobody did. */
   readonly revoked: { readonly by: string; readonly at: number } | null;
 }
 
@@ -50,16 +50,16 @@ export interface OpenRequests {
 }
 
 /**
- * The approval requests of a tenant, over all processes and gateways. Entries past their end are left out. Methods throw
+ * The approval requests of a tenant, shared by all processes and gateways. Expired entries are left out. Methods throw
  * E5036 if the control database does not respond.
  */
 export interface ApprovalRegistry {
   all(): Promise<readonly ApprovalEntry[]>;
-  /** Adds a request. Returns the limit if too many are open. */
+  /** Adds a request. Returns null, or the limit that was reached if too many requests are open. */
   add(request: ApprovalRequest, most: OpenRequests): Promise<number | null>;
-  /** Stores the first decision about a request; false if there is one already, or no such request. */
+  /** Stores the first decision about a request. Returns false if it has been decided already or does not exist. */
   decide(id: string, decision: ApprovalDecision): Promise<boolean>;
-  /** Ends an approval; false if it has ended already. */
+  /** Ends an approval early. Returns false if it had ended already. */
   revoke(id: string, end: { readonly by: string; readonly at: number }): Promise<boolean>;
 }
 
@@ -76,7 +76,7 @@ const OPEN_MS = 86_400_000;
 const MOST_OPEN: OpenRequests = { perChain: 5, perTenant: 500 };
 const RETRY_SECONDS = 60;
 
-/** An open request, as returned to whoever made it. */
+/** An open request, as returned to its requester. */
 export interface OpenApproval {
   readonly id: string;
   readonly url: string;
@@ -84,7 +84,7 @@ export interface OpenApproval {
 }
 
 /**
- * Prepares a request for approval of `grants`, or returns the open request that is equal to it.
+ * Prepares a request for approval of `grants`, or returns an equal request that is still open.
  *
  * @throws QueryError E0511, E5036
  */
@@ -127,7 +127,7 @@ export async function openRequest(
   return { id: request.id, url: approvalPlace, expires_at: instant(request.expiresAt) };
 }
 
-/** The approval that an entry gives; null if it gives none. */
+/** Returns the approval that an entry gives; null if it is undecided, declined or revoked. */
 export function approvalOf({ request, decision, revoked }: ApprovalEntry): Approval | null {
   if (decision?.approved !== true || decision.endsAt === null || revoked !== null) return null;
   const { id, chain, purpose, task, grants } = request;

@@ -16,11 +16,11 @@ export interface BreakGlassUse extends Emergency {
 
 /** Registry of break-glass access, over all processes of the server. */
 export interface BreakGlassRegistry {
-  /** The current emergency of `identity` with this reason, if it began within the last `minutes`; otherwise null. */
+  /** Returns the current emergency of `identity` with this reason; null if none began within the last `minutes`. */
   running(identity: Identity, reason: string, minutes: number): Promise<Emergency | null>;
-  /** Begins an emergency; if the daily limit is reached, returns the seconds until the next is allowed. */
+  /** Starts an emergency. If the daily limit is reached, returns the seconds until the next one is allowed. */
   take(identity: Identity, reason: string, perDay: number): Promise<Emergency | number>;
-  /** Notifies the operator and the owner without waiting for delivery. */
+  /** Notifies the operator and the policy's owner, without waiting for delivery. */
   alarm(broken: BreakGlassUse): void;
 }
 
@@ -28,7 +28,7 @@ export interface BreakGlassParts extends RequestParts {
   readonly glasses: BreakGlassRegistry;
 }
 
-/** Length limits of a reason, which must be one line of readable text. */
+/** Length limits, in UTF-16 code units, of a reason, which must be one line of readable text. */
 const LEAST = 8;
 const MOST = 500;
 // biome-ignore format: the ranges stay apart

@@ -21,7 +21,7 @@ export interface RequestCall {
   readonly requestId: string;
   readonly surface: AuditSurface;
   readonly credentials: Credentials;
-  /** Absent if the address is unknown and there is neither a purpose nor an emergency. */
+  /** Address, purpose, emergency and task of the call; absent if none of them is known. */
   readonly origin?: Origin;
   /** Validated W3C Trace Context; absent if none was sent. */
   readonly traceparent?: string;
@@ -34,7 +34,7 @@ export interface Origin {
   readonly emergency: Emergency | null;
   /** The task that the client names; absent or null if none. */
   readonly task?: string | null;
-  /** Reason to request an approval for if the query needs one; absent or null if none. */
+  /** Reason for the approval request that is made if the query needs one; absent or null if the client gave none. */
   readonly approvalReason?: string | null;
 }
 

@@ -11,7 +11,9 @@ import type { ServedModel } from '../../model/served-model.js';
 /** The identity, access and model of one request, fixed before anything is compiled. */
 export interface Caller {
   readonly identity: Identity;
-  /** Claims for row security when `explain access` reads as another chain. Default: those of `identity`. */
+  /**
+   * Claims used for row security when `explain access` evaluates another chain's rights. Default: those of `identity`.
+   */
   readonly seenAs?: IdentityClaims;
   readonly access: EffectiveAccess;
   /** Replaced by a new object on each reload or publication. */
@@ -25,17 +27,17 @@ export interface Caller {
   /** Expiry of `access`, in ms since the epoch. */
   readonly until: number;
   /**
-   * When the newest attribute of `access` had been read from an entity, on the clock of `performance.now()`; absent if
-   * there is none.
+   * Time, on the clock of `performance.now()`, when the last attribute of `access` was read from an entity; absent if
+   * no attribute was.
    */
   readonly rightsAsOf?: number;
 }
 
-/** Reads attributes that a policy takes from entities. */
+/** Reads the attributes that a policy takes from entities. */
 export interface TableAttributeReader {
-  /** True if the caller's row filters name such attributes; without them the filters accept no row. */
+  /** True if the caller's row filters use attributes from entities; until they are read, such filters accept no row. */
   needs(caller: Caller): boolean;
-  /** The caller with these attributes. @throws QueryError if they cannot be read */
+  /** Returns the caller with these attributes. @throws QueryError if they cannot be read */
   complete(caller: Caller): Promise<Caller>;
 }
 
@@ -55,7 +57,7 @@ export function isCurrent({ circumstances, until }: Caller, now = Date.now()): b
   return until === Number.POSITIVE_INFINITY || (now >= circumstances.now && now < until);
 }
 
-/** Purpose, emergency, task and approvals as JSON for the audit record; null if there is none of them. */
+/** Returns purpose, emergency, task and approvals as JSON for the audit record; null if none of them is set. */
 export function auditDetailOf({
   purpose,
   task,

@@ -7,7 +7,7 @@ import { ForeignFault } from './public-error.js';
 import { recordBrokenConnection, refuseUnauthenticated } from './refusals.js';
 import { respond } from './respond.js';
 
-/** Handles a call that reads no data, for any valid token. @throws QueryError */
+/** Handles a call that reads no data and is open to any authenticated caller. @throws QueryError */
 export function admitCall(
   parts: RequestParts,
   call: RequestCall,
@@ -22,7 +22,7 @@ export function admitCall(
   });
 }
 
-/** Rate-limit buckets for malformed calls, by action; all others count as queries. */
+/** Rate-limit buckets for malformed calls, by action. Other actions count as queries. */
 const BUCKETS: ReadonlyMap<string, LimitBucket> = new Map([
   ['sample', 'sample'],
   ['schema', 'schema'],
@@ -34,7 +34,9 @@ const BUCKETS: ReadonlyMap<string, LimitBucket> = new Map([
   ['mcp', 'catalog'],
 ]);
 
-/** `identified`: unauthenticated callers get the authentication error instead. */
+/**
+ * Callers that see the reason of a refusal. `identified`: unauthenticated callers get the authentication error instead.
+ */
 export type RefusalAudience = 'anyone' | 'identified';
 
 /**
@@ -64,7 +66,7 @@ export async function refuseCall(
   }
 }
 
-/** The part of a request that reads and answers nothing. */
+/** Steps of a request that reads no rows and has no result. */
 export const NOTHING_TO_ANSWER = {
   readsNoRows: true,
   decide: () => undefined,
@@ -85,9 +87,10 @@ export async function sessionCommand(
 }
 
 /**
- * Records and counts a statement that the surface itself refused with this SQLSTATE or error.
+ * Records and counts a statement that the surface itself refused with the SQLSTATE or error `refusal`.
  *
- * @throws QueryError E5030 if it could not be recorded. If the caller has lost its access, that is recorded instead.
+ * @throws QueryError E5030 if the refusal could not be recorded. If the caller has lost its access, that is recorded
+ * instead.
  */
 export async function refusedCommand(
   parts: RequestParts,
@@ -111,7 +114,7 @@ export async function refusedCommand(
   }
 }
 
-/** Records a failure before a session existed, with the SQLSTATE for the client. */
+/** Records a failure that occurred before there was a session, with the SQLSTATE for the client. */
 export function refusedConnection(
   parts: RequestParts,
   call: RequestCall,
@@ -134,9 +137,11 @@ export class SurfaceFault extends ForeignFault {
   }
 }
 
-/** A dashboard of the operator, listed for callers who have one of its roles. It has queries, no values. */
+/**
+ * A dashboard provided by the operator, listed for callers who have one of its roles. It contains queries but no data.
+ */
 export interface SharedDashboard {
-  /** Data roles of the policy. */
+  /** Data roles of the policy; a caller with one of them sees the dashboard. */
   readonly roles: readonly string[];
   /** Content of its file, without the roles. */
   readonly content: Readonly<Record<string, unknown>>;

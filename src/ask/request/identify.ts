@@ -40,7 +40,10 @@ export function identify(
   return parts.verifier.verify(token).then((identity) => callerAs(parts, identity, ledger, call));
 }
 
-/** `callerAs` without an observer. Returns null on refusal; `respond` will then also refuse the call and record it. */
+/**
+ * Like `callerAs`, but without an observer, and returns null on refusal; `respond` will then refuse the call too, and
+ * record that.
+ */
 export function callerIfAllowed(
   parts: Pick<DecidingParts, 'model' | 'revoked' | 'approvals'>,
   identity: Identity,
@@ -54,7 +57,7 @@ export function callerIfAllowed(
   }
 }
 
-/** `callerIfAllowed`; null also if attributes must be read from entities first, which takes the full path. */
+/** Like `callerIfAllowed`, but also returns null if attributes must be read from entities first, on the full path. */
 export function callerAtOnce(
   parts: Pick<DecidingParts, 'model' | 'revoked' | 'approvals' | 'tableAttributes'>,
   identity: Identity,
@@ -64,7 +67,7 @@ export function callerAtOnce(
   return caller === null || parts.tableAttributes.needs(caller) ? null : caller;
 }
 
-/** The caller with all attributes of its row filters. @throws QueryError if they cannot be read */
+/** Returns the caller with all attributes of its row filters. @throws QueryError if they cannot be read */
 export function completeCaller(
   { tableAttributes }: Pick<DecidingParts, 'tableAttributes'>,
   caller: Caller,
@@ -133,8 +136,9 @@ export interface CertificateSession {
 type SessionCheckParts = Pick<DecidingParts, 'model' | 'tenant' | 'revoked'>;
 
 /**
- * Checks a session against the current policy. Returns `held` if nothing changed, a new session if only rights or time
- * changed, and null if the account is gone, its password changed, or no rule matches the certificate.
+ * Checks a session against the current policy. Returns `held` if nothing changed, and a new session if only rights or
+ * time changed. Returns null if the account is gone or its password changed, or if the certificate has expired or no
+ * longer maps to this subject.
  */
 export function currentSession(parts: SessionCheckParts, held: TokenlessSession): TokenlessSession | null {
   switch (held.kind) {
@@ -179,7 +183,7 @@ export function certificateNow(
 /** Sessions of REST connections, by certificate. */
 const shown = new WeakMap<ClientCertificate, CertificateSession>();
 
-/** @throws QueryError E2001, E3001 */
+/** Returns the identity that the policy assigns to a client certificate. @throws QueryError E2001, E3001 */
 function certificateIdentity(parts: SessionCheckParts, certificate: PresentedCertificate): Identity {
   if (certificate === null)
     throw queryError('invalidCertificate', { reason: 'no authority that is trusted vouches for it' });

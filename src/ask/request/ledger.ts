@@ -17,7 +17,7 @@ import { type Permit, Recorder, type RequestEnd, type RequestLabels } from './re
 import { type RedactedStatement, redactStatement } from './redacted-statement.js';
 import { mentionedBy, type RequestTarget, statementOf, wasRead } from './request-target.js';
 
-/** Objects that a request reads. */
+/** Objects that a request accesses, for its audit records. */
 export interface AccessedObjects {
   /** The form of the query; null if it is not a query. */
   readonly form: Form | null;
@@ -29,11 +29,11 @@ export interface AccessedObjects {
 export interface DecisionRecord {
   touches(touched: AccessedObjects): void;
   says(of: string): void;
-  /** Creates the mark that exists while `text` is being compiled. */
+  /** Creates the mark that is on disk while `text` is being compiled; see `Marks`. */
   mark(text: string): CompileMark;
 }
 
-/** Collects the facts for the two audit records of a request. Created only by `respond.ts`. */
+/** Collects the content of the two audit records of a request. Created only by `refusals.ts`. */
 export class Ledger implements DecisionRecord {
   readonly #parts: RecordingParts;
   readonly #recorder: Recorder;
@@ -100,7 +100,7 @@ export class Ledger implements DecisionRecord {
     };
   }
 
-  /** Registers `plan` with lineage. Call `allow` right after, so that both are written together. */
+  /** Registers `plan` with lineage. Call `allow` right after, so that plan and decision are written together. */
   reads(plan: GovernedPlan): void {
     this.#plan = this.#parts.lineage?.note(plan, this.#call.requestId) ?? null;
   }
@@ -159,7 +159,9 @@ export class Ledger implements DecisionRecord {
     this.#recorder.outcome(this.#entry('outcome', {}), end, this.#ends(end));
   }
 
-  /** Records the outcome of an answer for which a receipt was requested; resolves with its proof. @throws AuditUnavailable */
+  /**
+   * Records the outcome of an answer for which a receipt was requested, and returns its proof. @throws AuditUnavailable
+   */
   provenOutcome(end: RequestEnd, receipt: ReceiptDigests): Promise<string> {
     return this.#recorder.provenOutcome(this.#entry('outcome', {}), end, this.#ends(end), receipt);
   }
@@ -170,7 +172,7 @@ export class Ledger implements DecisionRecord {
     return this.#recorder.observe(this, this.#meter('allow'), this.#times, 'allow', end, end.error);
   }
 
-  /** Record templates for later requests like this one. */
+  /** Creates the permit of this request: record templates for later requests that differ only in values. */
   permit(caller: Caller, plan: GovernedPlan): Permit {
     const { audit, lineage } = this.#parts;
     return Object.freeze({
@@ -204,14 +206,16 @@ export class Ledger implements DecisionRecord {
     return this.#parts.observing.meters.of({ surface, form: form ?? 'other', decision, connector });
   }
 
-  /** Records the total time; returns the end time. */
+  /** Stores the total duration. Returns the end time, on the clock of `performance.now()`. */
   #clock(): number {
     const now = this.#ended ?? performance.now();
     this.#times.set('total', 1_000 * (now - this.#started));
     return now;
   }
 
-  /** The statement for operators; null if there is no text or no manifest yet. */
+  /**
+   * Returns the redacted statement, for operators; null if the request has no text or the caller is not authenticated.
+   */
   #redacted(): RedactedStatement | null {
     const asked = this.#asked;
     if (asked === null || this.#model === null) return null;
@@ -254,7 +258,7 @@ export class Ledger implements DecisionRecord {
     };
   }
 
-  /** The statement's HMAC: the same in both records, even if a new log segment begins between them. */
+  /** Returns the statement's HMAC: the same in both records, even if a new log segment begins between them. */
   #statementHmac(): string | null {
     if (this.#statement === null) return null;
     this.#fingerprint ??= this.#parts.audit.fingerprint(this.#statement);

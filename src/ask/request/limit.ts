@@ -18,8 +18,8 @@ import { SealedValue } from './sealed.js';
 const WIRE_PATIENCE_SECONDS = 1;
 
 /**
- * Counts a request against the rate limit and the quotas. Postgres clients cannot be asked to retry later, so their
- * requests wait once for the next window.
+ * Counts a request against the rate limit and the quotas. Postgres clients do not retry after a delay, so their
+ * requests wait once for the next window if it starts within a second.
  *
  * @throws QueryError E4290, and E0532 if a quota per task applies and the request names no task
  */
@@ -80,7 +80,7 @@ export function chargeAnswer(
   counts.charge(quotas, 'ms', Math.ceil(ms));
 }
 
-/** The quotas that apply to a request by `caller`, or those on the entities that it is shown. */
+/** Returns the caller's quotas that count requests in a rate-limit bucket, or those that count the entities shown. */
 export function quotasFor(
   { identity, access, snapshot, task }: Caller,
   counter: LimitBucket | 'entities',
@@ -94,13 +94,13 @@ export function requireTask(quotas: readonly Quota[]): void {
   if (lacking !== undefined) throw queryError('missingTask', { budget: lacking.label });
 }
 
-/** @throws QueryError E4290 */
+/** Counts a request against the quotas `asked`. @throws QueryError E4290 if one of them is used up */
 function takeQuotas({ quotas }: Pick<Limiter, 'quotas'>, asked: readonly Quota[]): void | Promise<void> {
   const taken = quotas.take(asked);
   return taken instanceof Promise ? taken.then(requireLeft) : requireLeft(taken);
 }
 
-/** @throws QueryError E4290 */
+/** @throws QueryError E4290 if a quota is used up */
 function requireLeft(taken: QuotaResult): void {
   if (taken.ok) return;
   const { quota, waitMs } = taken;
@@ -109,13 +109,13 @@ function requireLeft(taken: QuotaResult): void {
   throw queryError('budgetSpent', { budget: quota.label, renewsAt, retryAfterSeconds });
 }
 
-/** The time in `waitMs`, rounded up to a second: RFC 3339 in UTC. */
+/** Returns the time `waitMs` from now, rounded up to a second, as RFC 3339 in UTC. */
 export function renewalTime(waitMs: number): string {
   const at = 1_000 * Math.ceil((Date.now() + waitMs) / 1_000);
   return `${new Date(at).toISOString().slice(0, -5)}Z`;
 }
 
-/** The counts of `quotas`, in order. @throws QueryError E5038 */
+/** Returns the current counts of `quotas`, in the same order. @throws QueryError E5038 */
 export function quotaCounts(
   { means }: Pick<RequestParts, 'means'>,
   quotas: readonly Quota[],
@@ -133,7 +133,10 @@ export function quotaCounts(
   return Promise.all(quotas.map(countOf));
 }
 
-/** Lifetime of a payment in ms: the limiter's window, so at most twice the permitted number of statements can run. */
+/**
+ * Lifetime of a payment in ms. It equals the limiter's window, so at most twice the permitted number of statements can
+ * run.
+ */
 const GOOD_FOR_MS = 1_000;
 
 /** Rate-limit charge for compiling a prepared statement. It also covers the first execution within a second. */

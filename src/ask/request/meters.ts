@@ -14,7 +14,7 @@ export interface EndedRequest {
   readonly outcome: AuditOutcome | null;
   readonly code: string | null;
   readonly rows: number;
-  /** Null if there is no text. */
+  /** Returns the redacted statement; null if the request has no text. */
   statement(): RedactedStatement | null;
   /** Durations in µs; always includes `total`. */
   readonly stages: ReadonlyMap<RequestStage, number>;
@@ -152,10 +152,13 @@ export type MeteredOutcome = AuditOutcome | 'none';
 
 export interface MeterLabels {
   readonly surface: AuditSurface;
-  /** `other`: not a data query. */
+  /** `other`: the request is not a data query. */
   readonly form: Form | 'other';
   readonly decision: AuditDecision;
-  /** Connector that a query reads; null if none, or unknown. Only for admins: `/metrics` names no connectors. */
+  /**
+   * Connector that the query reads; null if it reads none or the connector is unknown. Only for admins: `/metrics`
+   * names no connectors.
+   */
   readonly connector: string | null;
 }
 
@@ -226,7 +229,7 @@ export class Meters {
 /** One of the slowest statements of its minute, without literals. */
 export interface SlowStatement extends RedactedStatement {
   readonly request_id: string;
-  /** Its end, RFC 3339. */
+  /** End of the statement, RFC 3339. */
   readonly at: string;
   readonly duration_ms: number;
   readonly surface: AuditSurface;
@@ -239,26 +242,29 @@ export interface SlowStatement extends RedactedStatement {
 }
 
 export const MINUTE_MS = 60_000;
-/** Statements kept of each minute of the last hour. */
+/** Number of statements stored for each minute of the last hour. */
 const KEPT_OF_MINUTE = 5;
 const RECENT_MINUTES = 60;
 const MOST_MINUTES = 1_440;
 const MOST_OBJECTS = 16;
 
 /**
- * The slowest statements of each minute: five of each minute of the last hour, and one of each older minute of the last
- * day; at most 1,680, each with a shape of up to 1,024 characters.
+ * The slowest statements of each minute: five for each minute of the last hour, and one for each older minute of the
+ * last day. That is at most 1,680 statements, each with up to 1,024 characters of redacted text.
  */
 class SlowestStatements {
-  /** In µs: a faster request is not among the slowest of this minute. Infinite until `turn` is first called. */
+  /**
+   * Duration in µs below which a request is not among the slowest of this minute. Infinite until `turn` is first
+   * called.
+   */
   fromUs = Number.POSITIVE_INFINITY;
   #minute = -1;
-  /** By minute since 1970, oldest first; the slowest first. */
+  /** Keyed by minute since 1970, oldest first; each list has the slowest statement first. */
   readonly #kept = new Map<number, SlowStatement[]>();
 
   /**
-   * Begins the minute of `now`, if it has not begun. A minute lasts until then, as the steps of the charts do, so that
-   * the statements of a step are always found in its minute.
+   * Starts the minute of `now`, if it is not the current one. Called together with the steps of the charts, so that the
+   * statements of a step are always found in its minute.
    *
    * @param now ms since 1970
    */
@@ -273,7 +279,7 @@ class SlowestStatements {
     }
   }
 
-  /** Keeps a statement if it is among the slowest of its minute. @param now its end in ms since 1970 */
+  /** Stores a statement if it is among the slowest of its minute. @param now its end in ms since 1970 */
   add(statement: Omit<SlowStatement, 'at' | 'duration_ms'>, us: number, now: number): void {
     if (this.#minute < 0) return;
     if (us < this.fromUs) return;
@@ -291,7 +297,7 @@ class SlowestStatements {
     if (last !== undefined) this.fromUs = 1_000 * last.duration_ms;
   }
 
-  /** Statements of the minutes that lie between two times in ms since 1970. */
+  /** Returns the statements of all minutes that overlap a time range, given in ms since 1970. */
   between(from: number, until: number): readonly SlowStatement[] {
     const [first, end] = [Math.floor(from / MINUTE_MS), Math.ceil(until / MINUTE_MS)];
     return [...this.#kept].flatMap(([minute, statements]) =>

@@ -16,7 +16,7 @@ export interface DecidingParts {
   readonly verifier: Pick<TokenVerifier, 'verify' | 'known'>;
   /** Revocations, which are checked for every request. */
   readonly revoked: RevocationCheck;
-  /** Approvals in force, which are looked at for every request. */
+  /** Approvals in force, which are checked for every request. */
   readonly approvals: ApprovalCheck;
   readonly refusals: FirstRefusals;
   readonly tableAttributes: TableAttributeReader;
@@ -40,7 +40,7 @@ export interface RecordingParts {
   readonly observing: RequestObserver;
 }
 
-/** Registers plans for lineage; returns the reference for the audit record. */
+/** Registers plans for lineage. Returns the reference for the audit record; null if that failed. */
 export interface PlanNotes {
   note(plan: GovernedPlan, requestId: string): string | null;
 }

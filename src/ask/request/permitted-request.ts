@@ -44,8 +44,8 @@ export class PermittedRequest {
 
   /**
    * Counts a request and hands its decision to the log, using the given id or a new one. The statement is the UTF-8
-   * text in bytes [start, end). Returns false, without side effects, if the request would have to wait for a limit or
-   * if lineage needs the full path.
+   * text in bytes [start, end). Returns false, without counting the request, if it would have to wait for a limit or if
+   * lineage needs the full path.
    */
   begin(
     permit: Permit,

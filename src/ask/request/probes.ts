@@ -23,7 +23,7 @@ interface RejectedCallWindow {
 }
 
 const WINDOW_MS = 1_000;
-/** Maximum number of addresses with a window each; all others share one. */
+/** Maximum number of addresses with a window of their own; all others share one. */
 const MAX_WINDOWS = 1_024;
 const SURPLUS = 'surplus';
 

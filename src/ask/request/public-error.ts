@@ -4,13 +4,14 @@ import { stackOf } from '../../base/thrown.js';
 import type { RecordingParts } from './parts.js';
 
 /**
- * An error whose text is not from the catalogue and is sent to the caller unchanged: from the protocol, or from the
- * catalog engine, which holds no data. The log contains its code but not its text, which may quote the statement.
+ * An error whose text is not from the error catalogue and is sent to the caller unchanged: a protocol error, or an
+ * error of the catalog engine, which holds no data. The log contains its code but not its text, which may quote the
+ * statement.
  */
 export abstract class ForeignFault extends Error {
   /** SQLSTATE or catalogue code, for the log. */
   abstract readonly code: string;
-  /** SQLSTATE sent to the client, if not `code`. */
+  /** SQLSTATE sent to the client; null if it is `code`. */
   readonly heard: string | null = null;
 }
 
@@ -19,12 +20,15 @@ export type PublicError = QueryError | ForeignFault;
 
 /** The decision and code in the audit records of a failed request. */
 export interface FailureVerdict {
-  /** `deny`: the caller lacks a right, or lost one. */
+  /** `deny`: the caller is not authenticated, or lacks or has lost a right. */
   readonly decision: Exclude<AuditDecision, 'allow'>;
   readonly code: string;
 }
 
-/** INVARIANT: used for all failure records, so that the log and the caller get the same code. */
+/**
+ * Returns the decision and code for a failure. INVARIANT: used for all failure records, so that the log and the caller
+ * get the same code.
+ */
 export function verdictOf(error: PublicError): FailureVerdict {
   return { decision: isDenial(error) ? 'deny' : 'error', code: error.code };
 }
@@ -41,7 +45,10 @@ const INSUFFICIENT_PRIVILEGE = '42501';
 /** SQLSTATE class for wrong passwords, expired tokens and the like. */
 const INVALID_AUTHORIZATION = '28';
 
-/** Converts an error for the caller: a QueryError stays unchanged; anything else is logged and becomes E5000. */
+/**
+ * Converts an error for the caller. A QueryError stays unchanged and AuditUnavailable becomes E5030; anything else is
+ * logged and becomes E5000.
+ */
 export function publicError(
   parts: Pick<RecordingParts, 'log'>,
   requestId: string,

@@ -15,19 +15,19 @@ import { type ForeignFault, verdictOf } from './public-error.js';
 import type { RedactedStatement } from './redacted-statement.js';
 
 /**
- * Record templates from an authorized request, for later ones by the same caller under the same versions whose plans
- * differ only in values. A permit does not authorize anything.
+ * Record templates from an authorized request, for later requests by the same caller, under the same versions, whose
+ * plans differ only in values. A permit does not authorize anything.
  */
 export interface Permit {
   readonly caller: Caller;
   readonly plan: GovernedPlan | null;
-  /** The encoded decision record without the fields that differ. */
+  /** The encoded decision record without the fields that differ between requests. */
   readonly decision: RecordTemplate;
-  /** The encoded record of a successful outcome without the fields that differ. */
+  /** The encoded record of a successful outcome without the fields that differ between requests. */
   readonly ok: RecordTemplate;
   readonly outcome: AuditEntry;
   readonly meter: Meter;
-  /** The statement for operators; null if it has no text. */
+  /** The redacted statement, for operators; null if the request has no text. */
   readonly statement: RedactedStatement | null;
 }
 
@@ -37,10 +37,10 @@ export type RequestLabels = Pick<
   'requestId' | 'surface' | 'action' | 'form' | 'objects' | 'traceparent' | 'statement' | 'stages'
 >;
 
-/** The standby that a request was answered by. */
+/** The standby that answered a request. */
 export interface AnsweringStandby {
   readonly name: string;
-  /** Everything that was committed before this time was read, in ms since the epoch. */
+  /** Time in ms since the epoch; the answer includes everything committed before it. */
   readonly asOf: number;
 }
 
@@ -70,18 +70,21 @@ export class Recorder {
     await this.#parts.audit.append(entry);
   }
 
-  /** Appends a decision made under `permit`, without allocating a promise. */
+  /** Appends a decision from the template in `permit`, without allocating a promise. */
   decisionUnder(permit: Permit, requestId: string, statementHmac: string, done: AppendDone): void {
     this.#parts.audit.appendForm(permit.decision, requestId, statementHmac, null, null, done);
   }
 
-  /** Appends an outcome. If the disk fails, the log keeps it in memory and refuses everything else. */
+  /**
+   * Appends an outcome. While the disk fails, the log keeps outcomes in memory to write them later, and refuses all
+   * other records. A lost outcome is reported in the operator's log.
+   */
   outcome(common: AuditEntry, end: RequestEnd, us: number): void {
     this.#parts.audit.append(outcomeOf(common, end, us), this.#lossOf(common.request_id));
   }
 
   /**
-   * Appends an outcome that a receipt is made of, and resolves with the proof that it is in the log.
+   * Appends an outcome from which a receipt is made. Returns the proof that the outcome is in the log.
    *
    * @throws AuditUnavailable
    */
@@ -166,13 +169,19 @@ function recordedStandby({ name, asOf }: AnsweringStandby): NonNullable<AuditEnt
   return { as_of: new Date(asOf).toISOString(), name };
 }
 
-/** Fields of a failed outcome. It is a denial if a right was lost meanwhile, so that a search for denials finds it. */
+/**
+ * Fields of a failed outcome. If the caller lost a right during the request, the outcome is a denial, so that a search
+ * for denials finds it.
+ */
 function failureFields(error: QueryError | ForeignFault): Pick<AuditEntry, 'decision' | 'code'> {
   const { decision, code } = verdictOf(error);
   return decision === 'deny' ? { decision, code } : { code };
 }
 
-/** Label of an error in metrics: a code of the catalogue, since there are too many SQLSTATEs. */
+/**
+ * Returns the code that labels an error in metrics. SQLSTATEs are mapped to error-catalogue codes, to keep the number
+ * of labels small.
+ */
 function metricCodeOf(error: QueryError | ForeignFault): string {
   if (error instanceof QueryError) return error.code;
   const { code } = error;

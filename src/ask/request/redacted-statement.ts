@@ -5,7 +5,7 @@ import { type Catalog, FUNCTIONS } from 'osl-compiler';
 export interface RedactedStatement {
   /** Without literals and comments; undeclared names are `_1`, `_2`, … */
   readonly shape: string;
-  /** 16 hex digits: equal for queries that differ in literals, layout and aliases only. */
+  /** 16 hex digits; equal for statements that differ only in literals, layout and aliases. */
   readonly fingerprint: string;
 }
 
@@ -67,7 +67,7 @@ function endOfDollar(text: string, from: number, tag: string): number {
   return end < 0 ? text.length : end + tag.length;
 }
 
-/** Joins the parts with one space between words, none around dots or inside parentheses. */
+/** Joins the parts with single spaces, except around dots and `::`, inside brackets, and before punctuation. */
 function joined(parts: readonly string[]): string {
   let out = '';
   let before = '';

@@ -7,7 +7,7 @@ import { type PublicError, publicError } from './public-error.js';
 import type { RequestTarget } from './request-target.js';
 import { SealedValue } from './sealed.js';
 
-/** A request that is not decided yet. */
+/** A request whose decision has not been made yet. */
 export interface OpenRequest {
   readonly parts: RequestParts;
   readonly call: RequestCall;
@@ -32,7 +32,9 @@ export async function refuse<T extends PublicError>(request: OpenRequest, error:
   }
 }
 
-/** Failures of unauthenticated callers are limited per address, so that they cannot flood the log. */
+/**
+ * Records a refusal. Refusals of unauthenticated callers are limited per address, so that they cannot flood the log.
+ */
 async function recordRefusal<T extends PublicError>(
   { parts, call, ledger }: OpenRequest,
   error: T,
@@ -52,7 +54,7 @@ async function recordRefusal<T extends PublicError>(
   return error;
 }
 
-/** Makes a check that refuses callers without an admin role. All subjects of a chain need one. */
+/** Returns a check that refuses callers without an admin role. All subjects of a chain need one. */
 export function adminsOnly(refusal: 'authorsOnly' | 'operatorsOnly' | 'upstreamForAdmins') {
   return ({ access }: Caller): void => {
     if (access.adminRoles.size === 0) throw queryError(refusal, {});
@@ -83,6 +85,6 @@ export async function recordBrokenConnection(
   try {
     await begin(parts, call, action).ledger.refuse(fault);
   } catch (error) {
-    publicError(parts, call.requestId, error); // `refuse` logs the error
+    publicError(parts, call.requestId, error); // only to log the error: nobody receives it
   }
 }

@@ -8,7 +8,10 @@ import {
   QueryError,
 } from 'osl-compiler';
 
-/** The contract's three kinds of query body, and statements of the Postgres protocol, in OSL-SQL or raw SQL. */
+/**
+ * A query body of one of the three kinds in the REST contract, or a statement of the Postgres protocol (OSL-SQL or raw
+ * SQL).
+ */
 export type QuestionBody =
   | { readonly kind: 'osql'; readonly text: string }
   | { readonly kind: 'sql'; readonly text: string }
@@ -23,7 +26,7 @@ interface SampledObject {
   readonly name: string;
 }
 
-/** A text recorded by its fingerprint, like a statement. */
+/** A text that is recorded only by its fingerprint, like a statement. */
 interface RecordedText {
   readonly kind: 'term' | 'draft';
   readonly text: string;
@@ -48,7 +51,7 @@ const UNREAD: ReadonlySet<ErrorName> = new Set<ErrorName>([
 /** Longest refused text that is still parsed for its names, in UTF-16 code units. */
 const LONGEST_READ = 65_536;
 
-/** The objects that a request mentions; declared ones with their full names. */
+/** Returns the objects that a request mentions, declared ones with their full names. Empty if its text is too long. */
 export function mentionedBy(asked: RequestTarget, catalog: Catalog): MentionedNames {
   if ('text' in asked && asked.text.length > LONGEST_READ) return { declared: [], undeclared: [] };
   switch (asked.kind) {
@@ -81,7 +84,7 @@ function sorted(
   };
 }
 
-/** The text to fingerprint. */
+/** Returns the text that identifies the target in fingerprints and receipts. */
 export function statementOf(asked: RequestTarget): string {
   switch (asked.kind) {
     case 'osql':

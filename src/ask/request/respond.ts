@@ -22,7 +22,7 @@ export interface Decision<D> {
   readonly payment?: Payment | undefined;
   /** Throws if the caller may not make such requests. */
   readonly permits?: (caller: Caller) => void;
-  /** True if no row filter matters, so that the attributes which filters take from entities are not read. */
+  /** True if the request needs no row filters, so that the attributes they take from entities are not read. */
   readonly readsNoRows?: true;
   /** Runs `work` when it is this request's turn; access is then evaluated again. */
   readonly inTurn?: <T>(work: () => Promise<T>) => Promise<T>;
@@ -34,7 +34,7 @@ export interface Permits {
   permit(plan: GovernedPlan): Permit;
 }
 
-/** Second half of a request. */
+/** Second half of a request: produces the answer and the facts for its outcome record. */
 export interface AnswerSteps<D, A> {
   /** Called after the decision is recorded, or earlier if `overlaps`; may send nothing before `recorded` resolves. */
   answer(decided: D, caller: Caller, recorded: Promise<void>, permits: Permits): A | Promise<A>;
@@ -53,7 +53,7 @@ export interface AnswerSteps<D, A> {
   readonly signal?: AbortSignal | null;
 }
 
-/** A receipt that the caller asked for: its digests for the record, and the recipient of the record's proof. */
+/** A receipt that the caller requested: computes the digests for the record and receives the record's proof. */
 export interface RequestedReceipt<A> {
   digests(answer: A): ReceiptDigests;
   /** @param proof C2SP tlog-proof, once the outcome is durable; rejects with a public error */
@@ -62,11 +62,11 @@ export interface RequestedReceipt<A> {
 
 /**
  * Handles one request of any surface, in a fixed order: authenticate → evaluate access → rate limit → read attributes
- * from entities → plan → record the decision → answer → record the outcome. Failures before the answer are recorded as refusals. If the decision cannot
- * be recorded, nothing is sent (E5030).
+ * from entities → plan → record the decision → answer → record the outcome. Failures before the answer are recorded as
+ * refusals. If the decision cannot be recorded, nothing is sent (E5030).
  *
  * @throws QueryError, ForeignFault: safe to show to the caller. Other errors are bugs: they are logged and become
- *   E5000.
+ * E5000.
  */
 export async function respond<D, A>(
   parts: RequestParts,
@@ -176,12 +176,15 @@ export class AuthorizedRequest<D> {
   }
 }
 
-/** Details and standby of a request, for its outcome record. */
+/** Returns the details and the standby of a request, for its outcome record. */
 function usedBy<D, A>({ detail, standby }: AnswerSteps<D, A>): Pick<RequestEnd, 'detail' | 'standby'> {
   return { detail: detail?.() ?? null, standby: standby?.() ?? null };
 }
 
-/** Authenticates the caller and counts the request. @throws QueryError */
+/**
+ * Authenticates the caller, counts the request, reads the attributes that it needs, and checks `permits`. @throws
+ * QueryError
+ */
 async function admit<D>({ parts, call, ledger }: OpenRequest, request: Decision<D>): Promise<Caller> {
   const found = identify(parts, call, ledger);
   const caller = found instanceof Promise ? await found : found;

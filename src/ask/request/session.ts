@@ -34,7 +34,7 @@ export function login(parts: RequestParts, call: RequestCall, user: string): Pro
   });
 }
 
-/** The password is correct but refused because there were too many wrong guesses before it. */
+/** Thrown for a correct password that is refused because there were too many wrong guesses before it. */
 export class TooManyGuesses extends Error {}
 
 /**
@@ -88,7 +88,7 @@ export async function certificateLogin(
 }
 
 /**
- * Replaces the token of an open session: same tenant, same chain. Recorded either way.
+ * Replaces the token of an open session; the new one must have the same tenant and chain. Recorded either way.
  *
  * @throws QueryError E3001, E2001, E4290, E5030
  */
@@ -113,7 +113,9 @@ export function renew(
   });
 }
 
-/** A key for the current rights of `identity`: equal keys mean equal rights. Empty if it has no access. */
+/**
+ * Returns a key for the current rights of `identity`: equal keys mean equal rights. Empty if `identity` has no access.
+ */
 export function rightsNow(
   parts: Pick<DecidingParts, 'model' | 'revoked' | 'approvals'>,
   identity: Identity,

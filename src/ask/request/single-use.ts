@@ -5,7 +5,10 @@ import type { RequestCall } from './call.js';
 
 /** Registry of used tokens, shared by all processes of the server. */
 export interface SingleUse {
-  /** True if this is the token's first use. `issuedAt` in seconds, `endsAt` in ms since the epoch. */
+  /**
+   * Marks a token as used and returns true if this is its first use. `issuedAt` in seconds, `endsAt` in ms since the
+   * epoch.
+   */
   firstUse(token: string, issuedAt: number, endsAt: number): boolean | Promise<boolean>;
 }
 

@@ -31,7 +31,7 @@ export class FastQuestion implements ShortAnswer {
   /** Aborts the long answer that the governed engine is producing; null if there is none. */
   #going: AbortController | null = null;
   #stopAt = 0;
-  /** Resolves the promise of code that waits for the decision. */
+  /** Resolves the promise of the code that waits until the decision is recorded. */
   #wake: (() => void) | null = null;
 
   constructor(parts: AnswerParts, receiver: AnswerReceiver, all: FastQuestions) {
@@ -41,7 +41,7 @@ export class FastQuestion implements ShortAnswer {
     this.#request = new PermittedRequest(SealedValue.open(parts.means), () => this.#onRecorded());
   }
 
-  /** Starts a query. Returns false, without side effects, if it must take the full path. */
+  /** Starts a query. Returns false, without running or counting it, if it must take the full path. */
   begin(question: RoutedQuestion): boolean {
     const { route, literals, parameters, resultFormats } = question;
     if (parameters.length !== route.plan.clientOids.length) return false;
@@ -98,7 +98,7 @@ export class FastQuestion implements ShortAnswer {
     void this.#goOn(asked, this.#going.signal);
   }
 
-  /** `cancelled` is true if the client or its session cancelled the query. */
+  /** Stops the query with `error`. `cancelled` is true if the client or its session cancelled the query. */
   #stop(error: QueryError, cancelled: boolean): void {
     if (this.#asked === null || this.#failure !== null) return;
     if (this.#going !== null) {
@@ -156,7 +156,7 @@ export class FastQuestion implements ShortAnswer {
     this.#receiver.failed(asked.route.plan, told, requestId, text);
   }
 
-  /** The error for the client, and the text that its position refers to. */
+  /** Returns the error for the client and the text that the error's position refers to. */
   #placed({ route, literals, bytes, start, end }: RoutedQuestion, error: unknown) {
     const text = error instanceof ValueError ? Buffer.from(bytes.subarray(start, end)).toString('utf8') : '';
     const placed = text === '' ? error : route.placed(error, text, literals);

@@ -26,8 +26,8 @@ import {
 } from './routed-question.js';
 
 /**
- * Runs the data queries of a surface. Queries of a known shape take the fast path; others take the full path, after
- * which their shape may be known.
+ * Runs the data queries of a surface. Queries of a known shape, which differ from an earlier one only in literals, take
+ * the fast path. Others take the full path, which may make their shape known.
  */
 export class QuestionRouter {
   readonly #parts: AnswerParts;
@@ -67,7 +67,10 @@ export class QuestionRouter {
     return new SessionQuestions(this.#parts, this.#books.wire, this.#fast, session, receiver);
   }
 
-  /** Returns null, without side effects, to use the full path. The answer has the route's plan, with other literals. */
+  /**
+   * Answers a query of a known shape on the fast path. Returns null, without side effects, if the query must take the
+   * full path. The `plan` in the answer is the route's and may contain other literals.
+   */
   #answerKnown(
     book: RouteBook,
     question: DataQuestion,
@@ -120,7 +123,7 @@ export class QuestionRouter {
   }
 }
 
-/** The caller's identity if no token needs to be verified; otherwise null. */
+/** Returns the caller's identity if no token needs to be verified; otherwise null. */
 function verifiedIdentity({ verifier }: AnswerParts, credentials: Credentials): Identity | null {
   if (credentials.kind === 'bearer')
     return credentials.token === null ? null : verifier.known(credentials.token);
@@ -188,7 +191,7 @@ function receiverOf(
 
 const NONE: readonly never[] = Object.freeze([]);
 
-/** A prepared statement. */
+/** A compiled statement that a client runs later, possibly several times. */
 export class PreparedQuestion {
   readonly plan: GovernedPlan;
   readonly #parts: AnswerParts;
@@ -244,7 +247,7 @@ export class PreparedQuestion {
   }
 }
 
-/** A Postgres session. */
+/** The parts of a Postgres session that the fast path uses. */
 export interface QuestioningSession {
   readonly identity: Identity;
   /** The session's origin: a new object whenever it changes. */
@@ -365,7 +368,7 @@ export class SessionQuestions {
     return this.#question;
   }
 
-  /** The current routes; null if the full path must check caller and model first. */
+  /** Returns the current routes; null if the full path must check caller and model first. */
   #routesNow(): SessionRoutes | null {
     const { identity, origin } = this.#session;
     const known = this.#routes?.caller;

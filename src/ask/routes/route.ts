@@ -204,7 +204,7 @@ const UNTOLD = new WeakSet<GovernedPlan['query']>();
 export class RouteBook {
   readonly #byCaller = new LRUCache<string, CallerRoutes>({ max: MOST_CALLERS });
 
-  /** The routes of `caller`, shared only with callers of the same identity, rights and model object. */
+  /** Returns the routes of `caller`, shared only with callers of the same identity, rights and model object. */
   of(caller: Caller): TextRoutes {
     const { identity, access, model } = caller;
     const key = JSON.stringify([
@@ -222,7 +222,8 @@ export class RouteBook {
   }
 
   /**
-   * Returns the known route of an answered query, or creates one; null if there is none yet.
+   * Returns the known route of an answered query, or creates one. Returns null if the query cannot have a route, or not
+   * before a later run.
    *
    * @param isNamed true if the statement can run again without its text
    */
@@ -251,7 +252,7 @@ export class RouteBook {
   }
 }
 
-/** Stores `route` for texts of the same shape; false if the shape cannot be recognized by its bytes. */
+/** Stores `route` for texts of the same shape. Returns false if the shape cannot be recognized by its bytes. */
 function keepForTexts(
   route: Route,
   bytes: Buffer,
@@ -327,7 +328,7 @@ export class TextRoutes {
       this.#count = 0;
     }
     const alike = this.#byHash.get(shape.hash) ?? [];
-    // The oldest is evicted.
+    // Evict the oldest route with this hash.
     const others = alike.length < MOST_ALIKE ? alike : alike.slice(1);
     this.#byHash.set(shape.hash, [...others, { shape, oids, route }]);
     this.#count += 1 + others.length - alike.length;

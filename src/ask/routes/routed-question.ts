@@ -82,7 +82,7 @@ export interface AnswerReceiver {
 }
 
 interface LongAnswerSink extends RowSink {
-  /** The answer is complete, or `truncated` by a cap. */
+  /** Called when the answer is complete, or `truncated` by a cap. */
   finished(count: number, truncated: boolean, requestId: string, freshness: AnswerFreshness | null): void;
   failed(error: QueryError, requestId: string, text: string): void;
 }

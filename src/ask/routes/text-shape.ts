@@ -151,7 +151,7 @@ export class TextShape {
     this.#firsts = firsts;
   }
 
-  /** The shape of a text, given the result of `shapeOf`; null if the two scans differ. */
+  /** Returns the shape of a text, given the result of `shapeOf`; null if the two scans differ. */
   static of(bytes: Buffer, { shape, literals }: ShapedText): TextShape | null {
     const scan = new LiteralScan();
     if (!scan.run(bytes, 0, bytes.length) || scan.count !== literals.length) return null;
@@ -175,7 +175,7 @@ export class TextShape {
     );
   }
 
-  /** The literals in bytes [start, end), already scanned by `scan`; null if the shape differs. */
+  /** Returns the literals in bytes [start, end), already scanned by `scan`; null if the text has another shape. */
   valuesIn(bytes: Buffer, start: number, end: number, scan: LiteralScan): readonly string[] | null {
     const classes = this.#classes;
     if (scan.count !== classes.length) return null;

@@ -13,16 +13,16 @@ import {
 import type { EffectiveAccess, PolicySnapshot } from '../../../policy/index.js';
 import type { Manifest } from '../../model/manifest/index.js';
 
-/** One of the two policies, with the rights that a caller has under it. */
+/** One of the two compared policies, with a caller's rights under it. */
 export interface PolicySide {
   readonly access: EffectiveAccess;
   readonly snapshot: PolicySnapshot;
 }
 
-/** Way in which a column would be hidden: by a mask, in all but aggregates, or altogether. */
+/** Protection that a column would get: a mask, visible only in aggregates, or hidden. */
 export type ColumnProtection = MaskKind | 'aggregates' | 'hidden';
 
-/** The effect of the shadow policy on what one statement reads of one object. */
+/** Effect of the shadow policy on one statement's reads of one object. */
 export interface ObjectDifference {
   /** Full name, such as `osl.entities.person`. */
   readonly object: string;
@@ -33,7 +33,7 @@ export interface ObjectDifference {
   readonly rows: 'same' | 'narrower' | 'wider' | 'other';
   /** True if other rows show a masked column, a mask is of another kind, or a facet's served version differs. */
   readonly otherMasks: boolean;
-  /** True if the minimum group size or another rule of groups differs. */
+  /** True if the minimum group size or another rule for groups differs. */
   readonly groups: boolean;
 }
 
@@ -43,7 +43,7 @@ export type PlanComparison =
   | { readonly kind: 'refused' | 'allowed'; readonly code: string; readonly objects: readonly string[] }
   | { readonly kind: 'differs'; readonly objects: readonly ObjectDifference[] };
 
-/** Differences of two plans of one statement, by object; empty if there are none. */
+/** Returns the differences between the two plans of one statement, by object; empty if there are none. */
 export function comparePlans(
   served: PlanOfSide,
   shadow: PlanOfSide,
@@ -70,9 +70,9 @@ export interface PlanOfSide {
 /** Reads of one relation by one plan. */
 interface RelationReads {
   readonly columns: Set<string>;
-  /** Rules of the groups in which some of the rows are counted; empty if all rows are shown. */
+  /** Minimum-group rules for rows that may only be counted in groups, as JSON; empty if no such rule applies. */
   readonly minimums: Set<string>;
-  /** Redaction versions of the facet that are searched. */
+  /** Redacted versions of the facet that are searched. */
   readonly versions: Set<string>;
 }
 
@@ -172,7 +172,7 @@ function compareObject(
   };
 }
 
-/** Amounts of a column that can be seen, widest first. */
+/** Degrees of visibility of a column, most visible first. */
 const VISIBILITIES = ['clear', 'partly_masked', 'masked', 'aggregates', 'nothing'] as const;
 type ColumnVisibility = (typeof VISIBILITIES)[number];
 const SHOWN = { none: 'clear', some: 'partly_masked', all: 'masked' } as const;
@@ -191,7 +191,9 @@ function maskOf(relation: Relation, name: string, { access }: PolicySide): MaskK
   return declared === undefined || declared === 'deny' ? 'redact' : declared;
 }
 
-/** The mask of a column and, if some rows show it in the clear, which ones. */
+/**
+ * Returns the mask of a column and the conditions under which rows show the column in the clear, as text to compare.
+ */
 function maskText(relation: Relation, name: string, side: PolicySide): string {
   const label = relation.columns.find((column) => column.name === name)?.sensitivity ?? null;
   const clear = grantsOf(relation, side)
@@ -204,7 +206,9 @@ function grantsOf({ name }: Relation, { access }: PolicySide): readonly Relation
   return access.relations.get(name)?.grants ?? [];
 }
 
-/** A disjunction of conjunctions, each a set of conditions as text. A row is visible if all of one set hold. */
+/**
+ * A disjunction of conjunctions, each a set of conditions as text. A row is visible if all conditions of one set hold.
+ */
 type RowConditions = readonly ReadonlySet<string>[];
 
 function rowsOf(relation: Relation, side: PolicySide, grouped: boolean): RowConditions {
@@ -215,8 +219,8 @@ function rowsOf(relation: Relation, side: PolicySide, grouped: boolean): RowCond
 }
 
 /**
- * Compares by the text of conditions: one more condition is narrower, one less is wider. Anything else is `other`,
- * so `narrower` and `wider` are certain up to equality.
+ * Compares row filters by the text of their conditions: more conditions are narrower, fewer are wider. Anything else is
+ * `other`. If the result is `narrower` or `wider`, the rows may still be equal, but never the opposite.
  */
 function compareRows(served: RowConditions, shadow: RowConditions): ObjectDifference['rows'] {
   const [less, more] = [isWithin(shadow, served), isWithin(served, shadow)];
@@ -224,14 +228,14 @@ function compareRows(served: RowConditions, shadow: RowConditions): ObjectDiffer
   return less ? 'narrower' : more ? 'wider' : 'other';
 }
 
-/** True if every row that `inner` accepts is surely accepted by `outer`. */
+/** True if every row that `inner` accepts is certainly accepted by `outer`; false if that is uncertain. */
 function isWithin(inner: RowConditions, outer: RowConditions): boolean {
   return inner.every((all) => outer.some((fewer) => [...fewer].every((one) => all.has(one))));
 }
 
 const NEVER = 'false';
 
-/** The conditions of a row filter that must all hold, as texts that are equal for equal conditions. */
+/** Returns the conditions of a row filter, which must all hold, as texts. Equal conditions have equal texts. */
 function conditions(filter: Expr | null, side: PolicySide): ReadonlySet<string> {
   const all = new Set<string>();
   const add = (expr: Expr): void => {
@@ -243,7 +247,7 @@ function conditions(filter: Expr | null, side: PolicySide): ReadonlySet<string> 
   return all;
 }
 
-/** Text of a condition, with the values of attributes, which are compared and never reported. */
+/** Returns a condition as text, including the values of attributes, which are compared but never reported. */
 function textOf(expr: Expr, side: PolicySide): string {
   return JSON.stringify(expr, (_key, value: unknown) => {
     if (!isAttributeMatch(value)) return value;
@@ -256,7 +260,10 @@ function isAttributeMatch(value: unknown): value is Extract<Expr, { kind: 'attri
   return typeof value === 'object' && value !== null && 'kind' in value && value.kind === 'attribute_match';
 }
 
-/** An attribute that is read from an entity is compared by its definition; any other by its values. */
+/**
+ * Returns the text by which an attribute is compared: the definition if it is read from an entity, otherwise its
+ * values.
+ */
 function attributeText(index: number, name: string, { access, snapshot }: PolicySide): string {
   const read = snapshot.tableAttributes.get(name);
   if (read === undefined) return JSON.stringify([...access.attributeValues(index, name)].sort());

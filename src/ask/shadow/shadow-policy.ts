@@ -29,14 +29,16 @@ import { type RedactedStatement, redactStatement } from '../request/redacted-sta
 import { comparePlans, type PlanComparison, type PolicySide } from './compare-plans.js';
 import { type ComparedStatement, reportOf, type ShadowFigures } from './shadow-report.js';
 
-/** A statement of one caller, or all of one shape. Times are in ms since the epoch. */
+/**
+ * Questions of one caller that have the same shape, with the result of the comparison. Times are in ms since the epoch.
+ */
 interface CountedStatement {
   questions: number;
   first: number;
   last: number;
-  /** `waiting` until it is compared; `failed` if that was impossible. */
+  /** `waiting` until it is compared; `failed` if the comparison was impossible. */
   result: PlanComparison | 'waiting' | 'failed';
-  /** Set if the result is a difference. */
+  /** The redacted statement if the result is a difference; otherwise null. */
   statement: RedactedStatement | null;
 }
 
@@ -55,39 +57,42 @@ interface CallerStatements {
 interface WaitingQuestion {
   readonly of: CallerStatements;
   readonly question: PlannedQuestion;
-  /** The plan that was served, or the error that refused it. */
+  /** The plan under the served policy, or the error with which it refused the question. */
   readonly outcome: GovernedPlan | QueryError;
   readonly counted: CountedStatement;
 }
 
-/** Most pairs of statement and caller that are compared; further ones are counted. */
+/** Maximum number of statements that are compared, and of callers. Questions beyond it are only counted. */
 const MOST_STATEMENTS = 10_000;
-/** Most questions that wait, and most characters of their texts. */
+/** Maximum number of waiting questions, and of characters in their texts. */
 const MOST_WAITING = 1_000;
 const MOST_WAITING_CHARACTERS = 4_194_304;
 
-/** Time in ms before the first of several waiting questions is compared, so that its answer goes first. */
+/** Delay in ms before a new question is compared, so that its answer is sent first. */
 const HEAD_START_MS = 20;
-/** Comparing rests for this many times the time that it took: it takes at most a twentieth of the thread. */
+/**
+ * The comparison pauses for this many times the duration of its last turn, up to `LONGEST_REST_MS`, to take about a
+ * twentieth of the thread's time.
+ */
 const REST = 19;
 const LONGEST_REST_MS = 1_000;
-/** Time in ms of the turn in which questions of known shapes are counted. */
+/** Duration in ms of a turn that only counts questions of known shapes. Compiling a question also ends the turn. */
 const TURN_MS = 1;
 
 /**
- * Compares the served decision on each data question with that of a second policy, which serves nobody. A question of a
- * known shape by a known caller costs a counter; another one waits in a bounded line, and is compiled under the shadow
- * policy after its answer.
+ * Compares the served decision on each data question with that of a second policy, which serves no requests. A question
+ * of a known shape by a known caller only increments a counter. Any other question waits in a bounded queue and is
+ * compiled under the shadow policy after it has been answered.
  *
  * INVARIANT: nothing here reaches a caller. No cache is shared with the served policy, and no method throws.
  */
 export class ShadowPolicy implements ShadowWatch {
   readonly #parts: () => CompilingParts;
   readonly #parsing;
-  /** Keeps nothing. */
+  /** A plan cache that stores nothing. */
   readonly #plans = createPlanCache(0);
   readonly #document: PolicyDocument;
-  /** The shadow policy for the manifest that is served; null if it does not compile against it. */
+  /** The shadow policy compiled for the served manifest; null if it does not compile. */
   #current: { readonly manifest: Manifest; readonly snapshot: PolicySnapshot | null };
   #isCompiling = false;
   readonly #byCaller = new WeakMap<Caller, { readonly of: CallerStatements; readonly until: number }>();
@@ -125,7 +130,7 @@ export class ShadowPolicy implements ShadowWatch {
     );
   }
 
-  /** Figures so far. */
+  /** Returns the figures of the comparison so far. */
   figures(): ShadowFigures {
     const compared: ComparedStatement[] = [];
     let same = 0;
@@ -148,7 +153,7 @@ export class ShadowPolicy implements ShadowWatch {
     await this.#parsing.close();
   }
 
-  /** A fault of the comparison is the operator's business alone. */
+  /** Runs `work`. An error in it is logged and counted, but never reaches the caller of the question. */
   #guarded(work: () => void): void {
     try {
       work();
@@ -198,7 +203,9 @@ export class ShadowPolicy implements ShadowWatch {
     this.#schedule(HEAD_START_MS);
   }
 
-  /** The caller's rights under both policies; null, and counted, if they cannot be compared. */
+  /**
+   * Returns the caller's rights under both policies. If they cannot be compared, counts the question and returns null.
+   */
   #statementsOf(caller: Caller, now: number): CallerStatements | null {
     const known = this.#byCaller.get(caller);
     if (known !== undefined && now < known.until) return known.of;
@@ -214,7 +221,8 @@ export class ShadowPolicy implements ShadowWatch {
       this.#uncompared.too_many++;
       return null;
     }
-    // A session of the wire keeps its caller. Other surfaces make one for each request: not worth an entry.
+    // A Postgres session keeps its caller object. Other surfaces create one per request, so an entry would not be
+    // reused.
     if (circumstances.surface === 'wire')
       this.#byCaller.set(caller, { of, until: accessUntil(identity, shadow, circumstances) });
     return of;
@@ -249,7 +257,7 @@ export class ShadowPolicy implements ShadowWatch {
     return null;
   }
 
-  /** Compiles the policy for another manifest; until then, questions are not compared. */
+  /** Compiles the policy for another manifest. Until that is done, questions are not compared. */
   async #compileFor(manifest: Manifest): Promise<void> {
     if (this.#isCompiling) return;
     this.#isCompiling = true;
@@ -323,7 +331,7 @@ export class ShadowPolicy implements ShadowWatch {
   async #compared({ of, question, outcome }: WaitingQuestion): Promise<PlanComparison | 'failed'> {
     const { served, shadow, manifest } = of;
     const plans = async (side: PolicySide) => this.#planned(side, manifest, question);
-    // A rollup is chosen by what is built at the moment, so the plans to compare use none.
+    // Which rollup a plan uses depends on those built at the moment, so the compared plans use none.
     const usesRollups = !(outcome instanceof QueryError) && outcome.rollup !== null;
     const before = usesRollups ? await plans(served) : outcome;
     const after = shadow instanceof QueryError ? shadow : await plans(shadow);
@@ -338,7 +346,10 @@ export class ShadowPolicy implements ShadowWatch {
     return objects.length === 0 ? { kind: 'same' } : { kind: 'differs', objects };
   }
 
-  /** The plan of a question under one policy, or the error that refuses it; null if that is not due to the policy. */
+  /**
+   * Returns the plan of a question under one policy, or the error with which the policy refuses the question; null for
+   * errors that the policy does not cause.
+   */
   async #planned(
     { access }: PolicySide,
     manifest: Manifest,
@@ -364,7 +375,7 @@ const NO_ROLLUPS: Rollups = Object.freeze({
   usable: () => ({ builtAt: new Map<string, number>(), key: '' }),
 });
 
-/** Errors that depend on time, load or cost instead of the policy. */
+/** True if the error is due to the policy; false if it depends on time, load or cost. */
 function isOfPolicy({ http, entry }: QueryError): boolean {
   return http < 429 && entry !== 'costCap' && entry !== 'tooComplex';
 }
@@ -387,8 +398,9 @@ function accessOf(side: CallerStatements['shadow']): EffectiveAccess | null {
 }
 
 /**
- * Stand-ins for attributes that the policy reads from entities; null if the caller's filters name none. Plans depend on
- * the number of values only, and the comparison on the definition, so nothing is read for it.
+ * Returns placeholder values for attributes that the policy reads from entities; null if the caller's filters use none.
+ * Plans depend only on the number of values, and the comparison on the attribute's definition, so nothing needs to be
+ * read.
  */
 function placeholders(identity: IdentityClaims, snapshot: PolicySnapshot): ReadAttributes | null {
   const attributes = attributesToReadFor(identity, snapshot);
@@ -404,26 +416,29 @@ function placeholders(identity: IdentityClaims, snapshot: PolicySnapshot): ReadA
 
 const SEVERAL: readonly string[] = Object.freeze(['', ' ']);
 
-/** The served access, with stand-ins for the values of attributes that were read from entities. */
+/** Returns the served access with placeholders for the values of attributes that were read from entities. */
 function withPlaceholders(
   { identity, access, snapshot, manifest }: Caller,
   circumstances: Circumstances,
 ): EffectiveAccess {
   if (access.read === null) return access;
-  // The policy keeps the last access of each identity, which must stay the served one: hence a copy.
+  // The policy caches the last access of each identity object. Computing it for a copy leaves the served access cached.
   const copy: IdentityClaims = { ...identity };
   const read = placeholders(copy, snapshot);
   return effectiveAccess(copy, snapshot, manifest.catalog, circumstances, read);
 }
 
-/** Equal for callers that see the same under both policies. */
+/** Returns a key that is equal for callers with the same chain and the same rights under both policies. */
 function keyOf(chain: readonly string[], served: PolicySide, shadow: CallerStatements['shadow']): string {
   const { signature, claimed } = served.access;
   const after = accessOf(shadow);
   return JSON.stringify([chain, signature, claimed, after?.signature, after?.claimed]);
 }
 
-/** Equal for questions that differ in their literals only. A hash, since there may be many long texts. */
+/**
+ * Returns a key that is equal for questions that differ only in literals. It is a hash, since there may be many long
+ * texts.
+ */
 function shapeKey({ body, parameterOids }: PlannedQuestion, outcome: GovernedPlan | QueryError): string {
   const text = textOf(body);
   const shape = body.kind === 'metrics' ? text : (shapeOf(text)?.shape ?? text);
@@ -441,10 +456,12 @@ function lengthOf(body: PlannedQuestion['body']): number {
   return body.kind === 'metrics' ? METRICS_CHARACTERS : body.text.length;
 }
 
-/** Assumed length of a metrics request. */
+/** Length assumed for a metrics request, in characters. */
 const METRICS_CHARACTERS = 1_024;
 
-/** The mark of a long text while it is compiled. If this kills the process, the next start reports the mark. */
+/**
+ * Returns the mark of a long text that is being compiled. If that kills the process, the next start reports the mark.
+ */
 function markOf(text: string): CompileMark {
   return {
     request_id: randomUUID(),

@@ -1,10 +1,10 @@
 import type { RedactedStatement } from '../request/redacted-statement.js';
 import type { ColumnProtection, PlanComparison } from './compare-plans.js';
 
-/** Longest duration of a shadow policy, in seconds. */
+/** Maximum duration of a shadow policy, in seconds. */
 export const LONGEST_SHADOW_SECONDS = 7 * 86_400;
 
-/** Effects that are counted, each in questions. */
+/** Effects of a shadow policy. Each is counted in questions. */
 export const EFFECTS = [
   'refused',
   'allowed',
@@ -18,7 +18,7 @@ export const EFFECTS = [
 ] as const;
 export type Effect = (typeof EFFECTS)[number];
 
-/** Questions of one caller that would see an object otherwise. Times are in RFC 3339. */
+/** Questions of one caller for which the shadow policy would change the view of one object. Times are in RFC 3339. */
 export interface ShadowRow extends Readonly<Record<Effect, number>> {
   /** The delegation chain, root first; the last subject is the caller. */
   readonly chain: readonly string[];
@@ -38,15 +38,15 @@ interface ShadowExample extends RedactedStatement {
   readonly questions: number;
 }
 
-/** Why questions were not compared. */
+/** Numbers of questions that were not compared, by reason. */
 export interface UncomparedCounts {
-  /** Too many new statements at once. */
+  /** The queue of statements to compare was full. */
   readonly queue_full: number;
-  /** Too many statements and callers in all. */
+  /** The maximum number of statements or callers was reached. */
   readonly too_many: number;
-  /** The manifest changed, and the shadow policy was not compiled against it. */
+  /** The manifest changed, and the shadow policy was not yet compiled for it or does not compile. */
   readonly model_changed: number;
-  /** Refused for a reason that is not the policy's, or not compiled in time. */
+  /** The question failed for a reason other than the policy, or the comparison failed. */
   readonly failed: number;
 }
 
@@ -172,7 +172,7 @@ function emptyRow(compared: ComparedStatement, object: string): ShadowRow {
   };
 }
 
-/** One row for each caller and object. */
+/** Merges the rows of each caller and object into one. */
 function mergedRows(rows: readonly ShadowRow[]): readonly ShadowRow[] {
   const groups = new Map<string, ShadowRow[]>();
   for (const row of rows) {

@@ -10,7 +10,7 @@ import { type ShadowFigures, sumFigures } from './shadow-report.js';
 
 /** A policy to compare with the served one. Times are in RFC 3339. */
 export interface ShadowStart {
-  /** YAML. */
+  /** The policy as YAML text. */
   readonly policy: string;
   readonly by: string;
   readonly started_at: string;
@@ -18,12 +18,12 @@ export interface ShadowStart {
   readonly until: string;
 }
 
-/** A comparison in one process, or the sum of several. */
+/** Report of a comparison in one process, or the sum of the reports of several processes. */
 export interface ShadowReport extends ShadowFigures, Omit<ShadowStart, 'policy'> {
   /** Version of the shadow policy. */
   readonly policy: string;
   readonly state: 'running' | 'stopped' | 'expired';
-  /** Time of its end; null while it runs. */
+  /** End of the comparison; null while it is running. */
   readonly ended_at: string | null;
 }
 
@@ -33,7 +33,7 @@ export type ShadowCommand =
   | { readonly do: 'report' }
   | { readonly do: 'stop' };
 
-/** Most problems of a policy that an error lists. */
+/** Maximum number of policy problems listed in an error. */
 const MOST_PROBLEMS = 5;
 
 /** Compiles the text of a shadow policy. @throws QueryError E0534 */
@@ -71,21 +71,23 @@ interface RunningShadow {
   readonly expiry: NodeJS.Timeout;
 }
 
-/** The shadow policy of a process, and the report of the last one. Lost at a restart. */
+/** Holds the shadow policy of a process and the report of the last comparison. Both are lost at a restart. */
 export class Shadows implements ShadowHolder {
   readonly #parts: () => CompilingParts & { model(): Model & { readonly manifest: Manifest } };
   #running: RunningShadow | null = null;
   #last: ShadowReport | null = null;
 
-  /** @param parts of the service, once it is open */
+  /** @param parts returns the parts of the service; called only after the service is open */
   constructor(parts: () => CompilingParts & { model(): Model }) {
     this.#parts = parts;
   }
 
-  /** Read for each question. */
+  /** The running shadow policy; null if there is none. Read for each question. */
   running: ShadowPolicy | null = null;
 
-  /** @throws QueryError E0534 from `start` */
+  /**
+   * Executes a command. Returns the report; null if there has been no comparison. @throws QueryError E0534 from `start`
+   */
   async obey(command: ShadowCommand): Promise<ShadowReport | null> {
     switch (command.do) {
       case 'start':
@@ -134,13 +136,13 @@ export class Shadows implements ShadowHolder {
   }
 }
 
-/** The error of starting a shadow policy while another one runs. */
+/** Returns the error for starting a shadow policy while another one is running. */
 export function alreadyRunning({ started_at }: Pick<ShadowStart, 'started_at'>): unknown {
   const reason = `another one has been running since ${started_at}`;
   return queryError('shadowRefused', { reason, hint: 'read its report, or stop it first' });
 }
 
-/** The report of all processes that have one; null if none has. */
+/** Sums the reports of the current comparison, or the last one, over all processes; null if no process has a report. */
 export function sumReports(all: readonly (ShadowReport | null)[]): ShadowReport | null {
   const reports = all.filter((one) => one !== null);
   const shown = reports.find(({ state }) => state === 'running') ?? reports[0];

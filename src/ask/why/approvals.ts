@@ -24,30 +24,33 @@ interface ApprovalView {
   readonly chain: readonly string[];
   readonly purpose: string | null;
   readonly task: string | null;
-  /** Null for administrators who may not decide. */
+  /** Reason for the request; null for administrators who may not decide and did not make the request. */
   readonly reason: string | null;
   /** The statement without literals; null if the request is for an object. */
   readonly statement_shape: string | null;
-  /** The statement as written; null for administrators who may not decide. */
+  /** The statement as written; null for administrators who may not decide and did not make the request. */
   readonly statement: string | null;
-  /** Grants that the approval would add, as in the policy file. `changed`: the policy has no such grant any more. */
+  /**
+   * Grants that the approval would add. `grant` is as in the policy file, and null unless the caller may decide.
+   * `changed`: the policy has no such grant any more.
+   */
   readonly grants: readonly {
     readonly on: string;
     readonly grant: object | null;
     readonly changed: boolean;
   }[];
-  /** The longest approval, in minutes. */
+  /** Maximum duration of the approval, in minutes. */
   readonly minutes: number;
   readonly decided_by: string | null;
   readonly decided_at: string | null;
   readonly ends_at: string | null;
   readonly for_task: boolean;
   readonly revoked_by: string | null;
-  /** True if the caller may decide it, or end the approval. */
+  /** True if the caller may decide the request, or end the approval. */
   readonly may_decide: boolean;
 }
 
-/** Lists the requests that the caller may decide or has made, newest first; for administrators, all. */
+/** Lists the requests that the caller may decide or has made, newest first. Administrators get all requests. */
 export function listApprovals(
   parts: AnswerParts,
   call: RequestCall,
@@ -102,7 +105,7 @@ function stateOf({ decision, revoked }: ApprovalEntry): ApprovalView['state'] {
   return revoked === null ? 'approved' : 'revoked';
 }
 
-/** The grant of the served policy with this hash, as written; null if it was changed or removed. */
+/** Returns the grant of the served policy with this hash, as written; null if it was changed or removed. */
 function writtenGrant({ on, grant: hash }: UnapprovedGrant, snapshot: PolicySnapshot): object | null {
   for (const [name, role] of snapshot.roles) {
     const found = role.grants.get(on)?.find(({ conditions }) => conditions?.approval?.grant === hash);
@@ -118,8 +121,8 @@ function minutesOf({ grants }: ApprovalRequest): number {
 /**
  * True if the caller may decide the request.
  *
- * INVARIANT: nobody approves for themselves: an approver is one person with every role that the grants name, acts for
- * nobody, and is not in the chain of the request.
+ * INVARIANT: nobody approves their own request: an approver has every role that the grants name, does not act on behalf
+ * of others, and is not in the chain of the request.
  */
 function isApprover({ identity, access }: Caller, { chain, grants }: ApprovalRequest): boolean {
   const { dataRoles, adminRoles } = access;
@@ -133,8 +136,8 @@ export type ApprovalVerdict =
   | { readonly kind: 'revoke' };
 
 /**
- * Decides a request, or ends an approval. The record is durable before the decision takes effect. Of several decisions,
- * the first one counts.
+ * Decides a request, or ends an approval. The record is durable before the decision takes effect. If several callers
+ * decide a request, the first decision counts.
  *
  * @throws QueryError E2101, E4040, E4090, E5036, and the errors of `respond`
  */
@@ -183,7 +186,7 @@ export function decideApproval(
   });
 }
 
-/** @throws QueryError E4090 */
+/** Returns the decision to store for a verdict. @throws QueryError E4090 if the request is not in the required state */
 function decisionFor(
   verdict: ApprovalVerdict,
   entry: ApprovalEntry,

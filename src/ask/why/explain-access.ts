@@ -42,7 +42,7 @@ export interface AccessExplanation extends Reasons {
   readonly chain: readonly string[];
   readonly sees: Visibility;
   readonly label: string | null;
-  /** The mask applied for callers without `unmask`. */
+  /** The mask applied for callers without `unmask`; null if the column has no sensitivity label. */
   readonly mask: string | null;
   readonly columns: readonly { readonly name: string; readonly sees: Visibility }[];
   readonly taken_away_by: readonly TakenAway[];
@@ -53,7 +53,7 @@ export interface AccessExplanation extends Reasons {
 
 /**
  * Explains how a hypothetical caller would see an object; only for callers who may know the policy. Reads no data
- * except to check whether the given row exists.
+ * unless a row is given: then it reads the attributes for the row filters, and whether the row exists.
  *
  * @throws QueryError E2101 without an admin role, E0512 for undeclared objects, and the errors of `respond`
  */

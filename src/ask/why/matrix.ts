@@ -19,7 +19,7 @@ export interface MatrixQuestion {
   readonly subject: string;
   /** Substring of full column names, ignoring case. */
   readonly object: string;
-  /** Restricts subjects to those with one of these visibilities in at least one row; null for all. */
+  /** Restricts subjects to those with one of these visibilities in at least one row of the page; null for all. */
   readonly sees: readonly Visibility[] | null;
   /** Restricts subjects to those that follow this name alphabetically; null starts with the first. */
   readonly after: string | null;
@@ -35,7 +35,7 @@ interface MatrixRow {
   readonly column: string;
   readonly label: string | null;
   readonly sees: readonly Visibility[];
-  /** True for subjects who see the column only in the rows that a row filter selects. */
+  /** For each subject, true if it sees the column only in the rows that a row filter selects. */
   readonly some_rows: readonly boolean[];
 }
 
@@ -176,8 +176,8 @@ function* subjectsFor(
 }
 
 /**
- * True if each grant whose rows show the column, or one that it is computed from, has a row filter; of a passage, also if
- * the rows of its entity have.
+ * True if all grants that show a column it reads (itself, or the inputs of a computed column) have a row filter. For a
+ * column of passages, also true if all grants on their entity have one.
  */
 function isFiltered(
   { relation, column, computed }: SelectedRow,
@@ -193,7 +193,7 @@ function isFiltered(
   );
 }
 
-/** True if all grants that `covers` accepts and that show rows have a row filter, and there are some. */
+/** True if at least one grant that `covers` accepts shows rows, and every such grant has a row filter. */
 function areFiltered(name: string, covers: (grant: RelationGrant) => boolean, access: Access): boolean {
   const grants = access.relations.get(name)?.grants ?? [];
   const showing = grants.filter((grant) => grant.groups === undefined && covers(grant));

@@ -29,11 +29,11 @@ export interface AccessRequest {
   readonly reason: string;
 }
 
-/** The response reveals nothing about the object: it is the same if the object does not exist. */
+/** Result of an access request. It reveals nothing about the object: it is the same if the object does not exist. */
 export interface AccessRequested {
-  /** False if no receiver is configured, so that the request is only in the audit log. */
+  /** False if no receiver is configured, so that nobody is notified. */
   readonly delivered: boolean;
-  /** The request for approval; null if no grant of the caller only lacks an approval. */
+  /** The request for approval; null if no grant of the caller lacks only an approval. */
   readonly approval: OpenApproval | null;
 }
 
@@ -42,8 +42,8 @@ export interface AccessRequestParts extends AnswerParts {
 }
 
 /**
- * Records a request for access, and notifies the policy's owner with what could be granted. Grants that only lack an
- * approval are listed for their approvers. Changes no rights.
+ * Records a request for access and notifies the policy's owner of the roles and the grant that would satisfy it. For
+ * grants that lack only an approval, opens an approval request. Changes no rights.
  *
  * @throws QueryError E5034 if the receiver does not accept it, E4290, E5036, and the errors of `respond`
  */
@@ -89,15 +89,17 @@ function namesOf(relation: Relation, column: string | null): readonly string[] {
   return is ? [objectName(relation), objectName(relation, column)] : [objectName(relation)];
 }
 
-/** A role that would show more of the object when evaluated alone with every attribute. */
+/**
+ * A role that would show more of the object to a subject with this role alone and all attributes that its filters use.
+ */
 interface RoleOffer {
   readonly role: string;
   readonly sees: Visibility;
-  /** Other objects that the role grants and the subject has no grant on yet. */
+  /** Other objects that the role grants, and on which the subject has no grant yet. */
   readonly also: { readonly count: number; readonly first: readonly string[] };
 }
 
-/** Maximum number of roles, and of other objects, listed. */
+/** Maximum number of roles listed, and of other objects listed for each. */
 const OFFERS = 20;
 
 /** Roles and a grant that would give access to an object. */
@@ -140,7 +142,7 @@ async function noticeOf(
   return object === null ? about : { ...about, ...(await offerOf(caller, object)) };
 }
 
-/** Yields after each role: there may be many, with many grants. */
+/** Returns the roles that would show more of the object. Yields before each role, since roles may be many and large. */
 function* offersFor(
   named: CatalogName,
   relation: Relation,

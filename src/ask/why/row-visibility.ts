@@ -19,13 +19,13 @@ import { StandbyUse } from '../data/query-answer.js';
 import type { Caller } from '../request/caller.js';
 import { completeCaller } from '../request/identify.js';
 
-/** A subject of the chain that restricts visibility. */
+/** A subject of the chain without which the chain would see more of the object. */
 export interface TakenAway {
   readonly subject: string;
   readonly would_see: Visibility;
 }
 
-/** Subjects of a chain that restrict the visibility of the object. */
+/** Returns the subjects of a chain that restrict the visibility of the object. */
 export function takenAway(
   { column }: CatalogName,
   relation: Relation,
@@ -45,7 +45,7 @@ export function takenAway(
   });
 }
 
-/** Variants of the chain, each without one of its subjects; none for a chain of one. */
+/** Returns variants of the chain, each without one of its subjects; empty for a chain of one. */
 function withoutEach(
   identity: IdentityClaims,
 ): readonly { readonly subject: string; readonly others: IdentityClaims }[] {
@@ -62,7 +62,7 @@ export interface RowReason {
   readonly key: readonly string[];
   /** True if the row is visible; false also if it does not exist. */
   readonly visible: boolean;
-  /** Grants each of which alone shows the row: `roles.sales.grants[0]`. */
+  /** Grants that show the row, each on its own, such as `roles.sales.grants[0]`. */
   readonly shown_by: readonly string[];
   /** Subjects of the chain without which the row would be visible. */
   readonly taken_away_by: readonly string[];
@@ -109,7 +109,7 @@ export async function rowReason(
   return { key, visible, shown_by, taken_away_by };
 }
 
-/** The grants that show single rows. */
+/** Returns the grants that show single rows, not only groups. */
 function rowGrants({ relations }: EffectiveAccess, { name }: Relation): readonly RelationGrant[] {
   return relations.get(name)?.grants.filter(({ groups }) => groups === undefined) ?? [];
 }
@@ -144,7 +144,7 @@ async function isThere(
   return found !== '0';
 }
 
-/** `access` restricted to the rows of `grants`, with only the key columns, unmasked. */
+/** Returns `access` restricted to the rows of `grants`, with only the key columns, unmasked. */
 function keysOnly(
   access: EffectiveAccess,
   relation: Relation,

@@ -12,11 +12,13 @@ import { type Caller, type ServedVersions, versionsOf } from '../request/caller.
 import type { RequestParts } from '../request/parts.js';
 import { respond } from '../request/respond.js';
 
-/** Visibility of an object for the caller, with reasons that reveal nothing else. */
+/** Visibility of an object for the caller, with reasons that reveal only the caller's own rights. */
 export interface Why {
   readonly object: string;
   readonly sees: Exclude<Visibility, 'nothing'>;
-  /** Text of a masked cell; null if nothing is masked or no label has a mask. */
+  /**
+   * Description of the text in masked cells; null if nothing is masked or no mask is declared for the column's label.
+   */
   readonly masked_as: string | null;
   readonly because: readonly string[];
   /** Opaque ids of the caller's grants. */
@@ -27,7 +29,7 @@ export interface Why {
 /**
  * Explains to callers how they see an object and why, using only their own rights.
  *
- * @throws QueryError of a query for the object if the caller does not see it, and the errors of `respond`
+ * @throws QueryError the error of a query for the object if the caller does not see it, and the errors of `respond`
  */
 export function whyObject(parts: RequestParts, call: RequestCall, name: string): Promise<Why> {
   return respond<Why, Why>(parts, call, {
@@ -100,7 +102,7 @@ function delegated(chainLength: number): readonly string[] {
   return chainLength > 1 ? ['you act for others: you see only what everybody in the chain may see'] : [];
 }
 
-/** Returns the error of a query for the object, so that nothing is revealed about unknown names. */
+/** Returns the error that a query for the object gives, so that a hidden object looks like one that does not exist. */
 function unknownObjectError({ manifest, access }: Caller, { relation, column }: CatalogName): Error {
   const select = column === null ? 'count(*)' : identifier(column);
   try {

@@ -17,7 +17,7 @@ import { type ControlPlace, controlUrl } from './url.js';
 export type { ResultRow };
 
 export interface ControlQueries {
-  /** @throws ControlFault */
+  /** Runs a statement and returns its rows. @throws ControlFault */
   query(statement: Sql, values?: readonly unknown[]): Promise<readonly ResultRow[]>;
 }
 
@@ -45,7 +45,8 @@ const IDLE_MS = 60_000;
 
 /**
  * Connects lazily. After a failed connection, a new pool is created with the URL valid at that time, on the primary if
- * the URL names several hosts. If no server answers, the attempt ends after the timeout of one statement.
+ * the URL names several hosts. An attempt to connect ends after `CONNECT_MS`, or after `CONNECT_ONE_MS` for each of
+ * several hosts.
  */
 export function openControl(place: ControlPlace, options: ControlOptions = {}): ControlDatabase {
   const { connections = 2, statementMs = STATEMENT_MS } = options;
@@ -71,8 +72,8 @@ export function openControl(place: ControlPlace, options: ControlOptions = {}): 
     try {
       return await at.connect();
     } catch (error) {
-      // The password in the file, or the primary, may have changed, so the next call creates a new pool. This one is
-      // ended only once.
+      // The password in the file, or the primary, may have changed, so the next call creates a new pool. The check
+      // ensures that this one is ended only once.
       if (pool === at) {
         pool = null;
         at.end().catch(() => undefined);
@@ -81,7 +82,7 @@ export function openControl(place: ControlPlace, options: ControlOptions = {}): 
     }
   };
   const lent = async <T>(work: (client: LentClient) => Promise<T>): Promise<T> => {
-    // The first attempt may be at a server that is no longer the primary.
+    // The first attempt may have reached a server that is no longer the primary.
     const client = await connect().catch((error: unknown) => {
       if (closed || !(error instanceof ControlFault) || !hasSeveral(place)) throw error;
       return connect();
@@ -132,7 +133,10 @@ function hasSeveral(place: ControlPlace): boolean {
   return upstreamOf(controlUrl(place)).urls.length > 1;
 }
 
-/** With several hosts, the pool is one of the primary, and has had a connection. @throws StartProblem, ControlFault */
+/**
+ * Opens a pool. With several hosts, it is for the primary, to which one connection has succeeded. @throws StartProblem,
+ * ControlFault
+ */
 async function openPool(
   place: ControlPlace,
   { connections, statementMs }: Required<ControlOptions>,

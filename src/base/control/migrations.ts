@@ -63,7 +63,7 @@ const LIMITS = Object.freeze({
   },
 });
 
-/** Unlogged like the counts: each gateway writes its row every few seconds. */
+/** Unlogged: a crash empties the table, but each gateway writes its row again every few seconds. */
 const CLOCK_TABLE = sql`
 -- How far the clock of each gateway is from that of this database, in ms; positive if it is ahead.
 create unlogged table osl_control.gateway_clock (
@@ -84,7 +84,7 @@ const CLOCKS = Object.freeze({
   },
 });
 
-/** Unlogged like the counts, which it belongs to. */
+/** Unlogged like `limit_count`, with which it is used: a crash empties both. */
 const ENTITY_SETS = sql`
 -- Keyed hashes of the entities that a limit has counted, in the window of the limit that ends then.
 create unlogged table osl_control.entity_member (
@@ -323,7 +323,7 @@ const STEPS: readonly Migration[] = Object.freeze([
   },
 ]);
 
-/** Returns `steps` unchanged. @throws Error if their numbers do not ascend */
+/** Returns `steps` unchanged. @throws Error if their numbers are not 1, 2, 3 and so on */
 function inOrder(steps: readonly Migration[]): readonly Migration[] {
   if (steps.some(({ number }, i) => number !== i + 1))
     throw new Error('steps of osl_control have wrong numbers');
@@ -348,7 +348,7 @@ export interface ControlRoles {
 
 export interface MigrationResult {
   readonly ran: readonly Migration[];
-  /** Number of the database's newest migration, which may be newer than this gateway. */
+  /** Number of the database's newest migration, which this gateway may not know yet. */
   readonly stands: number;
 }
 
@@ -377,7 +377,10 @@ export function migrate(database: ControlDatabase, roles: ControlRoles): Promise
   });
 }
 
-/** Checks that the schema is up to date, and migrates it if the role may. @throws ControlFault with instructions */
+/**
+ * Checks that the schema is up to date, and otherwise migrates it if the role may. @throws ControlFault with
+ * instructions
+ */
 export async function requireSchema(database: ControlDatabase): Promise<void> {
   const newest = Math.max(...MIGRATIONS.map(({ number }) => number));
   const [found] = await database.query(

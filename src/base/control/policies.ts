@@ -11,7 +11,7 @@ export interface PolicyVersion {
   readonly parent: number | null;
   readonly author: string;
   readonly comment: string | null;
-  /** The database login that wrote it. */
+  /** Login name of the database session that wrote the row. */
   readonly login: string;
   /** Time in RFC 3339 and UTC, by the database's clock. */
   readonly at: string;
@@ -82,7 +82,9 @@ export async function policyText(
   return row === undefined ? null : String(row['text']);
 }
 
-/** The active policy; null if there is none. @throws ControlFault, ControlConflict if its digest does not match */
+/**
+ * Returns the active policy; null if there is none. @throws ControlFault, ControlConflict if its digest does not match
+ */
 export async function activePolicy(control: ControlQueries, tenant: string): Promise<ActivePolicy | null> {
   const [row] = await control.query(
     sql`select a.number as activation, v.number as version, v.digest, v.text
@@ -108,7 +110,7 @@ export interface Authorship {
   readonly comment: string | null;
 }
 
-/** Stores a text as the next version, unless it equals the newest. @throws ControlFault */
+/** Stores a text as the next version, unless it equals the newest one. @throws ControlFault */
 export function pushPolicy(
   database: ControlDatabase,
   tenant: string,

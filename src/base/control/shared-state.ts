@@ -71,7 +71,10 @@ export function shareVersions(
   });
 }
 
-/** True if all gateways of the tenant have this key; the first caller registers its key. @throws ControlFault */
+/**
+ * Registers the key if the tenant has none of this kind. Returns true if the registered key has this fingerprint, since
+ * all gateways must have the same key. @throws ControlFault
+ */
 export async function isSharedKey(
   control: ControlQueries,
   tenant: string,
@@ -149,14 +152,14 @@ export async function revokedAfter(
   }));
 }
 
-/** An approval request as stored for all gateways, each part as JSON. */
+/** An approval request as stored for all gateways, with each part as JSON. */
 export interface StoredApproval {
   readonly request: string;
   readonly decision: string | null;
   readonly revoked: string | null;
 }
 
-/** Returns the entries that have not ended at `now` (ms since the epoch). @throws ControlFault */
+/** Returns the entries that have not expired at `now` (ms since the epoch). @throws ControlFault */
 export async function approvalsAt(
   control: ControlQueries,
   tenant: string,
@@ -175,8 +178,8 @@ export async function approvalsAt(
 }
 
 /**
- * Adds a request unless `refuses` returns a limit for the entries that exist; requests of all gateways are added one
- * after another. Idempotent. Entries that have ended are removed.
+ * Adds a request and returns null, or returns the limit that `refuses` gives for the existing entries. Requests of all
+ * gateways are added one after another. Idempotent. Expired entries are removed.
  *
  * @param until end of the request, ms since the epoch
  * @throws ControlFault
@@ -206,7 +209,10 @@ export function addApproval(
   });
 }
 
-/** Stores the first decision about a request, and its new end; false if there is one, or no request. @throws ControlFault */
+/**
+ * Stores the first decision about a request, and the new end of its entry. Returns false if the request is already
+ * decided, has expired or does not exist. @throws ControlFault
+ */
 export async function decideStoredApproval(
   control: ControlQueries,
   tenant: string,
@@ -222,7 +228,7 @@ export async function decideStoredApproval(
   return rows.length > 0;
 }
 
-/** Revokes an approval; false if it was revoked before, or there is none. @throws ControlFault */
+/** Revokes an approval. Returns false if it is already revoked, has expired or does not exist. @throws ControlFault */
 export async function revokeStoredApproval(
   control: ControlQueries,
   tenant: string,
@@ -237,7 +243,7 @@ export async function revokeStoredApproval(
   return rows.length > 0;
 }
 
-/** Interval in which each gateway must write its offset, so that it counts. */
+/** Maximum age of a gateway's stored offset. A gateway with an older offset is considered stopped. */
 const RECENT = sql`interval '30 seconds'`;
 
 /** Returns the time of the database in ms since 1970. @throws ControlFault */
@@ -248,12 +254,12 @@ export async function databaseTime(control: ControlQueries): Promise<number> {
   return Number(row?.['now']);
 }
 
-/** The difference between the clock of a gateway and that of the control database. */
+/** Difference between the clock of a gateway and that of the control database. */
 interface ClockOffset {
   readonly tenant: string;
   /** Name of the gateway, the same after a restart. */
   readonly gateway: string;
-  /** Milliseconds by which it is ahead of the database. */
+  /** Milliseconds by which the gateway's clock is ahead of the database's. */
   readonly offsetMs: number;
 }
 

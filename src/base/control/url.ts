@@ -7,8 +7,8 @@ import { messageOf } from '../thrown.js';
 export type ControlPlace = { readonly url: string } | { readonly file: string };
 
 /**
- * Reads the URL, which may name several hosts: then their primary is meant. If it refers to another machine, it must
- * specify `sslmode`, since an attacker who can alter data on that connection controls access.
+ * Reads the URL of the control database. If it names several hosts, their primary is used. If it refers to another
+ * machine, it must specify `sslmode`, since an attacker who can alter data on that connection controls access.
  *
  * @param variable name of the environment variable, for messages
  * @throws StartProblem

@@ -15,7 +15,9 @@ class MessageCheck {
   /** Bytes needed until the next message is complete. */
   #needed = HEADER;
 
-  /** Returns the messages completed so far; empty if the first is incomplete. @throws Error */
+  /**
+   * Returns the messages completed so far; empty if the first is incomplete. @throws Error if a message is malformed
+   */
   take(chunk: Buffer): Buffer {
     this.#chunks.push(chunk);
     this.#length += chunk.length;
@@ -41,7 +43,7 @@ class MessageCheck {
 
 const EMPTY = Buffer.alloc(0);
 
-/** End of the message at `at`; null until its header has arrived. */
+/** Returns the end offset of the message that starts at `at`; null if its header is incomplete. */
 function messageEnd(bytes: Buffer, at: number): number | null {
   if (at + HEADER > bytes.length) return null;
   const length = bytes.readUInt32BE(at + 1);
@@ -142,7 +144,7 @@ export class PostgresClient extends Client {
 
   /** The session's key for a CancelRequest. */
   get cancelKey(): { readonly processId: number; readonly secretKey: number } {
-    const { processID, secretKey } = this as unknown as ClientInternals; // not in its types
+    const { processID, secretKey } = this as unknown as ClientInternals; // missing from the types of `pg`
     return { processId: processID, secretKey };
   }
 
@@ -156,7 +158,7 @@ export class PostgresClient extends Client {
   }
 }
 
-/** Connection pool whose idle connections may break without an unhandled error. */
+/** Creates a connection pool whose idle connections may break without an unhandled error. */
 export function postgresPool(config: PoolConfig): Pool {
   const pool = new Pool({ ...config, Client: PostgresClient });
   pool.on('error', ignored); // an idle connection broke, which affects no statement
@@ -180,7 +182,7 @@ interface ConnectionInternals {
 }
 
 function connectionOf(client: Client): ConnectionInternals {
-  return (client as unknown as ClientInternals).connection; // not in its types
+  return (client as unknown as ClientInternals).connection; // missing from the types of `pg`
 }
 
 /** Inserts `MessageCheck` before the parser; an error in either destroys the connection. */
@@ -227,7 +229,7 @@ export interface PostgresSession {
   end(): Promise<void>;
 }
 
-/** @throws the error of `pg` if the server does not answer or refuses the login */
+/** Opens a session. @throws the error of `pg` if the server does not answer or refuses the login */
 export async function openSession({ silenceMs, ...config }: SessionOptions): Promise<PostgresSession> {
   const client = new PostgresClient({ keepAlive: true, connectionTimeoutMillis: silenceMs, ...config });
   let open = true;

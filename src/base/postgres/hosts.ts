@@ -8,7 +8,8 @@ export interface ServerList {
 }
 
 /**
- * Values of `target_session_attrs`. The gateway only reads, so `read-write` means a primary and `read-only` a standby.
+ * Values of `target_session_attrs`. Only recovery is checked, so `read-write` means a primary and `read-only` a
+ * standby.
  */
 const WANTED: ReadonlyMap<string, TargetSessionAttrs> = new Map([
   ['any', 'any'],
@@ -44,21 +45,24 @@ export function upstreamOf(url: string): ServerList {
   return { urls: hosts.map((host) => `${scheme}${authority.slice(0, at)}${host}${rest}`), wanted };
 }
 
-/** The URL itself or, if it names several hosts and no kind of server, the same URL asking for the primary. */
+/**
+ * Returns the URL. If it names several hosts and has no `target_session_attrs`, adds the parameter to ask for the
+ * primary.
+ */
 export function ofPrimary(url: string): string {
   const [, , authority = '', , query] = URL_PARTS.exec(url) ?? [];
   if (!authority.includes(',') || new URLSearchParams(query).has('target_session_attrs')) return url;
   return `${url}${query === undefined ? '?' : '&'}target_session_attrs=primary`;
 }
 
-/** The URL without role and password, which is the same for the same database. */
+/** Returns the URL without role and password, to identify a database independently of the login. */
 export function withoutLogin(url: string): string {
   const [, scheme, authority = '', path = '', query = ''] = URL_PARTS.exec(url) ?? [];
   if (scheme === undefined) return url;
   return `${scheme}${authority.slice(authority.lastIndexOf('@') + 1)}${path}?${query}`;
 }
 
-/** The URL without password and parameters, safe to show: `postgres://reader@h1,h2:5432/shop`. */
+/** Returns the URL without password and parameters, safe to show: `postgres://reader@h1,h2:5432/shop`. */
 export function withoutPassword(url: string): string {
   const [, scheme, authority = '', path = ''] = URL_PARTS.exec(url) ?? [];
   if (scheme === undefined) return 'a URL that cannot be read';
@@ -113,7 +117,7 @@ export class OtherRole extends Error {
   }
 }
 
-/** @throws OtherRole, and the errors of `query` */
+/** Checks that the server is a primary or a standby, as required. @throws OtherRole, and the errors of `query` */
 export async function requireRole(
   role: 'primary' | 'standby',
   query: (sql: string) => Promise<readonly Readonly<Record<string, unknown>>[]>,

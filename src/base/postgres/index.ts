@@ -21,7 +21,7 @@ export {
   withoutPassword,
 } from './hosts.js';
 
-/** The parser that `pg` uses for a type, given by its OID, in text format. */
+/** Returns the parser that `pg` uses for a type, given by its OID, in text format. */
 export function textParser(oid: number): (text: string) => unknown {
   return types.getTypeParser(oid, 'text');
 }

@@ -2,7 +2,7 @@
  * Porter's 1980 stemmer with the two usual amendments (`logi`, `bli`). Source: M. F. Porter, "An algorithm for suffix
  * stripping", Program 14(3).
  *
- * @param word lower-case; returned unchanged if it has letters other than a–z
+ * @param word lower-case; returned unchanged if it has letters other than a–z or fewer than three letters
  */
 export function stem(word: string): string {
   if (word.length < 3 || !/^[a-z]+$/.test(word)) return word;
@@ -125,7 +125,7 @@ interface WordSpan {
 class CompatibleText {
   readonly text: string;
   readonly #from: string;
-  /** Offsets of separately normalized units, in this text and in the original; null until needed. */
+  /** Start offsets of separately normalized units, in this text and in the original; null until needed. */
   #units: { readonly here: readonly number[]; readonly there: readonly number[] } | null = null;
 
   constructor(from: string) {
@@ -133,7 +133,7 @@ class CompatibleText {
     this.text = from.normalize('NFKC');
   }
 
-  /** The smallest range of the original that produced the given range. */
+  /** Returns the smallest range of the original that produced the given range. */
   before({ start, end }: WordSpan): WordSpan {
     if (this.text === this.#from) return { start, end };
     this.#units ??= unitsOf(this.#from);
@@ -156,7 +156,7 @@ function unitsOf(from: string) {
   return { here, there };
 }
 
-/** Last index whose value is at most `most`. */
+/** Returns the last index whose value is at most `most`; 0 if all values are larger. */
 function lastUpTo(ascending: readonly number[], most: number): number {
   let [low, high] = [0, ascending.length - 1];
   while (low < high) {
@@ -188,7 +188,10 @@ const PLAIN: ReadonlyMap<string, string> = new Map(
 );
 const ASCII = /^[\x00-\x7f]*$/;
 
-/** Removes accents from Latin letters only; in other scripts a mark creates a different letter, such as й. */
+/**
+ * Removes accents from Latin letters only, since in other scripts a mark creates a different letter, such as й. Also
+ * replaces the letters in `PLAIN`.
+ */
 export function withoutAccents(lower: string): string {
   if (ASCII.test(lower)) return lower;
   return lower
@@ -210,7 +213,7 @@ export interface WordRules {
   readonly cut: ((run: string) => Iterable<{ readonly segment: string; readonly index: number }>) | null;
 }
 
-/** Rules for unknown languages, with English stemming. */
+/** Rules for texts in an unknown language, with English stop words and stemming. */
 export const ANY_LANGUAGE: WordRules = Object.freeze({
   termsOf(lower: string) {
     const plain = withoutAccents(lower);
@@ -239,7 +242,7 @@ function* termsWithin(text: string, rules: WordRules): Generator<PlacedTerm> {
   }
 }
 
-/** Yields the whole word, then its parts if it is written likeThis. */
+/** Yields the whole word and then, if it is written likeThis or has digits, its parts. */
 function* termsOfWord(word: string, start: number, rules: WordRules): Generator<PlacedTerm> {
   const lower = word.toLowerCase();
   for (const term of rules.termsOf(lower)) yield { term, start, end: start + word.length };
@@ -269,7 +272,7 @@ function* termsOfRun(
   }
 }
 
-/** Yields pairs of letters. If lower-casing changed the length, each gets the range of the whole word. */
+/** Yields pairs of letters. If lower-casing changed the length, each pair gets the range of the whole word. */
 function* pairsOf(word: string, start: number): Generator<PlacedTerm> {
   const lower = word.toLowerCase();
   const letters = [...lower];

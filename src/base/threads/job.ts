@@ -38,7 +38,7 @@ const NEVER: ThreadJobState = Object.freeze({
   why: null,
 });
 
-/** Runs a job in a thread, one run at a time, and keeps the result of the latest. */
+/** Runs a job in a thread, one run at a time, and stores the result of the latest run. */
 export class ThreadJob {
   readonly #options: JobOptions;
   #state: ThreadJobState = NEVER;
@@ -54,7 +54,7 @@ export class ThreadJob {
     return typeof data === 'string' ? { ...NEVER, state: 'none', why: data } : NEVER;
   }
 
-  /** @param by the subject that starts the job */
+  /** Starts a run unless one is in progress. Returns the job's state. @param by the subject that starts the job */
   begin(by: string): ThreadJobState {
     if (this.#thread !== null) return this.#state;
     const data = this.#data();

@@ -1,6 +1,6 @@
 import { createContext, Script } from 'node:vm';
 
-/** Main-thread time in ms that such work may use within one turn of the event loop. */
+/** Main-thread time in ms that the work of `FairTurns` may use within one turn of the event loop. */
 const TURN_MS = 5;
 
 /**
@@ -61,14 +61,14 @@ export class FairTurns {
       const [turn] = own;
       if (turn === undefined) continue;
       own.delete(turn);
-      if (own.size > 0) this.#waiting.set(caller, own); // at the end, where this loop gets to it again
+      if (own.size > 0) this.#waiting.set(caller, own); // moved to the end, so this loop reaches it again
       this.#timed(turn);
       if (this.#usedMs >= TURN_MS) return;
     }
   }
 }
 
-/** The turns of compilation in this process. */
+/** Shares the main thread's time among the statements compiled in this process. */
 export const compileTurns = new FairTurns();
 
 /** Synchronous work exceeded its time limit and was stopped. */

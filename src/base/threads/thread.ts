@@ -53,8 +53,8 @@ export function boundWasmMemory(maxBytes: number): void {
 }
 
 /**
- * Amount of work, in V8's unit, after which V8 optimizes a WebAssembly function; this value corresponds to a few
- * seconds of it.
+ * Amount of work, in V8's unit, after which V8 optimizes a WebAssembly function. This value corresponds to a few
+ * seconds of execution.
  */
 const TIERING_BUDGET = 1_000_000_000;
 
@@ -71,8 +71,8 @@ export function disableWasmOptimization(): void {
 }
 
 /**
- * Enables it again if it was disabled: an embedded database needs it, because its scans are two to four times as slow
- * without. A process that never disabled it keeps the flags that it was started with.
+ * Enables the optimization of WebAssembly again if it was disabled: the scans of an embedded database are two to four
+ * times as slow without it. A process that never disabled it keeps the flags that it was started with.
  */
 export function enableWasmOptimization(): void {
   if (!isDisabled) return;
@@ -83,8 +83,8 @@ export function enableWasmOptimization(): void {
 }
 
 /**
- * Delays the optimization of WebAssembly modules that this process compiles from now on. A Postgres engine would
- * optimize its largest functions while it boots, which costs a second of processor time and 100 MB.
+ * Delays the optimization of WebAssembly modules that this process compiles from now on. Otherwise V8 would optimize
+ * the largest functions of an embedded Postgres during its startup, which costs a second of processor time and 100 MB.
  *
  * INVARIANT: modules compiled earlier, such as the parser, keep their own tiering budget.
  */
@@ -153,9 +153,9 @@ export function answerOf<Message, T>(
 const IDLE_MS = 60_000;
 
 /**
- * A thread that is started when it is needed, ended when it has been idle, and replaced after a failure.
+ * A thread that is started when it is needed, ended after `IDLE_MS` without use, and replaced after a failure.
  *
- * INVARIANT: it is used by one caller at a time, which the owner arranges.
+ * INVARIANT: the owner ensures that only one caller uses it at a time.
  */
 export class IdleThread {
   readonly #file: URL;
@@ -163,13 +163,13 @@ export class IdleThread {
   #worker: Worker | null = null;
   #idle: NodeJS.Timeout | null = null;
 
-  /** @param memoryMb maximum size of the heap of old objects, in MiB */
+  /** @param memoryMb maximum size of the old-generation heap, in MiB */
   constructor(file: URL, memoryMb: number) {
     this.#file = file;
     this.#memoryMb = memoryMb;
   }
 
-  /** Runs `work` with the thread, which is ended if that fails. */
+  /** Runs `work` with the thread. If `work` fails, the thread is ended. */
   async use<T>(work: (worker: Worker) => Promise<T>): Promise<T> {
     if (this.#idle !== null) clearTimeout(this.#idle);
     this.#worker ??= startThread(this.#file, { maxOldGenerationSizeMb: this.#memoryMb });

@@ -3,7 +3,7 @@ import { appendFile, mkdir, open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Serial } from '../../base/serial.js';
 
-/** Limits how many passages a subject may send to a model per day. If usage cannot be counted, none are granted. */
+/** Limits how many passages a subject may send to a model per day. If usage cannot be counted, it grants nothing. */
 export interface PassageBudget {
   /** Takes up to `wanted` passages and returns how many were granted. */
   take(subject: string, wanted: number): Promise<number>;
@@ -16,9 +16,9 @@ interface BudgetWaiter {
 }
 
 /**
- * Counts passages by subject and UTC day in one file per day, which all server processes append to and read. A line is
- * granted what the preceding lines have left, so all processes arrive at the same count, even after a restart.
- * Subjects are stored as hashes.
+ * Counts passages by subject and UTC day in one file per day, which all server processes append to and read. Each line
+ * is granted at most the part of the limit that the preceding lines have left, so all processes arrive at the same
+ * count, even after a restart. Subjects are stored as hashes.
  */
 export class DailyBudget implements PassageBudget {
   readonly #dir: string;
@@ -46,7 +46,7 @@ export class DailyBudget implements PassageBudget {
       });
   }
 
-  /** Returns unused passages. If the file cannot be written, the subject cannot use them that day. */
+  /** Credits unused passages to the subject. If the file cannot be written, the subject cannot use them that day. */
   giveBack(subject: string, unused: number): Promise<void> {
     if (unused <= 0) return Promise.resolve();
     const given = this.#serial.run(() => this.#append(`${keyOf(subject)} ${-unused} -\n`));

@@ -45,7 +45,7 @@ function withoutThought(content: string): string {
   return at < 0 ? content : content.slice(at + end.length);
 }
 
-/** Text between the first and the last code fence, without the language tag. */
+/** Returns the text between the first and the last code fence, without the language tag. */
 function betweenFences(text: string): string | null {
   const begin = text.indexOf(FENCE);
   const end = text.lastIndexOf(FENCE);
@@ -76,7 +76,7 @@ const DEFAULT_MAX_TOKENS = 1_024;
 /** Status codes that servers return for an unknown field in the request. */
 const NOT_UNDERSTOOD: ReadonlySet<number | null> = new Set([400, 422, 501]);
 
-/** Request body, which also determines the cache key. */
+/** Returns the request body, from which the cache key is computed. */
 export function chatBody({ endpoint }: ChatModel, question: ChatQuestion) {
   return {
     model: endpoint.model,
@@ -100,7 +100,7 @@ type ChatBody = ReturnType<typeof chatBody>;
  * without it, and later requests omit it.
  *
  * @returns the text of the answer
- * @throws DecoderFailure; the reason of `signal`
+ * @throws DecoderFailure; the reason of `signal` if aborted
  */
 export async function askChat(
   model: ChatModel,
@@ -182,7 +182,7 @@ function contentOf(answer: unknown): string {
   if (reason === 'length') throw new DecoderFailure('cutOff', 'the answer was cut off');
   const content = member(message, 'content');
   if (typeof content === 'string') return content;
-  // This includes a requested tool call: no tools were offered.
+  // A requested tool call also ends here, because no tools were offered.
   throw new DecoderFailure('malformedAnswer', 'the model answered without content');
 }
 
@@ -251,7 +251,7 @@ export class ChatModel {
         : new LRUCache({ maxSize: cacheBytes, sizeCalculation: (text) => 2 * text.length + 200 });
   }
 
-  /** Cache key of an answer: endpoint, model, limits, prompt and passage. */
+  /** Cache key of an answer: a hash of the endpoint's URL and the request body (model, limits, prompt, passage). */
   keyOf(body: unknown): string {
     return createHash('sha256')
       .update(JSON.stringify([this.endpoint.url, body]))

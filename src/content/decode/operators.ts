@@ -28,7 +28,7 @@ function userPrompt(given: Readonly<Record<string, unknown>>, passage: string): 
 export interface DecoderPassage {
   readonly chunkId: string;
   readonly text: string;
-  /** Number of code points before the passage in the served document: `cite.start`. */
+  /** Offset of the passage in the served document, in code points: the `cite.start` of its citation. */
   readonly start: number;
 }
 

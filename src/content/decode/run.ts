@@ -22,7 +22,7 @@ interface RowError {
 }
 
 export interface DecodedColumn {
-  /** One value per passage, in order; null if it failed. */
+  /** One value per passage, in order; null for a passage that failed. */
   readonly values: readonly unknown[];
   readonly errors: readonly RowError[];
 }
@@ -30,7 +30,7 @@ export interface DecodedColumn {
 /** Subject and deadline of a decoder call. */
 export interface DecoderCaller {
   readonly subject: string;
-  /** Deadline for the last answer, on the `performance.now()` clock; rows still without an answer are errors. */
+  /** Deadline for the last answer, on the `performance.now()` clock; rows without an answer by then get an error. */
   readonly until: number;
   readonly signal: AbortSignal | null;
   /** Called once with the usage, even if the call is aborted. */
@@ -55,7 +55,7 @@ export function checkDecoder(operator: DecoderName, values: ArgumentValues): voi
  * Computes the column of a decoder operator, with one request per passage. A passage that fails, or has no answer by
  * the deadline, gets a null value and an error; answers received by then are returned.
  *
- * @throws InvalidArgument; the reason of `by.signal`
+ * @throws InvalidArgument; the reason of `by.signal` if aborted
  */
 export async function runDecoder(
   operator: DecoderName,

@@ -27,7 +27,7 @@ export type TextRole = 'document' | 'query';
  */
 export interface Embedder {
   readonly model: string;
-  /** Changes whenever the vectors would; a store with a different fingerprint is not read. */
+  /** Changes whenever the vectors would change; a store with a different fingerprint is not read. */
   readonly fingerprint: string;
   readonly layout: VectorLayout;
   /**

@@ -132,7 +132,7 @@ export async function openEmbeddingEndpoint(endpoint: EmbeddingEndpoint): Promis
   };
 }
 
-/** The URL is not included: a model that moves to another server returns the same vectors. */
+/** Omits the URL, because a model that moves to another server returns the same vectors. */
 function fingerprintOf(endpoint: EmbeddingEndpoint, dimensions: number): string {
   const { model, protocol = 'openai', prefixes, maxChars = DEFAULT_MAX_CHARS, store } = endpoint;
   return `${protocol};${JSON.stringify([model, dimensions, prefixes ?? null, maxChars, store ?? null])};r1`;

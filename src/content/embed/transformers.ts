@@ -5,7 +5,7 @@ import { cut, type DenseLayout, type Embedder, unitVector } from './embedder.js'
 export interface TransformersModel {
   readonly model: string;
   readonly pooling?: 'mean' | 'cls';
-  /** Default: `q8`. */
+  /** Quantization of the model's weights. Default: `q8`. */
   readonly dtype?: string;
   readonly maxChars?: number;
   readonly prefixes?: { readonly document: string; readonly query: string };

@@ -42,7 +42,7 @@ export interface IndexProgress {
 
 export type OnIndexProgress = (progress: IndexProgress) => void;
 
-/** The rate is averaged over the whole run, so that the estimate does not jump. */
+/** Computes the progress of a run. The rate is averaged over the whole run, so that the estimate does not jump. */
 function progressOf(
   place: Pick<IndexProgress, 'facet' | 'version' | 'total'>,
   done: number,
@@ -71,8 +71,8 @@ export interface IndexOptions {
   readonly minLength?: number;
   readonly signal?: AbortSignal;
   /**
-   * Start of the indexing round, recorded in the stores. Default: now. Null keeps the recorded time, because the round
-   * was caused by a changed row.
+   * Start of the indexing round, recorded in the stores. Default: now. Null keeps the recorded time, for a round caused
+   * by a changed row.
    */
   readonly readAt?: Date | null;
 }
@@ -104,12 +104,12 @@ export interface IndexSummary {
 const DEFAULT_BATCH = 50;
 
 /**
- * Brings a facet's stores up to date with its source, one store after another, in batches of one transaction each. If
- * a run is killed, the next one continues it. A ready store stays readable meanwhile; if its settings changed, a new
- * store is built beside it.
+ * Brings a facet's stores up to date with its source, one store after another, in batches of one transaction each. If a
+ * run is killed, the next one continues it. A ready store stays readable meanwhile; if its settings changed, a new
+ * store is built next to it.
  *
  * @throws ContentError `unknownVersion`, `unknownDetector`, `documentIds`, `vectorExtension`, `tooWide`, `overtaken`,
- * and those of the embedder; UpstreamFailure; the reason of `signal`
+ * and those of the embedder; UpstreamFailure; the reason of `signal` if aborted
  */
 export async function indexFacet(
   system: SystemEngine,
@@ -239,7 +239,7 @@ async function indexPages(
   return { seen, added, changed, keysWithValues, unreadable };
 }
 
-/** Removes documents that are no longer in the source and opens a new store, in one transaction. */
+/** Removes documents that are no longer in the source and marks the store as ready, in one transaction. */
 async function finish(
   context: IndexContext,
   seen: ReadonlySet<string>,

@@ -23,7 +23,7 @@ export interface IndexStatus {
   readonly chunks: number;
   /** See `StoreState.indexedAt`. */
   readonly indexedAt: string | null;
-  /** Differences from the source; null unless the store is ready, since `osl index` rebuilds any other. */
+  /** Differences from the source; null unless the store is ready, since otherwise `osl index` builds it anyway. */
   readonly behind: StaleRows | null;
 }
 

@@ -4,13 +4,13 @@ import { MASK } from '../redact/matcher.js';
 import type { RedactionCounts, Redactor } from '../redact/redactors.js';
 import type { SourceRow } from './source.js';
 
-/** A document as a facet version serves it. */
+/** A document as served by a facet version, after redaction. */
 export interface ServedDocument {
   readonly id: string;
   readonly key: string | null;
   readonly text: string;
   readonly metadata: readonly (string | null)[];
-  /** Names of the redacted fields, in order. */
+  /** Names of the redacted fields: the entity key first, then metadata in the order of `facet.metadata`. */
   readonly redactedFields: readonly string[];
 }
 
@@ -43,7 +43,7 @@ export function serveDocument(
   };
 }
 
-/** The document id; if it contains redacted values, a pseudonym that is stable within this store. */
+/** Returns the document id, or a pseudonym that is stable within this store if the id would have to be redacted. */
 export function servedId(facet: Facet, id: string, redactor: Redactor, pseudonymKey: string): string {
   const clear =
     !isLabelled(facet.documentId.sensitivity, redactor) && !redactor.redact(id, new Map()).changed;
@@ -78,13 +78,13 @@ function isLabelled(sensitivity: string | null, redactor: Redactor): boolean {
   return sensitivity !== null && redactor.labels.has(sensitivity);
 }
 
-/** Hash of the source row and the dictionary. If it is unchanged, so is everything derived from them. */
+/** Hash of the source row and the dictionary. If it is unchanged, everything derived from them is unchanged too. */
 export function contentHash(document: SourceRow, redactor: Redactor): string {
   const { id, key, text, metadata } = document;
   return hashOf([id, key, metadata, text, redactor.dictionaryHash]);
 }
 
-/** Hash of what is served. If it is unchanged, the chunks are kept. */
+/** Hash of the served document. If it is unchanged, the chunks are kept. */
 export function servedHash({ id, key, text, metadata, redactedFields }: ServedDocument): string {
   return hashOf([id, key, metadata, redactedFields, text]);
 }

@@ -30,7 +30,7 @@ const SOME_PDFS = 40;
 const pdfs = new PdfThread();
 
 /**
- * Number of documents in the source.
+ * Counts the documents in the source.
  *
  * @throws ContentError `documentIds` if an id is NULL or not unique, because paging by id would then lose rows
  */
@@ -49,7 +49,7 @@ export async function countDocuments(system: SystemQueries, facet: Facet): Promi
 }
 
 /**
- * Rows ordered by id, in pages of at most `most` rows.
+ * Yields the rows of the source ordered by id, in pages of at most `most` rows.
  *
  * @throws ContentError `notInstalled`
  */
@@ -73,7 +73,7 @@ export async function* documentPages(
   }
 }
 
-/** A sample of rows, chosen by a hash of their ids. */
+/** Reads a sample of the rows: the first ones in the order of a hash of their ids. */
 export async function someDocuments(
   system: SystemQueries,
   facet: Facet,
@@ -201,7 +201,7 @@ interface Tag {
   readonly end: number;
 }
 
-/** The tag or comment that begins at `open`. The caller has checked that a `>` follows. */
+/** Parses the tag or comment that begins at `open`. The caller has checked that a `>` follows. */
 function tagAt(html: string, open: number): Tag {
   if (html.startsWith('<!--', open)) return { replacement: '', end: endAfter(html, '-->', open + 4) };
   const end = endAfter(html, '>', open);
@@ -210,7 +210,7 @@ function tagAt(html: string, open: number): Tag {
   return { replacement: replacementFor(name), end };
 }
 
-/** An unclosed tag extends to the end, as in browsers. */
+/** Returns the index after `mark`. An unclosed tag extends to the end, as in browsers. */
 function endAfter(html: string, mark: string, from: number): number {
   const at = html.indexOf(mark, from);
   return at < 0 ? html.length : at + mark.length;
@@ -269,7 +269,7 @@ function decodeEntities(text: string): string {
   );
 }
 
-/** Reduces white space to one blank between words and one empty line between blocks. */
+/** Reduces white space to one space between words and one empty line between blocks. */
 function collapseSpace(text: string): string {
   const lines = text.split('\n').map((line) => line.replace(/[ \t\r\f\u00a0]+/g, ' ').trim());
   const kept: string[] = [];

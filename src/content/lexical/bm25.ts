@@ -68,7 +68,7 @@ interface Occurrences {
   readonly counts: ReadonlyMap<number, number>;
 }
 
-/** Positions in `text` of the terms with these ids, counted as in BM25. */
+/** Finds the positions in `text` of the terms with these ids, and counts the terms as BM25 does. */
 export function occurrencesOf(
   text: string,
   ids: ReadonlySet<number>,
@@ -163,7 +163,7 @@ export interface PermittedStatistics {
 export interface Bm25Query {
   /** `sparsevec(1048576)` text; `-(lex <#> vector)` is the score. */
   readonly vector: string;
-  /** Ids of the query terms that occur in permitted rows, ascending. A row with none of them scores 0. */
+  /** Ids of the query terms that occur in permitted rows, ascending. A row without any of these terms scores 0. */
   readonly termIds: readonly number[];
   /** Inverse document frequency of each term among the permitted rows. */
   readonly rarities: readonly number[];
@@ -188,7 +188,7 @@ export function lexicalQuery(terms: TermCounts, statistics: PermittedStatistics)
   return { vector, termIds, rarities, mosts: weights.map((weight) => weight * (K1 + 1)) };
 }
 
-/** Inverse document frequency; positive even for a term that is in every row. */
+/** Inverse document frequency of a term; positive even if the term is in every row. */
 export function inverseFrequency(documents: number, frequency: number): number {
   return Math.log(1 + (documents - frequency + 0.5) / (frequency + 0.5));
 }

@@ -13,7 +13,7 @@ import { cluster } from './cluster.js';
 import { classify, dedup, type LabelVectors, outlier, rank, similarity, tag } from './similarity.js';
 import type { OperatorPassage } from './vectors.js';
 
-/** Texts that an operator compares passages with, to be embedded before it runs. */
+/** Returns the texts that an operator compares with passages, and their role, to be embedded before it runs. */
 export function encoderTexts(
   operator: EncoderName,
   given: CheckedArguments,

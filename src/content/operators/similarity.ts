@@ -54,7 +54,7 @@ function bestOf(places: readonly number[], score: (i: number) => number): number
   return at;
 }
 
-/** Mean cosine distance to the `k` nearest others; null if there are fewer than `k` others. */
+/** Mean cosine distance of each passage to its `k` nearest others; null if there are fewer than `k` others. */
 export function outlier(passages: readonly OperatorPassage[], k: number): readonly (number | null)[] {
   if (passages.length <= k) return passages.map(() => null);
   return inIdOrder(passages, (sorted) => {
@@ -73,7 +73,7 @@ export function outlier(passages: readonly OperatorPassage[], k: number): readon
   });
 }
 
-/** The `k` smallest of many distances, ascending. */
+/** Keeps the `k` smallest of many distances, in ascending order. */
 class Nearest {
   readonly #smallest: Float64Array;
 
@@ -106,8 +106,8 @@ export interface LabelScore {
 }
 
 /**
- * Label with the highest cosine to the mean of its prototypes; the first one in a tie. Null if the cosine is below
- * `minScore`.
+ * Assigns each passage the label with the highest cosine to the mean of its prototypes, or the first such label in a
+ * tie; null if that cosine is below `minScore`.
  */
 export function classify(
   passages: readonly OperatorPassage[],
@@ -118,14 +118,14 @@ export function classify(
   return passages.map((passage) => best(score(passage), minScore)?.label ?? null);
 }
 
-/** Highest score; the first one in a tie. Null if it is below `minScore`. */
+/** Returns the highest score, or the first of equal ones; null if it is below `minScore`. */
 export function best(scores: readonly LabelScore[], minScore: number | null): LabelScore | null {
   let found: LabelScore | null = null;
   for (const scored of scores) if (found === null || scored.score > found.score) found = scored;
   return found === null || (minScore !== null && found.score < minScore) ? null : found;
 }
 
-/** All labels that score at least `threshold`, highest score first, then in label order. */
+/** Assigns each passage all labels that score at least `threshold`, highest score first, then in label order. */
 export function tag(
   passages: readonly OperatorPassage[],
   labels: readonly LabelVectors[],
@@ -135,12 +135,12 @@ export function tag(
   return passages.map((passage) => atLeast(score(passage), threshold).map((s) => s.label));
 }
 
-/** All scores of at least `threshold`, highest first, then in label order. */
+/** Returns all scores of at least `threshold`, highest first, then in label order. */
 export function atLeast(scores: readonly LabelScore[], threshold: number): readonly LabelScore[] {
   return scores.filter((s) => s.score >= threshold).sort((a, b) => b.score - a.score); // stable: ties keep label order
 }
 
-/** Cosine of a passage's vector to the mean of each label's prototypes, in label order. */
+/** Returns a function that computes the cosine of a passage to the mean of each label's prototypes, in label order. */
 export function scorer(
   labels: readonly LabelVectors[],
 ): (passage: Pick<OperatorPassage, 'vector'>) => readonly LabelScore[] {

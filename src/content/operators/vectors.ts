@@ -126,12 +126,12 @@ function idAt(items: readonly { readonly chunkId: string }[], i: number): string
 
 const PLACES = 1e6;
 
-/** Rounded to 6 decimals; never -0. */
+/** Rounds to 6 decimals; never returns -0. */
 export function round6(value: number): number {
   return Math.round(value * PLACES) / PLACES + 0;
 }
 
-/** Mean of unit vectors; null if there are none. */
+/** Mean of unit vectors; null for an empty list. */
 export function meanVector(vectors: readonly Float32Array[]): Float32Array | null {
   const [first] = vectors;
   if (first === undefined) return null;

@@ -1,8 +1,8 @@
 /**
- * A text folded for comparison, with offsets into the original. Folding equates what people use interchangeably: case,
- * Unicode compatibility forms (NFKC), invisible characters, runs of white space, apostrophes, dashes, digits of all
- * scripts, accents (Latin, Greek, Cyrillic), vowel points (Arabic, Hebrew), ligatures and their letters, and Arabic
- * letters that share a shape.
+ * A text folded for comparison, with offsets into the original. Folding equates spellings that people use
+ * interchangeably: case, Unicode compatibility forms (NFKC), invisible characters, runs of white space, apostrophes,
+ * dashes, digits of all scripts, accents (Latin, Greek, Cyrillic), vowel points (Arabic, Hebrew), ligatures and their
+ * letters, and Arabic letters that share a shape.
  */
 export interface FoldedText {
   readonly text: string;
@@ -27,7 +27,7 @@ export function fold(text: string): FoldedText {
   const out = new FoldedTextBuilder(text.length);
   for (let at = 0; at < text.length; ) {
     const unit = text.charCodeAt(at);
-    // An ASCII character that is followed by another one has no combining mark.
+    // An ASCII character that is followed by another ASCII character has no combining mark.
     if (isAscii(unit) && (at + 1 === text.length || isAscii(text.charCodeAt(at + 1)))) {
       out.add(lowerAscii(unit), at, at + 1);
       at++;
@@ -55,7 +55,7 @@ export function foldText(text: string): string {
   return fold(text).text;
 }
 
-/** Converts to upper case first, because only that equates the three sigmas, and ß with ss. */
+/** Folds a cluster, converting to upper case first, since only that equates the three sigmas, and ß with ss. */
 function foldCluster(cluster: string): string {
   const plain = cluster.replace(INVISIBLE, '').normalize('NFKC').replace(INVISIBLE, '');
   const lower = plain.toUpperCase().toLowerCase().normalize('NFKC');
@@ -87,7 +87,7 @@ const SAME: readonly (readonly [to: string, from: string])[] = [
   ['th', 'þ'],
   ['h', 'ħ'],
   ['i', 'ı'],
-  // The tatweel, a stroke that only lengthens a word.
+  // The tatweel, a stroke that only lengthens a word, is removed.
   ['', 'ـ'],
   ['ي', 'یى'],
   ['ك', 'ک'],

@@ -1,7 +1,7 @@
 import type { TextSpan } from '../chunk.js';
 import { type FoldedText, fold, foldText } from './fold.js';
 
-/** Letters with the two letters that people type if their keyboard lacks them. */
+/** Letters, each with the two letters that people type if their keyboard lacks it. */
 const AS_TWO: ReadonlyMap<string, string> = new Map([
   ['ä', 'ae'],
   ['ö', 'oe'],
@@ -19,7 +19,7 @@ const LEAST_LETTERS = 5;
 
 /**
  * Other spellings of a name: `Mueller` for Müller, `OBrien` for O'Brien, `Anne Marie` for Anne-Marie. Empty if the
- * value has none.
+ * value has no other spelling.
  */
 function otherSpellings(value: string): readonly string[] {
   const name = value.normalize('NFC').toLowerCase();
@@ -55,7 +55,7 @@ const MOST_LENGTH = 40;
 const BETWEEN_GROUPS = /^(?:[ ]?[-./()][ ]?|[ ]|\) |\)[-./])$/;
 const GROUPED = /[\p{L}\p{N}]+/gu;
 
-/** The letters and digits of a folded value if it is a code; otherwise null. */
+/** Returns the letters and digits of a folded value if it is a code, such as an account number; otherwise null. */
 function codeIn(folded: string): string | null {
   const groups = folded.match(GROUPED) ?? [];
   const code = groups.join('');
@@ -243,7 +243,7 @@ export class ValueMatcher {
   }
 }
 
-/** The text from the start of its first word to the end of its last; empty if it has no word. */
+/** The text from the start of its first word to the end of its last word; empty if there are no words. */
 function trimmed(folded: string): string {
   const words = wordsOf(folded);
   return folded.slice(words[0]?.start ?? 0, words.at(-1)?.end ?? 0);

@@ -39,7 +39,7 @@ export interface RedactionRules {
 export class Redactor {
   readonly labels: ReadonlySet<string>;
   readonly matcher: ValueMatcher;
-  /** 32 hex digits over the dictionary; part of every document's content hash. */
+  /** Hash of the dictionary, 32 hex digits; part of every document's content hash. */
   readonly dictionaryHash: string;
   readonly #detectors: NamedDetectors;
 
@@ -99,7 +99,7 @@ function isInvisible(text: string): boolean {
   return /^[\p{M}\p{Cf}]*$/u.test(text);
 }
 
-/** Merges overlapping spans; the first one's label is kept. */
+/** Merges overlapping spans, keeping the label of the first. */
 function merged(spans: readonly DictionaryMatch[]): readonly DictionaryMatch[] {
   const out: DictionaryMatch[] = [];
   for (const span of [...spans].sort((a, b) => a.start - b.start || b.end - a.end)) {
@@ -145,7 +145,7 @@ function order(a: string, b: string): number {
 
 /** Redactors for the documents of one facet version. */
 export interface Redactors {
-  /** Returns the redactor for each of `keys`; null stands for documents without a key. */
+  /** Returns a function that finds the redactor for each of `keys`; null stands for documents without a key. */
   forKeys(keys: readonly (string | null)[]): Promise<(key: string | null) => Redactor>;
   /** Number of values searched for so far, and number of excluded values by reason. */
   counted(): { readonly values: number; readonly exceptions: Readonly<Partial<Record<Exception, number>>> };
@@ -255,7 +255,7 @@ function columnValuesSql(table: Table, { name, type }: DeclaredTableColumn): Sql
   return sql`select distinct ${value} as v from ${sqlTable(table)}${lateral} where ${value} is not null`;
 }
 
-/** The searchable texts in a value: array elements, and the strings and numbers in jsonb. Values of bytea have none. */
+/** SQL for the searchable texts in a column: array elements, strings and numbers in jsonb. Null if it has none. */
 function valueIn(column: Sql, type: TypeName): { readonly value: Sql; readonly lateral: Sql } | null {
   if (type === 'bytea' || type === 'bytea[]' || type === 'jsonb[]' || type === 'bool') return null;
   if (type === 'jsonb') {

@@ -57,9 +57,9 @@ export class Reranker {
   }
 
   /**
-   * Relevance of each text to the query, in order. Either all texts are scored or none.
+   * Scores the relevance of each text to the query, in order. Either all texts are scored or none.
    *
-   * @throws ContentError `endpoint`, `malformedAnswer`, `overBudget`; the reason of `by.signal`
+   * @throws ContentError `endpoint`, `malformedAnswer`, `overBudget`; the reason of `by.signal` if aborted
    */
   async scores(query: string, texts: readonly string[], by: RerankClient): Promise<readonly number[]> {
     const batches = this.#batches(query, texts);
@@ -98,8 +98,8 @@ export class Reranker {
   }
 
   /**
-   * Takes all passages from the budget. @throws ContentError `overBudget` if some are refused, since a part of the
-   * passages cannot be ranked
+   * Takes all passages from the budget. @throws ContentError `overBudget` if some are refused, because passages can
+   * only be ranked together
    */
   async #take(subject: string, wanted: number): Promise<void> {
     if (this.#budget === null || wanted === 0) return;
@@ -222,9 +222,9 @@ function shapeOf(protocol: RerankProtocol): RerankShape {
 }
 
 /**
- * The scores of `count` texts, in order.
+ * Extracts the scores of `count` texts, in the order of the texts.
  *
- * @throws ContentError `malformedAnswer` unless each text has one finite score
+ * @throws ContentError `malformedAnswer` unless each text has exactly one finite score
  */
 function scoresIn(answer: unknown, { items, score }: RerankShape, count: number): readonly number[] {
   const list = items(answer);

@@ -81,7 +81,7 @@ async function buildIn(
   const table = sqlTable(rollup);
   const fresh = sqlTable({ schema: rollup.schema, table: `${rollup.table}_new` });
   await tx.query(sql`SELECT pg_advisory_xact_lock(hashtext('osl_rollups'))`);
-  // Taken before the rows are read, so that it is never later than their state.
+  // Read before the rows, so that the recorded time is never later than their state.
   const [now] = await tx.query(sql`SELECT clock_timestamp() AS at`);
   await tx.script(sql`DROP TABLE IF EXISTS ${fresh}; CREATE TABLE ${fresh} AS ${generatedSql(query)}`);
   const [counted] = await tx.query(sql`SELECT count(*)::int8 AS n FROM ${fresh}`);

@@ -49,8 +49,8 @@ const INDEXED_AT = sql`pg_catalog.to_char(indexed_at at time zone 'UTC', 'YYYY-M
 const FOLDING = 2;
 
 /**
- * Two hashes of everything that determines a store's rows except the embedder: the redaction rules, and how documents
- * and their words are split. They have 24 and 8 hex digits, separated by a dot.
+ * Two hashes of everything that determines a store's rows except the embedder, separated by a dot: 24 hex digits for
+ * the source, its columns and the redaction rules, and 8 for the way documents and words are split.
  */
 export function settingsHash(facet: Facet, version: DeclaredFacetVersion, minLength: number): string {
   const column = (c: Facet['text']): unknown[] => [c.name, c.physical, c.type, c.sensitivity];
@@ -82,7 +82,7 @@ function hashOf(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('hex');
 }
 
-/** True if two stores have the same rules; documents may be cut differently. */
+/** True if two settings hashes have equal rules; documents may be cut differently. */
 function haveSameRules(a: string, b: string): boolean {
   return a.split('.')[0] === b.split('.')[0];
 }
@@ -127,7 +127,7 @@ export async function prepareContent(system: SystemQueries): Promise<void> {
   await system.script(CREATE_CONTROL);
 }
 
-/** State of a facet version's store; null if none was ever begun. */
+/** State of a facet version's store; null if no build of it was ever started. */
 export async function storeState(
   system: SystemQueries,
   facet: string,
@@ -190,7 +190,8 @@ export interface ServedStore extends StoreState {
 }
 
 /**
- * Opens the store that a request may read. If a finished successor exists, it first replaces the older store.
+ * Opens the store that a request may read. If a finished successor exists (see `successorOf`), it first replaces the
+ * older store.
  *
  * @throws ContentError `storeMissing`, `storeMismatch`, `storeBuilding`, `unknownVersion`
  */
@@ -247,15 +248,15 @@ export async function dropStore(
 }
 
 /**
- * Version name of a successor store, which no version in a manifest can have. If a facet version's settings change,
- * its new store is built beside the served one and replaces it when the first gateway with the new settings needs it.
- * So every gateway has a store, both before and after it reloads.
+ * Version name of a successor store, which no version in a manifest can have. If a facet version's settings change, its
+ * new store is built next to the served one and replaces it when the first gateway with the new settings needs it. So
+ * every gateway has a store, both before and after it reloads.
  */
 export function successorOf(version: string): string {
   return `${version}~next`;
 }
 
-/** Replaces the store with its successor if that is ready. Does nothing if another gateway has already done so. */
+/** Replaces the store with its successor if the successor is ready. Does nothing if another gateway has done so. */
 function installSuccessor(
   system: Pick<SystemEngine, 'transaction'>,
   facet: string,
@@ -324,8 +325,8 @@ select case when pg_catalog.version() ~ '^PostgreSQL [0-9.]+( [(](Debian|PGlite|
   left join pg_catalog.pg_am a on a.oid = c.relam`;
 
 /**
- * The state of the data as `pg_snapshot` text, if what ordinary roles read in `tables` can be changed only by
- * transactions on this server; otherwise null.
+ * Returns the state of the data as `pg_snapshot` text; null if the rows of `tables` that ordinary roles read can also
+ * change other than by transactions on this server.
  */
 export async function stableSnapshot(
   system: SystemQueries,

@@ -102,8 +102,8 @@ export function createStore(facet: Facet, version: string, layout: VectorLayout)
     dropTables(facet.name, version),
     sql`create table ${store} (${definitions(storeColumns(facet, layout))}, primary key (chunk_id));`,
   ];
-  // A search reads these columns of every passage, so they stay inline. Texts and operator vectors, which are read
-  // for the best ones only, are moved out.
+  // A search reads these columns of every passage, so they stay inline. Texts and operator vectors, which are read only
+  // for the best passages, are stored out of line.
   if (layout.kind === 'lexical') {
     const words = storeName(wordsTable(facet.name, version));
     statements.push(
@@ -184,7 +184,7 @@ function wordsOf(facet: string, version: string, where: Sql, by: 1 | -1): Sql {
         union all select 0 from ${store}${where}) as h group by h.term`;
 }
 
-/** Columns of derived attributes, in the order they are written. */
+/** Columns of derived attributes, in the order in which they are written. */
 export const DERIVED_COLUMNS = [
   'attribute',
   'doc_id',

@@ -8,10 +8,10 @@ import type { Embedder } from '../embed/embedder.js';
 import { successorOf } from './control.js';
 import { createStore, STORES } from './ddl.js';
 
-/** A run of the indexer over one store. If a later run starts, it takes over. */
+/** A run of the indexer over one store. If another run starts later, that run takes over. */
 export interface IndexRun {
   readonly facet: string;
-  /** Version name of the store being written: the successor's, if it is built beside the store that is served. */
+  /** Version name of the store being written: the successor's, if it is built next to the store that is served. */
   readonly version: string;
   readonly table: string;
   readonly id: string;
@@ -22,8 +22,8 @@ export interface IndexRun {
 }
 
 /**
- * Begins a run. Continues a store with the same fingerprint and settings; otherwise creates one, beside the existing
- * store if that is being served.
+ * Begins a run. Continues a store with the same fingerprint and settings; otherwise creates a new store, next to the
+ * existing one if that is being served.
  *
  * @param averageLength used only for a new store
  */

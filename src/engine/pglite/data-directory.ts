@@ -18,18 +18,18 @@ import { tarEntries } from '../../base/tar-stream.js';
 import { codeOf } from '../../base/thrown.js';
 
 /**
- * Path of the empty database made by `npm run build`; creating one at run time takes two seconds and 400 MB more
- * memory than serving it. Compressed from 31 MB to 4, since it is read only once per database.
+ * Path of the empty database made by `npm run build`; creating one at run time takes two seconds and 400 MB more memory
+ * than serving it. Compressed from 31 MB to 4 MB, since it is read only once per database.
  */
 export function dataImage(): string {
   const engine = dirname(createRequire(import.meta.url).resolve('@electric-sql/pglite'));
   const { version } = JSON.parse(readFileSync(join(engine, '..', 'package.json'), 'utf8')) as {
-    version: string; // published by npm
+    version: string; // cast: every npm package has a version
   };
   return join(PACKAGE_ROOT, 'dist', 'data', `empty-${version}.tar.gz`);
 }
 
-/** Unpacks the image into the empty `dataDir`. False, with `dataDir` unchanged, if that fails. */
+/** Unpacks the image into `dataDir`. False, with no change, if there is no image or `dataDir` is not empty. */
 export function unpackImage(dataDir: string): boolean {
   const image = dataImage();
   if (!existsSync(image) || (existsSync(dataDir) && readdirSync(dataDir).length > 0)) return false;

@@ -34,7 +34,8 @@ const MAX_MEMORY = 1_073_741_824;
 /**
  * Opens the embedded server. It has one session, so statements queue.
  *
- * Throws an Error if the data directory is in use or of another major version, or the server does not start.
+ * Throws an Error if another process uses the data directory, another major version made it, or the server does not
+ * start.
  */
 export async function openPglite(
   config: PgliteConfig,

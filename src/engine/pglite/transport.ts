@@ -34,7 +34,7 @@ const YOUNG_MB = 8;
 
 /** Transport to the embedded server in a worker thread. */
 export class WorkerTransport implements Transport {
-  /** Grace period in ms, about as long as a restart takes. */
+  /** Time in ms to wait before cancelling, which ends the server: about as long as a restart takes. */
   readonly graceMs = 250;
   /** Settles when the worker has ended and released the data directory. */
   readonly exited: Promise<void>;
@@ -60,7 +60,7 @@ export class WorkerTransport implements Transport {
    */
   static async start(dataDir: string, maxMemory: number): Promise<WorkerTransport> {
     enableWasmOptimization();
-    // Done in a separate thread, because this takes half a gigabyte, which is freed when the thread ends.
+    // In a separate thread, because creating the directory takes half a gigabyte of memory, freed when the thread ends.
     if (!existsSync(join(dataDir, 'PG_VERSION')) && !unpackImage(dataDir)) {
       const maker = await WorkerTransport.#begin(dataDir, 'make', maxMemory);
       maker.destroy();
@@ -138,7 +138,7 @@ export class WorkerTransport implements Transport {
   }
 
   #post(message: PgliteRequest, transfer: boolean): void {
-    const moved = transfer && message.kind === 'exec' ? [message.bytes.buffer as ArrayBuffer] : []; // from `write`
+    const moved = transfer && message.kind === 'exec' ? [message.bytes.buffer as ArrayBuffer] : []; // cast: see `write`
     this.#worker.postMessage(message, moved);
   }
 

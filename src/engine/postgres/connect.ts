@@ -11,7 +11,7 @@ const CANCEL_MS = 5_000;
 export type SetupQuery = (sql: string) => Promise<Record<string, unknown>[]>;
 
 /**
- * Connects with `pg` to the first host of `url` that accepts, runs `setup` and takes over the socket.
+ * Connects with `pg` to the first host of `url` that accepts the connection, runs `setup` and takes over the socket.
  *
  * Rejects with the error of `pg` or `setup`, which must not be shown to users of the gateway.
  */
@@ -36,7 +36,7 @@ async function connectHost(
 ): Promise<Transport> {
   const client = new PostgresClient({
     connectionString: url,
-    // TLS reads the data of the underlying socket.
+    // With TLS a plain socket, since TLS reads the data of the underlying socket itself.
     stream: (made?: { readonly ssl?: unknown }) => (made?.ssl ? new Socket() : slabSocket()),
     application_name: applicationName,
     keepAlive: true,
@@ -143,7 +143,7 @@ function cancelOverTls(plain: Socket, target: CancelTarget, reject: (error: unkn
     }
     const options: ConnectionOptions =
       typeof target.tls === 'object' && target.tls !== null ? target.tls : {};
-    // An address is no server name (RFC 6066), but certificates are checked against it.
+    // TLS does not allow an IP address as the server name (RFC 6066); the certificate is still checked against `host`.
     const name = isIP(target.host) === 0 ? { servername: target.host } : {};
     const secure = connectTls({ host: target.host, ...name, ...options, socket: plain });
     secure.on('error', reject);
@@ -161,7 +161,7 @@ function cancelRequest(target: CancelTarget): Buffer {
   return bytes;
 }
 
-/** Size of one socket read. */
+/** Maximum size of one socket read, in bytes. */
 const READ_BYTES = 65_536;
 const SLAB_BYTES = 262_144;
 
@@ -181,8 +181,8 @@ function kept(bytes: Uint8Array): Buffer {
 }
 
 /**
- * A socket whose reads share slabs. Node allocates 64 KiB per read and trims it; for answers in pieces of 8 KiB,
- * garbage collection would cost more than the actual work.
+ * Returns a socket whose reads share slabs. Node allocates 64 KiB per read and trims it; for answers in pieces of 8
+ * KiB, garbage collection would cost more than the actual work.
  */
 function slabSocket(): Socket {
   const onread: OnReadOpts = {

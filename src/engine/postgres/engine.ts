@@ -43,11 +43,11 @@ export interface PostgresConfig {
   readonly kind: 'postgres';
   /** URL of the governed role; null if `logins` provides it. */
   readonly url: string | null;
-  /** URL of the system engine; null if this connector has none. */
+  /** URL for the gateway's own statements; null if the connector has no system credentials or `logins` provides it. */
   readonly systemUrl: string | null;
-  /** True if `logins` provides `systemUrl`. Default: true if `systemUrl` is set. */
+  /** True if the connector has system credentials, even if `systemUrl` is null. Default: true if `systemUrl` is set. */
   readonly hasSystem?: boolean;
-  /** Rereads both URLs when a server refuses a login, since a password may have changed. */
+  /** Rereads both URLs if a server refuses a login, since a password may have changed, or if a URL is not known. */
   readonly logins?: () => Promise<ConnectorLogins>;
   /** Standbys that may answer queries; none by default. */
   readonly standbys?: StandbyConfigs;
@@ -58,8 +58,8 @@ export interface PostgresConfig {
   /** Fraction of the pool, from 0 to 1, that one subject leaves free for others; default 0.25. */
   readonly poolReserve?: number;
   /**
-   * Number of sessions shared by short statements of many callers. The same number again is used for statements that
-   * are planned by value. 0 for none; default 2.
+   * Number of sessions that short statements of many callers share, for each of the two plan modes. 0 for none; default
+   * 2.
    */
   readonly sharedSessions?: number;
   /** Maximum wait for a session in ms; default 5,000. */
@@ -68,14 +68,14 @@ export interface PostgresConfig {
   readonly statementTimeoutMs?: number;
 }
 
-/** Fraction of the pool that a subject holding half of it leaves free. */
+/** Fraction of the pool that a subject must leave free once it holds half of the pool. */
 const RESERVE = 0.25;
 const SYSTEM_SESSIONS = 2;
 const SYSTEM_WAIT_MS = 60_000;
 
 /**
- * Opens an engine on a native server. Throws an Error if the URL is invalid; in a process that does not serve, also if
- * the server cannot be reached or the governed role is unfit.
+ * Opens an engine on a Postgres server that is not embedded. Throws an Error if the URL is invalid or, unless serving,
+ * if the server is unreachable or its role unfit; when serving, StartProblem if the server is not admitted.
  */
 export async function openPostgres(
   config: PostgresConfig,
@@ -178,9 +178,7 @@ export async function openPostgres(
   return { engine, runner };
 }
 
-/**
- * Refuses URLs that no server could accept. Parses each host as `pg` does, including the files it names. @throws Error
- */
+/** Parses the URL as `pg` does, for each of its hosts, including the files it names. @throws Error if that fails */
 function checkUrl(url: string): void {
   for (const host of upstreamOf(url).urls) new PostgresClient({ connectionString: host });
 }
@@ -211,7 +209,7 @@ function refuseSystem(): Promise<never> {
   return Promise.reject(new NoSystemCredentials());
 }
 
-/** Minimum pause between two attempts in ms. */
+/** Minimum pause between two attempts to connect, in ms. */
 const AGAIN_MS = 500;
 /** Time in ms that startup waits for a silent server; after that, the gateway starts and keeps trying to connect. */
 const START_MS = 3_000;
@@ -245,7 +243,7 @@ class FirstSession {
     return this.#report;
   }
 
-  /** Tries once or, in a serving process, until it succeeds. @throws StartProblem; errors of `look`, unless serving */
+  /** Connects once or, when serving, until it succeeds. @throws StartProblem; the errors of `look`, unless serving */
   async begin(serving: ServingOptions | null): Promise<void> {
     let starts = true;
     const had = this.#try(serving).catch((error: unknown) => {
@@ -276,7 +274,7 @@ class FirstSession {
   }
 }
 
-/** A connection for setup and diagnosis, to a server that need not be fit to serve. */
+/** A connection for setup and diagnosis. The server and the role need not meet the requirements for serving. */
 export interface Survey {
   /** Runs with all rights of the role in the URL; `reader` is that role. */
   readonly system: SystemEngine;

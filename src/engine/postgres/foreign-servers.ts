@@ -3,7 +3,7 @@ import type { SetupQuery } from './connect.js';
 /** A foreign server of this database. */
 export interface ForeignServer {
   readonly name: string;
-  /** The quoted name of a foreign table that the governed role may read; null if there is none. */
+  /** Quoted name of one of its tables that the governed role can read, for health checks; null if it can read none. */
   readonly readable: string | null;
 }
 
@@ -16,7 +16,7 @@ export interface ForeignTables {
   readonly warnings: readonly string[];
 }
 
-/** Query for the foreign servers; `timed` is null for wrappers whose options are unknown. */
+/** Query for the foreign servers that have tables. `timed`: `connect_timeout` is set; null unless postgres_fdw. */
 const SERVERS = `
   select s.srvname::text as name,
          case when w.fdwhandler::pg_catalog.regproc::text ~ '(^|\\.)postgres_fdw_handler$'
@@ -33,7 +33,7 @@ const SERVERS = `
    group by s.srvname, w.fdwhandler, s.srvoptions
    order by 1`;
 
-/** Determines, as the governed role, which tables are foreign. */
+/** Reads the foreign servers as the governed role, whose privileges determine which tables are readable. */
 export async function surveyForeign(query: SetupQuery): Promise<ForeignTables> {
   const rows = await query(SERVERS);
   const named = (is: (row: Record<string, unknown>) => boolean): readonly string[] =>

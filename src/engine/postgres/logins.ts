@@ -9,7 +9,7 @@ export interface ConnectorLogins {
   readonly systemUrl: string | null;
 }
 
-/** SQLSTATEs that mean a refused password. */
+/** SQLSTATEs of a refused login: invalid_password, invalid_authorization_specification. */
 const REFUSED: ReadonlySet<string> = new Set(['28P01', '28000']);
 /** Pause in ms before the source of passwords is read again. */
 const REST_MS = 5_000;
@@ -36,7 +36,10 @@ export class CurrentLogins {
     this.#now = { url, systemUrl };
   }
 
-  /** Rejects with the errors of `connect`, or with NoSystemCredentials. */
+  /**
+   * Calls `connect` with the current URL and, after a refused login, with the reread URL. Rejects with the errors of
+   * `connect`, with NoSystemCredentials, or with an Error if the governed role's URL is unknown.
+   */
   async connect<T>(which: keyof ConnectorLogins, connect: (url: string) => Promise<T>): Promise<T> {
     if (this.#now[which] === null) await this.#ask();
     const url = this.#urlOf(which);
@@ -75,14 +78,14 @@ export class CurrentLogins {
     return this.#asking;
   }
 
-  /** Takes over new logins; changing to another database requires a restart. */
+  /** Adopts new logins to the same databases; changing to another database requires a restart. */
   #take(next: ConnectorLogins): void {
     const { url, systemUrl } = this.#now;
     this.#now = { url: ofSame(url, next.url), systemUrl: ofSame(systemUrl, next.systemUrl) };
   }
 }
 
-/** Returns `next` if it names the same database, or if no URL was known. */
+/** Returns `next` if it names the same database or `now` is null; otherwise `now`. */
 function ofSame(now: string | null, next: string | null): string | null {
   if (now === null || next === null) return now ?? next;
   return withoutLogin(next) === withoutLogin(now) ? next : now;

@@ -23,7 +23,7 @@ export interface ServerSizes {
 
 const LOCK_TIMEOUT_MS = 5_000;
 const IDLE_IN_TRANSACTION_MS = 30_000;
-/** Maximum number of requests that wait for a session, of all pools. */
+/** Maximum number of requests that wait for a session, in each pool. */
 export const MAX_WAITING = 10_000;
 
 /** Opens a session in its governed state. */
@@ -37,7 +37,7 @@ export function timeoutsOf(statementMs: number): Timeouts {
 }
 
 /**
- * The sessions for queries with one server, none of which is opened yet.
+ * Creates the query sessions of one server. They are opened when they are first needed.
  *
  * @param standby name of the standby; null for the primary
  */
@@ -65,9 +65,9 @@ export function poolsOf({ pool, lanes, standby }: QueryServer): readonly EngineP
 }
 
 /**
- * INVARIANT: the role is inspected on every connection, since its rights may have grown.
+ * Opens a governed session. INVARIANT: the role is inspected on every connection, since its rights may have grown.
  *
- * @param check runs before anything else on the connection, and rejects if it must not be used
+ * @param check runs before anything else on the connection, and rejects if the connection must not be used
  */
 export async function connectGoverned(
   url: string,

@@ -32,8 +32,8 @@ const OWNED = `
    order by 1 limit 5`;
 
 /**
- * Examines the role of governed statements. It is unfit if it, or a role it can assume, is a superuser, bypasses row
- * security, replicates, or can access the server's files.
+ * Inspects the role that governed statements run as. The role is unfit if it, or a role that it is a member of, is a
+ * superuser, has BYPASSRLS or REPLICATION, or can access files or programs of the server.
  */
 export async function examineRole(query: SetupQuery): Promise<RoleReport> {
   const [self] = await query(
@@ -74,7 +74,7 @@ export async function inspectRole(query: SetupQuery): Promise<RoleReport> {
   throw new Error(`the governed role "${report.role}" is refused: role ${report.fault}`);
 }
 
-/** `"postgres" is superuser` */
+/** Returns a role and its dangerous right, such as `"postgres" is superuser`; null if it has no such right. */
 function faultOf(row: Record<string, unknown>): string | null {
   const words = rightOf(row);
   return words === null ? null : `"${String(row['name'])}" ${words}`;

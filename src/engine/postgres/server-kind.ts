@@ -7,13 +7,13 @@ export type ServerKind = 'postgres' | 'citus' | 'cockroachdb' | 'yugabytedb' | '
 interface ServerKindNotes {
   /** Display name. */
   readonly name: string;
-  /** Syntax forms missing from its documented grammar or answered wrongly, which are refused before sending. */
+  /** Syntax forms that the server lacks (by its documentation) or answers wrongly; refused before sending (E0528). */
   readonly missing: ReadonlySet<SqlForm>;
   /** Syntax forms that the server itself refuses in some queries which read several nodes (E0531). */
   readonly partly: ReadonlySet<SqlForm>;
   /** True if this gateway's tests run on it. */
   readonly tested: boolean;
-  /** The supported operators; null if they are those of Postgres. */
+  /** The supported operators; null if all operators of Postgres are supported. */
   readonly operators: ReadonlySet<string> | null;
 }
 
@@ -23,7 +23,7 @@ const NONE: ReadonlySet<SqlForm> = new Set();
 const DOCUMENTED: Readonly<Record<ServerKind, ServerKindNotes>> = {
   postgres: { name: 'PostgreSQL', missing: NONE, partly: NONE, tested: true, operators: null },
   aurora: { name: 'Aurora PostgreSQL', missing: NONE, partly: NONE, tested: false, operators: null },
-  // The grammar in its documentation is an excerpt, but the parser is Postgres' own.
+  // YugabyteDB documents only an excerpt of its grammar, but uses the parser of Postgres.
   yugabytedb: { name: 'YugabyteDB', missing: NONE, partly: NONE, tested: false, operators: null },
   citus: {
     name: 'Citus',
@@ -63,7 +63,7 @@ export interface ServerReport {
   readonly aurora: boolean;
 }
 
-/** Recognizes a server by its features, or else by its version text. */
+/** Determines the kind of a server from its version text and the extensions and functions it has. */
 export function serverKind({ version, citus, aurora }: ServerReport): ServerKind {
   if (version.startsWith('CockroachDB')) return 'cockroachdb';
   if (citus) return 'citus';
@@ -71,7 +71,7 @@ export function serverKind({ version, citus, aurora }: ServerReport): ServerKind
   return /-YB-\d/.test(version) ? 'yugabytedb' : 'postgres';
 }
 
-/** A syntax form in `sql` that the server lacks; null if there is none. */
+/** Returns a syntax form or an operator in `sql` that the server lacks; null if the server supports all of them. */
 export function lackingFor(kind: ServerKind, sql: string): string | null {
   const { missing, operators } = DOCUMENTED[kind];
   if (missing.size === 0 && operators === null) return null;
@@ -82,7 +82,7 @@ export function lackingFor(kind: ServerKind, sql: string): string | null {
   return operator === undefined ? null : `the operator \`${operator}\``;
 }
 
-/** Explains an error by which a server of this kind refuses a query; null for every other error. */
+/** Returns an error that explains why a server of this kind refused a query; null for any other upstream error. */
 export function refusalOf(
   kind: ServerKind,
   error: Pick<UpstreamError, 'sqlstate' | 'message'>,
@@ -105,7 +105,7 @@ export function kindWarnings(kind: ServerKind): readonly string[] {
   return [`the server is ${name}${untested}${lacks}${some}`];
 }
 
-/** Reason and remedy in our own words, which contain no data. */
+/** Explanation of a refusal by Citus and its remedy, in fixed words of the gateway that contain no data. */
 interface ShardRefusal {
   readonly reason: string;
   readonly hint: string;
@@ -241,7 +241,7 @@ const REFUSALS: ReadonlyMap<string, ShardRefusal> = new Map([
   ['could not create distributed plan', VALUELESS],
 ]);
 
-/** `unsupported aggregate function NAME`: NAME is a function of the statement. */
+/** `unsupported aggregate function NAME`: safe to match, since NAME is a function that occurs in the statement. */
 const UNSUPPORTED_AGGREGATE = /^unsupported aggregate function \w+$/;
 
 /** Constant messages with another SQLSTATE: of Citus' planner, or about SQL that Citus wrote for its workers. */

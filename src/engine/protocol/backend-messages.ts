@@ -45,7 +45,7 @@ export class DataRowReader {
     return length >= 0;
   }
 
-  /** Reads the next value of the row as text. */
+  /** Reads the next value of the row as text; null for NULL. */
   text(): string | null {
     return this.value() ? this.source.toString('utf8', this.start, this.end) : null;
   }
@@ -73,7 +73,7 @@ export function* eachDataRow(messages: Uint8Array): Generator<Buffer> {
   while (rows.next()) yield rows.source.subarray(rows.rowStart, rows.skip());
 }
 
-/** Values of one DataRow message in text format. */
+/** Decodes the values of one DataRow message in text format; null for NULL. */
 export function textValuesOf(dataRow: Uint8Array): (string | null)[] {
   const row = new DataRowReader(dataRow);
   const values: (string | null)[] = [];
@@ -159,7 +159,7 @@ export function roomIn(options: ExecuteOptions, rows: number, bytes: number): Re
   };
 }
 
-/** The number of leading DataRow messages in `bytes` that fit into `room`, and the offset of their end. */
+/** Returns the number of leading DataRow messages in `bytes` that fit into `room`, and the offset of their end. */
 export function fitting(bytes: Uint8Array, count: number, room: RemainingCaps): RemainingCaps {
   if (count <= room.rows && bytes.length <= room.bytes) return { rows: count, bytes: bytes.length };
   const messages = new DataRowReader(bytes);

@@ -3,7 +3,7 @@ import { InternalError } from 'osl-compiler';
 const EMPTY: Buffer = Buffer.alloc(0);
 const DATA_ROW = 0x44;
 const HEADER = 5;
-/** Postgres' limit for one message. */
+/** Maximum length of a message in bytes, a limit of Postgres. */
 const MAX_MESSAGE = 0x4000_0000;
 /** Number of bytes kept of a large message other than a row; errors and notices may quote values of any size. */
 const START_BYTES = 65_536;
@@ -165,7 +165,7 @@ export class BackendSplitter {
     else this.#begin(type, size, START_BYTES);
   }
 
-  /** Starts a message of `size` bytes and stores the first `kept` of them. */
+  /** Starts a message of `size` bytes, of which the first `kept` will be stored. */
   #begin(type: number, size: number, kept: number): void {
     const partial = Buffer.allocUnsafe(kept);
     partial[0] = type;
@@ -190,7 +190,7 @@ export class BackendSplitter {
   }
 }
 
-/** End of the message at `start`; beyond the chunk if the message, or its header, is incomplete. */
+/** Returns the end of the message at `start`; beyond the chunk if the message or its header is incomplete. */
 function messageEnd(chunk: Buffer, start: number): number {
   if (start + HEADER > chunk.length) return chunk.length + 1;
   const length = chunk.readInt32BE(start + 1);

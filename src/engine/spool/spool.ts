@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { InternalError } from 'osl-compiler';
 import type { FairShareParty } from '../fair-share.js';
 
-/** Allocation unit of a spool; the number of units bounds the number of open files. */
+/** Allocation unit of a spool in bytes. Each open file takes at least one unit, which limits the number of files. */
 export const EXTENT_BYTES = 1_048_576;
 
 export interface SpoolSettings {
@@ -43,7 +43,7 @@ export class SpoolRoom {
     return { bytes: this.#taken, answers: this.#answers, spooled: this.#spooled };
   }
 
-  /** Allocates an extent for `party`; returns false if none is left. */
+  /** Allocates an extent for `party`; returns false if the total, or the half that one party may use, is exhausted. */
   take(party: FairShareParty): boolean {
     const { bytes } = this.#settings;
     const own = this.#of.get(party) ?? 0;
@@ -78,7 +78,7 @@ export class SpoolRoom {
     this.#answers -= 1;
   }
 
-  /** Reports the result of a write; null for success. */
+  /** Records the result of a write: its error, or null for success. */
   wrote(error: unknown): void {
     const failed = error !== null;
     if (failed && !this.#failing) this.#settings.onFault(error);
@@ -109,7 +109,7 @@ interface SpoolFrame {
   readonly parts: readonly { readonly length: number; readonly rows: number }[];
 }
 
-/** Accounts for the memory of rows before and while they are read. */
+/** Accounts for the memory of rows: `wait` before they are read from disk, `hold` if they are already in memory. */
 export interface SpoolReader {
   wait(bytes: number): Promise<void>;
   hold(bytes: number): void;
@@ -181,7 +181,7 @@ export class Spool {
     this.#wakeReader();
   }
 
-  /** Takes the oldest rows; null at the end. @throws the disk's error */
+  /** Takes the oldest rows, or waits for some; null at the end. @throws the disk's error, errors of `reader.wait` */
   async take(reader: SpoolReader): Promise<readonly RowBatch[] | null> {
     for (;;) {
       if (this.#closed) return null;
@@ -351,7 +351,7 @@ function* pieces(parts: readonly RowBatch[]): Generator<Uint8Array> {
   if (size > 0) yield Buffer.concat(small, size);
 }
 
-/** The initial counter: its upper half is the frame number, its lower half the block number. */
+/** Returns the initial AES-CTR counter of a frame: frame number in the upper half, block number 0 in the lower. */
 function vectorOf(number: number): Buffer {
   const vector = Buffer.alloc(16);
   vector.writeBigUInt64BE(BigInt(number), 0);

@@ -7,7 +7,7 @@ import { Spool, type SpoolRoom } from './spool.js';
 /** Total time in ms that an answer may wait for its reader before its rows are spooled. */
 const PATIENCE_MS = 500;
 
-/** Memory of a spooled answer for rows being written and rows read back. */
+/** Memory in bytes that a spooled answer reserves for rows being written and rows read back. */
 const SPOOL_BYTES = 1_048_576;
 
 export interface SpoolingOptions {
@@ -48,7 +48,7 @@ export class SpoolingSink implements RowSink {
     return this.#delivered;
   }
 
-  /** Stops delivery. */
+  /** Stops delivery and drops the spooled rows. */
   drop(): void {
     this.#dropped = true;
     this.#spool?.close();

@@ -21,7 +21,7 @@ import { deprecationOf, type Manifest } from '../manifest/index.js';
 export interface ManifestChange {
   readonly change: 'added' | 'removed' | 'changed';
   readonly kind: PartKind;
-  /** `entity`, `entity.column`, `schema.table` for a raw SQL table, or a plain name. */
+  /** `entity`, `entity.column`, `schema.table` for a table queried with raw SQL, or a plain name. */
   readonly name: string;
   /** Changed properties, named as in the manifest; empty unless `change` is `changed`. */
   readonly what: readonly string[];
@@ -52,7 +52,7 @@ interface TouchedObject {
   readonly name: string;
 }
 
-/** Differences between compiled manifests. Comments, layout and equivalent spellings are ignored. */
+/** Returns the differences between two compiled manifests. Comments, layout and equivalent spellings are ignored. */
 export function changesBetween(before: Manifest, after: Manifest): ManifestDifferences {
   const [old, now] = [partsOf(before), partsOf(after)];
   const changes: ManifestChange[] = [];
@@ -78,7 +78,7 @@ export function changesBetween(before: Manifest, after: Manifest): ManifestDiffe
 interface ManifestPart {
   readonly kind: PartKind;
   readonly name: string;
-  /** Name of the object that it is or belongs to. */
+  /** Name of the object that this part is, or belongs to. */
   readonly of: string;
   readonly facts: Readonly<Record<string, unknown>>;
 }
@@ -195,7 +195,7 @@ export interface RoleChange {
 export interface AccessChange {
   /** Full name of a column, a metric, a facet or a derived attribute. */
   readonly object: string;
-  /** `differs`: the role gets different data, neither more nor less. */
+  /** `differs`: the role gets different data, but neither more nor less. */
   readonly effect: 'gains' | 'loses' | 'differs';
   readonly before: RoleVisibility | null;
   readonly after: RoleVisibility | null;
@@ -222,11 +222,11 @@ interface ManifestAndPolicy {
 }
 
 /**
- * Access changes by role if `after` replaces `before`. A role that exists in only one of them has no access in the
- * other.
+ * Returns the access changes of each role if `after` replaces `before`. A role that exists in only one of them has no
+ * access in the other.
  *
- * @param touched under the same policy: the changed objects of the manifest, so that only what depends on them is
- * compared; a graph of thousands of entities takes seconds for each role
+ * @param touched if the policy is the same: the changed objects of the manifest, so that only objects that depend on
+ * them are compared; comparing thousands of entities takes seconds for each role. Null compares everything
  */
 export function accessBetween(
   before: ManifestAndPolicy,
@@ -393,7 +393,7 @@ function columnVisibilities(
   });
 }
 
-/** The facet text that a role is served: its source column, and the labels and detectors that are redacted. */
+/** Describes the facet text that a role is served: the source column, and the redacted labels and detectors. */
 function textOf(name: string, manifest: Manifest, access: Access): string {
   const facet = manifest.facets.get(name);
   const store = manifest.catalog.facets.get(name);

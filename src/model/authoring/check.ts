@@ -25,7 +25,7 @@ import { accessBetween, changesBetween, type ManifestChange, type RoleChange } f
 export interface Proposal {
   readonly kind: 'fragment' | 'manifest';
   readonly text: string;
-  /** True if the sender can make use of positions in the text. */
+  /** True if the sender can use positions in the text. */
   readonly placed: boolean;
 }
 
@@ -37,8 +37,8 @@ export interface DraftFinding {
   /** JSON Pointer into the manifest or the policy. */
   readonly path: string;
   /**
-   * Range in the text that was sent; null if there is none, because the fault is in the policy or outside the
-   * fragment, or the text was sent as JSON.
+   * Range in the text that was sent; null if the fault is in the policy or outside the fragment, or if the sender
+   * cannot use positions.
    */
   readonly range: TextRange | null;
   readonly message: string;
@@ -62,7 +62,7 @@ export function check({ kind, text, placed }: Proposal, model: Model): DraftChec
   }
 }
 
-/** The findings that a compiler's error contains. @throws `error` itself if it is of any other kind */
+/** Returns the findings that a compiler's error contains. @throws `error` itself if it is not a compiler's error */
 export function findingsIn(error: unknown, placed: boolean): readonly DraftFinding[] {
   if (error instanceof ManifestProblems) return error.diagnostics.map((d) => manifestFinding(d, placed));
   if (error instanceof PolicyProblems) return error.problems.map(policyFinding);
@@ -89,7 +89,7 @@ export interface ManifestDifference {
   readonly version: string;
   readonly changes: readonly ManifestChange[];
   readonly access: readonly RoleChange[];
-  /** True if connectors change: a reload does not apply that, so a restart is needed. */
+  /** True if connectors change: a reload does not apply such a change, so a restart is needed. */
   readonly needs_restart: boolean;
 }
 

@@ -16,11 +16,11 @@ interface RecordedQuery {
   readonly objects: readonly string[];
 }
 
-/** A change in what a caller sees of an object. */
+/** Difference in a caller's access to an object. */
 export interface AccessDifference {
   /** Full name, such as `osl.entities.person`; for a metric, that of the entity it is measured over. */
   readonly object: string;
-  /** Columns that would be less visible, or hidden. */
+  /** Columns that would be less visible or hidden. */
   readonly loses: readonly string[];
   readonly gains: readonly string[];
   /** True if row filters, group sizes, masks or conditions differ. */
@@ -35,9 +35,9 @@ export interface Policies {
 }
 
 /**
- * Finds how the callers of earlier queries would see the objects they read differently. The log does not contain token
- * claims, so a caller is assumed to have every role within its ceilings, and any change in the text of a grant
- * condition counts as a difference. False alarms are preferred to omissions.
+ * Returns a function that finds, for an earlier query, the objects to which its caller's access would change. The log
+ * does not contain token claims, so a caller is assumed to have every role within its ceilings, and any change in the
+ * text of a grant condition counts as a difference. False alarms are preferred to omissions.
  */
 export function accessDifferences(policies: Policies): (asked: RecordedQuery) => readonly AccessDifference[] {
   const known = new Map<string, AccessDifference | null>();
@@ -52,7 +52,7 @@ export function accessDifferences(policies: Policies): (asked: RecordedQuery) =>
   };
 }
 
-/** The relations that a recorded query read; names that are no longer declared are left out. */
+/** Returns the relations that a recorded query read, without those that are no longer declared. */
 export function recordedRelations(objects: readonly string[], manifest: Manifest): readonly Relation[] {
   return [...new Set(objects.flatMap((object) => relationOf(object, manifest) ?? []))];
 }
@@ -63,9 +63,7 @@ function relationOf(object: string, { catalog }: Manifest): Relation | undefined
   return name === undefined ? undefined : catalog.relations.get(name);
 }
 
-/**
- * The relation that a recorded name refers to; undefined for undeclared names, which the log stores as fingerprints.
- */
+/** Returns the relation that a recorded name refers to; undefined for the fingerprints logged for undeclared names. */
 function nameIn(object: string): string | undefined {
   return /^osl\.(entities|facets)\./.test(object) ? objectNamed(object).relation : undefined;
 }

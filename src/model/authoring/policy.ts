@@ -28,10 +28,10 @@ interface PolicyDifference {
 
 interface SubjectChange {
   readonly subject: string;
-  /** `role analyst`, `admin role TENANT_ADMIN`, `login bi_login`. */
+  /** Rights such as `role analyst`, `admin role TENANT_ADMIN`, `purpose billing` or `login bi_login`. */
   readonly gains: readonly string[];
   readonly loses: readonly string[];
-  /** `attribute region: "eu" -> "us"`. */
+  /** Other changes, such as `attribute region: "eu" -> "us"` or `exchange: changed`. */
   readonly differs: readonly string[];
 }
 
@@ -100,13 +100,13 @@ function subjectsWith(role: string, { subjects }: PolicySnapshot): RoleChange['s
 }
 
 interface AccessTerms {
-  /** Row filters as the policy writes them; empty if any grant shows every row. */
+  /** Row filters as the policy writes them, of which a row must pass one; empty if any grant shows every row. */
   readonly rows: readonly string[];
   readonly group: number;
   /** Metrics that the grants allow, sorted; empty if any grant allows every query of its columns. */
   readonly metrics: readonly string[];
   readonly decode: boolean;
-  /** Conditions of the role's grants as the policy writes them; empty if any grant is unconditional. */
+  /** Conditions of the role's grants, as written, one of which must hold; empty if any grant is unconditional. */
   readonly when: readonly string[];
 }
 
@@ -127,7 +127,7 @@ function termsOf(role: string, { document }: PolicySnapshot): ReadonlyMap<string
   return terms;
 }
 
-/** Combines restrictions of grants, such as row filters; a grant without one takes away that of the others. */
+/** Combines the restrictions of two grants, such as row filters. A grant without a restriction lifts the other's. */
 function joined(known: readonly string[] | undefined, more: readonly string[]): readonly string[] {
   if (known === undefined) return more;
   return known.length === 0 || more.length === 0 ? [] : [...known, ...more];
@@ -198,7 +198,7 @@ function subjectsBetween(before: PolicySnapshot, after: PolicySnapshot): readonl
   });
 }
 
-/** Differences between token exchange rules. Each rule is reported as a subject: `whoever rule staff takes`. */
+/** Compares the token exchange rules. Each rule is reported as a subject: `whoever rule staff takes`. */
 function rulesBetween(before: PolicySnapshot, after: PolicySnapshot): readonly SubjectChange[] {
   const [old, now] = [before, after].map(
     ({ document }) => new Map((document.exchange ?? []).map((rule) => [rule.name, rule])),

@@ -46,7 +46,7 @@ type StepOutcome =
 /**
  * Computes the result of a step as a reload would, under the current policy. Pure.
  *
- * @throws QueryError E2101 for what cannot be published, E1001 for unknown objects, E4090 for objects in the wrong
+ * @throws QueryError E2101 if a part cannot be published, E1001 for unknown objects, E4090 for objects in the wrong
  * state
  */
 export function applyStep(step: PublishStep, state: PublishedState): StepOutcome {
@@ -82,7 +82,7 @@ function compileStep(step: PublishStep, state: PublishedState): Publishable {
   }
 }
 
-/** A fragment that repeats each member with its new value of `deprecated`. */
+/** Returns a fragment that repeats each object in `reasons` with its new value of `deprecated`. */
 function markDeprecated(
   reasons: ReadonlyMap<string, string | null>,
   document: ManifestDocument,
@@ -100,8 +100,8 @@ function markDeprecated(
 }
 
 /**
- * Refuses to withdraw objects that were never published, or that are not deprecated yet and are not also declared by
- * the file.
+ * Refuses to withdraw an object that was never published, or that can be deprecated but is not, unless the file
+ * declares it as well.
  */
 function checkWithdrawal(
   path: string,

@@ -56,9 +56,9 @@ export interface AdoptionCandidate {
   readonly key: readonly string[];
   readonly unique_keys: readonly (readonly string[])[];
   readonly foreign_keys: readonly CandidateLink[];
-  /** The planner's estimate of the row count; null if it has none. */
+  /** The planner's estimate of the row count; null for a view, or if the relation was never analyzed. */
   readonly row_estimate: number | null;
-  /** Degree to which the database's declarations support the proposal, from 0 to 1. No rows are read. */
+  /** Degree, from 0 to 1, to which the declarations in the database support the proposal. No rows are read. */
   readonly confidence: number;
   readonly evidence: readonly string[];
 }
@@ -113,7 +113,7 @@ export function candidatesIn(
     });
 }
 
-/** Makes one relation a candidate, even if the manifest already uses it. */
+/** Proposes the adoption of one relation, even if the manifest already uses it. */
 export function candidateFor(
   relation: UpstreamRelation,
   upstream: UpstreamSchema,
@@ -228,7 +228,7 @@ export function tableKey({ schema, name }: { readonly schema: string; readonly n
   return tableName({ schema, table: name });
 }
 
-/** Tables that the manifest uses, mapped to their entity; null for the tables of bridges and facets. */
+/** Returns the tables that the manifest uses, mapped to their entity; null if only bridges or facets use them. */
 function adoptedTables(manifest: Manifest, connector: string): ReadonlyMap<string, string | null> {
   const tables = new Map<string, string | null>();
   const facets = [...manifest.facets.values()].map((f) => ({ ...f, kind: 'facet' as const }));
@@ -255,14 +255,14 @@ function referrers({ relations }: UpstreamSchema): ReadonlyMap<string, number> {
 }
 
 interface LinkTable {
-  /** `bridge`: links two tables; other columns are few and filled in by the database. `association`: otherwise. */
+  /** `bridge`: links two tables; other columns are few and filled in by the database. `association`: any other link. */
   readonly proposal: 'bridge' | 'association';
   readonly key: readonly string[];
   /** The foreign keys that make up `key`; at least two. */
   readonly sides: readonly UpstreamForeignKey[];
-  /** Other columns, which the database fills in. */
+  /** Other columns whose values the database fills in. */
   readonly filled: readonly string[];
-  /** Other columns, for which a value must be given. */
+  /** Other columns whose values must be given. */
   readonly payload: readonly string[];
 }
 
@@ -271,7 +271,7 @@ const MAX_FILLED = 2;
 
 /**
  * Describes a relation as a link table if at least two of its foreign keys together form one of its keys; otherwise
- * null. Names are not considered.
+ * returns null. Names are not considered.
  */
 function linkTableOf(relation: UpstreamRelation): LinkTable | null {
   const required = new Set(relation.columns.filter((c) => !c.nullable).map((c) => c.name));
@@ -292,7 +292,7 @@ function linkTableOf(relation: UpstreamRelation): LinkTable | null {
   return null;
 }
 
-/** The foreign keys that together cover `key`; null if they do not, or if fewer than two do. */
+/** Returns the foreign keys that together cover `key`; null if they do not cover it, or if there are fewer than two. */
 function sidesOf(
   key: readonly string[],
   links: readonly UpstreamForeignKey[],

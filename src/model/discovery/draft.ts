@@ -29,7 +29,7 @@ export function labelsNote(labelled: readonly (readonly [column: string, label: 
   return `sensitivity labels are those that the manifest declares, ${kept}; no other column has one: ${DECLARE}`;
 }
 
-/** Manifest fragment that adopts `candidate`. Existing labels of its table are kept; none are added. */
+/** Drafts a manifest fragment that adopts `candidate`. Existing labels of its table are kept; none are added. */
 export function draftOf(candidate: AdoptionCandidate, manifest: Manifest): AdoptionDraft {
   const exposed = exposedColumns(candidate);
   const relation =
@@ -44,7 +44,7 @@ export function draftOf(candidate: AdoptionCandidate, manifest: Manifest): Adopt
     ...relation,
     ...(links.length === 0 ? {} : { relationships: members(links) }),
   };
-  // The draft may be incomplete, for example lack a key; the diagnostics report that.
+  // The draft may be incomplete, such as without a key; the diagnostics report that.
   const labels = labelsNote(labelledIn(candidate, manifest));
   return { fragment: fragment as unknown as FragmentDocument, notes: notesOf(candidate, exposed, labels) };
 }
@@ -166,7 +166,7 @@ function physicalKey(relation: Relation): readonly string[] {
   return relation.primaryKey.map((k) => relation.columns.find((c) => c.name === k)?.physical ?? k);
 }
 
-/** Links along foreign keys that refer to primary keys of entities or of the candidate itself. */
+/** Returns relationships for the foreign keys that refer to the primary key of an entity or of the candidate itself. */
 function relationshipsOf(
   candidate: AdoptionCandidate,
   exposed: ExposedColumns,
@@ -200,7 +200,7 @@ function sameNames(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((name) => b.includes(name));
 }
 
-/** The columns of the candidate's key in the order of `referred`; null if `referred` is not its key. */
+/** Returns the columns of the candidate's key in the order of `referred`; null if `referred` is another key. */
 function ownKey(
   { key }: AdoptionCandidate,
   referred: readonly string[],
@@ -209,7 +209,7 @@ function ownKey(
   return sameNames(key, referred) ? referred.map((c) => exposed.get(c) ?? modelNameFrom(c)) : null;
 }
 
-/** The columns of the primary key of `entity` in the order of `referred`; null if `referred` is not its key. */
+/** Returns the primary key columns of `entity` in the order of `referred`; null if `referred` is another key. */
 function keyOf(
   entity: string | null,
   referred: readonly string[],

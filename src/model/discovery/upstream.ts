@@ -21,11 +21,11 @@ export interface UpstreamRelation {
   readonly definition: string | null;
   /** True if other tables inherit from it. Their rows are then read through it, so its keys do not hold. */
   readonly inherited: boolean;
-  /** The planner's estimate of the row count; null if the relation was never analyzed. */
+  /** The planner's estimate of the row count; null for a view, or if the relation was never analyzed. */
   readonly rowEstimate: number | null;
   readonly columns: readonly UpstreamColumn[];
   readonly primaryKey: readonly string[] | null;
-  /** Columns of unique constraints and of non-partial unique indexes, which hold for every row. */
+  /** Columns of unique constraints and indexes that hold for every row: not partial, deferrable or over expressions. */
   readonly uniqueKeys: readonly (readonly string[])[];
   readonly foreignKeys: readonly UpstreamForeignKey[];
 }
@@ -50,7 +50,7 @@ interface UpstreamColumn {
   readonly comment: string | null;
 }
 
-/** `columns[i]` refers to `target.columns[i]`. */
+/** A foreign key, in which `columns[i]` refers to `target.columns[i]`. */
 export interface UpstreamForeignKey {
   readonly name: string;
   readonly comment: string | null;
@@ -78,7 +78,7 @@ export interface ModelledType {
   readonly labels: readonly string[] | null;
 }
 
-/** The manifest declaration of an upstream column's type; null if its values cannot even be read as text. */
+/** Returns the manifest declaration of an upstream column's type; null if its values cannot even be read as text. */
 export function modelType({ typeOid, modifier, stored, labels }: UpstreamColumn): ModelledType | null {
   const type = READ_AS.get(typeOid) ?? typeOfOid(typeOid);
   if (type !== null && declaredColumn(type) !== null)
@@ -91,7 +91,7 @@ export function modelType({ typeOid, modifier, stored, labels }: UpstreamColumn)
 /** Maximum number of relations read from one database. */
 export const MAX_RELATIONS = 10_000;
 
-/** Settings for reading: read-only, with a short lock timeout so that a locked catalog does not block the request. */
+/** Settings of the transaction: read-only, and a short lock timeout, so that a locked catalog does not block it. */
 const READ_SETTINGS = sql`
   set transaction read only;
   set local search_path = pg_catalog;
@@ -99,11 +99,11 @@ const READ_SETTINGS = sql`
   set local statement_timeout = '20s'`;
 
 /**
- * A single statement, so that the result is consistent. It excludes relations of the system or of an extension, our
- * own stores, temporary relations, and partitions, whose rows belong to their parent. Keys of a table that others
- * inherit from are ignored, because they do not hold for all rows read through it. A type whose cast to text is a
- * user-defined function has no `stored`: the function could fail on a hidden row or reveal it. Only types of columns
- * are looked at: every table has two types, so all of them would make the work quadratic in the number of tables.
+ * A single statement, so that the result is consistent. It excludes relations of the system or of an extension, our own
+ * stores, temporary relations, and partitions, whose rows belong to their parent. Keys of a table that others inherit
+ * from are ignored, because they do not hold for all rows read through it. A type whose cast to text is a user-defined
+ * function has no `stored`: the function could fail on a hidden row or reveal it. Only types used by columns are
+ * examined: every table adds two types, so examining all types would be quadratic in the number of tables.
  */
 const RELATIONS = sql`
 with recursive used(oid) as (
@@ -266,22 +266,22 @@ function relationOf(row: UpstreamRow): UpstreamRelation {
   });
 }
 
-/** Where Citus keeps the rows of a table. Tables that it does not list are on the coordinator alone. */
+/** Location of a table's rows in Citus. Tables that are missing from the layout are on a single node. */
 type CitusTable =
   | {
       readonly kind: 'distributed';
       /** The distribution column. */
       readonly column: string;
-      /** Tables with the same number have the rows of one distribution value on one worker. */
+      /** Tables with the same number keep the rows of a distribution value on the same worker. */
       readonly colocation: number;
     }
-  /** Each worker has a copy. */
+  /** Every worker has a copy. */
   | { readonly kind: 'reference' };
 
 /** Tables by `schema.table`, written as in a manifest. */
 export type CitusLayout = ReadonlyMap<string, CitusTable>;
 
-/** Partitions are left out, because their parent is distributed in the same way. */
+/** Query for the tables of Citus, without partitions, which are distributed like their parent. */
 const TABLES = sql`
 select n.nspname::text as schema, c.relname::text as table, p.partmethod::text as method, p.repmodel::text as replication,
        p.colocationid::pg_catalog.int4 as colocation,
@@ -301,13 +301,13 @@ export async function readCitus(system: SystemEngine): Promise<CitusLayout> {
     const column = row['column'];
     if (typeof column === 'string')
       layout.set(name, { kind: 'distributed', column, colocation: Number(row['colocation']) });
-    // Without a column, `t` marks a reference table; others are on one node.
+    // Without a distribution column, `t` marks a reference table; other tables are on one node.
     else if (row['method'] === 'n' && row['replication'] === 't') layout.set(name, { kind: 'reference' });
   }
   return layout;
 }
 
-/** Distribution columns with the tables distributed by each, most tables first. */
+/** Returns the distribution columns, each with the tables distributed by it, starting with the most tables. */
 export function distributionColumns(
   layout: CitusLayout,
 ): readonly { readonly column: string; readonly tables: readonly string[] }[] {

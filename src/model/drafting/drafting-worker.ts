@@ -32,7 +32,7 @@ if (port === null) throw new Error('this file is the main module of a worker');
 
 const say = (message: FromDrafter): void => port.postMessage(message);
 
-/** Maximum number of changes in one draft, including access changes for all roles: the author is shown every one. */
+/** Maximum number of changes in one draft, including access changes for all roles: the author is shown all of them. */
 const MOST_CHANGES = 20_000;
 
 interface LoadedBaseline {
@@ -41,7 +41,7 @@ interface LoadedBaseline {
 }
 
 let baseline: LoadedBaseline | null = null;
-/** The model that the last step led to. */
+/** The model that resulted from the last step, which can become the next baseline; null if there is no such model. */
 let worked: LoadedBaseline | null = null;
 let incoming = new Portions();
 let answer: Iterator<string> = [][Symbol.iterator]();
@@ -130,7 +130,7 @@ function workOutStep(
   return { ...rest, over: fingerprintsOf(base, outcome.objects), published };
 }
 
-/** @throws QueryError 54000 */
+/** Refuses a draft with more than `MOST_CHANGES` changes. @throws QueryError 54000 */
 function checkChangeCount({ changes, access }: ManifestDifference): void {
   const all = access.reduce((sum, role) => sum + role.changes.length, changes.length);
   if (all > MOST_CHANGES)

@@ -31,9 +31,9 @@ export interface DraftBaseline extends Model {
 }
 
 /**
- * Processes drafts, fairly among authors. Faults in a draft are part of the result. Errors thrown are QueryErrors
- * meant for the author: E0511 if a draft takes too long or too much memory, E4290 if one author has too many drafts,
- * and those of the task itself.
+ * Processes drafts, fairly among authors. Faults in a draft are part of the result. All errors thrown for the author
+ * are QueryErrors: E0511 if a draft takes too long or too much memory, E4290 if one author has too many drafts, and
+ * those of the task itself.
  */
 export interface DraftCompiler {
   judge(proposal: Proposal, served: DraftBaseline, author: string): Promise<Judgement>;
@@ -66,13 +66,13 @@ export function createDrafting({ log, deadlineMs = DEADLINE_MS }: DraftingOption
         const answer = await thread.ask<DraftReply<DraftTaskResults[K]>>(task, keyOf(served), () =>
           baselineMessage(served),
         );
-        // Before the next task, which may replace what the thread can adopt.
+        // Before the next task starts, since the thread keeps only the model of its last step for use as a baseline.
         thread.offer('result' in answer ? keyOfResult(answer.result, served) : null);
         return answer;
       });
       if ('result' in reply) return reply.result;
       const { entry, message, ...fields } = reply.error;
-      throw new QueryError(entry as ErrorName, message, fields); // rethrows what the thread caught
+      throw new QueryError(entry as ErrorName, message, fields); // rethrows the error caught in the thread
     } catch (error) {
       if (!(error instanceof DraftingEnded)) throw error;
       log.error('a draft was not judged', { author, task: task.kind, reason: error.message });
@@ -94,7 +94,7 @@ function keyOf({ manifest, snapshot, base, objects }: DraftBaseline): string {
   return `${manifest.version} ${snapshot?.version ?? ''} ${numberOf(base)} ${published}`;
 }
 
-/** Returns the key of the model that a step leads to; null if the result is not that of a successful step. */
+/** Returns the key of the model that results from a step; null for other tasks and for failed steps. */
 function keyOfResult(result: DraftTaskResults[DraftTask['kind']], served: DraftBaseline): string | null {
   if (result === null || !('objects' in result)) return null;
   const { manifest, objects } = result;
@@ -150,9 +150,9 @@ class DraftingThread {
   readonly #deadlineMs: number;
   #worker: Worker | null = null;
   #ready: Promise<void> = Promise.resolve();
-  /** Key of the model that the thread compares drafts with. */
+  /** Key of the model that the thread compares drafts with; null if it has none. */
   #baseline: string | null = null;
-  /** Key of the model that its last step led to, which it can adopt as its baseline. */
+  /** Key of the model that resulted from the thread's last step and that it can use as its baseline; null if none. */
   #offered: string | null = null;
 
   constructor(deadlineMs: number) {
@@ -181,7 +181,7 @@ class DraftingThread {
     }
   }
 
-  /** Notes that the thread can adopt the model with `key`, the result of the last task; null: there is none. */
+  /** Records the key of the model that resulted from the last task, which the thread can reuse; null if none. */
   offer(key: string | null): void {
     this.#offered = key;
   }
@@ -240,7 +240,7 @@ export interface BaselineMessage {
   readonly policy: PolicyDocument | null;
 }
 
-/** Sets the baseline: to the given documents, or to the result of the thread's last step. */
+/** Sets the baseline, either to the given documents or to the result of the thread's last step (`adopt`). */
 export type ToBaseline = BaselineMessage | { readonly kind: 'adopt' };
 
 export type DraftTask =
@@ -256,7 +256,7 @@ export interface DraftTaskResults {
   readonly term: Suggestion | null;
 }
 
-/** Result of a step, with everything that is to be written for it. The policy is compiled where it is used. */
+/** Result of a step, with all data to store if it is published. The policy is compiled where it is used. */
 export type StepResult =
   | {
       readonly ok: true;
@@ -269,7 +269,7 @@ export type StepResult =
     }
   | { readonly ok: false; readonly findings: readonly DraftFinding[] };
 
-/** A result, or a catalogued error for the author. */
+/** A result, or an error of the catalogue for the author. */
 export type DraftReply<T> =
   | { readonly result: T }
   | { readonly error: QueryErrorFields & { readonly entry: string } };
@@ -387,7 +387,7 @@ export class Portions {
     for (const node of nodes) this.#nodes.push(this.#built(node));
   }
 
-  /** The message, once its last portion has arrived; the receiver knows its type. */
+  /** Returns the decoded message; call it after the last portion. The receiver knows the type of the message. */
   whole<T>(): T {
     return this.#nodes.at(-1) as T;
   }

@@ -126,13 +126,13 @@ function isShort(value: unknown): value is string {
   return typeof value === 'string' && value.length <= LONGEST_TEXT;
 }
 
-/** A numeric argument that `checkArguments` has set. */
+/** Returns a numeric argument set by `checkArguments`; NaN if it is absent. */
 export function number(checked: CheckedArguments, name: string): number {
   const value = checked.get(name);
   return typeof value === 'number' ? value : Number.NaN;
 }
 
-/** A text argument that `checkArguments` has set; null if it is absent. */
+/** Returns a text argument set by `checkArguments`; null if it is absent. */
 export function text(checked: CheckedArguments, name: string): string | null {
   const value = checked.get(name);
   return typeof value === 'string' ? value : null;

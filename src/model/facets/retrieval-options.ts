@@ -50,7 +50,7 @@ export function isMeaningModel(model: string): model is MeaningModel {
   return MEANING_MODELS.some((name) => name === model);
 }
 
-/** True if passages are found by their words (BM25); the model's vectors are then used only by operators. */
+/** True if passages are found by their words (BM25); only operators then use the model's vectors. */
 export function findsByWords(model: string): boolean {
   return model === LEXICAL_MODEL || isMeaningModel(model);
 }

@@ -15,7 +15,7 @@ const LONGEST = 63 - DERIVED.length;
 
 const encoder = new TextEncoder();
 
-/** Table of a facet version: `<facet>__<version>`, or a hashed name if that is too long or ambiguous. */
+/** Returns the table of a facet version: `<facet>__<version>`, or a hashed name if that is too long or ambiguous. */
 export function storeTable(facet: string, version: string): string {
   const plain = `${facet}__${version}`;
   const clear =
@@ -35,19 +35,19 @@ export function storeTable(facet: string, version: string): string {
 }
 
 /**
- * Narrow table that accompanies the store of a dense facet version. Its name has two double underscores, which no
- * store's name has.
+ * Returns the narrow table with the sign bits of the vectors in a dense facet version's store. Its name ends in a
+ * second `__` suffix, which no store's name has.
  */
 export function bitsTable(facet: string, version: string): string {
   return `${storeTable(facet, version)}${BITS}`;
 }
 
-/** Table that counts, for each word, the passages of a lexical facet version that contain it. */
+/** Returns the table that counts, for each word, the passages of a lexical facet version that contain it. */
 export function wordsTable(facet: string, version: string): string {
   return `${storeTable(facet, version)}${WORDS}`;
 }
 
-/** Table of the attributes derived from a facet version. */
+/** Returns the table of the attributes derived from a facet version. */
 export function derivedTable(facet: string, version: string): string {
   return `${storeTable(facet, version)}${DERIVED}`;
 }
@@ -72,8 +72,8 @@ const OWN_COLUMNS = [
 ] as const;
 
 /**
- * Column of a metadata field: the field's name, prefixed with two underscores if one of the built-in columns of stores
- * has that name.
+ * Returns the column of a metadata field: the field's name, prefixed with two underscores if one of the built-in
+ * columns of stores has that name.
  */
 export function metadataColumn(field: string): string {
   return OWN_COLUMNS.some((own) => own === field) ? `__${field}` : field;

@@ -30,7 +30,7 @@ import {
   type VisibleRelation,
 } from './view.js';
 
-/** The graph that is visible with this access, or the part of it that consists of the objects in `within`. */
+/** Returns the graph that is visible with `access`, limited to the objects in `within`. */
 export function governedView(
   manifest: Manifest,
   access: Access,
@@ -46,12 +46,12 @@ export function governedViewSteps(manifest: Manifest, access: Access): Generator
   return new Viewer(manifest, access, false).view();
 }
 
-/** The facets of `governedView`, computed one at a time. */
+/** Computes the facets of `governedView`, one at a time. */
 export function governedFacets(manifest: Manifest, access: Access): Generator<FacetView> {
   return new Viewer(manifest, access, false).facets();
 }
 
-/** The whole graph, with labels and definitions, for an admin. */
+/** Returns the whole graph, with labels and definitions, for an admin. */
 export function fullView(manifest: Manifest): GraphView {
   return atOnce(fullViewSteps(manifest));
 }
@@ -118,7 +118,7 @@ class Viewer {
     });
   }
 
-  /** The visible part of a relation; null if neither its columns nor its metrics can be used. */
+  /** Returns the visible part of a relation; null if neither its columns nor its metrics can be used. */
   #relation(relation: Relation): VisibleRelation | null {
     const rights = this.#access.relations.get(relation.name);
     if (rights === undefined) return null;
@@ -155,7 +155,7 @@ class Viewer {
     const shown = new Set(seen.views.map((c) => c.name));
     const legs = facts.legs.filter((leg) => shownFacets.has(leg));
     const derived = this.#derived(name, facets);
-    // The declared composition would reveal that there is content the reader may not see.
+    // The declared composition would reveal that there is content that the reader may not see.
     const composition =
       this.#full || legs.length > 0 || derived.length > 0 ? facts.composition : 'structured';
     return [
@@ -261,7 +261,7 @@ function definitionOf(metric: Metric): Readonly<Record<string, unknown>> {
   }
 }
 
-/** A span as a manifest writes it. */
+/** Returns the properties with which a manifest declares a span, such as `window: 7 days`. */
 export function definitionOfSpan(span: CumulativeMetric['span']): Readonly<Record<string, string>> {
   switch (span.kind) {
     case 'unbounded':
@@ -283,7 +283,7 @@ function kindOf(metric: Metric): MetricView['kind'] {
   return metric.span.kind === 'offset' || metric.span.kind === 'offset_to_grain' ? 'offset' : type;
 }
 
-/** Lexicon terms by the name they refer to: `entity`, `entity.column`, a metric or a facet. */
+/** Returns terms and synonyms by the name they refer to: `entity`, `entity.column`, a metric or a facet. */
 function synonymsOf(manifest: Manifest): ReadonlyMap<string, readonly string[]> {
   const words = new Map<string, string[]>();
   for (const { term, refersTo, synonyms } of manifest.lexicon.values()) {
@@ -295,7 +295,7 @@ function synonymsOf(manifest: Manifest): ReadonlyMap<string, readonly string[]> 
 
 type VisibleRelations = ReadonlyMap<string, VisibleRelation>;
 
-/** The link that `edge` declares; empty unless the reader can join on both ends and on the bridge. */
+/** Returns the link that `edge` declares; an empty list if the reader may not join both ends and the bridge, if any. */
 function linkOf(edge: Edge, manifest: Manifest, relations: VisibleRelations): readonly LinkView[] {
   const { name, from, to, fromColumns, toColumns } = edge;
   if (!canJoin(relations.get(from), fromColumns) || !canJoin(relations.get(to), toColumns)) return [];

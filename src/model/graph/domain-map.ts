@@ -32,7 +32,7 @@ interface MapNode {
 }
 
 interface EntityMeta {
-  /** Columns of the primary key, separated by commas; empty if the reader does not see all of it. */
+  /** Columns of the primary key, separated by commas; empty if the reader cannot see all of them. */
   readonly pk: string;
   readonly model: string;
   readonly legs: readonly string[];
@@ -55,16 +55,16 @@ interface MapAttribute {
 }
 
 interface MapEdge {
-  /** `<bridge>~<a>:<b>`; for a link without a bridge, `<link>~<a>:<b>`. */
+  /** `<bridge>~<from>:<to>`; for a link without a bridge, `<link>~<from>:<to>`. */
   readonly id: string;
   readonly source: string;
   readonly target: string;
   /** `nn`: through a bridge. `n1`, `11`: along a foreign key, from source to target. */
   readonly kind: 'nn' | 'n1' | '11';
   readonly label: string;
-  /** False for discovered objects. */
+  /** True if the manifest declares the link; false if it was discovered in the database. */
   readonly declared: boolean;
-  /** Attributes at the source, separated by commas. */
+  /** Columns of the link at the source, separated by commas. */
   readonly source_attr: string;
   readonly target_attr: string;
 }
@@ -161,7 +161,7 @@ export function discoveredIn(candidates: readonly AdoptionCandidate[], manifest:
   };
 }
 
-/** Makes a node of a candidate, without the planner's row estimate, which changes without any edit. */
+/** Makes a node of a candidate. Omits the planner's row estimate, which changes without any edit of the schema. */
 function candidateNode(candidate: AdoptionCandidate): MapNode {
   const { id, name, comment, key, columns, proposal, confidence } = candidate;
   return {
@@ -237,7 +237,7 @@ class ForeignKeyTargets {
     this.#candidates = new Map(candidates.map((c) => [c.id, c]));
   }
 
-  /** The node and attributes that a foreign key refers to; null if the map lacks any of them. */
+  /** Returns the name and columns of the node that a foreign key refers to; null if the map lacks any of them. */
   endOf(
     connector: string,
     { references }: CandidateLink,

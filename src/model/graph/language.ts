@@ -14,19 +14,16 @@ import {
 } from 'osl-compiler';
 import type { ColumnView, EntityView, FacetView, GraphView, LinkView, MetricView } from './view.js';
 
-/** A function of the language, with all its overloads: `(text, int4) → text`. */
+/** A function of the language, with the signature of each overload, such as `(text, int4) → text`. */
 export interface FunctionEntry {
   readonly name: string;
   readonly kind: FunctionDefinition['kind'];
   readonly signatures: readonly string[];
-  /**
-   * Allowed literals for the first argument if it takes only certain ones (such as the unit of `date_trunc`);
-   * otherwise null.
-   */
+  /** Allowed literals for the first argument, such as the unit of `date_trunc`; null if it takes any value. */
   readonly units: readonly string[] | null;
 }
 
-/** An operator on values (`infix`, `prefix`), or one on the passages of RETRIEVE. */
+/** An operator on values (`infix`, `prefix`) or on the passages of RETRIEVE (`encoder`, `decoder`). */
 export interface OperatorEntry {
   readonly name: string;
   readonly class: 'infix' | 'prefix' | 'encoder' | 'decoder';
@@ -35,7 +32,7 @@ export interface OperatorEntry {
   readonly available: boolean;
 }
 
-/** All functions of OSL-SQL. COUNT(*), MEASURE, COALESCE, CASE and the like belong to the grammar instead. */
+/** Returns all functions of OSL-SQL. COUNT(*), MEASURE, COALESCE, CASE and the like belong to the grammar instead. */
 export function functionEntries(): readonly FunctionEntry[] {
   return grouped(FUNCTIONS, (f) => `${f.kind} ${f.name}`, functionSignature).map(([first, signatures]) => {
     const units = first.structural.get(0);
@@ -49,7 +46,7 @@ function functionSignature(f: FunctionDefinition): string {
   return `(${args.join(', ')}) → ${f.result}`;
 }
 
-/** The operators on values, followed by those on passages. */
+/** Returns the operators on values, followed by those on passages. */
 export function operatorEntries(hasDecoder: boolean): readonly OperatorEntry[] {
   const values = grouped(SQL_OPERATORS, (o) => `${o.left === null} ${o.name}`, operatorSignature);
   return [
@@ -74,7 +71,7 @@ function passageSignature({ arguments: args, result, resultWith, nullable }: Ope
   return `(${list}) → ${result}${other}${nullable ? ' or NULL' : ''}`;
 }
 
-/** An argument in text form: `[reference text]`, `[threshold => float8 from -1 to 1 = 0.2]`. */
+/** Formats an argument: `[reference text]`, `[threshold => float8 from -1 to 1 = 0.2]`. */
 function argumentText(a: OperatorArgument): string {
   const bounds = a.min === null || a.max === null ? '' : ` from ${a.min} to ${a.max}`;
   const preset = a.default === null ? '' : ` = ${a.default}`;
@@ -82,7 +79,7 @@ function argumentText(a: OperatorArgument): string {
   return `[${name} ${a.type}${bounds}${preset}]`;
 }
 
-/** Groups `all` by key, in order of first occurrence, each group with the texts of its members. */
+/** Groups `all` by key, in order of first occurrence. Each group has its first member and the texts of all members. */
 function grouped<T>(
   all: readonly T[],
   key: (one: T) => string,
@@ -197,7 +194,7 @@ function first<T>(all: readonly T[], example: (one: T) => string | null): readon
 }
 
 /**
- * Maximum number of columns in an example. Examples use names that the reader sees and invented keys; a test runs all.
+ * Maximum number of columns in an example. Examples use names that the reader sees and invented keys; tests run all.
  */
 
 const SHOWN_COLUMNS = 4;
@@ -211,7 +208,7 @@ function list(columns: readonly string[], alias: string | null = null): string {
   return columns.map((c) => `${lead}${identifier(c)}`).join(', ');
 }
 
-/** `select id, name from osl.entities.customer limit 10`, and a query for its content if it has facets. */
+/** Returns queries such as `select id, name from osl.entities.customer limit 10`, and one by key if it has facets. */
 export function entityExamples(entity: EntityView, facets: readonly FacetView[]): readonly string[] {
   const shown = entity.columns.filter((c) => c.rows).slice(0, SHOWN_COLUMNS);
   if (shown.length === 0) return entity.aggregates ? [`select count(*) from ${from(entity.name)}`] : [];
@@ -220,7 +217,7 @@ export function entityExamples(entity: EntityView, facets: readonly FacetView[])
   return joint === null ? [plain] : [plain, joint];
 }
 
-/** A query for an entity's content by key; null if the reader cannot refer to rows by a single-column key. */
+/** Returns a query for an entity's content by key; null if the reader cannot refer to rows by a single-column key. */
 function jointExample(entity: EntityView): string | null {
   const [key, ...more] = keyOf(entity) ?? [];
   const value = key === undefined ? null : exampleLiteral(key.type);
@@ -234,7 +231,7 @@ export function facetExample(facet: FacetView): string {
   return `select text, score, cite from ${retrieve(facet)}`;
 }
 
-/** Example queries for a metric; empty if it spans several entities. */
+/** Returns example queries for a metric; empty if it spans several entities or MEASURE cannot return it. */
 export function metricExamples({ name, entity, measurable }: MetricView): readonly string[] {
   return entity === null || !measurable ? [] : [`select measure(${identifier(name)}) from ${from(entity)}`];
 }
@@ -252,8 +249,8 @@ export function joinExample({ from: left, to: right, bridge }: LinkView): string
 }
 
 /**
- * A TRAVERSE along a link; null if the reader cannot see the key of either end, or if a key's type has no example
- * value.
+ * Returns a function that writes a TRAVERSE along a link; null if the reader cannot see the key of either end, or if a
+ * key's type has no example value.
  */
 function traverseExampleIn(view: GraphView): (link: LinkView) => string | null {
   const entities = new Map(view.entities.map((e) => [e.name, e]));
@@ -268,7 +265,7 @@ function traverseExampleIn(view: GraphView): (link: LinkView) => string | null {
   };
 }
 
-/** A query for passages together with the entity's columns, joined on the key. */
+/** Returns a query for passages together with the entity's columns, joined on the key. */
 function crossModalExample(facet: FacetView): string {
   const key = identifier(facet.keyOfEntity);
   return (
@@ -281,14 +278,14 @@ function retrieve({ name, maxTopK }: FacetView): string {
   return `RETRIEVE(facet => ${quoteLiteral(name)}, query => 'what is it about', top_k => ${Math.min(5, maxTopK)})`;
 }
 
-/** The key columns; null if the reader cannot see all of them in rows. */
+/** Returns the key columns; null if the reader cannot see all of them in rows, or if there is no key. */
 function keyOf(entity: EntityView | undefined): readonly ColumnView[] | null {
   const names = entity?.primaryKey ?? [];
   const columns = names.flatMap((name) => entity?.columns.find((c) => c.name === name && c.rows) ?? []);
   return columns.length > 0 && columns.length === names.length ? columns : null;
 }
 
-/** An example literal of a key type; null for other types. */
+/** Returns an example literal of a key type; null if the type has no example. */
 function exampleLiteral(type: TypeName): string | null {
   switch (type) {
     case 'text':

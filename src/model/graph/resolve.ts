@@ -35,7 +35,7 @@ const SLIP_LENGTH = 4;
 /** Minimum share of the term's words that a description must contain. */
 const DESCRIBED = 0.5;
 
-/** Finds the objects of `view` that a business term may mean. */
+/** Finds the objects of `view` that a business term may refer to. */
 export function resolve(term: string, view: GraphView): Resolution {
   return atOnce(resolveSteps(term, view));
 }
@@ -74,7 +74,7 @@ function matchOf(wanted: Phrase, candidate: TermCandidate): Match | null {
   return score === 0 ? null : { fqn, kind, score: Math.round(score * 10_000) / 10_000, via };
 }
 
-/** Score of an exact match; otherwise a score by the share of common words (Dice). */
+/** Returns the score of an exact match, or else a score by the share of common words (Dice coefficient). */
 function likeness(a: Phrase, b: Phrase, worth: { readonly exact: number; readonly words: number }): number {
   if (a.text === b.text) return worth.exact;
   const total = a.words.size + b.words.size;

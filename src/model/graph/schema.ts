@@ -74,7 +74,7 @@ function featuresOf({ features, joins }: GraphView): SchemaFeatures {
 
 type SchemaShapes = ReturnType<typeof schemaShapes>;
 
-/** Functions that describe the objects of `view`. */
+/** Returns functions that describe the objects of `view`. */
 function schemaShapes(view: GraphView, full: boolean, indexed: ReadonlyMap<string, string>) {
   const column = (c: ColumnView) => schemaColumn(c, full);
   const facets = groupedBy(view.facets, (f) => f.entity);
@@ -112,13 +112,13 @@ function schemaEntity(
     primary_key: entity.primaryKey,
     /** Columns that joins may use. */
     entity_key_columns: entity.sealedKeys,
-    /** Column used as `metric_time` of the entity's metrics; null if there is none that the caller sees. */
+    /** Column used as `metric_time` of the entity's metrics; null if the caller sees no such column. */
     time_dimension: entity.timeDimension,
     columns: entity.columns.map(column),
     derived: entity.derived,
-    /** Minimum group size for columns whose `use` is `aggregates`; null if there are none. */
+    /** Minimum group size for columns whose `use` is `aggregates`; null if no group size is required. */
     minimum_group_size: entity.minimumGroupSize,
-    /** Facets with text about the entity. If there are any, `evidence` can be selected by key. */
+    /** Facets with text about the entity. If there are any, a query that picks rows by key can select `evidence`. */
     facets: facets.map((f) => f.name),
     metrics: metrics.map((m) => m.name),
     synonyms,
@@ -136,7 +136,7 @@ function schemaFacet(facet: FacetView, indexedAt: string | null, column: ColumnS
     entity,
     entity_key: facet.entityKey,
     embedding_model: facet.embeddingModel,
-    /** RFC 3339, in UTC; null if unknown. */
+    /** Time at which the facet's texts were last read: RFC 3339, in UTC; null if unknown. */
     indexed_at: indexedAt,
     retrieval: { max_top_k: facet.maxTopK, modes: facet.modes, rerankers: facet.rerankers },
     labels: facet.labels,
@@ -192,7 +192,7 @@ interface NotFound {
   readonly near: string | null;
 }
 
-/** The chosen objects of a view, before they are described. */
+/** The objects selected from a view, before they are described. */
 export interface SchemaChoice {
   readonly view: Pick<GraphView, 'entities' | 'facets' | 'metrics' | 'links'>;
   readonly functions: ReturnType<typeof functionEntries>;
@@ -246,7 +246,7 @@ function namesIn({ entities, facets, metrics, links }: GraphView): readonly stri
   return [...entities, ...facets, ...metrics, ...links].map(({ name }) => name);
 }
 
-/** Describes the chosen members. Null, empty and default values are left out. */
+/** Describes the selected members, omitting null, empty and default values. */
 export function schemaPart(
   view: GraphView,
   { view: chosen, functions, operators, forms, notFound }: SchemaChoice,
@@ -266,7 +266,7 @@ export function schemaPart(
   });
 }
 
-/** Default values, which are left out. */
+/** Default values, which are omitted from the schema. */
 const USUAL: Readonly<Record<string, unknown>> = {
   nullable: true,
   masked: 'none',
@@ -290,7 +290,7 @@ const SHORT = 160;
 /** Maximum number of columns listed for an entity in the index. */
 const MOST_COLUMNS = 40;
 
-/** One page of the index: a short entry for each object. */
+/** Returns one page of the index, which has a short entry for each object. */
 export function schemaIndex(view: GraphView, from: number): object {
   const all = [
     ...view.entities.map((e) => (): object => indexedEntity(e)),

@@ -25,17 +25,17 @@ import { engineOf, slotValues } from '../runtime/index.js';
 import { settingsFor, timeCharge } from '../runtime/step.js';
 import type { AnswerToAdmit, ReadSet } from './decide.js';
 
-/** Most groups of one answer, each of which comes in 16 rows at most. */
+/** Maximum number of groups in one answer. Each group arrives in up to 16 rows, by the first digit of the hashes. */
 const MOST_GROUPS = 4_096;
 const PARTS = 16;
-/** Most bytes of the hashes that are read for one answer. */
+/** Maximum size in bytes of the hashes read for one answer. */
 const MOST_BYTES = 268_435_456;
 
 /**
- * Compares the rows behind an answer with those behind earlier ones, if a grant requires it, and adds it to them. Call it
- * before the query runs.
+ * Compares the rows behind an answer with those behind earlier ones, if a grant requires it, and adds it to their
+ * history. Must be called before the query runs.
  *
- * @returns true if the answer was compared, so that each run of the query must be
+ * @returns true if the answer was compared, in which case each repetition of the query must be compared too
  * @throws QueryError E0537, and the errors of running a query
  */
 export async function isComparedWithEarlier(
@@ -89,8 +89,8 @@ async function populationsFor(
 }
 
 /**
- * Returns a keyed hash of everything that determines an answer, except the rows in the database; null if it depends on
- * the time, which could move a filter from row to row.
+ * Returns a keyed hash of everything that determines an answer, except the rows in the database. Null if the answer
+ * depends on the time, since repeating such a question could move its filter from row to row.
  */
 function questionDigest(
   parts: AnswerParts,
@@ -118,7 +118,7 @@ function keyed(secret: string, value: unknown): string {
   return createHmac('sha256', secret).update(JSON.stringify(value)).digest('base64url');
 }
 
-/** Returns the keys of the histories that an answer belongs to, with the days that they last. */
+/** Returns the keys of the histories that an answer belongs to, with their lifetimes in days. */
 function historyKeys(
   table: string,
   populations: readonly Population[],
@@ -136,7 +136,7 @@ function historyKeys(
   return keys;
 }
 
-/** Returns the sets of rows behind the answer's figures, also of groups that are too small to be shown. */
+/** Returns the sets of rows behind the answer's figures, including groups that are too small to be shown. */
 async function setsOf(
   { plan, sets, minimum, hasUnit }: Population,
   parts: AnswerParts,
@@ -199,7 +199,7 @@ async function admit(
     });
 }
 
-/** Without its history, no answer is given. @throws QueryError E0537 */
+/** Refuses the answer if its history cannot be read or stored. @throws QueryError E0537 */
 async function unlessUnknown<T>({ log }: AnswerParts, work: Promise<T>): Promise<T> {
   try {
     return await work;

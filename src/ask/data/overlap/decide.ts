@@ -2,26 +2,26 @@ import { isolates, type MemberClass } from './isolation.js';
 
 const DAY_MS = 86_400_000;
 
-/** The rows behind figures of one group of an answer, as they come from the database. */
+/** The rows behind the figures of one group of an answer, as read from the database. */
 export interface ReadSet {
-  /** Hashes of rows, each followed by that of its unit if `hasUnit`; in any order, and possibly repeated. */
+  /** Concatenated hashes of rows, each followed by its privacy unit's hash if `hasUnit`; unordered, maybe repeated. */
   readonly hashes: readonly string[];
-  /** Hexadecimal digits of each hash. */
+  /** Length of each hash, in hexadecimal digits. */
   readonly digits: number;
   readonly hasUnit: boolean;
-  /** The fewest units with which the group is shown. */
+  /** Minimum number of units (rows, unless `hasUnit`) for the group to be shown. */
   readonly minimum: number;
-  /** As in `Population`. */
+  /** The figures computed from these rows, as in `Population.sets`. */
   readonly figures: readonly string[];
 }
 
-/** An answer that is to be added to histories. */
+/** An answer to compare with histories and add to them. */
 export interface AnswerToAdmit {
-  /** Keys of the histories, each with the days that it lasts from its first answer. */
+  /** Keys of the histories, each with its lifetime in days from its first answer. */
   readonly keys: readonly (readonly [key: string, days: number])[];
-  /** The stored histories, in the order of `keys`; null where there is none. */
+  /** The stored histories, in the order of `keys`; null for a key without a history. */
   readonly stored: readonly (Uint8Array | null)[];
-  /** Identifies the question; null if it is never the same. */
+  /** Identifies the question; null if its answer depends on the time, so that it never counts as repeated. */
   readonly digest: string | null;
   readonly sets: readonly ReadSet[];
   readonly minimum: number;
@@ -29,7 +29,7 @@ export interface AnswerToAdmit {
 
 export interface OverlapDecision {
   readonly verdict: AdmissionVerdict;
-  /** End of the history that decided, in ms since the epoch. */
+  /** End of the last history examined, which is the one that refused the answer, if any; in ms since the epoch. */
   readonly endsAt: number;
 }
 
@@ -41,16 +41,16 @@ export interface OverlapUpdate<T> {
 export interface ChangedHistory {
   readonly key: string;
   readonly bytes: Buffer;
-  /** In ms since the epoch. */
+  /** Expiry of the history, in ms since the epoch. */
   readonly endsAt: number;
 }
 
-/** Returns true if all of the stored histories contain the question. */
+/** Returns true if all stored histories contain the question. */
 export function haveAnswered(stored: readonly (Uint8Array | null)[], digest: string): boolean {
   return stored.every((bytes) => bytes !== null && historyOf(bytes, 0).hasAnswered(digest));
 }
 
-/** Adds an answer to all histories, or to none. A refusal is counted. */
+/** Adds an answer to all histories, or to none. A refusal is counted in the history that caused it. */
 export function decide({
   keys,
   stored,
@@ -105,21 +105,21 @@ function historyOf(bytes: Uint8Array | null, days: number): OverlapHistory {
   return known !== null && known.endsAt > Date.now() ? known : new OverlapHistory(Date.now() + days * DAY_MS);
 }
 
-/** Limits of one history. A question beyond one of them is refused until the history ends. */
+/** Limits of one history. A question that exceeds one of them is refused until the history expires. */
 const MOST_MEMBERS = 2_097_152;
 const MOST_SETS = 1_024;
 const MOST_CLASSES = 8_192;
 const MOST_QUESTIONS = 4_096;
-/** A refusal says that a small difference exists, so that there may be few of them. */
+/** Kept small, since each refusal reveals that a small difference exists. */
 const MOST_REFUSALS = 32;
 
-/** The rows on which figures of one answer rest. */
+/** The rows from which some figures of an answer are computed. */
 interface AnsweredSet {
   /** Hashes of the rows, ascending and distinct. */
   readonly members: Float64Array;
   /** The hash of each row's privacy unit; null if each row is a unit. */
   readonly units: Float64Array | null;
-  /** As in `Population`. */
+  /** The figures computed from these rows, as in `Population.sets`. */
   readonly figures: readonly string[];
 }
 
@@ -129,9 +129,9 @@ interface HistoryHeader {
   readonly endsAt: number;
   readonly refusals: number;
   readonly questions: readonly string[];
-  /** The figures of each set. */
+  /** The figures computed from each set. */
   readonly sets: readonly (readonly string[])[];
-  /** For each class of rows, the sets that contain it. Class 0 is empty: its rows are in no set. */
+  /** For each class of rows, the sets that contain it. The rows of class 0 are in no set. */
   readonly classes: readonly (readonly number[])[];
   readonly members: number;
   readonly hasUnits: boolean;
@@ -139,7 +139,7 @@ interface HistoryHeader {
 
 /**
  * The answers that one subject, or one group of subjects, was given about the rows of one table. Rows that are in the
- * same sets form a class, so that the size of a history depends on the number of rows, and not on that of answers.
+ * same sets form a class, so that the size of a history depends on the number of rows rather than of answers.
  */
 class OverlapHistory {
   readonly endsAt: number;
@@ -151,15 +151,15 @@ class OverlapHistory {
   #units: Float64Array | null = null;
   #classOf: Uint32Array = new Uint32Array(0);
 
-  /** @param endsAt the time at which the history is forgotten, in ms since the epoch */
+  /** @param endsAt expiry of the history, in ms since the epoch */
   constructor(endsAt: number) {
     this.endsAt = endsAt;
   }
 
-  /** @throws Error if `bytes` is not what `encode` returns */
+  /** Restores a history from the result of `encode`. @throws Error if `bytes` is truncated or its header is not JSON */
   static decode(bytes: Buffer): OverlapHistory {
     const length = bytes.readUInt32LE(0);
-    // Written by `encode`; a damaged file fails below.
+    // The cast is safe, since `encode` wrote it; a truncated file fails below.
     const header = JSON.parse(bytes.toString('utf8', 4, 4 + length)) as HistoryHeader;
     const history = new OverlapHistory(header.endsAt);
     history.#refusals = header.refusals;
@@ -202,10 +202,11 @@ class OverlapHistory {
   }
 
   /**
-   * Decides about an answer, and adds it unless it is refused. A repeated question is admitted without comparison.
+   * Compares an answer with the history and adds it. A repeated question is admitted without comparison. If the verdict
+   * is `refused` or `spent`, discard this object: the answer may have been added in part.
    *
-   * @param question null if its answer depends on the time, so that it is never the same question
-   * @param minimum the fewest units on which a figure may rest
+   * @param question null if its answer depends on the time, so that it never counts as repeated
+   * @param minimum the fewest units from which a figure may be computed
    */
   admit(question: string | null, sets: readonly AnsweredSet[], minimum: number): AdmissionVerdict {
     if (question !== null && this.hasAnswered(question)) return 'repeated';
@@ -225,12 +226,12 @@ class OverlapHistory {
     return 'admitted';
   }
 
-  /** Counts a refusal. */
+  /** Counts a refusal toward `MOST_REFUSALS`. */
   refuse(): void {
     this.#refusals += 1;
   }
 
-  /** Adds the rows of `sets` that are in no other set, as ones of class 0. */
+  /** Adds the rows of `sets` that the history does not contain yet, as rows of class 0. */
   #addMembers(sets: readonly AnsweredSet[]): void {
     const before = this.#members;
     const missing: Float64Array[] = [];
@@ -270,7 +271,7 @@ class OverlapHistory {
     this.#units = units;
   }
 
-  /** Divides the classes that `set` contains in part. A set that is known already only gains figures. */
+  /** Adds a set, splitting classes of which it contains only a part. A set that is already known only gains figures. */
   #addSet({ members, figures }: AnsweredSet, sizes: number[], changed: Set<number>): void {
     const places = placesIn(this.#members, members);
     const taken = new Map<number, number>();
@@ -312,7 +313,7 @@ class OverlapHistory {
     return sizes;
   }
 
-  /** Returns the set that consists of these classes; null if there is none. */
+  /** Returns the index of the set that consists of exactly these classes; null if there is no such set. */
   #setOf(classes: ReadonlySet<number>): number | null {
     const [first] = classes;
     for (const set of first === undefined ? [] : (this.#classes[first] ?? [])) {
@@ -322,7 +323,7 @@ class OverlapHistory {
     return null;
   }
 
-  /** Returns the classes with their units; of a class with enough of them, the units are left out. */
+  /** Returns all classes but class 0, with their units; null instead of the units if there are at least `minimum`. */
   #memberClasses(minimum: number): readonly MemberClass[] {
     const units: (Set<number> | null)[] = this.#classes.map(() => new Set<number>());
     const own = this.#units ?? this.#members;
@@ -337,7 +338,7 @@ class OverlapHistory {
   }
 }
 
-/** Sorts `values` in place, and returns them without repetitions. */
+/** Sorts `values` in place and returns them without duplicates. */
 function distinctSorted(values: Float64Array): Float64Array {
   values.sort();
   let end = 0;
@@ -345,7 +346,7 @@ function distinctSorted(values: Float64Array): Float64Array {
   return values.slice(0, end);
 }
 
-/** Returns the index in `sorted` of each of `values`, which ascend; of a value that is missing, the one to insert it at. */
+/** Returns the index in `sorted` of each of the ascending `values`, or the index to insert it at if it is missing. */
 function placesIn(sorted: Float64Array, values: Float64Array): Uint32Array {
   const places = new Uint32Array(values.length);
   let from = 0;
@@ -353,7 +354,7 @@ function placesIn(sorted: Float64Array, values: Float64Array): Uint32Array {
     const value = values[i] ?? 0;
     let low = from;
     let high = sorted.length;
-    // Near values are likely neighbours, since both lists are ascending.
+    // Exponential search, since both lists ascend and the next value is likely to be near.
     for (let step = 1; low + step < high && (sorted[low + step] ?? 0) < value; step *= 2) low += step;
     while (low < high) {
       const middle = (low + high) >>> 1;

@@ -1,21 +1,21 @@
-/** Rows that are in the same sets. */
+/** Rows that belong to the same sets. */
 export interface MemberClass {
   readonly sets: readonly number[];
-  /** Hashes of their units; null if there are enough of them for a figure. */
+  /** Hashes of the rows' privacy units; null if there are enough of them for a figure. */
   readonly units: ReadonlySet<number> | null;
 }
 
-/** Operations after which an answer is refused, because whether it isolates somebody is not known: about a second. */
+/** Limit of operations, about a second. Beyond it, an answer is refused, since it might isolate somebody. */
 const MOST_WORK = 300_000_000;
-/** A prime whose square, as a number, is exact. Determinants of few zeros and ones are no multiples of it by chance. */
+/** A prime whose square a `number` holds exactly; larger than any determinant of a small 0/1 matrix. */
 const PRIME = 67_108_859;
 
 /**
- * Returns true if a figure of fewer than `minimum` units can be computed from sums over the sets: as the difference of
- * two, or as a combination of any number of them that rests on one or two classes of rows. A sum can be combined with
- * sums of the same column alone, and a count with counts.
+ * Returns true if a figure over fewer than `minimum` units can be computed from sums over the sets: as the difference
+ * of two sets, or as a combination of any number of sets that leaves only one or two classes of rows. Sums can only be
+ * combined with sums of the same column, and counts with counts.
  *
- * @param sets the figures of each set
+ * @param sets the figures computed from each set
  * @param changed sets that are new, or have new figures
  * @returns `unknown` if deciding takes too long
  */
@@ -35,7 +35,7 @@ export function isolates(
   return false;
 }
 
-/** Counts operations up to `MOST_WORK`. */
+/** Counts operations and compares them with `MOST_WORK`. */
 class WorkBudget {
   #done = 0;
 
@@ -49,8 +49,8 @@ class WorkBudget {
 }
 
 /**
- * Returns the sets whose figures can be combined: counts, and for each column its sums and means. A sum and a mean of
- * one column give its count, so that means are then counts as well.
+ * Groups the sets whose figures can be combined into spaces: those with counts, and for each column those with its sums
+ * and means. A sum and a mean of one column give its count, so its means then act as counts as well.
  */
 function spacesOf(sets: readonly (readonly string[])[]): readonly ReadonlySet<number>[] {
   const summed = new Set(sets.flat().flatMap((f) => (f.startsWith('sum ') ? [f.slice(4)] : [])));
@@ -68,7 +68,7 @@ function spacesOf(sets: readonly (readonly string[])[]): readonly ReadonlySet<nu
   return [...spaces.values()];
 }
 
-/** Returns the classes that the sets of a space divide the rows into; rows in none of them are left out. */
+/** Returns the classes into which the sets of a space divide the rows, omitting rows that are in none of these sets. */
 function columnsIn(
   space: ReadonlySet<number>,
   classes: readonly MemberClass[],
@@ -86,7 +86,7 @@ function columnsIn(
   return [...merged.values()];
 }
 
-/** Returns all units of both; null if there are enough. */
+/** Returns the union of two sets of units; null if it has at least `minimum` units. */
 function united(
   a: ReadonlySet<number> | null,
   b: ReadonlySet<number> | null,
@@ -113,7 +113,7 @@ function spaceIsolates(
   if (twoDiffer(large, small, sets, changed, isFew, work)) return true;
   const left = restOf(matrixOf(sets, [...large, ...small]), large.length, work);
   if (left === null) return 'unknown';
-  // Another order of columns gives other combinations.
+  // Eliminating the columns in another order yields other combinations.
   for (const order of [small, [...small].reverse()]) {
     const rows = order === small ? left : left.map((row) => row.slice().reverse());
     const reduced = reducedRows(rows, order.length, work);
@@ -124,7 +124,7 @@ function spaceIsolates(
   return false;
 }
 
-/** True if two sets, one of which is changed, contain the same large classes and differ in few units. */
+/** True if two sets, at least one of them changed, contain the same large classes and differ in few units. */
 function twoDiffer(
   large: readonly MemberClass[],
   small: readonly MemberClass[],
@@ -166,7 +166,7 @@ function matrixOf(sets: readonly number[], columns: readonly MemberClass[]): Pri
   return [...rowOf.values()];
 }
 
-/** Returns a basis of the combinations that are zero in the first `count` columns, without these columns. */
+/** Returns rows spanning the combinations with `count` leading zeros, without the zeros; null if it takes too long. */
 function restOf(rows: PrimeRow[], count: number, work: WorkBudget): PrimeRow[] | null {
   let rest = rows;
   for (let column = 0; column < count; column++) {
@@ -188,7 +188,7 @@ interface ReducedRow {
   readonly pivot: number;
 }
 
-/** Returns the reduced row echelon form, without rows of zeros. */
+/** Returns the reduced row echelon form without zero rows; null if it takes too long. */
 function reducedRows(rows: readonly PrimeRow[], width: number, work: WorkBudget): ReducedRow[] | null {
   let rest = [...rows];
   const reduced: ReducedRow[] = [];
@@ -208,7 +208,7 @@ function reducedRows(rows: readonly PrimeRow[], width: number, work: WorkBudget)
   return reduced;
 }
 
-/** Returns the columns of combinations of two reduced rows in which everything but their pivots cancels out. */
+/** Returns the pivots of each two rows that are otherwise proportional, so that the rest can cancel out. */
 function pairsOf(reduced: readonly ReducedRow[]): readonly (readonly [number, number])[] {
   const alike = new Map<string, number[]>();
   for (const { row, pivot } of reduced) {
@@ -225,7 +225,7 @@ function pairsOf(reduced: readonly ReducedRow[]): readonly (readonly [number, nu
   );
 }
 
-/** Subtracts the multiple of `pivot` from `row` that makes it zero in `column`. */
+/** Subtracts a multiple of `pivot` from `row`, so that `row` becomes zero in `column`. */
 function subtract(row: PrimeRow, pivot: PrimeRow, column: number): void {
   const factor = modulo((row[column] ?? 0) * inverse(pivot[column] ?? 1));
   for (let i = 0; i < row.length; i++) {
@@ -238,14 +238,14 @@ function scale(row: PrimeRow, factor: number): void {
   for (let i = 0; i < row.length; i++) row[i] = modulo((row[i] ?? 0) * factor);
 }
 
-/** Returns the remainder of `value`, from 0 to PRIME²; faster than `%`, which the engine does not inline. */
+/** Returns `value` modulo `PRIME`, for values from 0 to PRIME²; faster than `%`, which the engine does not inline. */
 function modulo(value: number): number {
   const rest = value - PRIME * Math.floor(value / PRIME);
   if (rest < 0) return rest + PRIME;
   return rest >= PRIME ? rest - PRIME : rest;
 }
 
-/** Returns the inverse of `value`, which is not zero. */
+/** Returns the inverse of `value`, which must not be zero, modulo `PRIME`. */
 function inverse(value: number): number {
   let [power, base] = [1, value];
   for (let exponent = PRIME - 2; exponent > 0; exponent = Math.floor(exponent / 2)) {

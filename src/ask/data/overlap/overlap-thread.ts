@@ -17,8 +17,8 @@ const JOB_MS = 20_000;
 const MAX_MEMORY_MB = 1_024;
 
 /**
- * Compares answers in a thread of its own, one at a time and fairly among callers: with a million rows it takes more
- * than a second, for which no other caller's request may wait.
+ * Compares answers in a separate thread, one at a time and fairly among callers: with a million rows this takes more
+ * than a second, which must not delay the requests of other callers.
  */
 export class OverlapThread {
   readonly #turns = new FairSlots();
@@ -31,7 +31,7 @@ export class OverlapThread {
     return answer.kind === 'repeated' && answer.value;
   }
 
-  /** As `decide`. @throws Error if the thread fails, or too many jobs of the caller wait */
+  /** Runs `decide` in the thread. @throws Error if the thread fails, or too many jobs of the caller wait */
   async decide(answer: AnswerToAdmit, caller: string): Promise<OverlapUpdate<OverlapDecision>> {
     const decided = await this.#run({ kind: 'decide', answer }, caller);
     if (decided.kind !== 'decided') throw new Error('the thread that compares answers did not decide');
@@ -63,16 +63,16 @@ function answerFrom(worker: Worker, job: OverlapJob) {
   return answer;
 }
 
-/** The histories of answers, as bytes under opaque keys. */
+/** Stores histories of answers, as bytes under opaque keys. */
 export interface OverlapStore {
-  /** Returns the stored histories, in the order of `keys`; null where there is none. */
+  /** Returns the stored histories, in the order of `keys`; null for a key without a history. */
   read(keys: readonly string[]): Promise<readonly (Buffer | null)[]>;
-  /** Runs `work` on the stored histories, and stores what it returns, while nobody else changes them. */
+  /** Runs `work` on the stored histories and stores the changes that it returns, excluding concurrent changes. */
   update<T>(
     keys: readonly string[],
     work: (stored: readonly (Buffer | null)[]) => Promise<OverlapUpdate<T>>,
   ): Promise<T>;
-  /** Compares answers with the histories. */
+  /** The thread that compares answers with the histories. */
   readonly thread: OverlapThread;
   close(): Promise<void>;
 }

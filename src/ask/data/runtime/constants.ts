@@ -14,7 +14,7 @@ import {
 import type { StepInput } from '../parts.js';
 import { slotValues } from './slot-values.js';
 
-/** The text of a constant expression, which is a literal or `$n`. */
+/** Returns the text of a constant expression, which is a literal or `$n`. */
 export function textValue(expr: Expr, input: StepInput): string | null {
   if (expr.kind === 'cast') return textValue(expr.arg, input);
   if (expr.kind === 'null') return null;
@@ -32,7 +32,7 @@ export function textValue(expr: Expr, input: StepInput): string | null {
   return Buffer.from(value.bytes).toString('utf8');
 }
 
-/** `name`, `oid`, `varchar` and their arrays, whose text format equals that of the model's type. */
+/** `name`, `oid`, `varchar` and their arrays: their text format is the same as that of the type used in the model. */
 const READ_AS_THEY_ARE: ReadonlySet<number> = new Set([19, 26, 1003, 1015, 1028, 1043]);
 
 /** Parses a decimal integer; NaN for anything else, such as `0x10`, `1e1` or empty text. */
@@ -40,14 +40,14 @@ export function wholeNumber(text: string | null): number {
   return text !== null && /^\s*[+-]?\d+\s*$/.test(text) ? Number(text) : Number.NaN;
 }
 
-/** A constant array in Postgres' text format. */
+/** Returns a constant array in Postgres' text format. */
 export function arrayValue(expr: Expr, input: StepInput): string | null {
   if (expr.kind === 'cast') return arrayValue(expr.arg, input);
   if (expr.kind !== 'array') return textValue(expr, input);
   return arrayText(expr.items.map((i) => textValue(i, input)));
 }
 
-/** A constant as a JSON value. */
+/** Returns the value of a constant expression as JSON. */
 export function constantValue(expr: Expr, input: StepInput): unknown {
   if (expr.kind === 'array' || isArray(expr.type)) return elements(arrayValue(expr, input));
   const text = textValue(expr, input);
@@ -77,7 +77,7 @@ export function elements(text: string | null): readonly string[] {
   return elementsOrNull(text).filter((e) => e !== null);
 }
 
-/** The elements of a one-dimensional array in Postgres' text format. */
+/** Parses a one-dimensional array in Postgres' text format. */
 export function elementsOrNull(text: string | null): readonly (string | null)[] {
   if (text === null || text === '{}') return [];
   const items: (string | null)[] = [];

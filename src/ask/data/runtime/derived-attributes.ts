@@ -15,7 +15,7 @@ interface DerivedCandidate {
   readonly score: number;
   readonly value: unknown;
   readonly needed: number;
-  /** Ids of its supporting chunks that the caller may see. */
+  /** Ids of the chunks that support the value and that the caller may see. */
   readonly support: Set<string>;
 }
 

@@ -11,10 +11,10 @@ export { slotValues } from './slot-values.js';
 export { engineOf } from './step.js';
 
 /**
- * Computes the runtime relations of the plan in order.
+ * Computes in order the runtime relations of the plan, whose rows its statement gets as parameters.
  *
- * @throws QueryError E0519 if a cap truncated rows that a result depends on, or if the client cannot be notified of
- *   the truncation; E0517 if earlier relations used up the time
+ * @throws QueryError E0519 if a cap truncated rows that a result depends on, or if the client cannot be notified of the
+ * truncation; E0517 if earlier relations used up the time
  */
 export async function runtimeRows(input: RuntimeInput): Promise<readonly RuntimeRows[]> {
   const rows: RuntimeRows[] = [];

@@ -12,7 +12,7 @@ const NO_WORD = Object.freeze({
   hint: 'signs alone, and words like `the` and `of`, lead to no passage',
 });
 
-/** The permitted passages that best match the words of `query`, best first. */
+/** Returns the permitted passages that best match the words of `query`, best first. */
 export async function bestByWords(
   store: GovernedStore,
   counts: NonNullable<GovernedStore['counts']>,
@@ -99,7 +99,7 @@ interface WeighedWord {
   readonly most: number;
 }
 
-/** Words of which each of the best passages contains at least one, if the passages found score more than `rest`. */
+/** Words that decide a search: if their passages score more than `rest`, no passage without these words is better. */
 interface EssentialWords {
   readonly terms: readonly number[];
   /** Upper bound of the score of a passage that contains none of the words. */
@@ -109,7 +109,7 @@ interface EssentialWords {
 /** Share of all passages above which words are so common that an index look-up only adds cost. */
 const COMMON = 0.2;
 
-/** The share of its maximum that a word contributes if it occurs once in a passage of average length. */
+/** The assumed share of its maximum that a word contributes: that of one occurrence in a passage of average length. */
 const USUAL = 1 / 2.2;
 
 /** Rounding tolerance, since scores are sums of 32-bit floats. */
@@ -128,7 +128,7 @@ function essentialWords(
   const all = rarest.reduce((sum, word) => sum + word.frequency, 0);
   let rest = rarest.reduce((sum, word) => sum + word.most, 0);
   let held = 0;
-  // Probable score of the last wanted passage, which likely contains a word this rare.
+  // Probable score of the last of the wanted passages, which likely contains a word this rare.
   let likely: number | null = null;
   for (const [i, { frequency, most }] of rarest.entries()) {
     held += frequency;
@@ -147,8 +147,8 @@ const BY_SIGNS = { least: 1_000, each: 40, most: 40_000 };
 const BY_INDEX = { least: 100, each: 4 };
 
 /**
- * The passages nearest to `vector` (in pgvector's text format), best first: exactly min(`topK`, permitted − `skip`).
- * The search method depends only on the number of permitted passages.
+ * Returns the passages nearest to `vector` (in pgvector's text format), best first: exactly min(`topK`, permitted −
+ * `skip`). The search method depends only on the number of permitted passages.
  */
 export async function nearest(
   store: GovernedStore,

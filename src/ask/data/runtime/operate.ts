@@ -51,7 +51,7 @@ function tooMany(limit: number) {
   return { what: 'what the operators would work on', limit, unit: 'rows', hint };
 }
 
-/** Replaces the index by which DEDUP identifies the first row of a group by that row's key. */
+/** Replaces the row index by which DEDUP identifies the first row of a group by the key of that row. */
 function namedByKey(value: unknown, rows: readonly TextRow[], key: string | null): unknown {
   if (typeof value !== 'object' || value === null || !('of' in value)) return value;
   const of = value.of === null || key === null ? null : (rows[Number(value.of)]?.get(key) ?? null);

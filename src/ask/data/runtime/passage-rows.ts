@@ -68,7 +68,7 @@ export function callOf(
   return { use, values };
 }
 
-/** Number of passages that can appear in the answer; a model need not process any others. */
+/** Returns the number of passages that can appear in the answer; a model need not process any others. */
 function passagesWanted({ source }: Retrieval, input: RuntimeInput): number {
   const rows = rowBounds(input.plan.query, source);
   if (rows === null) return Number.POSITIVE_INFINITY;
@@ -84,8 +84,8 @@ const SLICE = 4_096;
 const NOTHING_WRITTEN: WrittenQuery['written'] = new Map();
 
 /**
- * `highlights` and `score_parts`, by column and chunk id. They are computed from the text shown to the caller and from
- * counts over permitted passages.
+ * Computes `highlights` and `score_parts`, by column and chunk id, from the text shown to the caller and from counts
+ * over permitted passages.
  */
 async function askedColumns(
   { facet, asked, columns, page }: Retrieval,
@@ -175,7 +175,7 @@ function legPart({ leg, weight, found }: LegShare, part: number, query: WrittenQ
   };
 }
 
-/** The matched query words, sorted by contribution in descending order, then in query order. */
+/** Returns the matched query words, sorted by contribution in descending order, then in query order. */
 function termParts({ text, score }: ScoredPassage, { words, weights }: LexicalScore, query: WrittenQuery) {
   const inPassage = weightsOf(weights ?? '');
   const rarities = new Map(words.map(({ term, rarity }) => [term, rarity]));
@@ -228,7 +228,7 @@ const FOUR_FIELDS = Object.freeze({
   },
 });
 
-/** Derives default arguments for an operator from the query and its facet. @param labels declared by the facet */
+/** Derives the default arguments of an operator from the query. @param labels those that the facet declares */
 function defaultArguments(
   operator: OperatorName,
   query: string,
@@ -259,7 +259,7 @@ function defaultArguments(
   }
 }
 
-/** The distinct words of a query as labels, or the whole query if it contains no words. */
+/** Returns the distinct words of a query as labels, or the whole query if it contains no words. */
 function wordsOf(query: string): readonly string[] {
   const words = new Set(query.toLowerCase().match(/[\p{L}\p{M}\p{N}]+/gu) ?? []);
   const long = [...words].filter((word) => word.length >= SHORTEST_LABEL);

@@ -37,21 +37,21 @@ export function passageOf(row: TextRow, store: GovernedStore): StoredPassage {
   };
 }
 
-/** The entity key and metadata: all columns except the store's own and policy flags. */
+/** Returns the entity key and metadata: all columns except the store's own and policy flags. */
 function fieldsIn(row: TextRow): ReadonlyMap<string, string | null> {
   const fields = new Map<string, string | null>();
   for (const [name, value] of row) if (!isStored(name) && !isVisibleFlag(name)) fields.set(name, value);
   return fields;
 }
 
-/** The known fields that are masked in this passage, by its version or by policy. */
+/** Returns the known fields that are masked in this passage, by its version or by policy. */
 function redactedIn(row: TextRow, { fields }: GovernedStore): readonly string[] {
   const byVersion = new Set(elements(row.get(stored('redacted_fields')) ?? null));
   const isHidden = (name: string): boolean => (row.get(visibleColumnName(name)) ?? 't') !== 't';
   return fields.shown.filter((n) => fields.masked.has(n) || byVersion.has(n) || isHidden(n));
 }
 
-/** A citation, whose offsets and hash refer to the served version. */
+/** Returns a citation. Its offsets and hash refer to the served version of the document. */
 export function citeOf(p: StoredPassage, store: GovernedStore) {
   return {
     source: p.source,
@@ -138,7 +138,7 @@ export interface PageValues {
   readonly diversity: number | null;
 }
 
-/** @throws QueryError E0511 */
+/** Reads the page arguments of a RETRIEVE. @throws QueryError E0511 */
 export function pageValues({ topK, page, facet }: Retrieval, input: RuntimeInput): PageValues {
   const { per, skip, minScore, diversity } = page;
   return {
@@ -168,7 +168,7 @@ function shareIn(name: string, text: string | null): number {
   throw queryError('typeMismatch', { detail: `\`${name}\` is a number from 0 to 1`, hint: null });
 }
 
-/** A score as shown in answers, with six decimals. */
+/** Rounds a score to six decimals, as shown in answers. */
 export function shownScore(score: number): number {
   return Number(score.toFixed(6));
 }

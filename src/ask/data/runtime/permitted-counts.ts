@@ -43,7 +43,7 @@ export class PermittedSets implements PermittedCounts {
   }
 }
 
-/** A hash of the statement and all its values, including those of the policy. */
+/** Returns a hash of the statement and all its values, including those of the policy. */
 function keyOf(plan: GovernedPlan, given: ReadonlyMap<string, string>, input: RuntimeInput): string {
   const { sql, slots } = emit(plan);
   const hash = createHash('sha256').update(`${plan.connector} ${sql}`);
@@ -67,15 +67,15 @@ interface CachedCounts {
 /**
  * Counts query words over permitted passages. Cached counts are used if they are known to be current: the statement,
  * values and store epoch are the same, no transaction has begun or ended since, and only transactions can change the
- * tables. `holds` checks again against the passages found. Where a standby may answer, none are cached: its
- * `pg_snapshot` does not name the transactions in progress, so two states of it may have the same.
+ * tables. `holds` checks again against the passages found. If a standby may answer, nothing is cached: its
+ * `pg_snapshot` does not list the transactions in progress, so two of its states may have the same `pg_snapshot`.
  */
 export class PermittedWords implements WordCounter {
   readonly #sets = new LRUCache<string, CachedCounts>({
     maxSize: MAX_WORDS,
     sizeCalculation: ({ frequencies }) => 1 + frequencies.size,
   });
-  /** The last known state of the data, by connector. */
+  /** The newest `pg_snapshot` seen on the primary, by connector; null if unknown. */
   readonly #seen = new Map<string | null, string | null>();
 
   async of(
@@ -121,7 +121,7 @@ export class PermittedWords implements WordCounter {
     return kept.until > Date.now() && kept.snapshot === this.#seen.get(plan.connector) ? kept : null;
   }
 
-  /** Caches counts in the background, so that the answer does not wait for it. */
+  /** Caches counts that are still current, in the background, so that the answer does not wait for the check. */
   #keep(
     facet: string,
     plan: GovernedPlan,

@@ -19,7 +19,7 @@ interface Stores {
   readonly lexical: GovernedStore;
 }
 
-/** The passages found by one leg, best first. */
+/** The passages found by one leg (lexical or dense) of a hybrid search, best first. */
 interface LegResult extends Pick<LegShare, 'leg' | 'weight'> {
   readonly passages: readonly ScoredPassage[];
 }
@@ -32,9 +32,9 @@ const MOST_SKIPPED = 1_000;
 const RANK_CONSTANT = 60;
 
 /**
- * Hybrid search: fuses the best 2 × (`skip` + `topK`) passages of each leg, at least 100, into one order, breaking
- * ties by chunk id, and takes the page. Both legs return only permitted passages, so hidden ones affect no rank or
- * score. Returns passages of the dense store.
+ * Hybrid search: fuses the best 2 × (`skip` + `topK`) passages of each leg, at least 100, into one order, breaking ties
+ * by chunk id, and returns the requested page, with passages of the dense store. Both legs return only permitted
+ * passages, so hidden ones affect no rank or score.
  *
  * @throws QueryError E0511
  */
@@ -69,7 +69,7 @@ function pageOf<P>(ranked: readonly P[], { skip, topK }: PageValues): readonly P
   return ranked.slice(skip, skip + topK);
 }
 
-/** The weights of the lexical and the dense leg. */
+/** Returns the weights of the lexical and the dense leg. */
 function weightsOf(legs: Legs, input: RuntimeInput): readonly [number, number] {
   if (legs.mode !== 'hybrid' || legs.weights === null) return [1, 1];
   const [a = Number.NaN, b = Number.NaN, ...more] = elements(arrayValue(legs.weights, input)).map(Number);
@@ -107,24 +107,24 @@ function withoutShare({ leg, weight }: LegResult): LegShare {
   return { leg, weight, found: null, share: 0 };
 }
 
-/** The passage of the leg with the larger share; in a tie, that of the first leg. */
+/** Returns the passage of the leg with the largest share, in a tie of the first such leg; null if no leg found any. */
 function passageOfMost(shares: readonly LegShare[]): ScoredPassage | null {
   const [most] = shares.filter(({ found }) => found !== null).sort((a, b) => b.share - a.share);
   return most?.found?.passage ?? null;
 }
 
-/** Reciprocal rank fusion. */
+/** Returns the scores of reciprocal rank fusion. */
 function byRanks(passages: readonly ScoredPassage[]): readonly number[] {
   return passages.map((_, i) => 1 / (RANK_CONSTANT + i + 1));
 }
 
-/** Min-max normalized scores; all 1 if they are equal. */
+/** Returns min-max normalized scores; all 1 if the passages score equally. */
 function byScores(passages: readonly ScoredPassage[]): readonly number[] {
   const [best, last] = [passages[0]?.score ?? 0, passages.at(-1)?.score ?? 0];
   return passages.map(({ score }) => (best === last ? 1 : (score - last) / (best - last)));
 }
 
-/** Replaces passages by those of the dense store and drops those missing there. */
+/** Replaces passages by their versions in the dense store and drops those missing there. */
 async function ofDense(
   ranked: readonly ScoredPassage[],
   found: readonly ScoredPassage[],
@@ -154,12 +154,12 @@ async function ofDense(
 
 const BY_DISTANCE = Object.freeze({ by: 'dense' } as const);
 
-/** The name of a facet, or of one of its legs, in the content plane. */
+/** Returns the name of a facet, or of one of its legs, in the content plane. */
 export function indexName({ facet }: GovernedStore): string {
   return facet.indexedAs ?? facet.name;
 }
 
-/** The best permitted passages of a store, best first. */
+/** Returns the best permitted passages of a store, best first. */
 export async function best(
   store: GovernedStore,
   query: string,
@@ -177,7 +177,7 @@ export async function best(
   return rows.map((row) => ({ ...passageOf(row, store), why: BY_DISTANCE }));
 }
 
-/** The query's embedding for a dense store. */
+/** Returns the embedding of the query for a dense store. */
 function embedded(store: GovernedStore, query: string, input: RuntimeInput): Promise<string> {
   input.spending.addEmbedded(query);
   return unlessStopped(input.parts.content.embedQuery(indexName(store), query), input.signal);
@@ -186,7 +186,7 @@ function embedded(store: GovernedStore, query: string, input: RuntimeInput): Pro
 type Rerank = NonNullable<Retrieval['rerank']>;
 
 /**
- * The page of candidates for the reranker: the best passages of the search.
+ * Returns the page of candidates for the reranker: the best passages of the search.
  *
  * @throws QueryError E0511 if the requested page extends beyond the candidates
  */
@@ -199,8 +199,8 @@ export function candidatesOf(page: PageValues, { name, candidates }: Rerank): Pa
 }
 
 /**
- * Reorders `pool` by the reranker's scores (ties keep the search order) and takes the page. The reranker gets only
- * texts that the caller would see.
+ * Reorders `pool` by the reranker's scores (ties keep the search order) and returns the requested page. The reranker
+ * gets only texts that the caller would see.
  */
 export async function reranked(
   pool: readonly ScoredPassage[],
@@ -225,10 +225,10 @@ export async function reranked(
 /** Pool size for diversification: `each` times the number of passages wanted, but at least `least`. */
 const POOL = { each: 4, least: 50 };
 
-/** Limits the size of the page, since diversification takes quadratic time. */
+/** Maximum `skip` + `top_k` with diversification, which takes quadratic time. */
 const MOST_WANTED = 250;
 
-/** The page to diversify. @throws QueryError E0511 if it would be too large */
+/** Returns the page of candidates for diversification. @throws QueryError E0511 if the requested page is too large */
 export function poolOf(page: PageValues): PageValues {
   if (page.diversity === null) return page;
   const wanted = page.skip + page.topK;
@@ -239,7 +239,7 @@ export function poolOf(page: PageValues): PageValues {
   return { ...page, skip: 0, topK: Math.max(POOL.least, POOL.each * wanted) };
 }
 
-/** Reorders `pool` by RANK, which penalizes passages similar to earlier ones, and takes the page. */
+/** Reorders `pool` by RANK, which penalizes similarity to earlier passages, and returns the requested page. */
 export async function diverse(
   pool: readonly ScoredPassage[],
   page: PageValues,

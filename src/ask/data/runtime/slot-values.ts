@@ -3,7 +3,7 @@ import { InternalError, type Slot, valuesOf } from 'osl-compiler';
 import type { BoundValue } from '../../../engine/index.js';
 import type { MaskKeys, RuntimeRows, StepInput } from '../parts.js';
 
-/** Values of `slots`, in order: from the caller, the policy, and earlier steps. */
+/** Returns the values of `slots`, in order, from the caller, the policy, and earlier steps. */
 export function slotValues(
   slots: readonly Slot[],
   given: ReadonlyMap<string, string>,

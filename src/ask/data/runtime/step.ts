@@ -64,7 +64,7 @@ export function engineOf(
   return engine;
 }
 
-/** The canonical name of a time zone; null if unknown. @throws QueryError E0510, E0523 */
+/** Returns the canonical name of a time zone; null if unknown. @throws QueryError E0510, E0523 */
 export function timeZoneNamed(
   parts: Pick<RunningParts, 'engines' | 'defaultConnector'>,
   text: string,
@@ -74,7 +74,7 @@ export function timeZoneNamed(
   return engine.timeZone(text);
 }
 
-/** The settings of a statement: `settings`, plus signed rights if the connector has row security. */
+/** Returns the settings of a statement: `settings`, plus signed rights if the connector has row security. */
 export function settingsFor(
   parts: Pick<RunningParts, 'defaultConnector' | 'rowRights'>,
   caller: Caller,
@@ -89,7 +89,7 @@ export function settingsFor(
   return [...(settings ?? []), [SETTING, rights]];
 }
 
-/** Counts the output of `sink` against the caller's quotas, if any. */
+/** Returns a sink that also charges rows and bytes to the caller's quotas; `sink` itself if there are none. */
 export function chargingSink(sink: RowSink, { means }: Pick<RequestParts, 'means'>, caller: Caller): RowSink {
   const { quotas } = SealedValue.open(means).limiter;
   const own = quotasFor(caller, 'query');
@@ -103,7 +103,7 @@ export function chargingSink(sink: RowSink, { means }: Pick<RequestParts, 'means
   };
 }
 
-/** Counts use of a question against the caller's quotas, if any. */
+/** Charges `amount` of `unit` to the caller's query quotas, if any. */
 export function chargeUse(
   { means }: Pick<RequestParts, 'means'>,
   caller: Caller,
@@ -113,7 +113,7 @@ export function chargeUse(
   if (amount > 0) SealedValue.open(means).limiter.quotas.charge(quotasFor(caller, 'query'), unit, amount);
 }
 
-/** Options that count database time against the caller's quotas; empty if there are none. */
+/** Returns options that charge database time to the caller's quotas; empty if there are none. */
 export function timeCharge(
   { means }: Pick<RequestParts, 'means'>,
   caller: Caller,
@@ -178,7 +178,7 @@ async function readInTurns(all: readonly Buffer[], read: (part: readonly Buffer[
 
 const SLICE = 4_096;
 
-/** Slices of `list`, yielding to the event loop between them. */
+/** Yields slices of `list`, giving way to the event loop between them. */
 export async function* slices<T>(list: readonly T[]): AsyncGenerator<readonly T[]> {
   for (let from = 0; from < list.length; from += SLICE) {
     if (from > 0) await setImmediate();
@@ -186,14 +186,14 @@ export async function* slices<T>(list: readonly T[]): AsyncGenerator<readonly T[
   }
 }
 
-/** The caller and the limits of an operator call within `input`. */
+/** Returns the caller and the limits of an operator call within `input`. */
 export function operatorCallerOf({ parts, caller, until, signal, spending }: RuntimeInput): OperatorCaller {
   const { subject } = caller.identity;
   const { timeoutMs } = parts.caps;
   return { subject, timeoutMs, until, signal, spend: (usage) => spending.add(usage) };
 }
 
-/** The output of EXPLAIN for the generic plan. @param charged true to charge its time to the caller's quotas */
+/** Returns the output of EXPLAIN for the generic plan. @param charged true to charge its time to the caller's quotas */
 export async function explainLines(
   parts: RunningParts,
   caller: Caller,

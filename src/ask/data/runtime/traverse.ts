@@ -17,10 +17,10 @@ import { typeNamed } from './passage.js';
 import { textParameter } from './slot-values.js';
 import { slices, step, type TextRow } from './step.js';
 
-/** The text of a single-column key, or a JSON array with the columns of a composite key. */
+/** Identifies a key: the text of a single column, or a JSON array of the columns of a composite key. */
 type KeyIdentity = string;
 
-/** Keys with the texts of their columns. */
+/** Keys by their identity, each with the texts of its columns. */
 type Keys = ReadonlyMap<KeyIdentity, readonly string[]>;
 
 function identityOf(parts: readonly string[]): KeyIdentity {
@@ -57,7 +57,7 @@ class Trail {
     if (hop !== undefined) this.#hops.push({ hop, reached });
   }
 
-  /** A path to `key` at `depth`; of several shortest paths, the first when comparing keys from the end. */
+  /** Returns a shortest path to `key` at `depth`; of several, the first when keys are compared from the end. */
   to(key: KeyIdentity, depth: number): readonly TrailStep[] {
     const places: TrailStep[] = [];
     let at = key;
@@ -156,7 +156,7 @@ async function foundRows(
   return `[${rows.join()}]`;
 }
 
-/** The keys to start from, except those with a NULL column. */
+/** Returns the keys to start from, except those with a NULL column. */
 async function anchorsOf({ keys }: TraversalRuntime['relation'], input: RuntimeInput): Promise<Keys> {
   const columns = keys.map((expr) => ({
     type: expr.type,
@@ -178,7 +178,7 @@ async function anchorsOf({ keys }: TraversalRuntime['relation'], input: RuntimeI
 /** Maximum number of start keys. More are refused, since using only some of them would change results. */
 const MOST_ANCHORS = 100_000;
 
-/** Start keys from a governed subquery. */
+/** Reads start keys with a governed subquery. */
 async function startedAt(start: GovernedPlan, input: RuntimeInput): Promise<Keys> {
   const { rows } = await step(start, new Map(), { ...input, plan: start }, MOST_ANCHORS + 1);
   if (rows.length > MOST_ANCHORS)
@@ -205,7 +205,7 @@ function clipOf({ perHop }: TraversalRuntime['relation'], { caller }: RuntimeInp
   return { what: 'a hop of TRAVERSE', limit: perHop, unit: 'keys (`per_hop`)', hint };
 }
 
-/** The canonical text of a key, so that anchors are recognized: `007` becomes 7. */
+/** Returns the canonical text of a key, so that anchors are recognized: `007` becomes 7. */
 function canonicalKey(text: string, type: TypeName): string {
   if (/^int[248]\[\]$/.test(type) && /^[+-]?\d+$/.test(text.trim())) return BigInt(text.trim()).toString();
   if (type === 'bpchar[]') return withoutBlanks(text);

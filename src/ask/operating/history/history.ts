@@ -2,7 +2,7 @@ import type { AuditStats } from '../../../../audit/index.js';
 import type { EnginePool } from '../../../engine/index.js';
 import { BOUNDS_US, type Meter, type RequestObserver } from '../../request/meters.js';
 
-/** Lengths of time that are kept, and the length and number of their steps. */
+/** Periods that are kept: each consists of `count` steps of `everyMs`. */
 export const SPANS = Object.freeze({
   hour: { everyMs: 10_000, count: 360 },
   day: { everyMs: 300_000, count: 288 },
@@ -10,20 +10,20 @@ export const SPANS = Object.freeze({
 export const SPAN_NAMES = ['hour', 'day'] as const;
 export type SpanName = (typeof SPAN_NAMES)[number];
 
-/** Numbers of one thing: `width` of them for each step. */
+/** A series of figures, with `width` numbers for each step. */
 interface RingRow {
   readonly width: number;
   readonly cells: Uint32Array;
 }
 
-/** The steps of a ring as sent between processes: steps are counted since 1970. */
+/** The contents of a ring, for other processes. A step is numbered by the count of such steps since 1970. */
 export interface RingCopy {
-  /** The step that each place of the ring holds; -1 if none. */
+  /** Number of the step at each place of the ring; -1 if the place is empty. */
   readonly steps: Float64Array;
   readonly rows: ReadonlyMap<string, RingRow>;
 }
 
-/** Figures of the newest steps of equal length, in 4 bytes for each number and step. */
+/** Ring buffer with figures of the newest steps, all equally long. Each number takes 4 bytes per step. */
 class StepRing {
   readonly #everyMs: number;
   readonly #count: number;
@@ -37,7 +37,7 @@ class StepRing {
     this.#steps = new Float64Array(count).fill(-1);
   }
 
-  /** Moves to the step of `now`, in ms since 1970. */
+  /** Moves to the step that contains `now`, in ms since 1970. */
   turn(now: number): void {
     const step = Math.floor(now / this.#everyMs);
     this.#place = step % this.#count;
@@ -47,14 +47,14 @@ class StepRing {
       cells.fill(0, this.#place * width, (this.#place + 1) * width);
   }
 
-  /** Adds to the numbers of this step. */
+  /** Adds `values` to the numbers of the current step. */
   add(name: string, values: ArrayLike<number>): void {
     const { width, cells } = this.#row(name, values.length);
     const from = this.#place * width;
     for (let i = 0; i < width; i += 1) cells[from + i] = (cells[from + i] ?? 0) + (values[i] ?? 0);
   }
 
-  /** Raises the numbers of this step to `values`, where they are lower. */
+  /** Raises the numbers of the current step to `values` where they are lower. */
   raise(name: string, values: ArrayLike<number>): void {
     const { width, cells } = this.#row(name, values.length);
     const from = this.#place * width;
@@ -79,32 +79,32 @@ interface HistorySources {
   readonly observing: RequestObserver;
   readonly engines: ReadonlyMap<string, { pools(): readonly EnginePool[] }>;
   readonly audit: { stats(): AuditStats };
-  /** Open sessions on the Postgres port. */
+  /** Returns the number of open sessions on the Postgres port. */
   readonly wireSessions: () => number;
 }
 
-/** Places of the numbers in a row of questions; a histogram of durations follows them. */
+/** Positions of the numbers in a row of questions, followed by a histogram of durations. */
 export const REFUSED = 0;
 export const FAILED = 1;
 export const CANCELLED = 2;
 export const FIRST_BUCKET = 3;
 export const QUESTION_WIDTH = FIRST_BUCKET + BOUNDS_US.length + 1;
 
-/** Kinds of rows; names of rows begin with theirs. */
+/** Kinds of rows; the name of a row begins with its kind. */
 export const QUESTIONS = 'q';
 export const POOL = 'p';
 export const STATE = 's';
 
 /**
- * Connectors with rows of their own; the others share theirs. A row of questions has 54 KB and one of a pool 8 KB, so
- * that all have 7 MB at most; with one connector and two surfaces 230 KB.
+ * Maximum number of connectors with separate rows; the others share rows. A row of questions takes 54 KB and a row of a
+ * pool 8 KB, so that all take at most 7 MB, and 230 KB with one connector and two surfaces.
  */
 const MOST_CONNECTORS = 24;
 const OTHER_CONNECTORS = 'other connectors';
 const TICK_MS = 1_000;
 const KIB = 1_024;
 
-/** Separates the parts of a row's name; no connector has it in its name. */
+/** Separates the parts of a row's name; the name of a connector cannot contain it. */
 const SEPARATOR = '\n';
 
 export function rowName(...parts: readonly string[]): string {
@@ -116,8 +116,8 @@ export function rowParts(name: string): readonly string[] {
 }
 
 /**
- * Figures of a process over the last hour and the last day, sampled each second from counters and pools: questions are
- * added up within a step; of pools, audit log, memory and sessions the highest sample of a step is kept.
+ * Figures of a process over the last hour and the last day, sampled each second from counters and pools. Questions are
+ * summed within a step; for pools, audit log, memory and sessions, a step keeps the highest sample.
  */
 export class ProcessHistory {
   readonly #sources: HistorySources;
@@ -132,7 +132,7 @@ export class ProcessHistory {
     this.#sources = sources;
   }
 
-  /** Samples until `stop`. */
+  /** Samples once a second until `stop`. */
   start(): void {
     this.sample(Date.now());
     this.#timer ??= setInterval(() => this.sample(Date.now()), TICK_MS).unref();
@@ -148,7 +148,7 @@ export class ProcessHistory {
   }
 
   /**
-   * Counts what ended since the last sample in the step of that sample, in which the slowest statements have it too.
+   * Takes a sample. Requests that ended since the last sample count in the step of the last one, like slow statements.
    *
    * @param now ms since 1970
    */
@@ -175,7 +175,7 @@ export class ProcessHistory {
     }
   }
 
-  /** Adds what a meter counted since the last sample. */
+  /** Adds the counts of a meter since the last sample. */
   #count(meter: Meter, rings: readonly StepRing[]): void {
     const before = this.#before.get(meter) ?? new Float64Array(QUESTION_WIDTH);
     this.#before.set(meter, before);
@@ -192,8 +192,8 @@ export class ProcessHistory {
 }
 
 /**
- * Sets `more` to the counts of `meter` since `before`, and updates `before`. Returns false if all are 0.
- * Durations are counted of queries that were allowed; refusals, failures and cancels of all requests.
+ * Sets `more` to the counts of `meter` since `before`, and updates `before`. Returns false if all are 0. Durations are
+ * counted only for queries that were allowed; refusals, failures and cancels for all requests.
  */
 function countSince(
   { labels: { form, decision }, outcomes, total }: Meter,
@@ -215,7 +215,7 @@ function countSince(
   return some;
 }
 
-/** Running statements, requests that wait for a session, and the number of sessions for queries. */
+/** Returns the numbers of running statements, of requests waiting for a session, and of sessions for queries. */
 function useOf(pools: readonly EnginePool[]): readonly [running: number, waiting: number, size: number] {
   let [running, waiting, size] = [0, 0, 0];
   for (const pool of pools) {

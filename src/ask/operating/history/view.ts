@@ -18,15 +18,15 @@ import {
 export const GROUPINGS = ['all', 'surface', 'connector'] as const;
 export type HistoryGrouping = (typeof GROUPINGS)[number];
 
-/** One value for each step; null where no process was sampled, or there is nothing to measure. */
+/** One value for each step; null if no process has a sample of it, or for a quantile of no durations. */
 type StepValues = readonly (number | null)[];
 
 interface QuestionLine {
-  /** Surface or connector; null for everything, or for what reads no connector. */
+  /** Surface or connector; null for all together, and for questions that read no connector. */
   readonly name: string | null;
-  /** Questions that were run, by the step in which they ended. */
+  /** Number of questions that ran, counted in the step in which they ended. */
   readonly questions: StepValues;
-  /** Requests of any kind that were refused, failed or were cancelled. */
+  /** Number of requests of any kind that were refused, failed or were cancelled. */
   readonly refused: StepValues;
   readonly failed: StepValues;
   readonly cancelled: StepValues;
@@ -35,7 +35,7 @@ interface QuestionLine {
   readonly p99_ms: StepValues;
 }
 
-/** The highest samples of each step, added over the processes. */
+/** The highest sample of each step, summed over all processes. */
 interface PoolLine {
   readonly connector: string;
   readonly running: StepValues;
@@ -45,20 +45,20 @@ interface PoolLine {
 
 export interface HistoryView {
   readonly span: SpanName;
-  /** Start of the first step, RFC 3339; later than a span ago if the server began later. */
+  /** Start of the first step, RFC 3339. Less than a full period ago if the server started during the period. */
   readonly from: string;
   readonly every_seconds: number;
   readonly lines: readonly QuestionLine[];
   readonly pools: readonly PoolLine[];
-  /** Records that were not yet on disk. */
+  /** Number of audit records not yet on disk. */
   readonly audit_waiting: StepValues;
   readonly memory_bytes: StepValues;
   readonly wire_sessions: StepValues;
 }
 
 /**
- * Combines the rings of all processes, from the oldest step that one has sampled to the newest that is over; at least 30
- * steps. @param now ms since 1970
+ * Combines the rings of all processes, from the oldest step that any of them sampled to the newest completed step; at
+ * least 30 steps. @param now ms since 1970
  */
 export function historyView(
   rings: readonly RingCopy[],
@@ -112,21 +112,21 @@ interface Sum {
   readonly cells: Float64Array;
 }
 
-/** One number of each step. */
+/** Returns the number at position `at` of a row for each step, multiplied by `scale`. */
 type SeriesReader = (name: string, at: number, scale?: number) => StepValues;
 
 const NOWHERE = -1;
-/** Steps that are shown of a server that has just begun. */
+/** Minimum number of steps shown, for a server that started a short time ago. */
 const LEAST_STEPS = 30;
 
-/** The oldest step that a process sampled; `end` if there is none. */
+/** Returns the oldest step that any process sampled; `end` if none did. */
 function oldestOf(rings: readonly RingCopy[], end: number): number {
   let oldest = end;
   for (const { steps } of rings) for (const step of steps) if (step >= 0) oldest = Math.min(oldest, step);
   return oldest;
 }
 
-/** The place in a ring of each of `count` steps from `first`. */
+/** Returns the place in a ring of each of `count` steps from `first`; `NOWHERE` for steps that it does not hold. */
 function placesOf(steps: Float64Array, first: number, count: number): readonly number[] {
   return Array.from({ length: count }, (_, i) => {
     const place = (first + i) % steps.length;
@@ -186,7 +186,7 @@ function totalOf(counts: Float64Array): number {
   return total;
 }
 
-/** Quantile of a histogram, interpolated within its bucket, to 1 µs; null if it is empty. */
+/** Returns a quantile of a histogram in ms, interpolated within its bucket and rounded to 1 µs; null if it is empty. */
 function quantileMs(counts: Float64Array, q: number): number | null {
   const all = totalOf(counts);
   if (all === 0) return null;

@@ -11,8 +11,8 @@ import type { FromModel } from './words.js';
 const BATCH = 16;
 
 /**
- * Finds passages as `lexical-v1` does. Operators compare texts by their n-grams and by their meaning, which a model
- * computes in a separate thread.
+ * Opens an embedder that finds passages as `lexical-v1` does. Operators compare texts by their n-grams and by their
+ * meaning, which a model computes in a separate thread.
  *
  * @throws ContentError `notInstalled`, `endpoint`, `malformedAnswer`
  */
@@ -23,8 +23,8 @@ export async function openOffline(model: MeaningModel): Promise<Embedder> {
   return Object.freeze({
     model,
     fingerprint: `${model};${identity};${lexicalEmbedder.fingerprint}`,
-    // Meanings are scaled by the length of the n-gram vector, so their numbers may exceed what `halfvec` represents
-    // exactly.
+    // Meaning vectors are scaled by the length of the n-gram vector, so their components may exceed the integers that
+    // `halfvec` represents exactly.
     layout: Object.freeze({
       kind: 'lexical',
       dimensions: NGRAM_DIMENSIONS + dimensions,

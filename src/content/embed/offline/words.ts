@@ -16,7 +16,7 @@ export type FromModel =
 
 /** Meaning vectors of an offline model. */
 export interface MeaningVectors {
-  /** Package, version and settings; changes whenever the vectors would. */
+  /** Package, version and settings; changes whenever the vectors would change. */
   readonly identity: string;
   readonly dimensions: number;
   /** Weight of the meaning in a text's vector, relative to a weight of 1 for the n-grams. */
@@ -103,15 +103,15 @@ export async function readWords(file: AsyncIterable<string>): Promise<WordVector
 
 const BEGINNING = '"vectors":{';
 
-/** Adds the complete words in `text` to `words`; returns the start of the rest. */
+/** Adds the complete words in `text` to `words`; returns the index at which the incomplete rest starts. */
 function takeWords(text: string, words: Map<string, Float32Array>): number {
   let at = 0;
   while (words.size < MOST_WORDS) {
     const colon = text.indexOf('":[', at);
     const end = colon < 0 ? -1 : text.indexOf(']', colon);
     if (end < 0) break;
-    const word = JSON.parse(text.slice(text.indexOf('"', at), colon + 1)) as string; // the word
-    const numbers = JSON.parse(text.slice(colon + 2, end + 1)) as number[]; // its vector
+    const word = JSON.parse(text.slice(text.indexOf('"', at), colon + 1)) as string; // cast: a JSON string
+    const numbers = JSON.parse(text.slice(colon + 2, end + 1)) as number[]; // cast: an array of numbers
     words.set(
       word,
       Float32Array.from({ length: DIMENSIONS }, (_, i) => numbers[i] ?? 0),

@@ -29,12 +29,12 @@ const LIMITS: PdfLimits = { deadlineMs: 60_000, heapMb: 512, growthMb: 1_024, mo
 
 const PDF_PACKAGE = 'unpdf';
 
-/** Text of a document with form feeds between pages, or the reason it has none. */
+/** Text of a document with form feeds between pages, or the reason why it has no text. */
 export type PdfText = { readonly text: string } | { readonly fault: PdfFault };
 
 /**
- * Size of the text cache in UTF-16 code units. Caching pays off because several versions and rounds read the same
- * documents.
+ * Size of the text cache in UTF-16 code units. Caching pays off because several facet versions and indexing rounds read
+ * the same documents.
  */
 const REMEMBERED = 33_554_432;
 const GROWTH_CHECK_MS = 50;

@@ -34,7 +34,7 @@ const OPTIONS = { isEvalSupported: false, useSystemFonts: false, disableFontFace
 
 class TooLong extends Error {}
 
-/** Text of all pages, separated by form feeds. */
+/** Returns the text of all pages, separated by form feeds. */
 async function textOf(pdf: Pdf, bytes: Uint8Array, mostChars: number): Promise<string> {
   const document = await pdf.getDocumentProxy(bytes, OPTIONS);
   try {

@@ -22,7 +22,7 @@ export async function wordRules(language: Language | null): Promise<WordRules> {
   return rules;
 }
 
-/** The same rules with a cache, for a query that reads many passages. */
+/** Adds a cache to `rules`, for a query that reads many passages. */
 export function cachedRules(rules: WordRules): WordRules {
   if (rules === ANY_LANGUAGE) return rules;
   const known = new Map<string, readonly string[]>();
@@ -157,7 +157,7 @@ const STEMMED_LEXICONS: Readonly<Record<StemmedLanguage, StemmedLexicon>> = {
     script: LATIN,
     stemmer: () => import('@orama/stemmers/romanian'),
     stopWords: () => import('@orama/stopwords/romanian'),
-    // The stemmer expects these letters with a cedilla, as they were written before Unicode had them with a comma.
+    // The stemmer expects these letters with a cedilla, as they were encoded before Unicode added them with a comma.
     normalized: (lower) => lower.replaceAll('ș', 'ş').replaceAll('ț', 'ţ'),
   },
   russian: {
@@ -281,7 +281,7 @@ async function unspacedWords(language: UnspacedLanguage): Promise<WordRules> {
 
 /**
  * Parts of a word that help to find its other forms: a Han stem before a Hiragana ending, and the letter pairs of a
- * long Han word, since dictionaries differ in what they consider one word.
+ * long Han word, since dictionaries differ in where they split such words.
  */
 function partsOf(word: string): readonly string[] {
   const stem = /^(\p{Script=Han}+)\p{Script=Hiragana}+$/u.exec(word)?.[1];

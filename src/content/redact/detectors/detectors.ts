@@ -54,7 +54,7 @@ export function detectorNamed(name: string): Detector {
 /** Loads `libphonenumber-js` on demand: its numbering plans are large, and most facets do not need them. */
 async function phoneNumbers(): Promise<PhoneNumbers> {
   try {
-    return (await import('libphonenumber-js/max')) as unknown as PhoneNumbers; // its types list all countries
+    return (await import('libphonenumber-js/max')) as unknown as PhoneNumbers; // cast: its country type is a union
   } catch {
     throw new ContentError(
       'notInstalled',

@@ -4,7 +4,7 @@ export function spanOf(match: RegExpExecArray): TextSpan {
   return { start: match.index, end: match.index + match[0].length };
 }
 
-/** Luhn check (ISO/IEC 7812-1): the checksum must be a multiple of ten. */
+/** True if `digits` pass the Luhn check (ISO/IEC 7812-1): the checksum must be a multiple of ten. */
 function passesLuhn(digits: string): boolean {
   let sum = 0;
   for (let i = 0; i < digits.length; i++) {
@@ -26,7 +26,7 @@ function weighted(digits: string, weights: readonly number[]): number {
   return weights.reduce((sum, weight, i) => sum + weight * Number(digits[i]), 0);
 }
 
-/** True if this day exists in at least some years. */
+/** True if the month has this day, at least in leap years. */
 function isDay(month: number, day: number): boolean {
   return month >= 1 && month <= 12 && day >= 1 && day <= (DAYS[month - 1] ?? 0);
 }
@@ -40,7 +40,7 @@ const DAYS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] as const;
 interface NationalId {
   readonly country: string;
   readonly form: RegExp;
-  /** Checks `compact`: upper-case letters and digits, without separators. */
+  /** True if `compact` (upper-case letters and digits, without separators) is valid. */
   readonly holds: (compact: string) => boolean;
 }
 
@@ -191,7 +191,7 @@ function product(a: number, b: number): number {
   return b < 5 ? 5 + ((a - 5 - b + 5) % 5) : (a - b + 5) % 5;
 }
 
-/** A card number: 13 to 19 digits, contiguous or in groups separated by a single character (ISO/IEC 7812-1). */
+/** Matches a card number: 13 to 19 digits, contiguous or in groups separated by a single character (ISO/IEC 7812-1). */
 const CANDIDATE =
   /(?<![\p{L}\p{N}.,+-])\d{3,6}(?:([ \u00a0-])\d{3,6}(?:\1\d{2,7}){1,3}|\d{7,16})(?![\p{L}\p{N}]|[.,-]\d)/gu;
 /** Leading digits used by payment card issuers, and the lengths of their numbers. */
@@ -219,7 +219,7 @@ export function cards(text: string): readonly TextSpan[] {
   return found;
 }
 
-/** ISO 13616: a country, two check digits, and up to 30 letters and digits, contiguous or in groups. */
+/** Matches an IBAN (ISO 13616): country, two check digits, and up to 30 letters and digits, possibly in groups. */
 const IBAN_CANDIDATE =
   /(?<![\p{L}\p{N}])[A-Za-z]{2}\d{2}(?:[ \u00a0.-]?[A-Za-z0-9]{1,4}){2,9}(?![\p{L}\p{N}])/gu;
 /** Length of the country code plus the check digits. */

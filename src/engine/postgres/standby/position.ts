@@ -17,8 +17,8 @@ export function logPosition(text: string): WalPosition {
 }
 
 /**
- * The end of the last record before an insert position. Where the next record begins a page, Postgres gives the
- * position behind the page's header, which a standby reaches only with that record: an idle standby would seem to lag.
+ * Returns the end of the last record before an insert position. If the next record begins a page, Postgres reports the
+ * position after the page header, which a standby reaches only with that record: an idle standby would seem to lag.
  *
  * @param segmentBytes `wal_segment_size`
  */
@@ -27,7 +27,7 @@ export function lastRecordEnd(inserted: WalPosition, segmentBytes: bigint): WalP
   return inserted % PAGE_BYTES === PAGE_HEADER_BYTES ? inserted - PAGE_HEADER_BYTES : inserted;
 }
 
-/** Identifies a line of history. A server of another system or timeline has other data. */
+/** Identifies the history of a log. Servers with another system identifier or timeline have different data. */
 export interface LogOrigin {
   /** `system_identifier` of the cluster. */
   readonly system: string;
@@ -35,9 +35,9 @@ export interface LogOrigin {
 }
 
 /**
- * Positions of the primary's log, each with the time at which the primary was asked for it. What was committed before
- * that time ends at or before the position, so a standby that has replayed up to the position has all of it. No clocks
- * of two machines are compared.
+ * Positions in the primary's log, each with the time just before the primary was asked for it. Commits before that time
+ * end at or before the position, so a standby that has replayed the log up to the position has all of them. Clocks of
+ * different machines are never compared.
  */
 export class PrimaryHistory {
   readonly #keptMs: number;
@@ -71,28 +71,28 @@ export class PrimaryHistory {
     return this.#origin?.system === system;
   }
 
-  /** The time before which everything committed has been replayed at `replayed`; null if that is not known. */
+  /** Returns a time before which all commits are in the log up to `replayed`; null if all samples lie beyond it. */
   asOf(replayed: WalPosition): number | null {
     return this.#samples.findLast(({ position }) => position <= replayed)?.at ?? null;
   }
 }
 
-/** A server's origin, and the end of its log: of what is written or, on a standby, of what is replayed. */
+/** A server's origin and its position in the log: the end of what is inserted or, on a standby, of what is replayed. */
 export interface ServerPosition {
   readonly isStandby: boolean;
   readonly position: WalPosition;
   readonly origin: LogOrigin;
-  /** When the server was started, as it writes it; no two servers were started in the same microsecond. */
+  /** Start time as the server prints it. Identifies the server, since no two start in the same microsecond. */
   readonly startedAt: string;
 }
 
-/** When the server of a session was started. */
+/** Query for the start time of the session's server. */
 export const STARTED_AT = 'select pg_catalog.pg_postmaster_start_time()::pg_catalog.text as started_at';
 
 /**
- * The position of inserted records, not of flushed ones, since commits without a flush are visible too. The control file
- * of a standby shows a new timeline only after the next restart point; `pg_stat_wal_receiver` shows it at once, to roles
- * with pg_read_all_stats.
+ * Query for a server's position. It uses the insert position, not the flush position, since commits without a flush are
+ * visible too. The control file of a standby shows a new timeline only after the next restart point;
+ * `pg_stat_wal_receiver` shows it at once, to roles with pg_read_all_stats.
  */
 const POSITION = `
   select r.standby, pg_catalog.pg_postmaster_start_time()::pg_catalog.text as started_at,
@@ -108,7 +108,7 @@ const POSITION = `
          (select setting from pg_catalog.pg_settings where name = 'wal_segment_size') as segment
     from (select pg_catalog.pg_is_in_recovery() as standby) r`;
 
-/** @throws Error if the session is lost or the server says something else */
+/** Reads the server's position in the log. @throws Error if the session is lost or the answer is not a position */
 export async function positionOf(session: PostgresSession): Promise<ServerPosition> {
   const [row] = await session.query(POSITION);
   const isStandby = row?.['standby'];
@@ -124,12 +124,12 @@ export async function positionOf(session: PostgresSession): Promise<ServerPositi
   };
 }
 
-/** A server that is named as a standby, compared with its primary. */
+/** Comparison of a server that is configured as a standby with its primary. */
 export interface StandbyComparison {
   readonly isStandby: boolean;
   readonly isOfSystem: boolean;
   readonly isOnTimeline: boolean;
-  /** Upper bound on the age of its data in ms; null if it was not within the limit. */
+  /** Upper bound on the age of the server's data in ms; null if over the limit or if it is not such a standby. */
   readonly lagMs: number | null;
 }
 
@@ -138,10 +138,10 @@ const SILENCE_MS = 10_000;
 const POLL_MS = 20;
 
 /**
- * Asks the primary for its position, and the other server until it has replayed it. Throws Error if one cannot be
- * reached, or does not report its position.
+ * Asks the primary for its position, then polls the other server until it has replayed the log up to there. Throws
+ * Error if a server cannot be reached or does not report its position.
  *
- * @param withinMs time in ms after which the standby is too old
+ * @param withinMs time in ms after which the standby counts as too old
  */
 export async function compareStandby(
   primaryUrl: string,

@@ -17,9 +17,9 @@ interface WatchedServerOptions {
   readonly role: 'primary' | 'standby';
   readonly logins: CurrentLogins;
   readonly everyMs: number;
-  /** Receives each position, and the time before it was asked for, in ms on the clock of `performance.now()`. */
+  /** Called with each position and the time just before it was requested, in ms on the clock of `performance.now()`. */
   readonly moved: (askedAt: number, position: ServerPosition) => void;
-  /** Called if the server does not answer, or has another role now; the watch goes on. */
+  /** Called if the server does not answer or has changed its role; polling continues. */
   readonly lost: (cause: unknown) => void;
 }
 
@@ -36,7 +36,7 @@ class WatchedServer {
     this.#asking = this.#ask();
   }
 
-  /** Asks at once; resolves when the server has answered or is lost. */
+  /** Polls the server immediately; resolves when the server has answered or is considered lost. */
   async askNow(): Promise<void> {
     const before = this.#asking;
     await before;
@@ -83,15 +83,15 @@ function connect(url: string): Promise<PostgresSession> {
   return openSessionOnFirst(url, { application_name: 'osl-gateway standbys', silenceMs: SILENCE_MS });
 }
 
-/** A standby began to answer queries, or stopped. */
+/** Notice that a standby began or stopped answering queries. */
 export interface StandbyChange {
   readonly name: string;
-  /** Null if it answers queries from now on. */
+  /** Reason why the standby no longer answers queries; null if it answers them from now on. */
   readonly fault: StandbyFault | null;
 }
 
 interface StandbyConfig {
-  /** Its name for operators. */
+  /** Name of the standby, for operators. */
   readonly name: string;
   /** URL of the governed role; null if `logins` provides it. */
   readonly url: string | null;
@@ -100,7 +100,7 @@ interface StandbyConfig {
 
 export interface StandbyConfigs {
   readonly servers: readonly StandbyConfig[];
-  /** Maximum age of the data of an answer in ms. */
+  /** Maximum age, in ms, of the data from which a standby may answer. */
   readonly maxLagMs: number;
 }
 
@@ -112,16 +112,16 @@ interface StandbyHost {
   readonly onStandby: (change: StandbyChange) => void;
 }
 
-/** Maximum wait in ms for a session with a standby; then the primary is asked. */
+/** Maximum wait in ms for a session with a standby; after that, the primary is used. */
 const WAIT_MS = 500;
-/** Samples for each maximum age, and their bounds in ms. */
+/** Number of positions polled per `maxLagMs`, and the bounds of the polling interval in ms. */
 const SAMPLES = 10;
 const SHORTEST_MS = 50;
 const LONGEST_MS = 500;
 
 /**
- * The standbys of a database, each with its age. Polls the primary for its position in the log, and each standby for
- * how far it has replayed the log. While the primary does not answer, all standbys age, and soon none is used.
+ * The standbys of a database, with the age of their data. Polls the primary for its position in the log, and each
+ * standby for the position it has replayed. While the primary does not answer, all standbys age, and soon none is used.
  */
 export class StandbySet implements Standbys {
   readonly #standbys: readonly Standby[];
@@ -130,10 +130,10 @@ export class StandbySet implements Standbys {
   readonly #watchedStandbys = new Map<QueryServer, WatchedServer>();
   readonly #reported = new Map<string, StandbyFault | null>();
   readonly #onChange: StandbyHost['onStandby'];
-  /** Data before this time are not shown: what the gateway has published must be in them. */
+  /** Standbys must have all commits before this time, which include everything that the gateway has published. */
   #notBefore = performance.now();
 
-  /** Connects to all of them. A server that cannot be reached is tried again and again. */
+  /** Starts polling the primary and all standbys. A server that cannot be reached is retried. */
   constructor({ servers, maxLagMs }: StandbyConfigs, host: StandbyHost) {
     const everyMs = Math.min(LONGEST_MS, Math.max(SHORTEST_MS, maxLagMs / SAMPLES));
     const history = new PrimaryHistory(2 * maxLagMs);
@@ -156,7 +156,7 @@ export class StandbySet implements Standbys {
     ];
   }
 
-  /** Replaces the credentials for new sessions. @param urls URLs by name of the standby */
+  /** Replaces the credentials for new sessions. @param urls URLs by standby name */
   renew(urls: ReadonlyMap<string, string | null>): void {
     for (const [name, logins] of this.#logins) logins.renew({ url: urls.get(name) ?? null, systemUrl: null });
   }
@@ -167,7 +167,7 @@ export class StandbySet implements Standbys {
   }
 
   choose(reads: StandbyReads): UsableStandby | null {
-    // Starts at random, not in turns: a query that is not ready on the chosen standby asks again at once.
+    // Starts at random, not in turns: a query that is not ready on its standby chooses again, and would use two turns.
     const first = Math.floor(Math.random() * this.#standbys.length);
     let best: UsableStandby | null = null;
     for (let i = 0; i < this.#standbys.length; i++) {
@@ -187,7 +187,7 @@ export class StandbySet implements Standbys {
     return usable;
   }
 
-  /** Requires from now on data that contain everything committed until now. */
+  /** From now on, standbys must have everything that was committed until now. */
   requireCurrent(): void {
     this.#notBefore = performance.now();
   }
@@ -242,9 +242,9 @@ export class StandbySet implements Standbys {
   }
 }
 
-/** Makes the sessions for queries with a standby. */
+/** Returns a function that creates the query sessions of a standby. */
 function opener(name: string, logins: CurrentLogins, { sizes, memory }: StandbyHost): OpenQueryServer {
-  // The set reports whether the standby can be reached: it asks it all the time.
+  // Changes of this status are not reported: `StandbySet` polls the standby and reports whether it can be reached.
   const reach = new ConnectionStatus(() => undefined);
   return (check) =>
     queryServer(

@@ -14,16 +14,16 @@ export type StandbyFault =
 /** State of a standby, for operators. */
 export interface StandbyView {
   readonly name: string;
-  /** Null if it answers queries. */
+  /** Reason why the standby does not answer queries; null if it answers them. */
   readonly fault: StandbyFault | null;
-  /** Upper bound on the age of its data in ms; null if unknown. */
+  /** Upper bound on the age of the standby's data in ms; null if unknown. */
   readonly ageMs: number | null;
 }
 
-/** Makes the sessions for queries with a standby, each of which `check` must accept first. */
+/** Creates the query sessions of a standby. A new session is used only if `check` resolves. */
 export type OpenQueryServer = (check: (query: SetupQuery) => Promise<void>) => QueryServer;
 
-/** A standby, and what is known of how far it has replayed the primary's log. */
+/** A standby and the last position in the primary's log that it has reported as replayed. */
 export class Standby {
   readonly name: string;
   readonly server: QueryServer;
@@ -47,7 +47,7 @@ export class Standby {
   }
 
   /**
-   * Refuses a session with another server than the one whose position is known, as behind a name of several servers.
+   * Refuses a session with a server other than the one with the known position, as a host name may stand for several.
    *
    * @throws Error
    */
@@ -62,12 +62,15 @@ export class Standby {
     this.#fault = fault;
   }
 
-  /** True if it does not answer, or is no longer a standby. */
+  /** True if the standby cannot be reached or is no longer a standby. */
   get isDown(): boolean {
     return this.#fault === 'it cannot be reached' || this.#fault === 'it is no standby now';
   }
 
-  /** The standby for a statement that begins now; null if its data may be older than `notBefore` or the limit. */
+  /**
+   * Returns the standby for a statement that starts now; null if it cannot be used, or its data may be older than
+   * `notBefore` or the limit.
+   */
   usable(notBefore: number): UsableStandby | null {
     const asOf = this.#asOf;
     if (this.#fault !== null || asOf === null || asOf < notBefore) return null;
@@ -89,7 +92,10 @@ export class Standby {
     return this.#history.asOf(this.#replayed.position);
   }
 
-  /** A standby whose data became too old comes back at half the limit, so that it does not come and go at the limit. */
+  /**
+   * Returns the reason not to use the standby; null if it may be used. A standby that is out of use must be within half
+   * the limit, so that it does not alternate at the limit.
+   */
   #judge(origin: LogOrigin): StandbyFault | null {
     if (this.#history.isEmpty) return 'the primary does not tell its position';
     if (!this.#history.isOf(origin))
