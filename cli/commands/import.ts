@@ -229,7 +229,7 @@ export async function readSources(
   const texts: ImportText[] = [];
   for (const file of files) {
     const text = await readManifestText(file);
-    total += text.length;
+    total += Buffer.byteLength(text);
     if (total > MOST_TEXT) throw usage('the files are larger than 64 MiB in all');
     texts.push({ file, text });
   }

@@ -136,7 +136,8 @@ function doubtOf({ kind, time }: WitnessVerdict): string {
 
 const WITNESS_LINES: Readonly<Record<WitnessVerdict['kind'], string>> = {
   same: 'keeps this checkpoint',
-  later: 'keeps a later checkpoint: osl audit verify --witness tells whether it is of this log',
+  later:
+    'keeps another checkpoint with this record: osl audit verify --witness tells whether it is of this log',
   earlier: 'keeps no checkpoint with this record',
   nothing: 'keeps no checkpoint of this log',
 };

@@ -1,7 +1,7 @@
 import cluster, { type Worker } from 'node:cluster';
 import { messageOf } from '../../src/base/thrown.js';
 import type { Settings } from '../../src/service/settings.js';
-import { Failure } from '../exit.js';
+import { EXIT, Failure } from '../exit.js';
 import {
   type Handlers,
   Peer,
@@ -78,10 +78,7 @@ export class WorkerSlot {
     return this.#failures >= MANY;
   }
 
-  /**
-   * Starts a worker; resolves once it is serving. @throws Failure with the worker's own reason; PeerGone if it gave
-   * none
-   */
+  /** Starts a worker; resolves once it is serving. @throws Failure with the worker's reason if it gave one */
   async begin(): Promise<void> {
     const texts = this.#events.texts();
     const worker = cluster.fork();
@@ -119,7 +116,8 @@ export class WorkerSlot {
       this.#upSince = performance.now();
       this.#well = setTimeout(() => this.#steady(), STEADY_MS).unref();
     } catch (error) {
-      throw this.#refusal ?? error;
+      if (this.#refusal !== null || !(error instanceof PeerGone)) throw this.#refusal ?? error;
+      throw new Failure(EXIT.failed, `error: worker ${this.number} did not start: ${error.message}`);
     } finally {
       clearTimeout(late);
     }

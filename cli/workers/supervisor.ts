@@ -84,7 +84,7 @@ export class Supervisor {
     );
   }
 
-  /** Resolves once all workers are serving. @throws Failure of the first worker that cannot start; PeerGone */
+  /** Resolves once all workers are serving. @throws Failure of the first worker that cannot start */
   async start(): Promise<void> {
     cluster.schedulingPolicy = cluster.SCHED_RR;
     cluster.setupPrimary({ exec: WORKER, args: [], serialization: 'advanced' });

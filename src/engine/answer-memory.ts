@@ -43,6 +43,8 @@ export class AnswerMemory {
   readonly #waiters = new Set<MemoryWaiter>();
   #held = 0;
   #refused = 0;
+  /** Freeing cached data gives memory back, and must not serve waiters while a loop over them runs. */
+  #isServing = false;
   #free: (bytes: number) => void = () => undefined;
 
   constructor(bounds: AnswerBounds) {
@@ -115,7 +117,8 @@ export class AnswerMemory {
     if (this.#isBeyondHalf(party, bytes)) return false;
     const missing = this.#held + bytes - limit;
     if (missing > 0) this.#free(missing);
-    return this.#held + bytes <= limit;
+    // What was freed may have served others who waited, statements of this party among them.
+    return this.#held + bytes <= limit && !this.#isBeyondHalf(party, bytes);
   }
 
   /** True if the party would hold more than half of the memory; a single row with its copies may exceed that. */
@@ -131,7 +134,16 @@ export class AnswerMemory {
 
   /** Serves waiting parties, starting with the one that holds least. A party at its limit does not block others. */
   #serve(): void {
-    if (this.#waiters.size === 0) return;
+    if (this.#waiters.size === 0 || this.#isServing) return;
+    this.#isServing = true;
+    try {
+      this.#serveInOrder();
+    } finally {
+      this.#isServing = false;
+    }
+  }
+
+  #serveInOrder(): void {
     const byHeld = [...this.#waiters].sort((a, b) => this.#heldBy(a.party) - this.#heldBy(b.party));
     for (const waiter of byHeld) {
       const { party, bytes } = waiter;

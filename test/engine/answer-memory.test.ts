@@ -26,3 +26,18 @@ test('a caller that holds memory does not overtake those who wait', async (t) =>
   t.ok(await waiting);
   t.ok(memory.take('user:ann', 100));
 });
+
+test('memory that a cache gives back while waiters are served is granted once', async (t) => {
+  const memory = new AnswerMemory(BOUNDS);
+  t.ok(memory.take('cache', 600));
+  t.ok(memory.take('user:ann', 400));
+  const waiting = memory.wait('user:bob', 200);
+  let cached = 600; // of an answer that nobody reads any more
+  memory.onShortage(() => {
+    if (cached > 0) memory.giveBack('cache', cached);
+    cached = 0;
+  });
+  memory.giveBack('user:ann', 50);
+  t.ok(await waiting);
+  t.strictSame(memory.stats(), { held: 550, limit: 1_000, waiting: 0, refused: 0 });
+});

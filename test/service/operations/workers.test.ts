@@ -438,6 +438,26 @@ if (store !== null) {
   );
 }
 
+if (store !== null)
+  t.test('a worker that dies at its start without a reason ends the command, which names it', async (t) => {
+    const { dataDir, manifest, policy } = files(MANIFEST, POLICY);
+    const dies = join(temporary(), 'dies.cjs');
+    writeFileSync(dies, `if (process.env.NODE_UNIQUE_ID !== undefined) process.exit(7);`);
+    const env = { STORE_URL: store.postgres.readerUrl, NODE_OPTIONS: `--require ${dies}` };
+    const args = [
+      'serve',
+      '--workers',
+      '2',
+      '--data-dir',
+      dataDir,
+      '--manifest',
+      manifest,
+      '--policy',
+      policy,
+    ];
+    t.match(await osl(args, { env }), { code: 1, stderr: /error: worker 1 did not start: .*ended/ });
+  });
+
 t.test('an embedded database is refused, for it lives in one process', async (t) => {
   const args = ['serve', '--workers', '2', '--data-dir', join(temporary(), 'data')];
   const example = join(process.cwd(), 'examples', 'supply-chain');
