@@ -4,7 +4,10 @@ const LONGEST_KEY = 32;
 const NOBODY = randomBytes(LONGEST_KEY);
 
 export interface CancelKey {
-  /** A random number; together with the 4-byte key of protocol 3.0, it is one of 2⁶³ values. */
+  /**
+   * Random except for the server's number: 31 bits to guess, or 24 with a `CancelDirectory`, in addition to the key,
+   * which has only 32 bits in protocol 3.0.
+   */
   readonly processId: number;
   readonly key: Buffer;
 }
@@ -20,7 +23,7 @@ export interface CancelDirectory {
 /** Number of random bits in a process id whose upper seven bits contain the server number. */
 const RANDOM_BITS = 24;
 
-/** The cancel keys of sessions. Keys are compared in constant time. */
+/** Issues and checks the cancel keys of sessions. Keys are compared in constant time. */
 export class CancelKeys {
   readonly #directory: CancelDirectory | null;
   readonly #targets = new Map<number, { key: Buffer; padded: Buffer; cancel: () => void }>();

@@ -50,9 +50,9 @@ export class WireConnection implements HandshakeConnection {
   #session: WireSession | null = null;
   #processId = 0;
   #user: string | null = null;
-  /** The kind of refusal to record if the connection fails now. */
+  /** Kind of refusal to record if the connection fails now. */
   #phase: RefusedEvent['kind'] = 'startup';
-  /** True until a complete packet has arrived; before that, refusals are not explained to the client. */
+  /** True while a handshake packet is incomplete; as in Postgres, the client then gets no error message. */
   #awaitsPacket = true;
   /** Error with which the handler called `end` before the session existed; otherwise null. */
   #ending: WireError | null = null;
@@ -102,7 +102,7 @@ export class WireConnection implements HandshakeConnection {
     }
   }
 
-  /** Ends a connection without a session and records the reason. Only the first call has an effect. */
+  /** Ends a connection that has no session yet, and records the reason. Only the first call has an effect. */
   refuse(kind: RefusedEvent['kind'], reason: WireError): void {
     if (this.output.closed) return;
     const isExplained = !this.#awaitsPacket && kind !== 'tls';
@@ -243,7 +243,7 @@ export class WireConnection implements HandshakeConnection {
   }
 
   /**
-   * Adds channel binding to the SCRAM exchange, which does not support it by itself. Its steps throw FATAL 08P01 and
+   * Adds channel binding to `exchangeScram`, which does not support it. The returned functions throw FATAL 08P01 and
    * 28000.
    */
   #scram(ask: ScramSteps['ask']): Pick<ScramSteps, 'ask' | 'answer'> {
@@ -270,7 +270,10 @@ export class WireConnection implements HandshakeConnection {
     };
   }
 
-  /** The channel binding data of the server certificate in use. */
+  /**
+   * Returns the channel binding data of the server certificate in use; null if the connection or the certificate does
+   * not support channel binding.
+   */
   #endPoint(): Buffer | null {
     const shown = this.#socket instanceof TLSSocket ? this.#socket.getX509Certificate() : undefined;
     return shown === undefined ? null : serverEndPoint(shown);

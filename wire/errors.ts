@@ -51,14 +51,14 @@ export class WireError extends Error {
       : new WireError(severity, this.sqlstate, this.message, this, this.origin);
   }
 
-  /** A copy without position, for a text that the client did not send. */
+  /** Returns a copy without a position, for a text that the client did not send. */
   unplaced(): WireError {
     if (this.position === undefined) return this;
     const fields = { ...fieldsOf(this), position: undefined };
     return new WireError(this.severity, this.sqlstate, this.message, fields, this.origin);
   }
 
-  /** A copy with the position shifted by `characters`, for a statement inside a longer text. */
+  /** Returns a copy with the position shifted by `characters`, for a statement inside a longer text. */
   shifted(characters: number): WireError {
     if (this.position === undefined || characters === 0) return this;
     const position = this.position + characters;
@@ -85,19 +85,22 @@ export function fatal(sqlstate: string, message: string, fields?: WireErrorField
   return new WireError('FATAL', sqlstate, message, fields);
 }
 
-/** 28P01 for a wrong password, and for one refused after too many guesses; clients cannot tell them apart. */
+/**
+ * Creates 28P01, both for a wrong password and for a password refused after too many guesses; clients cannot tell them
+ * apart.
+ */
 export function wrongPassword(user: string): WireError {
   return fatal('28P01', `password authentication failed for user "${user}"`, {
     hint: 'After several wrong passwords the right one is refused too, for some minutes.',
   });
 }
 
-/** 08P01: the framing is valid but the content is not. */
+/** Creates 08P01, for messages whose framing is valid but whose content is not. */
 export function protocolViolation(message: string): WireError {
   return error('08P01', message);
 }
 
-/** The error shown for a bug, without details. */
+/** Creates the error that a client gets for a bug, without details. */
 export function internalError(severity: ErrorSeverity): WireError {
   return new WireError(severity, 'XX000', 'internal error');
 }

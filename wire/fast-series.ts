@@ -22,7 +22,10 @@ export interface FastSession {
   readonly output: SocketWriter;
   readonly statements: NamedStatements;
   prepare(text: string, parameterTypes: readonly number[]): Awaitable<WireStatement | null>;
-  /** Called when a series has been answered, except for ReadyForQuery. `failure` is its error, or null. */
+  /**
+   * Called when a series has been answered, except for ReadyForQuery. `failure` is the error that ended it; null if it
+   * succeeded.
+   */
   onAnswered(failure: { readonly cause: unknown } | null): void;
 }
 
@@ -194,7 +197,7 @@ export class FastSeries implements FastAnswer {
   }
 }
 
-/** The end offsets of the messages in a series: Bind, Describe (equal to `bound` if absent), Execute, Sync. */
+/** End offsets of the messages in a series: Bind, Describe (equal to `bound` if absent), Execute, Sync. */
 interface BoundSeries {
   readonly bound: number;
   readonly described: number;
@@ -202,7 +205,10 @@ interface BoundSeries {
   readonly end: number;
 }
 
-/** The series that begins with the Bind at `start`; null if it has another shape or is incomplete. */
+/**
+ * Finds the series that begins with the Bind at `start`; returns null if it consists of other messages or is
+ * incomplete.
+ */
 function boundSeries(decoder: FrameDecoder, start: number): BoundSeries | null {
   const { bytes } = decoder;
   const bound = messageEnd(decoder, start);
@@ -222,7 +228,7 @@ function isWholeRun(bytes: Buffer, { bound, described, executed }: BoundSeries):
   return isDescribed && TO_THE_END.equals(bytes.subarray(described + HEADER, executed));
 }
 
-/** The text and declared types of a Parse of the unnamed statement; null for any other Parse. */
+/** Returns the text's offsets and the declared types of a Parse of the unnamed statement; null for any other Parse. */
 function parsedOf(
   bytes: Buffer,
   start: number,
@@ -240,7 +246,7 @@ function parsedOf(
 
 const ALL_TEXT: readonly FormatCode[] = Object.freeze([]);
 
-/** The end of the message at `start`; −1 if it is incomplete or not for the fast path. */
+/** Returns the end of the message at `start`; −1 if it is incomplete, or malformed or too long for the fast lane. */
 function messageEnd({ bytes, end }: FrameDecoder, start: number): number {
   if (end - start < HEADER) return -1;
   const length = bytes.readUInt32BE(start + 1);

@@ -4,7 +4,7 @@ import type { WireError } from './errors.js';
 /** A value or a promise; avoids creating promises for synchronous results. */
 export type Awaitable<T> = T | Promise<T>;
 
-/** The implementation behind the protocol, which makes all decisions. */
+/** Implementation behind the protocol: authenticates clients and answers their statements. */
 export interface Handler {
   /**
    * Called first if the client presented a certificate signed by a trusted authority; returns true if it authenticates
@@ -16,7 +16,7 @@ export interface Handler {
    * password. Throws `WireError` to refuse.
    */
   scram?(user: string): ScramVerifier | null;
-  /** Called for a wrong SCRAM password, before the client learns of it and even if it has disconnected. */
+  /** Called for a wrong SCRAM password, before the client is told, and even if the client has disconnected. */
   noteWrongPassword?(user: string, remoteAddress: string): Awaitable<void>;
   /**
    * Called once per connection, after the password has arrived. Throws `WireError` to refuse (sent as FATAL). If the
@@ -89,7 +89,7 @@ export interface SessionControl {
   end(error: WireError): void;
 }
 
-/** The longest idle time in ms, and the FATAL error that follows it. */
+/** Maximum idle time in ms, and the FATAL error that ends the session after it. */
 export interface IdleLimit {
   readonly ms: number;
   readonly reason: WireError;
@@ -104,7 +104,7 @@ export interface SeriesEnd {
   readonly status: TransactionStatus;
   /** Parameter changes to report before ReadyForQuery. */
   readonly changes: readonly (readonly [name: string, value: string])[];
-  /** The idle limit from now on; null: the server's limit. */
+  /** Idle limit from now on; null: only the server's limit applies. */
   readonly idleLimit: IdleLimit | null;
 }
 
@@ -114,7 +114,7 @@ export interface SessionHandler {
   readonly parameters: ReadonlyMap<string, string>;
   /** Called when the session begins and after each series of messages. */
   endSeries(): Awaitable<SeriesEnd>;
-  /** Splits the text of a simple query; no statements: EmptyQueryResponse. Throws `WireError`. */
+  /** Splits the text of a simple query; an empty list leads to EmptyQueryResponse. Throws `WireError`. */
   split(text: string): Awaitable<readonly SimpleStatement[]>;
   /**
    * Prepares one statement; null if the text contains none. `parameterTypes` are declared OIDs, 0 if unspecified.
@@ -125,7 +125,7 @@ export interface SessionHandler {
   cursor?(name: string): NamedPortal | undefined;
   /**
    * Called after an error was reported to the client, including protocol errors and a FATAL error just before `close`;
-   * a transaction block has failed from then on.
+   * from then on, a transaction block counts as failed.
    */
   noteFailure(error: WireError): void;
   /** Called for a valid CancelRequest, or when the client disconnects, while a statement runs. */
@@ -138,13 +138,13 @@ export interface SessionHandler {
 }
 
 /**
- * Answers complete series of messages without the regular path. Takes a series only when nothing else is in progress;
- * series that it declines take the regular path.
+ * Answers complete series of messages without the regular path. Takes a series only when nothing else is in progress. A
+ * method returns true if it takes the series; otherwise the series takes the regular path.
  */
 export interface FastLane {
-  /** A Query with the text in bytes [start, end), which are valid during the call. */
+  /** Handles a Query. Its text is in bytes [start, end), which are valid during the call. */
   query(bytes: Buffer, start: number, end: number): boolean;
-  /** A series of Bind, complete Execute and Sync for a prepared statement. */
+  /** Handles Bind, Execute without a row limit, and Sync, for a prepared statement. */
   execute(statement: WireStatement, bind: Bind): boolean;
   /**
    * Handles a Parse, Bind, Execute and Sync sequence. The text is in bytes [start, end), and Execute has no row limit.
@@ -229,14 +229,14 @@ export interface CopyFormat {
 export type FormatCode = 0 | 1;
 
 export interface Bind {
-  /** One format per parameter, already expanded. */
+  /** One format per parameter, even if the message gives one for all or none. */
   readonly parameterFormats: readonly FormatCode[];
   /**
    * One value per parameter; null stands for NULL. Text values are valid UTF-8 without NUL. They are views of the
    * receive buffer: they stay valid but keep it in memory, so copy long-lived ones.
    */
   readonly parameters: readonly (Uint8Array | null)[];
-  /** One format per result column, already expanded. */
+  /** One format per result column, even if the message gives one for all or none. */
   readonly resultFormats: readonly FormatCode[];
 }
 
@@ -254,7 +254,7 @@ export interface Portal {
 export interface NamedPortal {
   /** The columns; null for a statement without rows. */
   readonly columns: readonly ColumnDescription[] | null;
-  /** One format per column; empty: all are text. */
+  /** One format per column; an empty list means that all are text. */
   readonly formats: readonly FormatCode[];
   /**
    * Like `Portal.fetch`, but may be called again after the last row. Throws `WireError` 55000 while it is running.

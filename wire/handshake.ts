@@ -32,7 +32,7 @@ export interface HandshakeConnection {
   readonly socket: Socket;
   readonly encrypted: boolean;
   /**
-   * Called with true while waiting for a packet, and with false once it is complete; until then, errors are not
+   * Called with true while waiting for a packet, and with false once it is complete. While waiting, errors are not
    * explained to the client.
    */
   awaitPacket(yes: boolean): void;
@@ -109,7 +109,7 @@ function refuseEncryption(side: HandshakeConnection): void {
   side.socket.write('N');
 }
 
-/** Unencrypted bytes in the same segment may come from an attacker (CVE-2021-23214) and are never processed. */
+/** Refuses unencrypted bytes that arrived with the request: they may come from an attacker (CVE-2021-23214). */
 function requireNothingBuffered(input: SocketReader): void {
   if (input.decoder.buffered > 0) throw fatal('08P01', 'received unencrypted data after encryption request');
 }
@@ -151,7 +151,7 @@ async function upgrade(side: HandshakeConnection, { context, clients }: TlsHands
   return secure;
 }
 
-/** Refuses an invalid certificate instead of ignoring it. */
+/** Refuses an invalid client certificate instead of ignoring it, and a missing one if certificates are demanded. */
 function requireValidCertificate(
   side: HandshakeConnection,
   secure: TLSSocket,

@@ -7,7 +7,7 @@ export interface MessageFrame {
   readonly body: Buffer;
 }
 
-/** The largest length field for a message type; throws for a type that is not allowed now. */
+/** Returns the largest length field for a message type; throws for a type that is not allowed now. */
 export type LengthLimit = (type: number) => number;
 
 const EMPTY = Buffer.alloc(0);
@@ -28,7 +28,7 @@ export class FrameDecoder {
     return this.#end - this.#start;
   }
 
-  /** The next byte, without consuming it; null if there is none. */
+  /** Returns the next byte without consuming it; null if nothing is buffered. */
   peek(): number | null {
     return this.buffered === 0 ? null : this.#bytes.readUInt8(this.#start);
   }
@@ -188,7 +188,7 @@ export class SocketReader {
     if (this.decoder.buffered > 0 && !this.#isTaken()) this.#awake();
   }
 
-  /** Resolves when more bytes have arrived or no more will. */
+  /** Resolves when more bytes have arrived or the input has ended. */
   more(): Promise<void> {
     if (this.#ended) return Promise.resolve();
     return new Promise((resolve) => {

@@ -16,7 +16,10 @@ export class LoopTurns {
     this.#left = steps;
   }
 
-  /** Waits for a turn; returns null if the current one has room. */
+  /**
+   * Takes a step in a turn of the event loop. Returns null if the current turn has room, otherwise a promise of a later
+   * turn.
+   */
   take(): Promise<void> | null {
     this.#schedule();
     if (this.#left > 0 && this.#waiting.size === 0) {
@@ -45,6 +48,9 @@ export class LoopTurns {
   }
 }
 
-/** Turns of all connections of this process, which share its event loop: for steps of a login, and for messages. */
+/**
+ * Limits the login steps of all connections of this process in one turn of its event loop; `messageTurns` does the same
+ * for messages.
+ */
 export const loginTurns = new LoopTurns(16);
 export const messageTurns = new LoopTurns(8);

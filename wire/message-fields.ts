@@ -119,7 +119,7 @@ export class MessageWriter implements MessageFields {
     return this.#pieceBytes + this.#at - this.#from;
   }
 
-  /** Appends a message with the fields that `write` writes. Discards the message if it throws. */
+  /** Appends a message with the fields that `write` writes. Discards the message if `write` throws. */
   message(type: number, write: (fields: MessageFields) => void = noFields): void {
     this.#requireBetweenMessages();
     this.#reserve(HEADER);
@@ -240,7 +240,7 @@ export class MessageWriter implements MessageFields {
   }
 }
 
-/** Encodes messages that are sent repeatedly. */
+/** Encodes messages that are sent repeatedly, so that each is encoded only once. */
 export function encodeOnce(write: (out: MessageWriter) => void): Uint8Array {
   const out = new MessageWriter();
   write(out);

@@ -5,7 +5,7 @@ export interface WireOptions {
   /** TLS options. Without them, SSLRequest is answered `N` and passwords are accepted from loopback only. */
   readonly tls?: WireTls | undefined;
   /**
-   * Time limit for a login, from accept to ReadyForQuery, in ms. Default 60,000, like Postgres's
+   * Time limit for a login, from accept until the client is authenticated, in ms. Default 60,000, like Postgres's
    * `authentication_timeout`.
    */
   readonly authenticationTimeoutMs?: number | undefined;
@@ -15,15 +15,18 @@ export interface WireOptions {
   readonly writeStallTimeoutMs?: number | undefined;
   /** Maximum number of unauthenticated connections; beyond it, the oldest one gets 53300. Default 1,000. */
   readonly maxUnauthenticated?: number | undefined;
-  /** Maximum message length. Default 16 MiB. */
+  /** Maximum message length in bytes. Default 16 MiB. */
   readonly maxMessageBytes?: number | undefined;
   /** Maximum number of prepared statements in a session, beyond which 53400 is sent. Default 5,000. */
   readonly maxStatements?: number | undefined;
-  /** Maximum total size of the texts of a session's prepared statements, in UTF-8 bytes. Default 32 MiB. */
+  /**
+   * Maximum total size of a session's prepared statements in bytes: Parse messages, or texts of PREPARE. Default 32
+   * MiB.
+   */
   readonly maxStatementBytes?: number | undefined;
   /** Maximum number of portals in a session. Default 1,000. */
   readonly maxPortals?: number | undefined;
-  /** Maximum total size of the values bound to a session's portals, in bytes. Default 32 MiB. */
+  /** Maximum total size of the Bind messages of a session's portals, in bytes. Default 32 MiB. */
   readonly maxPortalBytes?: number | undefined;
   /** Startup parameters accepted besides user and database. Default: those that drivers send by default. */
   readonly startupParameters?: readonly string[] | undefined;

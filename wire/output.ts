@@ -49,7 +49,7 @@ export class SocketWriter implements RowWriter {
     return this.relieve();
   }
 
-  /** Flushes if a lot is buffered. Returns a promise if the client reads too slowly. */
+  /** Flushes if `FLUSH_BYTES` are buffered. Returns a promise if the client reads too slowly. */
   relieve(): void | Promise<void> {
     if (this.messages.size >= FLUSH_BYTES) this.flush();
     if (this.stalled) return this.waitUntilRead();

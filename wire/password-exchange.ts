@@ -5,7 +5,7 @@ import { encodeStartupMessage } from './messages/startup.js';
 
 interface ExchangeSteps {
   ask(request: Uint8Array): void;
-  /** The next PasswordMessage, validated; null if the client has disconnected. */
+  /** Reads and validates the next PasswordMessage; null if the client has disconnected. */
   answer(): Promise<Uint8Array<ArrayBuffer> | null>;
 }
 
@@ -14,14 +14,14 @@ export interface PasswordSteps extends ExchangeSteps {
 }
 
 export interface ScramSteps extends ExchangeSteps {
-  /** Called for a correct password. Must not throw. */
+  /** Called for a correct password. Returns false if the client is refused nevertheless. Must not throw. */
   proved(): Promise<boolean>;
   /** Called for a wrong password. Must not throw. */
   disproved(): Promise<void>;
 }
 
 /**
- * Runs `pg-gateway`'s password exchange over in-memory streams. It only receives messages that we have validated,
+ * Runs `pg-gateway`'s password exchange over in-memory streams, through which it only receives validated messages,
  * never the socket or later messages. Resolves to AuthenticationOk, or null if the client was refused or disconnected.
  */
 export function exchangePassword(user: string, steps: PasswordSteps): Promise<Uint8Array | null> {
@@ -77,7 +77,10 @@ export function exchangeScram(
 
 interface AuthenticationPeer {
   receive(): Promise<Uint8Array | null>;
-  /** Forwards one server message and the client's answer. Returns false at the end. */
+  /**
+   * Forwards one server message and the client's answer. Returns false if `pg-gateway` has ended or the client has
+   * disconnected.
+   */
   turn(steps: ExchangeSteps): Promise<boolean>;
 }
 

@@ -18,7 +18,7 @@ interface SizedEntry {
   readonly bytes: number;
 }
 
-/** Limits the number and size of entries, including the unnamed one. */
+/** Limits the number and total size of a session's statements or portals, including the unnamed one. */
 class PreparedBudget {
   readonly #what: string;
   readonly #maxCount: number;
@@ -69,7 +69,10 @@ export class NamedStatements {
     this.#budget = new PreparedBudget('prepared statements', maxCount, maxBytes);
   }
 
-  /** Prepares for adding a statement. Throws 42P05 if the name is in use, 53400. */
+  /**
+   * Makes room for a statement, for which an existing unnamed one is deleted. Throws 42P05 if the name is in use, 53400
+   * if a limit is reached.
+   */
   reserve(name: string, bytes: number): void {
     if (name === '') this.delete('');
     else if (this.#byName.has(name)) throw error('42P05', `prepared statement "${name}" already exists`);
@@ -121,7 +124,7 @@ export class NamedStatements {
     );
   }
 
-  /** The statement; null if there is none, its text is empty, or it is not prepared yet. */
+  /** Returns the statement; null if there is none, its text is empty, or it is not prepared yet. */
   find(name: string): WireStatement | null {
     return this.#byName.get(name)?.statement ?? null;
   }
@@ -142,7 +145,7 @@ export interface OpenPortal extends SizedEntry {
   readonly statement: WireStatement | null;
   readonly portal: Portal | null;
   readonly resultFormats: readonly FormatCode[];
-  /** The completion tag; null until finished. */
+  /** Completion tag; null until the portal has finished. */
   finished: string | null;
   /** True while running, to prevent recursion. */
   running: boolean;
@@ -158,7 +161,10 @@ export class Portals {
     this.#budget = new PreparedBudget('portals', maxCount, maxBytes);
   }
 
-  /** Prepares for adding a portal. Throws 42P03 if the name is in use, 53400. */
+  /**
+   * Makes room for a portal, for which an existing unnamed one is dropped. Throws 42P03 if the name is in use, 53400 if
+   * a limit is reached.
+   */
   reserve(name: string, bytes: number): void {
     if (name === '') this.drop('');
     else if (this.#byName.has(name)) throw error('42P03', `cursor "${name}" already exists`);
@@ -178,7 +184,7 @@ export class Portals {
     throw error('34000', `portal "${name}" does not exist`);
   }
 
-  /** The portal for use by SQL statements; undefined if there is none. The unnamed portal has no SQL name. */
+  /** Returns the portal for use by SQL statements; undefined if there is none. SQL cannot name the unnamed portal. */
   named(name: string): NamedPortal | undefined {
     const open = name === '' ? undefined : this.#byName.get(name);
     if (open === undefined) return undefined;
@@ -222,7 +228,7 @@ export class Portals {
     for (const name of [...this.#byName.keys()]) this.drop(name);
   }
 
-  /** True if dropped portals must be closed. */
+  /** True if there are dropped portals that `sweep` must close. */
   get dirty(): boolean {
     return this.#dropped.length > 0;
   }
@@ -241,14 +247,14 @@ export class Portals {
 
 const NOTHING_LEFT: FetchResult = Object.freeze({ suspended: false, tag: 'SELECT 0' });
 
-/** The error for re-running a command or a running portal. */
+/** Creates the error for running a finished command again, or a portal that is already running. */
 export function cannotRun(name: string) {
   return error('55000', `portal "${name}" cannot be run`);
 }
 
 /**
- * Fits a Bind message to its statement. If it gives no format, all are text; a single one applies to all. Throws 08P01
- * for wrong counts, 22021 for a text value that is not UTF-8 or contains NUL.
+ * Matches a Bind message with its statement. Without formats, all values are text; a single format applies to all
+ * values. Throws 08P01 for wrong counts, 22021 for a text value that is not UTF-8 or contains NUL.
  */
 export function fitBind(
   message: BindMessage,

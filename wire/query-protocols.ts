@@ -93,14 +93,14 @@ async function answer(text: string, handler: SessionHandler, output: SocketWrite
   }
 }
 
-/** The number of Unicode code points, the unit of error positions. */
+/** Returns the number of Unicode code points before a statement; this is the unit of error positions. */
 function charactersBefore(statement: SimpleStatement, text: string): number {
   let characters = 0;
   for (const _ of text.slice(0, statement.start)) characters++;
   return characters;
 }
 
-/** Handlers of Parse, Bind, Describe, Execute and Close. Each writes its response or throws `WireError`. */
+/** Handles Parse, Bind, Describe, Execute and Close. Each method writes its response or throws `WireError`. */
 export class ExtendedQuery {
   readonly #handler: SessionHandler;
   readonly #output: SocketWriter;
@@ -210,7 +210,9 @@ function describeRows(
   else rowDescription(out, columns, formats);
 }
 
-/** The tag for re-executing a finished portal, as in Postgres: a query returns no more rows, a command fails. */
+/**
+ * Returns the tag for executing a finished portal again, as in Postgres: a query returns no more rows, a command fails.
+ */
 function tagOfFinished(open: OpenPortal, tag: string, name: string): string {
   if (open.statement?.columns === null) throw cannotRun(name);
   return tag.replace(/^(SELECT|FETCH) \d+$/, '$1 0');

@@ -98,10 +98,10 @@ function textPart(typeOid: number, format: FormatCode): TextPart {
 }
 
 /**
- * Converts a message body from `encoding` to UTF-8. `typesOf` returns the parameter types of a prepared statement,
- * for binary values.
+ * Converts a message body from `encoding` to UTF-8. `typesOf` returns the parameter types of a prepared statement, for
+ * binary values.
  *
- * @throws WireError 22021, and 08P01 if the message is malformed
+ * @throws WireError 22021 or 22P05 for text that is invalid in `encoding`, 08P01 if the message is malformed
  */
 export async function recodeMessage(
   type: number,

@@ -8,20 +8,23 @@ import { Backend, type Frontend } from './messages/types.js';
 const FORM = /^SCRAM-SHA-256\$(\d{1,7}):([A-Za-z0-9+/]+=*)\$([A-Za-z0-9+/]{43}=):([A-Za-z0-9+/]{43}=)$/;
 const LEAST_ITERATIONS = 4_096;
 
-/** Parses a verifier in the format of Postgres: `SCRAM-SHA-256$<iterations>:<salt>$<stored key>:<server key>`. */
+/**
+ * Parses a verifier in Postgres' format, `SCRAM-SHA-256$<iterations>:<salt>$<stored key>:<server key>`; returns null if
+ * it is malformed or has too few iterations.
+ */
 export function readScramVerifier(text: string): ScramVerifier | null {
   const [, iterations = '', salt = '', storedKey = '', serverKey = ''] = FORM.exec(text) ?? [];
   if (Number(iterations) < LEAST_ITERATIONS) return null;
   return Object.freeze({ iterations: Number(iterations), salt, storedKey, serverKey });
 }
 
-/** Creates the verifier of a password. */
+/** Creates the verifier of a password, as a text for `readScramVerifier`. */
 export async function makeScramVerifier(password: string, iterations = LEAST_ITERATIONS): Promise<string> {
   const data = await createScramSha256Data(password.normalize('NFKC'), iterations);
   return `SCRAM-SHA-256$${data.iterations}:${data.salt}$${data.storedKey}:${data.serverKey}`;
 }
 
-/** The digest for each signature algorithm OID. MD5 and SHA-1 are replaced by SHA-256. */
+/** Digest by OID of the signature algorithm. MD5 and SHA-1 are replaced by SHA-256, as RFC 5929 requires. */
 const DIGESTS: ReadonlyMap<string, string> = new Map([
   ['1.2.840.113549.1.1.4', 'sha256'],
   ['1.2.840.113549.1.1.5', 'sha256'],
@@ -37,8 +40,9 @@ const DIGESTS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Channel binding `tls-server-end-point` (RFC 5929, 4.1): the hash of the server certificate, using the digest of its
- * signature. Null if the signature has no single digest (Ed25519, RSA-PSS); clients cannot use channel binding then.
+ * Returns the channel binding data `tls-server-end-point` (RFC 5929, 4.1): the hash of the server certificate, using
+ * the digest of its signature. Returns null if the signature has no single digest (Ed25519, RSA-PSS); clients cannot
+ * use channel binding then.
  */
 export function serverEndPoint(certificate: X509Certificate): Buffer | null {
   const digest = DIGESTS.get(signatureAlgorithm(certificate.raw) ?? '');
@@ -47,7 +51,7 @@ export function serverEndPoint(certificate: X509Certificate): Buffer | null {
 
 interface Element {
   readonly tag: number;
-  /** The range of its contents. */
+  /** Start of the element's contents in the DER data; `end` is their end. */
   readonly start: number;
   readonly end: number;
 }
@@ -55,7 +59,10 @@ interface Element {
 const SEQUENCE = 0x30;
 const OBJECT_IDENTIFIER = 0x06;
 
-/** Certificate ::= SEQUENCE { tbsCertificate SEQUENCE, signatureAlgorithm SEQUENCE { OBJECT IDENTIFIER … } … } */
+/**
+ * Returns the OID of a certificate's signature algorithm; null if the DER data is malformed. Certificate ::= SEQUENCE {
+ * tbsCertificate SEQUENCE, signatureAlgorithm SEQUENCE { OBJECT IDENTIFIER … } … }
+ */
 function signatureAlgorithm(der: Buffer): string | null {
   const certificate = elementAt(der, 0);
   const signed = certificate?.tag === SEQUENCE ? elementAt(der, certificate.start) : null;
@@ -64,7 +71,7 @@ function signatureAlgorithm(der: Buffer): string | null {
   return name?.tag === OBJECT_IDENTIFIER ? oidOf(der.subarray(name.start, name.end)) : null;
 }
 
-/** The DER element at `at`; null if it is incomplete. */
+/** Returns the DER element at `at`; null if it is incomplete. */
 function elementAt(der: Buffer, at: number): Element | null {
   const tag = der[at];
   const first = der[at + 1];
@@ -109,7 +116,7 @@ export function encodePassword(type: typeof Frontend.password, body: Buffer): Ui
 const PLAIN = 'SCRAM-SHA-256';
 const PLUS = 'SCRAM-SHA-256-PLUS';
 const SASL = 10;
-/** Maximum message length on either side, in bytes. */
+/** Maximum length of a SASL message of the client, in bytes. */
 const LONGEST = 1_024;
 
 /** The only channel binding type of Postgres clients (RFC 5929, 4). */
@@ -135,10 +142,11 @@ export function offerScram(out: MessageWriter, endPoint: Buffer | null): void {
 }
 
 /**
- * Reads a SASLInitialResponse. Throws FATAL 08P01 and 28000. `endPoint`: the channel binding data; null if not offered.
+ * Reads a SASLInitialResponse. Throws FATAL 08P01 and 28000. `endPoint` is the channel binding data; null if channel
+ * binding was not offered.
  *
- * A client that supports channel binding but reports that it was not offered has received a manipulated mechanism list,
- * which means a man in the middle.
+ * If a client supports channel binding but reports that it was not offered, a man in the middle has manipulated the
+ * list of mechanisms.
  */
 export function readScramFirst(body: Buffer, endPoint: Buffer | null): ScramChoice {
   const end = body.indexOf(0);

@@ -8,9 +8,9 @@ import type { Handler } from './handler.js';
 import type { TlsHandshake } from './handshake.js';
 import { settingsOf, type WireOptions, type WireTls } from './options.js';
 
-/** The socket buffer size at which writers must wait. */
+/** Socket buffer size in bytes at which writers must wait. */
 const SOCKET_BUFFER = 64 * 1024;
-/** The keep-alive delay, which detects clients whose host has vanished. */
+/** Keep-alive delay in ms, to detect clients whose host has vanished. */
 const KEEP_ALIVE_MS = 60_000;
 /** Additional time after the deadline of `stop` for sending errors and closing sessions. */
 const GIVE_UP_MS = 1_500;
@@ -54,7 +54,7 @@ export function createWireServer(options: WireOptions, handler: Handler): WireSe
 
   const server = createServer(
     {
-      // A client that has closed its side is gone, but data it already sent must still arrive.
+      // A client that has closed its side is gone, but data already sent to it must still arrive.
       allowHalfOpen: true,
       noDelay: true,
       keepAlive: true,
@@ -148,7 +148,7 @@ async function stop(server: Server, connections: OpenConnections, deadlineMs: nu
   clearTimeout(last);
 }
 
-/** The client authorities and CRLs as comparable text. */
+/** Returns the client authorities and CRLs as a text, to detect changes. */
 function authoritiesOf(tls: WireTls | undefined): string {
   return [tls?.ca, tls?.crl].flat().map(String).join('\n');
 }

@@ -29,7 +29,7 @@ import { textEncoding } from './text-encoding.js';
  * - `Idle`: ReadyForQuery was sent; nothing received since.
  * - `Simple`: a Query is being answered.
  * - `Extended`: inside a series of extended messages, before its Sync.
- * - `AwaitingSync`: one of them failed; messages up to Sync are discarded.
+ * - `AwaitingSync`: an extended message failed; messages up to Sync are discarded.
  * - `Ended`: nothing more is sent.
  */
 type ProtocolState = 'Idle' | 'Simple' | 'Extended' | 'AwaitingSync' | 'Ended';
@@ -50,12 +50,12 @@ export class WireSession implements Omit<SessionControl, 'processId' | 'notify'>
   #ending: WireError | null = null;
   /** If set, the session ends at the next ReadyForQuery. */
   #draining: WireError | null = null;
-  /** Notifications that wait, each as a function that writes it. */
+  /** Notifications not sent yet, by channel and payload; each function writes one. */
   readonly #notifications = new Map<string, () => void>();
   #status: TransactionStatus = 'I';
   #idleTimer: NodeJS.Timeout | null = null;
   #idleLimit: IdleLimit | null = null;
-  /** The time since which the client has been idle (`performance.now`). */
+  /** Time at which the client became idle (`performance.now`). */
   #restingSince = 0;
 
   constructor(input: SocketReader, output: SocketWriter, handler: SessionHandler, settings: WireSettings) {
@@ -118,7 +118,7 @@ export class WireSession implements Omit<SessionControl, 'processId' | 'notify'>
     }
   }
 
-  /** Ends the session with `reason` after the running series. */
+  /** Ends the session with `reason` after the running series of messages. */
   drain(reason: WireError): void {
     this.#draining = reason;
     const resting = this.#state === 'Idle' || this.#state === 'AwaitingSync';
@@ -227,7 +227,10 @@ export class WireSession implements Omit<SessionControl, 'processId' | 'notify'>
     if (turn !== null) await turn;
   }
 
-  /** Ends an idle session. Series answered by the fast lane only update `#restingSince`. */
+  /**
+   * Ends the session once it has been idle for `resting.ms`; `ms` is the time until the next check. Series answered by
+   * the fast lane only update `#restingSince`.
+   */
   #watchIdle(resting: IdleLimit, ms: number): void {
     this.#idleTimer = setTimeout(() => {
       const left = this.#serving ? resting.ms : this.#restingSince + resting.ms - performance.now();
@@ -236,7 +239,10 @@ export class WireSession implements Omit<SessionControl, 'processId' | 'notify'>
     }, ms);
   }
 
-  /** The shorter of the limits set by server and handler; the latter applies only between series. */
+  /**
+   * Returns the shorter of the limits set by server and handler; null if neither sets one. The handler's limit applies
+   * only between series.
+   */
   #shorterLimit(): IdleLimit | null {
     const { idleTimeoutMs: ms } = this.#settings;
     const own = this.#state === 'Idle' ? this.#idleLimit : null;
@@ -363,7 +369,7 @@ export class WireSession implements Omit<SessionControl, 'processId' | 'notify'>
     }
   }
 
-  /** Ends the session with a FATAL error and notifies the handler. */
+  /** Ends the session with a FATAL error and, if the client was still connected, notifies the handler. */
   #failForGood(reason: WireError): void {
     const heard = !this.#output.closed;
     this.#finish(reason);
@@ -407,7 +413,7 @@ export class WireSession implements Omit<SessionControl, 'processId' | 'notify'>
  */
 const TURN_MS = 5;
 
-/** The session parameter with the text encoding. */
+/** Name of the session parameter with the client's text encoding. */
 const ENCODING = 'client_encoding';
 
 const NO_CHANGES: SeriesEnd['changes'] = Object.freeze([]);
@@ -430,7 +436,7 @@ function isExtended(type: number): boolean {
   }
 }
 
-/** The messages for which the identity must still be valid. */
+/** True for messages that are handled only while the caller's identity is valid. */
 function needsIdentity(type: number): boolean {
   return type === Frontend.query || (isExtended(type) && type !== Frontend.flush);
 }

@@ -105,13 +105,13 @@ const BY_BARE_NAME: ReadonlyMap<string, string> = new Map(
   ['UTF8', ...LIBRARY_NAMES.keys()].map((name) => [bare(name), name]),
 );
 
-/** The Postgres name of a client encoding; null if unknown or not supported. */
+/** Returns the Postgres name of a client encoding; null if it is unknown or not supported. */
 export function encodingName(name: string): string | null {
   const plain = bare(name);
   return BY_BARE_NAME.get(plain) ?? ALIASES.get(plain) ?? null;
 }
 
-/** The encoding with this Postgres name; null for UTF8, which needs no conversion. */
+/** Returns the encoding with this Postgres name; null for UTF8, which needs no conversion. */
 export function textEncoding(name: string): TextEncoding | null {
   const inLibrary = LIBRARY_NAMES.get(name);
   return inLibrary === undefined ? null : createEncoding(name, inLibrary, iconv());
@@ -169,7 +169,10 @@ function unreadable(bytes: Buffer, text: string, name: string): Error {
   );
 }
 
-/** The error for the first character without an equivalent, worded as in Postgres. `back`: the round-trip text. */
+/**
+ * Creates the error for the first character without an equivalent, worded as in Postgres. `back` is `text` after
+ * conversion to the encoding and back.
+ */
 function untranslatable(text: string, back: string, name: string): Error {
   let at = 0;
   while (text[at] === back[at]) at++;
@@ -181,7 +184,7 @@ function untranslatable(text: string, back: string, name: string): Error {
   );
 }
 
-/** Loaded on demand, because nearly all clients use UTF-8. */
+/** Loads iconv-lite on demand, because nearly all clients use UTF-8. */
 function iconv(): Iconv {
   return createRequire(import.meta.url)('iconv-lite') as Iconv;
 }

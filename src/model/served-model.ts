@@ -18,7 +18,7 @@ export interface FallbackPolicy {
 /** Reachability of external services: true if the service has answered since the start, or is not configured. */
 export interface ServicesReached {
   readonly control: boolean;
-  /** False if this machine's clock is wrong by the control database's, and another gateway agrees with that one. */
+  /** False if this machine's clock differs from the control database's, while another gateway's agrees with it. */
   readonly clock: boolean;
   /** Shared store of rate-limit counts. */
   readonly limits: boolean;
@@ -73,12 +73,12 @@ export class ServedModel implements ServedParts {
     return this.#parts.published;
   }
 
-  /** The same model under a different policy, or under none. */
+  /** Returns the same model under a different policy; null means without a policy. */
   underPolicy(snapshot: PolicySnapshot | null): ServedModel {
     return new ServedModel({ ...this.#parts, snapshot });
   }
 
-  /** The same manifest file, with a different manifest, policy and published version. */
+  /** Returns a model with the same manifest file, but a different manifest, policy and published version. */
   over(next: Model, published: PublishedLayer | null): ServedModel {
     const { manifest, snapshot } = next;
     return new ServedModel({ ...this.#parts, manifest, snapshot, published });

@@ -27,7 +27,7 @@ import { messageOf } from '../base/thrown.js';
 
 /** Polling interval in ms, for what other processes and gateways have stored. */
 const LOOK_MS = 1_000;
-/** Time in ms without an answer of the store after which no approval counts. */
+/** Time in ms without an answer from the store, after which no approval counts. */
 const SILENCE_MS = 5_000;
 
 /** The approvals of a data directory or, for several gateways, of the control database. */
@@ -84,7 +84,7 @@ export class SharedApprovals implements ApprovalRegistry {
     });
   }
 
-  /** Reads the store. Reads follow one another, so that an older state never replaces a newer one. */
+  /** Reads the store. Reads are serialized, so that an older state never replaces a newer one. */
   #take(): Promise<readonly ApprovalEntry[]> {
     return this.#looks.run(async () => {
       const began = performance.now();
@@ -111,7 +111,7 @@ export class SharedApprovals implements ApprovalRegistry {
   }
 }
 
-/** @throws QueryError E5036 for a fault of the control database */
+/** @throws QueryError E5036 if the control database fails */
 async function available<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -121,7 +121,7 @@ async function available<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Returns the limit that another request of this chain would exceed. */
+/** Returns the limit on open requests that this request would exceed; null if it exceeds none or is stored already. */
 function exceeded(
   entries: readonly ApprovalEntry[],
   { id, chain }: ApprovalRequest,
@@ -171,7 +171,7 @@ type ApprovalFileKind = 'request' | 'decision' | 'revoked';
 
 /**
  * Approvals in files of `dir`, for all processes of a data directory. A file is created whole and never changed; the
- * process that creates it decides. Two processes at once may exceed a limit by one request.
+ * first process to create it decides. Two processes at once may exceed a limit by one request.
  */
 export function fileApprovals(dir: string): ApprovalRegistry {
   const file = (id: string, part: ApprovalFileKind): string => join(dir, `${id}.${part}.json`);
@@ -190,7 +190,7 @@ export function fileApprovals(dir: string): ApprovalRegistry {
       if (request === null) continue; // removed meanwhile
       const entry = entryFrom({ request, decision, revoked }, id);
       if (endOf(entry) > Date.now()) entries.push(entry);
-      // The request first: without its decision, it would be open again.
+      // The request is removed first: without its decision, it would count as open again.
       else
         for (const part of ['request', 'decision', 'revoked'] as const)
           await rm(file(id, part), { force: true });

@@ -42,7 +42,7 @@ export function urlInFile(file: string): string {
 const COMMAND_MS = 10_000;
 const COMMAND_BYTES = 65_536;
 
-/** The command's output, including stderr, is never logged, since it may contain a secret. */
+/** Returns the URL that a command prints. Its output is never logged, since it may contain a secret. */
 function urlOfCommand(name: string, command: string): Promise<string> {
   const limits = { timeout: COMMAND_MS, killSignal: 'SIGKILL', maxBuffer: COMMAND_BYTES } as const;
   return new Promise((resolve, reject) => {

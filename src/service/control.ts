@@ -29,19 +29,19 @@ import { RevocationFiles } from './revocations.js';
 import type { ControlSettings } from './settings/groups.js';
 import type { Settings } from './settings.js';
 
-/** Greatest difference in ms that is not a wrong clock. */
+/** Maximum tolerated difference between the clocks, in ms. */
 const TOLERANCE_MS = 60_000;
-/** Longest duration in ms of a query whose answer still says what time it is. */
+/** Maximum duration in ms of the query for the database's time; slower answers are too inaccurate to use. */
 const SLOW_MS = 5_000;
 const COMPARE_MS = 2_000;
-/** SQLSTATEs of a database that answers and does not do it: no privilege, no such table, a server that only reads. */
+/** SQLSTATE classes of refusals: missing privilege, table or schema, or a read-only server. */
 const REFUSALS = /^(42|25|3F)/;
 
 /**
- * Compares this machine's clock with that of the control database. A wrong clock makes tokens end too early or too late.
+ * Compares this machine's clock with the control database's. A wrong clock makes tokens end too early or too late.
  *
- * A difference does not say which of the two clocks is wrong, so the other gateways decide: this one's is wrong if it is
- * the database's with which another gateway agrees. If none does, the database may be wrong, and all keep serving.
+ * A difference does not show which clock is wrong, so the other gateways decide: this machine's clock is wrong if
+ * another gateway's agrees with the database's. If none does, the database's may be wrong, and all keep serving.
  */
 export class ClockComparison {
   readonly #database: ControlDatabase;
@@ -54,7 +54,7 @@ export class ClockComparison {
   #refused = false;
   #comparedAt = Number.NEGATIVE_INFINITY;
 
-  /** @param gateway a name that no other gateway has */
+  /** @param gateway a unique name of this gateway */
   constructor(database: ControlDatabase, tenant: string, gateway: string, log: ServiceLog) {
     this.#database = database;
     this.#tenant = tenant;
@@ -71,7 +71,7 @@ export class ClockComparison {
     return this.#wrong;
   }
 
-  /** Compares, unless that was done within the last seconds. @throws ControlFault if the database does not answer */
+  /** Compares the clocks, unless that was done in the last 2 s. @throws ControlFault if the database does not answer */
   async compareWhenDue(): Promise<void> {
     const now = performance.now();
     if (now - this.#comparedAt < COMPARE_MS) return;
@@ -79,7 +79,7 @@ export class ClockComparison {
     await this.compare();
   }
 
-  /** Compares now. If the database refuses, nothing changes. @throws ControlFault if it does not answer */
+  /** Compares the clocks now. A refusal by the database changes nothing. @throws ControlFault if it does not answer */
   async compare(): Promise<void> {
     try {
       const offsetMs = await this.#measure();
@@ -149,7 +149,7 @@ export class Control {
   /** Start of the last successful poll, on the clock of `performance.now()`. */
   #heardAt = performance.now();
   #heard = false;
-  /** True if the copy of the policy for tools is that of the last poll. */
+  /** True if the file copy of the policy, which tools read, has the text of the last poll. */
   #isCopied = false;
   /** Checks that must succeed before a poll counts; see `join`. */
   #toJoin: (() => Promise<void>) | null = null;
@@ -237,7 +237,7 @@ export class Control {
     return this.#seen;
   }
 
-  /** Writes the policy to a file, which only tools read. At a first start its folder does not exist yet. */
+  /** Writes the policy to a file, which only tools read. May fail at a first start: its folder does not exist yet. */
   async #copyPolicy(): Promise<void> {
     if (this.#isCopied || this.#text === null) return;
     this.#isCopied = await writeWhole(this.#policyFile, Buffer.from(this.#text)).then(
@@ -360,7 +360,7 @@ export class Control {
   }
 }
 
-/** Name of this gateway among the others. */
+/** Returns the host name, which names this gateway among the others. */
 export function gatewayName(): string {
   return hostname();
 }

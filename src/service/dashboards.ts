@@ -21,7 +21,7 @@ const NAME = {
 } as const;
 const DAY = { type: 'string', pattern: '^\\d{4}-\\d{2}-\\d{2}$', description: 'A day: 2026-01-31.' } as const;
 
-/** Ranges that move with the days. The console computes them: `namedRanges`. */
+/** Names of date ranges relative to the current day. The console computes the ranges: `namedRanges`. */
 const PERIODS = [
   ...['last 30 days', 'last 90 days', 'last month', 'last quarter', 'this year', 'last year'],
   'last 12 months',
@@ -88,7 +88,7 @@ const DASHBOARD_SCHEMA = {
       osl_dashboard: choice([1], 'Version of the format.'),
       title: TITLE,
       roles: some(TITLE, 'Roles of the policy that see the dashboard in their list.'),
-      // Panels may be equal, as in the console.
+      // Equal panels are allowed, as in the console.
       panels: { type: 'array', items: PANEL, minItems: 1, maxItems: 30, description: 'Panels.' },
     },
     ['osl_dashboard', 'title', 'roles', 'panels'],

@@ -20,7 +20,7 @@ import type { Settings } from './settings.js';
  * workers, so that open requests get an outcome. Deferred if the log is not open yet.
  *
  * @param workers number of workers about to start
- * @returns the closed chains
+ * @returns the closed chains; empty if deferred
  */
 export async function takeOver(
   settings: Settings,
@@ -92,7 +92,7 @@ export async function openSupervisorDirectory(
   };
   try {
     const ended = await takeOver(settings, first.model.tenant, audit, log, workers);
-    // The supervisor's chain may have been that of a single-process server.
+    // The supervisor's chain may have been that of a single-process server, which may have left lineage to deliver.
     const own = { auditDir, lineageDir, end: endOf(audit) };
     left.push(...(await leftLineage(settings, first.model, [own, ...ended], log)));
     await joined(control, keys, log);

@@ -13,7 +13,7 @@ const REST_MS = 5_000;
 
 type Watermarks = Pick<SystemReads, 'readWatermark'>;
 
-/** Opens the source of data epochs. */
+/** Opens the source of data epochs, by which the answer cache detects changed data. */
 export function databaseEpochs(
   connectors: () => ReadonlyMap<string, Connector>,
   reads: Watermarks,
@@ -60,7 +60,7 @@ class DatabaseEpochs implements DataEpochs {
     return watermark === null ? null : `${entity}[${watermark}|${signals}]`;
   }
 
-  /** The watermark of an entity; null if it cannot be read, which is logged once. */
+  /** Returns the watermark of an entity; null if it cannot be read, which is logged once. */
   async #watermarkOf(entity: string, rule: CacheRule, column: string): Promise<string | null> {
     if (performance.now() < (this.#rests.get(entity) ?? 0)) return null;
     try {
@@ -94,7 +94,7 @@ class DatabaseEpochs implements DataEpochs {
   }
 }
 
-/** Coalesces reads: callers that wait at the same time share one. */
+/** Coalesces reads: callers that wait at the same time share one read. */
 class NextRead<T> {
   readonly #read: () => Promise<T>;
   #running: Promise<T> | null = null;
@@ -104,7 +104,7 @@ class NextRead<T> {
     this.#read = read;
   }
 
-  /** The result of a read that starts now or later, since one in progress may have missed recent writes. */
+  /** Returns the result of a read that starts now or later, since a read in progress may have missed recent writes. */
   next(): Promise<T> {
     if (this.#running === null) return this.#begin();
     this.#next ??= this.#running.then(
@@ -140,7 +140,7 @@ type ListenToDatabase = (
 
 interface DatabaseChannel {
   listening: NotificationSubscription | null;
-  /** Number of connections made so far; notifications in between are lost. */
+  /** Number of connections made so far; part of each count, since notifications between connections are lost. */
   times: number;
   ofAll: number;
   readonly ofEntity: Map<string, number>;
@@ -160,7 +160,7 @@ class DataSignals {
     this.#log = log;
   }
 
-  /** The number of notifications; null while not connected. The first call starts connecting. */
+  /** A text that changes with each notification or reconnection; null while not connected. The first call connects. */
   count(connector: string, entity: string): string | null {
     let heard = this.#heard.get(connector);
     if (heard === undefined) {
@@ -177,7 +177,7 @@ class DataSignals {
     this.#closed = true;
     for (const { timer, listening } of this.#heard.values()) {
       if (timer !== null) clearTimeout(timer);
-      await listening?.close().catch(() => undefined); // already lost
+      await listening?.close().catch(() => undefined); // an error means that the connection is already lost
     }
   }
 
@@ -217,7 +217,7 @@ class DataSignals {
     const { listening } = heard;
     if (listening === null || this.#closed) return;
     heard.listening = null;
-    void listening.close().catch(() => undefined); // already lost
+    void listening.close().catch(() => undefined); // an error means that the connection is already lost
     this.#tellLost(connector, heard, 'the connection was lost');
     this.#later(heard, RETRY_MS, () => void this.#connect(connector, heard));
   }

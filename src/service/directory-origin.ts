@@ -19,7 +19,7 @@ interface DirectoryOrigin {
 }
 
 /**
- * Detects a copied data directory, which is logged and recorded: it has the original's keys, so tokens are valid for
+ * Detects a copied data directory, and logs and records it: a copy has the original's keys, so tokens are valid for
  * both, and its audit log continues the original's under the same writer.
  */
 export async function reportCopy(
@@ -49,7 +49,7 @@ export async function writeOrigin(dataDir: string, path: string, tenant: string 
   );
 }
 
-/** The tenant of a data directory; null before the first start. */
+/** Returns the tenant of a data directory; null before the first start, or if an older version wrote the file. */
 export function tenantIn(dataDir: string): string | null {
   return readOrigin(dataDir)?.tenant ?? null;
 }
@@ -81,12 +81,12 @@ const RESTORE_FILE = 'restored.json';
 
 /** A restored chain, which is never continued. */
 export interface RestoredChain {
-  /** The directory of the chain, relative to the audit log's. */
+  /** The directory of the chain, relative to the directory of the audit log. */
   readonly dir: string;
   /** The name of the log: `osl-audit/<writer>`. */
   readonly name: string;
   readonly records: number;
-  /** Number of records covered by its newest checkpoint; null if there is none. */
+  /** Number of records covered by its newest checkpoint; null if the chain has no checkpoint. */
   readonly signed: number | null;
 }
 
@@ -105,8 +105,8 @@ export function writeRestoreNote(dataDir: string, restored: RestoreNote): Promis
 }
 
 /**
- * Logs and records a restore, if there is a note of one, and removes the note last, so that a start that is killed
- * repeats it. The audit log begins a new chain: records written after the backup are in the original directory, if
+ * Logs and records a restore that left a note. The note is removed last, so that the report is repeated if the start is
+ * killed. The audit log begins a new chain: records written after the backup are in the original directory, if
  * anywhere.
  */
 export async function reportRestore(

@@ -271,12 +271,12 @@ function shownUrl(config: EngineConfig): string {
     : withoutPassword(config.url);
 }
 
-/** This process' share of the pool size. */
+/** Returns this process's share of the connector's pool size. */
 export function poolSizeOf(connector: Connector, { poolSize, content }: Settings): number {
   return sharedOut(sessionsFor(connector, poolSize), content.share ?? WHOLE);
 }
 
-/** @param serves true if a URL command may fail temporarily @throws StartProblem */
+/** @param serves true to tolerate the temporary failure of a URL command: that URL is null @throws StartProblem */
 export async function engineConfig(
   connector: Connector,
   settings: Settings,
@@ -359,7 +359,7 @@ export function renewal(name: string, { engine, config }: OpenEngine, next: Engi
   return { now: `connector ${name} by its URL of now`, kept: null, take: () => engine.renew(loginsIn(next)) };
 }
 
-/** The parts of the configuration of standbys that need a restart to change. */
+/** Returns the parts of the standbys' configuration that only a restart can change. */
 function standbysIn({ standbys }: PostgresConfig): unknown {
   if (standbys === undefined) return null;
   const { servers, maxLagMs } = standbys;

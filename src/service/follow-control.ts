@@ -231,7 +231,7 @@ export function watchFile(file: string, changed: () => void): () => void {
   return () => clearInterval(timer);
 }
 
-/** The state of a file and its change time in ms since the epoch. */
+/** Returns a text that identifies the state of a file, and its change time in ms since the epoch. */
 async function stateOf(file: string): Promise<{ readonly mark: string; readonly since: number }> {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = await stat(file, { bigint: true });

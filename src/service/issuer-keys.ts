@@ -10,7 +10,7 @@ import { readText, StartProblem } from '../base/start-problem.js';
 import { messageOf } from '../base/thrown.js';
 import type { PublicKeyFile, Settings } from './settings.js';
 
-/** The keys in an issuer's file: one PEM key or the signing keys of a JSON Web Key Set. @throws StartProblem */
+/** Reads the keys in an issuer's file: one PEM key or the signing keys of a JSON Web Key Set. @throws StartProblem */
 export function issuerKeys({ kid, file }: PublicKeyFile): readonly VerificationKey[] {
   const text = readText(file, 'public key');
   if (!text.trimStart().startsWith('{')) return [pemIn(text, kid, file)];
@@ -50,7 +50,7 @@ export function exchangeKey({ exchangeKeyFile }: Settings, own: string): KeyObje
   return key;
 }
 
-/** The exchange as a trusted issuer, the only one that may sign exchanged tokens. */
+/** Returns the token exchange as a trusted issuer, the only one that may sign exchanged tokens. */
 export function exchangeIssuer(key: KeyObject): TrustedIssuer {
   const candidate = Object.freeze({ algorithm: 'EdDSA', kid: null, key: createPublicKey(key) } as const);
   return Object.freeze({

@@ -37,7 +37,7 @@ export function existingKeys(dataDir: string, shared: string | null = null): Ten
   return existsSync(shared ?? join(dataDir, 'keys')) ? tenantKeys(dataDir, shared) : null;
 }
 
-/** A fingerprint of a key, which is safe to show. */
+/** Returns a fingerprint of a key, which is safe to show. */
 export function fingerprintOf(kind: keyof TenantKeys, key: Uint8Array): string {
   return createHash('sha256').update(`osl ${kind} key\0`).update(key).digest('hex').slice(0, 32);
 }

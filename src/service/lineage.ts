@@ -60,8 +60,8 @@ async function announced(lineage: Lineage | null, { manifest }: ServedModel): Pr
 export const LINEAGE_CLOSE_MS = 3_000;
 
 /**
- * Delivers the remaining lineage of ended chains, which belonged to former workers or a former single process. Empty if
- * no receiver is configured.
+ * Starts to deliver the remaining lineage of ended chains, which belonged to former workers or a former single process.
+ * Returns an empty list if no receiver is configured.
  *
  * @throws ManifestProblems, StartProblem
  */
@@ -100,7 +100,7 @@ async function opened(
   return openLineage({ ...chain, config, tenant, version: version(), log, urlOf });
 }
 
-/** URL of a database; null if a command fails temporarily, in which case the connector's name is used instead. */
+/** Returns the URL of a database; null if a command fails temporarily. The connector's name is then used instead. */
 function urlNow(name: string): Promise<string | null> {
   return connectorUrl(process.env, name).catch((error: unknown) => {
     if (error instanceof CommandFailed) return null;

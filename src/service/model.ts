@@ -47,7 +47,7 @@ export class PolicyUnknown extends ManifestProblems {
 /** The policy is missing or invalid, but the manifest is valid. `cause` lists the problems. */
 export class PolicyFault extends Error {
   override readonly cause: ManifestProblems;
-  /** The valid manifest; without a policy, all requests are refused. */
+  /** The valid manifest. It can be served without a policy; all requests are then refused. */
   readonly manifest: Manifest;
   readonly file: FileLayer;
   /** The tenant named by the policy if that can be parsed, or else by the manifest; null if neither names one. */
@@ -114,7 +114,7 @@ function problems(diagnostics: readonly Diagnostic[], text: string): ManifestPro
   return new ManifestProblems(diagnostics, text);
 }
 
-/** The model found at startup. */
+/** The model loaded at startup; `policyFault` is the reason why it has no policy, or null. */
 export interface FirstModel {
   readonly model: ServedModel;
   readonly policyFault: PolicyFault | null;

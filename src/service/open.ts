@@ -52,9 +52,9 @@ const STATEMENT_MS = 2_000;
 
 interface GatewaySharing {
   readonly publish: PublicationStore['share'];
-  /** Shares a revocation; false if the control database failed. Null if there are no other gateways. */
+  /** Shares a revocation with other gateways; false if the control database failed. Null without a control database. */
   readonly revoke: ((revocation: Revocation) => Promise<boolean>) | null;
-  /** The approvals of all gateways; null if there are no other gateways. */
+  /** The approvals of all gateways; null without a control database. */
   readonly approvals: ApprovalRegistry | null;
   close(): Promise<void>;
 }
@@ -134,7 +134,7 @@ function approvalPlaceOf({ console, mcp }: Settings): string {
 
 const AT_ONCE = 32;
 
-/** Posts each notice once, as a signed webhook. The caller learns whether it arrived and may retry. */
+/** Posts each notice once, as a signed webhook. Fails if the notice was not delivered, so that the caller can retry. */
 function ownerOf(endpoint: OwnerSettings, log: ServiceLog): Owner {
   if (endpoint === null) return Object.freeze({ tell: null });
   let underWay = 0;
@@ -158,7 +158,7 @@ function reasonOf(attempt: Exclude<SendAttempt, { kind: 'delivered' }>): string 
   return attempt.kind === 'gone' ? 'status 410' : attempt.reason;
 }
 
-/** A running service; nothing listens yet. */
+/** A running service that does not listen yet. */
 export interface OpenService extends ModelChanges {
   readonly service: Service;
   /** The databases including their system engines, only for tools; surfaces get `service`. */
@@ -175,9 +175,10 @@ export interface OpenService extends ModelChanges {
 }
 
 /**
- * Assembles a service. If a part fails, the others are closed.
+ * Assembles a service. If a part fails, the parts already opened are closed.
  *
- * @throws StartProblem, ManifestProblems, AuditDamaged, AuditLocked, and an engine's Error for the operator
+ * @throws StartProblem, ManifestProblems, AuditDamaged, AuditLocked, and an Error of an engine, written for the
+ * operator
  */
 export async function openService(
   settings: Settings,
@@ -244,7 +245,7 @@ async function openedIn(
   const { engines, runners, reads, memory, spool, databases, opened, defaultConnector } = closing.add(
     await startEngines(model, keys, settings, log),
   );
-  // Published changes must be visible at once, on a standby too.
+  // After a change of the model, queries on standbys require all data committed before the change.
   serving.follow(() => {
     for (const database of databases.values()) database.requireCurrent();
   });

@@ -5,13 +5,13 @@ import { type ControlPlace, openControl, requireSchema } from '../base/control/i
 import { bytesOf, namesIn, removeWhole, writeWhole } from '../base/files.js';
 import { sql } from '../base/sql.js';
 
-/** Timeout of a statement in ms: a history of a million rows has 12 MB. */
+/** Statement timeout in ms. It is long, since the history of a million rows takes 12 MB. */
 const STATEMENT_MS = 20_000;
 const CONNECTIONS = 2;
 
 /**
- * Keeps histories of answers in the control database, if there is one: gateways then share them. Otherwise they are
- * files of the data directory.
+ * Opens the store for histories of answers: the control database if there is one, so that all gateways share them;
+ * otherwise files in the data directory.
  *
  * @param alone runs work while no other process of this server runs any
  */
@@ -109,7 +109,7 @@ function fileOverlaps(dir: string, alone: <T>(work: () => Promise<T>) => Promise
   });
 }
 
-/** Removes histories that have ended: the time of a file is the end of its history. */
+/** Removes histories that have ended. The modification time of a file is the time at which its history ends. */
 async function sweep(dir: string): Promise<void> {
   for (const name of await namesIn(dir)) {
     const { mtimeMs } = await stat(join(dir, name));

@@ -15,20 +15,20 @@ export interface ProcessFiles {
   readonly lineageDir: string;
   /** True for the one process of a server that announces datasets to lineage receivers. */
   readonly announces: boolean;
-  /** The directory of marks for long texts being compiled. */
+  /** The directory for marks of long texts that are being compiled. */
   readonly marksDir: string;
   /** True if this process owns the data directory; for workers, their supervisor owns it. */
   readonly keeps: boolean;
   limiter(limits: RateLimits): Limiter;
   /** Returns the exchange key, in PEM, which is the same in all processes. */
   exchangeKey(): Promise<string>;
-  /** True if no process has used this token yet; see `UsedTokens`. */
+  /** Marks a one-time token as used; true if no process has used it before. See `UsedTokens`. */
   firstUse(token: string, issuedAt: number, endsAt: number): boolean | Promise<boolean>;
   /** Reads a file, with the same result in all processes. @throws the errors of `readManifestText` */
   read(file: string): Promise<string>;
   /** The control database; null if there is none, and for workers, whose supervisor follows it. */
   readonly control: Control | null;
-  /** The activation number in the control database; null if the gateway has its own policy. */
+  /** Number of the last policy activation seen in the control database; null if the gateway has its own policy. */
   activation(): number | null;
   /** True once the control database has answered, or if there is none. */
   heard(): boolean;
@@ -76,7 +76,7 @@ export function singleProcessFiles(dataDir: string): ProcessFiles {
   });
 }
 
-/** The files of a worker, given its number, starting at 1; its replacement has the same number. */
+/** The files of worker `number`, starting at 1. A worker that replaces another takes its number. */
 export function workerFiles(dataDir: string, number: number, shared: SharedProcessFiles): ProcessFiles {
   return Object.freeze({
     auditDir: workerChain(dataDir, number),
@@ -100,7 +100,7 @@ export function workerFiles(dataDir: string, number: number, shared: SharedProce
   });
 }
 
-/** Adds the control database, if there is one. */
+/** Returns `seat` with the control database, if there is one. */
 export function withControl(seat: ProcessFiles, control: Control | null): ProcessFiles {
   if (control === null) return seat;
   return Object.freeze({
@@ -136,7 +136,7 @@ export function workerNumbers(dataDir: string): readonly number[] {
   return workerChains(auditRoot(dataDir)).map(({ number }) => number);
 }
 
-/** Chains of workers below an audit log's directory, by number. */
+/** The workers' chains below an audit log's directory, sorted by worker number. */
 export function workerChains(auditDir: string): readonly { readonly number: number; readonly dir: string }[] {
   return names(auditDir)
     .flatMap((name) => {
@@ -161,7 +161,7 @@ export function isEndedChain(dir: string): boolean {
   return isEnded(basename(dir)) || isEnded(basename(dirname(dir)));
 }
 
-/** The directory name for the chains of the next restore. */
+/** Returns the directory name under which a restore places a backup's chains. `auditNames` are the names in use. */
 export function endedName(auditNames: readonly string[]): string {
   const numbers = auditNames.filter(isEnded).map((name) => Number(name.slice(ENDED.length)));
   return `${ENDED}${Math.max(0, ...numbers) + 1}`;
@@ -190,7 +190,7 @@ function names(dir: string): readonly string[] {
   }
 }
 
-/** The file in a data directory that keeps a drain, so that a restart does not end it. */
+/** The file in the data directory that records that the server is drained, so that a restart does not end the drain. */
 export class DrainFile {
   readonly #path: string;
   readonly #changes = new Serial();
@@ -209,7 +209,7 @@ export class DrainFile {
     }
   }
 
-  /** Durable once it resolves. @throws the system's error */
+  /** Starts or ends the drain, durably once this resolves. @throws the system's error */
   keep(on: boolean): Promise<void> {
     return this.#changes.run(async () => {
       if (!on) await removeWhole(this.#path);
@@ -218,7 +218,7 @@ export class DrainFile {
     });
   }
 
-  /** Logs at a start that the server is still drained, if it is. @throws the system's error */
+  /** Logs at startup if the server is still drained. @throws the system's error */
   report(log: ServiceLog): void {
     const since = this.since();
     if (since === null) return;

@@ -14,7 +14,7 @@ import { Serial } from '../base/serial.js';
 import { StartProblem } from '../base/start-problem.js';
 import { messageOf } from '../base/thrown.js';
 
-/** Polling interval in ms, in case a message from another process was missed. */
+/** Polling interval in ms, for changes whose message from another process was missed. */
 const LOOK_MS = 1_000;
 
 /** File names in `revoked/`: `<id>.json`, or `<id>.unshared.json` until it is shared with other gateways. */
@@ -36,7 +36,7 @@ export class RevocationFiles {
     await writeWhole(this.#file(revocation.id, unshared), Buffer.from(JSON.stringify(revocation)));
   }
 
-  /** Notes that other gateways have a revocation. The sender and the poller may call it at the same time. */
+  /** Marks a revocation as known to the other gateways. The sender and the poller may call this at the same time. */
   async shared({ id }: Revocation): Promise<void> {
     await renameWhole(this.#file(id, true), this.#file(id, false));
   }
@@ -106,13 +106,13 @@ export interface RevocationParts {
   readonly told: () => Promise<void>;
   /** The longest lifetime, in ms, of any token issued so far. */
   readonly lifetimeMs: () => number;
-  /** Shares a revocation with all gateways; false on failure. Null if there are no other gateways. */
+  /** Shares a revocation with all gateways; false on failure. Null without a control database. */
   readonly share: ((revocation: Revocation) => Promise<boolean>) | null;
 }
 
 const MOST = 10_000;
 
-/** The revocations known to a process. */
+/** The revocations in force in this process, kept current from the data directory. */
 export class Revocations {
   readonly revoked = new RevokedTokens();
   readonly #parts: RevocationParts;
@@ -134,10 +134,10 @@ export class Revocations {
   }
 
   /**
-   * Revokes tokens in all processes of all gateways. When it resolves, the revocation is durable and in force in this
-   * server.
+   * Revokes tokens in all processes of all gateways. When this resolves, the revocation is durable and in force in this
+   * server; `shared` is false if sharing it with the other gateways failed, and null without a control database.
    *
-   * @throws QueryError E0511 if too many are in force
+   * @throws QueryError E0511 if too many revocations are in force
    */
   async revoke(what: RevocationKey): Promise<RevocationResult> {
     const { files, share, told, lifetimeMs } = this.#parts;
@@ -154,7 +154,7 @@ export class Revocations {
     return { revocation, shared };
   }
 
-  /** Reads revocations of other processes. @throws Error if they cannot be read */
+  /** Reads revocations written by other processes. @throws Error if they cannot be read */
   look(): Promise<void> {
     return this.#looks.run(() => this.#take());
   }

@@ -18,7 +18,7 @@ import type { TenantKeys } from './keys.js';
 
 const MOST_TOLD = 3;
 
-/** The signers of rights for each open connector. */
+/** Returns a function that looks up the rights signer of an open connector. */
 export function rowRightsOf(
   engines: ReadonlyMap<string, EngineStatus>,
   keys: TenantKeys,
@@ -47,7 +47,7 @@ export function rowSecurityKey(keys: TenantKeys, connector: string): Uint8Array 
 /**
  * Requires that row security in the databases matches the model.
  *
- * @throws StartProblem, and an Error if a database does not answer
+ * @throws StartProblem if it does not match, and an Error if a database does not answer
  */
 export async function requireRowSecurity(model: Model, keys: TenantKeys, log: ServiceLog): Promise<void> {
   for (const connector of model.manifest.connectors.values())
@@ -99,7 +99,7 @@ export async function rowSecurityStanding(
   }
 }
 
-/** The row security required by `model`. @throws StartProblem without a policy */
+/** Returns the row security required by `model`. @throws StartProblem without a policy */
 export function rowSecurityDesign(
   connector: Connector,
   role: string,

@@ -26,16 +26,16 @@ export interface Service
     AccessRequestParts,
     DashboardParts,
     Pick<SystemReads, 'readCatalog' | 'readRollupStates'> {
-  /** The older policy kept in force; null while the newest policy is in force, or none is. */
+  /** The last valid policy, if it is kept in force because the newest one is missing or invalid; otherwise null. */
   keptPolicy(): FallbackPolicy | null;
-  /** The fault in the newest policy, only for operators, as it names files; null if the policy is in force. */
+  /** The fault in the newest policy, only for operators, since it may name files; null if that policy is in force. */
   policyFault(): string | null;
   readonly probes: Probes;
-  /** The activation number in the control database; null if the gateway has its own policy. */
+  /** Number of the last policy activation seen in the control database; null if the gateway has its own policy. */
   activation(): number | null;
   reached(): ServicesReached;
   steady(): boolean;
-  /** Stops accepting sessions and reporting ready, or resumes. */
+  /** Stops reporting ready and accepting sessions if `on`; resumes otherwise. */
   drain(on: boolean): void;
   readonly revocations: Revocations;
   readonly refusals: RefusalThrottle;
@@ -58,7 +58,7 @@ export function limitedBy(means: RequestMeans, limiter: Limiter): Pick<Service, 
   return { means: new SealedValue({ ...means, limiter }) };
 }
 
-/** The reader of the audit log, and the freshness of indexes, rollups and the published version. */
+/** Returns the audit log reader, and a function for the freshness of indexes, rollups and the published version. */
 export function insightOf(service: Service) {
   const { reading } = service;
   const freshness = async () => {

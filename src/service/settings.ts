@@ -103,7 +103,9 @@ function readSettings(read: ReadSetting, env: Environment, dataDir: string) {
       timeoutMs: read('OSL_STATEMENT_TIMEOUT_MS'),
     },
     content: contentSettings(read, env),
-    /** Number of permitted passages up to which all are compared one by one; above, candidates are searched first. */
+    /**
+     * Number of permitted passages up to which all are compared one by one; if there are more, candidates are searched.
+     */
     exactUpTo: read('OSL_RETRIEVE_EXACT_UP_TO'),
     otlp: otlpSettings(read),
     driftMs: read('OSL_DRIFT_SECONDS'),

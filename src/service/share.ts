@@ -12,7 +12,7 @@ export function sharedOut(total: number, { number, count }: Share): number {
   return Math.floor(total / count) + (number <= total % count ? 1 : 0);
 }
 
-/** Number of concurrent model requests of a process; at least one. */
+/** Maximum number of concurrent requests of a process to an AI model; at least one. */
 export function placesOf(total: number, share: Share): number {
   return Math.max(1, sharedOut(total, share));
 }

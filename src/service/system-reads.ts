@@ -24,9 +24,9 @@ export interface SystemReads {
   readRollupStates(connector: string): Promise<readonly RollupState[] | null>;
   /** Opens the store of a facet version, first replacing it by a successor that is ready. Throws like `openStore`. */
   readStore(facet: Facet, version: string, embedder: Embedder): Promise<ServedStore | null>;
-  /** Reads when a connector's stores were last updated from their sources, by facet and version. */
+  /** Reads the times at which a connector's stores were last updated from their sources, by facet and version. */
   readIndexTimes(connector: string): Promise<ReadonlyMap<string, ReadonlyMap<string, string>> | null>;
-  /** Reads the state of the data as a `pg_snapshot`; also null if `tables` can change other than by transactions. */
+  /** Reads the state of the data as a `pg_snapshot`; also null if `tables` can change outside of transactions. */
   readSettled(connector: string, tables: readonly TableName[]): Promise<string | null>;
 }
 
@@ -62,7 +62,7 @@ type FacetTimes = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
 const NONE: FacetTimes = new Map();
 
-/** Times at which the texts of facets were last read, as stored in the databases of their stores. */
+/** Times at which the texts of facets were last read, as recorded in their stores. Cached for a few seconds. */
 export class IndexTimes {
   readonly #reads: Pick<SystemReads, 'readIndexTimes'>;
   readonly #known = new Map<string, { readonly until: number; readonly times: Promise<FacetTimes> }>();
@@ -71,7 +71,7 @@ export class IndexTimes {
     this.#reads = reads;
   }
 
-  /** The oldest time among the stores of each facet; omitted if any is missing. */
+  /** Returns the oldest time among each facet's stores. A facet is omitted if the time of a store is unknown. */
   async of(manifest: Manifest, names: readonly string[]): Promise<ReadonlyMap<string, string>> {
     const found = await Promise.all(
       names.map(async (name): Promise<readonly [string, string][]> => {

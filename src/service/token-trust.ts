@@ -41,7 +41,7 @@ export interface TokenTrust {
   readonly resources: () => readonly string[];
   /** The longest lifetime, in ms, of any token issued so far. */
   readonly lifetimeMs: () => number;
-  /** The issuers of identity tokens, each with the OAuth client for logging in; null if there is none. */
+  /** The issuers of identity tokens; `login` is the issuer's OAuth client for logging in, or null if it has none. */
   readonly logins: () => readonly { readonly issuer: string; readonly login: LoginConfig | null }[];
   /** Reloads keys and issuers. */
   readonly reload: ReloadPart;
@@ -148,7 +148,7 @@ function msOf({ maxLifetimeSeconds, skewSeconds }: Lifetime): number {
   return 1_000 * (maxLifetimeSeconds + 2 * skewSeconds);
 }
 
-/** The gateway's own keys: for `osl token` and, in PEM, for the exchange. */
+/** The gateway's own keys: one for `osl token` and one, in PEM, for the token exchange. */
 interface TrustKeys {
   readonly signing: Uint8Array;
   readonly exchangeKey: string;
@@ -197,7 +197,7 @@ function keysOfSettings(settings: Settings, signing: Uint8Array): KeysOfSettings
   }
 }
 
-/** A summary for the log. */
+/** Returns a summary of the accepted tokens, for the log. */
 function keysText({ own, ofIssuers }: KeysOfSettings, issuers: number): string {
   const parts = [
     own ? "the gateway's own key" : null,

@@ -37,7 +37,7 @@ function obstacleTo({ connectors }: Manifest): string | null {
   return null;
 }
 
-/** The settings of a worker, with its share of sessions, model requests, answer memory and spool. */
+/** The settings of a worker, with its share of sessions, model requests, result cache, answer memory and spool. */
 export function shareOf(settings: Settings, number: number, count: number): Settings {
   const share = Object.freeze({ number, count });
   const { content, load, resultCache } = settings;

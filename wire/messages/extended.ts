@@ -19,7 +19,7 @@ export function decodeParse(body: Buffer): Parse {
   return { name, text, parameterTypes };
 }
 
-/** A Bind message with unexpanded formats. Values are views of the body. */
+/** A Bind message with its formats as sent. Values are views of the body. */
 export interface BindMessage {
   readonly portal: string;
   readonly statement: string;
@@ -108,7 +108,10 @@ function format(reader: MessageReader): FormatCode {
   throw error('22023', `unsupported format code: ${code}`);
 }
 
-/** Reads a length and a value. Length −1 is NULL; other negative lengths and ones beyond the message are refused. */
+/**
+ * Reads a length and a value. Length −1 is NULL; other negative lengths and values that extend beyond the message are
+ * refused.
+ */
 function value(reader: MessageReader): Buffer | null {
   const length = reader.int32();
   if (length === -1) return null;

@@ -3,7 +3,7 @@ import type { ColumnDescription, CopyFormat, FormatCode, TransactionStatus, Wire
 import { encodeOnce, type MessageFields, MessageReader, type MessageWriter } from '../message-fields.js';
 import { Backend } from './types.js';
 
-/** Encoded RowDescriptions, in UTF-8 and text format; statements of the same shape share their columns. */
+/** Cache of encoded RowDescriptions, in UTF-8 and text format, by columns, which statements of the same shape share. */
 const ALL_TEXT = new WeakMap<readonly ColumnDescription[], Uint8Array>();
 
 export function rowDescription(
@@ -59,7 +59,7 @@ export function commandComplete(out: MessageWriter, tag: string): void {
   write(out);
 }
 
-/** Encoded CommandComplete messages by tag. */
+/** Cache of encoded CommandComplete messages by tag. */
 const TAGS = new Map<string, Uint8Array>();
 const MOST_TAGS = 1_000;
 
@@ -122,7 +122,7 @@ export function noticeResponse(out: MessageWriter, notice: WireNotice): void {
   });
 }
 
-/** @param processId of the notifying session */
+/** @param processId process id of the notifying session */
 export function notificationResponse(
   out: MessageWriter,
   processId: number,

@@ -28,7 +28,7 @@ export interface GraphView {
   readonly facets: readonly FacetView[];
   readonly metrics: readonly MetricView[];
   readonly links: readonly LinkView[];
-  /** Features of the language, the same for every reader. */
+  /** Enabled and disabled features of OSL-SQL, the same for every reader. */
   readonly features: Features;
   readonly joins: Joins;
 }
@@ -44,13 +44,13 @@ export interface EntityView {
   readonly sealedKeys: readonly string[];
   /** The column used as `metric_time`; null if there is none, or if the reader does not see it. */
   readonly timeDimension: string | null;
-  /** Attributes derived from text that the reader may see; they are selected by key, like `evidence`. */
+  /** Visible attributes derived from text. Like `evidence`, they need a query that picks its rows by key. */
   readonly derived: readonly DerivedView[];
-  /** Minimum number of entities per group if any grant shows no rows; null if all grants show rows. */
+  /** Minimum number of entities per group, if any grant allows aggregates only; null if all grants show rows. */
   readonly minimumGroupSize: number | null;
   /** True if all aggregates are allowed; otherwise only metrics are. */
   readonly aggregates: boolean;
-  /** Declared legs that the reader may see. */
+  /** Facets declared as `legs` of the entity that the reader may see. */
   readonly legs: readonly string[];
   readonly synonyms: readonly string[];
 }
@@ -156,7 +156,7 @@ export interface VisibleRelation {
   readonly joinable: ReadonlySet<string>;
 }
 
-/** Type of MEASURE(metric) over the metric's entity; null if the access does not allow it. */
+/** Returns the type of `MEASURE(metric)` over the metric's entity; null if the access does not allow it. */
 export function measuredType(metric: Metric, manifest: Manifest, access: Access): TypeName | null {
   if (metric.entity === null) return null;
   const text = `SELECT MEASURE(${identifier(metric.name)}) FROM osl.entities.${identifier(metric.entity)}`;
@@ -188,7 +188,7 @@ function visibilityOf({ rows, masked }: VisibleColumn): Visibility {
   return masked === 'none' ? 'clear' : masked === 'some' ? 'partly_masked' : 'masked';
 }
 
-/** Visibility of one column, or the widest visibility among the columns of a relation. */
+/** Returns the visibility of a column; if `column` is null, the widest visibility among the columns of the relation. */
 export function widestVisibility(
   relation: Relation,
   column: string | null,
@@ -249,15 +249,15 @@ export interface CatalogName {
 }
 
 /**
- * Parses `osl.entities.customer.email` or `customer.email`, and the names of facets in the same way. Names contain no
- * dots.
+ * Splits `osl.entities.customer.email` or `customer.email` into relation and column; names of facets likewise. Names in
+ * the model contain no dots.
  */
 export function objectNamed(name: string): CatalogName {
   const [relation = '', column] = unqualifiedName('facets', unqualifiedName('entities', name)).split('.');
   return { relation, column: column ?? null };
 }
 
-/** The name as the lexicon writes it: `customer.name` for `osl.entities.customer.name`. */
+/** Returns the name without its prefix, as in the lexicon: `customer.name` for `osl.entities.customer.name`. */
 export function shortName(fqn: string): string {
   return fqn.replace(/^osl\.(?:entities|facets|metrics)\./, '');
 }

@@ -19,9 +19,9 @@ import { type FetchDocument, fetchDocument, isFetchable, type KeyTimes, RemoteKe
 
 export interface Issuers {
   readonly configs: readonly IssuerConfig[];
-  /** The issuer of actor tokens with this `iss`; null if there is none. */
+  /** Returns the trusted issuer of actor tokens with this `iss`; null if none is configured. */
   actor(issuer: unknown): TrustedIssuer | null;
-  /** The issuer of identity tokens with this `iss`; null if there is none. */
+  /** Returns the trusted issuer of identity tokens with this `iss`; null if none is configured. */
   identity(issuer: unknown): IdentityIssuer | null;
   /** Stops fetching keys, except those that `next` also uses. */
   close(next: Issuers | null): void;
@@ -29,7 +29,7 @@ export interface Issuers {
   begin(): void;
   /** Availability of the issuers' keys; keys read from files count as loaded. */
   readonly reached: IssuerAvailability;
-  /** Fetched key sets, by their configuration. */
+  /** Remote key sets, by their configuration as JSON, so that a reload can reuse those that did not change. */
   readonly remote: ReadonlyMap<string, RemoteKeys>;
 }
 
@@ -46,7 +46,7 @@ export interface IssuersParts {
   readonly keysIn: (file: string) => readonly VerificationKey[];
   readonly log: ServiceLog;
   readonly onChange: () => void;
-  /** Default: fetches over the network. */
+  /** Fetches documents; default: over the network. */
   readonly fetch?: FetchDocument;
 }
 
@@ -63,8 +63,8 @@ export const NO_ISSUERS: Issuers = Object.freeze({
 });
 
 /**
- * Reads keys from files immediately, and fetches others when a token first needs them. Key sets that `before` also
- * fetches are reused, so that a reload while an issuer is down loses nothing.
+ * Opens the configured issuers. Keys in files are read immediately, others when a token first needs them. Key sets that
+ * `before` also fetches are reused, so that a reload keeps them while an issuer is down.
  *
  * @throws StartProblem, RangeError
  */
@@ -231,19 +231,19 @@ const ISSUERS_SCHEMA = {
 
 /** An issuer as configured in the issuers file. Plain data. */
 export interface IssuerConfig {
-  /** Accepted values of `iss`; the first is also the URL of its documents. */
+  /** Accepted values of `iss`; the first is also the base URL of the discovery document, if one is used. */
   readonly names: readonly string[];
-  /** `actor`: signs actor tokens. `identity`: signs identity tokens, which the policy's rules exchange. */
+  /** `actor`: signs actor tokens. `identity`: signs identity tokens, exchanged under the policy's rules. */
   readonly tokens: 'actor' | 'identity';
   readonly keys: IssuerKeys;
-  /** Accepted audiences; a token must name one of them. */
+  /** Accepted values of `aud`; each token except an ID token must have one of them. */
   readonly audiences: readonly string[];
-  /** Ids of clients whose ID tokens are accepted. */
+  /** Ids of clients whose ID tokens are accepted; the `aud` of an ID token must have one of them. */
   readonly clients: readonly string[];
   readonly algorithms: readonly PublicAlgorithm[];
   readonly skewSeconds: number;
   readonly maxLifetimeSeconds: number;
-  /** Settings for `osl login`; null if it cannot be used to log in. */
+  /** Settings for `osl login`; null if the issuer is not used for logins. */
   readonly login: LoginConfig | null;
 }
 
@@ -277,7 +277,7 @@ interface IssuerDocument {
 const shape = shapeCheck(ISSUERS_SCHEMA);
 const DAY_SECONDS = 86_400;
 
-/** Reads the issuers file. @throws ManifestProblems if its shape is wrong, StartProblem if its content is */
+/** Reads the issuers file. @throws ManifestProblems if its shape is invalid, StartProblem if its content is invalid */
 export async function loadIssuers(file: string): Promise<readonly IssuerConfig[]> {
   const source = parseSource(await readText(file), file);
   throwProblems(source, shape(source.value));

@@ -102,7 +102,7 @@ function printable(line: string): string {
   return line.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, '\ufffd');
 }
 
-/** JSON Pointer (RFC 6901). */
+/** Formats a path as a JSON Pointer (RFC 6901). */
 export function pointer(path: Path): string {
   return path.map((s) => `/${`${s}`.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }

@@ -1,7 +1,7 @@
 import type { Features, Grain, Joins } from 'osl-compiler';
 import type { Language } from '../facets/retrieval-options.js';
 
-/** A manifest as its YAML states it, after the schema check. References have not been resolved yet. */
+/** A manifest as parsed from YAML, after the schema check. References have not been resolved yet. */
 export interface ManifestDocument {
   readonly version: 1;
   readonly tenant?: string;
@@ -20,7 +20,7 @@ export interface ManifestDocument {
   readonly raw_sql?: { readonly allow: readonly SourceDocument[] };
 }
 
-/** Objects without a prototype, in file order. */
+/** Members by name, in file order. The objects have no prototype. */
 export type NamedMembers<T> = Readonly<Record<string, T>>;
 
 export interface ConnectorDocument {

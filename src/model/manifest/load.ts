@@ -20,7 +20,7 @@ import { MANIFEST_SCHEMA } from './schema/manifest.js';
 import { POLICY_SCHEMA } from './schema/policy.js';
 import { locateIn, parseSource, throwProblems, toDiagnostics, type YamlSource } from './source.js';
 
-/** Returns the shape errors of a policy; none if it is a `PolicyDocument`. */
+/** Returns the shape errors of a policy; an empty list means that it is a `PolicyDocument`. */
 export const policyShape = shapeCheck(POLICY_SCHEMA);
 
 /**
@@ -42,7 +42,7 @@ export function parseFragment(text: string, file: string, base: ManifestDocument
   return locateIn(source, () => compileFrom(source, withFragment(base, source.value)));
 }
 
-/** A policy file: its document, and how to find parts of it in the text. */
+/** A policy file: its text and document, and methods that locate parts of the document in the text. */
 export interface PolicyFile {
   readonly file: string;
   readonly text: string;
@@ -79,7 +79,7 @@ function place(source: YamlSource, problems: readonly LaterProblem[]): readonly 
   );
 }
 
-/** Returns the shape errors of a manifest; none if it is a `ManifestDocument`. */
+/** Returns the shape errors of a manifest; an empty list means that it is a `ManifestDocument`. */
 export const manifestShape = shapeCheck(MANIFEST_SCHEMA);
 
 /** Returns `document` as a manifest if its shape is valid. @throws ManifestProblems, located in `source` */
@@ -89,7 +89,7 @@ function checkShape(source: YamlSource, document: unknown): ManifestDocument {
   return document as ManifestDocument;
 }
 
-/** @throws ManifestProblems, located in `source` */
+/** Checks and compiles a parsed document. @throws ManifestProblems, located in `source` */
 export function compileFrom(source: YamlSource, document: unknown): Manifest {
   const compiled = compileManifest(checkShape(source, document));
   if (!compiled.ok) {
@@ -139,7 +139,7 @@ function layerOver(source: YamlSource, base: ManifestDocument, objects: Fragment
 /** A fragment contains parts that may be declared only in the manifest file. */
 export class NotPublishable extends Error {
   override readonly name = 'NotPublishable';
-  /** The part that the fragment would change, as the manifest names it. */
+  /** The part that cannot be published, as text for the message. */
   readonly what: string;
 
   constructor(what: string) {
@@ -187,7 +187,7 @@ function checkPublishable(fragment: unknown, served: ManifestDocument, base?: Ma
     );
 }
 
-/** The server of a facet's model, which receives passages and queries; null if there is none. */
+/** Identifies the model server of a facet, which receives passages and queries; null if none is declared. */
 function serverOf(facet: unknown): string | null {
   const endpoint = membersOf(membersOf(facet).get('embedding')).get('endpoint');
   if (endpoint === undefined) return null;
@@ -196,8 +196,8 @@ function serverOf(facet: unknown): string | null {
 }
 
 /**
- * True for the database system's tables and for our own: stores hold texts before redaction, and rollups hold all
- * rows.
+ * True for system tables of the database and for the gateway's own tables: stores hold texts before redaction, and
+ * rollups hold all rows.
  */
 function isOwn(table: string): boolean {
   const schema = table.split('.', 1)[0] ?? '';
@@ -213,7 +213,7 @@ function membersOf(value: unknown): ReadonlyMap<string, unknown> {
   return new Map(isObject(value) ? Object.entries(value) : []);
 }
 
-/** Truncates a name, because names come from the sender. */
+/** Truncates a name for an error message, because it comes from the sender. */
 function shown(name: string): string {
   return name.slice(0, 200);
 }

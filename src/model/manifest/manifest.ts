@@ -29,7 +29,7 @@ export interface Manifest {
   readonly lexicon: ReadonlyMap<string, GlossaryTerm>;
   /** Deprecated members by `section.name`, with the reason. */
   readonly deprecated: ReadonlyMap<string, string>;
-  /** The document as written, for authoring. */
+  /** The document from which the manifest was compiled, for authoring. */
   readonly document: ManifestDocument;
 }
 
@@ -38,7 +38,7 @@ export interface Connector {
   readonly kind: 'pglite' | 'postgres';
   /** Environment variable that holds the URL; null for the embedded engine. */
   readonly urlEnv: string | null;
-  /** Null if there are none. */
+  /** Standbys of the database; null if none are declared. */
   readonly standbys: ConnectorStandbys | null;
   /** True if the database enforces row security too, so that each statement carries its caller's rights. */
   readonly rowSecurity: boolean;
@@ -49,7 +49,7 @@ export interface Connector {
 export interface ConnectorStandbys {
   /** Environment variables that hold the URLs, without duplicates. */
   readonly urlEnvs: readonly string[];
-  /** Maximum age of the data of an answer in ms. */
+  /** Maximum lag of the data in an answer from a standby, in ms. */
   readonly maxLagMs: number;
 }
 
@@ -124,7 +124,7 @@ export interface BridgeSide {
 export interface Relationship {
   readonly name: string;
   readonly description: string | null;
-  /** `from.columns[i]` holds `to.columns[i]`. */
+  /** `from.columns[i]` refers to `to.columns[i]`. */
   readonly from: LinkEnd;
   readonly to: LinkEnd;
   readonly kind: 'many_to_one' | 'one_to_one';
@@ -135,7 +135,7 @@ export interface LinkEnd {
   readonly columns: readonly string[];
 }
 
-/** Text about an entity. Sizes are in UTF-16 code units. */
+/** Texts about the rows of an entity, split into passages and indexed. Sizes are in UTF-16 code units. */
 export interface Facet {
   readonly name: string;
   readonly description: string | null;
@@ -161,7 +161,7 @@ export interface Facet {
   /** Language for word search; null if the manifest states none. */
   readonly language: Language | null;
   readonly approximate: boolean;
-  /** Scope of the labelled values to redact: all of the tenant's, or those of the document's key and its links. */
+  /** Rows whose labelled values are redacted: all of the tenant's, or those with the document's key or linked to it. */
   readonly dictionary: 'tenant' | 'key';
   /** Labelled values that are ordinary words and are not redacted. */
   readonly exceptions: readonly string[];
@@ -169,18 +169,18 @@ export interface Facet {
   readonly labels: readonly unknown[];
   /** Rerankers to which its passages may be sent, the default one first. */
   readonly rerankers: readonly string[];
-  /** Attributes that are derived from the text for its entity. */
+  /** Attributes of the entity that are derived from this facet's text. */
   readonly derived: readonly DerivedAttributeSettings[];
-  /** The same text indexed by its words, in separate stores; null if the facet has only one leg. */
+  /** The same facet with the lexical model and its own stores, for hybrid retrieval; null if it is not hybrid. */
   readonly lexicalLeg: Facet | null;
-  /** Name of the facet of which this is a leg; otherwise null. A leg's own name cannot be declared in a manifest. */
+  /** For a lexical leg, the name of its facet; otherwise null. A leg's own name has a dot, unlike declared names. */
   readonly legOf: string | null;
 }
 
 export interface FacetEmbedding {
-  /** Server of the model; null for the one in the settings. */
+  /** Server of the embedding model; null means the server in the settings. */
   readonly endpoint: { readonly protocol: EmbeddingProtocol; readonly urlEnv: string } | null;
-  /** Number of dimensions; null for as many as the model returns. */
+  /** Number of dimensions; null means as many as the model returns. */
   readonly dimensions: number | null;
   /** Prefixes for queries and passages, for models that were trained with them. */
   readonly prefixes: { readonly query: string; readonly passage: string } | null;
@@ -202,7 +202,7 @@ export interface RerankerSettings {
   readonly candidates: number;
   readonly timeoutMs: number;
   readonly concurrency: number;
-  /** Maximum size of the score cache; 0 turns it off. */
+  /** Maximum size of the score cache, in bytes; 0 disables the cache. */
   readonly cacheBytes: number;
   /** Number of passages that a subject may send per day; null if unlimited. */
   readonly perDay: number | null;
@@ -225,7 +225,7 @@ export interface GlossaryTerm {
   readonly synonyms: readonly string[];
 }
 
-/** Facets that have stores: each facet, followed by its lexical leg if it has one. */
+/** Returns all facets that have stores: each facet, followed by its lexical leg if it has one. */
 export function indexedFacets({ facets }: Pick<Manifest, 'facets'>): readonly Facet[] {
   return [...facets.values()].flatMap((f) => (f.lexicalLeg === null ? [f] : [f, f.lexicalLeg]));
 }
@@ -236,7 +236,7 @@ export function indexedFacet(manifest: Pick<Manifest, 'facets'>, name: string): 
 
 const MOST_NAMED = 10;
 
-/** A warning about entities without a primary key; null if all have one. */
+/** Returns a warning that names the entities without a primary key; null if all entities have one. */
 export function keylessEntities({ catalog }: Pick<Manifest, 'catalog'>): string | null {
   const names = [...catalog.relations.values()]
     .filter((r) => r.kind === 'entity' && r.primaryKey.length === 0)
@@ -249,7 +249,7 @@ export function keylessEntities({ catalog }: Pick<Manifest, 'catalog'>): string 
 
 export const DEPRECABLE = ['entities', 'relationships', 'bridges', 'facets', 'metrics'] as const;
 
-/** Reasons for deprecation by `section.name`. */
+/** Returns the reasons for deprecation in a document, by `section.name`. */
 export function deprecatedIn(document: ManifestDocument): ReadonlyMap<string, string> {
   return frozenMap(
     DEPRECABLE.flatMap((section) =>
@@ -261,7 +261,7 @@ export function deprecatedIn(document: ManifestDocument): ReadonlyMap<string, st
   );
 }
 
-/** Reason for deprecation; null if the member is not deprecated. */
+/** Returns the reason why a member is deprecated; null if it is not deprecated. */
 export function deprecationOf(
   { deprecated }: Manifest,
   section: (typeof DEPRECABLE)[number],
@@ -300,7 +300,7 @@ export function frozenMap<K, V>(entries: Iterable<readonly [K, V]>): ReadonlyMap
 
 const EVERYTHING = new WeakMap<Catalog, Access>();
 
-/** Unmasked access to every row and column of `catalog`, for an admin and for checks, not for queries. */
+/** Returns unmasked access to every row and column of `catalog`, for administrators and checks, not for queries. */
 export function everythingIn(catalog: Catalog): Access {
   const known = EVERYTHING.get(catalog);
   if (known !== undefined) return known;

@@ -21,7 +21,7 @@ export function nameFrom(text: string): string {
 
 const CHARACTERS = '\\p{L}\\p{M}\\p{N}_';
 
-/** Pattern for names in the semantic model: letters of any script, with single blanks between them. */
+/** Pattern for names in the semantic model: words of letters, digits and underscores, with single blanks between. */
 export const MODEL_NAME = `(?!__)[\\p{L}_][${CHARACTERS}]*(?: [${CHARACTERS}]+)*`;
 
 /** JSON Schema pattern for names in the semantic model, of at most 63 characters. */
@@ -38,7 +38,7 @@ export function isModelName(text: string): boolean {
   return OF_MODEL.test(text) && utf8Length(text) <= LONGEST && text.normalize('NFC') === text;
 }
 
-/** Length in bytes of UTF-8. Without `Buffer`, which browsers do not have. */
+/** Returns the length of `text` in UTF-8 bytes. Does not use `Buffer`, which browsers do not have. */
 function utf8Length(text: string): number {
   return ENCODER.encode(text).length;
 }
@@ -46,8 +46,8 @@ function utf8Length(text: string): number {
 const FOREIGN = new RegExp(`[^${CHARACTERS} ]`, 'gu');
 
 /**
- * Turns `text` into a name in the model: NFC, with underscores for invalid characters and for blanks at either end,
- * truncated to 63 bytes. Prefixed with `t_` if its first character cannot begin a name.
+ * Turns `text` into a name in the model: NFC, truncated to 63 bytes, with underscores for invalid characters and for
+ * leading, trailing and repeated blanks. Adds the prefix `t_` if the first character cannot begin a name.
  */
 export function modelNameFrom(text: string): string {
   const plain = text
@@ -106,7 +106,7 @@ export const TABLE_PART = '(?:"(?:[^"\\u0000]|""){1,126}"|[^."\\u0000][^.\\u0000
 
 const QUALIFIED_NAME = new RegExp(`^(${TABLE_PART})\\.(${TABLE_PART})$`, 'u');
 
-/** Parses a name that `tableName` produced; for any other text, the schema is empty. */
+/** Parses a name that `tableName` produced. For any other text, the schema is empty and the table is the whole text. */
 export function tableNamed(name: string): TableAt {
   const [, schema = '', table = name] = QUALIFIED_NAME.exec(name) ?? [];
   return { schema: plain(schema), table: plain(table) };

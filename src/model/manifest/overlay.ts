@@ -11,8 +11,8 @@ import type { ConnectorDocument, ManifestDocument, NamedMembers, TableColumnDocu
 export interface Overlay {
   readonly objects: FragmentDocument;
   /**
-   * Maps `section.name` to the fingerprint of the file's member when it was last published over; null if the file had
-   * none.
+   * Maps `section.name` to the fingerprint that the file's member had when it was last replaced by a publication; null
+   * if the file had no such member.
    */
   readonly over: Readonly<Record<string, string | null>>;
 }
@@ -33,7 +33,7 @@ type PublishedSection = (typeof PUBLISHED_SECTIONS)[number];
 /** An empty object without a prototype, so that `constructor` is not found as a member. */
 const NONE: PlainDocument = Object.freeze(Object.create(null));
 
-/** The file's document, in which published objects replace those of the same name. */
+/** Returns the file's document with its members replaced by published objects of the same name. */
 export function withOverlay(base: ManifestDocument, objects: FragmentDocument): unknown {
   const out = join(base as unknown as PlainDocument, {}); // cast: documents are plain data
   for (const section of PUBLISHED_SECTIONS) {
@@ -44,7 +44,7 @@ export function withOverlay(base: ManifestDocument, objects: FragmentDocument): 
   return out;
 }
 
-/** The published objects after `fragment` has been published too, without those equal to the file's. */
+/** Returns `objects` with those of `fragment` added, without those that equal the file's members. */
 export function withPublished(
   base: ManifestDocument,
   objects: FragmentDocument,
@@ -62,7 +62,7 @@ export function withPublished(
   return out as FragmentDocument; // cast: it has only sections of fragments
 }
 
-/** `objects` without the members at `paths` and without tables that no remaining object uses. */
+/** Returns `objects` without the members at `paths` and without tables that no remaining object uses. */
 export function withoutPublished(objects: FragmentDocument, paths: ReadonlySet<string>): FragmentDocument {
   const out: PlainDocument = Object.create(null);
   for (const section of PUBLISHED_SECTIONS) {
@@ -80,28 +80,28 @@ export function withoutPublished(objects: FragmentDocument, paths: ReadonlySet<s
   return out as FragmentDocument; // cast as above
 }
 
-/** The `section.name` of everything that was published except tables. */
+/** Returns the `section.name` of each published object. Tables are not included. */
 export function pathsIn(objects: FragmentDocument): readonly string[] {
   return PUBLISHED_SECTIONS.flatMap((section) =>
     Object.keys(membersIn(objects, section)).map((name) => `${section}.${name}`),
   );
 }
 
-/** The member at `section.name` of a document; undefined if there is none. */
+/** Returns the member at `section.name` of a document; undefined if the document has no such member. */
 export function memberAt(document: FragmentDocument | ManifestDocument, path: string): unknown {
   const at = path.indexOf('.');
   const section = PUBLISHED_SECTIONS.find((s) => s === path.slice(0, at));
   return section === undefined ? undefined : membersIn(document, section)[path.slice(at + 1)];
 }
 
-/** Fingerprints of the file's members that `objects` replaces. */
+/** Returns the fingerprints of the file's members that `objects` replaces; null for an object that replaces none. */
 export function fingerprintsOf(base: ManifestDocument, objects: FragmentDocument): Overlay['over'] {
   return plain(pathsIn(objects).map((path) => [path, fingerprint(memberAt(base, path))])) as Overlay['over'];
 }
 
 /**
- * Conflicts between file and overlay, as sentences for the operator: members that changed in the file after they were
- * published over, unless both are now equal; and columns that both declare with different types or labels.
+ * Returns the conflicts between file and overlay, as sentences for the operator: members that changed in the file since
+ * a publication replaced them, unless both are now equal; columns declared in both with different types or labels.
  */
 export function conflictsBetween(base: ManifestDocument, { objects, over }: Overlay): readonly string[] {
   const members = pathsIn(objects).flatMap((path) => {
@@ -205,7 +205,7 @@ function same(a: unknown, b: unknown): boolean {
   return a !== undefined && JSON.stringify(a) === JSON.stringify(b);
 }
 
-/** Hash of a member, 64 hex digits. The order of names counts, as in a manifest's version. */
+/** Returns the hash of a member, 64 hex digits; null if undefined. The order of names matters, as in a version. */
 function fingerprint(member: unknown): string | null {
   return member === undefined ? null : createHash('sha256').update(JSON.stringify(member)).digest('hex');
 }

@@ -1,6 +1,6 @@
 /**
  * Parses the subset of YAML that most manifests use, about twenty times faster than a parser that tracks positions:
- * block mappings and lists, flow collections within a line, plain and simply quoted scalars.
+ * block mappings and lists, flow collections within a line, plain scalars, quoted scalars without backslash escapes.
  *
  * @returns the value, in which objects have no prototype; `undefined` for any other text, whether or not it is valid
  * YAML
@@ -54,7 +54,7 @@ class Reader {
     return value;
   }
 
-  /** Moves to the first line from `from` on that is neither blank nor a comment. */
+  /** Moves to the first line at or after `from` that is neither blank nor a comment. */
   #find(from: number): void {
     for (let at = from; at < this.#lines.length; at++) {
       const line = this.#lines[at] ?? '';
@@ -97,7 +97,7 @@ class Reader {
     return items;
   }
 
-  /** A mapping whose keys are indented by `indent`; the first may follow the dash at `dash`. */
+  /** Reads a mapping whose keys are indented by `indent`; its first key may follow a list dash at `dash`. */
   #mapping(indent: number, dash: number): YamlMapping {
     const members: YamlMapping = Object.create(null);
     let first = dash < indent;
@@ -111,7 +111,7 @@ class Reader {
     return members;
   }
 
-  /** The key at `start`; null unless it is followed by `: ` or by a colon at the end of the line. */
+  /** Returns the key at `start`; null unless a colon follows it, and after the colon a blank or the end of the line. */
   #keyAt(start: number): string | null {
     const key = KEY.exec(this.#line.slice(start, start + LONGEST_KEY + 1))?.[0];
     if (key === undefined || key.length > LONGEST_KEY || WORD_OF_YAML.test(key)) return null;
@@ -120,7 +120,7 @@ class Reader {
     return end + 1 === this.#line.length || this.#line.charCodeAt(end + 1) === SPACE ? key : null;
   }
 
-  /** The value of a key at `indent`: the rest of this line from `start` on, or the block below. */
+  /** Reads the value of a key at `indent`: the rest of the line from `start` on, or the block below. */
   #value(start: number, indent: number): unknown {
     let at = start;
     while (this.#line.charCodeAt(at) === SPACE) at++;
@@ -131,8 +131,8 @@ class Reader {
   }
 
   /**
-   * A scalar or flow collection that extends to the end of this line. If the next line is indented more deeply, the
-   * value continues there and is not simple.
+   * Reads a scalar or flow collection that extends to the end of the line. If the next line is indented more deeply,
+   * the value continues there and is not simple.
    */
   #scalarLine(start: number, indent: number): unknown {
     const inline = new Inline(this.#line, start);
@@ -153,7 +153,7 @@ class Inline {
     this.#at = at;
   }
 
-  /** The value up to the end of the line or up to a comment. */
+  /** Reads the value up to the end of the line or up to a comment. */
   whole(): unknown {
     const code = this.#line.charCodeAt(this.#at);
     if (code !== DOUBLE && code !== SINGLE && code !== OPEN_LIST && code !== OPEN_MAP)
@@ -164,7 +164,7 @@ class Inline {
     return value;
   }
 
-  /** The rest of the line, without its comment. */
+  /** Returns the rest of the line, without its comment. */
   #rest(): string {
     const comment = this.#line.indexOf(' #', this.#at);
     const text = (comment < 0 ? this.#line.slice(this.#at) : this.#line.slice(this.#at, comment)).trimEnd();

@@ -76,7 +76,7 @@ function names(value: unknown, [section, name]: Path): boolean {
   return name === undefined || has(Reflect.get(Object(value), section), name);
 }
 
-/** @throws ManifestProblems if there is a problem */
+/** @throws ManifestProblems if `problems` is not empty */
 export function throwProblems(source: YamlSource, problems: readonly UnplacedDiagnostic[]): void {
   if (problems.length > 0) throw new ManifestProblems(toDiagnostics(source, problems), source.text);
 }
@@ -113,7 +113,7 @@ function parseParts(text: string, file: string): ParsedFile {
   const lines = new LineIndex(text);
   let document: Document.Parsed;
   try {
-    // This option would compare every pair of keys; `plainValue` finds repeated keys instead.
+    // `uniqueKeys` would compare every pair of keys; `plainValue` finds repeated keys instead.
     document = parseDocument(text, {
       prettyErrors: false,
       uniqueKeys: false,
@@ -228,7 +228,7 @@ function child(parent: Node | null, step: string | number): Child | null {
   if (isMap(parent)) {
     const pair = parent.items.find((p) => isScalar(p.key) && `${p.key.value}` === `${step}`);
     if (pair === undefined) return null;
-    // `parseDocument` makes nodes of all keys and values; an absent value is null.
+    // Casts: `parseDocument` represents all keys and values as nodes; an absent value is null.
     return { key: pair.key as Node, value: pair.value as Node | null };
   }
   if (isSeq(parent)) {
@@ -275,7 +275,7 @@ function startsOf(text: string): readonly number[] {
   return starts;
 }
 
-/** Limits a range to the text and extends it to whole characters: the YAML parser's positions may violate both. */
+/** Limits a range to the text and to whole characters, since the YAML parser's positions may violate both. */
 function rangeOf(lines: LineIndex, start: number, end: number): TextRange {
   const { text } = lines;
   const first = Math.min(start, text.length);
@@ -307,9 +307,9 @@ function lowerFirst(text: string): string {
 }
 
 /**
- * Finds the position in the file of the character at `offset` in a scalar's value. The file may contain more
- * characters than the value: quotes, escapes, block headers, indentation, folded lines. Both are walked in parallel,
- * skipping these.
+ * Finds the position in the file of the character at `offset` in a scalar's value. The file may contain characters that
+ * the value does not: quotes, escapes, block headers, indentation, folded lines. They are skipped while both texts are
+ * read in parallel.
  *
  * @param start start of the scalar in `text`, in UTF-16 code units like `end` and `offset`
  */
@@ -332,8 +332,8 @@ function contentStart(text: string, start: number, end: number): number {
 }
 
 /**
- * First position at or after `from` that corresponds to `wanted`. A line break may correspond to a blank and vice
- * versa.
+ * Returns the first position at or after `from` that corresponds to `wanted`; `from` if none does. A line break may
+ * correspond to a blank and vice versa.
  */
 function matching(text: string, from: number, end: number, wanted: string): number {
   for (let at = from; at < end; at++) {
@@ -343,7 +343,7 @@ function matching(text: string, from: number, end: number, wanted: string): numb
   return from;
 }
 
-/** A folded blank corresponds to a run of blanks, and the next character follows that run. */
+/** Returns the last position of the white space that folding reduced to one blank; `at` if nothing was folded. */
 function lastBlank(text: string, at: number, end: number, wanted: string): number {
   if (wanted !== ' ' || text.charAt(at) === ' ') return at;
   let last = at;

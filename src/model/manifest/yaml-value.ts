@@ -77,7 +77,7 @@ function twice(node: Scalar, key: string, path: Path): UnplacedDiagnostic {
   };
 }
 
-/** `parseDocument` makes nodes of everything that a collection holds. */
+/** Cast: `parseDocument` represents everything in a collection as nodes. */
 function asNode(item: unknown): Node | null {
   return item as Node | null;
 }

@@ -13,8 +13,8 @@ import { RIGHTS_FAULTS, type RightsSetting } from '../../engine/index.js';
 import type { Connector } from '../manifest/index.js';
 
 /**
- * A row filter of the policy as SQL over the session's rights: true if it holds for every subject in the chain.
- * `granted` checks that each of them has the attributes.
+ * Translates a row filter of the policy to SQL that is true if the filter holds for every subject in the chain. The SQL
+ * function `granted` checks separately that each subject has the attributes.
  */
 function filterSql(filter: Expr): string {
   const conjuncts = filter.kind === 'and' ? filter.args : [filter];
@@ -22,8 +22,8 @@ function filterSql(filter: Expr): string {
 }
 
 /**
- * True if testing `expr` for each subject and combining the results with AND gives the same as testing it once with
- * the ANDed attributes. That holds for AND, and for OR if at most one arm has attributes.
+ * True if testing `expr` once with the attribute values that all subjects share gives the same result as testing it for
+ * each subject and combining the results with AND. That holds for AND, and for OR if only one arm has attributes.
  */
 function distributes(expr: Expr): boolean {
   if (!mentions(expr)) return true;
@@ -60,7 +60,7 @@ function unrolled(expr: Expr): string {
 
 function matchSql({ attribute, arg, operator, type }: MatchedAttribute, subject: string): string {
   const unbound = call('unbound', quoteLiteral(attribute), subject);
-  // The cast has no effect on the value, but without it this would be parsed as a subquery of rows.
+  // Without the cast, Postgres would parse the operand of `any` as a subquery of rows, not as an array.
   const values = `${call('shared', quoteLiteral(attribute), subject, `null::${type}`)}::${type}`;
   return `(${unbound} or ${arg} ${operator} any (${values}))`;
 }
@@ -150,7 +150,7 @@ function isGranted({ name }: Relation, { roles }: PolicySnapshot): boolean {
   return [...roles.values()].some((role) => (role.grants.get(name)?.length ?? 0) > 0);
 }
 
-/** Roles with the same filter share an arm, so that it is evaluated once. */
+/** Returns a relation's row condition. Roles with the same filter share an arm, so that it is evaluated once. */
 function rowsSql({ name }: Relation, { roles }: PolicySnapshot): string {
   const arms = new Map<string, { readonly roles: Set<string>; readonly filter: Expr | null }>();
   for (const [role, { grants }] of roles) {
@@ -192,7 +192,7 @@ function columnsOfRoles(
   return found;
 }
 
-/** Keys that facets use to refer to the entity: a passage is shown only if its entity is. */
+/** Returns the keys that facets use for the entity. They must be readable: a passage is shown only if its entity is. */
 function keysForFacets(relation: Relation, catalog: Catalog): readonly string[] {
   const keys = [...catalog.facets.values()]
     .filter((f) => f.entity === relation.name)
@@ -205,7 +205,7 @@ export const SCHEMA = 'osl_row_security';
 /** Setting that holds the rights of a statement's caller. */
 export const SETTING: RightsSetting = 'osl.rights';
 
-/** A call of a function in the schema, written so that it is evaluated once per statement and not once per row. */
+/** Returns a call of a function in `SCHEMA` as a subquery, which is evaluated once per statement, not per row. */
 function call(name: string, ...args: readonly string[]): string {
   return `(select ${SCHEMA}.${name}(${args.join(', ')}))`;
 }
@@ -220,7 +220,7 @@ interface GuardFunction {
   readonly parameters: string;
   readonly returns: string;
   readonly body: string;
-  /** True if the governed role may call it, as its policies do. */
+  /** True if the governed role may call the function, because its policies do. */
   readonly open: boolean;
 }
 

@@ -12,12 +12,12 @@ import type { Manifest } from '../manifest/index.js';
 const RIGHTS_MS = 900_000;
 const BLOCK_BYTES = 64;
 
-/** Key for signing rights for one connector. Its holder can impersonate any caller of that connector, but no more. */
+/** Derives the key that signs rights for one connector. Its holder can impersonate any caller, but only there. */
 export function rightsKey(secret: Uint8Array, connector: string): Buffer {
   return createHmac('sha256', secret).update(`osl row security\0${connector}`).digest();
 }
 
-/** The two pads of HMAC-SHA-256 for `key`, each one block long. */
+/** Returns the two pads of HMAC-SHA-256 for `key`, each one block long. */
 export function padsOf(key: Uint8Array): { readonly inner: Buffer; readonly outer: Buffer } {
   const padded = Buffer.alloc(BLOCK_BYTES);
   padded.set(key);
@@ -25,7 +25,7 @@ export function padsOf(key: Uint8Array): { readonly inner: Buffer; readonly oute
   return { inner: pad(0x36), outer: pad(0x5c) };
 }
 
-/** `rights` in the form that statements carry: a hex signature, followed by the signed text. */
+/** Signs `rights` for the statements of a caller. Returns the signature in hex, followed by the signed JSON text. */
 export function signedRights(rights: SessionRights, version: string, key: Uint8Array, now: number): string {
   const chain = rights.chain.map((attributes) => Object.fromEntries(attributes));
   const body = JSON.stringify({

@@ -12,9 +12,9 @@ export const OTHERS_POLICY = 'osl_others';
 export const COMMENT = 'osl';
 
 /**
- * Statements of one transaction that install `design` and remove everything else that we installed, to be run by a
- * role that owns the tables. They contain the key: anyone who reads them can bypass this second line of defence, but
- * not the first.
+ * Returns the statements, for one transaction, that remove everything installed before and install `design`. They must
+ * be run by a role that owns the tables. They contain the key: anyone who reads them can bypass this second line of
+ * defence, but not the first.
  */
 export function rowSecurityScript(design: RowSecurityDesign, key: Uint8Array): readonly Sql[] {
   const role = quoteIdentifier(design.role);
@@ -41,8 +41,8 @@ export function rowSecurityScript(design: RowSecurityDesign, key: Uint8Array): r
 }
 
 /**
- * Removes everything that an earlier script created, and disables row security if that script enabled it. Fails if our
- * schema contains objects or changes that are not ours.
+ * Returns statements that remove everything an earlier script created, and disable row security if that script enabled
+ * it. They fail if our schema contains objects other than functions and our table.
  */
 export function clearingScript(): readonly Sql[] {
   return clearingStatements().map(generatedSql);
@@ -93,7 +93,7 @@ function stateSql(version: string, key: Uint8Array): readonly string[] {
   ];
 }
 
-/** `revoke all` on a table also revokes grants on its columns. */
+/** Grants `role` only the listed columns of the table. `revoke all` on a table also revokes grants on columns. */
 function privilegesSql(table: GuardedTable, role: string): readonly string[] {
   const columns = table.columns.map(quoteIdentifier).join(', ');
   return [
@@ -103,8 +103,8 @@ function privilegesSql(table: GuardedTable, role: string): readonly string[] {
 }
 
 /**
- * If a table has no row security, enables it with a second policy that lets all other roles see all rows. If it has,
- * our policy is restrictive: it only removes rows. Views cannot have policies.
+ * If a table has no row security, enables it with a second policy that leaves the access of all other roles unchanged.
+ * If it has row security, our policy is restrictive: it only removes rows. Views cannot have policies.
  */
 function guardSql(table: GuardedTable, role: string, name: string): string {
   const relation = tableSql(table);
@@ -140,7 +140,7 @@ begin
 end`);
 }
 
-/** Stores a digest of each policy as the database prints it, so that later alterations are detected. */
+/** Stores a digest of each of our policies, as printed, in the policy's comment, to detect later alterations. */
 function commentSql(version: string): string {
   return block(`
 declare
@@ -162,11 +162,11 @@ end`);
 export const DIGEST = sql`encode(sha256(convert_to(concat_ws(' ', p.polcmd, p.polpermissive, p.polroles::regrole[],
                    pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid)), 'UTF8')), 'hex')`;
 
-/** A role lacks a privilege needed for writing; the message names both. */
+/** A role lacks a privilege needed to install row security; the message names both. */
 export class MissingPrivilege extends Error {}
 
 /**
- * Installs `design` in one transaction, with the rights of the tables' owner, replacing what was installed before.
+ * Replaces the installed row security with `design` in one transaction, with the rights of the tables' owner.
  *
  * @throws MissingPrivilege; UpstreamFailure, in which case nothing has changed
  */

@@ -83,7 +83,7 @@ interface InstalledPolicy {
   readonly permissive: boolean;
   /** True if the policy affects which rows the governed role reads. */
   readonly applies: boolean;
-  /** The comment without its digest; null if the policy has been altered since. */
+  /** Comment on the policy, without the digest; null if the digest shows that the policy was altered. */
   readonly comment: string | null;
 }
 
@@ -154,7 +154,7 @@ function policyFaults(
   if (altered.length > 0) return altered;
   if (ours.some((p) => p.comment !== `${COMMENT} ${version}`))
     return [`the policy on ${name} is of another version of policy.yaml`];
-  // If ours is permissive, other permissive policies add rows to it. If ours is restrictive, it removes them anyway.
+  // Other permissive policies add rows if ours is permissive. If ours is restrictive, it removes those rows.
   const beside = policies.filter((p) => p.applies && p.permissive && !ours.includes(p));
   return rows.permissive
     ? beside.map((p) => `policy ${p.name} of ${name} shows the governed role more rows than ours does`)
@@ -168,7 +168,7 @@ function closedFaults(relation: InstalledRelation | undefined): readonly string[
     : [`${relation.name}.${column} may be read, though no grant reaches the table`];
 }
 
-/** Our policies apply to the governed role only, so they do not restrict it while it acts as another role. */
+/** Reports roles that the governed role can become: our policies do not restrict it while it acts as another role. */
 async function membershipFaults(tx: SystemQueries, design: RowSecurityDesign): Promise<readonly string[]> {
   const rows = await tx.query(
     sql`select distinct r.rolname as name

@@ -23,7 +23,7 @@ export class VersionStore {
   /** Versions, oldest first. */
   readonly #history: VersionSummary[];
   #head: Version | null;
-  /** True if the version on disk is unknown; nothing more is then published. */
+  /** True if a failed write left it unknown which version `head` names; nothing more is then published. */
   #broken = false;
 
   private constructor(dir: string, history: VersionSummary[], head: Version | null) {
@@ -57,14 +57,14 @@ export class VersionStore {
     return this.#history;
   }
 
-  /** First version in the history for which `is` returns true; null if there is none. @throws PublishedDamaged */
+  /** Returns the first version for which `is` returns true; null if the history has none. @throws PublishedDamaged */
   async find(is: (version: VersionSummary) => boolean): Promise<Version | null> {
     const found = this.#history.find(is);
     if (found === undefined) return null;
     return found.id === this.#head?.id ? this.#head : versionIn(this.#dir, found.id);
   }
 
-  /** A version in the history, with the bytes of its file. @throws PublishedDamaged */
+  /** Returns a version in the history, with the bytes of its file. @throws PublishedDamaged */
   async sealed(number: number): Promise<SharedVersion> {
     const { id, parent } = this.#history[number - 1] ?? { id: '', parent: null };
     const bytes = isVersionId(id) ? await bytesOf(fileOf(this.#dir, id)) : null;
@@ -72,7 +72,7 @@ export class VersionStore {
     return { number, id, parent, bytes };
   }
 
-  /** The next version, with `content`. It is not written yet. */
+  /** Creates the next version from `content`, without writing it. */
   next(content: NewVersion): VersionFile {
     const [version, bytes] = seal(content, this.#head);
     return { version, bytes };
@@ -80,7 +80,8 @@ export class VersionStore {
 
   /**
    * Publishes a version.
-   * @throws the system's error; the previous version then stays published, unless the state of `head` is unknown
+   * @throws the system's error, after which the previous version stays published unless the state of `head` is unknown;
+   * then PublishedDamaged for each further version
    */
   async append({ version, bytes }: VersionFile): Promise<VersionSummary> {
     if (this.#broken)
@@ -114,7 +115,7 @@ export class VersionStore {
     this.#history.push(...newer.reverse());
   }
 
-  /** Removes files left behind by processes that died. Only the owner of the directory may do this. */
+  /** Removes files that are not in the history, left by processes that died. Only the directory's owner may do this. */
   async sweep(): Promise<void> {
     const known = new Set(this.#history.map((v) => `${v.id}.json`));
     const dir = join(this.#dir, VERSIONS);
@@ -156,7 +157,7 @@ export async function writeVersions(dir: string, versions: readonly SharedVersio
 const HEAD = 'head';
 const VERSIONS = 'versions';
 
-/** The published version in a directory; null if there is none. @throws PublishedDamaged */
+/** Returns the published version in a directory; null if nothing is published there. @throws PublishedDamaged */
 export async function headIn(dir: string): Promise<Version | null> {
   const bytes = await bytesOf(join(dir, HEAD));
   if (bytes === null) return null;
@@ -228,7 +229,7 @@ function seal(content: NewVersion, parent: VersionSummary | null): readonly [Ver
 
 const FORMAT = 1;
 
-/** Decodes a version from its file's bytes; null if they do not match `id`. */
+/** Decodes a version from its file's bytes; null if they do not match `id` or have an unknown format. */
 export function unseal(id: string, bytes: Buffer): Version | null {
   if (idOf(bytes) !== id) return null;
   // The hash proves that these bytes are what we wrote.
@@ -268,7 +269,7 @@ export interface PublicationStore {
   serve(model: ServedModel): Promise<void>;
 }
 
-/** @throws PublishedDamaged */
+/** Opens the published versions and drafts of `dir`. @throws PublishedDamaged */
 export async function createPublishing(
   dir: string,
   {
@@ -277,7 +278,7 @@ export async function createPublishing(
     draftChanged,
     ...served
   }: {
-    /** True if this process cleans up the directory. */
+    /** True if this process removes leftover files from the directory. */
     readonly sweeps: boolean;
     /** Runs `work` while no other process can change anything. */
     readonly alone: <T>(work: () => Promise<T>) => Promise<T>;
@@ -307,7 +308,7 @@ export interface StoredDraft {
   readonly text: string;
   /** True if it was sent as YAML, so that positions in it are meaningful to the author. */
   readonly placed: boolean;
-  /** Latest validation; null if it failed or never took place. */
+  /** Latest validation; null if it failed or if the draft was never validated. */
   readonly validated: Validation | null;
 }
 

@@ -146,7 +146,7 @@ function proofs({ place, requestId, tenant }: ProveTask): Promise<readonly Recor
   });
 }
 
-/** The tenant of the proved record, which the proof contains. */
+/** Returns the tenant of the proved record, which is part of the proof. */
 function tenantIn(proof: string): unknown {
   const record = Buffer.from(/^extra (\S+)$/m.exec(proof)?.[1] ?? '', 'base64').toString();
   const read: unknown = JSON.parse(record);

@@ -38,7 +38,7 @@ interface RecordsFound {
 
 /** Time limit of a search in ms, after which it returns a partial page. */
 const SEARCH_MS = 3_000;
-/** Deadline of the thread in ms; longer, because it reads whole segments between checks of its time limit. */
+/** Deadline of the thread in ms; longer, because it reads whole segments between checks of `SEARCH_MS`. */
 const SEARCH_DEADLINE_MS = 30_000;
 const PROVE_DEADLINE_MS = 120_000;
 const IDLE_MS = 60_000;
@@ -147,7 +147,7 @@ type TaskInput<T> = T extends AuditTask ? Omit<T, 'place' | 'tenant'> : never;
 const DEADLINE_MS = 6 * 3_600_000;
 const VERIFY_MEMORY_MB = 1_024;
 
-/** The job that verifies all chains of a server's log. */
+/** Creates the job that verifies all chains of a server's log. */
 export function verifyJob(settings: Pick<Settings, 'dataDir' | 'audit'>, log: ServiceLog): ThreadJob {
   return new ThreadJob({
     name: 'verifying the audit log',
@@ -159,7 +159,7 @@ export function verifyJob(settings: Pick<Settings, 'dataDir' | 'audit'>, log: Se
   });
 }
 
-/** Current location of the log: a table, or the directory's own chain with those of workers and earlier restores. */
+/** Returns the current location of the log: a table, or the chains of the server, its workers and earlier restores. */
 function logPlace({ dataDir, audit: { sink } }: Pick<Settings, 'dataDir' | 'audit'>): LogPlace {
   const url = sinkUrl(sink);
   const { auditDir } = singleProcessFiles(dataDir);
@@ -173,7 +173,7 @@ function logPlace({ dataDir, audit: { sink } }: Pick<Settings, 'dataDir' | 'audi
     : { kind: 'table', url: url(), keys: chains.map(({ dir }) => dir) };
 }
 
-/** A cursor for clients. It grants no rights; it only says where to continue. */
+/** Encodes a cursor for clients. It grants no rights; it only says where to continue. */
 function cursorText(cursor: LogSearchCursor): string {
   return Buffer.from(JSON.stringify(cursor)).toString('base64url');
 }
@@ -181,7 +181,7 @@ function cursorText(cursor: LogSearchCursor): string {
 const LONGEST = 8_192;
 const MOST_CHAINS = 256;
 
-/** @throws QueryError E0511 */
+/** Decodes a cursor from a client. @throws QueryError E0511 if it is malformed */
 function cursorIn(text: string): LogSearchCursor {
   const cursor = text.length > LONGEST ? null : cursorOf(parsed(text));
   if (cursor === null) throw queryError('malformedBody', { detail: '`from` is none that a page gave' });
@@ -229,7 +229,7 @@ export interface ChainPlace {
   readonly dir: string;
 }
 
-/** A cursor: for each chain, continue before this seq; in a table, continue before this record. */
+/** A cursor: the seq before which to continue in each chain, or the record before which to continue in a table. */
 type LogSearchCursor =
   | { readonly kind: 'chains'; readonly before: Readonly<Record<string, number>> }
   | { readonly kind: 'table'; readonly place: readonly [ts: string, writer: string, seq: string] };
@@ -274,9 +274,9 @@ export type AuditReply =
 
 /** The result of verifying one chain. */
 export interface ChainVerdict extends AuditVerdict {
-  /** `server` or e.g. `worker-2`; for a table, the writer. */
+  /** Name of the chain: `server` or, for example, `worker-2`; in a table, the name of its writer. */
   readonly chain: string;
-  /** The key that was used, which is stored beside the log. */
+  /** The key with which the chain was verified, which is stored next to the log; null if the chain has no key. */
   readonly verifier_key: string | null;
 }
 

@@ -52,9 +52,9 @@ import { reranking } from './reranking.js';
 /** Models used for content. */
 export interface ContentSettings {
   readonly embeddings: EmbedderSettings['endpoint'];
-  /** Chat model for decoder operators; null: they are refused. */
+  /** Chat model for decoder operators; null means that these operators are refused. */
   readonly chat: ChatSettings | null;
-  /** This process' share of concurrent model requests; default: all. */
+  /** This process's share of concurrent model requests; default: all of them. */
   readonly share?: Share;
 }
 
@@ -87,7 +87,7 @@ function embedderKey({ embeddingModel, embedding }: Facet): string {
   return JSON.stringify([embeddingModel, embedding]);
 }
 
-/** The content plane for the stores in the facets' databases. */
+/** Returns the content plane, which reads the stores in the facets' databases and runs text operators. */
 export function contentPlane(
   manifest: () => Manifest,
   reads: SystemReads,
@@ -247,7 +247,7 @@ export function contentPlane(
   });
 }
 
-/** Maps the text index in `value` from the non-empty texts to all texts. */
+/** Converts the index `value.of`, which counts non-empty texts only, to an index in all texts. */
 function placed(value: unknown, places: readonly number[]): unknown {
   if (typeof value !== 'object' || value === null || !('of' in value) || value.of === null)
     return value ?? null;

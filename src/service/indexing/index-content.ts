@@ -101,7 +101,7 @@ export async function contentStanding(
   return standings;
 }
 
-/** The named facets, including their legs. @throws StartProblem */
+/** Returns the named facets, or all facets if `names` is empty, including their legs. @throws StartProblem */
 function facetsNamed(manifest: Manifest, names: readonly string[]): readonly Facet[] {
   const unknown = names.find((n) => !manifest.facets.has(n));
   if (unknown !== undefined) {
@@ -131,7 +131,7 @@ function closed(connector: Connector | undefined): Error {
   );
 }
 
-/** The rate and the remaining time for a progress line. */
+/** Formats the rate and the remaining time for a progress line. */
 export function paceText({ documentsPerSecond, secondsLeft }: IndexProgress): string {
   const left = secondsLeft === null ? '' : `, ${Math.ceil(secondsLeft)} s left`;
   return ` (${Math.round(documentsPerSecond)}/s${left})`;
@@ -140,14 +140,14 @@ export function paceText({ documentsPerSecond, secondsLeft }: IndexProgress): st
 /** Channel for text changes: `notify osl_index, 'readme'`, or without payload for all facets. */
 const INDEX_CHANNEL = 'osl_index';
 
-/** The URLs of native databases that have system credentials. */
+/** Returns the system URLs of the `postgres` connectors that have one. */
 export async function signallingUrls({ connectors }: Manifest): Promise<readonly string[]> {
   const native = [...connectors.values()].filter(({ kind }) => kind === 'postgres');
   const urls = await Promise.all(native.map((one) => connectorUrl(process.env, systemUrlVariable(one))));
   return urls.filter((url) => url !== null);
 }
 
-/** Notifications from several databases. A lost connection is reopened by the next `listen`. */
+/** Notifications of changed texts in several databases. The next `listen` reopens a lost connection. */
 export class IndexSignals {
   readonly #urls: readonly string[];
   readonly #log: ServiceLog;
@@ -172,7 +172,7 @@ export class IndexSignals {
     }
   }
 
-  /** Returns the facets notified since the last call, waiting for at most `ms`; `''` means all facets. */
+  /** Returns the facets notified since the last call; waits at most `ms` if none were. `''` means all facets. */
   async next(ms: number, signal: AbortSignal): Promise<readonly string[]> {
     if (this.#heard.size === 0 && !signal.aborted) {
       const due = new AbortController();
@@ -200,7 +200,7 @@ export class IndexSignals {
   }
 }
 
-/** Warning about a redacted value that is probably an ordinary word. */
+/** Formats a warning about a redacted value that is probably an ordinary word. */
 export function wordText(facet: string, { value, label, documents, of }: ProbableWord): string {
   const share = Math.round((100 * documents) / of);
   return (

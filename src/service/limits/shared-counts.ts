@@ -54,7 +54,7 @@ export class SharedCounts {
   #failing = false;
   #heard = false;
   #saying = false;
-  /** The rest of this process's own share, by key. */
+  /** Unused part of this process's own share in the current window, by key. */
   readonly #own = new Map<string, Lease>();
 
   private constructor(store: CountStore, { tenant, log }: SharedCountsOptions) {
@@ -81,7 +81,7 @@ export class SharedCounts {
     return {
       guesses,
       lease: (counter, key, arrived) => this.#lease(counter, key, arrived),
-      // Unused tokens of the store expire within a second; those of the own share would be missing until then.
+      // Only leases from this process's own share are taken back. Unused tokens of the store expire within a second.
       handBack: (counter, key, lease) => this.#takeBack(this.#keyOf(JSON.stringify([counter, key])), lease),
       charge: (charges) => this.#charge(charges),
       addEntities: (additions) => this.#addEntities(additions),
@@ -105,7 +105,7 @@ export class SharedCounts {
     return this.#inTime(() => this.#store.add(keyed));
   }
 
-  /** A part for each process would not do: sets of several processes may overlap. @throws QueryError E5038 */
+  /** A share per process would be wrong: sets of several processes may overlap. @throws QueryError E5038 */
   async #addEntities(additions: readonly SetAddition[]): Promise<SetResult> {
     const keyed = additions.map((addition) => ({ ...addition, key: this.#keyOf(addition.key) }));
     try {
@@ -120,7 +120,7 @@ export class SharedCounts {
     await this.#store.close();
   }
 
-  /** A hashed key, so that the store does not reveal subjects. */
+  /** Hashes a key, so that the store does not reveal subjects. */
   #keyOf(key: string): string {
     return createHash('sha256')
       .update(JSON.stringify([this.#tenant, key]))
@@ -206,7 +206,7 @@ export interface Portion {
 
 /** A store of counts by hashed key. Methods reject if it does not answer in time. */
 export interface CountStore {
-  /** Leases part of what is left of `most` in the one-second window of `key`, which starts at its first use. */
+  /** Leases part of the unused rest of `most` in the one-second window of `key`, which starts at its first use. */
   lease(key: string, most: number): Promise<Portion>;
   /** Adds to counts and returns their new values in order. */
   add(charges: readonly Charge[]): Promise<readonly QuotaCount[]>;

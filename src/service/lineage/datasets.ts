@@ -37,7 +37,7 @@ interface LineageInput {
 /** Name of a database in events. */
 export interface DatabaseName {
   readonly namespace: string;
-  /** Prefix of `schema.table`; null for none. */
+  /** Prefix of `schema.table`; null means no prefix. */
   readonly database: string | null;
 }
 
@@ -45,7 +45,7 @@ const IDENTITY: Transformation = { type: 'DIRECT', subtype: 'IDENTITY', masking:
 const COMPUTED: Transformation = { type: 'DIRECT', subtype: 'TRANSFORMATION', masking: false };
 const REDACTED: Transformation = { type: 'DIRECT', subtype: 'TRANSFORMATION', masking: true };
 
-/** The datasets of a manifest: entities, bridges, facets and metrics, sorted by name. */
+/** Returns the datasets of a manifest: entities, bridges, facets and metrics, sorted by name. */
 export function datasetsOf(
   manifest: Manifest,
   namespace: string,
@@ -65,7 +65,7 @@ export function datasetsOf(
   return all.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** A fingerprint of a dataset's event that ignores versions. */
+/** Returns a fingerprint of a dataset. Versions are not part of it, so it changes only when the description does. */
 export function datasetFingerprint(dataset: DatasetDescription): string {
   return createHash('sha256').update(JSON.stringify(dataset)).digest('base64url').slice(0, 22);
 }
@@ -162,7 +162,7 @@ function upstream(
   return { namespace, name, field, transformations: [as] };
 }
 
-/** Describes a metric by its plan under full access. */
+/** Describes a metric. Its inputs are those of its plan under full access. */
 function metricDataset(name: string, manifest: Manifest, namespace: string): DatasetDescription {
   const { description = null } = manifest.catalog.metrics.get(name) ?? {};
   const request = {
@@ -190,7 +190,7 @@ function metricDataset(name: string, manifest: Manifest, namespace: string): Dat
   };
 }
 
-/** Inputs of a metric's plan; empty if the metric cannot be queried alone. */
+/** Returns the inputs of a metric's plan; empty if the metric cannot be queried alone. */
 function planInputs(planOf: () => GovernedPlan): readonly Influence[] {
   try {
     const { outputs, rows } = columnLineage(planOf());
@@ -206,9 +206,7 @@ function same(a: Influence, b: Influence): boolean {
   return a.object === b.object && a.column === b.column;
 }
 
-/**
- * The dataset name of an object in the audit log; older records contain `metric:revenue`, now `osl.metrics.revenue`.
- */
+/** Returns the dataset name of an audited object. Older records contain `metric:revenue` for `osl.metrics.revenue`. */
 export function datasetName(object: string): string {
   return object.replace(/^metric:/, 'osl.metrics.');
 }

@@ -26,18 +26,18 @@ export interface PlanDescription {
   readonly objects: readonly string[];
   /** `<entity>.<column>` for each masked column in use. */
   readonly masked: readonly string[];
-  /** The columns; null if they are too long. */
+  /** The columns; null if the description would exceed `LONGEST` with them. */
   readonly columns: {
     readonly outputs: readonly { readonly name: string; readonly inputs: readonly Influence[] }[];
     readonly rows: readonly Influence[];
   } | null;
 }
 
-/** Maximum size as JSON in bytes, which leaves room for the rest of an audit record. */
+/** Maximum size of a description as JSON in bytes, which leaves room for the rest of an audit record. */
 const LONGEST = 48 * 1024;
 
 /**
- * A fingerprint of a plan without values, in 22 characters of base64url: the same for queries that differ only in
+ * Returns a fingerprint of a plan without its values, 22 characters of base64url: equal for queries that differ only in
  * literals.
  */
 function planFingerprint(plan: GovernedPlan): string {
@@ -91,8 +91,8 @@ function describePlan(plan: GovernedPlan): PlanDescription {
 }
 
 /**
- * Output names. Aliases are chosen by the caller and may be sensitive, so only declared names are used, or else names
- * such as `c3`.
+ * Returns the output names. Aliases are chosen by the caller and may be sensitive, so only declared names are used, or
+ * else names such as `c3`.
  */
 function namesOf(plan: GovernedPlan): readonly string[] {
   const taken = new Set<string>();
@@ -114,8 +114,8 @@ export const PLAN_EVENT = 'lineage.plan';
 const MOST_KNOWN = 2_000;
 
 /**
- * Writes plan descriptions to the audit log, once per segment, together with the first decision that needs it, so that
- * both are durable or neither. A reader that starts two segments before a decision finds its description.
+ * Writes plan descriptions to the audit log, each once per segment, with the first decision that needs it, so that both
+ * are durable or neither. A reader that starts two segments before a decision finds its description.
  */
 export class PlanRecorder {
   readonly #audit: AuditLog;
@@ -148,7 +148,7 @@ export class PlanRecorder {
   }
 
   #noted(plan: GovernedPlan, requestId: string): string {
-    // Plans that differ only in literals share their query, unless they have runtime relations.
+    // Plans that differ only in literals share one `query` object, unless they have runtime relations.
     const same = plan.runtime.length === 0 ? plan.query : plan;
     let fingerprint = this.#fingerprints.get(same);
     if (fingerprint === undefined) {
@@ -184,8 +184,8 @@ export class PlanRecorder {
 }
 
 /**
- * The access of a chain of subjects (root first) with all roles that the last one can have. For tools such as
- * `osl lineage show`; no request is served with it.
+ * Returns the access of a chain of subjects (root first) with all roles that the last subject can have. Used by tools
+ * such as `osl lineage show`, never for requests.
  */
 export function accessOfChain(
   chain: readonly string[],

@@ -9,7 +9,7 @@ import { handleReplayRequests, type NewEvent, Outbox } from './outbox/outbox.js'
 import { type AuditLogPosition, journalIn, type OutboxEntry } from './outbox/state.js';
 import { Windows } from './window.js';
 
-/** Settings as plain data, which are sent to the emitter thread. */
+/** Settings of the emitter; plain data, since they are sent to its thread. */
 export interface EmitterSettings {
   readonly auditDir: string;
   readonly dir: string;
@@ -43,7 +43,7 @@ export interface EmitterStats {
 /** Pause in ms after writing the outbox failed. */
 const DISK_PAUSE = 5_000;
 
-/** Number of segments before the cursor that are read for descriptions; see `PlanRecorder`. */
+/** Number of segments before the cursor to read for plan descriptions; `PlanRecorder` repeats them in each segment. */
 const SEGMENTS_BACK = 2;
 
 /**
@@ -60,7 +60,7 @@ export class Emitter {
   readonly #windows = new Windows();
   #cursor: AuditLogPosition;
   readonly #closing = new Serial();
-  /** Announcements run one after another. */
+  /** Runs announcements one after another. */
   readonly #announcing = new Serial();
   /** Time of the last cursor write, in ms since the epoch. */
   #writtenAt = 0;
@@ -181,7 +181,7 @@ export class Emitter {
     const { signal } = this.#stop;
     while (!signal.aborted) {
       await this.#clock.sleep(pollMs, signal);
-      // The cursor is also saved if nothing ran.
+      // Without runs, a window is closed too, so that the cursor is saved.
       const since = this.#windows.startedAt ?? this.#writtenAt;
       if (this.#clock.now() - since >= windowMs) await this.#closeWindow();
       await handleReplayRequests(dir, async ({ id, endpoint }) => {
@@ -235,8 +235,8 @@ export class Emitter {
 }
 
 /**
- * The position to continue from. A different log is read from its beginning. If the log ends before the cursor, its
- * end was lost in a crash and had not been acknowledged.
+ * Returns the position to continue from. If the audit log is a different one, it is read from its beginning. If the log
+ * ends before the cursor, its end was lost in a crash and had not been acknowledged.
  */
 function placeIn(cursor: AuditLogPosition | null, end: AuditLogPosition, warn: Warn): AuditLogPosition {
   if (cursor === null) return end;

@@ -13,7 +13,7 @@ import type { EmitterSettings, EmitterStats } from './emitter.js';
 import { producerOf } from './openlineage.js';
 import type { AuditLogPosition } from './outbox/state.js';
 
-/** Lineage as used by the service. */
+/** Emits the lineage of queries and datasets, for the service. */
 export interface Lineage {
   /** Returns the fingerprint of a plan about to run, for its audit records; null on failure. */
   note(plan: GovernedPlan, requestId: string): string | null;
@@ -22,7 +22,7 @@ export interface Lineage {
   follow(served: () => Manifest): void;
   /** Returns the latest figures, which may be a second out of date; null before the thread's first report. */
   stats(): (EmitterStats & { readonly restarts: number }) | null;
-  /** Takes at most `ms`; undelivered events stay in the outbox. */
+  /** Stops the thread, by force after `ms` ms; undelivered events stay in the outbox. */
   close(ms: number): Promise<void>;
 }
 
@@ -33,7 +33,7 @@ export interface LineageOptions {
   readonly auditDir: string;
   readonly dir: string;
   readonly end: AuditLogPosition;
-  /** The log for plan descriptions; null for an ended chain. */
+  /** The audit log to which plan descriptions are written; null for an ended chain, which gets no new records. */
   readonly audit: AuditLog | null;
   /** True for the one process that announces datasets. */
   readonly announces: boolean;

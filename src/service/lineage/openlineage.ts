@@ -30,7 +30,7 @@ function own(voice: Voice, name: string, fields: object): object {
   return facet(voice, `urn:osl-gateway:facet:${name}:1`, fields);
 }
 
-/** A deterministic UUID (version 8 of RFC 9562). */
+/** Derives a UUID (version 8 of RFC 9562) from `parts`; the same parts give the same UUID. */
 function uuidOf(...parts: readonly (string | number)[]): string {
   const bytes = createHash('sha256').update(JSON.stringify(parts)).digest().subarray(0, 16);
   bytes.writeUInt8(((bytes[6] ?? 0) & 0x0f) | 0x80, 6);
@@ -39,7 +39,7 @@ function uuidOf(...parts: readonly (string | number)[]): string {
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
 }
 
-/** The RunEvent for the runs of a statement within a window. `writer` is that of the audit log. */
+/** Returns the RunEvent for the runs of a statement within a window. `writer` identifies the audit log. */
 export function runEvent(
   runs: StatementRuns,
   writer: string,
@@ -143,7 +143,7 @@ function transformationOf(t: Transformation): object {
   return { type: t.type, subtype: t.subtype, masking: false, ...(t.policy && { description: 'policy' }) };
 }
 
-/** The DatasetEvent for an object under a manifest version. */
+/** Returns the DatasetEvent for an object under a manifest version. */
 export function datasetEvent(
   dataset: DatasetDescription,
   manifest: string,
@@ -187,7 +187,7 @@ export function datasetEvent(
   return { id: datasetId(name, manifest, time, voice), event };
 }
 
-/** The DatasetEvent for a removed object. */
+/** Returns the DatasetEvent for a removed object. */
 export function droppedEvent(
   name: string,
   manifest: string,

@@ -18,7 +18,7 @@ export interface AuditLeaf {
 
 type RunEnd = 'COMPLETE' | 'ABORT' | 'FAIL';
 
-/** The runs of one statement within a window that used the same versions and ended in the same way. */
+/** The runs of one statement in a window that used the same manifest and policy and ended in the same way. */
 export interface StatementRuns {
   readonly end: RunEnd;
   readonly plan: string;

@@ -107,7 +107,7 @@ export function exportMetrics(
 ): () => Promise<void> {
   const since = nanoseconds(Date.now() - 1_000 * process.uptime());
   const send = async (): Promise<void> => {
-    const told = JSON.parse(await figures()) as readonly MetricJson[]; // from this process' registry
+    const told = JSON.parse(await figures()) as readonly MetricJson[]; // cast: written by the registry of this process
     const now = nanoseconds(Date.now());
     const metrics = told
       .filter(({ name }) => name.startsWith('osl_'))
@@ -203,7 +203,7 @@ function histogramPoints(values: readonly MetricSample[], since: string, now: st
   }));
 }
 
-/** Maximum number of requests queued; further ones are dropped. */
+/** Maximum number of queued requests; the spans of further requests are dropped. */
 const MOST_WAITING = 2_048;
 const MOST_SENT = 256;
 

@@ -9,7 +9,7 @@ const CLOSE_MS = 2_000;
 
 interface ObservingSettings {
   readonly slowQuestionMs: number;
-  /** Settings of the collector of OpenTelemetry; null if there is none. */
+  /** Settings of the OpenTelemetry collector; null if none is configured. */
   readonly otlp: OtlpSettings | null;
 }
 

@@ -188,7 +188,7 @@ const UNCHANGED: PreparedChange = Object.freeze({ take: async () => NOTHING, dro
 /**
  * Prepares a version from another process, which has already checked that it can be served.
  *
- * @throws PublishedDamaged
+ * @throws PublishedDamaged, and an Error if the version does not compile here
  */
 async function preparedVersion(
   service: Pick<Service, 'publishing' | 'drafting' | 'log'>,
@@ -245,7 +245,8 @@ interface PolicyParts {
 
 /**
  * Prepares the newest policy and published version. If the policy is invalid, the last valid one stays in force for a
- * time. If the published version cannot be served here, requests are refused immediately.
+ * limited time. If the published version cannot be served here, requests are refused immediately, unless
+ * OSL_POLICY_FAILURE is `keep`.
  *
  * @param same keep the current policy, if there is one, and look only for published versions
  * @param brokenSince time at which the policy broke, in ms since the epoch, if it is broken

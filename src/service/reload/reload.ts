@@ -13,9 +13,9 @@ export interface ReloadPart {
 }
 
 export interface ReloadStep {
-  /** A summary of what will be in force. */
+  /** Summary of the new state, such as versions or accepted tokens; null if there is nothing to report. */
   readonly now: string | null;
-  /** Changes that require a restart, with advice. */
+  /** Changes that take effect only after a restart, with advice; null if there are none. */
   readonly kept: string | null;
   take(): void;
 }

@@ -38,7 +38,7 @@ const MOST_EMBEDDED = 2_048 * MIB;
 
 /** Maximum default of OSL_ANSWER_MEMORY_MIB, reached by processes with at least four times as much memory. */
 const MOST_ANSWERS_MIB = 1_024;
-/** Minimum answer memory, in rows of maximum size: a subject may use half, and some readers need two copies. */
+/** Minimum answer memory, in rows of maximum size: a subject may use half of it, and some readers copy a row. */
 const LEAST_ROWS = 8;
 
 /** Raises `bytes` if necessary, so that `LEAST_ROWS` rows of maximum size fit. */
@@ -46,7 +46,7 @@ export function answersOf(bytes: number, rowBytes: number): AnswerBounds {
   return Object.freeze({ rowBytes, bytes: Math.max(bytes, LEAST_ROWS * rowBytes) });
 }
 
-/** The store from `OSL_LIMITS_URL` or its file; null if neither is set. */
+/** The store for rate-limit counts from `OSL_LIMITS_URL` or its file; null if neither is set. */
 function limitsPlace(read: ReadSetting): LimitsPlace | null {
   const given = read('OSL_LIMITS_URL');
   const file = read('OSL_LIMITS_URL_FILE');
@@ -80,8 +80,8 @@ export function controlSettings(read: ReadSetting): ControlSettings | null {
 }
 
 /**
- * The database URL in `variable`, or the file in `…_FILE`; null if neither is set. A URL in the environment is checked
- * here, one in a file when it is used.
+ * The database URL in `variable`, or the file named by `…_FILE`; null if neither is set. A URL in the environment is
+ * checked here, a URL in a file when it is used.
  *
  * @throws StartProblem
  */
@@ -98,7 +98,7 @@ export function databasePlace(
   return file === null ? null : { file };
 }
 
-/** Retention of records, and witnesses of checkpoints. */
+/** Settings for the retention of audit records and for witnesses of checkpoints. */
 export type AuditKeeping = ReturnType<typeof auditKeeping>;
 
 /** Storage of the audit log, as plain data that is sent to workers. */
@@ -159,7 +159,7 @@ export function auditSink(read: ReadSetting): AuditSink {
 /** Webhook of the policy's owner; null if not configured. */
 export type OwnerSettings = LineageEndpoint | null;
 
-/** Timeout in ms; a caller is waiting. */
+/** Timeout in ms, short because a caller is waiting. */
 const TIMEOUT_MS = 5_000;
 
 /** @throws StartProblem */

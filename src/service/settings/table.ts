@@ -39,7 +39,7 @@ const pem = path('a PEM file');
 const directory = path('a directory');
 const postgresUrl = secret('a `postgres://` URL');
 
-/** Maximum number of workers, limited by the bits for it in a Postgres session's process id. */
+/** Maximum number of workers, limited by the bits for the worker number in the process id of a Postgres session. */
 export const MOST_WORKERS = 64;
 
 // biome-ignore format: one setting a line
@@ -211,7 +211,7 @@ const commands = {
   OSL_SUBJECT: optional(text('a subject of the policy'), "Create a token for this subject, with the data directory's key.", '--subject <name>'),
 };
 
-/** Settings by topic: `text` is Markdown. */
+/** Settings by section of docs/configuration.md; `text` is Markdown. */
 export const SECTIONS = Object.freeze([
   { title: 'Start', text: 'Relative paths start at the working directory.', settings: serving },
   {

@@ -109,7 +109,7 @@ export function flag(word: string): SettingType<boolean> {
   return typeOf(`\`${word}\``, (text) => text === word);
 }
 
-/** A word, or a value of another type. */
+/** Accepts `word`, or a value of `type`. */
 export function wordOr<const W extends string, T>(word: W, type: SettingType<T>): SettingType<W | T> {
   return typeOf(`${word} or ${type.takes}`, (text, folder, refuse) =>
     text === word ? word : type.parse(text, folder, refuse),
@@ -181,7 +181,9 @@ export const origins: SettingType<readonly string[]> = list(
 
 /** A PEM file with one key, or a JSON Web Key Set. */
 export interface PublicKeyFile {
-  /** Name by which tokens refer to the key of a PEM file; null if there is none, and for a set with its own names. */
+  /**
+   * The key id (`kid`) used by tokens for the key in a PEM file; null if not set, and for a JWKS, which has its own.
+   */
   readonly kid: string | null;
   readonly file: string;
 }

@@ -341,7 +341,7 @@ export function adminBesideRest(parts: () => OperatingParts & InsightParts & Sha
 }
 
 function hidden<K extends string>(operations: Readonly<Record<K, FastifySchema>>): Record<K, FastifySchema> {
-  // Same keys, with every operation hidden.
+  // cast: the keys are the same; every operation is hidden
   return Object.fromEntries(Object.keys(operations).map((name) => [name, HIDDEN_OPERATION])) as Record<
     K,
     FastifySchema

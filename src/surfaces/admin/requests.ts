@@ -34,7 +34,7 @@ function listParameter(given: Parameters, name: string, most: number): readonly 
   return names;
 }
 
-/** @throws QueryError E0511 */
+/** Returns a whole number from `least` to `most`; `otherwise` if the parameter is missing. @throws QueryError E0511 */
 export function countParameter(
   given: Parameters,
   name: string,
@@ -63,7 +63,7 @@ function wordParameter<const W extends string>(
   return word;
 }
 
-/** Converts an RFC 3339 timestamp to the audit log's format. @throws QueryError E0511 */
+/** Converts an RFC 3339 timestamp to the audit log's format; null if it is missing. @throws QueryError E0511 */
 export function timeParameter(given: Parameters, name: string): string | null {
   const text = textParameter(given, name);
   if (text === null) return null;
@@ -142,7 +142,7 @@ export function minutesQuestion(given: Parameters): MinutesQuestion {
 
 export const LIMITS_PARAMETERS = ['subject', 'chain', 'task'] as const;
 
-/** Whose limits are read: those of `chain`, or of `subject` acting for itself. @throws QueryError E0511 */
+/** Parses a question about limits: those of `chain`, or of `subject` acting for itself. @throws QueryError E0511 */
 export function limitsQuestion(given: Parameters): LimitsQuestion {
   const subject = textParameter(given, 'subject');
   const chain = listParameter(given, 'chain', MOST_CHAIN) ?? (subject === null ? [] : [subject]);

@@ -380,7 +380,7 @@ function clientRow(s: SessionView): readonly ShownValue[] {
   ];
 }
 
-/** The connector's name; for a standby with its own. */
+/** The connector's name, followed by the standby's name if the pool belongs to a standby. */
 function nameOf({ connector, standby }: ProcessView['pools'][number]): string {
   return standby === null ? connector : `${connector}/${standby}`;
 }

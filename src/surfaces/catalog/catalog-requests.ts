@@ -11,7 +11,7 @@ import type { StatementLane } from './classify.js';
 import { type CatalogModel, modelOf } from './model.js';
 import { type BackendReply, CatalogFault, MAX_CHANGES, MAX_SIGNALS } from './reply.js';
 
-/** A statement as the client prepares it. */
+/** A statement as prepared by the client. */
 export interface CatalogText {
   readonly text: string;
   /** OIDs that the client declared for `$1 …`; 0 lets the engine infer the type. */
@@ -40,7 +40,7 @@ export interface CatalogDelivery {
   apply(reply: BackendReply): Promise<void>;
 }
 
-/** A described catalog statement. `record` records it if it never runs. */
+/** A described catalog statement. `record` writes its audit record if it is never executed. */
 export interface PreparedCatalog {
   readonly described: StatementDescription;
   readonly payment: Payment;
@@ -247,7 +247,7 @@ export interface CatalogProvider {
   ): Promise<T>;
 }
 
-/** Values of `$1 …`, formats of the columns, and a limit of rows for one run of a statement. */
+/** Values of `$1 …`, formats of the columns, and the row limit for one run of a statement. */
 export interface CatalogRun extends Pick<CatalogDelivery, 'values' | 'formats'> {
   readonly maxRows: number;
 }
@@ -271,7 +271,7 @@ export interface CatalogEngine {
 /** Maximum length of texts whose descriptions are cached, in UTF-16 code units. */
 const LONGEST_CACHED = 16_384;
 
-/** Cache of descriptions; `model` is the signature of the model, if the cache is for several. */
+/** Cache of descriptions. If it serves several models, `model` is the signature of the statement's model. */
 export class DescriptionCache {
   readonly #described: LRUCache<string, StatementDescription>;
 

@@ -59,7 +59,7 @@ const LARGE_COLUMNS = 20_000;
  */
 const COLUMNS_OF_PLACE = 80_000;
 const COLUMNS_OF_ENTITY = 12;
-/** Limits of temporary files per engine, in MiB. */
+/** Bounds of the limit on temporary files per engine, in MiB. */
 const LEAST_SPILL = 32;
 const MOST_SPILL = 160;
 const COLUMNS_OF_SPILLED_MIB = 600;
@@ -151,7 +151,7 @@ export class Catalogs implements CatalogProvider {
     work: (instance: CatalogInstance) => Promise<T>,
   ): Promise<T> {
     const { waitMs } = this.#options;
-    // All users of an engine wait while it is filled.
+    // All users of an engine wait while it is filled, so their time limit is longer until then.
     const isFilled = this.#instances.get(model.signature)?.filled === true;
     const patience: WaitLimit = { until: Date.now() + waitMs + (isFilled ? 0 : FILL_MS), signal };
     const queue = this.#queueOf(subject);
@@ -173,7 +173,7 @@ export class Catalogs implements CatalogProvider {
     }
   }
 
-  /** Model of the engine with this signature; null if no such engine exists. */
+  /** Returns the model of the engine with this signature; null if no such engine exists. */
   modelOf(signature: string): CatalogModel | null {
     return this.#models.get(signature) ?? null;
   }

@@ -153,7 +153,7 @@ export class Classifier {
     );
   }
 
-  /** If `judged` is null, only this text is cached, not its shape. */
+  /** Caches a lane by the shape of its text, or by the text itself if that has no shape or `judged` is null. */
   #remember(text: string, shape: string | null, judged: StatementLane | null): StatementLane {
     const lane = judged ?? DATA;
     if (text.length > CACHED_LENGTH) return lane;
@@ -171,13 +171,13 @@ function shapeKey(shape: string): string {
   return `s ${shape}`;
 }
 
-/** Matches `float(n)`, the only syntax where parsing checks the value of a literal. */
+/** Matches texts that may contain `float(n)`, the only syntax where parsing checks the value of a literal. */
 const JUDGES_LITERALS = /\bfloat\b/i;
 
 /**
  * Texts that do not match are treated as data queries without being parsed: they have a FROM outside of strings, and
- * neither name a system relation, escape an identifier nor call a function in FROM. The compiler refuses false
- * negatives.
+ * neither name a system relation, escape an identifier nor call a function in FROM. A catalog query missed here is
+ * refused by the compiler.
  */
 const MAY_BE_CATALOG =
   /^\s*with\b|pg_|information_schema|u&"|\bfrom\s*\(|(?:\bfrom|\bjoin|,|\blateral)\s+[\w."]+\s*\(|'[^']*\bfrom\b|^(?!.*\bfrom\b)/is;
@@ -187,10 +187,11 @@ type Tree = Readonly<Record<string, unknown>>;
 
 interface References {
   system: boolean;
-  /** True if the statement names any other relation, or a table function of OSL-SQL. */
+  /** True if the statement names a relation outside of the system catalogs, or a table function of OSL-SQL. */
   data: boolean;
   /**
-   * First clause by which the statement writes or locks rows: `INTO`, `FOR UPDATE`, `INSERT`, …; null if there is none.
+   * First command by which the statement writes or locks rows: `SELECT INTO`, `SELECT FOR UPDATE`, `INSERT`, …; null if
+   * it does neither.
    */
   writes: string | null;
 }
@@ -206,7 +207,7 @@ const WRITES: ReadonlyMap<string, string> = new Map([
 const SYSTEM_SCHEMAS: ReadonlySet<string> = new Set(['pg_catalog', 'information_schema']);
 const TABLE_FUNCTIONS: ReadonlySet<string> = new Set(['retrieve', 'traverse']);
 
-/** Finds all relations in `node`, except names of common table expressions in scope. */
+/** Reports the kinds of relations in `node`, ignoring common table expressions in scope, and whether it writes. */
 function referencesOf(node: Tree): References {
   const found: References = { system: false, data: false, writes: null };
   visit(node, null, found);

@@ -164,7 +164,7 @@ export interface CatalogForeignKey {
   readonly table: string;
   readonly columns: readonly string[];
   readonly target: string;
-  /** All columns of the target's primary key, in the order of `columns`. */
+  /** All columns of the target's primary key, in the order of the referencing `columns`. */
   readonly targetColumns: readonly string[];
   readonly comment: string | null;
 }

@@ -40,7 +40,7 @@ export interface EngineResult {
 
 export interface StartedEngine {
   readonly thread: EngineThread;
-  /** The image that the engine booted from, reused if it has to be restarted. */
+  /** Image of the filled engine, from which it boots if it has to be restarted. */
   readonly image: SharedImage;
 }
 
@@ -153,7 +153,7 @@ export class EngineThread {
 const MAKE_MS = 120_000;
 /** Timeout in ms for filling an engine, which takes about five seconds of CPU time per 10,000 entities. */
 export const FILL_MS = 120_000;
-/** Timeout for booting in ms, which takes about 250 ms. */
+/** Timeout in ms for booting an engine, which takes about 250 ms. */
 const BOOT_MS = 60_000;
 const MIB = 1_048_576;
 /** Maximum memory of one engine in bytes; half of it is allocated at startup. */

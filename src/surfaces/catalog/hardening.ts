@@ -21,8 +21,8 @@ const CLOSED_STABLE = `
   '|pg_listening_channels|pg_stat_get_backend_activity)$'`;
 
 /**
- * Grants EXECUTE on IMMUTABLE functions, and on STABLE and VOLATILE ones as the two lists allow. Of the XML functions,
- * only input and output are granted.
+ * Grants EXECUTE on `set_config`, on IMMUTABLE functions, on STABLE ones except `CLOSED_STABLE`, and on VOLATILE ones
+ * in `HARMLESS_VOLATILE`. Of the XML functions, only input and output are granted.
  */
 function grantHarmless(): string {
   return `
@@ -212,7 +212,7 @@ const SHOW_ALL_SETTINGS = `
   WHERE s.key IS NOT NULL OR lower(a.name) = ANY (${OPEN_SETTINGS})
   $$`;
 
-/** The caller's own sessions. A transaction holds only the lock on its own virtual id. */
+/** The caller's own sessions, and views over them. An open transaction shows only the lock on its own virtual id. */
 const OWN_SESSIONS = `
   CREATE FUNCTION pg_catalog.osl_sessions(OUT pid integer, OUT application_name text, OUT backend_start timestamptz,
     OUT xact_start timestamptz, OUT query_start timestamptz, OUT state_change timestamptz, OUT state text,
@@ -243,7 +243,7 @@ const OWN_SESSIONS = `
     FROM pg_catalog.osl_sessions() s
     WHERE s.xact_start IS NOT NULL`;
 
-/** Views of cursors and prepared statements, which the gateway keeps, not the engine. */
+/** Views of the session's cursors and prepared statements, which are kept by the gateway, not by the engine. */
 const CURSORS_AND_STATEMENTS = `
   CREATE FUNCTION pg_catalog.osl_cursors(OUT name text, OUT text text, OUT hold boolean, OUT "binary" boolean,
     OUT scroll boolean, OUT created float8)
@@ -271,7 +271,7 @@ const CURSORS_AND_STATEMENTS = `
            s."fromSql" AS from_sql, 0::bigint AS generic_plans, 0::bigint AS custom_plans
     FROM pg_catalog.osl_statements() s`;
 
-/** Sends the signal to the gateway in a notice. Only the caller's own sessions are visible here. */
+/** Functions that send a signal to the gateway in a notice. They see only the caller's own sessions. */
 const SIGNALS = ['cancel', 'terminate']
   .map(
     (what) => `

@@ -36,7 +36,7 @@ const RECYCLE_SWITCHES = 5_000;
 const MAX_DESCRIBED = 500;
 const MAX_WAITING = 200;
 
-/** Starts an engine from its predecessor's image; if `image` is null, a new one is filled. */
+/** Starts an engine from its predecessor's image; if `image` is null, fills a new one. */
 export type StartEngine = (image: SharedImage | null) => Promise<StartedEngine>;
 
 /**
@@ -206,7 +206,7 @@ export class CatalogInstance implements CatalogEngine {
   }
 
   /**
-   * Renames the caller's role to the subject.
+   * Makes the engine run as `caller`: renames its role and applies the session's settings.
    *
    * INVARIANT: a statement runs only after the engine has confirmed that it runs as this subject, unprivileged and
    * read-only; otherwise the engine is shut down.
@@ -238,7 +238,7 @@ export class CatalogInstance implements CatalogEngine {
     this.#switches += role === this.#role ? 0 : 1;
     this.#role = role;
     this.#sessionJson = reply.error === null ? json : '';
-    // The database that holds the data knows this time zone, but the catalog engine does not.
+    // SQLSTATE 22023: the database that holds the data knows this time zone, but the catalog engine does not.
     if (reply.error?.sqlstate === '22023') throw new CatalogFault(reply.error);
     if (reply.error !== null) throw new EngineEnded('broken', reply.error.message);
   }
@@ -275,7 +275,7 @@ export class CatalogInstance implements CatalogEngine {
 }
 
 const SWITCH_MS = 10_000;
-/** SHOW is not a function and cannot be replaced, so it returns the real values. */
+/** Queries that confirm the caller's role. SHOW is not a function and cannot be replaced, so it returns real values. */
 const IDENTITY_QUERIES = [
   `SELECT session_user, current_user, pg_catalog.pg_has_role('${OWNER_ROLE}', 'USAGE')`,
   'SHOW is_superuser',
@@ -287,7 +287,7 @@ function isCaller(reply: BackendReply, role: string): boolean {
   return JSON.stringify(rows) === JSON.stringify([[role, role, 'f'], ['off'], ['on']]);
 }
 
-/** Adds a hint: the engine's out-of-memory error reads as if the whole server were out of memory. */
+/** Adds a hint to the engine's out-of-memory error, which reads as if the whole server were out of memory. */
 function withHint(report: ReplyReport): ReplyReport {
   const hint =
     'what reads no table is answered by an engine of the gateway that has little memory: ask for a smaller value';

@@ -67,7 +67,7 @@ export interface CatalogModel {
 
 const known = new WeakMap<Manifest, WeakMap<Access['relations'], Promise<CatalogModel>>>();
 
-/** Builds the catalog for an access. Computed once for all callers with the same rights, yielding to other work. */
+/** Builds the catalog for an access, once for all callers with the same rights, yielding to other work. */
 export function modelOf(manifest: Manifest, access: Access): Promise<CatalogModel> {
   const models = known.get(manifest) ?? new WeakMap<Access['relations'], Promise<CatalogModel>>();
   known.set(manifest, models);
@@ -128,7 +128,7 @@ interface TableWithKeyTypes {
   readonly keyTypes: ReadonlyMap<string, string>;
 }
 
-/** The table for a relation; null if it is not a table, such as a facet, or has nothing visible. */
+/** Returns the table for a relation; null if it is not a table, such as a facet, or has nothing visible. */
 function tableOf(
   relation: Relation,
   rights: RelationAccess,
@@ -181,8 +181,8 @@ function isShown(column: Column, rights: RelationAccess): boolean {
 }
 
 /**
- * Model of a column, and its type when compared with other key columns. NOT NULL only if the caller sees the value
- * unmasked in every visible row.
+ * Returns the model of a column, and the type by which foreign key columns are compared. NOT NULL only if the caller
+ * sees the value unmasked in every visible row.
  */
 function columnModel(
   column: Column,
@@ -222,7 +222,7 @@ function* metricsByEntity(
   return byEntity;
 }
 
-/** Description including the unit, since BI tools have no other place for a metric's format. */
+/** Returns a metric's description with its unit, for which BI tools have no other place; null if it has neither. */
 function wordsOf({ description, format }: Metric): string | null {
   const unit = format === undefined ? null : formatUnit(format);
   const words = [description, unit === null ? null : `In ${unit}.`].filter((w) => w !== null);

@@ -18,7 +18,7 @@ export interface RemoteCatalogRequest extends CatalogText {
   readonly signature: string;
   readonly subject: string;
   readonly caller: CatalogCaller;
-  /** Null to only describe the statement. */
+  /** The values and limits of a run; null to only describe the statement. */
   readonly run: CatalogRun | null;
 }
 

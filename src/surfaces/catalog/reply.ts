@@ -65,26 +65,26 @@ export function readReply(bytes: Uint8Array): BackendReply {
 
 function take(draft: MutableReply, splitter: BackendSplitter): void {
   switch (splitter.type) {
-    case 0x44: // D
+    case 0x44: // D: DataRow
       draft.rows.push(splitter.buffer.subarray(splitter.start, splitter.end));
       draft.rowCount += splitter.rows;
       return;
-    case 0x45: // E
+    case 0x45: // E: ErrorResponse
       draft.error ??= report(splitter.body());
       return;
-    case 0x4e: // N
+    case 0x4e: // N: NoticeResponse
       takeNotice(draft, report(splitter.body()));
       return;
-    case 0x74: // t
+    case 0x74: // t: ParameterDescription
       draft.parameterTypes = parameterTypes(splitter.body());
       return;
-    case 0x54: // T
+    case 0x54: // T: RowDescription
       draft.columns = describedColumns(splitter.body());
       return;
-    case 0x43: // C
+    case 0x43: // C: CommandComplete
       draft.tag = splitter.body().toString('utf8', 0, splitter.body().indexOf(0));
       return;
-    case 0x5a: // Z
+    case 0x5a: // Z: ReadyForQuery
       draft.idle = splitter.body()[0] === 0x49;
       return;
     default: // ignored: ParseComplete, BindComplete, NoData, PortalSuspended, ParameterStatus
@@ -119,7 +119,7 @@ function report(body: Buffer): ReplyReport {
   };
 }
 
-/** A failed catalog statement. The error may be shown in full. */
+/** A failed catalog statement. The error may be shown in full, since the engine holds no data. */
 export class CatalogFault extends ForeignFault {
   override readonly name = 'CatalogFault';
   readonly report: ReplyReport;
@@ -138,7 +138,7 @@ export function fault(sqlstate: string, message: string, hint: string | null = n
   return new CatalogFault({ severity: 'ERROR', sqlstate, message, detail: null, hint, position: null });
 }
 
-/** The fault of a statement that was cancelled, or that took longer than its session allows. */
+/** Returns the fault of a statement that was cancelled or exceeded its session's timeout. */
 export function cancelled(signal: AbortSignal | null): CatalogFault {
   const reason: unknown = signal?.reason;
   const late = reason instanceof QueryError && reason.entry === 'timedOut';

@@ -91,7 +91,7 @@ export function consoleRoutes(app: FastifyInstance, service: RequestParts, optio
   app.get('/console/settings.json', hidden, async (request, reply) =>
     reply.headers({ ...privateHeaders(request.call.requestId), ...headers() }).send(publicSettings(options)),
   );
-  // The name is looked up exactly as sent, without decoding, so any other spelling is not found.
+  // The name is only looked up in the list of files, so no path can lead out of the console's folder.
   app.get<{ Params: { '*': string } }>('/console/*', hidden, (request, reply) =>
     serve(request.params['*'])(request, reply),
   );
@@ -128,7 +128,7 @@ export interface ConsoleOptions {
   readonly demo: DemoSignIn | null;
   /** True if tokens created by `osl token` are accepted. */
   readonly localTokens: boolean;
-  /** Port of the Postgres listener, for the psql commands that the console offers to copy. */
+  /** Port of the Postgres listener and its use of TLS, for the psql commands that the console offers to copy. */
   readonly wire: () => { readonly port: number; readonly tls: boolean };
   readonly logins: TokenParts['logins'];
 }

@@ -166,7 +166,7 @@ function isTlsFault(error: unknown): boolean {
   return code.startsWith('ERR_SSL_') || code === 'ERR_TLS_HANDSHAKE_TIMEOUT';
 }
 
-/** True if the client disconnected before sending a request. */
+/** True if the client closed the connection, so that it cannot read a response. */
 function isReset(error: unknown): boolean {
   return error instanceof Error && 'code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
 }

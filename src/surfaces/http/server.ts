@@ -143,7 +143,7 @@ const LOCAL_MCP: McpOptions = {
 /** Placeholders for Fastify's compilers, which need not be loaded, since routes install other ones. */
 const NO_COMPILERS = { buildValidator: noCompiler, buildSerializer: noCompiler };
 const REQUEST_TIMEOUT_MS = 30_000;
-/** Grace period beyond the longest execution: a client that sends nothing for that long is presumed gone. */
+/** Time in ms beyond the longest execution after which a silent client is presumed gone. */
 const STALLED_MS = 60_000;
 
 export async function createHttpServer(
@@ -356,8 +356,8 @@ function addBreakGlassHook(app: FastifyInstance, service: BreakGlassParts): void
 }
 
 /**
- * Returns the call with break-glass access. A call with an invalid token is returned unchanged, since the route
- * refuses it.
+ * Returns the call with break-glass access. It is returned unchanged outside of `/osl/` and `/mcp`, if there is no
+ * policy, and if its token is missing or invalid, since the route then refuses it.
  */
 async function inEmergency(
   service: BreakGlassParts,
@@ -382,6 +382,8 @@ async function inEmergency(
 const ALWAYS_ANSWERED: ReadonlySet<string> = new Set(['/health', '/healthz', '/ready', '/readyz']);
 
 /**
+ * Responds to an error.
+ *
  * INVARIANT: a QueryError thrown by a handler has already been recorded; errors raised by Fastify are recorded here.
  */
 async function sendFault(

@@ -27,7 +27,7 @@ export type MetricsJson = string;
 
 /** Renders the metrics of several processes as one page, combined as each metric defines (default: summed). */
 function pageOf(figures: readonly MetricsJson[]): Promise<string> {
-  // Written by `figures` in another process of this program.
+  // cast: written by `figures` in another process of this program
   const lists = figures.map((text) => JSON.parse(text) as object[]);
   return AggregatorRegistry.aggregate(lists).metrics();
 }
@@ -118,7 +118,7 @@ export interface WireFigures {
 
 export const NO_WIRE: WireFigures = Object.freeze({ connections: 0, fastQuestions: 0 });
 
-/** Adds a gauge; `over` defines how its values are aggregated across processes (default: sum). */
+/** Adds a gauge; `over` defines how its values are combined across processes (default: their sum). */
 type AddGauge = (name: string, help: string, read: () => number, over?: 'min' | 'max') => void;
 
 function serviceGauges(registry: Registry, service: HttpParts, wire: WireFigures): void {
@@ -226,7 +226,7 @@ function serviceGauges(registry: Registry, service: HttpParts, wire: WireFigures
   if (service.lineage !== null) lineageGauges(registry, gauge, service.lineage, service);
 }
 
-/** Labelled by purpose, not by connector: connector names are tenant data. */
+/** Adds gauges of connection pools. The label is the purpose, not the connector: connector names are tenant data. */
 function poolGauges(registry: Registry, { engines }: Pick<HttpParts, 'engines'>): void {
   const pools = (): readonly EnginePool[] => [...engines.values()].flatMap((engine) => engine.pools());
   const byPurpose = (name: string, help: string, read: (pool: EnginePool) => number): void => {
@@ -253,7 +253,7 @@ function poolGauges(registry: Registry, { engines }: Pick<HttpParts, 'engines'>)
   standbyGauges(registry, () => [...engines.values()].flatMap((engine) => engine.standbys()));
 }
 
-/** Labelled by their place in the manifest. */
+/** Adds gauges of standbys, labelled by their position in the manifest, starting at 1. */
 function standbyGauges(registry: Registry, standbys: () => readonly StandbyView[]): void {
   const each = (name: string, help: string, read: (standby: StandbyView) => number | null): void => {
     new Gauge({

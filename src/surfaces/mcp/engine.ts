@@ -13,7 +13,7 @@ export interface Engine {
    * @throws EngineRefusal
    */
   schema(wish: EngineFields, signal: AbortSignal): Promise<JsonDocument>;
-  /** Refuses a call with invalid arguments, as the engine would. */
+  /** Returns the refusal of a call with invalid arguments, after recording it if the engine is in this process. */
   refuse(action: 'query' | 'schema', fault: QueryError): Promise<EngineRefusal>;
 }
 
@@ -21,9 +21,9 @@ export interface WantedAnswer {
   readonly maxBytes: number;
   /** True if the trailer should have a receipt. */
   readonly receipt: boolean;
-  /** The task that the call names; null if none, which leaves that of the sender. */
+  /** The task named by the call; null: the task of the MCP message, if any. */
   readonly task: string | null;
-  /** The reason for which an approval is to be requested if the query needs one; null likewise. */
+  /** The reason to request an approval with if the query needs one; null: the reason in the MCP message, if any. */
   readonly approvalReason: string | null;
 }
 
@@ -115,7 +115,7 @@ export class AnswerReader {
     if (this.#isOverlong) this.#rest = '';
   }
 
-  /** @param line null if it was too long */
+  /** Keeps the preceding line as a row, since only the last line is the trailer. @param line null if it was too long */
   #line(line: string | null): void {
     const row = this.#last;
     this.#last = line;
@@ -141,8 +141,8 @@ export class AnswerReader {
 }
 
 /**
- * Converts a failure that occurred after the answer had begun: the HTTP status was already sent as 200, so the real
- * status is the one in `problem`.
+ * Converts a failure that occurred after the answer had begun. The HTTP status had already been sent as 200, so the
+ * real status is in `problem`.
  */
 function refusalIn(problem: Readonly<Record<string, unknown>>): EngineRefusal {
   const { status, request_id: id, detail } = problem;
@@ -224,7 +224,7 @@ async function send(client: RestClient, sent: EngineCall): Promise<Response> {
     authorization: `Bearer ${token}`,
     accept,
     ...(prefer !== undefined && { prefer }),
-    // The server refuses an empty name.
+    // A malformed task or reason is sent as an empty text, which the server refuses.
     ...(task !== null && { 'osl-task': isTask(task) ? encodeURIComponent(task) : '' }),
     ...(reason !== null && {
       'osl-approval-reason': /\p{Cs}/u.test(reason) ? '' : encodeURIComponent(reason),
@@ -257,7 +257,7 @@ async function refusalOf(response: Response): Promise<EngineRefusal> {
     const text = await response.text();
     if (text.length <= MAX_PROBLEM_BYTES) envelope = objectIn(text);
   } catch {
-    // The status code alone is sufficient.
+    // The status suffices if the body cannot be read.
   }
   const detail = envelope?.['detail'];
   const message = typeof detail === 'string' ? detail : 'the engine refused without saying why';

@@ -121,7 +121,7 @@ export class LocalEngine implements Engine {
     return readRequest(this.#service, call, 'query', () => queryRequestIn(fieldsIn(Buffer.from(question))));
   }
 
-  /** @param stated null members keep those of the message */
+  /** Creates a request by the sender; members of `stated` replace those of the message unless they are null. */
   #newCall(stated: StatedInCall): RequestCall {
     const { credentials, origin } = this.#sender;
     const own = Object.fromEntries(Object.entries(stated).filter(([, value]) => value !== null));

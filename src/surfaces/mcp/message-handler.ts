@@ -20,7 +20,7 @@ export function messageHandler({ log }: Pick<RestParts, 'log'>, options: ToolOpt
       return createSemanticServer(engine, own);
     },
     {
-      maxSubscriptions: 0, // clients are not notified of changes, since there are none
+      maxSubscriptions: 0, // no subscriptions: the server has no changes to notify clients of
       onerror: (error) => log.warn('an MCP message failed', { error: error.message }),
     },
   );

@@ -79,6 +79,6 @@ function keep(kept: Map<string | number, string>, line: string): void {
     const [oldest] = kept.keys();
     if (kept.size > MOST_KEPT && oldest !== undefined) kept.delete(oldest);
   } catch {
-    // Not JSON: the protocol library reports it.
+    // not JSON, which the protocol library reports
   }
 }

@@ -9,10 +9,10 @@ import { type Engine, EngineRefusal, objectIn } from './engine.js';
 
 const URI = 'osl://entities/{name}';
 const TYPE = 'application/json';
-/** Maximum number of pages of the index in one list, about 8 KB each. `semantic_schema` has the others. */
+/** Maximum number of schema index pages in a resource list, about 8 KB each; `semantic_schema` returns all pages. */
 const MOST_PAGES = 4;
 
-/** Registers a resource for each entity that the caller may see: its description, with questions that run as they are. */
+/** Registers a resource per entity visible to the caller: its description, with sample queries that run unchanged. */
 export function entityResources(server: McpServer, engine: Engine): void {
   const template = new ResourceTemplate(URI, {
     list: async ({ mcpReq }) => ({
@@ -47,7 +47,7 @@ async function entityNames(engine: Engine, signal: AbortSignal): Promise<readonl
     const entities = objects.filter(({ kind }) => kind === 'entity');
     names.push(...entities.map(({ name }) => name));
     const next = index?.['next'];
-    // Entities come first.
+    // The index lists entities first, so any other object means that all entities have been read.
     if (entities.length < objects.length || typeof next !== 'number') break;
     from = next;
   }
@@ -64,7 +64,7 @@ async function entityText(engine: Engine, name: string, signal: AbortSignal): Pr
   return JSON.stringify(entity);
 }
 
-/** The engine's refusal as an error of the protocol, with the problem as its data. */
+/** Runs `call`; converts the engine's refusal to a protocol error with the problem as its data. */
 async function withProtocolError<T>(call: () => Promise<T>): Promise<T> {
   try {
     return await call();
@@ -77,18 +77,19 @@ async function withProtocolError<T>(call: () => Promise<T>): Promise<T> {
 
 export type ToolName = 'semantic_query' | 'semantic_explain' | 'semantic_schema';
 
-/** Arguments that run on any server, for callers to whom the schema shows nothing. */
+/** Example arguments that work on any server, for callers who see no objects in the schema. */
 const ANYWHERE: Readonly<Record<ToolName, object>> = {
   semantic_query: { osql: 'select $1::int4 + $2::int4 as sum', parameters: [1, 2] },
   semantic_explain: { osql: 'select 1 as one' },
   semantic_schema: { parts: ['forms'] },
 };
 
-/** Arguments of `metrics`, which a question with one of them is about. */
+/** Matches JSON Pointers to arguments that belong to a metrics query. */
 const OF_METRICS = /^\/(?:metrics|group_by|where|order_by|limit|time_constraint)(?:\/|$)/;
 
 /**
- * Arguments of a call of `tool` that this caller can make as they are, over objects that the caller may see.
+ * Returns example arguments for a call of `tool` that this caller can make unchanged, over objects visible to the
+ * caller.
  *
  * @param pointer JSON Pointer to the argument at fault; null if it is not known
  */
@@ -100,7 +101,7 @@ export async function exampleCall(
 ): Promise<object> {
   const anywhere = ANYWHERE[tool];
   if (pointer?.startsWith('/parameters') === true || pointer?.startsWith('/parts') === true) return anywhere;
-  // A caller who may not see the schema, or asks too often, gets the general example.
+  // A caller who may not see the schema, or has reached the rate limit, gets the general example.
   const index = await engine.schema({ index: true, from: 0 }, signal).catch(() => null);
   const objects = objectsIn(index === null ? null : objectIn(index.text));
   const entity = objects.find(({ kind }) => kind === 'entity')?.name;
@@ -118,7 +119,7 @@ interface IndexedObject {
   readonly name: string;
 }
 
-/** The objects of a page of the index. */
+/** Returns the objects on a page of the schema index; an empty list if there is no page. */
 function objectsIn(index: Readonly<Record<string, unknown>> | null): readonly IndexedObject[] {
   const objects = index?.['objects'];
   if (!Array.isArray(objects)) return [];

@@ -54,9 +54,9 @@ function hostname(url: string): string | null {
 }
 
 export interface McpOptions extends AllowedOrigins {
-  /** Public origin of this server, such as `https://osl.example`; null: derived from `Host`. */
+  /** Public origin of this server, such as `https://osl.example`; null to derive it from `Host`. */
   readonly publicUrl: string | null;
-  /** Token issuers, for clients that obtain tokens themselves. */
+  /** Token issuers for clients that obtain tokens themselves; if empty, the issuers of identity tokens. */
   readonly authorizationServers: readonly string[];
   readonly version: string;
   readonly maxBytes?: number;
@@ -122,7 +122,7 @@ function senderOf({ credentials, origin }: RequestCall): Pick<RequestCall, 'cred
   return { credentials, ...(origin !== undefined && { origin }) };
 }
 
-/** Returns the call if the message is admitted; null if it has been refused and answered. */
+/** Returns the call if the message is admitted; null if its token is missing or invalid and a 401 has been sent. */
 async function enter(
   service: RestParts,
   request: FastifyRequest,
@@ -146,7 +146,7 @@ async function enter(
   return call;
 }
 
-/** Returns null for text that is not JSON, for which the protocol has its own error. */
+/** Returns a message's fault, such as a duplicate key; null if it has none or is not JSON, which MCP reports itself. */
 function faultIn(body: unknown): QueryError | null {
   if (!(body instanceof Buffer)) return null;
   const text = body.toString('utf8');

@@ -40,7 +40,7 @@ async function refusedResult(error: unknown, exampleFor: ExampleFor): Promise<Ca
       : new EngineRefusal(null, null, null, error instanceof Error ? error.message : 'the call failed');
   const { envelope } = refusal;
   const path = typeof envelope?.['pointer'] === 'string' ? envelope['pointer'] : null;
-  // An error with a position and no pointer is in the text of the query.
+  // An error with a position but no pointer concerns the text of the query, not the arguments.
   const isOfArguments =
     ARGUMENT_FAULTS.has(envelope?.['code']) && (path !== null || (envelope?.['position'] ?? null) === null);
   const content = {
@@ -55,7 +55,7 @@ async function refusedResult(error: unknown, exampleFor: ExampleFor): Promise<Ca
   return { ...resultOf(content), isError: true };
 }
 
-/** Malformed, and a mixture of shapes. */
+/** Error codes for faulty arguments: E0511 for malformed ones, E0513 for a mixture of query forms. */
 const ARGUMENT_FAULTS: ReadonlySet<unknown> = new Set(['E0511', 'E0513']);
 
 /** Returns the arguments of a correct example call, for a caller whose argument at `pointer` was wrong. */
@@ -179,11 +179,11 @@ async function resultOrRefusal<T>(exampleFor: ExampleFor, call: () => Promise<T>
   }
 }
 
-/** Members of `_meta`: the task that a call is part of, and a reason to request an approval that it needs. */
+/** Members of `_meta`: the task to which a call belongs, and the reason with which to request a needed approval. */
 const TASK = 'osl/task';
 const APPROVAL_REASON = 'osl/approval_reason';
 
-/** A text that a call states; null if it does not. Anything but a text is refused later, like an empty text. */
+/** Returns a text stated in `_meta`; null if missing. Other types become an empty text, which is refused later. */
 function statedIn(context: ServerContext, member: typeof TASK | typeof APPROVAL_REASON): string | null {
   const text = context.mcpReq._meta?.[member];
   if (text === undefined) return null;
@@ -193,8 +193,8 @@ function statedIn(context: ServerContext, member: typeof TASK | typeof APPROVAL_
 const REASON = 'approval_reason';
 
 /**
- * True if the call needs an approval, and its client can ask the user for a reason and has not. Clients declare that in
- * each call, from protocol revision 2026-07-28 on.
+ * True if the call needs an approval and its client can ask the user for a reason but has not done so. Clients declare
+ * this ability in each call, from protocol revision 2026-07-28 on.
  */
 function mayAskReason({ envelope }: EngineRefusal, { mcpReq }: ServerContext): boolean {
   const { envelope: declared, inputResponses, _meta: meta } = mcpReq;
@@ -220,13 +220,13 @@ function reasonRequest({ message }: EngineRefusal) {
   });
 }
 
-/** The reason that the user gave when asked; null if there is none. */
+/** Returns the reason given by the user when asked for it; null if the user gave none. */
 function reasonGiven({ mcpReq }: ServerContext): string | null {
   const reason = acceptedContent(mcpReq.inputResponses, REASON)?.[REASON];
   return typeof reason === 'string' ? reason : null;
 }
 
-/** Member of `_meta`: true in a call asks for a receipt; the result has it under the same name. */
+/** Member of `_meta`: `true` in a call requests a receipt, which the result contains under the same name. */
 const RECEIPT = 'osl/receipt';
 
 async function query(engine: Engine, question: QueryJson, maxBytes: number, context: ServerContext) {
@@ -258,7 +258,7 @@ async function query(engine: Engine, question: QueryJson, maxBytes: number, cont
   return receipt === undefined ? result : { ...result, _meta: { [RECEIPT]: receipt } };
 }
 
-/** Masked columns of an answer, with the way to request access; an empty object if none is masked. */
+/** The masked columns and fields of an answer, with the way to request access; an empty object if nothing is masked. */
 function maskedIn(trailer: Readonly<Record<string, unknown>>): object {
   const named = (member: string): readonly string[] => {
     const names = trailer[member];

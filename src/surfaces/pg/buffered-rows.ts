@@ -63,7 +63,10 @@ export class BufferedRows implements RowSink {
     return this.#left;
   }
 
-  /** Called after the last row or with the failure, which `take` throws once the rows before it have been taken. */
+  /**
+   * Ends the rows after the last one or after a failure. `take` throws the failure once the rows before it have been
+   * taken.
+   */
   end(failure: { readonly cause: unknown } | null): void {
     this.#ended = true;
     this.#failure = failure;
@@ -86,7 +89,10 @@ export class BufferedRows implements RowSink {
     this.#memory.giveBack(bytes);
   }
 
-  /** Takes at most `max` rows (0: all); returns fewer only at the end. Throws the query's failure. */
+  /**
+   * Takes at most `max` rows (0: no maximum), and returns fewer if the buffer is full, a batch is complete or the rows
+   * have ended. `more` is false only at the end. Throws the query's failure.
+   */
   async take(max: number): Promise<{ readonly rows: readonly Uint8Array[]; readonly more: boolean }> {
     const wanted = max === 0 ? Number.POSITIVE_INFINITY : max;
     while (!this.#ended && this.#available < Math.min(wanted, MAX_ROWS_TAKEN)) {

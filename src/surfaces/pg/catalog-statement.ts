@@ -31,7 +31,10 @@ import type { SessionRecords, SuspendedRowRights } from './session-requests.js';
 import type { SessionParts } from './session-state.js';
 import type { SessionSettings } from './settings.js';
 
-/** Prepares a statement for the catalog, or refuses it because it reads both catalog and data. @throws WireError */
+/**
+ * Prepares a statement for the catalog. Refuses a statement that writes, or that reads both catalog and data. @throws
+ * WireError
+ */
 export async function catalogStatement(
   session: SessionParts,
   catalogs: CatalogProvider,
@@ -159,7 +162,10 @@ function translate<T>(records: SessionRecords, question: CatalogQuestion, run: (
   });
 }
 
-/** Errors of session changes are reported as errors of the statement, and recorded as such. */
+/**
+ * Makes an error of a session change an error of the catalog statement that requested it, recorded as that statement's
+ * failure.
+ */
 function asCatalogFault(cause: unknown): unknown {
   if (!(cause instanceof WireError)) return cause;
   const { severity, sqlstate, message, detail = null, hint = null, position = null } = cause;
@@ -188,7 +194,7 @@ function catalogSettings({ settings, processId }: SessionParts): CatalogSettings
   return known;
 }
 
-/** Maximum length of a statement's text, in UTF-16 code units. */
+/** Maximum length of a statement's text in `pg_cursors` and `pg_prepared_statements`, in UTF-16 code units. */
 const LONGEST = 1_024;
 
 /**

@@ -11,7 +11,7 @@ import type { SessionCaller } from './session-requests.js';
 
 type ChannelControl = Pick<SessionControl, 'notify' | 'end'>;
 
-/** Runs the work of a statement, which aborts `stop` when the statement is cancelled. */
+/** Runs `work` as part of a statement, and aborts `stop` if the statement is cancelled meanwhile. */
 interface CancellableWork {
   while<T>(stop: AbortController, work: () => Promise<T>): Promise<T>;
 }
@@ -19,7 +19,7 @@ interface CancellableWork {
 /** A channel that a session listens on, until `stop` is aborted. */
 interface Channel {
   readonly stop: AbortController;
-  /** Resolves when the last run of its query has been recorded. */
+  /** Resolves when the last run of the channel's query has been recorded. */
   readonly followed: Promise<void>;
 }
 
@@ -39,7 +39,10 @@ export class Channels {
     this.#control = control;
   }
 
-  /** Resolves once the query has run; later changes are notified. @throws QueryError */
+  /**
+   * Subscribes to a channel. Resolves once its query has run; later changes reach the client as notifications. @throws
+   * QueryError
+   */
   async listen(call: RequestCall, name: string, running: CancellableWork): Promise<void> {
     if (this.#open.has(name)) return;
     const stop = new AbortController();
@@ -58,7 +61,10 @@ export class Channels {
     this.#open.set(name, { stop, followed: this.#follow(name, events) });
   }
 
-  /** The caller as of now; ends the session if it is no longer valid, as the next statement would. */
+  /**
+   * Creates the call for the next run of a query. Ends the session if its identity is no longer valid, as its next
+   * statement would.
+   */
   #nextCall(): RequestCall {
     const reason = this.#caller.expiry();
     if (reason !== null) {
@@ -77,7 +83,7 @@ export class Channels {
     }
   }
 
-  /** @param name null for all */
+  /** Stops listening. @param name channel; null for all channels */
   end(name: string | null): void {
     for (const [open, { stop }] of this.#open) {
       if (name !== null && name !== open) continue;

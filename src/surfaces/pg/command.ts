@@ -8,19 +8,19 @@ import {
 } from '../../../wire/index.js';
 import { dataRow } from '../../engine/index.js';
 
-/** A statement that the gateway handles itself, without data. */
+/** A statement that the gateway handles itself, without reading data. */
 export type Command =
   | {
       readonly kind: 'set';
       readonly assignments: readonly { readonly name: string; readonly value: string | null }[];
-      /** Scope of the SET; null: the session. */
+      /** Statement that limits the scope to the transaction; null: the whole session. */
       readonly local: 'SET LOCAL' | 'SET TRANSACTION' | null;
     }
   | { readonly kind: 'reset'; readonly name: string | null }
   | { readonly kind: 'show'; readonly name: string | null }
-  /** `level` is null for the session's default. */
+  /** `level` is the isolation level; null: the session's default. */
   | { readonly kind: 'begin'; readonly tag: string; readonly level: string | null }
-  /** `chain`: starts the next block immediately. */
+  /** `chain`: true for AND CHAIN, which starts the next block immediately. */
   | { readonly kind: 'commit' | 'rollback'; readonly chain: boolean }
   | { readonly kind: 'savepoint' | 'release' | 'rollback to'; readonly name: string }
   | { readonly kind: 'discard'; readonly what: 'ALL' | 'PLANS' | 'SEQUENCES' | 'TEMP' }
@@ -59,7 +59,7 @@ export function commandOf(node: StatementNode): Command | null {
   return 'SelectStmt' in node ? unlockCommand(node.SelectStmt) : null;
 }
 
-/** Start of the channels that LISTEN accepts; it is followed by the name of an entity. */
+/** Prefix of the channel names that LISTEN accepts; the name of an entity follows. */
 export const ENTITY_CHANNEL = 'osl.entities.';
 
 /**
@@ -109,7 +109,7 @@ function setCommand(stmt: Extract<StatementNode, { VariableSetStmt: unknown }>['
   }
 }
 
-/** Value assigned by SET. In `search_path`, each name is quoted if needed. */
+/** Returns the value assigned by SET. In `search_path`, each name is quoted if needed. */
 function assignedValue(name: string, args: readonly Argument[]): string {
   const texts = args.map(textOf);
   const names = name.toLowerCase() === 'search_path';
@@ -142,8 +142,8 @@ function textOf(arg: Argument): string {
 }
 
 /**
- * Converts the interval of `SET TIME ZONE INTERVAL '-3' HOUR` to Postgres' canonical form. It is the only cast in
- * SET's grammar.
+ * Converts the interval of `SET TIME ZONE INTERVAL '-3' HOUR` to Postgres' canonical form. SET's grammar allows no
+ * other cast.
  */
 function intervalOf({ arg, typeName }: Extract<Argument, { TypeCast: unknown }>['TypeCast']): string {
   const text = arg === undefined ? '' : textOf(arg);
@@ -156,8 +156,8 @@ function intervalOf({ arg, typeName }: Extract<Argument, { TypeCast: unknown }>[
 const HOUR = 1024;
 
 /**
- * Transaction modes of `BEGIN …`, `SET TRANSACTION …` and `SET SESSION CHARACTERISTICS AS TRANSACTION …`. READ WRITE
- * is ignored: many clients send it by default, and writes are refused anyway.
+ * Returns the transaction modes of `BEGIN …`, `SET TRANSACTION …` and `SET SESSION CHARACTERISTICS AS TRANSACTION …`.
+ * READ WRITE is ignored: many clients send it by default, and writes are refused anyway.
  */
 function transactionMode(arg: Argument): readonly { name: string; value: string }[] {
   if ('List' in arg) return (arg.List.items ?? []).flatMap(transactionMode);

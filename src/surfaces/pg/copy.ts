@@ -103,7 +103,10 @@ function textCopy(columns: readonly ColumnDescription[], options: CopyOptions): 
 
 /** Size in bytes above which a batch of rows is converted in portions. */
 const AT_ONCE_BYTES = 65_536;
-/** Peak memory of a copy, in multiples of its input: twice for escapes, plus the outgrown buffer. */
+/**
+ * Peak memory of a copy, as a multiple of its input: two for escapes (each byte can become two) and one for the buffer
+ * that was outgrown.
+ */
 const COPIES = 3;
 
 /** Runs a generator to completion, yielding to other work at each `yield`. */
@@ -133,7 +136,7 @@ interface CopyEncoder {
 /** Number of bytes of a large value written between two yields. */
 const PORTION_BYTES = 65_536;
 
-/** Converts DataRow messages to binary COPY, where a row differs only in the message type. */
+/** Converts DataRow messages to binary COPY, in which a row differs only in the message type. */
 function binaryRows(dataRows: Uint8Array): Buffer {
   const rows = new DataRowReader(Buffer.from(dataRows)); // works on a copy
   for (; rows.next(); rows.skip()) rows.source[rows.rowStart] = COPY_DATA;
@@ -282,7 +285,7 @@ class CopyBytes extends GrowingBytes {
     this.bytes.writeUInt32BE(this.at - message - 1, message + 1);
   }
 
-  /** Writes `mark` and `after[byte]` for each byte with an entry in `after`. */
+  /** Copies `source`, replacing each byte that has an entry in `after` by `mark` and that entry. */
   escape(source: Uint8Array, start: number, end: number, mark: number, after: Uint8Array): void {
     this.reserve(2 * (end - start));
     const { bytes } = this;

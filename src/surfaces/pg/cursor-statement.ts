@@ -21,7 +21,7 @@ export type CursorCommand =
 const BINARY = 0x0001;
 const SCROLL = 0x0002;
 const HOLD = 0x0020;
-/** Count that the grammar uses for ALL. */
+/** Number of rows by which the Postgres parser represents ALL. */
 const ALL = 2_147_483_647;
 
 export function cursorCommandOf(node: StatementNode): CursorCommand | null {
@@ -90,7 +90,7 @@ function declareStatement(
     open: ({ parameterFormats, parameters }) => ({
       fetch: async () => {
         state.block.requireUsable();
-        // If the query's preparation was recorded, no further record is needed.
+        // Records the preparation of the query if that is still pending; otherwise records this command.
         await (records.pending.record() ?? records.admit());
         const { inBlock } = state;
         if (!inBlock && !declaration.hold)
@@ -162,8 +162,9 @@ type FetchStep = (
 ) => Promise<Awaited<ReturnType<Portal['fetch']>> & { readonly fetched: number }>;
 
 /**
- * A cursor's query is counted and recorded when its first rows are fetched; later rows belong to the same record, as
- * for a suspended portal. Only a FETCH that returns no rows is recorded separately.
+ * Creates the portal of FETCH or MOVE on a forward-only cursor. The cursor's query is counted and recorded with its
+ * first rows; later rows belong to the same record, as for a suspended portal. Only a FETCH that returns no rows is
+ * recorded separately.
  */
 function fetchPortal(
   { state, records }: SessionParts,
@@ -187,7 +188,10 @@ function fetchPortal(
 
 const NO_ROWS = Object.freeze({ fetched: 0, suspended: false });
 
-/** FETCH and MOVE for a cursor that can move backward: all rows of a motion become available together. */
+/**
+ * Creates the portal of FETCH or MOVE on a scrollable cursor. It reads all rows of the motion before it sends the
+ * first.
+ */
 function scrollPortal(
   { cursors, state, records }: SessionParts,
   { kind, name, motion }: Extract<CursorCommand, { kind: 'fetch' | 'move' }>,

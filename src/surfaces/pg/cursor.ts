@@ -60,7 +60,7 @@ export class Cursors {
   readonly #byName = new Map<string, DeclaredCursor>();
   readonly #protocol: Pick<SessionControl, 'portal' | 'closePortals'>;
 
-  /** Buffered rows are sent only while the session still has the `rights` under which they were read. */
+  /** @param rights checked before buffered rows are sent: they must be the rights under which the rows were read */
   constructor(
     protocol: Pick<SessionControl, 'portal' | 'closePortals'>,
     rights: SuspendedRowRights,
@@ -96,7 +96,7 @@ export class Cursors {
     this.#byName.set(name, cursor);
   }
 
-  /** Declared cursors, for `pg_cursors`. */
+  /** Returns the declared cursors, for `pg_cursors`. */
   list(): readonly CatalogCursor[] {
     return [...this.#byName].map(([name, { text, hold, binary, scroll, declaredAt }]) => {
       return { name, text, hold, binary, scroll, created: declaredAt };
@@ -289,7 +289,7 @@ class ScrolledRows {
   }
 
   /**
-   * Returns the rows passed by the motion, in its order; for absolute and relative motions, only the row on which it
+   * Returns the rows that the motion passes, in that order; for absolute and relative motions, only the row on which it
    * ends.
    */
   async move({ direction, count }: Motion): Promise<readonly Uint8Array[]> {

@@ -51,7 +51,7 @@ export async function dataStatement(
   const unrun = records.hold(first, () => prepared.record());
   const run: StatementRun = {
     ask: (delivery) => {
-      // Before the statement counts as run: a refusal here leaves it to be recorded as prepared.
+      // Must come before `release`: if the receipt is refused, the statement must still be recorded as prepared.
       const receipt = settings.beginReceipt();
       const call = records.pending.release(unrun) ? first : caller.newCall();
       session.activity.beginStatement(text);
@@ -100,7 +100,7 @@ function snapshotsOf({ state, caller }: SessionParts): Snapshots | null {
   return state.isolation.snapshots(state.inBlock, caller.identity.subject);
 }
 
-/** State shared by the runs of a data statement. */
+/** Services of the session that the runs of a data statement share. */
 export interface StatementRun {
   ask(delivery: ResultDelivery): Promise<QueryAnswer>;
   /** Runs `work` with a signal that is aborted when the session's statement is cancelled. */
@@ -248,7 +248,7 @@ function endNotices({ errors, receipt, requestId }: QueryAnswer): readonly WireN
 
 const NO_NOTICES: readonly WireNotice[] = Object.freeze([]);
 
-/** Notices about masks and other facts of the plan, sent with the first rows. */
+/** Returns the notices about masks and other facts of a plan, which are sent with the first rows. */
 export function planNotices(plan: GovernedPlan): readonly WireNotice[] {
   const { maskedColumns, partialColumns } = plan;
   const others = noticesOf(plan);
@@ -266,7 +266,7 @@ function notice(message: string): WireNotice {
   return { severity: 'NOTICE', sqlstate: '01000', message };
 }
 
-/** Column descriptions by outputs, which plans of the same shape share. */
+/** Cache of column descriptions by `outputs`, which plans of the same shape share. */
 const COLUMNS = new WeakMap<GovernedPlan['outputs'], readonly ColumnDescription[]>();
 
 export function columnsOf(outputs: GovernedPlan['outputs']): readonly ColumnDescription[] {

@@ -8,9 +8,9 @@ import type { SessionParts } from './session-state.js';
 const TYPE_OIDS = { text: 25, json: 114 } as const satisfies Record<PlanFormat, number>;
 
 /**
- * `EXPLAIN [(options)] query` on data: shows the governed plan, as `osl explain` does. Nothing is executed, and the
- * database's estimates are omitted since they count hidden rows. `question` is the text of the explained query,
- * with blanks in place of everything before it, so that positions of errors are right.
+ * Prepares `EXPLAIN [(options)] query` on data, which shows the governed plan, as `osl explain` does. Nothing is
+ * executed, and the database's estimates are omitted since they count hidden rows. `question` is the text of the
+ * explained query, with blanks in place of everything before it, so that positions of errors are right.
  *
  * @throws WireError
  */
@@ -48,7 +48,7 @@ export async function explainStatement(
   };
 }
 
-/** Portal that returns one row per line; the lines are computed at the first fetch. */
+/** Creates a portal that returns one row per line; the lines are computed at the first fetch. */
 function linesPortal(readLines: () => Promise<readonly string[]>): Portal {
   let lines: readonly string[] | null = null;
   return {
@@ -126,7 +126,7 @@ function optionText(option: ExplainOption): string {
 
 interface ShownPlan {
   readonly plan: PlanExplanation;
-  /** Full names of the objects read, and the ids of the grants that allow it. */
+  /** Full names of the objects that the query reads; `grants` holds the ids of the grants that allow it. */
   readonly objects: readonly string[];
   readonly grants: readonly string[];
 }

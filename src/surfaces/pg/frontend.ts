@@ -48,9 +48,9 @@ export interface PgOptions extends Omit<WireOptions, 'onInternalError' | 'startu
   /** Maximum number of sessions per client address. Default 5,000. */
   readonly maxAddressSessions?: number;
   readonly admits?: () => boolean;
-  /** Counts open sessions to enforce these limits. Default: sessions of this process only. */
+  /** Counts open sessions to enforce the two limits above. Default: counts the sessions of this process only. */
   readonly sessions?: SessionCounts;
-  /** Finds a caller's own sessions. Default: sessions of this process only. */
+  /** Lists, cancels and ends the sessions of one caller. Default: sessions of this process only. */
   readonly own?: OwnSessions;
 }
 
@@ -200,7 +200,7 @@ function tooMany({ subject }: Identity): WireError {
   });
 }
 
-/** Creates a call whose token is the one sent as password. */
+/** Creates a call with the token sent as password; an empty password counts as no token. */
 export function bearerCall(address: string, password: string | null): RequestCall {
   const token = password === '' ? null : password;
   return { requestId: randomUUID(), surface: 'wire', credentials: { kind: 'bearer', token, address } };

@@ -121,7 +121,7 @@ function statementsIn(parsed: ParsedText): readonly SimpleStatement[] {
   return statementTexts(parsed).map((s) => ({ text: s.text, start: s.offset }));
 }
 
-/** Handles a text that cannot be split as one query: compiling it fails in the same way and records the denial. */
+/** Treats a text that does not parse as a single query: compiling it fails in the same way and records the denial. */
 function asOneQuestion(text: string, failure: unknown): readonly SimpleStatement[] {
   if (failure instanceof QueryError) return [{ text, start: 0 }];
   throw failure;

@@ -65,7 +65,7 @@ async function runCommand(session: SessionParts, command: Command): Promise<Comm
   return { ...result, notices: audible(settings, result.notices ?? []) };
 }
 
-/** The command with its time zones resolved by the database, which may not answer. @throws WireError */
+/** Resolves the time zones in a command by asking the database, which may be unavailable. @throws WireError */
 async function zonesOf({ service, records }: SessionParts, command: Command): Promise<Command> {
   try {
     return await withResolvedZones(service, command);
@@ -84,7 +84,7 @@ async function renewToken({ caller, records }: SessionParts, token: string): Pro
   return { tag: 'SET' };
 }
 
-/** LISTEN. The first run of its query is a request of its own, which is limited and recorded. */
+/** Runs LISTEN. The first run of the channel's query is a separate request, subject to limits and recorded. */
 async function listen(session: SessionParts, channel: string): Promise<CommandResult> {
   const { caller, records, state, channels, running } = session;
   if (state.inBlock || state.several)
@@ -106,7 +106,7 @@ async function breakGlass({ caller, records }: SessionParts, reason: string | nu
   return { tag: 'SET' };
 }
 
-/** SHOW returns the last receipt once the record that it proves is on disk. */
+/** Waits, before SHOW of the receipt or SHOW ALL, until the audit record that the last receipt proves is on disk. */
 async function awaitReceipt(
   { settings, records, caller }: SessionParts,
   shown: string | null,

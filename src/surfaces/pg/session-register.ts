@@ -2,12 +2,12 @@ import { addressGroup, type Identity } from '../../../policy/index.js';
 import { type Awaitable, fatal, type SessionControl, type WireError } from '../../../wire/index.js';
 import type { SessionActivity, SessionSignal } from '../catalog/index.js';
 
-/** An open session as accessed by its caller's other sessions and by operators. */
+/** Handle of an open session, for its caller's other sessions and for operators. */
 export interface OpenSession {
-  /** Owner key; may change, since a policy can give a service account another subject. */
+  /** Owner key (see `ownerOf`). It may change, since a policy can give a service account another subject. */
   owner(): string;
   pid(): number;
-  /** Returns null until BackendKeyData has been sent. */
+  /** Returns the session as shown to its owner; null until BackendKeyData has been sent. */
   ownerView(): SessionActivity | null;
   operatorView(): MonitoredSession | null;
   cancel(): void;
@@ -26,7 +26,7 @@ export interface MonitoredSession extends SessionActivity {
 
 export interface OwnSessions {
   of(owner: string): Awaitable<readonly SessionActivity[]>;
-  /** False if the owner has no such session. */
+  /** Cancels or ends a session. Returns false if the owner has no session with this process id. */
   signal(owner: string, signal: SessionSignal): Awaitable<boolean>;
 }
 
@@ -57,7 +57,7 @@ export class SessionRegister implements OwnSessions {
     return [...this.#open].map((session) => session.operatorView()).filter((view) => view !== null);
   }
 
-  /** Signals any session, on behalf of an operator; false if no session has this process id. */
+  /** Signals any session, on behalf of an operator. Returns false if no session has this process id. */
   signalAny({ pid, what }: SessionSignal): boolean {
     const [session] = this.#numbered(pid);
     if (what === 'cancel') session?.cancel();
@@ -76,7 +76,9 @@ export class SessionRegister implements OwnSessions {
     return session !== undefined;
   }
 
-  /** Sessions with this process id. Ids are compared first, since that is cheaper than building owner keys. */
+  /**
+   * Returns the sessions with this process id. Ids are compared first, since that is cheaper than building owner keys.
+   */
   #numbered(pid: number): readonly OpenSession[] {
     return [...this.#open].filter((session) => session.pid() === pid);
   }
@@ -105,7 +107,10 @@ export function openSession(
   };
 }
 
-/** Limits open sessions per subject and address. */
+/**
+ * Limits open sessions per subject and address. `open` returns null if a limit is reached, otherwise a function to call
+ * when the session ends.
+ */
 export interface SessionCounts {
   open(subject: string, address: string): Awaitable<(() => void) | null>;
 }

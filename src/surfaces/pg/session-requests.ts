@@ -17,7 +17,7 @@ import {
   type TokenlessSession,
 } from '../../ask/index.js';
 
-/** Statements of the client of a session, made with SET; null if it states nothing. */
+/** Purpose, task and reason for approval that the client has set with SET; null if not set. */
 type StatedByClient = Readonly<Record<'purpose' | 'task' | 'approvalReason', string | null>>;
 
 /**
@@ -71,7 +71,10 @@ export class SessionCaller {
     };
   }
 
-  /** Address, purpose, task and break-glass state of the session's requests. A new object whenever one of them changes. */
+  /**
+   * Address, purpose, task, approval reason and break-glass state of the session's requests. A new object whenever one
+   * of them changes.
+   */
   get origin(): Origin {
     const stated = this.#stated();
     const { purpose, task, approvalReason } = this.#origin;
@@ -135,7 +138,7 @@ export class SessionRecords {
   readonly #service: RequestParts;
   readonly #newCall: () => RequestCall;
   readonly #recorded = new WeakSet<WireError>();
-  /** Errors from the catalogue whose denial has not been recorded yet. */
+  /** Errors created by `refusal` whose denial has not been recorded yet. */
   readonly #refusals = new WeakMap<WireError, { readonly call: RequestCall; readonly reason: QueryError }>();
 
   constructor(service: RequestParts, newCall: () => RequestCall) {
@@ -151,7 +154,10 @@ export class SessionRecords {
     }
   }
 
-  /** Converts an error, whose audit record has already been written, for the client, and marks it as recorded. */
+  /**
+   * Converts an error to the one sent to the client, and marks it as recorded: the caller has already written its audit
+   * record.
+   */
   toWireError(failure: unknown, requestId: string, text: string): unknown {
     const converted =
       failure instanceof UnencodableRow
@@ -221,9 +227,9 @@ export class SuspendedRowRights {
   }
 
   /**
-   * Throws unless the session still has the rights under which its first rows were sent.
+   * Checks that the session still has the rights with which its suspended query began.
    *
-   * @throws WireError 55000
+   * @throws WireError 55000 if the rights have changed
    */
   requireSame(begun: string): void {
     if (begun !== this.now) throw this.#records.refusal(queryError('rightsChanged', {}));
@@ -231,7 +237,7 @@ export class SuspendedRowRights {
 }
 
 interface PreparedRecord {
-  /** Records that the statement was prepared, and counts it unless that was done while preparing. */
+  /** Records that the statement was prepared, and counts it unless preparing it already did. */
   record(): Promise<void>;
 }
 
@@ -287,7 +293,10 @@ class UnencodableRow extends ForeignFault {
 /** SQLSTATE connection_failure: the client has gone. */
 const CLIENT_GONE = '08006';
 
-/** A sink whose failures are those of a request: a client that has gone has cancelled its query. */
+/**
+ * Returns a sink whose write errors are errors of the request: if the client has disconnected, the query counts as
+ * cancelled.
+ */
 export function rowSink(rows: RowWriter): { write(messages: Uint8Array): Awaitable<void> } {
   return {
     write: (messages) => {

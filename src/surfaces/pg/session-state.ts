@@ -94,7 +94,7 @@ export class RunningStatement {
   /** Reused until aborted, to save an allocation per statement. */
   #spare: AbortController | null = null;
 
-  /** `timeoutMs` is read at the start of each statement; 0 means no limit other than the server's. */
+  /** `timeoutMs` is called at the start of each statement; 0 means no limit other than the server's. */
   constructor(timeoutMs: () => number) {
     this.#timeoutMs = timeoutMs;
   }
@@ -113,7 +113,7 @@ export class RunningStatement {
     }
   }
 
-  /** Like `cancellable`, but with the caller's controller, which may outlive `work`. */
+  /** Like `cancellable`, but with a controller of the caller, which may outlive `work`. */
   async while<T>(stop: AbortController, work: () => Promise<T>): Promise<T> {
     const ms = this.#timeoutMs();
     const clock =
@@ -225,7 +225,7 @@ export class SessionState {
   }
 
   /**
-   * COMMIT or ROLLBACK. A failed block is rolled back in either case. `chain` starts the next block at the same
+   * Runs COMMIT or ROLLBACK. A failed block is rolled back in either case. `chain` starts the next block at the same
    * isolation level.
    */
   #endBlock({ kind, chain }: Extract<Command, { kind: 'commit' | 'rollback' }>): CommandResult {
@@ -395,7 +395,7 @@ export class Isolation {
     if (key === LEVEL) this.#level = value;
   }
 
-  /** Returns the snapshots for a data statement; null if it reads the data committed when it starts. */
+  /** Returns the snapshots for a data statement; null if the statement reads the data committed when it starts. */
   snapshots(inBlock: boolean, subject: string): Snapshots | null {
     if (!inBlock) return null;
     this.#hasRead = true;

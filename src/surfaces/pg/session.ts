@@ -226,7 +226,10 @@ async function endSession(parts: SessionParts): Promise<void> {
   await records.pending.record();
 }
 
-/** Shorter session timeouts need a timer per query, which the fast lane does not have. */
+/**
+ * Minimum `statement_timeout` in ms for the fast lane: a shorter one needs a timer per query, which the fast lane does
+ * not have.
+ */
 const LEAST_TIMEOUT_MS = 1_000;
 
 const SPACES: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
@@ -300,7 +303,9 @@ export class PgFastLane implements FastLane {
     return begun;
   }
 
-  /** Timeout for a query that starts now; null if the session's state or settings rule out the fast lane. */
+  /**
+   * Returns the timeout for a query that starts now; null if the session's state or settings rule out the fast lane.
+   */
   #timeout(): TimeLimit | null {
     const { state, records, caller, settings } = this.#session;
     if (state.inBlock || records.pending.isHeld || caller.expiry() !== null) return null;
@@ -308,7 +313,10 @@ export class PgFastLane implements FastLane {
     return this.#settings.timeout;
   }
 
-  /** Only sessions with default output settings use the fast lane. */
+  /**
+   * Returns the timeout under the current settings; it is null, which rules out the fast lane, unless output settings
+   * are the defaults, receipts are off and `statement_timeout` is not too short.
+   */
   #settingsNow(): { readonly version: object; readonly timeout: TimeLimit | null } {
     const { settings, service } = this.#session;
     const own = settings.milliseconds('statement_timeout');
@@ -360,7 +368,10 @@ function valuesIn({ parameterFormats, parameters, resultFormats }: Bind): RunVal
   };
 }
 
-/** Returns the end of a Query's statement, without trailing whitespace and one semicolon, as in `splitQuery`. */
+/**
+ * Returns the end of the statement in a Query message, without trailing whitespace and one semicolon, as in
+ * `splitQuery`.
+ */
 function statementEnd(bytes: Buffer, start: number, end: number): number {
   let last = end;
   while (last > start && SPACES.has(bytes[last - 1] ?? 0)) last--;

@@ -43,7 +43,7 @@ const BOOLEANS: readonly (readonly [word: string, least: number, value: 'on' | '
   ['0', 1, 'off'],
 ];
 
-/** Accepts any unambiguous prefix of a word, like Postgres. */
+/** Accepts Boolean words and their unambiguous prefixes, like Postgres. */
 export const bool: SettingKind = {
   accept: (text, _before, name) => {
     const given = text.toLowerCase();
@@ -270,7 +270,7 @@ export const searchPath: SettingKind = {
   },
 };
 
-/** Stored under Postgres' name for the encoding; the wire protocol does the conversion. */
+/** Accepts an encoding and stores it under Postgres' name; the wire protocol converts the text. */
 export const encoding: SettingKind = {
   accept: (text) => {
     const known = encodingName(text);

@@ -258,7 +258,7 @@ const RECEIPT_SETTINGS: readonly SessionSetting[] = [
   },
 ];
 
-/** Settings that would change answers in Postgres, so only their current value is accepted. */
+/** Settings that would change answers in Postgres; only the value in effect here is accepted. */
 const FIXED_VALUE: readonly SessionSetting[] = (
   [
     ['array_nulls', 'on', bool, ['on'], 'NULL in array input is a null element'],

@@ -30,13 +30,16 @@ export interface ShownSetting {
   readonly value: string;
   /** Value in the setting's own unit. */
   readonly stored: string;
-  /** The value after RESET and the server's default, both in the setting's own unit. */
+  /** Value after RESET, in the setting's own unit; `byDefault` is the server's default in that unit. */
   readonly atStart: string;
   readonly byDefault: string;
   readonly description: string;
 }
 
-/** Settings that are passed to the database, with the values equivalent to its default. */
+/**
+ * Settings that are passed to the database, each with the values that equal the default of upstream sessions and are
+ * therefore not passed.
+ */
 const OUTPUT: readonly (readonly [name: OutputSetting | PlanSetting, ...ours: string[]])[] = [
   ['TimeZone', 'UTC', 'Etc/UTC'],
   ['DateStyle', 'ISO, MDY'],
@@ -74,7 +77,7 @@ export class SessionSettings {
     return new Map(SETTINGS.filter((s) => s.reported === true).map((s) => [s.name, this.#shown(s)]));
   }
 
-  /** Settings for data statements that differ from the defaults of upstream sessions. */
+  /** Returns the settings for data statements that differ from the defaults of upstream sessions. */
   output(): StatementSettings {
     const of = this.#scopes.values;
     if (this.#output?.of !== of) {
@@ -94,8 +97,8 @@ export class SessionSettings {
   }
 
   /**
-   * Returns the state that lets a standby answer; null if the session wants current answers. After such a request, a
-   * standby must contain everything committed before it.
+   * Returns the session's permission to be answered by a standby; null if the session wants current answers. After a
+   * request for a current answer, a standby must contain everything committed before that request.
    */
   standbyReads(): StandbyReads | null {
     if (this.cacheMode() === 'given before') return this.#standbyReads;
@@ -113,7 +116,8 @@ export class SessionSettings {
   }
 
   /**
-   * Begins an answer: SHOW returns no receipt until it ends. Returns its receipt if the session wants receipts.
+   * Registers the start of an answer, before whose end SHOW returns no receipt. Returns the request for the answer's
+   * receipt; null if the session wants no receipts.
    *
    * @throws WireError 0A000
    */
@@ -123,7 +127,7 @@ export class SessionSettings {
     return receipt;
   }
 
-  /** Makes SHOW return the receipt of an answer, unless another answer was begun after it. */
+  /** Makes SHOW return the receipt of an answer, unless another answer has begun since. */
   endReceipt(receipt: ReceiptRequest | null): void {
     if (receipt !== null && this.#receipt.begun === receipt)
       this.#receipt = { ...this.#receipt, request: receipt };
@@ -166,7 +170,7 @@ export class SessionSettings {
     }));
   }
 
-  /** Value of a duration setting in ms; 0 means no limit. */
+  /** Returns the value of a duration setting in ms; 0 means no limit. */
   milliseconds(name: string): number {
     return Number(this.#valueOf(settingNamed(name)));
   }
@@ -202,7 +206,10 @@ export class SessionSettings {
     return this.#scopes;
   }
 
-  /** Called at the end of a series of messages; returns the changes for ParameterStatus. */
+  /**
+   * Ends a series of messages: commits the settings outside a transaction block, and returns the changes to report as
+   * ParameterStatus.
+   */
   takeChanges(inBlock: boolean): readonly (readonly [name: string, value: string])[] {
     if (!inBlock) this.#scopes.commit();
     if (!this.#scopes.takeChanged()) return NOTHING;
@@ -229,17 +236,17 @@ export class SessionSettings {
 }
 
 interface LastReceipt {
-  /** Receipt of the last answer, once that is complete. */
+  /** Receipt of the last answer; null until the answer is complete. */
   readonly request: ReceiptRequest | null;
-  /** Receipt of the last answer that was begun. */
+  /** Receipt of the answer that began last, complete or not. */
   readonly begun: ReceiptRequest | null;
-  /** The receipt in JSON; empty until it has been waited for. */
+  /** The receipt as JSON; empty until `awaitReceipt` has set it. */
   readonly text: string;
 }
 
 const NO_RECEIPT: LastReceipt = { request: null, begun: null, text: '' };
 
-/** Settings that change the text of values. */
+/** Settings that change the text format of values, which receipts require to be the default. */
 const FORMATTING: ReadonlySet<string> = new Set([
   'TimeZone',
   'DateStyle',
@@ -280,7 +287,7 @@ function accept(setting: SessionSetting, value: string, before: string, written:
   }
 }
 
-/** Postgres' error for an invalid value of a setting. */
+/** Creates Postgres' error for an invalid value of a setting. */
 function invalid(
   name: string,
   value: string,
@@ -291,7 +298,7 @@ function invalid(
 
 type SettingValues = ReadonlyMap<string, string>;
 
-/** Values set for the session, and those that SET LOCAL puts in their place until the transaction ends. */
+/** Values set for the session, and values that SET LOCAL puts in their place until the transaction ends. */
 export interface ScopedValues {
   readonly session: SettingValues;
   readonly local: SettingValues;
@@ -302,7 +309,7 @@ const NONE: SettingValues = new Map();
 /** Values of settings by lower-case name, with commit and rollback. */
 export class SettingScopes {
   #state: ScopedValues;
-  /** State at the start of the transaction; outside of one, equal to `#state`. */
+  /** State at the start of the transaction; equal to `#state` outside a transaction. */
   #before: ScopedValues;
   #values: SettingValues;
   #changed = false;
@@ -342,7 +349,7 @@ export class SettingScopes {
     this.#become(to);
   }
 
-  /** True if anything has changed since the last call. */
+  /** Returns true if anything has changed since the last call. */
   takeChanged(): boolean {
     const changed = this.#changed;
     this.#changed = false;

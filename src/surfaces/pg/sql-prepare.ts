@@ -7,13 +7,11 @@ import type { SessionParts } from './session-state.js';
 type PrepareNode = Extract<StatementNode, { PrepareStmt: unknown }>['PrepareStmt'];
 type ExecuteNode = Extract<StatementNode, { ExecuteStmt: unknown }>['ExecuteStmt'];
 
-/**
- * Statements created by EXECUTE. They must not be executed by another EXECUTE, which prevents arbitrarily long chains.
- */
+/** Statements created by EXECUTE. Another EXECUTE must not run them, which prevents arbitrarily long chains. */
 const EXECUTES = new WeakSet<WireStatement>();
 
 /**
- * `PREPARE name [(types)] AS query`. Running it prepares the query, which is counted and recorded like Parse.
+ * Prepares `PREPARE name [(types)] AS query`. Running it prepares the query, which is counted and recorded like Parse.
  * @throws WireError
  */
 export function prepareCommand(
@@ -42,7 +40,8 @@ export function prepareCommand(
 }
 
 /**
- * `EXECUTE name [(constants)]`: runs the named statement, authorized, counted and recorded like its query.
+ * Prepares `EXECUTE name [(constants)]`, which runs the named statement, authorized, counted and recorded like its
+ * query.
  * @throws WireError
  */
 export function executeStatement(
@@ -100,7 +99,7 @@ const NUMBERS: ReadonlySet<number> = new Set([...INTEGERS, 700, 701, 1700]);
 const OID = 26;
 const NAME = 19;
 const TEXTS: ReadonlySet<number> = new Set([25, 1042, 1043, NAME]);
-/** Text types that need no cast between them. */
+/** OIDs of text and varchar, between which a constant needs no cast. */
 const PLAIN_TEXTS: ReadonlySet<number> = new Set([25, 1043]);
 
 /**

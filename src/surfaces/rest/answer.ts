@@ -149,7 +149,7 @@ function unquoted(text: string): string {
   return text.length > 1 && text.startsWith('"') && text.endsWith('"') ? text.slice(1, -1) : text;
 }
 
-/** The receipt of an answer as a member of its trailer. */
+/** Returns the `receipt` member of a trailer; an empty object if no receipt was requested. */
 function receiptMember(receipt: IssuedReceipt | null) {
   return receipt === null ? {} : { receipt };
 }
@@ -210,7 +210,7 @@ export class AnswerStream {
     return this.#started ? pending > 0 : pending >= BUFFERED_BYTES;
   }
 
-  /** Sends the end of the answer, once its receipt is there. @throws QueryError E5030 */
+  /** Sends the end of the answer once its receipt has been issued. @throws QueryError E5030 */
   async finish(answer: QueryAnswer): Promise<FastifyReply> {
     const receipt = (await answer.receipt?.issued()) ?? null;
     this.#encoding.end(answer, receipt);
@@ -270,7 +270,7 @@ function cutAfter(raw: ServerResponse, bytes: Buffer): void {
   raw.write(bytes, () => raw.destroy());
 }
 
-/** Resolves when the client has caught up or disconnected; a disconnect aborts the execution elsewhere. */
+/** Resolves when the client has caught up or disconnected. On a disconnect, `Inflight` aborts the execution. */
 function whenDrained(raw: ServerResponse): Promise<void> {
   if (raw.destroyed || raw.closed) return Promise.resolve();
   return new Promise((resolve) => {
@@ -287,7 +287,7 @@ function whenDrained(raw: ServerResponse): Promise<void> {
 /** Media type of Arrow's stream format. */
 export const ARROW_STREAM = 'application/vnd.apache.arrow.stream';
 
-/** Encodes one answer in a media type; the methods are called in this order. */
+/** Encodes one answer in a media type. The methods are called in this order, and `take` also whenever bytes are due. */
 export interface RowEncoding {
   readonly contentType: string;
   readonly pending: number;

@@ -19,7 +19,7 @@ declare module 'fastify' {
 /**
  * Creates the call of a request. Its id is always generated here, since a client could reuse one. The address is that
  * of the socket. The caller is identified only by the `Authorization` header or, without it, by the client's
- * certificate. `OSL-Purpose` states the purpose, `OSL-Task` the task.
+ * certificate. `OSL-Purpose`, `OSL-Task` and `OSL-Approval-Reason` state purpose, task and reason for approval.
  */
 export function callOf(request: IncomingMessage): RequestCall {
   const certificate = certificateOf(request.socket);

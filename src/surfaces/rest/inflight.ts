@@ -15,7 +15,7 @@ export interface RunningExecution extends ExecutionInfo {
   readonly since: number;
 }
 
-/** Running executions. Each is aborted if its client disconnects, and all are when the drain deadline passes. */
+/** Running executions. One is aborted if its client disconnects, all of them when the drain deadline passes. */
 export class Inflight {
   readonly #running = new Map<AbortController, RunningExecution>();
   readonly #idle = new Set<() => void>();
@@ -30,7 +30,7 @@ export class Inflight {
     return this.#ending.signal.aborted;
   }
 
-  /** Aborts once the server takes no new requests. */
+  /** Signal that aborts once the server takes no new requests. */
   get ending(): AbortSignal {
     return this.#ending.signal;
   }

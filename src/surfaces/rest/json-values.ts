@@ -110,7 +110,10 @@ interface PieceWriter {
 export interface ValueWriter {
   readonly write: WriteValue;
   portions(source: Buffer, start: number, end: number, out: JsonBytes): Generator<void>;
-  /** Writer for large values; null for types whose values are always short or need no pieces. */
+  /**
+   * Writes an array element that is too large for one step; null for types whose values are short and for arrays, which
+   * are never elements.
+   */
   readonly pieces: PieceWriter | null;
 }
 
@@ -160,8 +163,8 @@ export function valueWriter(type: TypeName): ValueWriter {
 }
 
 /**
- * Returns a writer for a passage's key. The key is always a string, in the same form as other columns of its type if
- * those are strings. Source: contract, retrieval passage.
+ * Returns a writer for a passage's key, which is always a string, as the contract requires for retrieval. The string
+ * has the same form as in other columns of the type, if these are strings.
  */
 export function keyWriter(type: TypeName): ValueWriter {
   return isArray(type) || UNQUOTED.has(typeRow(type).json) ? WRITERS.string : scalarWriter(type);
@@ -213,7 +216,7 @@ function bool(source: Buffer, start: number, _end: number, out: JsonBytes): void
   out.copy(word, 0, word.length);
 }
 
-/** `NaN`, `Infinity` and `-Infinity` end in a letter, whereas numbers end in a digit. */
+/** Writes a number unchanged, and `NaN` or an infinity as a string: only numbers end in a digit. */
 function float(source: Buffer, start: number, end: number, out: JsonBytes): void {
   if (isDigit(source[end - 1])) out.copy(source, start, end);
   else out.plain(source, start, end);
@@ -262,13 +265,13 @@ const BRACKET = 0x5b;
 const END_BRACKET = 0x5d;
 const EQUALS = 0x3d;
 
-/** `unfinished` means that the element continues beyond the bytes that were to be read. */
+/** `unfinished` means that the element is longer than the number of bytes to read. */
 type ArrayToken = 'open' | 'close' | 'comma' | 'null' | 'element' | 'unfinished';
 
 /** Tokenizes a Postgres array (`{1,NULL,"a b"}`, `{{1,2},{3,4}}`). Lower bounds (`[0:1]={1,2}`) are skipped. */
 export class ArrayReader {
   readonly source: Buffer;
-  /** Start and end of the last element in `source`, without its quotes. */
+  /** Start of the element read last, in `source` and without its quotes; `end` is its end. */
   start = 0;
   end = 0;
   escaped = false;
@@ -339,7 +342,7 @@ export class ArrayReader {
     return 'element';
   }
 
-  /** Reads an unquoted element, which ends at the next comma or brace; only here does NULL mean null. */
+  /** Reads an unquoted element, which ends at the next comma or brace. Unquoted NULL means null; quoted, it is text. */
   #bare(): ArrayToken {
     const { source } = this;
     let at = this.#at;
@@ -413,7 +416,7 @@ function* largeElement({ write, pieces }: ValueWriter, reader: ArrayReader, out:
   let { bytes, at } = unescaped(written, 0, Buffer.allocUnsafe(pieces.skipped + PORTION_BYTES));
   pieces.open(out);
   pieces.piece(bytes, pieces.skipped, bytes.length, out);
-  // INVARIANT: all pieces but the last have PORTION_BYTES.
+  // INVARIANT: all pieces but the last are `PORTION_BYTES` long.
   while (at < written.length) {
     yield;
     ({ bytes, at } = unescaped(written, at, room));

@@ -6,7 +6,7 @@ import { malformed, shownName, termIn, unknownName } from './problem.js';
 /** Parameters that select part of the schema. In a URL, `names` and `parts` are comma-separated lists. */
 export const SCHEMA_PARAMETERS = ['names', 'parts', 'index', 'from'] as const;
 
-/** Returns the requested part of the schema; null for all of it. @throws QueryError E0511 */
+/** Reads which part of the schema is requested; null means all of it. @throws QueryError E0511 */
 export function schemaSelection(given: Readonly<Partial<Record<string, unknown>>>): SchemaSelection | null {
   const { names: wantedNames, parts: wantedParts } = given;
   const names = wantedNames === undefined ? null : listOf('names', wantedNames);

@@ -2,9 +2,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ERRORS, nearest, type Position, type QueryError, queryError } from 'osl-compiler';
 import { count, either, type JsonShape, object, text, textOrNull, type ValueOf } from './shape.js';
 
-/** JSON Pointer (RFC 6901) to a member. */
+/** Returns the JSON Pointer (RFC 6901) for `path`. */
 export function jsonPointer(path: readonly (string | number)[]): string {
-  // A long name is cut before it is escaped, and the pointer is then too long to be sent.
+  // A long name is cut before escaping, which would lengthen it; a pointer with a cut name is too long to be sent
+  // anyway.
   return path
     .map((step) => `/${String(step).slice(0, 2_000).replaceAll('~', '~0').replaceAll('/', '~1')}`)
     .join('');
@@ -16,7 +17,7 @@ export function shownName(name: string): string {
   return `\`${name.slice(0, SHOWN)}\``;
 }
 
-/** Error for a malformed request (E0511); `position` refers to the body as sent. */
+/** Creates the error for a malformed request (E0511); `position` refers to the body as sent. */
 export function malformed(
   detail: string,
   position: Position | null = null,
@@ -25,7 +26,7 @@ export function malformed(
   return queryError('malformedBody', { detail, hint }, position);
 }
 
-/** Error for an unknown name, with the closest known name as a hint. */
+/** Creates the error for an unknown name. The hint is the closest known name or, if none is close, all known names. */
 export function unknownName(detail: string, name: string, known: readonly string[]): QueryError {
   const near = nearest(name, known);
   if (near !== null) return malformed(detail, null, `perhaps you meant \`${near}\``);
@@ -56,7 +57,10 @@ export const BODY_LIMIT = 2_097_152;
 /** Maximum size of a request's head in bytes; a token has at most 8 KiB. */
 export const HEAD_LIMIT = 16_384;
 
-/** Returns the catalogue's equivalent of a Fastify or Node error caused by the request; null for any other error. */
+/**
+ * Converts a Fastify or Node error caused by the request to an error of the catalogue; returns null for any other
+ * error.
+ */
 export function httpFault(error: unknown): QueryError | null {
   if (!(error instanceof Error)) return null;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';

@@ -19,8 +19,8 @@ function withDescription(description: string | undefined): { readonly descriptio
 }
 
 /**
- * Object with these members; names ending in `?` are optional. Additional members are allowed, since answers may gain
- * members within v1.
+ * Returns the shape of an object with these members; names ending in `?` are optional. Additional members are allowed,
+ * since answers may gain members within v1.
  */
 export function object<M extends ShapeMembers>(members: M, description?: string): JsonShape<Object<M>> {
   const names = Object.keys(members);
@@ -32,7 +32,7 @@ export function object<M extends ShapeMembers>(members: M, description?: string)
   };
 }
 
-/** Object in a request; unknown members are refused. */
+/** Returns the shape of an object in a request, whose unknown members are refused. */
 export function exactly<M extends ShapeMembers>(members: M, description?: string): JsonShape<Object<M>> {
   return { ...object(members, description), additionalProperties: false };
 }
@@ -70,12 +70,12 @@ export function inAnyCase<T extends string>(shape: JsonShape<T>): JsonShape<T> {
   return { ...shape, 'x-any-case': true };
 }
 
-/** A value with one of these shapes, which must have different JSON types. */
+/** Returns the shape of a value that has one of these shapes, which must have different JSON types. */
 export function either<S extends readonly JsonShape[]>(...shapes: S): JsonShape<ValueOf<S[number]>> {
   return { anyOf: shapes };
 }
 
-/** Allows null, which means the same as omitting the member. */
+/** Also allows null, which means the same as omitting the member. */
 export function orNull<T>(shape: JsonShape<T>): JsonShape<T | null> {
   if (Array.isArray(shape['anyOf'])) return { ...shape, anyOf: [...shape['anyOf'], { type: 'null' }] };
   const values = Array.isArray(shape['enum']) ? { enum: [...shape['enum'], null] } : {};

@@ -115,8 +115,8 @@ function entitiesOf(
 }
 
 /**
- * Adds the key domain of every joinable column. Linked columns share a domain, named after the key they lead to
- * (`package.path`). A sealed key without links is a separate domain; other columns have none.
+ * Sets the `keyDomain` of every sealed key, so that a `hash` mask gives linked columns equal values. A domain is named
+ * after the key that its links lead to (`package.path`). A sealed key without links is a separate domain.
  */
 function withKeyDomains(
   relations: RelationMap,
@@ -138,7 +138,7 @@ function withKeyDomains(
   return frozenMap([...relations].map(([name, r]): [string, Relation] => [name, withDomains(r, target)]));
 }
 
-/** Merges the domain of `from` into that of `to`. Links that form a cycle have no effect. */
+/** Merges the domain of `from` into that of `to`; no effect if both are in the same domain already. */
 function link(target: Map<string, string>, from: string, to: string): void {
   const a = root(target, from);
   const b = root(target, to);

@@ -76,7 +76,7 @@ function standbysOf({ standbys }: ConnectorDocument): ConnectorStandbys | null {
   return Object.freeze({ urlEnvs: Object.freeze([...new Set(url_envs)]), maxLagMs: max_lag_ms });
 }
 
-/** The name without quotes; differs from `key` if any part needs quotes. */
+/** Returns `schema.table` without quotes, which differs from `key` if either part needs quotes. */
 function plainName(key: string): string {
   const { schema, table } = tableNamed(key);
   return `${schema}.${table}`;
@@ -176,7 +176,7 @@ export interface TableSource {
   readonly table: Table;
 }
 
-/** The table that `source` names; reports an unknown one and returns null. */
+/** Returns the table that `source` names. If it is not declared, reports that and returns null. */
 export function sourceOf(
   source: SourceDocument,
   path: Path,

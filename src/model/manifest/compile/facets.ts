@@ -134,7 +134,7 @@ function facetColumns(
   };
 }
 
-/** The entity's key column. A passage has one key column, so its entity must have exactly one. */
+/** Returns the entity's key column. Passages have one key column, so any other number is reported. */
 function keyOf(entity: Relation, path: Path, problems: Problems): Column | null {
   const [only, ...more] = entity.primaryKey;
   if (only !== undefined && more.length === 0) return columnOf(entity, only);
@@ -282,7 +282,7 @@ function versionsOf(
   );
 }
 
-/** Facets as relations that grants can refer to: the entity key and the metadata, but no text. */
+/** Converts facets to relations that grants can refer to, with the entity key and the metadata but without the text. */
 export function facetRelations(
   facets: ReadonlyMap<string, Facet>,
   relations: RelationMap,

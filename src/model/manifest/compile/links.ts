@@ -3,7 +3,7 @@ import { CODES, membersOf, type Path, type Problems, type RelationMap } from '..
 import type { EndDocument, ManifestDocument, SideDocument } from '../document.js';
 import { type Bridge, type BridgeSide, frozenMap, type LinkEnd, type Relationship } from '../manifest.js';
 
-/** The entity named at `path`; reports an unknown one and returns null. A bridge is not an entity. */
+/** Returns the entity named at `path`; reports an unknown one and returns null. A bridge is not an entity. */
 export function entityNamed(
   name: string,
   path: Path,
@@ -18,7 +18,7 @@ export function entityNamed(
   return null;
 }
 
-/** The column named at `path`; reports an unknown one and returns null. */
+/** Returns the column named at `path`. If there is no such column, reports that and returns null. */
 export function columnNamed(name: string, path: Path, relation: Relation, problems: Problems): Column | null {
   const column = columnOf(relation, name);
   if (column === null) {
@@ -117,7 +117,7 @@ function counted({ columns }: ResolvedLinkEnd): string {
   return columns.length === 1 ? 'one column' : `${columns.length} columns`;
 }
 
-/** A link to columns that are not unique would multiply rows and inflate sums. */
+/** Reports an end of a link that is not a primary key: it could match several rows, which would inflate sums. */
 function mustBeUnique(end: ResolvedLinkEnd, path: Path, problems: Problems): void {
   const { primaryKey, name } = end.relation;
   const columns = end.columns.map((c) => c.name);

@@ -11,8 +11,8 @@ import {
 import { CODES, type Path, type Problems, type RelationMap } from '../diagnostic.js';
 
 /**
- * Maximum number of simple and cumulative metrics that one metric may contain: in a chain of sums, the number can
- * double with each step.
+ * Maximum number of leaves (simple and cumulative metrics; a conversion counts as two) in one metric. In a chain of
+ * sums, the number can double with each step.
  */
 const MOST_LEAVES = 100;
 const MOST_LEVELS = 20;
@@ -26,8 +26,8 @@ interface ResolvedMetric {
 }
 
 /**
- * Metrics in declared order, with the entities of their inputs. A metric with an unknown, circular or unsuitable input
- * is reported and left out.
+ * Returns the metrics in declared order, with entities filled in from their inputs. A metric with an unknown, circular
+ * or unsuitable input is reported and left out.
  *
  * @param broken metrics that are declared but could not be compiled
  */
@@ -77,7 +77,7 @@ interface InputReference {
   readonly at: Path;
 }
 
-/** The inputs of a metric, each with its path; a single null if they cannot be read. */
+/** Returns the inputs of a metric, each with its path; a single null if the expression is invalid. */
 function references(metric: Metric, problems: Problems): readonly (InputReference | null)[] {
   const path: Path = ['metrics', metric.name];
   if (metric.type === 'ratio') {
@@ -138,7 +138,7 @@ function combined(
   return { metric: Object.freeze({ ...metric, entity }), entities, leaves: 1, cumulative: true };
 }
 
-/** A conversion counts as two leaves, because its rate also contains its base. */
+/** Resolves a conversion metric. It counts as two leaves, because its rate also contains its base. */
 function resolvedConversion(
   metric: ConversionMetric,
   inputs: readonly ResolvedMetric[],
@@ -235,7 +235,7 @@ function resolveConversion(
   });
 }
 
-/** Column pairs that link the rows of both metrics to the same row of `entity`, or the reason why there are none. */
+/** Returns the column pairs that link rows of both metrics to the same row of `entity`, or why no link is usable. */
 function linkedBy(
   entity: string,
   base: SimpleMetric,
@@ -266,7 +266,7 @@ function linkedBy(
 }
 
 /**
- * All paths from a row of `side` to its row of `entity`, as maps from key columns of `entity` to columns of `side`.
+ * Returns the direct links from `side` to `entity`, each as a map from key columns of `entity` to columns of `side`.
  */
 function pathsTo(
   entity: string,

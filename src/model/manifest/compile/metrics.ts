@@ -98,7 +98,7 @@ function hasItsMembers(name: string, m: MetricDocument, problems: Problems): boo
   return missing.length === 0 && foreign.length === 0 && !aimless && !unbound;
 }
 
-/** The format kind that allows each additional member. */
+/** The format kind that each optional member requires. */
 const OF_KIND = { currency: 'currency', unit: 'number' } as const;
 
 function formatOf(name: string, m: MetricDocument, problems: Problems): { readonly format?: MetricFormat } {
@@ -113,7 +113,7 @@ function formatOf(name: string, m: MetricDocument, problems: Problems): { readon
   return { format: Object.freeze({ ...format }) };
 }
 
-/** The declared metric; its entity is not filled in yet if it depends on the metric's inputs. */
+/** Returns the metric as declared. If its entity depends on its inputs, `resolvedMetrics` fills it in later. */
 function metricOf(name: string, m: MetricDocument, format: { readonly format?: MetricFormat }): Metric {
   const common = { name, description: m.description ?? null, ...format };
   switch (m.type) {
@@ -140,7 +140,7 @@ function metricOf(name: string, m: MetricDocument, format: { readonly format?: M
       return Object.freeze({
         type: 'conversion',
         ...common,
-        // `metric-graph.ts` fills in the entities of the events.
+        // The entity that links both events; `metric-graph.ts` replaces it with the entity of the base.
         entity: m.entity ?? '',
         base: m.base ?? '',
         conversion: m.conversion ?? '',
@@ -251,7 +251,7 @@ function checkSimple(metric: SimpleMetric, catalog: Catalog, report: ReportFault
   else if (metric.filter !== null) report(metric, ['filter'], faultOf(metric, entity, catalog));
 }
 
-/** Error in a metric's expression or filter, or null. The added `count(*)` makes non-aggregates invalid. */
+/** Returns the error in a metric's expression or filter, or null. The `count(*)` makes non-aggregates invalid. */
 function faultOf(metric: SimpleMetric, entity: Relation, whole: Catalog): QueryError | null {
   const catalog: Catalog = {
     version: '',
@@ -267,7 +267,7 @@ function faultOf(metric: SimpleMetric, entity: Relation, whole: Catalog): QueryE
     return null;
   } catch (error) {
     if (!(error instanceof QueryError)) throw error;
-    // Callers learn only that there is no such metric; the error for its author has the unknown name.
+    // This error says only that the metric does not exist; `metricFault` tells its author the cause.
     return error.entry === 'unknownMetric' ? (metricFault(metric, [], catalog, access) ?? error) : error;
   }
 }

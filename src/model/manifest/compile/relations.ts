@@ -12,7 +12,7 @@ import { tableName } from '../name.js';
 import { sourceOf, type TableSource } from './connectors.js';
 
 /**
- * Entities followed by bridges, in file order. Key domains are added later. A relation without a source is left out.
+ * Returns entities, then bridges, in file order. Key domains are added later. Relations without source are left out.
  */
 export function relationsOf(
   document: ManifestDocument,
@@ -186,7 +186,7 @@ export function columnsOf(
   return Object.freeze(columns);
 }
 
-/** The name, path step and declaration of each column, in either form of the list. */
+/** Returns the name, path step and declaration of each column, from a list or a mapping. */
 function entriesOf(
   document: ColumnsDocument,
 ): readonly (readonly [string, string | number, ColumnDocument])[] {
@@ -225,7 +225,7 @@ function columnFrom(
   });
 }
 
-/** The column that the connector declares as `physical`; reports an undeclared one and returns null. */
+/** Returns the column that the connector declares as `physical`; reports an undeclared one and returns null. */
 export function declaredColumnNamed(
   physical: string,
   path: Path,
@@ -247,8 +247,8 @@ function sameName(name: string, before: string): string | null {
 }
 
 /**
- * Allowlist for raw SQL: tables by `schema.table`, each with the one entity or bridge that governs it. A table without
- * one would have no policy; with several, it would be ambiguous which policy applies.
+ * Returns the allowlist for raw SQL: tables by `schema.table`, each with the only entity or bridge that governs it. A
+ * table without an entity would have no policy; with several, it would be ambiguous which policy applies.
  */
 export function rawTablesOf(
   document: ManifestDocument,

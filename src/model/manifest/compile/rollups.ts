@@ -21,7 +21,7 @@ import { type CacheRule, type Connector, frozenMap, type RollupFacts } from '../
 /** Schema of rollups in the entity's database; owned by the gateway. */
 export const ROLLUP_SCHEMA = 'osl_rollups';
 
-/** Types whose equal values have equal text, so that each group has exactly one text. */
+/** Types allowed for dimensions: equal values have equal text, so that each group has exactly one text. */
 const DIMENSIONS: ReadonlySet<TypeName> = new Set<TypeName>([
   ...(['bool', 'int2', 'int4', 'int8', 'text', 'uuid', 'date', 'timestamp', 'timestamptz'] as const),
 ]);
@@ -130,7 +130,7 @@ function measureOf({ name: column, type }: Column, i: number): RollupMeasure {
   });
 }
 
-/** Query of a rollup. Texts are also grouped by their bytes, since a collation may treat different texts as equal. */
+/** Returns a rollup's query. Texts are also grouped by their bytes: a collation may treat different texts as equal. */
 function queryOf(
   relation: Relation,
   dimensions: readonly Column[],
@@ -170,7 +170,7 @@ function aggregatesOf(column: string, measure: RollupMeasure | undefined): reado
   ).flatMap(([name, kept]) => (kept === null ? [] : [`${name}(${column}) AS ${quoteIdentifier(kept.name)}`]));
 }
 
-/** Types whose values may increase with every change, and whose maximum an index can find. */
+/** Types allowed for a watermark: its values can grow with every change, and an index can find the maximum. */
 const GROWING: ReadonlySet<TypeName> = new Set<TypeName>([
   ...(['int2', 'int4', 'int8', 'numeric', 'date', 'timestamp', 'timestamptz'] as const),
 ]);

@@ -19,7 +19,7 @@ export interface LineageEndpoint {
   readonly secrets: readonly string[];
   readonly events: readonly EventKind[];
   readonly authorization: string | null;
-  /** Certificate authorities in PEM; null uses the system's. */
+  /** Certificate authorities in PEM; null means those of the system. */
   readonly ca: string | null;
   readonly allowAddresses: readonly string[];
   readonly timeoutMs: number;

@@ -20,7 +20,7 @@ export function readSecret(reference: string): string {
   return value;
 }
 
-/** Key of a Standard Webhooks secret: `whsec_` and the base64 of 24 to 64 bytes. @throws Error if malformed */
+/** Decodes a Standard Webhooks secret: `whsec_` and the base64 of 24 to 64 bytes. @throws Error if malformed */
 export function signingKey(secret: string): Buffer {
   const encoded = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret)?.[1];
   const key = Buffer.from(encoded ?? '', 'base64');

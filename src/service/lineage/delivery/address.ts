@@ -40,7 +40,7 @@ function listOf(networks: readonly string[]): BlockList {
   return list;
 }
 
-/** Addresses that an endpoint may have. */
+/** Decides which network addresses an endpoint may have. */
 export class AddressRule {
   readonly #reserved = listOf(RESERVED);
   readonly #publicV6 = listOf(PUBLIC_V6);

@@ -21,7 +21,7 @@ interface DeliveryCounts {
 }
 
 const AT_ONCE = 4;
-/** Maximum sleep in ms, unless woken earlier. */
+/** Maximum time in ms between two checks of the outbox. */
 const LONGEST_NAP = 60_000;
 const DISK_PAUSE = 10_000;
 

@@ -90,7 +90,7 @@ function posted(endpoint: LineageEndpoint, letter: Letter, options: EventSendOpt
     };
     outgoing.once('socket', (socket) => guard(socket, rule, outgoing));
     outgoing.once('response', (answer) => settle(() => resolve(judged(answer, options.now()))));
-    // After the first event, errors have no effect.
+    // Only the first event settles the promise; later errors have no effect.
     outgoing.on('error', (error) => settle(() => reject(error)));
     outgoing.end(letter.body);
   });
@@ -136,7 +136,7 @@ function judged(answer: IncomingMessage, now: number): SendAttempt {
   };
 }
 
-/** The reason of a failure, preferably a system or TLS code, since messages may quote the peer. */
+/** Returns the reason for a failure, preferably a system or TLS code, since messages may quote the peer. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'it failed';
   return 'code' in error && typeof error.code === 'string' ? error.code : error.message;
@@ -155,10 +155,10 @@ export const ATTEMPTS: number = PAUSES.length + 1;
 const LONGEST_WISH = 24 * HOUR;
 
 /**
- * Returns the pause before the next attempt in ms, with up to 20 % jitter; null for no more attempts.
+ * Returns the pause before the next attempt in ms, with up to 20 % jitter; null if no attempts are left.
  *
- * @param attempts made so far, at least one
- * @param wish `Retry-After` of the receiver, ms
+ * @param attempts attempts made so far, at least one
+ * @param wish the receiver's `Retry-After` in ms; null if absent or malformed
  * @param chance random number from 0 to 1
  */
 export function pauseAfter(attempts: number, wish: number | null, chance: number): number | null {

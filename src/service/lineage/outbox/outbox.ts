@@ -22,7 +22,9 @@ interface OutboxOptions {
   readonly warn: (message: string, fields: Readonly<Record<string, unknown>>) => void;
 }
 
-/** Number of unused bytes at which the journal is compacted. */
+/**
+ * Slack in bytes. A journal over four times this size is compacted if it exceeds this plus three times its live data.
+ */
 const SLACK = 1_048_576;
 
 /**
@@ -51,7 +53,7 @@ export class Outbox {
     return outbox;
   }
 
-  /** Adds events and the log cursor atomically. */
+  /** Adds events together with `also`, such as the log cursor, in one atomic group. */
   async add(events: readonly NewEvent[], also: readonly OutboxEntry[]): Promise<void> {
     const room = new Map(this.#options.endpoints.map((e) => [e.name, this.#roomOf(e.name)]));
     const dropped = new Map<string, number>();
@@ -122,7 +124,7 @@ export class Outbox {
     return this.#options.maxBytes - this.state.queue(endpoint).pendingBytes;
   }
 
-  /** Dead letters to drop to free space, oldest first. */
+  /** Returns the entries that drop dead letters, oldest first, to make room for `events`. */
   #forgotten(events: readonly NewEvent[]): readonly OutboxEntry[] {
     return this.#options.endpoints.flatMap(({ name, events: kinds }): readonly OutboxEntry[] => {
       const coming = events
@@ -241,7 +243,7 @@ const NOTHING = Buffer.alloc(0);
 
 export interface Journal<Entry> {
   readonly size: number;
-  /** Appends a group, which is on disk when this resolves if `durable`. If it rejects, nothing was added. */
+  /** Appends a group; if `durable`, it is on disk when this resolves. If this rejects, nothing was added. */
   append(entries: readonly Entry[], durable: boolean): Promise<void>;
   /** Replaces all entries, durably. */
   rewrite(entries: readonly Entry[]): Promise<void>;
@@ -314,7 +316,7 @@ class FileJournal<Entry> implements Journal<Entry> {
       await this.#handle.appendFile(group);
       if (durable) await this.#handle.datasync();
     } catch (error) {
-      await this.#handle.truncate(this.#size).catch(() => undefined); // the first error is reported
+      await this.#handle.truncate(this.#size).catch(() => undefined); // ignored: the first error is reported
       throw error;
     }
     this.#size += group.length;

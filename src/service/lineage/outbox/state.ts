@@ -6,16 +6,16 @@ import type { EventKind } from '../config/load.js';
 export interface AuditLogPosition {
   readonly writer: string;
   readonly seq: number;
-  /** The segment of the previous record. */
+  /** The segment of the record before `seq`, where reading resumes. */
   readonly segment: number;
 }
 
-/** The file of an outbox. */
+/** Returns the path of the outbox's journal in `dir`. */
 export function journalIn(dir: string): string {
   return join(dir, 'outbox.journal');
 }
 
-/** The current end of `audit`. */
+/** Returns the position after the last record of `audit`. */
 export function endOf(audit: AuditLog): AuditLogPosition {
   const { writer, records, segment } = audit.stats();
   return { writer, seq: records, segment };
@@ -32,7 +32,7 @@ export type OutboxEntry =
       readonly body: string;
       readonly to: readonly string[];
     }
-  /** A failed attempt, with the number of attempts and the time of the next. */
+  /** A failed attempt: `n` counts the attempts so far, `due` is the time of the next. */
   | {
       readonly t: 'tried';
       readonly id: string;
@@ -74,11 +74,11 @@ export interface OutboxMessage {
   readonly kind: EventKind;
   readonly at: number;
   readonly body: string;
-  /** Deliveries by endpoint, which are removed on success. */
+  /** Deliveries by endpoint; an endpoint is removed once it has received the event. */
   readonly targets: Map<string, DeliveryState>;
 }
 
-/** The state of an outbox, which is replayed from its journal. */
+/** The state of an outbox, rebuilt from its journal. */
 export class OutboxState {
   cursor: AuditLogPosition | null = null;
   announced: { readonly version: string; readonly datasets: Readonly<Record<string, string>> } | null = null;
@@ -151,7 +151,7 @@ export class OutboxState {
     }
   }
 
-  /** Journal entries that reproduce this state. */
+  /** Returns journal entries that reproduce this state. */
   entries(): readonly OutboxEntry[] {
     return [
       ...(this.cursor === null ? [] : [{ t: 'cursor', ...this.cursor } as const]),

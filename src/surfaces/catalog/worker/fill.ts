@@ -158,7 +158,7 @@ function hasRoom({ entity }: MetricsModel): boolean {
   return Buffer.byteLength(entity) + METRICS_SUFFIX.length <= MAX_BYTES;
 }
 
-/** Creates a view that only serves to be listed: the data lane has no such table. */
+/** Creates a view that exists only for tools to list: data queries cannot name it. */
 function metricsView({ entity, metrics }: MetricsModel): readonly string[] {
   const view = `metrics.${quoteIdentifier(`${entity}${METRICS_SUFFIX}`)}`;
   const columns = metrics.map((m) => `NULL::${m.type} AS ${quoteIdentifier(m.name)}`);
@@ -174,7 +174,8 @@ function metricsView({ entity, metrics }: MetricsModel): readonly string[] {
 }
 
 /**
- * Creates a function that only serves to be listed. Calling it raises an error, since an empty result would be wrong.
+ * Creates a function that exists only for tools to list. Calling it raises an error, since an empty result would be
+ * wrong.
  */
 function facetFunction({ name, description, columns }: FacetModel): readonly string[] {
   const given = new Set(columns.map(([column]) => column));

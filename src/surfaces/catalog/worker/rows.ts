@@ -303,7 +303,7 @@ function fieldsOf(...cells: readonly CatalogCell[]): string {
   return `${cells.map((c) => c ?? '\\N').join('\t')}\n`;
 }
 
-/** Records that `object`, or one of its columns, depends on `on`. */
+/** Returns the pg_depend row by which `object`, or one of its columns, depends on `on`. */
 function dependency(
   catalog: number,
   object: number,
@@ -320,7 +320,7 @@ function description(catalog: number, object: number, column: number, text: stri
   return ['pg_description', fieldsOf(object, catalog, column, escaped(text))];
 }
 
-/** Row for information_schema; names must be escaped. */
+/** Returns a row of `pg_constraint_column` for information_schema; names must be escaped. */
 function constraintColumn(
   constraint: string,
   type: 'PRIMARY KEY' | 'FOREIGN KEY' | 'CHECK',

@@ -202,8 +202,8 @@ const MOST_IN_128 = 38;
 const MOST_IN_256 = 76;
 
 /**
- * Arrow decimal for a column declared as `numeric(p,s)`; null if no Arrow decimal is large enough. NaN and numbers
- * with more digits than declared are refused: nothing is rounded.
+ * Returns the layout of an Arrow decimal for a column declared as `numeric(p,s)`; null for other columns and if no
+ * Arrow decimal fits. When written, NaN and numbers with more digits than declared are refused: nothing is rounded.
  */
 function decimalLayout(form: ColumnForm | null): ValueLayout | null {
   const declared = decimalOf(form);
@@ -222,13 +222,13 @@ function decimalLayout(form: ColumnForm | null): ValueLayout | null {
 const NEGATIVE = 0x4000;
 const HEAD = 8;
 const GROUP = 4;
-/** Limits for 76 digits: weight of the first group, and total number of groups. */
+/** Limits that every numeric of 76 digits meets: weight of its first group, and number of groups. */
 const MOST_WEIGHT = 19;
 const MOST_GROUPS = 21;
 
 /**
- * Reads Postgres' binary format: groups of four decimal digits, where the first group is multiplied by 10000 to the
- * power of `weight`.
+ * Returns a function that writes a numeric as an Arrow decimal. Postgres' binary format has groups of four decimal
+ * digits; the first group is multiplied by 10000 to the power of `weight`.
  */
 function decimal(words: number, scale: number, beyond: bigint): WriteFixed {
   return (source, start, into, at) => {
@@ -254,7 +254,7 @@ function decimal(words: number, scale: number, beyond: bigint): WriteFixed {
   };
 }
 
-/** Arrow field of an answer's column, with its model type and masking as metadata. */
+/** Returns the Arrow field of an answer's column, with model type, source and redaction as metadata. */
 function fieldOf({ name, type, source }: OutputColumn, redacted: boolean, column: ArrowColumn): Field {
   const metadata = new Map([
     ['osl.type', type],
@@ -292,7 +292,7 @@ function isAsText(type: ScalarType): boolean {
   return typeRow(type).arrow === 'text';
 }
 
-/** Wire format in which values of `type` are requested: 0 text, 1 binary. */
+/** Returns the wire format in which values of `type` are requested: 0 text, 1 binary. */
 function formatOf(type: TypeName): 0 | 1 {
   return isAsText(isArray(type) ? elementOf(type) : type) ? 0 : 1;
 }

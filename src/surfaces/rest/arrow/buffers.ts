@@ -108,7 +108,7 @@ export class Offsets {
 export interface ArrowColumn {
   readonly type: DataType;
   /**
-   * Adds the value in Postgres' binary format at `source[start … end)`.
+   * Adds the value at `source[start … end)`, in the wire format requested for the column.
    * @throws QueryError E4060 if Arrow cannot represent it
    */
   value(source: Buffer, start: number, end: number): void;
@@ -119,7 +119,7 @@ export interface ArrowColumn {
   clear(): void;
 }
 
-/** Column data with a validity bitmap. The order of the buffers is Arrow's: offsets, values, bitmap. */
+/** Builds column data with a validity bitmap. The order of the buffers is Arrow's: offsets, values, bitmap. */
 export function dataOf(
   type: DataType,
   validity: ValidityBitmap,
@@ -128,7 +128,7 @@ export function dataOf(
   children: Data[] = [],
 ): Data {
   const bitmap = validity.nulls === 0 ? undefined : validity.bitmap();
-  // The library's types derive the buffers from the column's array type, which is not known here.
+  // cast: the library's type for the buffers depends on the column's array type, which is not known here
   const buffers = [offsets, values, bitmap] as unknown as Data['buffers'];
   return new Data(type, 0, validity.length, validity.nulls, buffers, children);
 }

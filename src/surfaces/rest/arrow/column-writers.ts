@@ -97,7 +97,7 @@ export const date: WriteFixed = (source, start, into, at) => {
   return undefined;
 };
 
-/** Converts microseconds since 2000 to microseconds since 1970; Arrow lacks the last 48 years of Postgres' range. */
+/** Converts microseconds since 2000 to microseconds since 1970; Arrow lacks the last 30 years of Postgres' range. */
 export const timestamp: WriteFixed = (source, start, into, at) => {
   const high = source.readInt32BE(start);
   const low = source.readUInt32BE(start + 4);
@@ -112,7 +112,7 @@ export const timestamp: WriteFixed = (source, start, into, at) => {
   return undefined;
 };
 
-/** Converts microseconds since midnight; Arrow cannot represent 24:00:00. */
+/** Writes microseconds since midnight in Arrow's byte order; Arrow cannot represent 24:00:00. */
 export const time: WriteFixed = (source, start, into, at) => {
   const high = source.readInt32BE(start);
   const low = source.readUInt32BE(start + 4);
@@ -223,8 +223,8 @@ export class BoolColumn implements ArrowColumn {
 }
 
 /**
- * Size of a binary array's header: number of dimensions, flags and element type, then size and lower bound of the
- * dimension.
+ * Sizes in bytes within a binary array: its header (number of dimensions, flags, element type) and the entry of a
+ * dimension (size, lower bound).
  */
 const ARRAY_HEAD = 12;
 const DIMENSION = 8;

@@ -86,7 +86,10 @@ export function requirePlain(text: string): void {
 
 type Limit = readonly [what: string, limit: number];
 
-/** Counts `separator` and levels outside strings, which are skipped: a body may be one long text. */
+/**
+ * Throws if `text` contains too many of the character `separator` or too many levels. Strings are skipped: a body may
+ * be one long text.
+ */
 function requireWithin(text: string, separator: number, [what, most]: Limit, [level, deepest]: Limit): void {
   let count = 0;
   let depth = 0;

@@ -13,7 +13,7 @@ import { readerOf, readerOfOne } from './reader.js';
 
 const SCALAR: JsonShape<string | number | boolean | null> = { type: ['string', 'number', 'boolean', 'null'] };
 
-/** Values of `$1 …`, at most as many as the Postgres protocol can bind. */
+/** Shape of the values of `$1 …`, at most as many as the Postgres protocol can bind. */
 const PARAMETERS = list(
   SCALAR,
   'Values of `$1`, `$2` and so on. Numbers that a double cannot represent exactly must be sent as strings.',
@@ -142,7 +142,7 @@ const MOST_SUBSCRIPTION_BYTES = 65_536;
 
 type SubscriptionBody = Pick<SubscriptionRequest, 'body' | 'parameters' | 'intervalMs' | 'since'>;
 
-/** @param leastMs shortest interval that the server allows @throws QueryError E0511, E0513 */
+/** @param leastMs shortest interval that the server allows, in ms @throws QueryError E0511, E0513 */
 export function readSubscription(request: FastifyRequest, leastMs: number): SubscriptionBody {
   if (request.body instanceof Buffer && request.body.length > MOST_SUBSCRIPTION_BYTES)
     throw queryError('tooLarge', { what: 'the length of a subscription', limit: MOST_SUBSCRIPTION_BYTES });
@@ -163,7 +163,9 @@ export function readSubscription(request: FastifyRequest, leastMs: number): Subs
   return { body, parameters: boundParameters(read.parameters ?? []), ...common };
 }
 
-/** Reads `Last-Event-ID`. Text that is no id of this server matches no answer, so the client hears of a change. */
+/**
+ * Reads `Last-Event-ID`. Text that is not an id of this server matches no answer, so the client gets a `changed` event.
+ */
 function lastEventOf(header: string | readonly string[] | undefined): EventId | null {
   if (header === undefined || header === '') return null;
   const [, number, answer] = /^(\d{1,9})\.([\w-]{22})$/.exec(`${header}`) ?? [];

@@ -58,7 +58,8 @@ type ChosenShape<A> = {
 }[keyof A];
 
 /**
- * Creates a reader for bodies that may have one of several shapes, each identified by a member with its name.
+ * Creates a reader for bodies that may have one of several shapes. A body has the shape whose name is one of its
+ * members.
  *
  * @param mixed error for a body with more than one of these members; default E0511
  */

@@ -45,7 +45,7 @@ type RefusalStage =
   | 'subscription'
   | 'mcp';
 
-/** The stage at which each error of the catalogue occurs; omitting one is a compile error. */
+/** The stage at which each error of the catalogue occurs; omitting an error fails to compile. */
 const STAGE_OF = {
   overlap: 'running',
   overlapSpent: 'running',

@@ -94,8 +94,8 @@ const NAMED: ReadonlyMap<string, AnswerLayout> = new Map([
 const ORDER: readonly AnswerLayout[] = ['arrow', 'ndjson', 'json'];
 
 /**
- * Layout preferred by the `Accept` header (RFC 9110, 12.5.1). Arrow and NDJSON must be requested by name. If no
- * supported type is acceptable, the answer is JSON, as the RFC permits.
+ * Returns the layout preferred by the `Accept` header (RFC 9110, 12.5.1). Arrow and NDJSON must be requested by name.
+ * If no supported type is acceptable, the answer is JSON, as the RFC permits.
  */
 export function layoutOf(accept: string | undefined): AnswerLayout {
   const weights = new Map<AnswerLayout, number>();
@@ -116,7 +116,7 @@ function weightOf(parameters: readonly string[]): number {
   return /^q=(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/.test(weight) ? Number(weight.slice(2)) : 0;
 }
 
-/** The Arrow library is slow to load, so it is loaded on first use. */
+/** Creates the encoding for a layout. The Arrow library is slow to load, so it is loaded on first use. */
 async function encodingOf(layout: AnswerLayout): Promise<RowEncoding> {
   switch (layout) {
     case 'json':

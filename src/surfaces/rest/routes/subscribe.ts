@@ -19,7 +19,7 @@ export function subscribeRoute(app: FastifyInstance, service: SubscriptionParts,
       inflight.ending.removeEventListener('abort', end);
       stop.abort();
     };
-    // Not AbortSignal.any, whose signals stay in memory as long as `ending`.
+    // Not `AbortSignal.any`: its signals would stay in memory as long as `ending`.
     inflight.ending.addEventListener('abort', end);
     reply.raw.once('close', end);
     if (inflight.ending.aborted) end();

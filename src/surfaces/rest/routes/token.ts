@@ -15,7 +15,7 @@ export interface TokenParts extends RequestParts {
   readonly exchange: TokenExchange;
   /** Names by which `resource` and `audience` may refer to this service. */
   readonly resources: () => readonly string[];
-  /** Issuers of identity tokens, each with its OAuth client for interactive login, or null if it has none. */
+  /** Issuers of identity tokens. `login` is the issuer's OAuth client for interactive login; null if it has none. */
   readonly logins: () => readonly {
     readonly issuer: string;
     readonly login: { readonly clientId: string; readonly scopes: readonly string[] } | null;
