@@ -112,10 +112,8 @@ function tieTo(patterns: readonly AttributePattern[]): (filter: Expr | null) => 
 }
 
 /**
- * Binds a filter to the chain.
- *
- * INVARIANT: an attribute that one subject lacks makes the whole filter false, not only the comparison, because a NOT
- * above the comparison would turn that into "every row".
+ * Binds a filter to the chain. INVARIANT: an attribute that one subject lacks makes the whole filter false, not only the
+ * comparison, because a NOT above the comparison would turn that into "every row".
  */
 function tie(filter: Expr, patterns: readonly AttributePattern[]): Expr {
   const needed = [...attributesOf(filter)];

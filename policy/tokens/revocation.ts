@@ -51,7 +51,6 @@ export class RevokedTokens {
 
   /**
    * Subscribes to new revocations.
-   *
    * @param heard called after new revocations
    * @returns a function that unsubscribes
    */

@@ -266,9 +266,7 @@ export class Execution implements SessionJob {
     if (session !== null) this.#host.onEnded(this, session);
   }
 
-  /**
-   * Rejects because the session is lost: with `cause`, a standby's replay conflict (may be retried), or `databaseDown`.
-   */
+  /** Rejects for the lost session: with `cause`, a standby's replay conflict (may be retried), or `databaseDown`. */
   failLost(cause?: unknown): void {
     const error = this.#error;
     if (!this.settled && error !== null) this.#tell(error);

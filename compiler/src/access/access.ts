@@ -35,10 +35,7 @@ export interface Access {
 }
 
 export interface RelationAccess {
-  /**
-   * Never empty. A row is visible if the filter of any grant accepts it; a cell is visible if one of these grants
-   * covers its column.
-   */
+  /** Never empty. A row is visible if a grant's filter accepts it; a cell, if such a grant covers its column. */
   readonly grants: readonly RelationGrant[];
   /** The mask for each sensitivity label used in this relation; a label that has no mask is treated as `deny`. */
   readonly masks: ReadonlyMap<string, MaskKind>;
@@ -90,10 +87,7 @@ export interface RelationGrant {
 export interface GroupRule {
   /** The minimum number of entities in a group, counted by primary key or by `unit`. At least 2. */
   readonly minimum: number;
-  /**
-   * The column that identifies the entity of a row, if an entity may have several rows; the same in all grants on a
-   * relation.
-   */
+  /** Column that identifies a row's entity, if an entity may have several rows; equal in all grants on a relation. */
   readonly unit?: string;
   /** The minimum number of distinct values in a group, by column. */
   readonly distinct?: ReadonlyMap<string, number>;

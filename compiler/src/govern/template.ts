@@ -182,10 +182,7 @@ function holesOf(
   return holes;
 }
 
-/**
- * Returns the literals that the plan depends on: those that compilation examined, that belong to several nodes, or that
- * never became a value.
- */
+/** Returns the literals that the plan depends on: examined, shared by several nodes, or never turned into a value. */
 function fixedLiterals(
   written: readonly WrittenLiteral[],
   holes: ReadonlyMap<WrittenLiteral, Hole>,

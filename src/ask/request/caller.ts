@@ -11,9 +11,7 @@ import type { ServedModel } from '../../model/served-model.js';
 /** The identity, access and model of one request, fixed before anything is compiled. */
 export interface Caller {
   readonly identity: Identity;
-  /**
-   * Claims used for row security when `explain access` evaluates another chain's rights. Default: those of `identity`.
-   */
+  /** Claims for row security when `explain access` evaluates another chain's rights. Default: those of `identity`. */
   readonly seenAs?: IdentityClaims;
   readonly access: EffectiveAccess;
   /** Replaced by a new object on each reload or publication. */

@@ -40,10 +40,7 @@ export function identify(
   return parts.verifier.verify(token).then((identity) => callerAs(parts, identity, ledger, call));
 }
 
-/**
- * Like `callerAs`, but without an observer, and returns null on refusal; `respond` will then refuse the call too, and
- * record that.
- */
+/** Like `callerAs` without an observer. Returns null on refusal; `respond` refuses the call too, and records it. */
 export function callerIfAllowed(
   parts: Pick<DecidingParts, 'model' | 'revoked' | 'approvals'>,
   identity: Identity,

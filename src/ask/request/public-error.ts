@@ -4,9 +4,8 @@ import { stackOf } from '../../base/thrown.js';
 import type { RecordingParts } from './parts.js';
 
 /**
- * An error whose text is not from the error catalogue and is sent to the caller unchanged: a protocol error, or an
- * error of the catalog engine, which holds no data. The log contains its code but not its text, which may quote the
- * statement.
+ * An error whose text is not from the error catalogue and is sent to the caller unchanged: of the protocol, or of the
+ * catalog engine, which holds no data. The log has its code but not its text, which may quote the statement.
  */
 export abstract class ForeignFault extends Error {
   /** SQLSTATE or catalogue code, for the log. */
@@ -25,10 +24,7 @@ export interface FailureVerdict {
   readonly code: string;
 }
 
-/**
- * Returns the decision and code for a failure. INVARIANT: used for all failure records, so that the log and the caller
- * get the same code.
- */
+/** Returns decision and code of a failure. INVARIANT: all failure records use it, so log and caller get one code. */
 export function verdictOf(error: PublicError): FailureVerdict {
   return { decision: isDenial(error) ? 'deny' : 'error', code: error.code };
 }
@@ -45,10 +41,7 @@ const INSUFFICIENT_PRIVILEGE = '42501';
 /** SQLSTATE class for wrong passwords, expired tokens and the like. */
 const INVALID_AUTHORIZATION = '28';
 
-/**
- * Converts an error for the caller. A QueryError stays unchanged and AuditUnavailable becomes E5030; anything else is
- * logged and becomes E5000.
- */
+/** Converts an error for the caller: QueryError is unchanged, AuditUnavailable is E5030, others are logged as E5000. */
 export function publicError(
   parts: Pick<RecordingParts, 'log'>,
   requestId: string,

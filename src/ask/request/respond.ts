@@ -181,10 +181,7 @@ function usedBy<D, A>({ detail, standby }: AnswerSteps<D, A>): Pick<RequestEnd, 
   return { detail: detail?.() ?? null, standby: standby?.() ?? null };
 }
 
-/**
- * Authenticates the caller, counts the request, reads the attributes that it needs, and checks `permits`. @throws
- * QueryError
- */
+/** Authenticates the caller, counts the request, reads its attributes, and checks `permits`. @throws QueryError */
 async function admit<D>({ parts, call, ledger }: OpenRequest, request: Decision<D>): Promise<Caller> {
   const found = identify(parts, call, ledger);
   const caller = found instanceof Promise ? await found : found;

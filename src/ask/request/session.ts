@@ -113,9 +113,7 @@ export function renew(
   });
 }
 
-/**
- * Returns a key for the current rights of `identity`: equal keys mean equal rights. Empty if `identity` has no access.
- */
+/** Returns a key for the current rights of `identity`, equal for equal rights. Empty if `identity` has no access. */
 export function rightsNow(
   parts: Pick<DecidingParts, 'model' | 'revoked' | 'approvals'>,
   identity: Identity,

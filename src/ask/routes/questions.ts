@@ -67,10 +67,7 @@ export class QuestionRouter {
     return new SessionQuestions(this.#parts, this.#books.wire, this.#fast, session, receiver);
   }
 
-  /**
-   * Answers a query of a known shape on the fast path. Returns null, without side effects, if the query must take the
-   * full path. The `plan` in the answer is the route's and may contain other literals.
-   */
+  /** Answers on the fast path, or returns null without side effects. The answer's `plan` may contain other literals. */
   #answerKnown(
     book: RouteBook,
     question: DataQuestion,

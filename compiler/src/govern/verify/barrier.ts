@@ -400,10 +400,7 @@ class BarrierCheck {
     });
   }
 
-  /**
-   * Returns the columns that expressions read, including outer columns of queries in them. Parts that `skips` accepts
-   * are left out.
-   */
+  /** Returns the columns read by expressions and, as outer columns, by their queries; `skips`: parts left out. */
   #readIn(values: readonly Expr[], skips = (_: Expr): boolean => false): readonly ColumnRef[] {
     const found: ColumnRef[] = [];
     const look = (e: Expr): void => {
@@ -502,10 +499,7 @@ class BarrierCheck {
     }
   }
 
-  /**
-   * Returns the scans whose rows are visible if `stated` is true: it has a visibility flag of every item that passes
-   * them on. Null if `stated` contains anything but visibility flags.
-   */
+  /** Returns the scans whose rows are visible if `stated` is true; null if it has anything but visibility flags. */
   #shownInLevel(query: Select, stated: Expr | undefined): ReadonlySet<SourceId> | null {
     if (stated === undefined) return null;
     const says = new Map<SourceId, Set<SourceId>>();
@@ -728,10 +722,7 @@ function columnOf(scan: GovernedScan, name: string): Expr {
   return found.expr;
 }
 
-/**
- * Returns the column of a visibility test: `c`, or `c IS NOT FALSE`, which accepts the NULL row of an outer join.
- * Otherwise null.
- */
+/** Returns the column of a visibility test, `c` or `c IS NOT FALSE` (true for NULL rows of outer joins); or null. */
 function testedColumn(e: Expr): ColumnRef | null {
   if (e.kind === 'column') return e;
   const isTest = e.kind === 'truth_test' && e.test === 'false' && e.negated;

@@ -224,10 +224,7 @@ const TOTAL_CASTS: Readonly<Partial<Record<TypeName, readonly TypeName[]>>> = {
   cidr: ['inet'],
 };
 
-/**
- * Types of the last argument with which a function cannot fail. An argument before it is a unit from a closed set, or
- * has the same type.
- */
+/** Types of the last argument with which a function cannot fail; one before it is a unit or has the same type. */
 const TOTAL_CALLS: Readonly<Record<string, readonly TypeName[]>> = {
   length: ['text', 'bytea'],
   char_length: ['text'],

@@ -411,10 +411,7 @@ export function mayRead(name: string, { grants, denied }: RelationAccess): boole
   return !denied.has(name) && grants.some((g) => g.columns.has(name));
 }
 
-/**
- * Returns the caller's grant that the scan names, with the columns stated there; null if the caller has no such grant,
- * or if it and its metrics do not allow these columns.
- */
+/** Returns the caller's grant that the scan names, with its columns; null if no grant of the caller allows them. */
 function applied(
   { id, filter, columns }: CountedGrant,
   grants: readonly RelationGrant[],
