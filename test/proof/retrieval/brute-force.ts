@@ -116,12 +116,19 @@ function byWords(passages: readonly Passage[], query: Query, average: number): r
     const shares = weights.flatMap(({ word, weight }) => {
       const times = words.filter((w) => w === word).length;
       if (times === 0) return [];
-      return [(weight * times * (K1 + 1)) / (times + K1 * (1 - B + (B * words.length) / average))];
+      const share = (weight * times * (K1 + 1)) / (times + K1 * (1 - B + (B * words.length) / average));
+      return [{ word, share }];
     });
     if (shares.length === 0) return [];
-    // Of two the sum is the same in whatever order.
-    const sign = (shares.length > 2 ? shares : [...shares].sort()).join(' ');
-    return [{ passage, score: shares.reduce((sum, share) => sum + share, 0), sign }];
+    // Two shares have the same sum in either order. More are added in an order that depends on their words.
+    const sign =
+      shares.length > 2
+        ? shares.map(({ word, share }) => `${word} ${share}`).join(' ')
+        : shares
+            .map(({ share }) => share)
+            .sort()
+            .join(' ');
+    return [{ passage, score: shares.reduce((sum, { share }) => sum + share, 0), sign }];
   });
 }
 

@@ -46,7 +46,7 @@ const WRONG = [
   'skip => 1001',
   "min_score => 'NaN'",
   'diversity => 1.5',
-  'diversity => 0.5, skip => 249',
+  'diversity => 0.5, skip => 250',
   "per => 'entity'",
   "mode => 'both'",
   "fuse => 'product'",
