@@ -16,7 +16,7 @@ export interface Problem {
   readonly detail: string;
   readonly hint: string | null;
   readonly position: null | { readonly offset: number; readonly line: number; readonly column: number; };
-  /** JSON Pointer to the member of the body at fault. */
+  /** JSON Pointer to the invalid member of the body. */
   readonly pointer?: string;
   /** ID of this request, also in the audit log. */
   readonly request_id: string;
@@ -28,18 +28,18 @@ export type Query = OneOf<{
   readonly osql: string;
   /** Values of `$1`, `$2` and so on. Numbers that a double cannot represent exactly must be sent as strings. */
   readonly parameters?: readonly (string | number | boolean | null)[];
-  /** Validate and plan only; no rows. */
+  /** True to validate and plan the query without running it. */
   readonly explain?: boolean | null;
-  /** With `explain`, for callers with an admin role: also return the database statement (`statement`), or the statement and its plan (`plan`). Refused with E2101 for others. */
+  /** With `explain`: also return the database statement (`statement`), or the statement and its plan (`plan`). Requires an admin role; otherwise E2101. */
   readonly upstream?: "statement" | "plan";
 } | {
   /** One SELECT over the tables that the manifest allows. */
   readonly sql: string;
   /** Values of `$1`, `$2` and so on. Numbers that a double cannot represent exactly must be sent as strings. */
   readonly parameters?: readonly (string | number | boolean | null)[];
-  /** Validate and plan only; no rows. */
+  /** True to validate and plan the query without running it. */
   readonly explain?: boolean | null;
-  /** With `explain`, for callers with an admin role: also return the database statement (`statement`), or the statement and its plan (`plan`). Refused with E2101 for others. */
+  /** With `explain`: also return the database statement (`statement`), or the statement and its plan (`plan`). Requires an admin role; otherwise E2101. */
   readonly upstream?: "statement" | "plan";
 } | {
   readonly metrics: readonly (string | { readonly name: string; readonly alias?: string | null; })[];
@@ -53,9 +53,9 @@ export type Query = OneOf<{
   readonly time_constraint?: TimeConstraint;
   readonly grain?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year" | null;
   readonly timeGranularity?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year" | null;
-  /** Validate and plan only; no rows. */
+  /** True to validate and plan the query without running it. */
   readonly explain?: boolean | null;
-  /** With `explain`, for callers with an admin role: also return the database statement (`statement`), or the statement and its plan (`plan`). Refused with E2101 for others. */
+  /** With `explain`: also return the database statement (`statement`), or the statement and its plan (`plan`). Requires an admin role; otherwise E2101. */
   readonly upstream?: "statement" | "plan";
 }>;
 
@@ -101,28 +101,28 @@ export interface Answer {
   readonly row_count: number;
   /** True if rows were left out because of a limit. */
   readonly truncated: boolean;
-  /** Entity columns in the answer that are masked for this caller, in some rows at least: `<entity>.<column>`. */
+  /** Entity columns in the answer that are masked for this caller in at least some rows, as `<entity>.<column>`. */
   readonly redacted_columns: readonly string[];
-  /** Passage fields in the answer that are redacted in at least one of the passages used for it. */
+  /** Passage fields in the answer that are redacted in at least one passage used for it. */
   readonly redacted_fields: readonly string[];
-  /** Masked columns that are not in the answer but influence it, such as in a filter, a grouping or an order: `<entity>.<column>`. */
+  /** Masked columns, as `<entity>.<column>`, that affect the answer without being in it, for example in a filter, a grouping or an order. */
   readonly redacted_conditions?: readonly string[];
-  /** Columns of the answer that aggregate values masked in some rows. */
+  /** Columns of the answer that aggregate values which are masked in some rows. */
   readonly partial_columns?: readonly string[];
   /** Notes on how to read the answer; they depend on the query, not on the data. */
   readonly notices?: readonly string[];
   /** Text indexes that the answer is based on, one per facet. */
   readonly indexes?: readonly {
     readonly facet: string;
-    /** Start of the last regular indexing run, RFC 3339 in UTC; text written before it is in the index. Null if unknown. */
+    /** Start of the last regular indexing run, RFC 3339 in UTC; null if unknown. Text committed before this time is in the index. */
     readonly indexed_at: string | null;
   }[];
-  /** Passages for which a decoder operator failed, with the reason. */
+  /** Passages for which a decoder operator failed and returned NULL, with the reason. */
   readonly errors?: readonly { readonly chunk_id: string; readonly reason: string; }[];
-  /** Source and age of the answer, if the manifest allows cached or precomputed answers or answers of standbys. Absent: the answer is current. */
+  /** Source and age of the answer. Absent if the primary answered and the answer cannot be cached; it is then current. */
   readonly freshness?: {
     readonly from: "live" | "standby" | "cache" | "rollup";
-    /** Time, RFC 3339 in UTC: the answer includes all changes made before it; later ones may be missing. */
+    /** Time, RFC 3339 in UTC. The answer includes all changes made before it; later changes may be missing. */
     readonly as_of: string;
   };
   readonly versions: { readonly manifest: string; readonly policy: string; };
@@ -130,23 +130,23 @@ export interface Answer {
   readonly receipt?: {
     /** C2SP tlog-proof of the record of this answer in the audit log. */
     readonly proof: string;
-    /** Salt of the digests in that record, base64url. Whoever has it can test guesses of the answer. */
+    /** Salt of the digests in that record, in base64url. Keep it secret: anyone who has it can test guesses of the answer. */
     readonly salt: string;
   };
 }
 
 export interface AnswerColumn {
   readonly name: string;
-  /** Type in the model, such as `int4` or `text[]`. The entity key of a passage is `text` in JSON, whatever its type. */
+  /** Type in the model, such as `int4` or `text[]`. In JSON, the entity key of a passage is always `text`. */
   readonly type: string;
-  /** Full name of the entity column that is returned unchanged; null for other values. */
+  /** Full name of the entity column, if it is returned unchanged; otherwise null. */
   readonly source: string | null;
-  /** True if the policy masks values of the column for this caller, in some rows at least. For passages and evidence: true if a returned value is redacted; in a plan (`explain`), if one may be. */
+  /** True if values of the column are masked for this caller in at least some rows. For passages and evidence: true if a returned value is redacted or, in a plan (`explain`), may be redacted. */
   readonly redacted: boolean;
   readonly format?: ValueFormat;
 }
 
-/** Display format; does not affect the value: 0.25 for 25 percent. */
+/** Display format. It does not change the value: 25 percent is returned as 0.25. */
 export interface ValueFormat {
   readonly kind: "number" | "percent" | "currency";
   /** ISO 4217 code of the currency. */
@@ -159,7 +159,7 @@ export interface ValueFormat {
 export interface RecordedReceipt {
   /** C2SP tlog-proof of the record of the answer in the audit log. */
   readonly proof: string;
-  /** Key that checks the proof. Trust a copy that was kept elsewhere. */
+  /** Key that verifies the proof. To be safe, use a copy that was stored elsewhere. */
   readonly verifier_key: string;
 }
 
@@ -181,22 +181,22 @@ export interface Plan {
   };
   /** Full names of the objects that would be read. */
   readonly objects: readonly string[];
-  /** Opaque IDs of the grants that apply. */
+  /** Opaque IDs of the grants that apply to the query. */
   readonly grants: readonly string[];
   readonly columns: readonly AnswerColumn[];
-  /** Entity columns in the answer that are masked for this caller, in some rows at least: `<entity>.<column>`. */
+  /** Entity columns in the answer that are masked for this caller in at least some rows, as `<entity>.<column>`. */
   readonly redacted_columns: readonly string[];
-  /** Masked columns that are not in the answer but influence it, such as in a filter, a grouping or an order: `<entity>.<column>`. */
+  /** Masked columns, as `<entity>.<column>`, that affect the answer without being in it, for example in a filter, a grouping or an order. */
   readonly redacted_conditions?: readonly string[];
-  /** Columns of the answer that aggregate values masked in some rows. */
+  /** Columns of the answer that aggregate values which are masked in some rows. */
   readonly partial_columns?: readonly string[];
   /** Notes on how to read the answer; they depend on the query, not on the data. */
   readonly notices?: readonly string[];
   /** Deprecated objects in the query, with the reason. */
   readonly deprecated?: readonly { readonly object: string; readonly reason: string; }[];
-  /** SQL that would be sent to the database; only for callers with an admin role. */
+  /** SQL that would be sent to the database. Only for callers with an admin role. */
   readonly sql?: string;
-  /** Database statement, and its plan if requested; present if the request has `upstream`. */
+  /** Statement for the database, with its plan if requested. Present if the request has `upstream`. */
   readonly upstream?: {
     /** SQL statement for the database. */
     readonly sql: string;
@@ -204,16 +204,16 @@ export interface Plan {
     readonly parameters: readonly {
       /** Postgres type of the parameter. */
       readonly type: string;
-      /** Origin of the value: a literal of the query text (`literal`), the caller’s `$n` (`parameter`), the policy, a metric or the compiler (`gateway`), an attribute of the caller (`attribute`), an earlier step (`step`), or the key of masks (`mask_key`). */
+      /** Origin of the value: `literal` (in the query text), `parameter` (the caller’s `$n`), `gateway` (policy, metric or compiler), `attribute` (of the caller), `step` (an earlier step) or `mask_key` (key for masks). */
       readonly from: "literal" | "parameter" | "gateway" | "attribute" | "step" | "mask_key";
-      /** Value of a `literal`, in Postgres’ text format; absent for other origins. */
+      /** Value of a `literal`, in the text format of Postgres; absent for other origins. */
       readonly value?: string;
       /** Number `n` of the caller’s `$n`; absent for other origins. */
       readonly number?: number;
     }[];
-    /** Generic plan of the database, independent of parameter values: the text of EXPLAIN without ANALYZE. */
+    /** Generic execution plan, independent of parameter values: output of EXPLAIN without ANALYZE. */
     readonly plan?: string;
-    /** True if the end of the plan was cut off by a limit. */
+    /** True if a limit cut off the end of the plan. */
     readonly truncated?: boolean;
   };
   readonly versions: { readonly manifest: string; readonly policy: string; };
@@ -221,23 +221,23 @@ export interface Plan {
 
 /** Exactly one of `entity`, `osql`, `sql` and `metrics`; a body with several is refused with E0513. */
 export type Subscription = OneOf<{
-  /** Name of an entity: all of its rows and columns that the caller may see. */
+  /** Name of an entity, to watch all of its rows and columns that the caller may see. */
   readonly entity: string;
-  /** Interval, in seconds, at which the query runs. Default 30; the server sets a minimum (OSL_SUBSCRIPTION_INTERVAL_SECONDS). */
+  /** Interval, in seconds, at which the query runs. Default: 30. Minimum: OSL_SUBSCRIPTION_INTERVAL_SECONDS. */
   readonly interval?: number;
 } | {
   /** One SELECT in OSL-SQL. */
   readonly osql: string;
   /** Values of `$1`, `$2` and so on. Numbers that a double cannot represent exactly must be sent as strings. */
   readonly parameters?: readonly (string | number | boolean | null)[];
-  /** Interval, in seconds, at which the query runs. Default 30; the server sets a minimum (OSL_SUBSCRIPTION_INTERVAL_SECONDS). */
+  /** Interval, in seconds, at which the query runs. Default: 30. Minimum: OSL_SUBSCRIPTION_INTERVAL_SECONDS. */
   readonly interval?: number;
 } | {
   /** One SELECT over the tables that the manifest allows. */
   readonly sql: string;
   /** Values of `$1`, `$2` and so on. Numbers that a double cannot represent exactly must be sent as strings. */
   readonly parameters?: readonly (string | number | boolean | null)[];
-  /** Interval, in seconds, at which the query runs. Default 30; the server sets a minimum (OSL_SUBSCRIPTION_INTERVAL_SECONDS). */
+  /** Interval, in seconds, at which the query runs. Default: 30. Minimum: OSL_SUBSCRIPTION_INTERVAL_SECONDS. */
   readonly interval?: number;
 } | {
   readonly metrics: readonly (string | { readonly name: string; readonly alias?: string | null; })[];
@@ -251,12 +251,12 @@ export type Subscription = OneOf<{
   readonly time_constraint?: TimeConstraint;
   readonly grain?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year" | null;
   readonly timeGranularity?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year" | null;
-  /** Interval, in seconds, at which the query runs. Default 30; the server sets a minimum (OSL_SUBSCRIPTION_INTERVAL_SECONDS). */
+  /** Interval, in seconds, at which the query runs. Default: 30. Minimum: OSL_SUBSCRIPTION_INTERVAL_SECONDS. */
   readonly interval?: number;
 }>;
 
 export interface SubscriptionState {
-  /** ID of the check in the audit log. */
+  /** ID of this run of the query, also in the audit log. */
   readonly request_id: string;
   readonly versions: { readonly manifest: string; readonly policy: string; };
 }
@@ -274,30 +274,30 @@ export interface Sample {
   readonly kind: "table" | "facet";
   readonly name: string;
   readonly rows: readonly (Readonly<Record<string, unknown>>)[];
-  /** Entity columns in the answer that are masked for this caller, in some rows at least: `<entity>.<column>`. */
+  /** Entity columns in the answer that are masked for this caller in at least some rows, as `<entity>.<column>`. */
   readonly redacted_columns: readonly string[];
-  /** Passage fields in the answer that are redacted in at least one of the passages used for it. */
+  /** Passage fields in the answer that are redacted in at least one passage used for it. */
   readonly redacted_fields: readonly string[];
 }
 
 export interface Schema {
-  /** Version of the schema. Full view: that of the manifest. Governed view: changes only if the visible schema changes. */
+  /** In the full view, the version of the manifest. In the governed view, a version that changes only if the visible schema changes. */
   readonly version: string;
   readonly etag: string;
   readonly entities: readonly ({
     readonly name: string;
     readonly description: string | null;
-    /** Reason for deprecation; null if not deprecated. */
+    /** Reason for deprecation; null if the object is not deprecated. */
     readonly deprecated: string | null;
     readonly fqn: string;
     readonly composition: "structured" | "structured+content" | "content";
     readonly primary_key: readonly string[];
     /** Columns that joins may use. */
     readonly entity_key_columns: readonly string[];
-    /** Column used as `metric_time` of the entity’s metrics; null if there is none that the caller sees. */
+    /** Column used as `metric_time` of the entity’s metrics; null if the caller sees no such column. */
     readonly time_dimension: string | null;
     readonly columns: readonly SchemaColumn[];
-    /** Attributes computed from text; they can be selected if WHERE names the keys. */
+    /** Attributes computed from text. They can be selected in queries whose WHERE picks rows by key. */
     readonly derived: readonly {
       readonly name: string;
       readonly description: string | null;
@@ -316,19 +316,19 @@ export interface Schema {
   readonly facets: readonly ({
     readonly name: string;
     readonly description: string | null;
-    /** Reason for deprecation; null if not deprecated. */
+    /** Reason for deprecation; null if the object is not deprecated. */
     readonly deprecated: string | null;
     readonly fqn: string;
     readonly entity: string;
     readonly entity_key: string;
     readonly embedding_model: string;
-    /** Start of the last regular indexing run, RFC 3339 in UTC; text written before it is in the index. Null if unknown. */
+    /** Start of the last regular indexing run, RFC 3339 in UTC; null if unknown. Text committed before this time is in the index. */
     readonly indexed_at: string | null;
     readonly retrieval: {
       readonly max_top_k: number;
-      /** Values of `mode` in RETRIEVE; the first is the default. */
+      /** Allowed values of `mode` in RETRIEVE; the first is the default. */
       readonly modes: readonly string[];
-      /** Values of `rerank` in RETRIEVE; `true` stands for the first. */
+      /** Allowed values of `rerank` in RETRIEVE; `true` selects the first. */
       readonly rerankers: readonly string[];
     };
     readonly labels: readonly string[];
@@ -342,15 +342,15 @@ export interface Schema {
   readonly metrics: readonly {
     readonly name: string;
     readonly description: string | null;
-    /** Reason for deprecation; null if not deprecated. */
+    /** Reason for deprecation; null if the object is not deprecated. */
     readonly deprecated: string | null;
     readonly fqn: string;
-    /** Entity whose rows are aggregated; null if the metric uses rows of several. */
+    /** Entity whose rows are aggregated; null if the metric uses rows of several entities. */
     readonly entity: string | null;
     readonly kind: "simple" | "ratio" | "derived" | "cumulative" | "offset" | "conversion";
     readonly type: string;
     readonly format: null | ValueFormat;
-    /** True if MEASURE over its entity alone can compute it; a metrics query accepts every metric. */
+    /** True if MEASURE can compute the metric over its entity alone. A metrics query accepts every metric. */
     readonly measurable: boolean;
     readonly synonyms: readonly string[];
     /** Example queries that this caller can run. */
@@ -359,7 +359,7 @@ export interface Schema {
   readonly relationships: readonly ({
     readonly name: string;
     readonly description: string | null;
-    /** Reason for deprecation; null if not deprecated. */
+    /** Reason for deprecation; null if the object is not deprecated. */
     readonly deprecated: string | null;
     readonly kind: "many_to_one" | "one_to_one" | "many_to_many";
     readonly from: { readonly entity: string; readonly columns: readonly string[]; };
@@ -397,12 +397,12 @@ export interface SchemaColumn {
   readonly type: string;
   readonly description: string | null;
   readonly nullable: boolean;
-  /** Rows in which the caller sees, or may see, masked values. */
+  /** Rows in which values are, or may be, masked for the caller. */
   readonly masked: "none" | "some" | "all";
-  /** `rows`: the column can be selected. `aggregates`: only aggregates may use it. */
+  /** `rows`: the column can be selected. `aggregates`: it can only be used in aggregates. */
   readonly use: "rows" | "aggregates";
   readonly synonyms: readonly string[];
-  /** Sensitivity label; null if there is none. Only in the full view. */
+  /** Sensitivity label; null if the column has none. Only in the full view. */
   readonly sensitivity?: string | null;
 }
 
@@ -426,14 +426,14 @@ export interface DomainMap {
     readonly meta: Readonly<Record<string, unknown>>;
   })[];
   readonly edges: readonly {
-    /** `<bridge>~<a>:<b>`; without a bridge `<link>~<a>:<b>`. */
+    /** `<bridge>~<from>:<to>` or, without a bridge, `<link>~<from>:<to>`. */
     readonly id: string;
     readonly source: string;
     readonly target: string;
-    /** `nn`: through a bridge. `n1`, `11`: along a foreign key, from source to target. */
+    /** `nn`: many to many, through a bridge. `n1`: many to one, `11`: one to one, along a foreign key from source to target. */
     readonly kind: "nn" | "n1" | "11";
     readonly label: string;
-    /** True if the manifest declares the link; false if it was only found in a database. */
+    /** True if the manifest declares the link; false if it was only found in the database. */
     readonly declared: boolean;
     readonly source_attr: string;
     readonly target_attr: string;
@@ -467,20 +467,20 @@ export interface Candidates {
     readonly table: string;
     readonly kind: "table" | "view" | "materialized_view" | "foreign_table";
     readonly comment: string | null;
-    /** `bridge`: links two tables; other columns are filled in by the database. `association`: any other link table. */
+    /** `bridge`: a link table for two tables, whose other columns are filled in by the database. `association`: any other link table. */
     readonly proposal: "entity" | "bridge" | "association";
     /** Proposed name, not used in the manifest yet. */
     readonly name: string;
     readonly columns: readonly {
       readonly name: string;
       readonly upstream_type: string;
-      /** Type of the column in the model; null if the model has no type for it, so that it cannot be exposed. */
+      /** Type of the column in the model; null if there is no such type, so that the column cannot be exposed. */
       readonly type: string | null;
-      /** Value of `type` in a manifest: `varchar(20)`; null if the column cannot be exposed. */
+      /** Value of `type` in a manifest, such as `varchar(20)`; null if the column cannot be exposed. */
       readonly declared: string | null;
-      /** Value of `stored` in a manifest, for a type that is read as text; otherwise null. */
+      /** Value of `stored` in a manifest if the type is read as text; otherwise null. */
       readonly stored: string | null;
-      /** Labels of an enum, in its order; otherwise null. */
+      /** Labels of an enum type, in their order; null for other types. */
       readonly labels: readonly string[] | null;
       readonly nullable: boolean;
       /** True if the database role that runs queries may read the column. */
@@ -499,11 +499,11 @@ export interface Candidates {
         readonly schema: string;
         readonly table: string;
         readonly columns: readonly string[];
-        /** Entity whose source is the referenced table; null if there is none. */
+        /** Entity whose source is the referenced table; null if the manifest has no such entity. */
         readonly entity: string | null;
       };
     })[];
-    /** Number of rows estimated by the database’s planner; null if it has no estimate. */
+    /** Number of rows estimated by the database’s planner; null for views and for tables that were never analyzed. */
     readonly row_estimate: number | null;
     readonly confidence: number;
     readonly evidence: readonly string[];
@@ -530,7 +530,7 @@ export interface Suggestion {
   /** ID of this request, also in the audit log. */
   readonly request_id: string;
   readonly fragment: { readonly yaml: string; readonly json: Readonly<Record<string, unknown>>; };
-  /** Faults of the draft; empty if it compiles. */
+  /** Errors in the draft; empty if it compiles. */
   readonly diagnostics: readonly Finding[];
   /** Notes for the author: facts to know and decisions to make. */
   readonly notes: readonly string[];
@@ -538,7 +538,7 @@ export interface Suggestion {
   readonly versions: { readonly manifest: string; readonly policy: string; };
 }
 
-/** Exactly one of `fragment` (members that are added to the served manifest or replace those of the same name), `manifest` (a whole one) and `draft`. */
+/** Exactly one of `fragment` (members added to the served manifest, replacing those of the same name), `manifest` (a complete manifest) and `draft`. */
 export type ValidateRequest = OneOf<{
   /** YAML as a string, or a JSON object. */
   readonly fragment: string | Readonly<Record<string, unknown>>;
@@ -581,15 +581,15 @@ export interface Difference {
   readonly version: string;
   readonly changes: readonly {
     readonly change: "added" | "removed" | "changed";
-    /** Kind of the part: `entity`, `column`, `metric`, … */
+    /** Kind of the part, such as `entity`, `column` or `metric`. */
     readonly kind: string;
     readonly name: string;
     readonly what: readonly string[];
   }[];
-  /** Changes in access by role, under the current policy. */
+  /** Changes in access under the current policy, by role. */
   readonly access: readonly ({
     readonly role: string;
-    /** Subjects with the role in their ceiling; `first` lists some of them. */
+    /** Number of subjects with the role in their ceiling, and the first of them. */
     readonly subjects: { readonly count: number; readonly first: readonly string[]; };
     readonly changes: readonly {
       readonly object: string;
@@ -598,47 +598,47 @@ export interface Difference {
       readonly after: null | RoleAccess;
     }[];
   })[];
-  /** True if connectors change, which takes a restart. */
+  /** True if connectors change, so that a restart is needed. */
   readonly needs_restart: boolean;
 }
 
 export interface RoleAccess {
   readonly access: "aggregates" | "masked" | "partly_masked" | "clear" | "served";
-  /** Source of the data: a table column, the text of a facet, or the definition of a metric. */
+  /** Data that the role reads: a table column, the text of a facet, or the definition of a metric. */
   readonly reads: string;
 }
 
-/** One change. Unless a draft is stored or deleted, it needs the manifest version on which it is based. */
+/** One change. It must state the manifest version on which it is based, unless it stores or deletes a draft. */
 export type ObjectsRequest = OneOf<{
   /** Members of a manifest: YAML as a string, or a JSON object. */
   readonly fragment: string | Readonly<Record<string, unknown>>;
   /** `draft`: store the fragment without publishing it. Default: `published`. */
   readonly state?: "draft" | "published" | null;
-  /** Manifest version on which the change is based: `versions.manifest` of `/osl/validate`. Can be sent as `If-Match` instead. */
+  /** Manifest version on which the change is based: `versions.manifest` in the answer of `/osl/validate`. Can be sent as `If-Match` instead. */
   readonly base_version?: string;
 } | {
   /** ID of a validated draft to publish. */
   readonly draft: string;
-  /** Manifest version on which the change is based: `versions.manifest` of `/osl/validate`. Can be sent as `If-Match` instead. */
+  /** Manifest version on which the change is based: `versions.manifest` in the answer of `/osl/validate`. Can be sent as `If-Match` instead. */
   readonly base_version?: string;
 } | {
-  /** Reasons for deprecation by object (`section.name`); null removes the deprecation. */
+  /** Reasons for deprecation, by object (`section.name`); null removes the deprecation. */
   readonly deprecate: Readonly<Record<string, string | null>>;
-  /** Manifest version on which the change is based: `versions.manifest` of `/osl/validate`. Can be sent as `If-Match` instead. */
+  /** Manifest version on which the change is based: `versions.manifest` in the answer of `/osl/validate`. Can be sent as `If-Match` instead. */
   readonly base_version?: string;
 } | {
   readonly withdraw: readonly string[];
-  /** Manifest version on which the change is based: `versions.manifest` of `/osl/validate`. Can be sent as `If-Match` instead. */
+  /** Manifest version on which the change is based: `versions.manifest` in the answer of `/osl/validate`. Can be sent as `If-Match` instead. */
   readonly base_version?: string;
 } | {
-  /** Version to restore, by number or ID; 0 stands for the manifest file alone. */
+  /** Number or ID of the version to restore; 0 for the manifest file alone. */
   readonly rollback: number | string;
-  /** Manifest version on which the change is based: `versions.manifest` of `/osl/validate`. Can be sent as `If-Match` instead. */
+  /** Manifest version on which the change is based: `versions.manifest` in the answer of `/osl/validate`. Can be sent as `If-Match` instead. */
   readonly base_version?: string;
 } | {
   /** ID of a draft to delete. */
   readonly discard: string;
-  /** Manifest version on which the change is based: `versions.manifest` of `/osl/validate`. Can be sent as `If-Match` instead. */
+  /** Manifest version on which the change is based: `versions.manifest` in the answer of `/osl/validate`. Can be sent as `If-Match` instead. */
   readonly base_version?: string;
 }>;
 
@@ -646,11 +646,11 @@ export type Publication = {
   /** ID of this request, also in the audit log. */
   readonly request_id: string;
   readonly state: "published";
-  /** False if everything was already published, so that there is no new version. */
+  /** False if everything was already published, so that no new version was created. */
   readonly changed: boolean;
   readonly version: null | VersionSummary;
   readonly diff: Difference;
-  /** Notes for the author: added objects on which no role has a grant. */
+  /** Notes for the author: added objects that no role has a grant on. */
   readonly notes: readonly string[];
   /** Versions of the manifest and policy being served now. */
   readonly versions: { readonly manifest: string; readonly policy: string; };
@@ -672,7 +672,7 @@ export interface Publications {
     /** Path in a manifest: `section.name`, such as `entities.order`. */
     readonly name: string;
     readonly state: "published" | "deprecated";
-    /** True if it replaces an object of the same name in the manifest file. */
+    /** True if the object replaces one of the same name in the manifest file. */
     readonly over_file: boolean;
   }[];
   /** Published versions, newest first; at most 200. */
@@ -682,7 +682,7 @@ export interface Publications {
   readonly truncated: boolean;
 }
 
-/** A version with its `objects`, `changes` and `access`; or a draft with its `text`. */
+/** A version with its `objects`, `changes` and `access`, or a draft with its `text`. */
 export type Published = {
   /** ID of this request, also in the audit log. */
   readonly request_id: string;
@@ -707,9 +707,9 @@ export interface VersionSummary {
   readonly author: { readonly subject: string; readonly chain: readonly string[]; };
   readonly request_id: string;
   readonly action: "publish" | "deprecate" | "withdraw" | "rollback";
-  /** ID of the draft that was published; null if there was none. */
+  /** ID of the published draft; null if no draft was published. */
   readonly draft: string | null;
-  /** Number of the version that a rollback restores, 0 for the manifest file alone; null for other actions. */
+  /** Number of the version that a rollback restores; 0 for the manifest file alone, null for other actions. */
   readonly restores: number | null;
   /** Version of the manifest file, without published objects. */
   readonly base: string;
@@ -719,17 +719,17 @@ export interface VersionSummary {
 }
 
 export interface Draft {
-  /** ID, derived from the text: drafts with the same text are the same draft. */
+  /** ID, derived from the text: drafts with equal texts have the same ID. */
   readonly id: string;
   readonly at: string;
   readonly author: { readonly subject: string; readonly chain: readonly string[]; };
   readonly state: "draft" | "validated" | "published";
   readonly validated: null | { readonly at: string; readonly by: string; readonly manifest: string; readonly policy: string; };
-  /** ID of the version published from the draft; null if it was not published. */
+  /** ID of the version published from the draft; null if the draft was not published. */
   readonly published_as: string | null;
 }
 
-/** An error, with the faults that prevent the manifest from being served. */
+/** An error, with the problems that prevent the manifest from being served. */
 export interface Unservable {
   readonly code: string;
   readonly detail: string;
@@ -737,50 +737,50 @@ export interface Unservable {
 }
 
 export interface AccessQuestion {
-  /** An entity, bridge or facet, or a column of one: `osl.entities.customer.email`. */
+  /** An entity, bridge or facet, or one of its columns, such as `osl.entities.customer.email`. */
   readonly object: string;
-  /** Subject of the hypothetical caller, instead of `chain`; if both are given, the chain must end with it. */
+  /** Subject of the hypothetical caller. If `chain` is given too, it must end with this subject. */
   readonly as?: string | null;
   /** Delegation chain, root first; the last subject is the caller. */
   readonly chain?: readonly string[] | null;
-  /** Data roles that the token claims. Default: the ceiling of the caller. */
+  /** Data roles claimed by the token. Default: all roles that the caller may have (its ceiling). */
   readonly roles?: readonly string[] | null;
   /** Time of the hypothetical request, RFC 3339. Default: now. */
   readonly at?: string | null;
   readonly surface?: "rest" | "wire" | "mcp" | null;
   /** IP address of the client. Default: none, so that conditions on networks do not hold. */
   readonly address?: string | null;
-  /** Purpose that the request states. Default: none. */
+  /** Purpose of the hypothetical request. Default: none. */
   readonly purpose?: string | null;
   /** Other claims of the token, each with its values. */
   readonly claims?: Readonly<Record<string, readonly string[]>> | null;
-  /** The primary key of one row, each value as text. */
+  /** Primary key of a row, each value as text, to ask whether the row is visible. */
   readonly row?: readonly string[] | null;
 }
 
-/** Visibility of an object for a hypothetical caller, with every rule that concerns it. */
+/** Visibility of an object for a hypothetical caller, with every rule that affects it. */
 export interface AccessExplanation {
   /** ID of this request, also in the audit log. */
   readonly request_id: string;
   readonly object: string;
   /** Delegation chain of the hypothetical caller, root first. */
   readonly chain: readonly string[];
-  /** Visibility: `clear` (unmasked), `partly_masked` (masked in some rows), `masked` (masked in all rows), `aggregates` (usable only in aggregates over groups) or `nothing`. A relation has that of its most visible column. */
+  /** `clear` (unmasked), `partly_masked` (masked in some rows), `masked` (masked in all rows), `aggregates` (usable only in aggregates over groups) or `nothing`. The visibility of a relation is that of its most visible column. */
   readonly sees: "clear" | "partly_masked" | "masked" | "aggregates" | "nothing";
-  /** Sensitivity label of the column; null if it has none, or if the object is a relation. */
+  /** Sensitivity label of the column; null if the column has none or the object is a relation. */
   readonly label: string | null;
-  /** Mask that the policy defines for the label, applied unless a grant unmasks it; null without a label. */
+  /** Mask for the label, applied unless a grant unmasks the column; `deny` if the policy defines none, null without a label. */
   readonly mask: string | null;
   /** Visible columns of a relation; empty if the object is a column. */
   readonly columns: readonly {
     readonly name: string;
-    /** Visibility: `clear` (unmasked), `partly_masked` (masked in some rows), `masked` (masked in all rows), `aggregates` (usable only in aggregates over groups) or `nothing`. A relation has that of its most visible column. */
+    /** `clear` (unmasked), `partly_masked` (masked in some rows), `masked` (masked in all rows), `aggregates` (usable only in aggregates over groups) or `nothing`. The visibility of a relation is that of its most visible column. */
     readonly sees: "clear" | "partly_masked" | "masked" | "aggregates" | "nothing";
   }[];
-  /** Subjects each of which restricts the visibility: without that subject, the rest of the chain would see more. */
+  /** Subjects that each restrict the visibility: if one of them is removed, the rest of the chain sees more. */
   readonly taken_away_by: readonly {
     readonly subject: string;
-    /** Visibility: `clear` (unmasked), `partly_masked` (masked in some rows), `masked` (masked in all rows), `aggregates` (usable only in aggregates over groups) or `nothing`. A relation has that of its most visible column. */
+    /** `clear` (unmasked), `partly_masked` (masked in some rows), `masked` (masked in all rows), `aggregates` (usable only in aggregates over groups) or `nothing`. The visibility of a relation is that of its most visible column. */
     readonly would_see: "clear" | "partly_masked" | "masked" | "aggregates" | "nothing";
   }[];
   /** Reasons in plain text, one per rule or subject. */
@@ -790,13 +790,13 @@ export interface AccessExplanation {
     readonly counts: boolean;
     /** True if the policy declares the role. */
     readonly declared: boolean;
-    /** Subjects of the chain that do not have the role in their ceiling; if there are any, the role has no effect. */
+    /** Subjects of the chain that do not have the role in their ceiling. If there are any, the role has no effect. */
     readonly beyond: readonly string[];
   }[];
   readonly grants: readonly ({
-    /** Path of the grant in the policy file: `roles.sales.grants[0]`. */
+    /** Path of the grant in the policy file, such as `roles.sales.grants[0]`. */
     readonly rule: string;
-    /** Opaque ID of the grant, as in a plan and in the answer of `/osl/why`. */
+    /** Opaque ID of the grant, as in plans and in answers of `/osl/why`. */
     readonly id: string;
     readonly role: string;
     /** List of column names, or `*` for all columns. */
@@ -805,11 +805,11 @@ export interface AccessExplanation {
     readonly rows: string | null;
     readonly unmask: readonly string[];
     readonly min_group_size: number | null;
-    /** Conditions of the grant as written in the policy file: `starts`, `ends`, `when`, `for`, `break_glass`, `approval`; null if it always applies. */
+    /** Conditions of the grant as written in the policy file: `starts`, `ends`, `when`, `for`, `break_glass`, `approval`; null if there are none. */
     readonly conditions: Readonly<Record<string, unknown>> | null;
-    /** True if the grant is in effect under the circumstances of the question. */
+    /** True if the grant is in effect under the given circumstances, such as the time and address. */
     readonly counts: boolean;
-    /** Attributes that the row filter reads but a subject of the chain does not have; the grant then shows no rows. */
+    /** Attributes that the row filter reads and a subject of the chain does not have. If there are any, the grant shows no rows. */
     readonly lacking: readonly { readonly subject: string; readonly attribute: string; }[];
   })[];
   readonly denials: readonly {
@@ -817,7 +817,7 @@ export interface AccessExplanation {
     readonly role: string;
     /** Denied columns; null if the whole relation is denied. */
     readonly columns: readonly string[] | null;
-    /** Subjects of the chain with the role in their ceiling; one is enough for the rule to apply. */
+    /** Subjects of the chain with the role in their ceiling. One of them is enough for the rule to apply. */
     readonly held_by: readonly string[];
   }[];
   readonly row: {
@@ -826,7 +826,7 @@ export interface AccessExplanation {
     readonly visible: boolean;
     /** Paths of the grants that show the row. */
     readonly shown_by: readonly string[];
-    /** Subjects each of which hides the row: without that subject, the rest of the chain would see it. Empty if the row is visible. */
+    /** Subjects that each hide the row: if one of them is removed, the rest of the chain sees it. Empty if the row is visible. */
     readonly taken_away_by: readonly string[];
   } | null;
   readonly versions: { readonly manifest: string; readonly policy: string; };
@@ -837,11 +837,11 @@ export interface Why {
   /** ID of this request, also in the audit log. */
   readonly request_id: string;
   readonly object: string;
-  /** Visibility: `clear` (unmasked), `partly_masked` (masked in some rows), `masked` (masked in all rows), `aggregates` (usable only in aggregates over groups) or `nothing`. A relation has that of its most visible column. */
+  /** `clear` (unmasked), `partly_masked` (masked in some rows), `masked` (masked in all rows), `aggregates` (usable only in aggregates over groups) or `nothing`. The visibility of a relation is that of its most visible column. */
   readonly sees: "clear" | "partly_masked" | "masked" | "aggregates" | "nothing";
-  /** Form of a masked value, in words; null if nothing is masked, or if the object has no label of its own. */
+  /** Appearance of masked values, in words; null if nothing is masked, or if the policy defines no mask for the object. */
   readonly masked_as: string | null;
-  /** Reasons in plain text, derived only from the caller’s own rights. */
+  /** Reasons in plain text, based only on the caller’s own rights. */
   readonly because: readonly string[];
   /** Opaque IDs of the caller’s grants on the object. */
   readonly grants: readonly string[];
@@ -849,9 +849,9 @@ export interface Why {
 }
 
 export interface AccessRequest {
-  /** An entity, bridge or facet, or a column of one: `osl.entities.customer.email`. */
+  /** An entity, bridge or facet, or one of its columns, such as `osl.entities.customer.email`. */
   readonly object?: string | null;
-  /** Instead of `object`: a statement that needs an approval (E0535), as OSL-SQL or SQL. */
+  /** Statement that needs an approval (E0535), in OSL-SQL or SQL; instead of `object`. */
   readonly statement?: string | null;
   /** Reason for the request, recorded and sent to the owner of the policy. */
   readonly reason: string;
@@ -861,55 +861,55 @@ export interface AccessRequest {
 export interface AccessRequested {
   /** ID of this request, also in the audit log. */
   readonly request_id: string;
-  /** True if the request was delivered to the owner’s webhook; false if none is configured, so that it is only in the audit log. */
+  /** True if the request was delivered to the owner’s webhook; false if no webhook is configured. */
   readonly delivered: boolean;
   readonly approval: {
     /** ID of the approval request. */
     readonly id: string;
-    /** Where approvers decide: a page of the console or, without a console, `/osl/approvals`. Without OSL_PUBLIC_URL, a path on this server. */
+    /** URL at which approvers decide: a page of the console or, without a console, `/osl/approvals`. A path on this server if OSL_PUBLIC_URL is not set. */
     readonly url: string;
-    /** RFC 3339 time until which it can be decided. */
+    /** Time, RFC 3339, until which the request can be decided. */
     readonly expires_at: string;
   } | null;
 }
 
-/** A request for approval, and the decision. */
+/** A request for approval, with the decision. */
 export interface Approval {
   readonly id: string;
   /** State of an approval request. */
   readonly state: "open" | "approved" | "declined" | "revoked";
   readonly requested_at: string;
-  /** RFC 3339 time until which it can be decided. */
+  /** Time, RFC 3339, until which the request can be decided. */
   readonly expires_at: string;
   /** Delegation chain of the requester, root first. */
   readonly chain: readonly string[];
-  /** Purpose to which the approval is limited. */
+  /** Purpose to which the approval is limited; null for no limit. */
   readonly purpose: string | null;
-  /** Task that the request names. */
+  /** Task that the request was part of; null if it named none. */
   readonly task: string | null;
-  /** Null for administrators who may not decide. */
+  /** Reason for the request; null for administrators who neither made the request nor may decide it. */
   readonly reason: string | null;
-  /** The statement without literals; null if an object was requested. */
+  /** Statement to approve, without literals; null if an object was requested. */
   readonly statement_shape: string | null;
-  /** The statement as written; null for administrators who may not decide. */
+  /** Statement as written; null in the same cases as `reason`, or if an object was requested. */
   readonly statement: string | null;
   readonly grants: readonly {
     readonly on: string;
-    /** The grant as in the policy file; null for those who may not decide. */
+    /** Grant as written in the policy file; null if the caller may not decide, or if `changed` is true. */
     readonly grant: Readonly<Record<string, unknown>> | null;
-    /** True if the policy no longer has this grant. */
+    /** True if the grant has been changed or removed since the request. */
     readonly changed: boolean;
   }[];
-  /** Longest approval, in minutes. */
+  /** Maximum duration of the approval, in minutes. */
   readonly minutes: number;
   readonly decided_by: string | null;
   readonly decided_at: string | null;
-  /** RFC 3339 time at which the approval ends; null if there is none. */
+  /** Time, RFC 3339, at which the approval ends or was ended; null if the request was not approved. */
   readonly ends_at: string | null;
-  /** True if the approval is only for the task. */
+  /** True if the approval applies only to `task`. */
   readonly for_task: boolean;
   readonly revoked_by: string | null;
-  /** True if the caller may decide it, or end the approval. */
+  /** True if the caller may decide the request, or end its approval. */
   readonly may_decide: boolean;
 }
 
@@ -920,11 +920,11 @@ export interface ApprovalList {
 }
 
 export interface ApprovalVerdict {
-  /** `revoke` ends an approval before its time. */
+  /** `revoke` ends an approval early. */
   readonly decision: "approve" | "decline" | "revoke";
-  /** Duration of the approval. Default and maximum: that of the grant. */
+  /** Duration of the approval, in minutes. Default and maximum: `minutes` of the request. */
   readonly minutes?: number | null;
-  /** True: the approval is only for the task that the request names. */
+  /** True to approve only for the task that the request names. */
   readonly for_task?: boolean | null;
 }
 
@@ -934,7 +934,7 @@ export interface ApprovalDecided {
   readonly id: string;
   /** State of an approval request. */
   readonly state: "open" | "approved" | "declined" | "revoked";
-  /** RFC 3339 time at which the approval ends; null if there is none. */
+  /** Time, RFC 3339, at which the approval ends or was ended; null if the request was not approved. */
   readonly ends_at: string | null;
 }
 
@@ -950,16 +950,16 @@ export interface Readiness {
   readonly checks: Readonly<Record<string, unknown>>;
   /** Number of entities and bridges with a table or column that is missing in the database. */
   readonly objects_out_of_service?: number;
-  /** Number of servers behind the databases, such as those of foreign tables, that do not respond. */
+  /** Number of unreachable servers behind the databases, such as those of foreign tables. */
   readonly data_nodes_unreachable?: number;
   readonly kept_policy?: KeptPolicy;
 }
 
-/** Present if the newest policy is missing or invalid: the last valid one stays in force until `until`. */
+/** Present if the newest policy is missing or invalid. The last valid policy then stays in force until `until`. */
 export interface KeptPolicy {
   readonly since: string;
   readonly until: string;
-  /** Seconds left until `until`, rounded up. */
+  /** Number of seconds until `until`, rounded up. */
   readonly seconds_left: number;
 }
 
@@ -971,7 +971,7 @@ export interface Operations {
     readonly body: Query;
     readonly answer: Answer | Plan;
   };
-  /** Be told when the answer of a query changes */
+  /** Receive an event when the answer of a query changes */
   readonly subscribe: {
     readonly parameters: Readonly<Record<string, never>>;
     readonly body: Subscription;
@@ -986,13 +986,13 @@ export interface Operations {
   /** Schema for writing OSL-SQL: objects, functions, operators and examples */
   readonly schema: {
     readonly parameters: {
-      /** `true`: only objects that the caller’s grants show. Default: `false`, everything, which requires an admin role. */
+      /** `true`: only objects visible through the caller’s grants. Default: `false`, all objects, which requires an admin role. */
       readonly governed?: "true" | "false";
-      /** Return only objects with these names, separated by commas; members that are null, empty or have their default value are left out. */
+      /** Names, separated by commas, of the objects to return. Members that are null, empty or have their default value are left out. */
       readonly names?: string;
-      /** Return only these lists, separated by commas: entities, facets, metrics, relationships, functions, operators, forms. */
+      /** Lists to return, separated by commas: entities, facets, metrics, relationships, functions, operators, forms. */
       readonly parts?: string;
-      /** `true`: return a page of an index that has a short entry for each object. */
+      /** `true`: return a page of an index with a short entry for each object. */
       readonly index?: "true" | "false";
       /** Start of a page of the index: `next` of the previous page. */
       readonly from?: string;
@@ -1003,7 +1003,7 @@ export interface Operations {
   /** Domain graph: entities, metrics and the links between them */
   readonly domainMap: {
     readonly parameters: {
-      /** `true`: only objects that the caller’s grants show. Default: `false`, everything, which requires an admin role. */
+      /** `true`: only objects visible through the caller’s grants. Default: `false`, all objects, which requires an admin role. */
       readonly governed?: "true" | "false";
     };
     readonly body: undefined;
@@ -1018,7 +1018,7 @@ export interface Operations {
   /** Explain how the caller sees an object */
   readonly why: {
     readonly parameters: {
-      /** An entity, bridge or facet, or a column of one: `osl.entities.customer.email`. */
+      /** An entity, bridge or facet, or one of its columns, such as `osl.entities.customer.email`. */
       readonly object: string;
     };
     readonly body: undefined;
@@ -1063,7 +1063,7 @@ export interface Operations {
     readonly body: SuggestRequest;
     readonly answer: Suggestion;
   };
-  /** Validate a fragment or a manifest, and show what it would change */
+  /** Validate a fragment or a manifest, and list the changes it would make */
   readonly validate: {
     readonly parameters: Readonly<Record<string, never>>;
     readonly body: ValidateRequest;
@@ -1093,7 +1093,7 @@ export interface Operations {
   /** Return the receipt of an earlier answer */
   readonly receipt: {
     readonly parameters: {
-      /** ID of the request that was answered. */
+      /** ID of the request whose receipt is returned. */
       readonly request_id: string;
     };
     readonly body: undefined;

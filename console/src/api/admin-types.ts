@@ -7,14 +7,14 @@ export interface MatrixRow {
   readonly column: string;
   readonly label: string | null;
   readonly sees: readonly Sight[];
-  /** True for subjects who see the column only in the rows that a row filter selects. */
+  /** For each subject, true if it sees the column only in rows that a row filter selects. */
   readonly some_rows: readonly boolean[];
 }
 
 export interface MatrixPage {
   /** ID of this request, also in the audit log. */
   readonly request_id: string;
-  /** Delegation chains, root first; usually of a single subject. */
+  /** Delegation chains, root first. Most consist of a single subject. */
   readonly subjects: readonly (readonly string[])[];
   /** Value of `after` for the next page; null on the last page. */
   readonly next_subject: string | null;
@@ -42,12 +42,12 @@ export interface AccessRequestView {
   readonly at: string;
   readonly subject: string | null;
   readonly chain: readonly string[];
-  /** Requested object; null if no object had that name. */
+  /** Requested object; null if no object of that name was declared. */
   readonly object: string | null;
   readonly offer: Offer | null;
 }
 
-/** A record as stored in the log. */
+/** A record as stored in the audit log. */
 export interface AuditRecord {
   readonly ts: string;
   readonly kind: "decision" | "outcome" | "event";
@@ -86,7 +86,7 @@ export interface RecordPage {
 export interface RecordProof {
   readonly seq: number;
   readonly text: string;
-  /** Public key that verifies the proof, as stored beside the log. */
+  /** Public key that verifies the proof, as stored next to the log. */
   readonly verifier_key: string;
 }
 
@@ -118,10 +118,10 @@ export interface VerificationJob {
   readonly state: "none" | "never" | "running" | "done" | "failed";
   readonly began_at: string | null;
   readonly ended_at: string | null;
-  /** Subject that started the job; null if it never ran. */
+  /** Subject that started the job; null if the job has not been started. */
   readonly by: string | null;
   readonly progress: Readonly<Record<string, number>> | null;
-  /** Reason why the job failed (`failed`) or cannot run (`none`); otherwise null. */
+  /** Reason why the job failed (`failed`) or cannot run (`none`); null in other states. */
   readonly why: string | null;
   readonly result: { readonly ok: boolean; readonly chains: readonly ChainVerdict[]; } | null;
 }
@@ -132,10 +132,10 @@ export interface PolicyTestsJob {
   readonly state: "none" | "never" | "running" | "done" | "failed";
   readonly began_at: string | null;
   readonly ended_at: string | null;
-  /** Subject that started the job; null if it never ran. */
+  /** Subject that started the job; null if the job has not been started. */
   readonly by: string | null;
   readonly progress: Readonly<Record<string, number>> | null;
-  /** Reason why the job failed (`failed`) or cannot run (`none`); otherwise null. */
+  /** Reason why the job failed (`failed`) or cannot run (`none`); null in other states. */
   readonly why: string | null;
   readonly result: {
     readonly ok: boolean;
@@ -185,7 +185,7 @@ export interface Figures {
 }
 
 export interface QuotaView {
-  /** The name in the policy, or the place there. */
+  /** Name of the quota in the policy, or its position, such as `limits.subject[0]`. */
   readonly name: string;
   readonly bucket: string;
   readonly unit: "requests" | "rows" | "bytes" | "ms" | "cost" | "tokens" | "entities";
@@ -194,37 +194,37 @@ export interface QuotaView {
   readonly window_seconds: number;
   readonly role: string | null;
   readonly each: "subject" | "chain" | null;
-  /** Whose use is shown; null if nobody, or no task, was named. */
+  /** Subjects whose use is shown, such as `all subjects`; null if the quota needs a subject or task that the request does not name. */
   readonly whose: string | null;
   readonly used: number | null;
   readonly ends_in_seconds: number | null;
-  /** RFC 3339 time at which the count begins again; null if nothing is used. */
+  /** Time, RFC 3339, at which the count starts again; null if it is zero or not shown. */
   readonly renews_at: string | null;
 }
 
 export interface ShadowRow {
-  /** Chain of the callers, root first; the last one asked. */
+  /** Delegation chain of the caller, root first. The last member sent the queries. */
   readonly chain: readonly string[];
   readonly object: string;
-  /** Questions with any of these differences. */
+  /** Number of queries with any of the differences below. */
   readonly questions: number;
-  /** Answered now, and refused by the shadow policy. */
+  /** Queries that the current policy allows and the shadow policy would refuse. */
   readonly refused: number;
-  /** Refused now, and answered by the shadow policy. */
+  /** Queries that the current policy refuses and the shadow policy would allow. */
   readonly allowed: number;
-  /** A column that they read is masked or hidden, and is not now, or less. */
+  /** Queries that read a column which would become less visible: masked, hidden or usable only in aggregates. */
   readonly masked: number;
-  /** A column that they read is shown, and is masked or hidden now. */
+  /** Queries that read a column which would become more visible. */
   readonly shown: number;
-  /** The row filter has more conditions. */
+  /** Queries whose row filter would be stricter, so that they may read fewer rows. */
   readonly narrower: number;
-  /** The row filter has fewer conditions. */
+  /** Queries whose row filter would be looser, so that they may read more rows. */
   readonly wider: number;
-  /** Another row filter, which may show more or fewer rows. */
+  /** Queries whose row filter would differ in another way, so that they may read more, fewer or other rows. */
   readonly other_rows: number;
-  /** Another mask, or a column is masked in other rows. */
+  /** Queries with a different mask, a column masked in different rows, or a differently redacted facet. */
   readonly other_masks: number;
-  /** Another minimum group size or another rule of groups. */
+  /** Queries with a different minimum group size or a different rule for groups. */
   readonly groups: number;
   /** Codes of the refusals that would be added or lifted. */
   readonly codes: readonly string[];
@@ -235,7 +235,7 @@ export interface ShadowRow {
   readonly shown_columns: readonly string[];
   readonly first_at: string;
   readonly last_at: string;
-  /** The most frequent statements, without literals and without names that are not declared; at most 3. */
+  /** The most frequent statements, at most 3, without literals and undeclared names. */
   readonly examples: readonly { readonly fingerprint: string; readonly shape: string; readonly questions: number; }[];
 }
 
@@ -246,36 +246,36 @@ export interface ShadowView {
     /** Version of the shadow policy. */
     readonly policy: string;
     readonly state: "running" | "stopped" | "expired";
-    /** Subject that started it. */
+    /** Subject that started the comparison. */
     readonly by: string;
     readonly started_at: string;
-    /** When it ends, unless it is stopped earlier. */
+    /** Time at which the comparison ends, unless it is stopped earlier. */
     readonly until: string;
     readonly ended_at: string | null;
-    /** Data questions that were decided meanwhile. */
+    /** Number of data queries decided during the comparison. */
     readonly questions: number;
-    /** Questions that both policies answer alike, or both refuse. */
+    /** Queries that both policies answer in the same way or both refuse. */
     readonly same: number;
     readonly different: number;
-    /** Questions that are not compared yet. */
+    /** Queries not compared yet. */
     readonly waiting: number;
     readonly not_compared: {
-      /** Too many new statements at once. */
+      /** Queries skipped because too many new statements arrived at once. */
       readonly queue_full: number;
-      /** Too many different statements and callers. */
+      /** Queries skipped because there were too many different statements or callers. */
       readonly too_many: number;
-      /** The shadow policy was not compiled against the manifest that was served. */
+      /** Queries under a manifest for which the shadow policy was not compiled. */
       readonly model_changed: number;
-      /** Refused for another reason than the policy, or not compiled in time. */
+      /** Queries refused for a reason other than the policy, or whose comparison failed. */
       readonly failed: number;
     };
-    /** Differences by caller and object, most questions first. */
+    /** Differences by caller and object, those with the most queries first. */
     readonly rows: readonly ShadowRow[];
     readonly rows_left_out: number;
   } | null;
   readonly processes: {
     readonly all: number;
-    /** Processes that compare. */
+    /** Number of processes that run the comparison. */
     readonly comparing: number;
   };
 }
@@ -313,7 +313,7 @@ export interface ProcessView {
   /** True while the process accepts no new sessions and is not ready. */
   readonly draining: boolean;
   readonly manifest: string;
-  /** Version of the policy in force; null if there is none. */
+  /** Version of the policy in force; null if none is, so that all requests are refused. */
   readonly policy: string | null;
   /** Time, RFC 3339 in UTC, until which the last valid policy stays in force because the newest is missing or invalid; otherwise null. */
   readonly policy_kept_until: string | null;
@@ -321,9 +321,9 @@ export interface ProcessView {
   readonly policy_fault: string | null;
   readonly audit: {
     readonly records: number;
-    /** Records not yet durable. */
+    /** Number of records not yet durable. */
     readonly waiting: number;
-    /** Records not yet covered by a signed checkpoint. */
+    /** Number of records not yet covered by a signed checkpoint. */
     readonly unanchored: number;
     readonly failing: string | null;
   };
@@ -332,7 +332,7 @@ export interface ProcessView {
 }
 
 export interface SessionView {
-  /** ID by which to cancel or end it: process ID of a Postgres session, or request ID. */
+  /** ID for cancelling or ending it: process ID of a Postgres session, or request ID. */
   readonly id: string;
   /** Name of the process, such as `server` or `worker 2`. */
   readonly process: string;
@@ -342,17 +342,17 @@ export interface SessionView {
   /** Subject of the caller; null before authentication. */
   readonly subject: string | null;
   readonly chain: readonly string[];
-  /** ID to revoke the current token of the session; null before authentication. */
+  /** ID for revoking the session’s current token; null before authentication. */
   readonly token_id: string | null;
   readonly application: string | null;
   /** Start of the session or request, RFC 3339 in UTC. */
   readonly since: string;
-  /** State, with the values of `pg_stat_activity`. */
+  /** State, with the same values as in `pg_stat_activity`. */
   readonly state: string;
   readonly state_since: string;
-  /** Running statement, without literals and undeclared names; null if there is none. */
+  /** Running statement, without literals and undeclared names; null if none is running or its text is not available. */
   readonly shape: string | null;
-  /** Fingerprint of the shape; null if there is none. */
+  /** Fingerprint of the shape; null if `shape` is null. */
   readonly fingerprint: string | null;
   readonly objects: readonly string[];
 }
@@ -362,7 +362,7 @@ export interface PoolView {
   readonly process: string;
   readonly connector: string;
   readonly purpose: "questions" | "short" | "system";
-  /** Name of the standby that the sessions are with; null for the primary. */
+  /** Name of the standby to which the sessions are connected; null for the primary. */
   readonly standby: string | null;
   readonly size: number;
   readonly open: number;
@@ -385,34 +385,34 @@ export interface History {
   /** ID of this request, also in the audit log. */
   readonly request_id: string;
   readonly span: "hour" | "day";
-  /** Start of the first step, RFC 3339 in UTC; less than the span ago if the server began later. */
+  /** Start of the first step, RFC 3339 in UTC. Less than a full span ago if the server started during the span. */
   readonly from: string;
-  /** Length of a step. Each list has one value per step; null: not sampled, or no query. */
+  /** Length of a step in seconds. Each list has one value per step: null if nothing was sampled or, for durations, if no query ended. */
   readonly every_seconds: number;
   readonly lines: readonly {
-    /** Surface or connector; null for everything, or for queries without a connector. */
+    /** Name of the surface or connector; null for the total, or for queries that use no connector. */
     readonly name: string | null;
-    /** Queries that were run, in the step in which they ended. */
+    /** Number of queries that ended in each step, without those that were refused. */
     readonly questions: readonly (number | null)[];
     readonly refused: readonly (number | null)[];
     readonly failed: readonly (number | null)[];
     readonly cancelled: readonly (number | null)[];
-    /** Half of the queries took at most this long, in milliseconds. */
+    /** Median duration of the queries, in milliseconds. */
     readonly p50_ms: readonly (number | null)[];
     readonly p95_ms: readonly (number | null)[];
     readonly p99_ms: readonly (number | null)[];
   }[];
   readonly pools: readonly {
     readonly connector: string;
-    /** Highest number of running statements, sampled each second. */
+    /** Highest number of running statements, sampled once a second. */
     readonly running: readonly (number | null)[];
-    /** Highest number of requests that waited for a database session. */
+    /** Highest number of requests waiting for a database session. */
     readonly waiting: readonly (number | null)[];
     readonly size: readonly (number | null)[];
   }[];
-  /** Highest number of audit records that were not yet durable. */
+  /** Highest number of audit records not yet durable. */
   readonly audit_waiting: readonly (number | null)[];
-  /** Resident memory of the processes that serve. */
+  /** Resident memory of the serving processes, in bytes. */
   readonly memory_bytes: readonly (number | null)[];
   readonly wire_sessions: readonly (number | null)[];
 }
@@ -420,7 +420,7 @@ export interface History {
 export interface SlowStatement {
   /** Name of the process, such as `server` or `worker 2`. */
   readonly process: string;
-  /** ID of the request that was slow. */
+  /** ID of the slow request. */
   readonly request_id: string;
   /** End of the request, RFC 3339 in UTC. */
   readonly at: string;
@@ -432,7 +432,7 @@ export interface SlowStatement {
   readonly outcome: "ok" | "error" | "cancelled" | "truncated" | "unknown" | "refused";
   readonly code: string | null;
   readonly rows: number;
-  /** Statement, without literals and undeclared names. */
+  /** Statement without literals and undeclared names. */
   readonly shape: string;
   /** Fingerprint of the shape. */
   readonly fingerprint: string;

@@ -28,19 +28,21 @@ const ANY_OBJECT: JsonShape<object> = { type: 'object' };
 const NUMBERS_BY_NAME: JsonShape<object> = { type: 'object', additionalProperties: NUMBER };
 
 const SESSION_VIEW = object({
-  id: text('ID by which to cancel or end it: process ID of a Postgres session, or request ID.'),
+  id: text('ID for cancelling or ending it: process ID of a Postgres session, or request ID.'),
   process: PROCESS,
   surface: oneOf('wire', 'rest', 'mcp'),
   user: textOrNull('Postgres user; null for HTTP.'),
   subject: textOrNull('Subject of the caller; null before authentication.'),
   chain: list(text()),
-  token_id: textOrNull('ID to revoke the current token of the session; null before authentication.'),
+  token_id: textOrNull('ID for revoking the session’s current token; null before authentication.'),
   application: textOrNull(),
   since: text('Start of the session or request, RFC 3339 in UTC.'),
-  state: text('State, with the values of `pg_stat_activity`.'),
+  state: text('State, with the same values as in `pg_stat_activity`.'),
   state_since: text(),
-  shape: textOrNull('Running statement, without literals and undeclared names; null if there is none.'),
-  fingerprint: textOrNull('Fingerprint of the shape; null if there is none.'),
+  shape: textOrNull(
+    'Running statement, without literals and undeclared names; null if none is running or its text is not available.',
+  ),
+  fingerprint: textOrNull('Fingerprint of the shape; null if `shape` is null.'),
   objects: list(text()),
 });
 
@@ -48,7 +50,7 @@ const POOL_VIEW = object({
   process: PROCESS,
   connector: text(),
   purpose: oneOf('questions', 'short', 'system'),
-  standby: textOrNull('Name of the standby that the sessions are with; null for the primary.'),
+  standby: textOrNull('Name of the standby to which the sessions are connected; null for the primary.'),
   size: count(),
   open: count(),
   running: count(),
@@ -70,16 +72,25 @@ const STEPS = list(orNull(NUMBER));
 const HISTORY = object({
   request_id: REQUEST_ID,
   span: oneOf(...SPAN_NAMES),
-  from: text('Start of the first step, RFC 3339 in UTC; less than the span ago if the server began later.'),
-  every_seconds: count('Length of a step. Each list has one value per step; null: not sampled, or no query.'),
+  from: text(
+    'Start of the first step, RFC 3339 in UTC. Less than a full span ago if the server started during the span.',
+  ),
+  every_seconds: count(
+    'Length of a step in seconds. Each list has one value per step: null if nothing was sampled or, for durations, if no query ended.',
+  ),
   lines: list(
     object({
-      name: textOrNull('Surface or connector; null for everything, or for queries without a connector.'),
-      questions: list(orNull(NUMBER), 'Queries that were run, in the step in which they ended.'),
+      name: textOrNull(
+        'Name of the surface or connector; null for the total, or for queries that use no connector.',
+      ),
+      questions: list(
+        orNull(NUMBER),
+        'Number of queries that ended in each step, without those that were refused.',
+      ),
       refused: STEPS,
       failed: STEPS,
       cancelled: STEPS,
-      p50_ms: list(orNull(NUMBER), 'Half of the queries took at most this long, in milliseconds.'),
+      p50_ms: list(orNull(NUMBER), 'Median duration of the queries, in milliseconds.'),
       p95_ms: STEPS,
       p99_ms: STEPS,
     }),
@@ -87,19 +98,19 @@ const HISTORY = object({
   pools: list(
     object({
       connector: text(),
-      running: list(orNull(NUMBER), 'Highest number of running statements, sampled each second.'),
-      waiting: list(orNull(NUMBER), 'Highest number of requests that waited for a database session.'),
+      running: list(orNull(NUMBER), 'Highest number of running statements, sampled once a second.'),
+      waiting: list(orNull(NUMBER), 'Highest number of requests waiting for a database session.'),
       size: STEPS,
     }),
   ),
-  audit_waiting: list(orNull(NUMBER), 'Highest number of audit records that were not yet durable.'),
-  memory_bytes: list(orNull(NUMBER), 'Resident memory of the processes that serve.'),
+  audit_waiting: list(orNull(NUMBER), 'Highest number of audit records not yet durable.'),
+  memory_bytes: list(orNull(NUMBER), 'Resident memory of the serving processes, in bytes.'),
   wire_sessions: STEPS,
 });
 
 const SLOW_STATEMENT = object({
   process: PROCESS,
-  request_id: text('ID of the request that was slow.'),
+  request_id: text('ID of the slow request.'),
   at: text('End of the request, RFC 3339 in UTC.'),
   duration_ms: NUMBER,
   surface: oneOf(...SURFACES),
@@ -109,7 +120,7 @@ const SLOW_STATEMENT = object({
   outcome: oneOf(...OUTCOMES, 'refused'),
   code: textOrNull(),
   rows: count(),
-  shape: text('Statement, without literals and undeclared names.'),
+  shape: text('Statement without literals and undeclared names.'),
   fingerprint: text('Fingerprint of the shape.'),
 });
 
@@ -119,15 +130,15 @@ const PROCESS_VIEW = object({
   since: text(),
   draining: flag('True while the process accepts no new sessions and is not ready.'),
   manifest: text(),
-  policy: textOrNull('Version of the policy in force; null if there is none.'),
+  policy: textOrNull('Version of the policy in force; null if none is, so that all requests are refused.'),
   policy_kept_until: textOrNull(
     'Time, RFC 3339 in UTC, until which the last valid policy stays in force because the newest is missing or invalid; otherwise null.',
   ),
   policy_fault: textOrNull('Error in the newest policy, with its position; null if that policy is in force.'),
   audit: object({
     records: count(),
-    waiting: count('Records not yet durable.'),
-    unanchored: count('Records not yet covered by a signed checkpoint.'),
+    waiting: count('Number of records not yet durable.'),
+    unanchored: count('Number of records not yet covered by a signed checkpoint.'),
     failing: textOrNull(),
   }),
   sessions: count(),
@@ -138,7 +149,9 @@ export const REVOCATION = {
   id: text(),
   kind: oneOf('token', 'subject'),
   name: text('ID of the token, or name of the subject.'),
-  at: text('Time of the revocation, RFC 3339 in UTC. For a subject, tokens issued up to then are revoked.'),
+  at: text(
+    'Time of the revocation, RFC 3339 in UTC. For a subject, all tokens issued up to this time are revoked.',
+  ),
   until: text('Time, RFC 3339 in UTC, by which all revoked tokens have expired.'),
 };
 
@@ -147,12 +160,15 @@ const MATRIX_ROW = object({
   column: text(),
   label: textOrNull(),
   sees: list(VISIBILITY),
-  some_rows: list(flag(), 'True for subjects who see the column only in the rows that a row filter selects.'),
+  some_rows: list(
+    flag(),
+    'For each subject, true if it sees the column only in rows that a row filter selects.',
+  ),
 });
 
 const MATRIX_PAGE = object({
   request_id: REQUEST_ID,
-  subjects: list(list(text()), 'Delegation chains, root first; usually of a single subject.'),
+  subjects: list(list(text()), 'Delegation chains, root first. Most consist of a single subject.'),
   next_subject: textOrNull('Value of `after` for the next page; null on the last page.'),
   subject_count: count('Number of subjects whose name matches.'),
   rows: list(ref('MatrixRow')),
@@ -174,7 +190,7 @@ const ACCESS_REQUEST_VIEW = object({
   at: text(),
   subject: textOrNull(),
   chain: list(text()),
-  object: textOrNull('Requested object; null if no object had that name.'),
+  object: textOrNull('Requested object; null if no object of that name was declared.'),
   offer: { anyOf: [ref('Offer'), { type: 'null' }] },
 });
 
@@ -205,13 +221,13 @@ const AUDIT_RECORD = object(
     epoch: count(),
     seq: count(),
   },
-  'A record as stored in the log.',
+  'A record as stored in the audit log.',
 );
 
 const RECORD_PROOF = object({
   seq: count(),
   text: text(),
-  verifier_key: text('Public key that verifies the proof, as stored beside the log.'),
+  verifier_key: text('Public key that verifies the proof, as stored next to the log.'),
 });
 
 const JOB = {
@@ -219,9 +235,9 @@ const JOB = {
   state: oneOf('none', 'never', 'running', 'done', 'failed'),
   began_at: textOrNull(),
   ended_at: textOrNull(),
-  by: textOrNull('Subject that started the job; null if it never ran.'),
+  by: textOrNull('Subject that started the job; null if the job has not been started.'),
   progress: orNull(NUMBERS_BY_NAME),
-  why: textOrNull('Reason why the job failed (`failed`) or cannot run (`none`); otherwise null.'),
+  why: textOrNull('Reason why the job failed (`failed`) or cannot run (`none`); null in other states.'),
 };
 
 const CHAIN_VERDICT = object({
@@ -300,7 +316,7 @@ const FIGURES = object({
 });
 
 const QUOTA_VIEW = object({
-  name: text('The name in the policy, or the place there.'),
+  name: text('Name of the quota in the policy, or its position, such as `limits.subject[0]`.'),
   bucket: text(),
   unit: oneOf('requests', 'rows', 'bytes', 'ms', 'cost', 'tokens', 'entities'),
   most: count(),
@@ -308,10 +324,12 @@ const QUOTA_VIEW = object({
   window_seconds: NUMBER,
   role: textOrNull(),
   each: orNull(oneOf('subject', 'chain')),
-  whose: textOrNull('Whose use is shown; null if nobody, or no task, was named.'),
+  whose: textOrNull(
+    'Subjects whose use is shown, such as `all subjects`; null if the quota needs a subject or task that the request does not name.',
+  ),
   used: orNull(count()),
   ends_in_seconds: orNull(NUMBER),
-  renews_at: textOrNull('RFC 3339 time at which the count begins again; null if nothing is used.'),
+  renews_at: textOrNull('Time, RFC 3339, at which the count starts again; null if it is zero or not shown.'),
 });
 
 const LIMITS = object({
@@ -342,21 +360,27 @@ const FRESHNESS = object({
 });
 
 const QUESTIONS_OF_EFFECT = {
-  refused: count('Answered now, and refused by the shadow policy.'),
-  allowed: count('Refused now, and answered by the shadow policy.'),
-  masked: count('A column that they read is masked or hidden, and is not now, or less.'),
-  shown: count('A column that they read is shown, and is masked or hidden now.'),
-  narrower: count('The row filter has more conditions.'),
-  wider: count('The row filter has fewer conditions.'),
-  other_rows: count('Another row filter, which may show more or fewer rows.'),
-  other_masks: count('Another mask, or a column is masked in other rows.'),
-  groups: count('Another minimum group size or another rule of groups.'),
+  refused: count('Queries that the current policy allows and the shadow policy would refuse.'),
+  allowed: count('Queries that the current policy refuses and the shadow policy would allow.'),
+  masked: count(
+    'Queries that read a column which would become less visible: masked, hidden or usable only in aggregates.',
+  ),
+  shown: count('Queries that read a column which would become more visible.'),
+  narrower: count('Queries whose row filter would be stricter, so that they may read fewer rows.'),
+  wider: count('Queries whose row filter would be looser, so that they may read more rows.'),
+  other_rows: count(
+    'Queries whose row filter would differ in another way, so that they may read more, fewer or other rows.',
+  ),
+  other_masks: count(
+    'Queries with a different mask, a column masked in different rows, or a differently redacted facet.',
+  ),
+  groups: count('Queries with a different minimum group size or a different rule for groups.'),
 } satisfies Readonly<Record<(typeof EFFECTS)[number], JsonShape>>;
 
 const SHADOW_ROW = object({
-  chain: list(text(), 'Chain of the callers, root first; the last one asked.'),
+  chain: list(text(), 'Delegation chain of the caller, root first. The last member sent the queries.'),
   object: text(),
-  questions: count('Questions with any of these differences.'),
+  questions: count('Number of queries with any of the differences below.'),
   ...QUESTIONS_OF_EFFECT,
   codes: list(text(), 'Codes of the refusals that would be added or lifted.'),
   masked_columns: list(
@@ -370,7 +394,7 @@ const SHADOW_ROW = object({
   last_at: text(),
   examples: list(
     object({ fingerprint: text(), shape: text(), questions: count() }),
-    'The most frequent statements, without literals and without names that are not declared; at most 3.',
+    'The most frequent statements, at most 3, without literals and undeclared names.',
   ),
 });
 
@@ -380,25 +404,25 @@ const SHADOW_VIEW = object({
     object({
       policy: text('Version of the shadow policy.'),
       state: oneOf('running', 'stopped', 'expired'),
-      by: text('Subject that started it.'),
+      by: text('Subject that started the comparison.'),
       started_at: text(),
-      until: text('When it ends, unless it is stopped earlier.'),
+      until: text('Time at which the comparison ends, unless it is stopped earlier.'),
       ended_at: textOrNull(),
-      questions: count('Data questions that were decided meanwhile.'),
-      same: count('Questions that both policies answer alike, or both refuse.'),
+      questions: count('Number of data queries decided during the comparison.'),
+      same: count('Queries that both policies answer in the same way or both refuse.'),
       different: count(),
-      waiting: count('Questions that are not compared yet.'),
+      waiting: count('Queries not compared yet.'),
       not_compared: object({
-        queue_full: count('Too many new statements at once.'),
-        too_many: count('Too many different statements and callers.'),
-        model_changed: count('The shadow policy was not compiled against the manifest that was served.'),
-        failed: count('Refused for another reason than the policy, or not compiled in time.'),
+        queue_full: count('Queries skipped because too many new statements arrived at once.'),
+        too_many: count('Queries skipped because there were too many different statements or callers.'),
+        model_changed: count('Queries under a manifest for which the shadow policy was not compiled.'),
+        failed: count('Queries refused for a reason other than the policy, or whose comparison failed.'),
       }),
-      rows: list(ref('ShadowRow'), 'Differences by caller and object, most questions first.'),
+      rows: list(ref('ShadowRow'), 'Differences by caller and object, those with the most queries first.'),
       rows_left_out: count(),
     }),
   ),
-  processes: object({ all: count(), comparing: count('Processes that compare.') }),
+  processes: object({ all: count(), comparing: count('Number of processes that run the comparison.') }),
 });
 
 const RECORD_PAGE = object({ request_id: REQUEST_ID, records: list(ref('AuditRecord')), next: NEXT });

@@ -50,18 +50,18 @@ export const OPERATIONS = Object.freeze({
   caches: listOperation('caches', 'Use of the plan cache and of the fast path', 'caches', ref('CacheView')),
   history: adminOperation(
     'history',
-    'Questions, errors, latency, pools, audit lag, memory and sessions over the last hour or day',
+    'Queries, errors, latency, pools, audit lag, memory and sessions over the last hour or day',
     ref('History'),
     { span: oneOf(...SPAN_NAMES), by: oneOf(...GROUPINGS) },
   ),
   historyStatements: adminOperation(
     'historyStatements',
-    'The slowest statements of some minutes of the last day, without literals, slowest first',
+    'Slowest statements of each minute in a period of up to an hour of the last day, without literals, slowest first',
     object({ request_id: REQUEST_ID, statements: list(ref('SlowStatement')) }),
     {
-      from: text('Start of the first minute, RFC 3339. Default: this minute.'),
+      from: text('Start of the first minute, RFC 3339. Default: the current minute.'),
       until: text(
-        'End of the last minute, RFC 3339, at most an hour later. Default: one minute after `from`.',
+        'End of the last minute, RFC 3339, at most an hour after `from`. Default: one minute after `from`.',
       ),
     },
   ),
@@ -88,7 +88,9 @@ export const OPERATIONS = Object.freeze({
     object({
       request_id: REQUEST_ID,
       ...REVOCATION,
-      shared: orNull(flag('False if other gateways have not been notified yet; null if there are none.')),
+      shared: orNull(
+        flag('False if other gateways have not been notified yet; null if there are no other gateways.'),
+      ),
     }),
     {},
     ['body', 'noSession'],
@@ -102,7 +104,7 @@ export const OPERATIONS = Object.freeze({
   ),
   startShadow: adminOperation(
     'startShadowPolicy',
-    'Compare a policy with the served one on the questions of this server, without serving it',
+    'Start comparing a policy with the served one on the queries of this server, without serving it',
     ref('ShadowView'),
     {},
     ['body', 'shadowRefused'],
@@ -110,7 +112,7 @@ export const OPERATIONS = Object.freeze({
   ),
   stopShadow: adminOperation(
     'stopShadowPolicy',
-    'Stop comparing a policy, with the last report',
+    'Stop the policy comparison and return its last report',
     ref('ShadowView'),
   ),
   shutdown: commandOperation('shutdown', 'Shut down the server, as SIGTERM does'),
@@ -120,12 +122,12 @@ const FROM = text('Value of `next` of the previous page.');
 
 export const INSIGHT_OPERATIONS = Object.freeze({
   matrix: adminOperation('matrix', 'Access of each subject of the policy to each column', ref('MatrixPage'), {
-    subject: text('Part of the name of subjects, ignoring case.'),
-    object: text('Part of the full name of columns, ignoring case.'),
+    subject: text('Only subjects whose name contains this text, ignoring case.'),
+    object: text('Only columns whose full name contains this text, ignoring case.'),
     sees: text(
-      'Visibilities, separated by commas: only subjects that see one of the columns in one of these ways.',
+      'Visibilities, separated by commas: only subjects who have one of them for a column of the page.',
     ),
-    after: text('Only subjects after this one, in the order of their names.'),
+    after: text('Only subjects whose name sorts after this one: `next_subject` of the previous page.'),
     subjects: text(`Maximum number of subjects, from 1 to ${MOST_SUBJECTS}. Default: ${MOST_SUBJECTS}.`),
     from: text('Index of the first row, starting at 0.'),
     rows: text(`Maximum number of rows, from 1 to ${MOST_ROWS}. Default: ${MOST_ROWS}.`),
@@ -133,7 +135,7 @@ export const INSIGHT_OPERATIONS = Object.freeze({
   }),
   accessRequests: adminOperation(
     'accessRequests',
-    'Requests for access, with the roles and the grant that would give it now',
+    'Access requests, with the roles and the grant that would give access now',
     ACCESS_REQUESTS,
     { from: FROM },
     ['auditUnreadable'],
@@ -143,9 +145,9 @@ export const INSIGHT_OPERATIONS = Object.freeze({
     'Records of the audit log, newest first',
     ref('RecordPage'),
     {
-      subject: text('Subject of the record, or a member of its chain.'),
-      object: text('Object of the request: `osl.entities.order`, or `order`.'),
-      name: text('Name that was requested but is not declared.'),
+      subject: text('Only records with this subject, or with it in their chain.'),
+      object: text('Only records of requests for this object, such as `osl.entities.order` or `order`.'),
+      name: text('Only records of requests that contain this undeclared name.'),
       since: text('Only records of this time or later, RFC 3339.'),
       until: text('Only records before this time, RFC 3339.'),
       kind: oneOf(...KINDS),
@@ -154,7 +156,7 @@ export const INSIGHT_OPERATIONS = Object.freeze({
       decision: oneOf(...DECISIONS),
       outcome: oneOf(...OUTCOMES),
       code: text(),
-      request: text('ID of a request.'),
+      request: text('Only records of the request with this ID.'),
       from: FROM,
       most: text('Maximum number of records, from 1 to 200. Default: 50.'),
     },
@@ -198,12 +200,12 @@ export const INSIGHT_OPERATIONS = Object.freeze({
   ),
   testPolicy: adminOperation(
     'testPolicy',
-    'Start the policy tests stored beside the policy, unless they are running',
+    'Start the policy tests stored next to the policy, unless they are running',
     ref('PolicyTestsJob'),
   ),
   shadow: adminOperation(
     'shadowPolicy',
-    'What a policy that is compared with the served one would change',
+    'Report on the shadow policy: the changes it would make',
     ref('ShadowView'),
   ),
   figures: adminOperation(
@@ -211,10 +213,12 @@ export const INSIGHT_OPERATIONS = Object.freeze({
     'Statistics of all processes since the start, from the metrics in `/metrics`',
     ref('Figures'),
   ),
-  limits: adminOperation('limits', 'Limits of the policy, and their use', ref('Limits'), {
-    subject: text('Also report the limits of this subject, acting for itself.'),
-    chain: text('Also report the limits of this chain: subjects separated by commas, root first.'),
-    task: text('Also report the limits per task, for this task.'),
+  limits: adminOperation('limits', 'Limits of the policy, and their current use', ref('Limits'), {
+    subject: text('Also report how much of the quotas this subject, acting for itself, has used.'),
+    chain: text(
+      'Also report how much of the quotas this chain has used, instead of `subject`: subjects separated by commas, root first.',
+    ),
+    task: text('Also report how much of the quotas per task this task has used.'),
   }),
   freshness: adminOperation(
     'freshness',
@@ -225,6 +229,7 @@ export const INSIGHT_OPERATIONS = Object.freeze({
 
 export const ADMIN_DOCUMENT: DocumentInfo = {
   title: 'OSL Gateway administration',
-  description: 'Sessions, pools, caches and state of the server. Requires an admin role.',
+  description:
+    'State and control of the server: processes, sessions, policy, limits and audit log. Requires an admin role.',
   components: ADMIN_COMPONENTS,
 };

@@ -214,7 +214,7 @@ const SECONDS: JsonShape<number> = {
   type: 'integer',
   minimum: 1,
   maximum: LONGEST_SHADOW_SECONDS,
-  description: 'Seconds after which the comparison ends. Default: a day.',
+  description: 'Duration of the comparison, in seconds. Default: one day.',
 };
 
 export const SHADOW_REQUEST = exactly({

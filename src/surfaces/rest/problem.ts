@@ -181,7 +181,7 @@ export const PROBLEM = object(
         'Position in the text of the request, in UTF-16 code units.',
       ),
     ),
-    'pointer?': text('JSON Pointer to the member of the body at fault.'),
+    'pointer?': text('JSON Pointer to the invalid member of the body.'),
     request_id: text('ID of this request, also in the audit log.'),
   },
   'An error (RFC 9457).',

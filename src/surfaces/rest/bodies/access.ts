@@ -7,10 +7,13 @@ import { exactly, flag, type JsonShape, list, oneOf, orNull, text } from '../sha
 import { jsonFields } from './json.js';
 import { readerOf } from './reader.js';
 
-const OBJECT = text('An entity, bridge or facet, or a column of one: `osl.entities.customer.email`.', {
-  minLength: 1,
-  maxLength: 300,
-});
+const OBJECT = text(
+  'An entity, bridge or facet, or one of its columns, such as `osl.entities.customer.email`.',
+  {
+    minLength: 1,
+    maxLength: 300,
+  },
+);
 const SUBJECT = { minLength: 1, maxLength: 200 } as const;
 
 const CLAIMS: JsonShape<Readonly<Record<string, readonly string[]>>> = {
@@ -24,7 +27,7 @@ export const ACCESS_QUESTION = exactly({
   object: OBJECT,
   'as?': orNull(
     text(
-      'Subject of the hypothetical caller, instead of `chain`; if both are given, the chain must end with it.',
+      'Subject of the hypothetical caller. If `chain` is given too, it must end with this subject.',
       SUBJECT,
     ),
   ),
@@ -35,9 +38,13 @@ export const ACCESS_QUESTION = exactly({
     }),
   ),
   'roles?': orNull(
-    list(text(undefined, SUBJECT), 'Data roles that the token claims. Default: the ceiling of the caller.', {
-      maxItems: 256,
-    }),
+    list(
+      text(undefined, SUBJECT),
+      'Data roles claimed by the token. Default: all roles that the caller may have (its ceiling).',
+      {
+        maxItems: 256,
+      },
+    ),
   ),
   'at?': orNull(text('Time of the hypothetical request, RFC 3339. Default: now.', { maxLength: 40 })),
   'surface?': orNull(oneOf('rest', 'wire', 'mcp')),
@@ -46,20 +53,24 @@ export const ACCESS_QUESTION = exactly({
       maxLength: 45,
     }),
   ),
-  'purpose?': orNull(text('Purpose that the request states. Default: none.', SUBJECT)),
+  'purpose?': orNull(text('Purpose of the hypothetical request. Default: none.', SUBJECT)),
   'claims?': orNull(CLAIMS),
   'row?': orNull(
-    list(text(undefined, { maxLength: 1_000 }), 'The primary key of one row, each value as text.', {
-      minItems: 1,
-      maxItems: 32,
-    }),
+    list(
+      text(undefined, { maxLength: 1_000 }),
+      'Primary key of a row, each value as text, to ask whether the row is visible.',
+      {
+        minItems: 1,
+        maxItems: 32,
+      },
+    ),
   ),
 });
 
 export const ACCESS_REQUEST = exactly({
   'object?': orNull(OBJECT),
   'statement?': orNull(
-    text('Instead of `object`: a statement that needs an approval (E0535), as OSL-SQL or SQL.', {
+    text('Statement that needs an approval (E0535), in OSL-SQL or SQL; instead of `object`.', {
       minLength: 1,
       maxLength: 10_000,
     }),
@@ -104,14 +115,14 @@ export function readAccessRequest(request: FastifyRequest): AccessRequest {
 export const APPROVAL_VERDICT = exactly({
   decision: {
     ...oneOf('approve', 'decline', 'revoke'),
-    description: '`revoke` ends an approval before its time.',
+    description: '`revoke` ends an approval early.',
   },
   'minutes?': orNull({
     type: 'integer',
     minimum: 1,
-    description: 'Duration of the approval. Default and maximum: that of the grant.',
+    description: 'Duration of the approval, in minutes. Default and maximum: `minutes` of the request.',
   } as JsonShape<number>),
-  'for_task?': orNull(flag('True: the approval is only for the task that the request names.')),
+  'for_task?': orNull(flag('True to approve only for the task that the request names.')),
 });
 
 const readVerdict = readerOf(APPROVAL_VERDICT);

@@ -45,7 +45,7 @@ const PROPOSALS = {
 export const VALIDATE_REQUEST = {
   oneOf: Object.values(PROPOSALS),
   description:
-    'Exactly one of `fragment` (members that are added to the served manifest or replace those of the same name), `manifest` (a whole one) and `draft`.',
+    'Exactly one of `fragment` (members added to the served manifest, replacing those of the same name), `manifest` (a complete manifest) and `draft`.',
 };
 const readOneProposal = readerOfOne(PROPOSALS);
 
@@ -83,7 +83,7 @@ export type ObjectsRequest =
 const NAMED = { minLength: 1, maxLength: 300 } as const;
 const BASE = {
   'base_version?': text(
-    'Manifest version on which the change is based: `versions.manifest` of `/osl/validate`. Can be sent as `If-Match` instead.',
+    'Manifest version on which the change is based: `versions.manifest` in the answer of `/osl/validate`. Can be sent as `If-Match` instead.',
     NAMED,
   ),
 } as const;
@@ -103,14 +103,14 @@ const REASONS: JsonShape<Readonly<Record<string, string | null>>> = {
       pattern: '\\S',
     }),
   ),
-  description: 'Reasons for deprecation by object (`section.name`); null removes the deprecation.',
+  description: 'Reasons for deprecation, by object (`section.name`); null removes the deprecation.',
 };
 const VERSION: JsonShape<number | string> = {
   type: ['integer', 'string'],
   ...NAMED,
   minimum: 0,
   maximum: Number.MAX_SAFE_INTEGER,
-  description: 'Version to restore, by number or ID; 0 stands for the manifest file alone.',
+  description: 'Number or ID of the version to restore; 0 for the manifest file alone.',
 };
 
 const CHANGES = {
@@ -137,7 +137,7 @@ const CHANGES = {
 export const OBJECTS_REQUEST = {
   oneOf: Object.values(CHANGES),
   description:
-    'One change. Unless a draft is stored or deleted, it needs the manifest version on which it is based.',
+    'One change. It must state the manifest version on which it is based, unless it stores or deletes a draft.',
   examples: [{ fragment: { lexicon: {} }, state: 'draft' }, { fragment: 'metrics: {}\n' }, { rollback: 0 }],
 };
 

@@ -38,7 +38,7 @@ const GRAIN_MEMBERS = { 'grain?': orNull(GRAIN), 'timeGranularity?': orNull(GRAI
 const MOMENT = textOrNull('Date, or ISO 8601 time; UTC if it has no offset.');
 const CONDITION = either(
   text(
-    'SQL predicate that names columns and metrics by `{{ Dimension() }}`, `{{ TimeDimension() }}`, `{{ Entity() }}` or `{{ Metric() }}`.',
+    'SQL predicate that refers to columns and metrics as `{{ Dimension() }}`, `{{ TimeDimension() }}`, `{{ Entity() }}` or `{{ Metric() }}`.',
   ),
   exactly({ sql: text() }),
 );
@@ -88,11 +88,11 @@ const TIME_CONSTRAINT = orNull(
 const UPSTREAM: JsonShape<UpstreamDetail> = {
   ...oneOf('statement', 'plan'),
   description:
-    'With `explain`, for callers with an admin role: also return the database statement (`statement`), or the statement and its plan (`plan`). Refused with E2101 for others.',
+    'With `explain`: also return the database statement (`statement`), or the statement and its plan (`plan`). Requires an admin role; otherwise E2101.',
 };
 
 export const PLANNING = {
-  'explain?': orNull(flag('Validate and plan only; no rows.')),
+  'explain?': orNull(flag('True to validate and plan the query without running it.')),
   'upstream?': UPSTREAM,
 } as const;
 

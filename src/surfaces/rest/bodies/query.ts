@@ -111,13 +111,15 @@ const SECONDS: JsonShape<number> = {
   minimum: 1,
   maximum: 300,
   description:
-    'Interval, in seconds, at which the query runs. Default 30; the server sets a minimum (OSL_SUBSCRIPTION_INTERVAL_SECONDS).',
+    'Interval, in seconds, at which the query runs. Default: 30. Minimum: OSL_SUBSCRIPTION_INTERVAL_SECONDS.',
 };
 const INTERVAL = { 'interval?': SECONDS } as const;
 
 const SUBSCRIPTIONS = {
   entity: exactly({
-    entity: text('Name of an entity: all of its rows and columns that the caller may see.', { minLength: 1 }),
+    entity: text('Name of an entity, to watch all of its rows and columns that the caller may see.', {
+      minLength: 1,
+    }),
     ...INTERVAL,
   }),
   osql: exactly({ osql: text('One SELECT in OSL-SQL.'), 'parameters?': PARAMETERS, ...INTERVAL }),

@@ -5,7 +5,7 @@ import { count, flag, type JsonShape, list, object, oneOf, orNull, ref, text, te
 const SEES = {
   ...oneOf(...VISIBILITIES),
   description:
-    'Visibility: `clear` (unmasked), `partly_masked` (masked in some rows), `masked` (masked in all rows), `aggregates` (usable only in aggregates over groups) or `nothing`. A relation has that of its most visible column.',
+    '`clear` (unmasked), `partly_masked` (masked in some rows), `masked` (masked in all rows), `aggregates` (usable only in aggregates over groups) or `nothing`. The visibility of a relation is that of its most visible column.',
 };
 const VERSIONS = object({ manifest: text(), policy: text() });
 const REQUEST_ID = text('ID of this request, also in the audit log.');
@@ -16,13 +16,13 @@ const ROLE_REASON = object({
   counts: flag(),
   declared: flag('True if the policy declares the role.'),
   beyond: NAMES(
-    'Subjects of the chain that do not have the role in their ceiling; if there are any, the role has no effect.',
+    'Subjects of the chain that do not have the role in their ceiling. If there are any, the role has no effect.',
   ),
 });
 
 const GRANT_REASON = object({
-  rule: text('Path of the grant in the policy file: `roles.sales.grants[0]`.'),
-  id: text('Opaque ID of the grant, as in a plan and in the answer of `/osl/why`.'),
+  rule: text('Path of the grant in the policy file, such as `roles.sales.grants[0]`.'),
+  id: text('Opaque ID of the grant, as in plans and in answers of `/osl/why`.'),
   role: text(),
   columns: {
     type: ['string', 'array'],
@@ -35,12 +35,12 @@ const GRANT_REASON = object({
   conditions: orNull({
     type: 'object',
     description:
-      'Conditions of the grant as written in the policy file: `starts`, `ends`, `when`, `for`, `break_glass`, `approval`; null if it always applies.',
+      'Conditions of the grant as written in the policy file: `starts`, `ends`, `when`, `for`, `break_glass`, `approval`; null if there are none.',
   } as JsonShape),
-  counts: flag('True if the grant is in effect under the circumstances of the question.'),
+  counts: flag('True if the grant is in effect under the given circumstances, such as the time and address.'),
   lacking: list(
     object({ subject: text(), attribute: text() }),
-    'Attributes that the row filter reads but a subject of the chain does not have; the grant then shows no rows.',
+    'Attributes that the row filter reads and a subject of the chain does not have. If there are any, the grant shows no rows.',
   ),
 });
 
@@ -49,7 +49,7 @@ const DENY_REASON = object({
   role: text(),
   columns: orNull(NAMES('Denied columns; null if the whole relation is denied.')),
   held_by: NAMES(
-    'Subjects of the chain with the role in their ceiling; one is enough for the rule to apply.',
+    'Subjects of the chain with the role in their ceiling. One of them is enough for the rule to apply.',
   ),
 });
 
@@ -58,7 +58,7 @@ const ROW_REASON = object({
   visible: flag('True if the caller sees the row; false also if the row does not exist.'),
   shown_by: NAMES('Paths of the grants that show the row.'),
   taken_away_by: NAMES(
-    'Subjects each of which hides the row: without that subject, the rest of the chain would see it. Empty if the row is visible.',
+    'Subjects that each hide the row: if one of them is removed, the rest of the chain sees it. Empty if the row is visible.',
   ),
 });
 
@@ -69,10 +69,10 @@ const EXPLANATION = object(
     chain: NAMES('Delegation chain of the hypothetical caller, root first.'),
     sees: SEES,
     label: textOrNull(
-      'Sensitivity label of the column; null if it has none, or if the object is a relation.',
+      'Sensitivity label of the column; null if the column has none or the object is a relation.',
     ),
     mask: textOrNull(
-      'Mask that the policy defines for the label, applied unless a grant unmasks it; null without a label.',
+      'Mask for the label, applied unless a grant unmasks the column; `deny` if the policy defines none, null without a label.',
     ),
     columns: list(
       object({ name: text(), sees: SEES }),
@@ -80,7 +80,7 @@ const EXPLANATION = object(
     ),
     taken_away_by: list(
       object({ subject: text(), would_see: SEES }),
-      'Subjects each of which restricts the visibility: without that subject, the rest of the chain would see more.',
+      'Subjects that each restrict the visibility: if one of them is removed, the rest of the chain sees more.',
     ),
     because: NAMES('Reasons in plain text, one per rule or subject.'),
     roles: list(ROLE_REASON),
@@ -89,7 +89,7 @@ const EXPLANATION = object(
     row: orNull(ROW_REASON),
     versions: VERSIONS,
   },
-  'Visibility of an object for a hypothetical caller, with every rule that concerns it.',
+  'Visibility of an object for a hypothetical caller, with every rule that affects it.',
 );
 
 const WHY = object(
@@ -98,9 +98,9 @@ const WHY = object(
     object: text(),
     sees: SEES,
     masked_as: textOrNull(
-      'Form of a masked value, in words; null if nothing is masked, or if the object has no label of its own.',
+      'Appearance of masked values, in words; null if nothing is masked, or if the policy defines no mask for the object.',
     ),
-    because: NAMES('Reasons in plain text, derived only from the caller’s own rights.'),
+    because: NAMES('Reasons in plain text, based only on the caller’s own rights.'),
     grants: NAMES('Opaque IDs of the caller’s grants on the object.'),
     versions: VERSIONS,
   },
@@ -111,15 +111,15 @@ const REQUESTED = object(
   {
     request_id: REQUEST_ID,
     delivered: flag(
-      'True if the request was delivered to the owner’s webhook; false if none is configured, so that it is only in the audit log.',
+      'True if the request was delivered to the owner’s webhook; false if no webhook is configured.',
     ),
     approval: orNull(
       object({
         id: text('ID of the approval request.'),
         url: text(
-          'Where approvers decide: a page of the console or, without a console, `/osl/approvals`. Without OSL_PUBLIC_URL, a path on this server.',
+          'URL at which approvers decide: a page of the console or, without a console, `/osl/approvals`. A path on this server if OSL_PUBLIC_URL is not set.',
         ),
-        expires_at: text('RFC 3339 time until which it can be decided.'),
+        expires_at: text('Time, RFC 3339, until which the request can be decided.'),
       }),
     ),
   },
@@ -130,39 +130,46 @@ const APPROVAL_STATE = {
   ...oneOf('open', 'approved', 'declined', 'revoked'),
   description: 'State of an approval request.',
 };
-const ENDS_AT = textOrNull('RFC 3339 time at which the approval ends; null if there is none.');
+const ENDS_AT = textOrNull(
+  'Time, RFC 3339, at which the approval ends or was ended; null if the request was not approved.',
+);
 
 const APPROVAL = object(
   {
     id: text(),
     state: APPROVAL_STATE,
     requested_at: text(),
-    expires_at: text('RFC 3339 time until which it can be decided.'),
+    expires_at: text('Time, RFC 3339, until which the request can be decided.'),
     chain: NAMES('Delegation chain of the requester, root first.'),
-    purpose: textOrNull('Purpose to which the approval is limited.'),
-    task: textOrNull('Task that the request names.'),
-    reason: textOrNull('Null for administrators who may not decide.'),
-    statement_shape: textOrNull('The statement without literals; null if an object was requested.'),
-    statement: textOrNull('The statement as written; null for administrators who may not decide.'),
+    purpose: textOrNull('Purpose to which the approval is limited; null for no limit.'),
+    task: textOrNull('Task that the request was part of; null if it named none.'),
+    reason: textOrNull(
+      'Reason for the request; null for administrators who neither made the request nor may decide it.',
+    ),
+    statement_shape: textOrNull('Statement to approve, without literals; null if an object was requested.'),
+    statement: textOrNull(
+      'Statement as written; null in the same cases as `reason`, or if an object was requested.',
+    ),
     grants: list(
       object({
         on: text(),
         grant: orNull({
           type: 'object',
-          description: 'The grant as in the policy file; null for those who may not decide.',
+          description:
+            'Grant as written in the policy file; null if the caller may not decide, or if `changed` is true.',
         } as JsonShape),
-        changed: flag('True if the policy no longer has this grant.'),
+        changed: flag('True if the grant has been changed or removed since the request.'),
       }),
     ),
-    minutes: count('Longest approval, in minutes.'),
+    minutes: count('Maximum duration of the approval, in minutes.'),
     decided_by: textOrNull(),
     decided_at: textOrNull(),
     ends_at: ENDS_AT,
-    for_task: flag('True if the approval is only for the task.'),
+    for_task: flag('True if the approval applies only to `task`.'),
     revoked_by: textOrNull(),
-    may_decide: flag('True if the caller may decide it, or end the approval.'),
+    may_decide: flag('True if the caller may decide the request, or end its approval.'),
   },
-  'A request for approval, and the decision.',
+  'A request for approval, with the decision.',
 );
 
 export const ACCESS: readonly (readonly [string, JsonShape])[] = [

@@ -21,7 +21,7 @@ const CANDIDATE = object({
   proposal: {
     ...oneOf('entity', 'bridge', 'association'),
     description:
-      '`bridge`: links two tables; other columns are filled in by the database. `association`: any other link table.',
+      '`bridge`: a link table for two tables, whose other columns are filled in by the database. `association`: any other link table.',
   },
   name: text('Proposed name, not used in the manifest yet.'),
   columns: list(
@@ -29,16 +29,16 @@ const CANDIDATE = object({
       name: text(),
       upstream_type: text(),
       type: textOrNull(
-        'Type of the column in the model; null if the model has no type for it, so that it cannot be exposed.',
+        'Type of the column in the model; null if there is no such type, so that the column cannot be exposed.',
       ),
       declared: textOrNull(
-        'Value of `type` in a manifest: `varchar(20)`; null if the column cannot be exposed.',
+        'Value of `type` in a manifest, such as `varchar(20)`; null if the column cannot be exposed.',
       ),
-      stored: textOrNull('Value of `stored` in a manifest, for a type that is read as text; otherwise null.'),
+      stored: textOrNull('Value of `stored` in a manifest if the type is read as text; otherwise null.'),
       labels: {
         type: ['array', 'null'],
         items: text(),
-        description: 'Labels of an enum, in its order; otherwise null.',
+        description: 'Labels of an enum type, in their order; null for other types.',
       },
       nullable: flag(),
       readable: flag('True if the database role that runs queries may read the column.'),
@@ -59,13 +59,16 @@ const CANDIDATE = object({
         schema: text(),
         table: text(),
         columns: list(text()),
-        entity: textOrNull('Entity whose source is the referenced table; null if there is none.'),
+        entity: textOrNull(
+          'Entity whose source is the referenced table; null if the manifest has no such entity.',
+        ),
       }),
     }),
   ),
   row_estimate: {
     type: ['integer', 'null'],
-    description: 'Number of rows estimated by the database’s planner; null if it has no estimate.',
+    description:
+      'Number of rows estimated by the database’s planner; null for views and for tables that were never analyzed.',
   },
   confidence: { type: 'number', minimum: 0, maximum: 1 },
   evidence: list(text()),
@@ -104,14 +107,16 @@ const FINDING = object({
 const SUGGESTION = object({
   request_id: REQUEST_ID,
   fragment: object({ yaml: text(), json: { type: 'object' } }),
-  diagnostics: list(FINDING, 'Faults of the draft; empty if it compiles.'),
+  diagnostics: list(FINDING, 'Errors in the draft; empty if it compiles.'),
   notes: list(text(), 'Notes for the author: facts to know and decisions to make.'),
   versions: VERSIONS,
 });
 
 const ROLE_ACCESS = object({
   access: oneOf('aggregates', 'masked', 'partly_masked', 'clear', 'served'),
-  reads: text('Source of the data: a table column, the text of a facet, or the definition of a metric.'),
+  reads: text(
+    'Data that the role reads: a table column, the text of a facet, or the definition of a metric.',
+  ),
 });
 const VISIBILITY = { anyOf: [{ type: 'null' }, ROLE_ACCESS] } as const;
 
@@ -119,7 +124,7 @@ const ROLE_CHANGE = object({
   role: text(),
   subjects: object(
     { count: count(), first: list(text()) },
-    'Subjects with the role in their ceiling; `first` lists some of them.',
+    'Number of subjects with the role in their ceiling, and the first of them.',
   ),
   changes: list(
     object({
@@ -136,13 +141,13 @@ const DIFFERENCE = object({
   changes: list(
     object({
       change: oneOf('added', 'removed', 'changed'),
-      kind: text('Kind of the part: `entity`, `column`, `metric`, …'),
+      kind: text('Kind of the part, such as `entity`, `column` or `metric`.'),
       name: text(),
       what: list(text()),
     }),
   ),
-  access: list(ROLE_CHANGE, 'Changes in access by role, under the current policy.'),
-  needs_restart: flag('True if connectors change, which takes a restart.'),
+  access: list(ROLE_CHANGE, 'Changes in access under the current policy, by role.'),
+  needs_restart: flag('True if connectors change, so that a restart is needed.'),
 });
 
 const JUDGEMENT = object({
@@ -175,11 +180,11 @@ const VERSION_SUMMARY = object({
   author: AUTHOR,
   request_id: text(),
   action: oneOf('publish', 'deprecate', 'withdraw', 'rollback'),
-  draft: textOrNull('ID of the draft that was published; null if there was none.'),
+  draft: textOrNull('ID of the published draft; null if no draft was published.'),
   restores: {
     type: ['integer', 'null'],
     description:
-      'Number of the version that a rollback restores, 0 for the manifest file alone; null for other actions.',
+      'Number of the version that a rollback restores; 0 for the manifest file alone, null for other actions.',
   },
   base: text('Version of the manifest file, without published objects.'),
   manifest: text('Version of the manifest that resulted from the change.'),
@@ -187,24 +192,26 @@ const VERSION_SUMMARY = object({
 });
 
 const DRAFT = object({
-  id: text('ID, derived from the text: drafts with the same text are the same draft.'),
+  id: text('ID, derived from the text: drafts with equal texts have the same ID.'),
   at: text(),
   author: AUTHOR,
   state: oneOf('draft', 'validated', 'published'),
   validated: {
     anyOf: [{ type: 'null' }, object({ at: text(), by: text(), manifest: text(), policy: text() })],
   },
-  published_as: textOrNull('ID of the version published from the draft; null if it was not published.'),
+  published_as: textOrNull(
+    'ID of the version published from the draft; null if the draft was not published.',
+  ),
 });
 
-const NOTES = list(text(), 'Notes for the author: added objects on which no role has a grant.');
+const NOTES = list(text(), 'Notes for the author: added objects that no role has a grant on.');
 
 const PUBLICATION = {
   oneOf: [
     object({
       request_id: REQUEST_ID,
       state: oneOf('published'),
-      changed: flag('False if everything was already published, so that there is no new version.'),
+      changed: flag('False if everything was already published, so that no new version was created.'),
       version: { anyOf: [{ type: 'null' }, VERSION_SUMMARY] },
       diff: DIFFERENCE,
       notes: NOTES,
@@ -226,7 +233,7 @@ const PUBLICATIONS = object({
     object({
       name: NAME,
       state: oneOf('published', 'deprecated'),
-      over_file: flag('True if it replaces an object of the same name in the manifest file.'),
+      over_file: flag('True if the object replaces one of the same name in the manifest file.'),
     }),
   ),
   history: list(VERSION_SUMMARY, 'Published versions, newest first; at most 200.'),
@@ -239,7 +246,7 @@ const PUBLISHED = {
     object({ request_id: REQUEST_ID, kind: oneOf('version'), version: VERSION_SUMMARY }),
     object({ request_id: REQUEST_ID, kind: oneOf('draft'), draft: DRAFT }),
   ],
-  description: 'A version with its `objects`, `changes` and `access`; or a draft with its `text`.',
+  description: 'A version with its `objects`, `changes` and `access`, or a draft with its `text`.',
 } as const;
 
 export const PUBLISHING: readonly (readonly [string, JsonShape])[] = [
@@ -253,7 +260,7 @@ export const PUBLISHING: readonly (readonly [string, JsonShape])[] = [
     'Unservable',
     object(
       { code: text(), detail: text(), diagnostics: list(FINDING) },
-      'An error, with the faults that prevent the manifest from being served.',
+      'An error, with the problems that prevent the manifest from being served.',
     ),
   ],
 ];

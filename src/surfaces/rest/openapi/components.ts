@@ -18,57 +18,60 @@ const FORMAT = object(
     'unit?': text('Unit of the number, such as `kg`.'),
     'decimals?': count(),
   },
-  'Display format; does not affect the value: 0.25 for 25 percent.',
+  'Display format. It does not change the value: 25 percent is returned as 0.25.',
 );
 
 const COLUMN = object({
   name: text(),
   type: text(
-    'Type in the model, such as `int4` or `text[]`. The entity key of a passage is `text` in JSON, whatever its type.',
+    'Type in the model, such as `int4` or `text[]`. In JSON, the entity key of a passage is always `text`.',
   ),
-  source: textOrNull('Full name of the entity column that is returned unchanged; null for other values.'),
+  source: textOrNull('Full name of the entity column, if it is returned unchanged; otherwise null.'),
   redacted: flag(
-    'True if the policy masks values of the column for this caller, in some rows at least. For passages and evidence: true if a returned value is redacted; in a plan (`explain`), if one may be.',
+    'True if values of the column are masked for this caller in at least some rows. For passages and evidence: true if a returned value is redacted or, in a plan (`explain`), may be redacted.',
   ),
   'format?': FORMAT,
 });
 
 const REDACTED_COLUMNS = list(
   text(),
-  'Entity columns in the answer that are masked for this caller, in some rows at least: `<entity>.<column>`.',
+  'Entity columns in the answer that are masked for this caller in at least some rows, as `<entity>.<column>`.',
 );
 const REDACTED_FIELDS = list(
   text(),
-  'Passage fields in the answer that are redacted in at least one of the passages used for it.',
+  'Passage fields in the answer that are redacted in at least one passage used for it.',
 );
 const NOTICE_MEMBERS = {
   'redacted_conditions?': list(
     text(),
-    'Masked columns that are not in the answer but influence it, such as in a filter, a grouping or an order: `<entity>.<column>`.',
+    'Masked columns, as `<entity>.<column>`, that affect the answer without being in it, for example in a filter, a grouping or an order.',
   ),
-  'partial_columns?': list(text(), 'Columns of the answer that aggregate values masked in some rows.'),
+  'partial_columns?': list(
+    text(),
+    'Columns of the answer that aggregate values which are masked in some rows.',
+  ),
   'notices?': list(text(), 'Notes on how to read the answer; they depend on the query, not on the data.'),
 } as const;
 
 const INDEXED_AT = textOrNull(
-  'Start of the last regular indexing run, RFC 3339 in UTC; text written before it is in the index. Null if unknown.',
+  'Start of the last regular indexing run, RFC 3339 in UTC; null if unknown. Text committed before this time is in the index.',
 );
 
 const FRESHNESS = object(
   {
     from: oneOf('live', 'standby', 'cache', 'rollup'),
     as_of: text(
-      'Time, RFC 3339 in UTC: the answer includes all changes made before it; later ones may be missing.',
+      'Time, RFC 3339 in UTC. The answer includes all changes made before it; later changes may be missing.',
     ),
   },
-  'Source and age of the answer, if the manifest allows cached or precomputed answers or answers of standbys. Absent: the answer is current.',
+  'Source and age of the answer. Absent if the primary answered and the answer cannot be cached; it is then current.',
 );
 
 const RECEIPT = object(
   {
     proof: text('C2SP tlog-proof of the record of this answer in the audit log.'),
     salt: text(
-      'Salt of the digests in that record, base64url. Whoever has it can test guesses of the answer.',
+      'Salt of the digests in that record, in base64url. Keep it secret: anyone who has it can test guesses of the answer.',
     ),
   },
   'Receipt of the answer, if the request has `Prefer: receipt`.',
@@ -76,14 +79,14 @@ const RECEIPT = object(
 
 const RECORDED_RECEIPT = object({
   proof: text('C2SP tlog-proof of the record of the answer in the audit log.'),
-  verifier_key: text('Key that checks the proof. Trust a copy that was kept elsewhere.'),
+  verifier_key: text('Key that verifies the proof. To be safe, use a copy that was stored elsewhere.'),
 });
 
 const DASHBOARD_LIST = object({
   request_id: text('ID of this request, also in the audit log.'),
   dashboards: list({
     type: 'object',
-    description: 'Content of a dashboard’s file, without its roles: `osl_dashboard`, `title`, `panels`.',
+    description: 'Content of a dashboard file without its `roles`: `osl_dashboard`, `title` and `panels`.',
   }),
 });
 
@@ -95,7 +98,7 @@ const ANSWER = object(
     rows: list({
       type: 'object',
       description:
-        'Values by column name. int8 and numeric are strings, timestamps are in RFC 3339, bytea is in base64, NaN and infinities are strings.',
+        'Values by column name. int8, numeric, NaN and infinities are strings, timestamps are in RFC 3339, and bytea is in base64.',
     }),
     row_count: count(),
     truncated: flag('True if rows were left out because of a limit.'),
@@ -108,7 +111,7 @@ const ANSWER = object(
     ),
     'errors?': list(
       object({ chunk_id: text(), reason: text() }),
-      'Passages for which a decoder operator failed, with the reason.',
+      'Passages for which a decoder operator failed and returned NULL, with the reason.',
     ),
     'freshness?': FRESHNESS,
     versions: VERSIONS,
@@ -123,7 +126,7 @@ const PLAN = object(
     form: FORMS,
     plan: object({ step: text(), detail: { type: 'object' }, inputs: list({ type: 'object' }) }),
     objects: list(text(), 'Full names of the objects that would be read.'),
-    grants: list(text(), 'Opaque IDs of the grants that apply.'),
+    grants: list(text(), 'Opaque IDs of the grants that apply to the query.'),
     columns: list(COLUMN),
     redacted_columns: REDACTED_COLUMNS,
     ...NOTICE_MEMBERS,
@@ -131,7 +134,7 @@ const PLAN = object(
       object({ object: text(), reason: text() }),
       'Deprecated objects in the query, with the reason.',
     ),
-    'sql?': text('SQL that would be sent to the database; only for callers with an admin role.'),
+    'sql?': text('SQL that would be sent to the database. Only for callers with an admin role.'),
     'upstream?': object(
       {
         sql: text('SQL statement for the database.'),
@@ -141,9 +144,9 @@ const PLAN = object(
             from: {
               ...oneOf(...ORIGINS),
               description:
-                'Origin of the value: a literal of the query text (`literal`), the caller’s `$n` (`parameter`), the policy, a metric or the compiler (`gateway`), an attribute of the caller (`attribute`), an earlier step (`step`), or the key of masks (`mask_key`).',
+                'Origin of the value: `literal` (in the query text), `parameter` (the caller’s `$n`), `gateway` (policy, metric or compiler), `attribute` (of the caller), `step` (an earlier step) or `mask_key` (key for masks).',
             },
-            'value?': text('Value of a `literal`, in Postgres’ text format; absent for other origins.'),
+            'value?': text('Value of a `literal`, in the text format of Postgres; absent for other origins.'),
             'number?': {
               type: 'integer',
               minimum: 1,
@@ -153,11 +156,11 @@ const PLAN = object(
           'Parameters of the statement, in the order of `$1`, `$2` and so on.',
         ),
         'plan?': text(
-          'Generic plan of the database, independent of parameter values: the text of EXPLAIN without ANALYZE.',
+          'Generic execution plan, independent of parameter values: output of EXPLAIN without ANALYZE.',
         ),
-        'truncated?': flag('True if the end of the plan was cut off by a limit.'),
+        'truncated?': flag('True if a limit cut off the end of the plan.'),
       },
-      'Database statement, and its plan if requested; present if the request has `upstream`.',
+      'Statement for the database, with its plan if requested. Present if the request has `upstream`.',
     ),
     versions: VERSIONS,
   },
@@ -183,20 +186,20 @@ const SCHEMA_COLUMN = object({
   nullable: flag(),
   masked: {
     ...oneOf('none', 'some', 'all'),
-    description: 'Rows in which the caller sees, or may see, masked values.',
+    description: 'Rows in which values are, or may be, masked for the caller.',
   },
   use: {
     ...oneOf('rows', 'aggregates'),
-    description: '`rows`: the column can be selected. `aggregates`: only aggregates may use it.',
+    description: '`rows`: the column can be selected. `aggregates`: it can only be used in aggregates.',
   },
   synonyms: list(text()),
-  'sensitivity?': textOrNull('Sensitivity label; null if there is none. Only in the full view.'),
+  'sensitivity?': textOrNull('Sensitivity label; null if the column has none. Only in the full view.'),
 });
 const END = object({ entity: text(), columns: list(text()) });
 const DESCRIBED = { name: text(), description: textOrNull() } as const;
 const DEPRECATABLE = {
   ...DESCRIBED,
-  deprecated: textOrNull('Reason for deprecation; null if not deprecated.'),
+  deprecated: textOrNull('Reason for deprecation; null if the object is not deprecated.'),
 } as const;
 const SHOWN = {
   synonyms: list(text()),
@@ -205,7 +208,7 @@ const SHOWN = {
 
 const SCHEMA = object({
   version: text(
-    'Version of the schema. Full view: that of the manifest. Governed view: changes only if the visible schema changes.',
+    'In the full view, the version of the manifest. In the governed view, a version that changes only if the visible schema changes.',
   ),
   etag: text(),
   entities: list(
@@ -216,12 +219,12 @@ const SCHEMA = object({
       primary_key: list(text()),
       entity_key_columns: list(text(), 'Columns that joins may use.'),
       time_dimension: textOrNull(
-        'Column used as `metric_time` of the entity’s metrics; null if there is none that the caller sees.',
+        'Column used as `metric_time` of the entity’s metrics; null if the caller sees no such column.',
       ),
       columns: list(SCHEMA_COLUMN),
       derived: list(
         object({ ...DESCRIBED, type: text(), facet: text(), synonyms: list(text()) }),
-        'Attributes computed from text; they can be selected if WHERE names the keys.',
+        'Attributes computed from text. They can be selected in queries whose WHERE picks rows by key.',
       ),
       minimum_group_size: {
         type: ['integer', 'null'],
@@ -243,8 +246,8 @@ const SCHEMA = object({
       indexed_at: INDEXED_AT,
       retrieval: object({
         max_top_k: count(),
-        modes: list(text(), 'Values of `mode` in RETRIEVE; the first is the default.'),
-        rerankers: list(text(), 'Values of `rerank` in RETRIEVE; `true` stands for the first.'),
+        modes: list(text(), 'Allowed values of `mode` in RETRIEVE; the first is the default.'),
+        rerankers: list(text(), 'Allowed values of `rerank` in RETRIEVE; `true` selects the first.'),
       }),
       labels: list(text()),
       columns: list(SCHEMA_COLUMN),
@@ -256,12 +259,14 @@ const SCHEMA = object({
     object({
       ...DEPRECATABLE,
       fqn: text(),
-      entity: textOrNull('Entity whose rows are aggregated; null if the metric uses rows of several.'),
+      entity: textOrNull(
+        'Entity whose rows are aggregated; null if the metric uses rows of several entities.',
+      ),
       kind: oneOf('simple', 'ratio', 'derived', 'cumulative', 'offset', 'conversion'),
       type: text(),
       format: { anyOf: [{ type: 'null' }, FORMAT] },
       measurable: flag(
-        'True if MEASURE over its entity alone can compute it; a metrics query accepts every metric.',
+        'True if MEASURE can compute the metric over its entity alone. A metrics query accepts every metric.',
       ),
       ...SHOWN,
     }),
@@ -311,15 +316,16 @@ const NODE = object({
 });
 
 const EDGE = object({
-  id: text('`<bridge>~<a>:<b>`; without a bridge `<link>~<a>:<b>`.'),
+  id: text('`<bridge>~<from>:<to>` or, without a bridge, `<link>~<from>:<to>`.'),
   source: text(),
   target: text(),
   kind: {
     ...oneOf('nn', 'n1', '11'),
-    description: '`nn`: through a bridge. `n1`, `11`: along a foreign key, from source to target.',
+    description:
+      '`nn`: many to many, through a bridge. `n1`: many to one, `11`: one to one, along a foreign key from source to target.',
   },
   label: text(),
-  declared: flag('True if the manifest declares the link; false if it was only found in a database.'),
+  declared: flag('True if the manifest declares the link; false if it was only found in the database.'),
   source_attr: text(),
   target_attr: text(),
 });
@@ -349,8 +355,8 @@ const RESOLUTION = object({
 });
 
 const KEPT_POLICY = object(
-  { since: text(), until: text(), seconds_left: count('Seconds left until `until`, rounded up.') },
-  'Present if the newest policy is missing or invalid: the last valid one stays in force until `until`.',
+  { since: text(), until: text(), seconds_left: count('Number of seconds until `until`, rounded up.') },
+  'Present if the newest policy is missing or invalid. The last valid policy then stays in force until `until`.',
 );
 
 const HEALTH = object({
@@ -367,7 +373,7 @@ const READINESS = object({
     'Number of entities and bridges with a table or column that is missing in the database.',
   ),
   'data_nodes_unreachable?': count(
-    'Number of servers behind the databases, such as those of foreign tables, that do not respond.',
+    'Number of unreachable servers behind the databases, such as those of foreign tables.',
   ),
   'kept_policy?': KEPT_POLICY,
 });
@@ -385,7 +391,7 @@ export const COMPONENTS: ReadonlyMap<string, JsonShape> = new Map<string, JsonSh
   ['Subscription', SUBSCRIPTION],
   [
     'SubscriptionState',
-    object({ request_id: text('ID of the check in the audit log.'), versions: VERSIONS }),
+    object({ request_id: text('ID of this run of the query, also in the audit log.'), versions: VERSIONS }),
   ],
   ['SampleRequest', SAMPLE_REQUEST],
   ['Sample', SAMPLE],

@@ -18,7 +18,7 @@ const GOVERNED = {
     governed: {
       ...oneOf('true', 'false'),
       description:
-        '`true`: only objects that the caller’s grants show. Default: `false`, everything, which requires an admin role.',
+        '`true`: only objects visible through the caller’s grants. Default: `false`, all objects, which requires an admin role.',
       examples: ['true'],
     },
   },
@@ -28,12 +28,12 @@ const PART_OF_SCHEMA = {
   properties: {
     ...GOVERNED.properties,
     names: text(
-      'Return only objects with these names, separated by commas; members that are null, empty or have their default value are left out.',
+      'Names, separated by commas, of the objects to return. Members that are null, empty or have their default value are left out.',
     ),
-    parts: text(`Return only these lists, separated by commas: ${SCHEMA_PARTS.join(', ')}.`),
+    parts: text(`Lists to return, separated by commas: ${SCHEMA_PARTS.join(', ')}.`),
     index: {
       ...oneOf('true', 'false'),
-      description: '`true`: return a page of an index that has a short entry for each object.',
+      description: '`true`: return a page of an index with a short entry for each object.',
     },
     from: text('Start of a page of the index: `next` of the previous page.'),
   },
@@ -42,16 +42,14 @@ const QUERY_HEADERS = {
   type: 'object',
   properties: {
     prefer: text(
-      '`receipt`: return a receipt of the answer; `receipt=multiset`: one that does not depend on the order of the rows.',
+      '`receipt`: return a receipt of the answer. `receipt=multiset`: return a receipt that does not depend on the order of the rows.',
     ),
-    'osl-purpose': text(
-      'Purpose of the request, percent-encoded; one of those that the policy allows for the caller.',
-    ),
+    'osl-purpose': text('Purpose of the request, percent-encoded. The policy must allow it for the caller.'),
     'osl-task': text(
-      'Task that the request is part of, percent-encoded, for limits per task; 1 to 200 characters. The claim `osl_task` of the token comes first.',
+      'Task that the request is part of, for limits per task: 1 to 200 characters, percent-encoded. The claim `osl_task` of the token takes precedence.',
     ),
     'osl-approval-reason': text(
-      'Reason, percent-encoded, for which an approval is requested if the query needs one (E0535).',
+      'Reason, percent-encoded, for requesting an approval if the query needs one (E0535).',
     ),
     'osl-break-glass': text(
       'Reason for break-glass access, percent-encoded. It is recorded, raises an alarm, and activates the access for a limited time.',
@@ -70,8 +68,7 @@ export function operation(schema: Readonly<Record<string, unknown>>): FastifySch
 const ARROW = {
   type: 'string',
   format: 'binary',
-  description:
-    'Arrow IPC stream: record batches, then one without rows that has `osl.trailer` in its metadata.',
+  description: 'Arrow IPC stream: record batches, then an empty batch with `osl.trailer` in its metadata.',
 } as const;
 
 export const QUERY_OPERATION = operation({
@@ -94,15 +91,17 @@ export const QUERY_OPERATION = operation({
 
 export const SUBSCRIBE_OPERATION = operation({
   operationId: 'subscribe',
-  summary: 'Be told when the answer of a query changes',
+  summary: 'Receive an event when the answer of a query changes',
   description:
-    'Runs the query at each interval and sends an event when the answer that the caller may see has changed. No rows are sent.',
+    'Runs the query as the caller at each interval, and sends an event when its answer has changed. No rows are sent.',
   tags: ['questions'],
   security: BEARER,
   headers: {
     type: 'object',
     properties: {
-      'last-event-id': text('ID of the last event received, to be told at once of a change since then.'),
+      'last-event-id': text(
+        'ID of the last event received. If the answer has changed since then, `changed` is sent at once.',
+      ),
       'osl-purpose': QUERY_HEADERS.properties['osl-purpose'],
       'osl-break-glass': QUERY_HEADERS.properties['osl-break-glass'],
     },
@@ -111,7 +110,7 @@ export const SUBSCRIBE_OPERATION = operation({
   response: {
     200: {
       description:
-        'Server-sent events: `ready` and `changed`, with an ID, and data as in `SubscriptionState`; `retrying` and `ended`, with a problem as data.',
+        'Server-sent events: `ready` and `changed` with an ID and a `SubscriptionState` as data, `retrying` and `ended` with a problem as data.',
       content: { 'text/event-stream': { schema: text() } },
     },
     ...refusals(...ANY_CALL, 'body', ...QUESTION, 'subscription'),
@@ -141,7 +140,7 @@ export const SCHEMA_OPERATION = operation({
   response: {
     200: json(
       ref('Schema'),
-      'The schema, with an ETag. With `names` or `parts`: the lists with the requested objects, without members that are null, empty or have their default value, and `not_found`. With `index`: a page of `objects`, `next`, and the number of objects of each kind.',
+      'The schema, with an ETag. With `names` or `parts`: the requested objects and `not_found`, without members that are null, empty or have their default value. With `index`: a page of `objects`, `next`, and the number of objects of each kind.',
     ),
     304: NOT_MODIFIED,
     ...refusals(...ANY_CALL, 'whole graph', 'unknownRelation'),
@@ -195,21 +194,21 @@ export const SUGGEST_OPERATION = operation({
   security: BEARER,
   body: { content: { 'application/json': { schema: ref('SuggestRequest') } } },
   response: {
-    200: json(ref('Suggestion'), 'The draft, and its faults.'),
+    200: json(ref('Suggestion'), 'The draft, with any errors in it.'),
     ...refusals(...ANY_CALL, 'body', 'authoring', 'unresolvable'),
   },
 });
 
 export const VALIDATE_OPERATION = operation({
   operationId: 'validate',
-  summary: 'Validate a fragment or a manifest, and show what it would change',
+  summary: 'Validate a fragment or a manifest, and list the changes it would make',
   description:
-    'Requires an admin role. Faults of the fragment or manifest are part of the answer, not an error. Nothing is stored except the state of a draft.',
+    'Requires an admin role. Problems in the fragment or manifest are part of the answer, not an error. Nothing is stored except the state of a draft.',
   tags: ['authoring'],
   security: BEARER,
   body: { content: { 'application/json': { schema: ref('ValidateRequest') } } },
   response: {
-    200: json(ref('Judgement'), 'The faults, or what would change.'),
+    200: json(ref('Judgement'), 'The problems found, or the changes that would be made.'),
     ...refusals(...ANY_CALL, 'body', 'authoring', 'draft', 'notFound', 'unresolvable'),
   },
 });
@@ -220,7 +219,7 @@ export const CONFORMANCE_OPERATION = operation({
   tags: ['service'],
   security: BEARER,
   response: {
-    200: json(list(text()), 'Conformance levels of the contract that are fully met.'),
+    200: json(list(text()), 'Conformance levels of the contract that the server meets in full.'),
     ...refusals(...ANY_CALL),
   },
 });
@@ -232,7 +231,7 @@ export const HEALTH_OPERATION = operation({
   response: {
     200: json(
       ref('Health'),
-      'Alive. `degraded`: requests that need a service in `waiting_for` are refused, or the last valid policy is in force instead of the newest. With `audit_sync`, audit records are synced up to 50 ms after the answers, and a power failure may lose them.',
+      'Alive. `degraded`: requests that need a service in `waiting_for` are refused, or the last valid policy is in force instead of the newest. With `audit_sync`, audit records are synced up to 50 ms after the answer, so a power failure may lose them.',
     ),
     503: json(
       object({ status: oneOf('failing'), audit: oneOf('disk', 'full', 'deadline', 'closed') }),
@@ -265,7 +264,9 @@ export const WHY_OPERATION = operation({
   querystring: {
     type: 'object',
     properties: {
-      object: text('An entity, bridge or facet, or a column of one: `osl.entities.customer.email`.'),
+      object: text(
+        'An entity, bridge or facet, or one of its columns, such as `osl.entities.customer.email`.',
+      ),
     },
     required: ['object'],
   },
@@ -276,7 +277,7 @@ export const REQUEST_ACCESS_OPERATION = operation({
   operationId: 'requestAccess',
   summary: 'Request access from the owner of the policy',
   description:
-    'The request is recorded and, if `OSL_OWNER_WEBHOOK` is set, sent there with the roles and the grant that would give access. Grants that lack an approval only are listed for their approvers. The answer does not reveal if the object exists.',
+    'The request is recorded and, if `OSL_OWNER_WEBHOOK` is set, sent there with the roles and the grant that would give access. If a grant lacks only an approval, a request to its approvers is opened. The answer does not reveal whether the object exists.',
   tags: ['graph'],
   security: BEARER,
   body: { content: { 'application/json': { schema: ref('AccessRequest') } } },
@@ -290,7 +291,7 @@ export const APPROVALS_OPERATION = operation({
   operationId: 'approvals',
   summary: 'List approval requests',
   description:
-    'Those that the caller may decide or has made, newest first; for admin roles all, without statements and reasons. Requests are listed until they, or the approval, have ended.',
+    'Requests that the caller may decide or has made, newest first. Callers with an admin role also get all others, without reasons and statements as written. A request is listed until it or its approval expires.',
   tags: ['graph'],
   security: BEARER,
   response: {
@@ -303,7 +304,7 @@ export const DECIDE_APPROVAL_OPERATION = operation({
   operationId: 'decideApproval',
   summary: 'Approve or decline a request, or end an approval',
   description:
-    'For a person with every role that the grants name in `approval`, who is not in the chain of the request and acts for nobody. The decision is recorded before it takes effect.',
+    'Requires every role that the grants name in `approval`. The caller must not be in the chain of the request, nor act on behalf of others. The decision is recorded before it takes effect.',
   tags: ['graph'],
   security: BEARER,
   params: {
@@ -313,7 +314,7 @@ export const DECIDE_APPROVAL_OPERATION = operation({
   },
   body: { content: { 'application/json': { schema: ref('ApprovalVerdict') } } },
   response: {
-    200: json(ref('ApprovalDecided'), 'The decision, which is in effect.'),
+    200: json(ref('ApprovalDecided'), 'The decision, now in effect.'),
     ...refusals(...ANY_CALL, 'body', 'approval', 'wrongState'),
   },
 });
@@ -322,7 +323,7 @@ export const EXPLAIN_ACCESS_OPERATION = operation({
   operationId: 'explainAccess',
   summary: 'Explain how a hypothetical caller sees an object',
   description:
-    'Requires an admin role. No data is read, except to check if the row in `row` is visible to the hypothetical caller.',
+    'Requires an admin role. Reads data only to check whether the hypothetical caller sees the row in `row`.',
   tags: ['authoring'],
   security: BEARER,
   body: { content: { 'application/json': { schema: ref('AccessQuestion') } } },
@@ -336,12 +337,12 @@ export const RECEIPT_OPERATION = operation({
   operationId: 'receipt',
   summary: 'Return the receipt of an earlier answer',
   description:
-    'For the caller who got the answer, and for admin roles. The proof is under the newest stored checkpoint; the salt is not in the log.',
+    'For the caller who received the answer, and for admin roles. The proof refers to the newest stored checkpoint. The salt is not included, since it is not in the log.',
   tags: ['questions'],
   security: BEARER,
   params: {
     type: 'object',
-    properties: { request_id: text('ID of the request that was answered.') },
+    properties: { request_id: text('ID of the request whose receipt is returned.') },
     required: ['request_id'],
   },
   response: {
@@ -354,7 +355,7 @@ export const DASHBOARDS_OPERATION = operation({
   operationId: 'dashboards',
   summary: 'List shared dashboards',
   description:
-    'The dashboards of OSL_DASHBOARDS that name a role which the caller has. They have queries of metrics and no values.',
+    'Dashboards in OSL_DASHBOARDS that are shared with a role of the caller. They contain metrics queries, but no values.',
   tags: ['graph'],
   security: BEARER,
   response: {
@@ -367,7 +368,7 @@ export const PUBLISH_OPERATION = operation({
   operationId: 'publish',
   summary: 'Publish, deprecate, withdraw or roll back objects',
   description:
-    'Requires an admin role. The change is validated again and becomes a new, immutable version, which is served completely or not at all. It cannot change connectors, policy, endpoints or allowlists.',
+    'Requires an admin role. The change is validated again and becomes a new, immutable version, which is served in full or not at all. Connectors, policy, endpoints and allowlists cannot be changed.',
   tags: ['authoring'],
   security: BEARER,
   headers: {

@@ -25,7 +25,7 @@ const OAUTH_FAULT = object(
 export const TOKEN_OPERATION = operation({
   operationId: 'exchangeToken',
   summary: "Exchange an issuer's token for an actor token",
-  description: 'Token exchange (RFC 8693) according to the rules of the policy.',
+  description: 'Token exchange (RFC 8693), according to the rules of the policy.',
   tags: ['protocols'],
   body: {
     content: {
@@ -56,7 +56,10 @@ export const TOKEN_OPERATION = operation({
       }),
       'The token.',
     ),
-    400: json(OAUTH_FAULT, 'Not exchanged, also if a token is invalid or gives no access.'),
+    400: json(
+      OAUTH_FAULT,
+      'The token was not exchanged, for example because it is invalid or gives no access.',
+    ),
     429: json(OAUTH_FAULT, 'Limit exceeded (see `Retry-After`).'),
     503: json(OAUTH_FAULT, 'Temporarily unavailable.'),
   },
@@ -100,7 +103,7 @@ export const MCP_METADATA_OPERATION = operation({
 export const METRICS_OPERATION = operation({
   operationId: 'metrics',
   summary: 'Metrics for Prometheus',
-  description: 'Only for this machine and the networks in `OSL_METRICS_FROM`; others get 404.',
+  description: 'Only for clients on this machine and in the networks of `OSL_METRICS_FROM`; others get 404.',
   tags: ['protocols'],
   response: {
     200: { description: 'Prometheus text format.', content: { 'text/plain': { schema: text() } } },
