@@ -44,7 +44,7 @@ export interface Role {
   readonly createRole: boolean;
   readonly replication: boolean;
   readonly memberships: readonly RoleMembership[];
-  /** Settings from ALTER ROLE and ALTER DATABASE that apply in this database, such as `row_security=off`. */
+  /** Settings from ALTER ROLE and ALTER DATABASE that a login in this database gets, such as `row_security=off`. */
   readonly settings: readonly string[];
 }
 
@@ -230,12 +230,17 @@ export interface UnreadPart {
   readonly reason: string;
 }
 
-/** Splits a search_path into its schemas. */
+/** A name of a search_path, quoted or not, up to the next comma; the white space is that of Postgres. */
+const PATH_NAME =
+  /[ \t\n\r\f\v]*(?:"((?:[^"]|"")*)"|([^", \t\n\r\f\v][^, \t\n\r\f\v]*))[ \t\n\r\f\v]*(?:,|$)/gy;
+
+/** Splits a search_path into its schemas, as `SplitIdentifierString` of Postgres does; empty names are left out. */
 export function schemasOf(searchPath: string): readonly string[] {
-  return searchPath
-    .split(',')
-    .map((part) => part.trim().replace(/^"(.*)"$/, '$1'))
-    .filter((name) => name !== '');
+  const names = [...searchPath.matchAll(PATH_NAME)].map(
+    ([, quoted, plain = '']) =>
+      quoted?.replaceAll('""', '"') ?? plain.replace(/[A-Z]/g, (letter) => letter.toLowerCase()),
+  );
+  return names.filter((name) => name !== '');
 }
 
 const SEARCH_PATH = 'search_path=';
