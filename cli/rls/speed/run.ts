@@ -219,14 +219,14 @@ type SpeedResult = ExplainedComparison | SkippedStatement;
 
 const WIDTH = 60;
 
-/** The result as data for `--json`; the plans contain no values. */
+/** The result as data for `--json`; the statements and plans contain no values. */
 function speedJson(results: readonly SpeedResult[], isRecorded: boolean) {
   return {
     statements: results.map((result) => {
       if (!('compared' in result)) {
         const { statement, caller, reason } = result;
         return {
-          statement: statement.text,
+          statement: statementText(statement),
           calls: statement.calls,
           caller: caller?.name ?? null,
           compared: false,
@@ -236,7 +236,7 @@ function speedJson(results: readonly SpeedResult[], isRecorded: boolean) {
       const { compared, faster, ratio, reasons } = result;
       const { statement, caller, rowSecurity, governed, sameRows } = compared;
       return {
-        statement: statement.text,
+        statement: statementText(statement),
         calls: statement.calls,
         caller: caller.name,
         role: caller.role,
@@ -286,7 +286,7 @@ function tableOf(results: readonly ExplainedComparison[]): string {
     return [
       String(i + 1),
       caller.name,
-      shortened(statement.text),
+      shortened(statement),
       rowsText(compared),
       figure(rowSecurity.ms ?? rowSecurity.cost),
       figure(governed.ms ?? governed.cost),
@@ -322,7 +322,7 @@ function refusalLine({ statement, caller, reason }: SkippedStatement): string {
         ? ''
         : ` (${identifier(statement.role)})`
       : ` (${caller.name})`;
-  return visible(`  ${shortened(statement.text)}${who}: ${reason}`);
+  return visible(`  ${shortened(statement)}${who}: ${reason}`);
 }
 
 function summary(results: readonly ExplainedComparison[], refused: number): string {
@@ -336,7 +336,11 @@ function summary(results: readonly ExplainedComparison[], refused: number): stri
   );
 }
 
-/** The statement on one short line, without literals: those of an application may be values of rows. */
-function shortened(text: string): string {
-  return cutTo(withoutValues(text).replace(/\s+/g, ' ').trim(), WIDTH, '…');
+/** The statement without literals: those of an application may be values of rows. */
+function statementText({ text }: GivenStatement): string {
+  return withoutValues(text).trim();
+}
+
+function shortened(statement: GivenStatement): string {
+  return cutTo(statementText(statement).replace(/\s+/g, ' '), WIDTH, '…');
 }
