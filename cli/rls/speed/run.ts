@@ -11,6 +11,7 @@ import { searchPathOf } from '../catalog/catalog.js';
 import {
   type ComparedCaller,
   comparedCallers,
+  mayHaveRows,
   rolesOfPolicy,
   subjectOf,
   withServedFiles,
@@ -106,11 +107,6 @@ async function inputOf(
       ? await recordedStatements(system, database, roles, (table) => tables.has(table), flags.limit)
       : statementsIn(flags.statements);
   return { statements, callers, subjects: callers.map((caller) => subjectOf(caller, attributes)) };
-}
-
-/** False for the sampled caller without values, who sees only the rows that everybody sees. */
-function mayHaveRows({ name }: ComparedCaller): boolean {
-  return !name.endsWith(' without values');
 }
 
 interface SpeedWork extends Input {
