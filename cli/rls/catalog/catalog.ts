@@ -245,11 +245,18 @@ export function schemasOf(searchPath: string): readonly string[] {
 
 const SEARCH_PATH = 'search_path=';
 
-/** The search_path set for a role or this database, with the role's name for `$user`; null if none is set. */
-export function searchPathOf({ name, settings }: Role): readonly string[] | null {
+/** The search_path set for a role or this database; null if none is set. */
+export function searchPathOf({ settings }: Role): readonly string[] | null {
   const own = settings.find((setting) => setting.startsWith(SEARCH_PATH));
-  if (own === undefined) return null;
-  return schemasOf(own.slice(SEARCH_PATH.length)).map((schema) => (schema === '$user' ? name : schema));
+  return own === undefined ? null : schemasOf(own.slice(SEARCH_PATH.length));
+}
+
+/** The search_path of Postgres if none is set. */
+export const DEFAULT_SEARCH_PATH: readonly string[] = ['$user', 'public'];
+
+/** The schemas of a search_path for a current user, whose name is that of the schema `$user`. */
+export function schemasFor(user: string, searchPath: readonly string[]): readonly string[] {
+  return searchPath.map((schema) => (schema === '$user' ? user : schema));
 }
 
 /** Identifies an object as `pg_identify_object` does, such as `tenants on app.doc` for a policy. */

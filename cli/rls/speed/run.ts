@@ -7,7 +7,7 @@ import { connectorUrl } from '../../../src/service/connector-url.js';
 import { usage } from '../../exit.js';
 import { counted, print, printJson, visible } from '../../output.js';
 import { cutTo, formatTable } from '../../table.js';
-import { searchPathOf } from '../catalog/catalog.js';
+import { DEFAULT_SEARCH_PATH, schemasFor, searchPathOf } from '../catalog/catalog.js';
 import {
   type ComparedCaller,
   comparedCallers,
@@ -181,7 +181,8 @@ async function ofCallers(
       const text = `SELECT ${name}::text FROM ${schema}.${of} WHERE ${name} IS NOT NULL LIMIT 1`;
       return sides.direct.sample(underRowSecurity(text, caller, null));
     };
-    const prepared = await readyStatement(statement, database, searchPath ?? ['public'], sample);
+    const schemas = schemasFor(caller.role, searchPath ?? DEFAULT_SEARCH_PATH);
+    const prepared = await readyStatement(statement, database, schemas, sample);
     results.push(await compareStatement(sides, statement, caller, await token(i), searchPath, prepared));
   }
   if (results.length === 0)

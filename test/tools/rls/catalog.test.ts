@@ -1,6 +1,6 @@
 import pg from 'pg';
 import t from 'tap';
-import { searchPathOf } from '../../../cli/rls/catalog/catalog.js';
+import { schemasFor, searchPathOf } from '../../../cli/rls/catalog/catalog.js';
 import { readCatalog } from '../../../cli/rls/catalog/read.js';
 import { Sql } from '../../../src/base/sql.js';
 import { NO_NATIVE, startNativePostgres, urlAs } from '../../support/native-postgres.js';
@@ -34,12 +34,14 @@ else {
   ]);
   await admin.query(`alter role ${odd} set search_path from current; reset search_path`);
 
-  const pathsInCatalog = async (): Promise<Record<string, readonly string[] | null>> => {
+  const pathsInCatalog = async (): Promise<Record<string, readonly string[]>> => {
     const { roles } = await readCatalog({
       query: async (statement) => (await admin.query<Record<string, unknown>>(Sql.textOf(statement))).rows,
     });
     const found = [...roles.values()].filter(({ name }) => name.endsWith(mark));
-    return Object.fromEntries(found.map((role) => [role.name, searchPathOf(role)]));
+    return Object.fromEntries(
+      found.map((role) => [role.name, schemasFor(role.name, searchPathOf(role) ?? [])]),
+    );
   };
   const pathAtLogin = async (role: string): Promise<readonly string[]> => {
     const client = new pg.Client(urlAs(postgres.url, role, 'osl'));
