@@ -1,6 +1,6 @@
 import type { FuncCall, Node, SelectStmt, SubLink } from '@pgsql/types';
 import { QueryError } from 'osl-compiler';
-import { calledName, expressionNode, literalOf, partsOf } from './nodes.js';
+import { calledName, expressionNode, literalOf, namesOf, partsOf } from './nodes.js';
 import { columnOf, eachNode, isTree, type RelationName, relationNames } from './statement.js';
 
 /**
@@ -30,7 +30,7 @@ interface Conjunct {
 
 /** A condition without AND or OR at the top level. */
 interface Alternative {
-  /** Comparison of a column with a row-independent value or a subquery, or a NULL test; otherwise null. */
+  /** Comparison of a column with a value or a subquery that does not depend on the row, or a NULL test; otherwise null. */
   readonly comparison: ColumnComparison | null;
   readonly constant: boolean | null;
   /** Columns of the policy's own table in the condition. */
@@ -203,6 +203,11 @@ function dependsOnRow(value: unknown, inner: ReadonlySet<string> | null): boolea
   return dependsOnRow(node.SubLink.testexpr, inner) || dependsOnRow(node.SubLink.subselect, within);
 }
 
+/** True if a subquery of a condition depends on the row. */
+function isCorrelated(subselect: Node | undefined): boolean {
+  return dependsOnRow(subselect, new Set(definedNames(subselect)));
+}
+
 /** Names and aliases of the tables, subqueries and functions in a query and in the queries nested in it. */
 function definedNames(query: unknown): readonly string[] {
   const names: string[] = [];
@@ -236,8 +241,9 @@ function comparisonOf(node: Node): ColumnComparison | null {
     return arg === undefined ? null : compared(arg, nulltesttype === 'IS_NULL' ? 'IS NULL' : 'IS NOT NULL');
   }
   if ('SubLink' in node && node.SubLink.subLinkType === 'ANY_SUBLINK') {
-    const { testexpr } = node.SubLink;
-    return testexpr === undefined ? null : compared(testexpr, 'IN');
+    const { testexpr, subselect } = node.SubLink;
+    if (testexpr === undefined || isCorrelated(subselect)) return null;
+    return compared(testexpr, 'IN');
   }
   if (!('A_Expr' in node)) return null;
   const { lexpr, rexpr, name = [], kind } = node.A_Expr;
@@ -324,11 +330,47 @@ function constantSubquery({ subLinkType, subselect }: SubLink): boolean | null {
     : null;
 }
 
+/** Value of `=` between two literals where it is certain; otherwise null, as for `1 = 1.0`. */
 function constantComparison(node: Node): boolean | null {
   if (!('A_Expr' in node) || node.A_Expr.kind !== 'AEXPR_OP') return null;
   const { lexpr, rexpr, name = [] } = node.A_Expr;
   const [operator] = name;
   if (operator === undefined || !('String' in operator) || operator.String.sval !== '=') return null;
-  const [left, right] = [literalOf(lexpr), literalOf(rexpr)];
-  return left === null || right === null ? null : left === right;
+  const [left, right] = [typedLiteral(lexpr), typedLiteral(rexpr)];
+  if (left === null || right === null || left.type !== right.type) return null;
+  if (left.text === right.text) return true;
+  return ONE_TEXT_EACH.has(left.type) ? false : null;
+}
+
+/** Types whose literals have different values if their texts differ. */
+const ONE_TEXT_EACH: ReadonlySet<string> = new Set(['text', 'integer', 'boolean']);
+
+interface TypedLiteral {
+  /** Type of the literal, with that of its cast, such as `integer` or `text::numeric`. */
+  readonly type: string;
+  readonly text: string;
+}
+
+/** A literal, also in a cast without modifiers; null for any other node. `pg_get_expr` casts each text to text. */
+function typedLiteral(node: Node | undefined): TypedLiteral | null {
+  if (node === undefined) return null;
+  if ('TypeCast' in node) {
+    const { arg, typeName: target } = node.TypeCast;
+    const literal = typedLiteral(arg);
+    if (literal === null || target?.typmods !== undefined || target?.arrayBounds !== undefined) return null;
+    const type = namesOf(target?.names).join('.');
+    return type === literal.type ? literal : { ...literal, type: `${literal.type}::${type}` };
+  }
+  const text = literalOf(node);
+  if (text === null || !('A_Const' in node)) return null;
+  const { sval, ival, boolval } = node.A_Const;
+  const type =
+    sval !== undefined
+      ? 'text'
+      : ival !== undefined
+        ? 'integer'
+        : boolval !== undefined
+          ? 'boolean'
+          : 'numeric';
+  return { type, text };
 }

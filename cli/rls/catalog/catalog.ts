@@ -44,7 +44,7 @@ export interface Role {
   readonly createRole: boolean;
   readonly replication: boolean;
   readonly memberships: readonly RoleMembership[];
-  /** Settings from ALTER ROLE and ALTER DATABASE that apply in this database, such as `row_security=off`. */
+  /** Settings from ALTER ROLE and ALTER DATABASE that a login in this database gets, such as `row_security=off`. */
   readonly settings: readonly string[];
 }
 
@@ -230,21 +230,33 @@ export interface UnreadPart {
   readonly reason: string;
 }
 
-/** Splits a search_path into its schemas. */
+/** A name of a search_path, quoted or not, up to the next comma; the white space is that of Postgres. */
+const PATH_NAME =
+  /[ \t\n\r\f\v]*(?:"((?:[^"]|"")*)"|([^", \t\n\r\f\v][^, \t\n\r\f\v]*))[ \t\n\r\f\v]*(?:,|$)/gy;
+
+/** Splits a search_path into its schemas, as `SplitIdentifierString` of Postgres does; empty names are left out. */
 export function schemasOf(searchPath: string): readonly string[] {
-  return searchPath
-    .split(',')
-    .map((part) => part.trim().replace(/^"(.*)"$/, '$1'))
-    .filter((name) => name !== '');
+  const names = [...searchPath.matchAll(PATH_NAME)].map(
+    ([, quoted, plain = '']) =>
+      quoted?.replaceAll('""', '"') ?? plain.replace(/[A-Z]/g, (letter) => letter.toLowerCase()),
+  );
+  return names.filter((name) => name !== '');
 }
 
 const SEARCH_PATH = 'search_path=';
 
-/** The search_path set for a role or this database, with the role's name for `$user`; null if none is set. */
-export function searchPathOf({ name, settings }: Role): readonly string[] | null {
+/** The search_path set for a role or this database; null if none is set. */
+export function searchPathOf({ settings }: Role): readonly string[] | null {
   const own = settings.find((setting) => setting.startsWith(SEARCH_PATH));
-  if (own === undefined) return null;
-  return schemasOf(own.slice(SEARCH_PATH.length)).map((schema) => (schema === '$user' ? name : schema));
+  return own === undefined ? null : schemasOf(own.slice(SEARCH_PATH.length));
+}
+
+/** The search_path of Postgres if none is set. */
+export const DEFAULT_SEARCH_PATH: readonly string[] = ['$user', 'public'];
+
+/** The schemas of a search_path for a current user, whose name is that of the schema `$user`. */
+export function schemasFor(user: string, searchPath: readonly string[]): readonly string[] {
+  return searchPath.map((schema) => (schema === '$user' ? user : schema));
 }
 
 /** Identifies an object as `pg_identify_object` does, such as `tenants on app.doc` for a policy. */

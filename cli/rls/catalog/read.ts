@@ -194,14 +194,16 @@ function decodeBinaryCasts(rows: readonly SecurityRow[]): ReadonlySet<string> {
   return new Set(rows.map((row) => textIn(row, 'cast')));
 }
 
+/** Of a setting that is set several times, the one that a login gets: role in database, role, database, all. */
 const ROLES = sql`
   select r.oid::int8 as id, r.rolname::text as name, r.rolcanlogin as login, r.rolsuper as super,
          r.rolbypassrls as bypass, r.rolcreaterole as create_role, r.rolreplication as replication,
-         coalesce((select array_agg(setting) from pg_catalog.pg_db_role_setting s, unnest(s.setconfig) as setting
-                    where s.setrole in (r.oid, 0)
-                      and s.setdatabase in (0, (select oid from pg_catalog.pg_database
-                                                 where datname = pg_catalog.current_database()))),
-                  '{}') as settings
+         array(select distinct on (split_part(setting, '=', 1)) setting
+                 from pg_catalog.pg_db_role_setting s, unnest(s.setconfig) as setting
+                where s.setrole in (r.oid, 0)
+                  and s.setdatabase in (0, (select oid from pg_catalog.pg_database
+                                             where datname = pg_catalog.current_database()))
+                order by split_part(setting, '=', 1), s.setrole = 0, s.setdatabase = 0) as settings
     from pg_catalog.pg_roles r
    order by r.rolname`;
 

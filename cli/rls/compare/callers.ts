@@ -1,6 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Column, Relation, TypeName } from 'osl-compiler';
 import { parse, stringify, YAMLError } from 'yaml';
 import { comparedColumns, type PolicySnapshot } from '../../../policy/index.js';
 import { sql, sqlName, sqlTable } from '../../../src/base/sql.js';
@@ -120,11 +122,19 @@ export function subjectOf(caller: ComparedCaller, attributes: readonly CallerAtt
   return { ceiling: [nameFrom(caller.role)], attributes: attributesOfCaller(caller, attributes) };
 }
 
+const WITHOUT = 'without values';
+const OF_NO_ROW = 'with values of no row';
+
+/** False for the sampled callers who see only the rows that everybody sees. */
+export function mayHaveRows({ name }: ComparedCaller): boolean {
+  return !name.endsWith(` ${WITHOUT}`) && !name.endsWith(` ${OF_NO_ROW}`);
+}
+
 /**
- * Makes callers of each role with attribute values from the database: values of the columns that filters compare with
- * the attribute. The first caller of each role has no values.
+ * Makes callers of each role: one without values, one with values that no row has, as a stranger's, and others with
+ * values of the columns that filters compare with the attribute.
  *
- * @param each number of callers with values for each role
+ * @param each number of callers with values of rows for each role
  */
 async function sampledCallers(
   system: SystemEngine,
@@ -135,28 +145,74 @@ async function sampledCallers(
 ): Promise<readonly ComparedCaller[]> {
   const compared = comparedColumns(snapshot);
   const samples = new Map<string, readonly string[]>();
-  for (const attribute of attributes) {
-    const values = new Set<string>();
-    for (const { relation, column } of compared.get(attribute.name) ?? []) {
-      const found = manifest.catalog.relations.get(relation);
-      const physical = found?.columns.find((c) => c.physical === column || c.name === column)?.physical;
-      if (found === undefined || physical === undefined) continue;
-      const name = sqlName(physical);
-      const rows = await system.query(
-        sql`select distinct ${name}::text as value from ${sqlTable(found)} where ${name} is not null order by 1 limit $1`,
-        [each],
-      );
-      for (const row of rows) values.add(String(row['value']));
-    }
-    samples.set(attribute.name, [...values]);
+  const ofNoRow = new Map<string, readonly string[]>();
+  for (const { name } of attributes) {
+    const columns = (compared.get(name) ?? []).flatMap(({ relation, column }): readonly SampledColumn[] => {
+      const table = manifest.catalog.relations.get(relation);
+      const found = table?.columns.find((c) => c.physical === column || c.name === column);
+      return table === undefined || found === undefined ? [] : [{ table, column: found }];
+    });
+    samples.set(name, await valuesOf(system, columns, each));
+    const value = await valueOfNoRow(system, columns);
+    if (value !== null) ofNoRow.set(name, [value]);
   }
   return roles.flatMap((role) => [
-    { name: `${role} without values`, role, settings: {}, claims: {} },
-    ...Array.from({ length: each }, (_, i) => callerWith(role, i, attributes, samples)),
+    { name: `${role} ${WITHOUT}`, role, settings: {}, claims: {} },
+    ...(ofNoRow.size === 0 ? [] : [callerWith(`${role} ${OF_NO_ROW}`, role, 0, attributes, ofNoRow)]),
+    ...Array.from({ length: each }, (_, i) => callerWith(`${role} ${i + 1}`, role, i, attributes, samples)),
   ]);
 }
 
+interface SampledColumn {
+  readonly table: Relation;
+  readonly column: Column;
+}
+
+async function valuesOf(
+  system: SystemEngine,
+  columns: readonly SampledColumn[],
+  most: number,
+): Promise<readonly string[]> {
+  const values = new Set<string>();
+  for (const { table, column } of columns) {
+    const name = sqlName(column.physical);
+    const rows = await system.query(
+      sql`select distinct ${name}::text as value from ${sqlTable(table)} where ${name} is not null order by 1 limit $1`,
+      [most],
+    );
+    for (const row of rows) values.add(String(row['value']));
+  }
+  return [...values];
+}
+
+/** Largest values of the types of whole numbers. */
+const MOST: ReadonlyMap<TypeName, bigint> = new Map([
+  ['int2', 2n ** 15n - 1n],
+  ['int4', 2n ** 31n - 1n],
+  ['int8', 2n ** 63n - 1n],
+]);
+
+/** A value that none of the columns has; null if their types allow none that is simple to find. */
+async function valueOfNoRow(system: SystemEngine, columns: readonly SampledColumn[]): Promise<string | null> {
+  if (columns.length === 0) return null;
+  const isText = ({ column: { type, stored, labels } }: SampledColumn): boolean =>
+    type === 'uuid' || (type === 'text' && stored === undefined && labels === undefined);
+  if (columns.every(isText)) return randomUUID();
+  let next = 0n;
+  for (const { table, column } of columns) {
+    const most = MOST.get(column.type);
+    if (most === undefined) return null;
+    const [row] = await system.query(
+      sql`select coalesce(max(${sqlName(column.physical)}), 0)::text as value from ${sqlTable(table)}`,
+    );
+    const value = BigInt(String(row?.['value'])) + 1n;
+    if (value > next) next = value;
+  }
+  return columns.every(({ column }) => next <= (MOST.get(column.type) ?? 0n)) ? String(next) : null;
+}
+
 function callerWith(
+  name: string,
   role: string,
   index: number,
   attributes: readonly CallerAttribute[],
@@ -164,14 +220,14 @@ function callerWith(
 ): ComparedCaller {
   const settings: Record<string, string> = {};
   const claims: Record<string, unknown> = {};
-  for (const { name, source, list } of attributes) {
-    const values = samples.get(name) ?? [];
+  for (const { name: attribute, source, list } of attributes) {
+    const values = samples.get(attribute) ?? [];
     const value = values[index % Math.max(1, values.length)];
     if (value === undefined) continue;
     if (source.kind === 'setting') settings[source.name] = value;
     else if (source.kind === 'claim') place(claims, source.path, list ? [value] : value);
   }
-  return { name: `${role} ${index + 1}`, role, settings, claims };
+  return { name, role, settings, claims };
 }
 
 function place(claims: Record<string, unknown>, path: readonly string[], value: unknown): void {

@@ -1,6 +1,7 @@
 import type { Node, SelectStmt, SubLink } from '@pgsql/types';
 import { identifier } from 'osl-compiler/sql-text';
 import type { TableAttributeDocument } from '../../../policy/document.js';
+import { schemasFor } from '../catalog/catalog.js';
 import { calledName, firstTarget, namesOf, partsOf } from '../nodes.js';
 import { type CallerValue, callerListOf } from './caller-value.js';
 import { rowExpression } from './row-expression.js';
@@ -32,7 +33,7 @@ export function membership(link: SubLink, isScalar: boolean, place: ConditionPla
   if (select === null) throw new Untranslatable('a subquery that is no SELECT');
   const isExists = subLinkType === 'EXISTS_SUBLINK';
   requirePlain(select, isExists || isScalar);
-  const from = fromClauseOf(select, context.tables, context.searchPath);
+  const from = fromClauseOf(select, context.tables, schemasFor(context.user.name, context.searchPath));
   const inner: NameScope = {
     ranges: from.ranges,
     arguments: NO_ARGUMENTS,

@@ -1,7 +1,13 @@
 import type { Node } from '@pgsql/types';
 import { parse, QueryError } from 'osl-compiler';
 import type { RolePrivileges } from '../catalog/access.js';
-import { type DatabaseFunction, type Oid, type SecurityCatalog, schemasOf } from '../catalog/catalog.js';
+import {
+  type DatabaseFunction,
+  type Oid,
+  type SecurityCatalog,
+  schemasFor,
+  schemasOf,
+} from '../catalog/catalog.js';
 import { calledName, firstTarget, literalOf, namesOf } from '../nodes.js';
 import { queryText } from '../statement.js';
 import { type ImportedAttributes, isCallerFunction } from './caller-value.js';
@@ -131,7 +137,7 @@ export function inlined(
   const { schema, name } = calledName(node.FuncCall);
   if ((schema === null && names.length > 1) || isCallerFunction(schema, name)) return null; // built in, or a claim
   const args = node.FuncCall.args ?? [];
-  const [called, another] = functions.named(schema, name, args.length, searchPath);
+  const [called, another] = functions.named(schema, name, args.length, schemasFor(user.name, searchPath));
   if (called === undefined) return null;
   const text = names.join('.');
   if (another !== undefined) throw new Untranslatable(`there are several functions ${text}`);

@@ -2,7 +2,7 @@ import type { Node } from '@pgsql/types';
 import { QueryError } from 'osl-compiler';
 import { OTHERS_POLICY, SCHEMA } from '../../../src/model/row-security/index.js';
 import type { DatabaseFunction, Oid, PgRelation, Policy, Role } from '../catalog/catalog.js';
-import { qualified, searchPathOf } from '../catalog/catalog.js';
+import { DEFAULT_SEARCH_PATH, qualified, searchPathOf } from '../catalog/catalog.js';
 import { type CheckedDatabase, governs, isOfGateway } from '../database.js';
 import { expressionNode } from '../nodes.js';
 import { ImportedAttributes } from './caller-value.js';
@@ -101,8 +101,7 @@ export class Translations {
   /** The search_path of a role, as set by ALTER ROLE or ALTER DATABASE, or the default. */
   #searchPathOf(reader: Oid): readonly string[] {
     const role = this.#database.catalog.roles.get(reader);
-    if (role === undefined) return ['public'];
-    return searchPathOf(role) ?? [role.name, 'public'];
+    return (role === undefined ? null : searchPathOf(role)) ?? DEFAULT_SEARCH_PATH;
   }
 
   #tableNamed(schema: string | null, name: string, searchPath: readonly string[]): ImportedTable {

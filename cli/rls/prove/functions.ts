@@ -1,6 +1,6 @@
 import type { Node, SelectStmt } from '@pgsql/types';
 import { parse, QueryError } from 'osl-compiler';
-import { type DatabaseFunction, schemasOf } from '../catalog/catalog.js';
+import { type DatabaseFunction, schemasFor, schemasOf } from '../catalog/catalog.js';
 import type { CheckedDatabase } from '../database.js';
 import { calledName, firstTarget } from '../nodes.js';
 import { queryText } from '../statement.js';
@@ -36,14 +36,17 @@ export function calledQuery(place: PlacedExpression, database: CheckedDatabase):
     const own = called.argumentNames[i];
     if (own !== undefined && own !== '') names.set(own, arg);
   }
+  const role = called.securityDefiner ? called.owner : rights.role;
+  const path = called.searchPath === null ? rights.sessionPath : schemasOf(called.searchPath);
   return {
     query: {
       node: bodyOf(called, name),
       scope: { ranges: [], arguments: names.size === 0 ? NO_ARGUMENTS : names, outer: null },
       rights: {
         ...rights,
-        role: called.securityDefiner ? called.owner : rights.role,
-        searchPath: called.searchPath === null ? rights.sessionPath : schemasOf(called.searchPath),
+        role,
+        searchPath: schemasFor(database.catalog.roles.get(role)?.name ?? '', path),
+        sessionPath: path,
         depth: rights.depth + 1,
       },
     },

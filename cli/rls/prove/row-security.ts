@@ -3,7 +3,7 @@ import { type Relation as Entity, QueryError } from 'osl-compiler';
 import { and, Encoder, expressionKey, FALSE, type Formula, or, TRUE } from '../../../policy/proof/index.js';
 import { type Manifest, tableName } from '../../../src/model/manifest/index.js';
 import type { PgRelation, Policy, Role } from '../catalog/catalog.js';
-import { qualified, searchPathOf } from '../catalog/catalog.js';
+import { DEFAULT_SEARCH_PATH, qualified, searchPathOf } from '../catalog/catalog.js';
 import { type CheckedDatabase, governs } from '../database.js';
 import { expressionNode } from '../nodes.js';
 import type { CallerValueNames } from './caller-values.js';
@@ -71,7 +71,7 @@ export class RowSecurityEncoder {
     const rights: QueryRights = {
       role: role.id,
       searchPath: [],
-      sessionPath: sessionPathOf(role),
+      sessionPath: searchPathOf(role) ?? DEFAULT_SEARCH_PATH,
       depth: 0,
       open: new Set(),
     };
@@ -181,9 +181,4 @@ function conditionIn(text: string): Node | null {
     if (error instanceof QueryError || error instanceof RangeError) return null;
     throw error;
   }
-}
-
-/** The search_path of the role's sessions: as set for the role or the database, or the default. */
-function sessionPathOf(role: Role): readonly string[] {
-  return searchPathOf(role) ?? [role.name, 'public'];
 }

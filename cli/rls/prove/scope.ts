@@ -38,7 +38,7 @@ export interface QueryRights {
   readonly role: Oid;
   /** Schemas in which names without a schema are looked up. */
   readonly searchPath: readonly string[];
-  /** search_path of the session, for functions that do not set their own. */
+  /** search_path for functions that do not set their own: of the session, or of the function around the expression. */
   readonly sessionPath: readonly string[];
   /** Number of function bodies around the expression. */
   readonly depth: number;

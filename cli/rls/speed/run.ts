@@ -7,10 +7,11 @@ import { connectorUrl } from '../../../src/service/connector-url.js';
 import { usage } from '../../exit.js';
 import { counted, print, printJson, visible } from '../../output.js';
 import { cutTo, formatTable } from '../../table.js';
-import { searchPathOf } from '../catalog/catalog.js';
+import { DEFAULT_SEARCH_PATH, schemasFor, searchPathOf } from '../catalog/catalog.js';
 import {
   type ComparedCaller,
   comparedCallers,
+  mayHaveRows,
   rolesOfPolicy,
   subjectOf,
   withServedFiles,
@@ -108,11 +109,6 @@ async function inputOf(
   return { statements, callers, subjects: callers.map((caller) => subjectOf(caller, attributes)) };
 }
 
-/** False for the sampled caller without values, who sees only the rows that everybody sees. */
-function mayHaveRows({ name }: ComparedCaller): boolean {
-  return !name.endsWith(' without values');
-}
-
 interface SpeedWork extends Input {
   readonly database: CheckedDatabase;
   readonly model: FolderModel;
@@ -185,7 +181,8 @@ async function ofCallers(
       const text = `SELECT ${name}::text FROM ${schema}.${of} WHERE ${name} IS NOT NULL LIMIT 1`;
       return sides.direct.sample(underRowSecurity(text, caller, null));
     };
-    const prepared = await readyStatement(statement, database, searchPath ?? ['public'], sample);
+    const schemas = schemasFor(caller.role, searchPath ?? DEFAULT_SEARCH_PATH);
+    const prepared = await readyStatement(statement, database, schemas, sample);
     results.push(await compareStatement(sides, statement, caller, await token(i), searchPath, prepared));
   }
   if (results.length === 0)
@@ -219,14 +216,14 @@ type SpeedResult = ExplainedComparison | SkippedStatement;
 
 const WIDTH = 60;
 
-/** The result as data for `--json`; the plans contain no values. */
+/** The result as data for `--json`; the statements and plans contain no values. */
 function speedJson(results: readonly SpeedResult[], isRecorded: boolean) {
   return {
     statements: results.map((result) => {
       if (!('compared' in result)) {
         const { statement, caller, reason } = result;
         return {
-          statement: statement.text,
+          statement: statementText(statement),
           calls: statement.calls,
           caller: caller?.name ?? null,
           compared: false,
@@ -236,7 +233,7 @@ function speedJson(results: readonly SpeedResult[], isRecorded: boolean) {
       const { compared, faster, ratio, reasons } = result;
       const { statement, caller, rowSecurity, governed, sameRows } = compared;
       return {
-        statement: statement.text,
+        statement: statementText(statement),
         calls: statement.calls,
         caller: caller.name,
         role: caller.role,
@@ -286,7 +283,7 @@ function tableOf(results: readonly ExplainedComparison[]): string {
     return [
       String(i + 1),
       caller.name,
-      shortened(statement.text),
+      shortened(statement),
       rowsText(compared),
       figure(rowSecurity.ms ?? rowSecurity.cost),
       figure(governed.ms ?? governed.cost),
@@ -322,7 +319,7 @@ function refusalLine({ statement, caller, reason }: SkippedStatement): string {
         ? ''
         : ` (${identifier(statement.role)})`
       : ` (${caller.name})`;
-  return visible(`  ${shortened(statement.text)}${who}: ${reason}`);
+  return visible(`  ${shortened(statement)}${who}: ${reason}`);
 }
 
 function summary(results: readonly ExplainedComparison[], refused: number): string {
@@ -336,7 +333,11 @@ function summary(results: readonly ExplainedComparison[], refused: number): stri
   );
 }
 
-/** The statement on one short line, without literals: those of an application may be values of rows. */
-function shortened(text: string): string {
-  return cutTo(withoutValues(text).replace(/\s+/g, ' ').trim(), WIDTH, '…');
+/** The statement without literals: those of an application may be values of rows. */
+function statementText({ text }: GivenStatement): string {
+  return withoutValues(text).trim();
+}
+
+function shortened(statement: GivenStatement): string {
+  return cutTo(statementText(statement).replace(/\s+/g, ' '), WIDTH, '…');
 }

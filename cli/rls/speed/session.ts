@@ -54,16 +54,16 @@ const CONDITIONS = [
   'One-Time Filter',
 ];
 
-/** Reads the JSON output of EXPLAIN. */
+/** Reads the JSON output of EXPLAIN. @throws TypeError for anything else */
 export function explainedPlan(value: unknown): ExplainedPlan {
-  const [top] = listOf(value);
-  const fields = fieldsOf(top);
-  const plan = fieldsOf(fields['Plan']);
+  const [top] = listOf(value, 'the output');
+  const fields = fieldsOf(top, 'the output');
+  const plan = fieldsOf(fields['Plan'], 'Plan');
   const analyzed = fields['Execution Time'] !== undefined;
   return {
     root: nodeOf(plan),
-    ms: analyzed ? Number(fields['Planning Time']) + Number(fields['Execution Time']) : null,
-    cost: Number(plan['Total Cost']),
+    ms: analyzed ? numberIn(fields, 'Planning Time') + numberIn(fields, 'Execution Time') : null,
+    cost: numberIn(plan, 'Total Cost'),
     analyzed,
     redacted: redacted(top, ''),
   };
@@ -71,38 +71,58 @@ export function explainedPlan(value: unknown): ExplainedPlan {
 
 function nodeOf(fields: Fields): QueryPlanNode {
   const text = (name: string): string | null =>
-    typeof fields[name] === 'string' ? String(fields[name]) : null;
-  const number = (name: string): number => Number(fields[name] ?? 0);
-  const loops = fields['Actual Loops'] === undefined ? 1 : number('Actual Loops');
+    fields[name] === undefined ? null : textOf(fields[name], name);
+  const loops = numberIn(fields, 'Actual Loops', 1);
   const relation = text('Relation Name');
-  const rows = fields['Actual Rows'] === undefined ? number('Plan Rows') : number('Actual Rows') * loops;
-  const removed = REMOVED.reduce((sum, name) => sum + number(name), 0) * loops;
+  const rows =
+    fields['Actual Rows'] === undefined
+      ? numberIn(fields, 'Plan Rows')
+      : numberIn(fields, 'Actual Rows') * loops;
+  const removed = REMOVED.reduce((sum, name) => sum + numberIn(fields, name, 0), 0) * loops;
   return {
-    type: text('Node Type') ?? '',
+    type: textOf(fields['Node Type'], 'Node Type'),
     relation: relation === null ? null : `${text('Schema') ?? ''}.${relation}`,
     alias: text('Alias'),
     index: text('Index Name'),
     conditions: new Map(
       CONDITIONS.flatMap((name) => (text(name) === null ? [] : [[name, text(name) ?? ''] as const])),
     ),
-    sortKey: listOf(fields['Sort Key']).map(String),
+    sortKey: listOf(fields['Sort Key'] ?? [], 'Sort Key').map((key) => textOf(key, 'Sort Key')),
     subplan: text('Subplan Name'),
     relationship: text('Parent Relationship') ?? '',
     rows,
     removed,
     loops,
-    children: listOf(fields['Plans']).map((child) => nodeOf(fieldsOf(child))),
+    children: listOf(fields['Plans'] ?? [], 'Plans').map((child) => nodeOf(fieldsOf(child, 'Plans'))),
   };
 }
 
 const REMOVED = ['Rows Removed by Filter', 'Rows Removed by Index Recheck', 'Rows Removed by Join Filter'];
 
-function fieldsOf(value: unknown): Fields {
-  return typeof value === 'object' && value !== null ? { ...value } : {};
+function fieldsOf(value: unknown, name: string): Fields {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw notExplained(name);
+  return { ...value };
 }
 
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
+function listOf(value: unknown, name: string): readonly unknown[] {
+  if (!Array.isArray(value)) throw notExplained(name);
+  return value;
+}
+
+function textOf(value: unknown, name: string): string {
+  if (typeof value !== 'string') throw notExplained(name);
+  return value;
+}
+
+/** @param absent value of a field that is absent; undefined if it must not be */
+function numberIn(fields: Fields, name: string, absent?: number): number {
+  const value = fields[name] === undefined ? absent : fields[name];
+  if (typeof value !== 'number' || !Number.isFinite(value)) throw notExplained(name);
+  return value;
+}
+
+function notExplained(name: string): TypeError {
+  return new TypeError(`EXPLAIN printed no plan of the known form: ${name}`);
 }
 
 /** All nodes of a plan, from the top. */
@@ -142,11 +162,25 @@ function redacted(value: unknown, name: string): unknown {
   );
 }
 
-/** Replaces each literal in a text by `?`. */
+/** Parts of SQL or of a plan's condition: quoted names, comments, and literals. */
+const VALUES = new RegExp(
+  [
+    '"(?:[^"]|"")*"',
+    String.raw`--[^\n]*|/\*(?:[^*]|\*(?!/))*\*/`,
+    String.raw`\b[eE]'(?:[^'\\]|\\[\s\S]|'')*'`,
+    String.raw`(?:\b(?:[bBxXnN]|[uU]&))?'(?:[^']|'')*'`,
+    String.raw`(?<![\w$])\$(?<tag>(?:[A-Za-z_]\w*)?)\$[\s\S]*?\$\k<tag>\$`,
+    String.raw`(?<!(?:SubPlan|InitPlan) )(?<![\w$"?.])\d+(?:\.\d+)?(?:e[+-]?\d+)?`,
+  ].join('|'),
+  'g',
+);
+
+/** Replaces each literal in a text by `?`, and leaves out comments. */
 export function withoutValues(text: string): string {
-  return text
-    .replace(/'(?:[^']|'')*'/g, '?')
-    .replace(/(?<!(?:SubPlan|InitPlan) )(?<![\w$"?.])\d+(?:\.\d+)?(?:e[+-]?\d+)?/g, '?');
+  return text.replace(VALUES, (part) => {
+    if (part.startsWith('"')) return part;
+    return part.startsWith('--') || part.startsWith('/*') ? '' : '?';
+  });
 }
 
 /** A statement with its values, and the settings and role with which it runs. */

@@ -2,6 +2,9 @@ import { type Case, ROWS, type Shown } from './support.js';
 
 const COUNTRY = 'create table app.country (name text);';
 
+const DATABASE_OFF = `
+  do $$ begin execute format('alter database %I set row_security = off', current_database()); end $$;`;
+
 /** A file of the server for the next statement, which may not read `data_directory` itself. */
 const FILE_OF_SERVER: Shown = [
   null,
@@ -69,6 +72,14 @@ export const ROLES_CASES: readonly Case[] = [
       [null, `select set_config('row_security', 'off', true)`],
       ['rls_app', 'select * from app.doc', '42501'],
     ],
+  },
+  {
+    code: 'RLS039',
+    // What is set for a role takes the place of what is set for the database.
+    faulty: `${DATABASE_OFF} alter role rls_app set row_security = on; alter role rls_other set row_security = on;`,
+    finds: ['RLS039 rls_owner'],
+    sound: `${DATABASE_OFF} alter role rls_app set row_security = on; alter role rls_other set row_security = on;
+            alter role rls_owner set row_security = on;`,
   },
   {
     code: 'RLS051',

@@ -44,6 +44,19 @@ export const SPEED_CASES: readonly Case[] = [
     soundShown: [MANY, ANALYSE, ['rls_app', PLAN, /Index Scan (on|using) doc_owner/]],
   },
   {
+    code: 'RLS018',
+    faulty: `${MEMBER} insert into app.member values ('rls_app', 'o1');
+             ${replaceOwn('owner_name in (select m.owner_name from app.member m where m.user_name <> doc.body)')}`,
+    finds: ['RLS001 app.member', 'RLS018 own on app.doc'],
+    sound: `${MEMBER} ${replaceOwn(IS_MEMBER)}`,
+    soundFinds: ['RLS001 app.member'],
+    // RLS062 is about subqueries that run once.
+    shown: [
+      MANY,
+      ['rls_app', `explain (analyze, costs off) select * from app.doc`, /SubPlan[\s\S]*loops=5000/],
+    ],
+  },
+  {
     code: 'RLS017',
     faulty:
       'drop index app.doc_owner; insert into app.doc (owner_name) select $$x$$ from generate_series(1, 2000); analyze app.doc',

@@ -60,6 +60,13 @@ else {
       same.stdout,
     );
     t.ok(comparisons.some(({ database }: { database: number }) => database === 2));
+    const ofStranger = comparisons.filter(
+      ({ caller }: { caller: string }) => caller === `${web} with values of no row`,
+    );
+    t.match(ofStranger, [
+      { entity: 'member', database: 0, gateway: 0 },
+      { entity: 'note', database: 0, gateway: 0 },
+    ]);
     const sampled = await compare(['--sample-rows', '2']);
     t.ok(
       JSON.parse(sampled.stdout).comparisons.every(

@@ -45,6 +45,15 @@ export const MORE_FIXTURES: readonly Pick<RlsFixture, 'name' | 'sql'>[] = [
       create policy own on doc for select to :auth using (owner_name = user_of_definer.me());`,
   },
   {
+    name: 'schema_of_user',
+    sql: `create table doc (id int primary key); create table member (doc_id int primary key);
+      create schema :auth; grant usage on schema :auth to :auth; create table :auth.member (doc_id int primary key);
+      alter table doc enable row level security; grant select on doc, member, :auth.member to :auth;
+      create function docs() returns setof int language sql stable set search_path = "$user", :schema as
+        $$ select doc_id from member $$;
+      create policy listed on doc for select to :auth using (id in (select schema_of_user.docs()));`,
+  },
+  {
     name: 'not_readable',
     sql: `create table doc (id int primary key, open boolean not null); create table member (doc_id int primary key);
       alter table doc enable row level security; grant select on doc to :auth;

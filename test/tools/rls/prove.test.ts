@@ -89,6 +89,11 @@ else {
     );
     t.equal(forced?.verdict.kind, 'equal', 'row security that is forced on the owner');
     t.match(verdictOf(proofs, 'time_zone', roles.auth), { kind: 'unknown', because: /time zone/ });
+    t.not(
+      verdictOf(proofs, 'schema_of_user', roles.auth)?.kind,
+      'equal',
+      "the function reads the table of the role's own schema, which is not imported",
+    );
     for (const name of ['some_columns', 'without_using', 'not_readable', 'owner_and_forced'])
       t.equal(verdictOf(proofs, name, roles.auth)?.kind, 'equal', name);
   });

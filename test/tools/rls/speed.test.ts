@@ -33,7 +33,8 @@ select xmin from app.product;
 select count(*) from app.task where $1;
 select * from app.product for update;
 select * from app.admin;
-select 1/0 from app.task;`;
+select 1/0 from app.task;
+select id from app.product where name in ('geheim1', E'geheim\\'2', $a$geheim3$a$) /* geheim4 */ and "name" <> ''; -- geheim5`;
 
 interface Printed {
   readonly statement: string;
@@ -146,7 +147,7 @@ else {
   });
 
   t.test('an operator that is not leakproof', async (t) => {
-    const found = statement("like 'ab%'");
+    const found = statement('like ?');
     const plans = [found.row_security?.plan, found.governed?.plan].map((plan) => JSON.stringify(plan));
     t.notMatch(plans[0], 'product_name');
     t.match(plans[1], 'product_name');
@@ -164,7 +165,7 @@ else {
 
   t.test('both sides return the same rows, three times each', (t) => {
     const compared = results.filter((one) => one.compared);
-    t.equal(compared.length, 7);
+    t.equal(compared.length, 8);
     for (const one of compared) {
       t.equal(one.same_rows, true, one.statement);
       t.equal(one.row_security?.rows, one.governed?.rows);
@@ -187,7 +188,7 @@ else {
     t.match(why('xmin'), /^the gateway refuses it: E0512 column `xmin`/);
     t.equal(why('for update'), 'it writes or locks rows');
     t.equal(why('app.admin'), 'under row security: permission denied for table admin (42501)');
-    t.equal(why('1/0'), 'under row security: it fails with SQLSTATE 22012');
+    t.equal(why('?/?'), 'under row security: it fails with SQLSTATE 22012');
     const [refused] = printed(unable);
     t.match(refused?.reason, `under row security: permission denied to set role "${web}" (42501)`);
     t.end();
@@ -213,6 +214,32 @@ else {
     t.match(sampled.stdout, /select id from app\.task where id < \? +\| +4, 2 governed \|/);
     t.match(sampled.stdout, /select count\(\*\) from app\.task where id < \? +\| +1, not the same \|/);
     t.match(sampled.stdout, 'other rows in 2; 0 not compared');
+    t.end();
+  });
+
+  t.test('statements are printed without literals and comments', (t) => {
+    t.equal(
+      statement('"name"').statement.replace(/\s+/g, ' '),
+      'select id from app.product where name in (?, ?, ?) and "name" <> ?',
+    );
+    for (const { stdout } of [json, text]) t.notMatch(stdout, /geheim/);
+    t.end();
+  });
+
+  t.test('plans that are not of the known form are refused', (t) => {
+    const plan = { 'Node Type': 'Result', 'Plan Rows': 1, 'Total Cost': 0.01 };
+    t.match(explainedPlan([{ Plan: plan }]), { cost: 0.01, ms: null, root: { type: 'Result', rows: 1 } });
+    for (const [bad, name] of [
+      [null, 'the output'],
+      [[], 'the output'],
+      [[{}], 'Plan'],
+      [[{ Plan: { ...plan, 'Total Cost': undefined } }], 'Total Cost'],
+      [[{ Plan: { ...plan, 'Node Type': undefined } }], 'Node Type'],
+      [[{ Plan: { ...plan, 'Plan Rows': '1' } }], 'Plan Rows'],
+      [[{ Plan: { ...plan, Plans: [null] } }], 'Plans'],
+      [[{ Plan: plan, 'Execution Time': 1 }], 'Planning Time'],
+    ] as const)
+      t.throws(() => explainedPlan(bad), { name: 'TypeError', message: new RegExp(`: ${name}$`) });
     t.end();
   });
 
