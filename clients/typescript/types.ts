@@ -729,11 +729,11 @@ export interface Draft {
   readonly published_as: string | null;
 }
 
-/** An error, with the problems that prevent the manifest from being served. */
+/** An error, with the problems that prevent the manifest from being served if its code is E1002. */
 export interface Unservable {
   readonly code: string;
   readonly detail: string;
-  readonly diagnostics: readonly Finding[];
+  readonly diagnostics?: readonly Finding[];
 }
 
 export interface AccessQuestion {

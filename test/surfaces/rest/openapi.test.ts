@@ -148,6 +148,14 @@ test('the document of the REST surface', async (t) => {
           base_version: rest.test.service.model().manifest.version,
         }),
       ] as const,
+      [
+        'Unservable',
+        '/osl/objects',
+        await author('objects', {
+          deprecate: { 'metrics.nothing': 'x' },
+          base_version: rest.test.service.model().manifest.version,
+        }),
+      ] as const,
       await get('Publications', '/osl/objects', 'user:root', ['TENANT_ADMIN']),
       await get('Published', '/osl/objects/1', 'user:root', ['TENANT_ADMIN']),
       [

@@ -259,8 +259,8 @@ export const PUBLISHING: readonly (readonly [string, JsonShape])[] = [
   [
     'Unservable',
     object(
-      { code: text(), detail: text(), diagnostics: list(FINDING) },
-      'An error, with the problems that prevent the manifest from being served.',
+      { code: text(), detail: text(), 'diagnostics?': list(FINDING) },
+      'An error, with the problems that prevent the manifest from being served if its code is E1002.',
     ),
   ],
 ];
