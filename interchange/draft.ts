@@ -277,7 +277,7 @@ export class ImportDraft {
     }
     const [term, ...synonyms] = [...new Set(free)];
     if (term === undefined) return;
-    this.#terms.take(term);
+    for (const word of [term, ...synonyms]) if (!this.#terms.has(word)) this.#terms.take(word);
     this.terms.push({ term, refersTo, synonyms, place });
   }
 }
