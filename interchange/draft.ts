@@ -84,6 +84,8 @@ export class EntityDraft {
   readonly columns: ColumnDraft[] = [];
   /** Computed fields by lower-case name; metrics can inline them. */
   readonly computed = new Map<string, Node>();
+  /** Computed columns that the draft keeps as they are, by lower-case name; metrics can name them. */
+  readonly kept = new Map<string, string>();
   /** Lost fields of the source, in lower case, so that their names are not taken for table columns. */
   readonly lost = new Set<string>();
   /** Fields that become computed columns once all columns are known. */

@@ -310,7 +310,11 @@ function simpleText(
   document: ManifestDocument,
 ): string {
   const field = (name: string): string => `${identifier(entity)}.${identifier(name)}`;
-  const names = { column: (parts: readonly string[]) => field(parts.at(-1) ?? '') };
+  const column = (parts: readonly string[]): string => {
+    if (parts.length > 1) throw new NoMapping(`\`${parts.join('.')}\` is reached by a link`);
+    return field(parts.join('.'));
+  };
+  const names = { column };
   const condition = filters.map((f) => `(${print(parseExpression(f), names)})`).join(' and ');
   // `count(*)` becomes a count of the key, which names the dataset.
   const row = field(document.entities[entity]?.primary_key?.[0] ?? '');

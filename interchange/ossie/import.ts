@@ -14,7 +14,7 @@ import { members } from '../names.js';
 import type { ModelImportOptions } from '../options.js';
 import { report, type SourceFile, type SourceMapping, type SourcePlace } from '../source.js';
 import { assignTypes } from '../types.js';
-import { type Core, readCore } from './core.js';
+import { type Core, readCore, readModels } from './core.js';
 import { jsonObject, VENDOR } from './document.js';
 import { coreOf, withoutLogins } from './export.js';
 
@@ -25,10 +25,12 @@ import { coreOf, withoutLogins } from './export.js';
  * @throws ManifestProblems if a file has the wrong shape
  */
 export function importOssie(files: readonly SourceFile[], options: ModelImportOptions): ImportResult {
-  const core = readCore(files, options);
-  const carried = core.models.map((m) => ({ model: m, carried: readEmbeddedModel(m) }));
-  for (const file of files) file.check();
+  const models = readModels(files);
+  const carried = models.map((m) => ({ model: m, carried: readEmbeddedModel(m) }));
   const [only, more] = carried;
+  const kept = more === undefined ? only?.carried?.manifest.document.entities : undefined;
+  const core = readCore(models, options, kept ?? null);
+  for (const file of files) file.check();
   if (only?.carried != null && more === undefined)
     return fromExtension(core, only.model, only.carried, files, options);
   for (const { carried: c } of carried)

@@ -238,18 +238,19 @@ test('a change of an object leaves what the core cannot express of it', async (t
   const { document, ...changed } = edited((m) => {
     for (const dataset of m.datasets) if (dataset.name !== 'seen') dataset.description = 'Changed.';
     for (const metric of m.metrics)
-      if (metric.name === 'revenue') metric.expression = ansi('SUM(orders.amount * 3)');
+      if (metric.name === 'revenue') metric.expression = ansi('SUM(orders.twice * 3)');
   }, RICHER);
   t.equal(document.entities['orders']?.description, 'Changed.');
   for (const key of ['computed', 'derived', 'legs', 'entity_key_columns', 'cache', 'deprecated'] as const)
     t.same(document.entities['orders']?.[key], before.entities['orders']?.[key], key);
   t.same(document.relationships, before.relationships);
-  t.match(document.metrics?.['revenue'], { expression: 'sum(amount * 3)', format: { currency: 'EUR' } });
+  t.match(document.metrics?.['revenue'], { expression: 'sum(twice * 3)', format: { currency: 'EUR' } });
   t.same(
     [document.bridges, document.facets, document.rollups],
     [before.bridges, before.facets, before.rollups],
   );
-  t.notMatch(reportOf({ document, ...changed }).join('\n'), /lost/);
+  t.same(Object.keys(document.entities['orders']?.columns ?? {}), ['id', 'buyer', 'amount', 'mail', 'when']);
+  t.notMatch(reportOf({ document, ...changed }).join('\n'), /lost|exposes/);
 });
 
 test('what an edit makes impossible is lost with a report, and nothing else', async (t) => {
@@ -312,6 +313,18 @@ test('a word means one thing: that a synonym is taken is reported, as it is for 
   t.notOk(both.document.lexicon?.['payers']?.synonyms);
   for (const lost of ['Deals', 'SALES'])
     t.match(reportOf(both).join('\n'), `the word \`${lost}\` means something else already`);
+});
+
+test('a metric over a column that a link reaches is in the extension only', async (t) => {
+  const metric = "named: { entity: orders, expression: count(*), filter: buyer_of.name = 'x' }";
+  const text = BASE.replace('metrics:\n', `metrics:\n  ${metric}\n`);
+  const { ossie, losses } = exportModel({ file: 'base', text }, null);
+  t.notOk(ossie.semantic_model[0]?.metrics?.some(({ name }) => name === 'named'));
+  t.match(
+    losses.map(({ reason }) => reason).join('\n'),
+    /metric `named` .*`buyer_of\.name` is reached by a link/,
+  );
+  t.same(reimported(ossieText(ossie)).losses, []);
 });
 
 test('a label of a column travels with its field, also without the extension of the model', async (t) => {
